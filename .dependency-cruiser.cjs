@@ -1,0 +1,74 @@
+/**
+ * The import rules of the house: each module may import only what its line lists.
+ * common, config, observability and tool-contract are open to the modules named below.
+ */
+const base = ['common', 'config', 'observability'];
+const allowed = {
+  common: [],
+  config: ['common'],
+  observability: ['common', 'config'],
+  'tool-contract': ['common'],
+  database: [...base],
+  auth: [...base, 'tool-contract', 'database'],
+  'process-pool': [...base, 'tool-contract'],
+  sandbox: [...base],
+  'tool-metrics': [...base, 'tool-contract', 'database'],
+  'tool-health': [...base, 'tool-contract', 'database', 'tool-metrics'],
+  investigations: [...base, 'tool-contract', 'database'],
+  tools: [...base, 'tool-contract', 'auth', 'tool-metrics', 'tool-health', 'investigations'],
+  'custom-tools': [...base, 'tool-contract', 'database', 'auth', 'process-pool', 'sandbox', 'tools'],
+  'builtin-tools': [...base, 'tool-contract', 'tools'],
+  'playbook-search': [...base, 'tool-contract', 'database', 'auth', 'tools'],
+  health: [...base, 'database', 'tools', 'custom-tools', 'tool-metrics', 'auth', 'playbook-search'],
+};
+
+module.exports = {
+  forbidden: [
+    { name: 'no-cycles', comment: 'A cycle hides who owns what.', severity: 'error', from: {}, to: { circular: true } },
+    {
+      name: 'no-orphans',
+      comment: 'A file that nothing imports is dead.',
+      severity: 'error',
+      from: { orphan: true, path: '^src/', pathNot: ['\\.spec\\.ts$', '^src/main\\.ts$'] },
+      to: {},
+    },
+    {
+      name: 'not-to-test',
+      comment: 'The product never imports its tests.',
+      severity: 'error',
+      from: { path: '^src', pathNot: '\\.spec\\.ts$' },
+      to: { path: ['^test', '\\.spec\\.ts$'] },
+    },
+    {
+      name: 'not-to-dev-dep',
+      comment: 'What runs in production is a dependency, not a devDependency.',
+      severity: 'error',
+      from: { path: '^(src|migrations)', pathNot: '\\.spec\\.ts$' },
+      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg'], dependencyTypesNot: ['type-only'] },
+    },
+    ...Object.entries(allowed).map(([room, may]) => ({
+      name: `${room}-imports`,
+      comment: `${room} may import only: ${may.join(', ') || 'nothing of ours'}.`,
+      severity: 'error',
+      from: { path: `^src/${room}/`, pathNot: '\\.spec\\.ts$' },
+      to: { path: '^src/', pathNot: `^src/(${[room, ...may].join('|')})/` },
+    })),
+    {
+      name: 'every-room-has-a-rule',
+      comment: 'A new folder under src needs its line in the table above.',
+      severity: 'error',
+      from: {
+        path: '^src/[^/]+/',
+        pathNot: `^src/(${Object.keys(allowed).join('|')})/`,
+      },
+      to: {},
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsConfig: { fileName: 'tsconfig.json' },
+    tsPreCompilationDeps: true,
+    combinedDependencies: true,
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default'] },
+  },
+};

@@ -1,0 +1,41 @@
+import { readFileSync } from 'node:fs';
+
+const swc = JSON.parse(readFileSync(new URL('.swcrc', import.meta.url), 'utf8'));
+
+/** Jest runs CommonJS: tests, sources and the ESM-only packages below are compiled to it by swc. */
+const esmPackages = [
+  '@nestjs',
+  'file-type',
+  '@borewit',
+  'strtok3',
+  'token-types',
+  'uint8array-extras',
+  '@tokenizer',
+  'content-disposition',
+  'nestjs-pino',
+  'uuid',
+];
+
+/** @type {import('jest').Config} */
+export default {
+  testEnvironment: 'node',
+  roots: ['<rootDir>/src', '<rootDir>/test', '<rootDir>/migrations'],
+  testRegex: '\\.(spec|e2e-spec)\\.ts$',
+  transform: {
+    '\\.[cm]?[jt]s$': [
+      '@swc/jest',
+      { ...swc, $schema: undefined, swcrc: false, sourceMaps: 'inline', module: { type: 'commonjs' } },
+    ],
+  },
+  transformIgnorePatterns: [`/node_modules/(?!(${esmPackages.join('|')})/)`],
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': ['$1.js', '$1.ts', '$1'] },
+  globalSetup: '<rootDir>/test/support/global-setup.ts',
+  globalTeardown: '<rootDir>/test/support/global-teardown.ts',
+  setupFilesAfterEnv: ['<rootDir>/test/support/after-env.ts'],
+  testTimeout: 30_000,
+  maxWorkers: 2,
+  collectCoverage: process.env.CI === 'true',
+  collectCoverageFrom: ['src/**/*.ts', '!src/**/*.spec.ts', '!src/main.ts'],
+  coverageReporters: ['text-summary', 'json-summary'],
+  coverageThreshold: { global: { lines: 80 } },
+};

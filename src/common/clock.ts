@@ -1,0 +1,8 @@
+/** Where the time comes from; tests bring their own. */
+export interface Clock {
+  /** Milliseconds since 1970, UTC. */
+  now(): number;
+}
+
+export const systemClock: Clock = { now: () => Date.now() };
+export const CLOCK = Symbol('Clock');

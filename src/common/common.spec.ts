@@ -1,0 +1,148 @@
+import fc from 'fast-check';
+import { canonicalJson } from './canonical-json.js';
+import { Deadline } from './deadline.js';
+import { requestIdFrom } from './ids.js';
+import { IntervalLoop } from './interval-loop.js';
+import { KeyedMutex } from './keyed-mutex.js';
+import { pageOf } from './page.js';
+import { TypedEvents } from './typed-events.js';
+
+describe('canonicalJson', () => {
+  it('is the same text whatever the order of the keys, and the same value', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const text = canonicalJson(value);
+        expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(value)));
+        expect(canonicalJson(reversed(JSON.parse(text)))).toBe(text);
+      }),
+    );
+  });
+});
+
+function reversed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(reversed);
+  if (value === null || typeof value !== 'object') return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .reverse()
+      .map(([key, field]) => [key, reversed(field)]),
+  );
+}
+
+describe('Deadline', () => {
+  it('is the smallest limit and never negative', () => {
+    let now = 1_000;
+    const deadline = Deadline.ofSmallest([undefined, 500, 300], { now: () => now });
+    expect([deadline.totalMs, deadline.remainingMs()]).toEqual([300, 300]);
+    now = 2_000;
+    expect(deadline.remainingMs()).toBe(0);
+  });
+});
+
+describe('requestIdFrom', () => {
+  it('keeps a safe id and replaces one that could forge a log line', () => {
+    expect(requestIdFrom('req-1')).toBe('req-1');
+    for (const bad of ['a\nb', '', 'x'.repeat(129), undefined, ['a']]) {
+      expect(requestIdFrom(bad)).toMatch(/^[0-9a-f-]{36}$/);
+    }
+  });
+});
+
+describe('pageOf', () => {
+  it('walks all items once', () => {
+    const items = ['a', 'b', 'c', 'd', 'e'];
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = pageOf(items, (item) => item, 2, cursor);
+      seen.push(...page.data);
+      cursor = page.nextCursor ?? undefined;
+    } while (cursor);
+    expect(seen).toEqual(items);
+  });
+
+  it('refuses a cursor that never was one', () => {
+    expect(() => pageOf(['a'], (item) => item, 1, 'not a cursor!')).toThrow('nextCursor');
+  });
+});
+
+describe('TypedEvents', () => {
+  it('keeps a failing listener from harming the others, and ends subscriptions', () => {
+    const errors: unknown[] = [];
+    const heard: number[] = [];
+    const events = new TypedEvents<number>((error) => errors.push(error));
+    events.subscribe(() => {
+      throw new Error('bad listener');
+    });
+    const stop = events.subscribe((event) => heard.push(event));
+    events.emit(1);
+    stop();
+    events.emit(2);
+    expect(heard).toEqual([1]);
+    expect(errors).toHaveLength(2);
+  });
+});
+
+describe('KeyedMutex', () => {
+  it('runs one task of a key at a time, goes on after a failure, and keys side by side', async () => {
+    const mutex = new KeyedMutex();
+    const order: string[] = [];
+    const gate = Promise.withResolvers<void>();
+    const first = mutex.run('a', async () => {
+      order.push('a1 begins');
+      await gate.promise;
+      order.push('a1 ends');
+      throw new Error('no');
+    });
+    const second = mutex.run('a', async () => order.push('a2'));
+    await mutex.run('b', async () => order.push('b'));
+    gate.resolve();
+    await expect(first).rejects.toThrow('no');
+    await second;
+    expect(order).toEqual(['a1 begins', 'b', 'a1 ends', 'a2']);
+  });
+});
+
+describe('IntervalLoop', () => {
+  it('never overlaps itself and waits for its run when stopped', async () => {
+    const started = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
+    let running = 0;
+    let most = 0;
+    const loop = new IntervalLoop(
+      async () => {
+        most = Math.max(most, ++running);
+        started.resolve();
+        await gate.promise;
+        running--;
+      },
+      1,
+      () => undefined,
+    );
+    loop.start();
+    loop.start();
+    await started.promise;
+    const stopped = loop.stop();
+    gate.resolve();
+    await stopped;
+    expect([running, most]).toEqual([0, 1]);
+  });
+
+  it('goes on after an error and tells it', async () => {
+    const told = Promise.withResolvers<unknown>();
+    const again = Promise.withResolvers<void>();
+    let runs = 0;
+    const loop = new IntervalLoop(
+      async () => {
+        if (++runs === 1) throw new Error('first');
+        again.resolve();
+      },
+      1,
+      told.resolve,
+    );
+    loop.start();
+    await expect(told.promise).resolves.toMatchObject({ message: 'first' });
+    await again.promise;
+    await loop.stop();
+  });
+});

@@ -1,0 +1,85 @@
+/** One row of the error table: how a code reads over HTTP and JSON-RPC. */
+export interface ErrorEntry {
+  /** HTTP status; 200 for the outcome of an execution that ran. */
+  readonly http: number;
+  readonly jsonRpc: number;
+  readonly title: string;
+}
+
+/** Every error code there is. docs/errors.md lists the same rows; a test compares them. */
+export const errorTable = {
+  tool_not_found: { http: 404, jsonRpc: -32601, title: 'No such tool, or it is disabled' },
+  invalid_input: { http: 422, jsonRpc: -32602, title: "The input breaks the tool's schema" },
+  unauthorized: { http: 401, jsonRpc: -32600, title: 'An API key is needed' },
+  forbidden: { http: 403, jsonRpc: -32600, title: 'This caller may not do that' },
+  payload_too_large: { http: 413, jsonRpc: -32600, title: 'The input is over its cap' },
+  circuit_open: { http: 503, jsonRpc: -32603, title: 'The tool is failing and cut off for now' },
+  queue_full: { http: 429, jsonRpc: -32603, title: "The tool's queue is full" },
+  investigation_budget_spent: { http: 429, jsonRpc: -32603, title: 'No calls left for this investigation' },
+  recorder_full: { http: 503, jsonRpc: -32603, title: 'The record of the call cannot be promised' },
+  shutting_down: { http: 503, jsonRpc: -32603, title: 'The server is stopping' },
+  tool_unavailable: { http: 503, jsonRpc: -32603, title: 'The tool cannot be started' },
+  rate_limited: { http: 429, jsonRpc: -32603, title: 'Too many requests' },
+  invalid_request: { http: 400, jsonRpc: -32600, title: 'The request is malformed' },
+  not_found: { http: 404, jsonRpc: -32600, title: 'No such resource' },
+  conflict: { http: 409, jsonRpc: -32600, title: 'The name or version is taken' },
+  idempotency_key_reused: { http: 422, jsonRpc: -32600, title: 'The key was used with other input' },
+  internal_error: { http: 500, jsonRpc: -32603, title: 'Internal error' },
+  timeout: { http: 200, jsonRpc: -32000, title: 'The deadline passed' },
+  tool_error: { http: 200, jsonRpc: -32001, title: 'The tool answered with an error' },
+  tool_crashed: { http: 200, jsonRpc: -32603, title: 'The tool ended during the call' },
+  protocol_error: { http: 200, jsonRpc: -32603, title: 'The tool broke the protocol' },
+  output_too_large: { http: 200, jsonRpc: -32603, title: "The tool's output is over its cap" },
+  spawn_failed: { http: 200, jsonRpc: -32603, title: 'The tool could not be started' },
+  sandbox_violation: { http: 200, jsonRpc: -32603, title: 'The tool left its sandbox' },
+  cancelled: { http: 200, jsonRpc: -32603, title: 'The caller left' },
+  interrupted: { http: 200, jsonRpc: -32603, title: 'The gateway died during the call' },
+  upstream_unavailable: { http: 200, jsonRpc: -32603, title: 'What the tool depends on is down' },
+} as const satisfies Record<string, ErrorEntry>;
+
+export type ErrorCode = keyof typeof errorTable;
+
+/** Codes of calls that ran and failed: they stand in an outcome, never in a problem. */
+export type OutcomeCode = {
+  [C in ErrorCode]: (typeof errorTable)[C]['http'] extends 200 ? C : never;
+}[ErrorCode];
+
+/** Codes that answer as application/problem+json. */
+export type ProblemCode = Exclude<ErrorCode, OutcomeCode>;
+
+/** What is wrong with one field: a JSON pointer into the body (or input) and a sentence. */
+export interface FieldProblem {
+  readonly pointer: string;
+  readonly detail: string;
+}
+
+export interface ProblemDetails {
+  readonly errors?: readonly FieldProblem[];
+  /** Milliseconds after which a repetition makes sense; becomes Retry-After in whole seconds. */
+  readonly retryAfterMs?: number;
+  /** What an LLM should read instead of the tool's result. */
+  readonly fallback?: unknown;
+  /** Further response headers, such as RateLimit-Remaining. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** HTTP status where it differs from the table's (405, 406, 415). */
+  readonly status?: number;
+}
+
+/** An expected failure of a request, answered as RFC 9457 problem+json. */
+export class Problem extends Error {
+  override readonly name: string = 'Problem';
+
+  constructor(
+    readonly code: ProblemCode,
+    /** One sentence for the person who reads the answer. */
+    readonly detail: string,
+    readonly details: ProblemDetails = {},
+  ) {
+    super(detail);
+  }
+}
+
+/** A call that was not run. Whatever was reserved for it is given back by the door. */
+export class Refusal extends Problem {
+  override readonly name = 'Refusal';
+}

@@ -1,0 +1,70 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { problemType } from './api-problems.decorator.js';
+import { errorTable, Problem, type ProblemCode } from './errors.js';
+
+/** Turns whatever a request threw into problem+json; nothing of an unexpected error's inside leaks. */
+@Catch()
+export class ProblemFilter implements ExceptionFilter {
+  private readonly logger = new Logger(ProblemFilter.name);
+
+  catch(exception: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    const request = http.getRequest<FastifyRequest>();
+    const reply = http.getResponse<FastifyReply>();
+    const problem = asProblem(exception);
+    if (problem.code === 'internal_error') this.logger.error(exception, `request ${request.id} failed`);
+    const { retryAfterMs, headers } = problem.details;
+    if (retryAfterMs !== undefined) void reply.header('retry-after', Math.max(1, Math.ceil(retryAfterMs / 1000)));
+    if (headers) void reply.headers(headers);
+    void reply
+      .status(problem.details.status ?? errorTable[problem.code].http)
+      .header('content-type', 'application/problem+json; charset=utf-8')
+      .send(JSON.stringify(problemBody(problem, String(request.id))));
+  }
+}
+
+/** The members of the answer. */
+export function problemBody(problem: Problem, requestId: string): Record<string, unknown> {
+  const { title, http } = errorTable[problem.code];
+  const { errors, fallback, status } = problem.details;
+  return {
+    type: problemType(problem.code),
+    title,
+    status: status ?? http,
+    detail: problem.detail,
+    code: problem.code,
+    requestId,
+    ...(errors && { errors }),
+    ...(fallback !== undefined && { fallback }),
+  };
+}
+
+/** Codes for what Nest and Fastify themselves refuse, by HTTP status. */
+const codeOfStatus: Readonly<Record<number, ProblemCode>> = {
+  401: 'unauthorized',
+  403: 'forbidden',
+  404: 'not_found',
+  409: 'conflict',
+  413: 'payload_too_large',
+  429: 'rate_limited',
+};
+
+function asProblem(exception: unknown): Problem {
+  if (exception instanceof Problem) return exception;
+  if (exception instanceof SyntaxError && statusOf(exception) === 400) {
+    return new Problem('invalid_request', `The body is not valid JSON: ${exception.message}`);
+  }
+  const status = exception instanceof HttpException ? exception.getStatus() : statusOf(exception);
+  if (status === undefined || status < 400 || status >= 500) {
+    return new Problem('internal_error', 'Something went wrong on our side; the log has it under this request id');
+  }
+  const detail = exception instanceof Error ? exception.message : 'The request was refused';
+  return new Problem(codeOfStatus[status] ?? 'invalid_request', detail, { status });
+}
+
+/** Fastify marks its own errors with `statusCode`. */
+function statusOf(exception: unknown): number | undefined {
+  if (typeof exception !== 'object' || exception === null || !('statusCode' in exception)) return undefined;
+  return typeof exception.statusCode === 'number' ? exception.statusCode : undefined;
+}

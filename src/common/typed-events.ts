@@ -1,0 +1,27 @@
+export type Listener<T> = (event: T) => void;
+
+/**
+ * Synchronous events of one type. A listener that throws harms neither the emitter nor the other listeners:
+ * its error goes to `onListenerError`.
+ */
+export class TypedEvents<T> {
+  private readonly listeners = new Set<Listener<T>>();
+
+  constructor(private readonly onListenerError: (error: unknown) => void) {}
+
+  /** @returns a function that ends the subscription */
+  subscribe(listener: Listener<T>): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  emit(event: T): void {
+    for (const listener of this.listeners) {
+      try {
+        listener(event);
+      } catch (error) {
+        this.onListenerError(error);
+      }
+    }
+  }
+}

@@ -1,0 +1,41 @@
+import { ConfigurationError, loadConfig } from './app-config.js';
+
+describe('loadConfig', () => {
+  it('has a default for everything', () => {
+    const config = loadConfig({});
+    expect(config.server).toMatchObject({ host: '127.0.0.1', port: 3000, loopback: true });
+    expect(config.customTools).toMatchObject({ enabled: true, defaultTimeoutMs: 30_000, maxPoolSize: 10 });
+    expect(config.investigations).toMatchObject({ callsPerTool: 10, ttlMs: 86_400_000 });
+  });
+
+  it('converts what is given', () => {
+    const config = loadConfig({
+      PORT: '0',
+      CUSTOM_TOOLS_ENABLED: 'false',
+      CIRCUIT_MIN_FAILURE_RATE: '0',
+      INVESTIGATION_TTL_HOURS: '0.5',
+      DATABASE_URL: 'postgres://u:p@localhost:5432/db',
+      ALLOWED_HOSTS: 'Tools.example.com, other',
+    });
+    expect(config.server.port).toBe(0);
+    expect(config.server.allowedHosts).toEqual(['tools.example.com', 'other']);
+    expect(config.customTools.enabled).toBe(false);
+    expect(config.circuit.minFailureRate).toBe(0);
+    expect(config.investigations.ttlMs).toBe(1_800_000);
+    expect(config.database.url).toBe('postgres://u:p@localhost:5432/db');
+  });
+
+  it('treats an empty variable as absent', () => {
+    expect(loadConfig({ PORT: '', DATABASE_URL: ' ' }).server.port).toBe(3000);
+  });
+
+  it('names every bad variable at once', () => {
+    const bad = { PORT: '99999', CUSTOM_TOOLS_ENABLED: 'yes', DATABASE_URL: 'mysql://x/y', ADMIN_API_KEY: 'short' };
+    expect(() => loadConfig(bad)).toThrow(ConfigurationError);
+    for (const name of Object.keys(bad)) expect(() => loadConfig(bad)).toThrow(name);
+  });
+
+  it.each(['0.0.0.0', '::', '10.1.2.3', 'example.com'])('does not take %s for loopback', (HOST) => {
+    expect(loadConfig({ HOST }).server.loopback).toBe(false);
+  });
+});

@@ -1,0 +1,118 @@
+import { plainToInstance } from 'class-transformer';
+import { validateSync } from 'class-validator';
+import { existsSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Environment } from './environment.js';
+
+/** The typed configuration tree. Inject it with `@Inject(APP_CONFIG)`. */
+export type AppConfig = ReturnType<typeof toTree>;
+export const APP_CONFIG = Symbol('AppConfig');
+
+/** Thrown when variables are wrong; the message names every one of them. */
+export class ConfigurationError extends Error {
+  override readonly name = 'ConfigurationError';
+}
+
+/**
+ * Parses and validates the environment once.
+ * @throws ConfigurationError naming every bad variable, its value's problem and its bounds
+ */
+export function loadConfig(variables: NodeJS.ProcessEnv = process.env): AppConfig {
+  const known = Object.keys(new Environment());
+  const optional = ['DATABASE_URL', 'ADMIN_API_KEY', 'ALLOWED_HOSTS'];
+  const given = [...known, ...optional].flatMap((name) => {
+    const value = variables[name]?.trim();
+    return value ? [[name, value] as const] : [];
+  });
+  const environment = plainToInstance(Environment, Object.fromEntries(given), { exposeDefaultValues: true });
+  const problems = validateSync(environment).map(
+    ({ property, constraints }) => `  ${property}: ${Object.values(constraints ?? {}).join('; ')}`,
+  );
+  if (problems.length > 0) {
+    throw new ConfigurationError(`The environment is not valid:\n${problems.join('\n')}`);
+  }
+  return toTree(environment);
+}
+
+/** The folder that holds package.json: the same for src/, dist/ and the image. */
+export function projectRoot(): string {
+  let folder = dirname(fileURLToPath(import.meta.url));
+  while (!existsSync(join(folder, 'package.json'))) folder = dirname(folder);
+  return folder;
+}
+
+const loopback = /^(localhost|::1|127(\.\d{1,3}){3})$/;
+
+function toTree(env: Environment) {
+  const root = projectRoot();
+  return {
+    root,
+    server: {
+      host: env.HOST,
+      port: env.PORT,
+      loopback: loopback.test(env.HOST),
+      bodyLimitBytes: env.BODY_LIMIT_BYTES,
+      requestTimeoutMs: env.REQUEST_TIMEOUT_MS,
+      keepAliveTimeoutMs: env.KEEP_ALIVE_TIMEOUT_MS,
+      drainTimeoutMs: env.DRAIN_TIMEOUT_MS,
+      trustProxy: env.TRUST_PROXY,
+      /** Host names besides loopback that a keyless server answers to. */
+      allowedHosts: (env.ALLOWED_HOSTS ?? '').split(',').map((host) => host.trim().toLowerCase()).filter(Boolean),
+    },
+    logging: { level: env.LOG_LEVEL },
+    auth: {
+      mode: env.AUTH_MODE as 'auto' | 'off',
+      adminKey: env.ADMIN_API_KEY,
+      metricsPublic: env.METRICS_PUBLIC,
+      docsPublic: env.DOCS_PUBLIC,
+    },
+    dataDir: resolve(root, env.TOOLKEEPER_DATA_DIR),
+    database: {
+      url: env.DATABASE_URL,
+      poolSize: env.DATABASE_POOL_SIZE,
+      connectTimeoutMs: env.DATABASE_CONNECT_TIMEOUT_MS,
+      queryTimeoutMs: env.DATABASE_QUERY_TIMEOUT_MS,
+      statementTimeoutMs: env.DATABASE_STATEMENT_TIMEOUT_MS,
+      idleInTransactionTimeoutMs: env.DATABASE_IDLE_TRANSACTION_TIMEOUT_MS,
+    },
+    customTools: {
+      enabled: env.CUSTOM_TOOLS_ENABLED,
+      dir: resolve(root, env.CUSTOM_TOOLS_DIR),
+      maxPoolSize: env.CUSTOM_TOOLS_MAX_POOL_SIZE,
+      maxProcesses: env.CUSTOM_TOOLS_MAX_PROCESSES,
+      maxQueue: env.CUSTOM_TOOLS_MAX_QUEUE,
+      healthCheckIntervalMs: env.CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL,
+      defaultTimeoutMs: env.CUSTOM_TOOLS_DEFAULT_TIMEOUT,
+      sandboxEnabled: env.CUSTOM_TOOLS_SANDBOX_ENABLED,
+      maxOutputBytes: env.CUSTOM_TOOLS_MAX_OUTPUT_BYTES,
+      stderrBytes: env.CUSTOM_TOOLS_STDERR_BYTES,
+      idleTimeoutMs: env.CUSTOM_TOOLS_IDLE_TIMEOUT,
+      stopGraceMs: env.CUSTOM_TOOLS_STOP_GRACE,
+      startTimeoutMs: env.CUSTOM_TOOLS_START_TIMEOUT,
+      schemaMaxBytes: env.TOOL_SCHEMA_MAX_BYTES,
+      schemaMaxDepth: env.TOOL_SCHEMA_MAX_DEPTH,
+    },
+    toolInput: { maxBytes: env.TOOL_INPUT_MAX_BYTES, maxDepth: env.TOOL_INPUT_MAX_DEPTH },
+    recorder: {
+      maxBuffered: env.RECORDER_MAX_BUFFERED,
+      batchSize: env.RECORDER_BATCH_SIZE,
+      flushIntervalMs: env.RECORDER_FLUSH_INTERVAL_MS,
+      retentionDays: env.METRICS_RETENTION_DAYS,
+    },
+    circuit: {
+      failures: env.CIRCUIT_FAILURES,
+      minFailureRate: env.CIRCUIT_MIN_FAILURE_RATE,
+      windowMs: env.CIRCUIT_WINDOW_MS,
+      openMs: env.CIRCUIT_OPEN_MS,
+      maxOpenMs: env.CIRCUIT_MAX_OPEN_MS,
+      probes: env.CIRCUIT_PROBES,
+    },
+    investigations: {
+      callsPerTool: env.INVESTIGATION_CALLS_PER_TOOL,
+      ttlMs: env.INVESTIGATION_TTL_HOURS * 3_600_000,
+      maxTracked: env.INVESTIGATION_MAX_TRACKED,
+    },
+    playbooks: { dir: resolve(root, env.PLAYBOOKS_DIR) },
+  };
+}

@@ -1,0 +1,88 @@
+import { Type } from 'class-transformer';
+import {
+  IsIn,
+  IsNotEmpty,
+  IsNumber,
+  IsOptional,
+  IsString,
+  IsUrl,
+  Max,
+  Min,
+  MinLength,
+} from 'class-validator';
+import { Flag, WholeNumber } from './variable.decorators.js';
+
+/**
+ * Every environment variable that Toolkeeper reads, with its default and its bounds.
+ * `.env.example` and docs/configuration.md list the same variables; a test compares them.
+ */
+export class Environment {
+  // Server
+  @IsString() @IsNotEmpty() HOST = '127.0.0.1';
+  @WholeNumber(0, 65_535) PORT = 3000;
+  @WholeNumber(1_024, 1_073_741_824) BODY_LIMIT_BYTES = 4_194_304;
+  @WholeNumber(1_000, 3_600_000) REQUEST_TIMEOUT_MS = 60_000;
+  @WholeNumber(1_000, 3_600_000) KEEP_ALIVE_TIMEOUT_MS = 72_000;
+  @WholeNumber(100, 3_600_000) DRAIN_TIMEOUT_MS = 25_000;
+  @Flag() TRUST_PROXY = false;
+  @IsOptional() @IsString() ALLOWED_HOSTS?: string;
+  @IsIn(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']) LOG_LEVEL = 'info';
+
+  // Who may call
+  @IsIn(['auto', 'off']) AUTH_MODE = 'auto';
+  @IsOptional() @IsString() @MinLength(16) ADMIN_API_KEY?: string;
+  @Flag() METRICS_PUBLIC = false;
+  @Flag() DOCS_PUBLIC = false;
+
+  // Database
+  @IsOptional()
+  @IsUrl({ protocols: ['postgres', 'postgresql'], require_tld: false, require_protocol: true })
+  DATABASE_URL?: string;
+  @IsString() @IsNotEmpty() TOOLKEEPER_DATA_DIR = '.toolkeeper';
+  @WholeNumber(2, 200) DATABASE_POOL_SIZE = 10;
+  @WholeNumber(100, 600_000) DATABASE_CONNECT_TIMEOUT_MS = 5_000;
+  @WholeNumber(100, 600_000) DATABASE_QUERY_TIMEOUT_MS = 30_000;
+  @WholeNumber(100, 600_000) DATABASE_STATEMENT_TIMEOUT_MS = 25_000;
+  @WholeNumber(100, 600_000) DATABASE_IDLE_TRANSACTION_TIMEOUT_MS = 10_000;
+
+  // Custom tools
+  @IsString() @IsNotEmpty() CUSTOM_TOOLS_DIR = './tools/installed';
+  @Flag() CUSTOM_TOOLS_ENABLED = true;
+  @WholeNumber(1, 1_000) CUSTOM_TOOLS_MAX_POOL_SIZE = 10;
+  @WholeNumber(1_000, 86_400_000) CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL = 60_000;
+  @WholeNumber(10, 3_600_000) CUSTOM_TOOLS_DEFAULT_TIMEOUT = 30_000;
+  @Flag() CUSTOM_TOOLS_SANDBOX_ENABLED = true;
+  @WholeNumber(1, 100_000) CUSTOM_TOOLS_MAX_QUEUE = 100;
+  @WholeNumber(1, 10_000) CUSTOM_TOOLS_MAX_PROCESSES = 100;
+  @WholeNumber(1_024, 1_073_741_824) CUSTOM_TOOLS_MAX_OUTPUT_BYTES = 4_194_304;
+  @WholeNumber(1_024, 16_777_216) CUSTOM_TOOLS_STDERR_BYTES = 65_536;
+  @WholeNumber(1_000, 3_600_000) CUSTOM_TOOLS_IDLE_TIMEOUT = 300_000;
+  @WholeNumber(10, 60_000) CUSTOM_TOOLS_STOP_GRACE = 500;
+  @WholeNumber(100, 600_000) CUSTOM_TOOLS_START_TIMEOUT = 10_000;
+  @WholeNumber(1, 1_073_741_824) TOOL_INPUT_MAX_BYTES = 1_048_576;
+  @WholeNumber(1, 1_000) TOOL_INPUT_MAX_DEPTH = 64;
+  @WholeNumber(64, 1_048_576) TOOL_SCHEMA_MAX_BYTES = 65_536;
+  @WholeNumber(1, 1_000) TOOL_SCHEMA_MAX_DEPTH = 32;
+
+  // Recording
+  @WholeNumber(1, 10_000_000) RECORDER_MAX_BUFFERED = 100_000;
+  @WholeNumber(1, 10_000) RECORDER_BATCH_SIZE = 1_000;
+  @WholeNumber(1, 60_000) RECORDER_FLUSH_INTERVAL_MS = 100;
+  @WholeNumber(1, 3_650) METRICS_RETENTION_DAYS = 30;
+
+  // Circuit breaker
+  @WholeNumber(1, 10_000) CIRCUIT_FAILURES = 5;
+  @IsNumber() @Min(0) @Max(1) @Type(() => Number) CIRCUIT_MIN_FAILURE_RATE = 0.5;
+  @WholeNumber(100, 86_400_000) CIRCUIT_WINDOW_MS = 300_000;
+  @WholeNumber(10, 86_400_000) CIRCUIT_OPEN_MS = 30_000;
+  @WholeNumber(10, 86_400_000) CIRCUIT_MAX_OPEN_MS = 300_000;
+  @WholeNumber(1, 100) CIRCUIT_PROBES = 3;
+
+  // Investigations
+  @WholeNumber(0, 1_000_000) INVESTIGATION_CALLS_PER_TOOL = 10;
+  @IsNumber() @Min(0.001) @Max(8_760) @Type(() => Number) INVESTIGATION_TTL_HOURS = 24;
+  @WholeNumber(1, 10_000_000) INVESTIGATION_MAX_TRACKED = 100_000;
+
+  // Playbooks
+  @IsString() @IsNotEmpty() PLAYBOOKS_DIR = './playbooks';
+}

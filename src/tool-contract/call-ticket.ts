@@ -1,0 +1,81 @@
+import type { ExecutionNotes, Release, Tool } from './tool.js';
+
+/** What is left of an investigation's budget after this call. */
+export interface BudgetState {
+  readonly limit: number;
+  readonly remaining: number;
+  /** Milliseconds since 1970. */
+  readonly resetsAt: number;
+}
+
+const gates = ['budget', 'circuit'] as const;
+export type Gate = (typeof gates)[number];
+
+/**
+ * The private pass of one call. The guards stamp it, the recorder starts it, the handler enters with it once:
+ * a call that reaches the handler by any other way is thrown out. Whatever was reserved for the call hangs here
+ * and is given back in one place when the call ends up refused.
+ */
+export class CallTicket {
+  private readonly passed = new Set<Gate>();
+  private readonly onRefusal: Release[] = [];
+  private readonly onEnd: Release[] = [];
+  private stage: 'waiting' | 'started' | 'entered' | 'ended' = 'waiting';
+
+  private startedAtMs = 0;
+
+  /** The call is a half-open circuit's trial. */
+  probe = false;
+  /** What the execution learns on its way. */
+  readonly notes: ExecutionNotes = { attempts: 1 };
+  /** Set by the budget guard for calls of an investigation. */
+  budget: BudgetState | undefined;
+
+  constructor(
+    readonly executionId: string,
+    readonly tool: Tool,
+  ) {}
+
+  stamp(gate: Gate): void {
+    this.passed.add(gate);
+  }
+
+  /** Given back only if the call is refused after all (a budget unit). */
+  returnIfRefused(release: Release): void {
+    this.onRefusal.push(release);
+  }
+
+  /** Given back at the end, whatever it is (a queue place, a half-open permit). */
+  returnAtEnd(release: Release): void {
+    this.onEnd.push(release);
+  }
+
+  /** The recorder's step. */
+  start(): void {
+    const missing = gates.filter((gate) => !this.passed.has(gate));
+    if (this.stage !== 'waiting' || missing.length > 0) {
+      throw new Error(`A call must pass its guards before it starts (missing: ${missing.join(', ') || this.stage})`);
+    }
+    this.stage = 'started';
+    this.startedAtMs = performance.now();
+  }
+
+  /** Whole milliseconds since the recorder started the clock. */
+  elapsedMs(): number {
+    return Math.round(performance.now() - this.startedAtMs);
+  }
+
+  /** The handler's step. */
+  enter(): void {
+    if (this.stage !== 'started') throw new Error('A call reaches its tool only through the door');
+    this.stage = 'entered';
+  }
+
+  /** The door's last step. */
+  end(refused: boolean): void {
+    if (this.stage === 'ended') return;
+    this.stage = 'ended';
+    if (refused) for (const release of this.onRefusal) release();
+    for (const release of this.onEnd) release();
+  }
+}

@@ -1,0 +1,45 @@
+import type { CallTicket } from './call-ticket.js';
+
+/** Who calls, for what; REST takes it from body and headers, MCP from `_meta`. */
+export interface CallContext {
+  readonly userId: string;
+  readonly requestId: string;
+  readonly projectId: string;
+  readonly sessionId?: string;
+  readonly investigationId?: string;
+  readonly runId?: string;
+  readonly threadId?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly traceparent?: string;
+}
+
+/** The authenticated caller. */
+export interface Principal {
+  /** Owner of the key, else `anonymous`. */
+  readonly userId: string;
+  readonly scopes: ReadonlySet<Scope>;
+}
+
+export const scopes = ['tools:call', 'tools:admin'] as const;
+export type Scope = (typeof scopes)[number];
+
+/** What a caller asks of the door. */
+export interface CallRequest {
+  readonly tool: string;
+  readonly input: unknown;
+  readonly context: CallContext;
+  readonly principal: Principal;
+  /** The caller's own limit in milliseconds. */
+  readonly timeoutMs?: number;
+  /** Aborts when the caller has left. */
+  readonly signal?: AbortSignal;
+  /** The transport's upper bound of the input's size in bytes, where it knows one. */
+  readonly bytesAtMost?: number;
+  /** A trial run by an operator: no budget, no circuit, no grade. */
+  readonly test?: boolean;
+}
+
+/** A request on its way through guards, recorder and handler. */
+export interface ToolCall extends CallRequest {
+  readonly ticket: CallTicket;
+}

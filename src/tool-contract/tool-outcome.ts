@@ -1,0 +1,59 @@
+import type { OutcomeCode } from '../common/errors.js';
+import { errorTable } from '../common/errors.js';
+
+export type OutcomeStatus = 'success' | 'error' | 'timeout';
+
+/** Why an execution failed. */
+export interface ToolErrorBody {
+  /** JSON-RPC code: the tool's own where it answered, else the table's. */
+  readonly code: number;
+  readonly type: OutcomeCode;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+interface OutcomeBase {
+  readonly executionId: string;
+  readonly tool: string;
+  readonly executionTimeMs: number;
+  readonly attempts: number;
+  readonly cached: boolean;
+}
+
+/** What an execution that ran answers. A failed one carries the tool's fallback, if any, in `result`. */
+export type ToolOutcome =
+  | (OutcomeBase & { readonly status: 'success'; readonly result: unknown })
+  | (OutcomeBase & {
+      readonly status: 'error' | 'timeout';
+      readonly error: ToolErrorBody;
+      readonly result?: unknown;
+    });
+
+/** Thrown by a tool's `run` for every expected failure. */
+export class ToolFailure extends Error {
+  override readonly name = 'ToolFailure';
+  readonly code: number;
+
+  constructor(
+    readonly type: OutcomeCode,
+    message: string,
+    options: { readonly code?: number; readonly data?: unknown } = {},
+  ) {
+    super(message);
+    this.code = options.code ?? errorTable[type].jsonRpc;
+    this.data = options.data;
+  }
+
+  readonly data: unknown;
+}
+
+const notTheToolsFault: ReadonlySet<OutcomeCode> = new Set(['cancelled', 'interrupted', 'upstream_unavailable']);
+
+/**
+ * Only faults of the tool itself feed its circuit. An answer of -32602 is the caller's error (seed 003's "Invalid
+ * params"); one that was cancelled, interrupted or lacks its upstream is nobody's fault here.
+ */
+export function isToolFault(error: { readonly type: OutcomeCode; readonly code: number } | undefined): boolean {
+  if (!error || notTheToolsFault.has(error.type)) return false;
+  return !(error.type === 'tool_error' && error.code === errorTable.invalid_input.jsonRpc);
+}

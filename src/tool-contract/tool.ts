@@ -1,0 +1,80 @@
+import type { Deadline } from '../common/deadline.js';
+import type { FieldProblem } from '../common/errors.js';
+import type { CallContext } from './tool-call.js';
+
+export type ToolKind = 'builtin' | 'custom';
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** What a call of the tool may do to the world; same meaning as MCP's hints. */
+export interface ToolAnnotations {
+  readonly readOnly: boolean;
+  readonly idempotent: boolean;
+  readonly destructive: boolean;
+  readonly openWorld: boolean;
+}
+
+/** A tool as its callers see it. */
+export interface ToolDefinition {
+  readonly name: string;
+  readonly description: string;
+  readonly kind: ToolKind;
+  readonly version: string;
+  /** JSON Schema (2020-12) of the input, as published. */
+  readonly inputSchema: JsonSchema;
+  readonly annotations: ToolAnnotations;
+  readonly tags: readonly string[];
+  /** The tool's own limit for one call in milliseconds. */
+  readonly timeoutMs: number;
+  /** What an LLM should read when the tool fails or is refused. */
+  readonly fallback?: unknown;
+  /** Calls an investigation may spend on this tool; absent: the configured default; 0: no limit. */
+  readonly callsPerInvestigation?: number;
+}
+
+/** What one execution learned on its way; becomes the metric's metadata. All durations in milliseconds. */
+export interface ExecutionNotes {
+  attempts: number;
+  queueMs?: number;
+  spawnMs?: number;
+  exitCode?: number | null;
+  signal?: string | null;
+  stderrTail?: string;
+  pid?: number;
+  /** Bytes of the tool's own answer, where it is known without serialising again. */
+  outputBytes?: number;
+  [other: string]: unknown;
+}
+
+/** What a tool gets for one execution. */
+export interface ToolRun {
+  readonly executionId: string;
+  readonly context: CallContext;
+  readonly deadline: Deadline;
+  /** Aborts when the caller has left or the deadline has passed. */
+  readonly signal: AbortSignal;
+  /** A half-open circuit's trial: run it on a fresh process. */
+  readonly probe: boolean;
+  readonly notes: ExecutionNotes;
+}
+
+/** Gives a reservation back; calling it twice is harmless. */
+export type Release = () => void;
+
+/** A named capability that the registry knows and the door runs. */
+export interface Tool {
+  readonly definition: ToolDefinition;
+  /** The tool ends its runs at the deadline and on abort by itself, cleaning up what it started. */
+  readonly watchesDeadline?: boolean;
+  /** @returns every way in which the input breaks the schema; empty when it is valid */
+  validate(input: unknown): readonly FieldProblem[];
+  /**
+   * Takes a place in the tool's queue before anything is recorded.
+   * @throws Refusal `queue_full` or `tool_unavailable`
+   */
+  reserve?(): Release;
+  /**
+   * @returns the result, a JSON value
+   * @throws ToolFailure for every expected failure
+   */
+  run(input: unknown, run: ToolRun): Promise<unknown>;
+}
