@@ -1,0 +1,34 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { AuthModule } from './auth/auth.module.js';
+import { LifecycleModule } from './common/lifecycle.module.js';
+import type { AppConfig } from './config/app-config.js';
+import { ConfigModule } from './config/config.module.js';
+import { CustomToolsModule } from './custom-tools/custom-tools.module.js';
+import { DatabaseModule } from './database/database.module.js';
+import { HealthModule } from './health/health.module.js';
+import { LoggingModule } from './observability/logging.module.js';
+import { MetricsModule } from './observability/metrics.module.js';
+import { PlaybookSearchModule } from './playbook-search/playbook-search.module.js';
+import { ToolsModule } from './tools/tools.module.js';
+
+/** The list of modules; each brings in what it stands on. */
+@Module({})
+export class AppModule {
+  static forRoot(config: AppConfig): DynamicModule {
+    return {
+      module: AppModule,
+      imports: [
+        ConfigModule.forRoot(config),
+        LifecycleModule,
+        LoggingModule,
+        MetricsModule,
+        DatabaseModule,
+        AuthModule,
+        HealthModule,
+        ToolsModule,
+        CustomToolsModule.forRoot(config),
+        PlaybookSearchModule,
+      ],
+    };
+  }
+}

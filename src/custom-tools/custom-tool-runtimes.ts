@@ -1,0 +1,109 @@
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Problem } from '../common/errors.js';
+import { TypedEvents } from '../common/typed-events.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { ProcessMetrics } from '../observability/process-metrics.js';
+import { ProcessBudget } from '../process-pool/process-budget.js';
+import type { PoolEvent, PoolSettings, ProcessSpec } from '../process-pool/pool.types.js';
+import { ProcessPool } from '../process-pool/process-pool.js';
+import { residentBytes } from '../process-pool/resident-memory.js';
+import type { CustomTool } from './custom-tool.entity.js';
+import { CustomToolWrapper } from './custom-tool-wrapper.js';
+import { launchSpec } from './launch-spec.js';
+import { ToolInspector } from './tool-inspector.js';
+
+/** The running side of custom tools: one wrapper and one pool for each that is loaded. */
+@Injectable()
+export class CustomToolRuntimes {
+  private readonly wrappers = new Map<string, CustomToolWrapper>();
+  /** Pools that still serve calls of a replaced or removed wrapper. */
+  private readonly retiring = new Set<Promise<void>>();
+  private readonly budget: ProcessBudget;
+  private readonly logger = new Logger(CustomToolRuntimes.name);
+  readonly events = new TypedEvents<PoolEvent>((error) => this.logger.error(error));
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: AppConfig,
+    private readonly inspector: ToolInspector,
+    metrics: ProcessMetrics,
+  ) {
+    this.budget = new ProcessBudget(config.customTools.maxProcesses);
+    metrics.observe(() => this.observations());
+  }
+
+  get(name: string): CustomToolWrapper | undefined {
+    return this.wrappers.get(name);
+  }
+
+  /** Builds a wrapper; one that cannot be started stands there with its reason. Nothing is spawned yet. */
+  async build(tool: CustomTool): Promise<CustomToolWrapper> {
+    const validate = this.inspector.compile(tool.inputSchema);
+    try {
+      const spec = await launchSpec(tool, this.config.root);
+      const pool = new ProcessPool(this.poolSettings(tool, spec), { budget: this.budget });
+      pool.events.subscribe((event) => this.events.emit(event));
+      return new CustomToolWrapper(tool, validate, { pool, workingDir: spec.cwd });
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      return new CustomToolWrapper(tool, validate, { unavailable: error.detail });
+    }
+  }
+
+  /** Takes the place of the tool's earlier wrapper, whose calls in flight end on its own pool. */
+  put(wrapper: CustomToolWrapper): void {
+    this.remove(wrapper.definition.name);
+    this.wrappers.set(wrapper.definition.name, wrapper);
+    if ('pool' in wrapper.backend) {
+      wrapper.backend.pool.warm().catch((error: unknown) => this.logger.warn(error));
+    }
+  }
+
+  remove(name: string): void {
+    const wrapper = this.wrappers.get(name);
+    this.wrappers.delete(name);
+    if (wrapper) void this.retire(wrapper);
+  }
+
+  /** Stops a wrapper's pool once its calls have ended. */
+  async retire({ backend }: CustomToolWrapper): Promise<void> {
+    if (!('pool' in backend)) return;
+    const stopped = backend.pool.stop(this.config.customTools.defaultTimeoutMs);
+    this.retiring.add(stopped);
+    await stopped.finally(() => this.retiring.delete(stopped));
+  }
+
+  /** Ends every process; resolves when none is left. */
+  async stopAll(): Promise<void> {
+    for (const name of [...this.wrappers.keys()]) this.remove(name);
+    await Promise.allSettled(this.retiring);
+  }
+
+  private poolSettings(tool: CustomTool, spec: ProcessSpec): PoolSettings {
+    const limits = this.config.customTools;
+    return {
+      name: tool.name,
+      spec,
+      minProcesses: tool.minProcesses,
+      poolSize: Math.min(tool.poolSize, limits.maxPoolSize),
+      keepAlive: tool.keepAlive,
+      maxConcurrency: tool.maxConcurrency,
+      maxQueue: limits.maxQueue,
+      idleTimeoutMs: limits.idleTimeoutMs,
+      startTimeoutMs: limits.startTimeoutMs,
+      stopGraceMs: limits.stopGraceMs,
+      maxLineBytes: limits.maxOutputBytes,
+      maxPendingInputBytes: 4 * this.config.toolInput.maxBytes,
+      stderrBytes: limits.stderrBytes,
+      maxFailedStarts: Math.max(3, tool.maxRetries),
+    };
+  }
+
+  private *observations() {
+    for (const [tool, { backend }] of this.wrappers) {
+      if (!('pool' in backend)) continue;
+      const { starting, idle, busy, pids } = backend.pool.stats();
+      const rssBytes = pids.reduce((sum, pid) => sum + (residentBytes(pid) ?? 0), 0);
+      yield { tool, starting, idle, busy, rssBytes };
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import type { ToolAnnotations } from '../tool-contract/tool.js';
+import { AnnotationsBody } from '../tools/tools.dto.js';
+import { type CustomTool, healthStatuses, toolStatuses } from './custom-tool.entity.js';
+import { effectiveSandbox, SandboxSettings, ToolPermissions } from './sandbox-settings.js';
+
+export class EffectiveSandboxBody {
+  @ApiProperty({ example: 0, description: '0: clean environment, time-outs and output caps only' })
+  readonly tier!: number;
+  @ApiProperty({ type: [String], example: ['allowNetwork'], description: 'Asked for, but not enforced here' })
+  readonly notEnforced!: string[];
+}
+
+/** A custom tool as its operator sees it. */
+export class CustomToolBody {
+  @ApiProperty({ example: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f' }) readonly id!: string;
+  @ApiProperty({ example: 'log_summary' }) readonly name!: string;
+  @ApiProperty({ example: 'Summarises log lines' }) readonly description!: string;
+  @ApiProperty({ example: '1.0.0' }) readonly version!: string;
+  @ApiProperty({ example: 'python3' }) readonly command!: string;
+  @ApiProperty({ type: [String], example: ['tool.py'] }) readonly args!: string[];
+  @ApiProperty({ type: String, nullable: true, example: null }) readonly workingDir!: string | null;
+  @ApiProperty({ type: 'object', additionalProperties: { type: 'string' }, example: { API_KEY: '***' } })
+  readonly env!: Record<string, string>;
+  @ApiProperty({ type: 'object', additionalProperties: true, example: { type: 'object' } })
+  readonly inputSchema!: object;
+  @ApiProperty({ example: 30000 }) readonly timeoutMs!: number;
+  @ApiProperty({ example: 0 }) readonly maxRetries!: number;
+  @ApiProperty({ example: 1000 }) readonly retryDelayMs!: number;
+  @ApiProperty({ example: 1 }) readonly poolSize!: number;
+  @ApiProperty({ example: 0 }) readonly minProcesses!: number;
+  @ApiProperty({ example: 1 }) readonly maxConcurrency!: number;
+  @ApiProperty({ example: true }) readonly keepAlive!: boolean;
+  @ApiProperty({ type: AnnotationsBody }) readonly annotations!: ToolAnnotations;
+  @ApiProperty({ type: SandboxSettings, nullable: true }) readonly sandbox!: SandboxSettings | null;
+  @ApiProperty({ type: ToolPermissions, nullable: true }) readonly permissions!: ToolPermissions | null;
+  @ApiProperty({ type: EffectiveSandboxBody }) readonly effectiveSandbox!: EffectiveSandboxBody;
+  @ApiPropertyOptional({ nullable: true, description: 'What an LLM should read when the tool fails' })
+  readonly fallback?: unknown;
+  @ApiProperty({ type: Number, nullable: true, example: null }) readonly callsPerInvestigation!: number | null;
+  @ApiProperty({ enum: toolStatuses, example: 'active' }) readonly status!: string;
+  @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly healthStatus!: string;
+  @ApiProperty({ type: String, format: 'date-time', nullable: true, example: '2026-01-23T10:30:00.000Z' })
+  readonly lastHealthCheck!: Date | null;
+  @ApiProperty({ type: String, nullable: true, example: null }) readonly errorMessage!: string | null;
+  @ApiProperty({ type: [String], example: ['logs'] }) readonly tags!: string[];
+  @ApiProperty({ type: 'object', additionalProperties: true, example: {} }) readonly metadata!: object;
+  @ApiProperty({ type: String, format: 'date-time', example: '2026-01-23T10:30:00.000Z' }) readonly createdAt!: Date;
+  @ApiProperty({ type: String, format: 'date-time', example: '2026-01-23T10:30:00.000Z' }) readonly updatedAt!: Date;
+}
+
+/** Values of environment variables are write-only. */
+export function customToolView(tool: CustomTool): CustomToolBody {
+  const env = Object.fromEntries(Object.keys(tool.env).map((name) => [name, '***']));
+  return { ...tool, env, effectiveSandbox: effectiveSandbox(tool.sandbox, tool.permissions) };
+}
+
+export class CustomToolListBody {
+  @ApiProperty({ type: [CustomToolBody] }) readonly data!: CustomToolBody[];
+  @ApiProperty({ type: String, nullable: true, example: null }) readonly nextCursor!: string | null;
+}
+
+export class ValidationBody {
+  @ApiProperty({ example: true }) readonly valid!: boolean;
+  @ApiProperty({ type: [String], example: [] }) readonly errors!: string[];
+}
+
+export class ProcessesBody {
+  @ApiProperty({ example: 0 }) readonly starting!: number;
+  @ApiProperty({ example: 1 }) readonly idle!: number;
+  @ApiProperty({ example: 0 }) readonly busy!: number;
+  @ApiProperty({ example: 0 }) readonly waiting!: number;
+}
+
+export class CustomToolHealthBody {
+  @ApiProperty({ example: 'log_summary' }) readonly name!: string;
+  @ApiProperty({ enum: toolStatuses, example: 'active' }) readonly status!: string;
+  @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly healthStatus!: string;
+  @ApiProperty({ type: String, format: 'date-time', nullable: true, example: '2026-01-23T10:30:00.000Z' })
+  readonly lastHealthCheck!: Date | null;
+  @ApiProperty({ type: String, nullable: true, example: null }) readonly errorMessage!: string | null;
+  @ApiProperty({ type: ProcessesBody }) readonly processes!: ProcessesBody;
+}

@@ -1,0 +1,138 @@
+import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Query, Req, Res } from '@nestjs/common';
+import { ApiCreatedResponse, ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { CurrentPrincipal } from '../auth/principal.decorator.js';
+import { Scopes } from '../auth/scopes.decorator.js';
+import { ApiProblems } from '../common/api-problems.decorator.js';
+import type { Page } from '../common/page.js';
+import type { Principal } from '../tool-contract/tool-call.js';
+import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
+import { ApiExecute } from '../tools/api-execute.decorator.js';
+import { type ExecuteBody, ExecuteBodyPipe } from '../tools/execute-body.pipe.js';
+import { CustomToolBody, CustomToolHealthBody, CustomToolListBody, ValidationBody } from './custom-tool.view.js';
+import type { CustomToolHealth } from './custom-tool-monitor.js';
+import { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from './custom-tools.dto.js';
+import { CustomToolsService } from './custom-tools.service.js';
+
+const ApiName = (): MethodDecorator => ApiParam({ name: 'name', example: 'log_summary' });
+
+@ApiTags('custom-tools')
+@Scopes('tools:admin')
+@ApiProblems('invalid_request', 'unauthorized', 'forbidden')
+@Controller('api/v1/custom-tools')
+export class CustomToolsController {
+  constructor(private readonly service: CustomToolsService) {}
+
+  @Get()
+  @Scopes('tools:call')
+  @ApiOperation({ summary: 'List all custom tools', operationId: 'listCustomTools' })
+  @ApiOkResponse({ type: CustomToolListBody })
+  list(@Query() query: ListCustomToolsQuery): Promise<Page<CustomToolBody>> {
+    return this.service.list(query);
+  }
+
+  @Post()
+  @ApiOperation({ summary: 'Register an executable as a tool', operationId: 'registerCustomTool' })
+  @ApiCreatedResponse({ type: CustomToolBody })
+  @ApiProblems('conflict', 'payload_too_large')
+  register(@Body() body: CustomToolCreate): Promise<CustomToolBody> {
+    return this.service.register(body);
+  }
+
+  @Get(':name')
+  @Scopes('tools:call')
+  @ApiName()
+  @ApiOperation({ summary: 'Get custom tool details', operationId: 'getCustomTool' })
+  @ApiOkResponse({ type: CustomToolBody })
+  @ApiProblems('not_found')
+  get(@Param('name') name: string): Promise<CustomToolBody> {
+    return this.service.get(name);
+  }
+
+  @Patch(':name')
+  @ApiName()
+  @ApiOperation({ summary: 'Update custom tool', operationId: 'updateCustomTool' })
+  @ApiOkResponse({ type: CustomToolBody })
+  @ApiProblems('not_found')
+  update(@Param('name') name: string, @Body() body: CustomToolUpdate): Promise<CustomToolBody> {
+    return this.service.update(name, body);
+  }
+
+  @Delete(':name')
+  @HttpCode(204)
+  @ApiName()
+  @ApiOperation({ summary: 'Unregister custom tool', operationId: 'removeCustomTool' })
+  @ApiNoContentResponse({ description: 'Tool removed' })
+  @ApiProblems('not_found')
+  remove(@Param('name') name: string): Promise<void> {
+    return this.service.remove(name);
+  }
+
+  @Post(':name/enable')
+  @HttpCode(200)
+  @ApiName()
+  @ApiOperation({ summary: 'Make a tool callable', operationId: 'enableCustomTool' })
+  @ApiOkResponse({ type: CustomToolBody })
+  @ApiProblems('not_found')
+  enable(@Param('name') name: string): Promise<CustomToolBody> {
+    return this.service.enable(name);
+  }
+
+  @Post(':name/disable')
+  @HttpCode(200)
+  @ApiName()
+  @ApiOperation({ summary: 'Take a tool out of use, keeping its registration', operationId: 'disableCustomTool' })
+  @ApiOkResponse({ type: CustomToolBody })
+  @ApiProblems('not_found')
+  disable(@Param('name') name: string): Promise<CustomToolBody> {
+    return this.service.disable(name);
+  }
+
+  @Post(':name/validate')
+  @HttpCode(200)
+  @ApiName()
+  @ApiOperation({ summary: 'Validate tool executable and schema', operationId: 'validateCustomTool' })
+  @ApiOkResponse({ type: ValidationBody })
+  @ApiProblems('not_found')
+  validate(@Param('name') name: string): Promise<{ valid: boolean; errors: string[] }> {
+    return this.service.validate(name);
+  }
+
+  @Get(':name/health')
+  @Scopes('tools:call')
+  @ApiName()
+  @ApiOperation({ summary: 'Get tool health status', operationId: 'getCustomToolHealth' })
+  @ApiOkResponse({ type: CustomToolHealthBody })
+  @ApiProblems('not_found')
+  health(@Param('name') name: string): Promise<CustomToolHealth> {
+    return this.service.health(name);
+  }
+
+  @Post(':name/test')
+  @HttpCode(200)
+  @ApiName()
+  @ApiOperation({
+    summary: 'Execute tool with test input',
+    description: 'Also runs an inactive or cut-off tool; spends no budget and feeds neither grade nor circuit.',
+    operationId: 'testCustomTool',
+  })
+  @ApiExecute(
+    { input: { lines: ['2026-01-23T10:30:00Z ERROR disk full', '2026-01-23T10:30:01Z INFO retry'] } },
+    'not_found',
+    'invalid_input',
+    'payload_too_large',
+    'queue_full',
+    'tool_unavailable',
+    'recorder_full',
+    'shutting_down',
+  )
+  test(
+    @Param('name') name: string,
+    @Body(ExecuteBodyPipe) body: ExecuteBody,
+    @CurrentPrincipal() principal: Principal,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<ToolOutcome> {
+    return this.service.test(name, body, principal, { request, reply });
+  }
+}

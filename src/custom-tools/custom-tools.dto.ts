@@ -1,0 +1,207 @@
+import { ApiProperty, ApiPropertyOptional, OmitType, PartialType } from '@nestjs/swagger';
+import { Type } from 'class-transformer';
+import {
+  ArrayMaxSize,
+  IsArray,
+  IsBoolean,
+  IsIn,
+  IsInt,
+  IsNotEmpty,
+  IsObject,
+  IsOptional,
+  IsString,
+  Matches,
+  Max,
+  MaxLength,
+  Min,
+  ValidateNested,
+} from 'class-validator';
+import type { JsonSchema } from '../tool-contract/tool.js';
+import { type ToolStatus, toolStatuses } from './custom-tool.entity.js';
+import { SandboxSettings, ToolPermissions } from './sandbox-settings.js';
+import { NoNulCharacters, IsStringMap } from './text.validators.js';
+
+/** May an agent repeat it, does it change the world: absent means the careful answer. */
+export class AnnotationsInput {
+  @ApiPropertyOptional({ example: true }) @IsOptional() @IsBoolean() readonly readOnly?: boolean;
+  @ApiPropertyOptional({ example: true }) @IsOptional() @IsBoolean() readonly idempotent?: boolean;
+  @ApiPropertyOptional({ example: false }) @IsOptional() @IsBoolean() readonly destructive?: boolean;
+  @ApiPropertyOptional({ example: false }) @IsOptional() @IsBoolean() readonly openWorld?: boolean;
+}
+
+/** Registers an executable (seed 003, CustomToolCreate). */
+export class CustomToolCreate {
+  @ApiProperty({ example: 'word_count', description: 'Letters, digits, _ and -; begins with a letter' })
+  @Matches(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, { message: 'must match ^[A-Za-z][A-Za-z0-9_-]{0,63}$' })
+  readonly name!: string;
+
+  @ApiPropertyOptional({ example: 'Counts words', description: "Absent: the executable's own" })
+  @IsOptional()
+  @IsString()
+  @IsNotEmpty()
+  @MaxLength(4096)
+  @NoNulCharacters()
+  readonly description?: string;
+
+  @ApiPropertyOptional({ example: '1.0.0', description: "Absent: the executable's own, else 1.0.0" })
+  @IsOptional()
+  @IsString()
+  @IsNotEmpty()
+  @MaxLength(64)
+  @NoNulCharacters()
+  readonly version?: string;
+
+  @ApiProperty({ example: 'python3', description: 'A name on the PATH or a path' })
+  @IsString()
+  @IsNotEmpty()
+  @MaxLength(4096)
+  @NoNulCharacters()
+  readonly command!: string;
+
+  @ApiPropertyOptional({ type: [String], example: ['tool.py'], default: [] })
+  @IsOptional()
+  @IsArray()
+  @ArrayMaxSize(256)
+  @IsString({ each: true })
+  @NoNulCharacters({ each: true })
+  readonly args?: string[];
+
+  @ApiPropertyOptional({ example: './tools/installed/log_summary', description: 'Relative args resolve against it' })
+  @IsOptional()
+  @IsString()
+  @IsNotEmpty()
+  @MaxLength(4096)
+  @NoNulCharacters()
+  readonly workingDir?: string;
+
+  @ApiPropertyOptional({
+    type: 'object',
+    additionalProperties: { type: 'string' },
+    example: { TZ: 'UTC' },
+    description: 'Values are write-only: answers show the names',
+  })
+  @IsOptional()
+  @IsStringMap()
+  readonly env?: Record<string, string>;
+
+  @ApiPropertyOptional({
+    type: 'object',
+    additionalProperties: true,
+    example: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
+    description: "JSON Schema 2020-12; absent: the executable's own",
+  })
+  @IsOptional()
+  @IsObject()
+  readonly inputSchema?: JsonSchema;
+
+  @ApiPropertyOptional({ example: 10000, description: 'Absent: CUSTOM_TOOLS_DEFAULT_TIMEOUT' })
+  @IsOptional()
+  @IsInt()
+  @Min(10)
+  @Max(3_600_000)
+  readonly timeoutMs?: number;
+
+  @ApiPropertyOptional({ default: 0, example: 1 }) @IsOptional() @IsInt() @Min(0) @Max(10) readonly maxRetries?: number;
+  @ApiPropertyOptional({ default: 1000, example: 200 })
+  @IsOptional()
+  @IsInt()
+  @Min(0)
+  @Max(60_000)
+  readonly retryDelayMs?: number;
+
+  @ApiPropertyOptional({ default: 1, example: 2, description: 'At most CUSTOM_TOOLS_MAX_POOL_SIZE' })
+  @IsOptional()
+  @IsInt()
+  @Min(1)
+  @Max(1_000)
+  readonly poolSize?: number;
+
+  @ApiPropertyOptional({ default: 0, example: 1, description: 'Processes kept warm; needs keepAlive' })
+  @IsOptional()
+  @IsInt()
+  @Min(0)
+  @Max(1_000)
+  readonly minProcesses?: number;
+
+  @ApiPropertyOptional({ default: 1, example: 1, description: 'Requests that one process serves at a time' })
+  @IsOptional()
+  @IsInt()
+  @Min(1)
+  @Max(1_000)
+  readonly maxConcurrency?: number;
+
+  @ApiPropertyOptional({ default: false, example: true, description: 'false: a fresh process for every call' })
+  @IsOptional()
+  @IsBoolean()
+  readonly keepAlive?: boolean;
+
+  @ApiPropertyOptional({ type: AnnotationsInput })
+  @IsOptional()
+  @ValidateNested()
+  @Type(() => AnnotationsInput)
+  readonly annotations?: AnnotationsInput;
+
+  @ApiPropertyOptional({ type: SandboxSettings })
+  @IsOptional()
+  @ValidateNested()
+  @Type(() => SandboxSettings)
+  readonly sandbox?: SandboxSettings;
+
+  @ApiPropertyOptional({ type: ToolPermissions })
+  @IsOptional()
+  @ValidateNested()
+  @Type(() => ToolPermissions)
+  readonly permissions?: ToolPermissions;
+
+  @ApiPropertyOptional({
+    type: 'object',
+    additionalProperties: true,
+    example: { note: 'Go on without it' },
+    description: 'What an LLM should read when the tool fails or is refused',
+  })
+  @IsOptional()
+  @IsObject()
+  readonly fallback?: Record<string, unknown>;
+
+  @ApiPropertyOptional({ example: 20, description: '0: no limit; absent: INVESTIGATION_CALLS_PER_TOOL' })
+  @IsOptional()
+  @IsInt()
+  @Min(0)
+  @Max(1_000_000)
+  readonly callsPerInvestigation?: number;
+
+  @ApiPropertyOptional({ type: [String], example: ['text'] })
+  @IsOptional()
+  @IsArray()
+  @ArrayMaxSize(64)
+  @IsString({ each: true })
+  @NoNulCharacters({ each: true })
+  readonly tags?: string[];
+
+  @ApiPropertyOptional({ type: 'object', additionalProperties: true, example: { team: 'platform' } })
+  @IsOptional()
+  @IsObject()
+  readonly metadata?: Record<string, unknown>;
+}
+
+/** Changes a tool; its name stays. */
+export class CustomToolUpdate extends PartialType(OmitType(CustomToolCreate, ['name'] as const)) {}
+
+export class ListCustomToolsQuery {
+  @ApiPropertyOptional({ enum: toolStatuses })
+  @IsOptional()
+  @IsIn(toolStatuses)
+  readonly status?: ToolStatus;
+
+  @ApiPropertyOptional({ default: 100, minimum: 1, maximum: 1000 })
+  @Type(() => Number)
+  @IsInt()
+  @Min(1)
+  @Max(1000)
+  readonly limit: number = 100;
+
+  @ApiPropertyOptional({ description: 'nextCursor of the page before' })
+  @IsOptional()
+  @IsString()
+  readonly cursor?: string;
+}

@@ -1,0 +1,74 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { QueryFailedError, Repository } from 'typeorm';
+import { Problem } from '../common/errors.js';
+import { CustomTool, CustomToolImport, type HealthStatus, type ToolStatus } from './custom-tool.entity.js';
+
+const uniqueViolation = '23505';
+
+/** What of a tool its monitor writes. */
+export interface ToolCondition {
+  readonly status?: ToolStatus;
+  readonly healthStatus?: HealthStatus;
+  readonly lastHealthCheck?: Date;
+  readonly errorMessage?: string | null;
+}
+
+/** Rows of custom_tools and custom_tool_imports. */
+@Injectable()
+export class CustomToolsRepository {
+  constructor(
+    @InjectRepository(CustomTool) private readonly tools: Repository<CustomTool>,
+    @InjectRepository(CustomToolImport) private readonly imports: Repository<CustomToolImport>,
+  ) {}
+
+  /** Sorted by name. */
+  list(status?: ToolStatus): Promise<CustomTool[]> {
+    return this.tools.find({ where: status ? { status } : {}, order: { name: 'ASC' } });
+  }
+
+  /** @throws Problem `not_found` */
+  async get(name: string): Promise<CustomTool> {
+    const tool = await this.find(name);
+    if (!tool) throw new Problem('not_found', `There is no custom tool named ${JSON.stringify(name)}`);
+    return tool;
+  }
+
+  find(name: string): Promise<CustomTool | null> {
+    return this.tools.findOneBy({ name });
+  }
+
+  /** @throws Problem `conflict` when the name is taken */
+  async insert(tool: CustomTool): Promise<CustomTool> {
+    try {
+      await this.tools.insert(tool as never);
+    } catch (error) {
+      const code = error instanceof QueryFailedError ? (error.driverError as { code?: string }).code : undefined;
+      if (code === uniqueViolation) throw new Problem('conflict', `The tool name ${tool.name} is taken`);
+      throw error;
+    }
+    return this.get(tool.name);
+  }
+
+  async update(tool: CustomTool): Promise<CustomTool> {
+    return this.tools.save(tool);
+  }
+
+  async setCondition(name: string, condition: ToolCondition): Promise<void> {
+    await this.tools.update({ name }, condition);
+  }
+
+  /** @throws Problem `not_found` */
+  async delete(name: string): Promise<void> {
+    const tool = await this.get(name);
+    await this.tools.delete({ id: tool.id });
+  }
+
+  async importedHash(path: string): Promise<string | undefined> {
+    return (await this.imports.findOneBy({ path }))?.contentHash;
+  }
+
+  async rememberImport(path: string, contentHash: string): Promise<void> {
+    await this.imports.save({ path, contentHash });
+  }
+}

@@ -1,0 +1,61 @@
+import { Injectable } from '@nestjs/common';
+import type { Page } from '../common/page.js';
+import type { Principal } from '../tool-contract/tool-call.js';
+import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
+import type { ExecuteBody } from '../tools/execute-body.pipe.js';
+import { type HttpExchange, ToolsService } from '../tools/tools.service.js';
+import { type CustomToolBody, customToolView } from './custom-tool.view.js';
+import { CustomToolManager } from './custom-tool-manager.js';
+import { type CustomToolHealth, CustomToolMonitor } from './custom-tool-monitor.js';
+import type { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from './custom-tools.dto.js';
+
+/** The manager's work as the REST answers show it. */
+@Injectable()
+export class CustomToolsService {
+  constructor(
+    private readonly manager: CustomToolManager,
+    private readonly monitor: CustomToolMonitor,
+    private readonly tools: ToolsService,
+  ) {}
+
+  async list(query: ListCustomToolsQuery): Promise<Page<CustomToolBody>> {
+    const { data, nextCursor } = await this.manager.list(query);
+    return { data: data.map(customToolView), nextCursor };
+  }
+
+  async get(name: string): Promise<CustomToolBody> {
+    return customToolView(await this.manager.get(name));
+  }
+
+  async register(create: CustomToolCreate): Promise<CustomToolBody> {
+    return customToolView(await this.manager.register(create));
+  }
+
+  async update(name: string, changes: CustomToolUpdate): Promise<CustomToolBody> {
+    return customToolView(await this.manager.update(name, changes));
+  }
+
+  remove(name: string): Promise<void> {
+    return this.manager.remove(name);
+  }
+
+  async enable(name: string): Promise<CustomToolBody> {
+    return customToolView(await this.manager.enable(name));
+  }
+
+  async disable(name: string): Promise<CustomToolBody> {
+    return customToolView(await this.manager.disable(name));
+  }
+
+  validate(name: string): Promise<{ valid: boolean; errors: string[] }> {
+    return this.manager.validate(name);
+  }
+
+  health(name: string): Promise<CustomToolHealth> {
+    return this.monitor.health(name);
+  }
+
+  test(name: string, body: ExecuteBody, principal: Principal, http: HttpExchange): Promise<ToolOutcome> {
+    return this.manager.withWrapper(name, (wrapper) => this.tools.test(wrapper, body, principal, http));
+  }
+}

@@ -1,0 +1,47 @@
+import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { StartupWork } from '../common/startup-work.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { CustomToolManager } from './custom-tool-manager.js';
+import { CustomToolMonitor } from './custom-tool-monitor.js';
+import { CustomToolRuntimes } from './custom-tool-runtimes.js';
+import { CustomToolsRepository } from './custom-tools.repository.js';
+import { InstalledToolsImporter } from './installed-tools.importer.js';
+
+/** Loads the registered tools and imports the installed ones in the background; readiness waits for it. */
+@Injectable()
+export class CustomToolsStartup implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly logger = new Logger(CustomToolsStartup.name);
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: AppConfig,
+    private readonly work: StartupWork,
+    private readonly repository: CustomToolsRepository,
+    private readonly manager: CustomToolManager,
+    private readonly importer: InstalledToolsImporter,
+    private readonly monitor: CustomToolMonitor,
+    private readonly runtimes: CustomToolRuntimes,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.work.register('custom tools', this.load());
+  }
+
+  /** Processes end here, not in onModuleDestroy: that runs while calls are still in flight. */
+  async onApplicationShutdown(): Promise<void> {
+    await this.monitor.stop();
+    await this.runtimes.stopAll();
+  }
+
+  private async load(): Promise<void> {
+    if (!this.config.customTools.sandboxEnabled) {
+      this.logger.warn('CUSTOM_TOOLS_SANDBOX_ENABLED=false: tools run without a sandbox');
+    }
+    const rows = await this.repository.list();
+    for (const tool of rows) {
+      if (tool.status === 'inactive') continue;
+      await this.manager.activate(tool).catch((error: unknown) => this.logger.error(error, `${tool.name} not loaded`));
+    }
+    await this.importer.importAll();
+    this.monitor.start();
+  }
+}

@@ -1,0 +1,74 @@
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import { glob, readFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { sha256 } from '../common/canonical-json.js';
+import { Problem } from '../common/errors.js';
+import { createValidationPipe } from '../common/validation.pipe.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import type { CustomTool } from './custom-tool.entity.js';
+import { CustomToolManager } from './custom-tool-manager.js';
+import { CustomToolCreate } from './custom-tools.dto.js';
+import { CustomToolsRepository } from './custom-tools.repository.js';
+
+/** Brings `<dir>/<folder>/tool.json` into the database when its content is new; the row is the truth afterwards. */
+@Injectable()
+export class InstalledToolsImporter {
+  private readonly logger = new Logger(InstalledToolsImporter.name);
+  private readonly pipe = createValidationPipe();
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: AppConfig,
+    private readonly repository: CustomToolsRepository,
+    private readonly manager: CustomToolManager,
+  ) {}
+
+  /** One bad file is logged with its reason and never keeps the others out. */
+  async importAll(): Promise<void> {
+    const { dir } = this.config.customTools;
+    const files: string[] = [];
+    for await (const file of glob('*/tool.json', { cwd: dir })) files.push(file);
+    await Promise.all(
+      files.map((file) =>
+        this.importFile(join(dir, file)).catch((error: unknown) => {
+          const reason = error instanceof Problem || error instanceof SyntaxError ? error.message : error;
+          this.logger.error({ file, err: reason }, `${file} was not imported: ${String(reason)}`);
+        }),
+      ),
+    );
+  }
+
+  private async importFile(path: string): Promise<void> {
+    const content = await readFile(path, 'utf8');
+    const hash = sha256(content);
+    const key = this.portable(path);
+    if ((await this.repository.importedHash(key)) === hash) return;
+    const create = await this.parse(content, dirname(path));
+    const known = await this.repository.find(create.name);
+    const { name, ...changes } = create;
+    await (known ? this.manager.update(name, changes) : this.register(create));
+    await this.repository.rememberImport(key, hash);
+    this.logger.log(`${key} was imported as ${name}`);
+  }
+
+  /** An interpreter that is missing here shows as status `error` and keeps nobody waiting. */
+  private async register(create: CustomToolCreate): Promise<CustomTool> {
+    try {
+      return await this.manager.register(create);
+    } catch (error) {
+      const storable = create.description !== undefined && create.inputSchema !== undefined;
+      if (!(error instanceof Problem) || error.code !== 'invalid_request' || !storable) throw error;
+      return this.manager.registerBroken(create, error.detail);
+    }
+  }
+
+  private async parse(content: string, folder: string): Promise<CustomToolCreate> {
+    const body = { workingDir: this.portable(folder), ...(JSON.parse(content) as object) };
+    return (await this.pipe.transform(body, { type: 'body', metatype: CustomToolCreate })) as CustomToolCreate;
+  }
+
+  /** Relative to the project where possible, so that the row holds wherever the project is moved to. */
+  private portable(path: string): string {
+    const fromRoot = relative(this.config.root, path);
+    return fromRoot.startsWith('..') ? path : fromRoot || '.';
+  }
+}

@@ -1,0 +1,37 @@
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+
+const tags = {
+  tools: 'List and call the tools',
+  'custom-tools': 'Register, change and watch executables as tools',
+  'tool-metrics': 'What happened: every execution and its figures',
+  'tool-health': 'What it means: grades, error patterns and circuits',
+  investigations: 'What an investigation may still spend',
+  playbooks: 'The catalogue that get_playbooks searches',
+  operations: 'Probes and metrics',
+} as const;
+
+/** Serves the OpenAPI document at /openapi.json and Swagger UI at /docs. */
+export function setUpDocs(app: NestFastifyApplication): void {
+  SwaggerModule.setup('docs', app, () => createDocument(app), {
+    jsonDocumentUrl: 'openapi.json',
+    customSiteTitle: 'Toolkeeper',
+  });
+}
+
+function createDocument(app: NestFastifyApplication): OpenAPIObject {
+  const builder = new DocumentBuilder()
+    .setTitle('Toolkeeper')
+    .setDescription(
+      'Runs the tools that AI agents call. A refused call answers application/problem+json; one that ran answers 200 with its outcome.',
+    )
+    .setVersion('1')
+    .setContact('Toolkeeper operators', '', 'operators@example.com')
+    .addServer('/', 'This server')
+    .addBearerAuth({ type: 'http', scheme: 'bearer', description: 'An API key' }, 'bearer')
+    .addApiKey({ type: 'apiKey', in: 'header', name: 'x-api-key' }, 'apiKey')
+    .addSecurityRequirements('bearer')
+    .addSecurityRequirements('apiKey');
+  for (const [name, description] of Object.entries(tags)) builder.addTag(name, description);
+  return SwaggerModule.createDocument(app, builder.build());
+}

@@ -1,0 +1,27 @@
+import { Logger } from 'nestjs-pino';
+import { assertSafeToExpose } from './auth/assert-safe-to-expose.js';
+import { Lifecycle } from './common/lifecycle.js';
+import { StartupWork } from './common/startup-work.js';
+import { ConfigurationError, loadConfig } from './config/app-config.js';
+import { createApp } from './create-app.js';
+import { drainOnSignals } from './drain.js';
+
+async function main(): Promise<void> {
+  const config = loadConfig();
+  assertSafeToExpose(config);
+  const app = await createApp(config);
+  drainOnSignals(app, config.server.drainTimeoutMs);
+  await app.listen(config.server.port, config.server.host);
+  app.get(Lifecycle).ready();
+  const logger = app.get(Logger);
+  const url = await app.getUrl();
+  logger.log(`listening on ${url}`);
+  const work = app.get(StartupWork);
+  await work.settled();
+  logger.log(`ready: ${url} (Swagger UI at ${url}/docs)`);
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof ConfigurationError ? error.message : String((error as Error).stack)}\n`);
+  process.exit(1);
+});

@@ -1,0 +1,43 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { Refusal } from '../common/errors.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import type { CallRequest } from '../tool-contract/tool-call.js';
+
+/** Caps on an input's bytes and depth, checked before its schema. */
+@Injectable()
+export class InputLimits {
+  private readonly maxBytes: number;
+  private readonly maxDepth: number;
+
+  constructor(@Inject(APP_CONFIG) config: AppConfig) {
+    this.maxBytes = config.toolInput.maxBytes;
+    this.maxDepth = config.toolInput.maxDepth;
+  }
+
+  /** @throws Refusal `payload_too_large` or `invalid_input`, naming the variable that raises the limit */
+  check({ input, bytesAtMost }: CallRequest): void {
+    const { maxBytes, maxDepth } = this;
+    // The transport knows an upper bound; only an input that may be over the cap is measured.
+    if (bytesAtMost === undefined || bytesAtMost > maxBytes) {
+      const bytes = Buffer.byteLength(JSON.stringify(input) ?? '');
+      if (bytes > maxBytes) {
+        const detail = `input is ${bytes} bytes, the cap is ${maxBytes} (TOOL_INPUT_MAX_BYTES)`;
+        throw new Refusal('payload_too_large', detail, { errors: [{ pointer: '/input', detail }] });
+      }
+    }
+    if (isDeeperThan(input, maxDepth)) {
+      const detail = `input is nested deeper than ${maxDepth} levels (TOOL_INPUT_MAX_DEPTH)`;
+      throw new Refusal('invalid_input', detail, { errors: [{ pointer: '/input', detail }] });
+    }
+  }
+}
+
+/** Stops at the first branch that is too deep, so that the recursion is bounded by the limit. */
+export function isDeeperThan(value: unknown, levels: number): boolean {
+  if (value === null || typeof value !== 'object') return false;
+  if (levels === 0) return true;
+  for (const child of Object.values(value)) {
+    if (isDeeperThan(child, levels - 1)) return true;
+  }
+  return false;
+}

@@ -1,0 +1,57 @@
+import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
+import { RE2JS } from 're2js';
+import { type FieldProblem, Problem } from '../common/errors.js';
+import type { JsonSchema } from '../tool-contract/tool.js';
+import { isDeeperThan } from './input-limits.js';
+
+export type InputValidator = (input: unknown) => readonly FieldProblem[];
+
+export interface SchemaLimits {
+  readonly schemaMaxBytes: number;
+  readonly schemaMaxDepth: number;
+}
+
+/** Patterns run in linear time whatever the input: native regular expressions can be made to hang the server. */
+const linearRegExp = Object.assign((pattern: string) => RE2JS.compile(pattern), { code: 'linearRegExp' });
+
+/**
+ * Compiles a tool's input schema (JSON Schema 2020-12) once. Each schema has its own compiler instance, so that a
+ * dropped tool's schema can be collected. Unknown keywords are annotations; remote `$ref`s do not resolve.
+ * @throws Problem `invalid_request` that points at the schema when it is not one
+ */
+export function compileInputSchema(schema: unknown, limits: SchemaLimits, pointer = '/inputSchema'): InputValidator {
+  const refuse = (detail: string): never => {
+    throw new Problem('invalid_request', `${pointer.slice(1)} ${detail}`, { errors: [{ pointer, detail }] });
+  };
+  if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) {
+    return refuse('must be a JSON Schema object');
+  }
+  if (isDeeperThan(schema, limits.schemaMaxDepth)) {
+    refuse(`is nested deeper than ${limits.schemaMaxDepth} levels (TOOL_SCHEMA_MAX_DEPTH)`);
+  }
+  const bytes = Buffer.byteLength(JSON.stringify(schema));
+  if (bytes > limits.schemaMaxBytes) {
+    refuse(`is ${bytes} bytes, the cap is ${limits.schemaMaxBytes} (TOOL_SCHEMA_MAX_BYTES)`);
+  }
+  try {
+    const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false, code: { regExp: linearRegExp } });
+    // A dialect of its own would have to be fetched; every schema is read as 2020-12.
+    const { $schema: _dialect, ...own } = schema as JsonSchema;
+    const validate = ajv.compile(own);
+    return (input) => (validate(input) ? [] : (validate.errors ?? []).map(asFieldProblem));
+  } catch (error) {
+    return refuse(`is not a valid JSON Schema: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function asFieldProblem({ instancePath, message, keyword, params }: ErrorObject): FieldProblem {
+  const named = params as { missingProperty?: string; additionalProperty?: string; allowedValues?: unknown[] };
+  const property = named.missingProperty ?? named.additionalProperty;
+  const pointer = property === undefined ? instancePath : `${instancePath}/${escapePointer(property)}`;
+  if (keyword === 'required') return { pointer, detail: 'is required' };
+  if (keyword === 'additionalProperties') return { pointer, detail: 'is not a known field' };
+  const choices = named.allowedValues ? `: ${named.allowedValues.map((v) => JSON.stringify(v)).join(', ')}` : '';
+  return { pointer, detail: `${message ?? 'is not valid'}${choices}` };
+}
+
+const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');

@@ -1,0 +1,39 @@
+import type { Tool, ToolRun } from '../tool-contract/tool.js';
+import { ToolFailure } from '../tool-contract/tool-outcome.js';
+
+/**
+ * Runs a tool until it ends, its deadline passes or its caller leaves, whichever is first.
+ * A tool that watches its deadline itself (a process pool does, and cleans up) is left to do so.
+ * @throws ToolFailure `timeout`, `cancelled`, or whatever the tool throws
+ */
+export async function runUnderDeadline(
+  tool: Tool,
+  input: unknown,
+  run: Omit<ToolRun, 'signal'>,
+  callerSignal: AbortSignal | undefined,
+): Promise<unknown> {
+  if (tool.watchesDeadline) return tool.run(input, { ...run, signal: callerSignal ?? neverAborted });
+  const controller = new AbortController();
+  let stop = (_failure: ToolFailure): void => undefined;
+  const stopped = new Promise<never>((_resolve, reject) => {
+    stop = (failure) => {
+      reject(failure);
+      controller.abort(failure);
+    };
+  });
+  const onCallerLeft = (): void => stop(new ToolFailure('cancelled', 'The caller left before the tool ended'));
+  const timer = setTimeout(
+    () => stop(new ToolFailure('timeout', `No answer within ${run.deadline.totalMs} ms`)),
+    run.deadline.remainingMs(),
+  );
+  callerSignal?.addEventListener('abort', onCallerLeft, { once: true });
+  if (callerSignal?.aborted) onCallerLeft();
+  try {
+    return await Promise.race([tool.run(input, { ...run, signal: controller.signal }), stopped]);
+  } finally {
+    clearTimeout(timer);
+    callerSignal?.removeEventListener('abort', onCallerLeft);
+  }
+}
+
+const neverAborted = new AbortController().signal;

@@ -1,0 +1,115 @@
+import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { ExternalContextCreator } from '@nestjs/core';
+import { Refusal } from '../common/errors.js';
+import { newId } from '../common/ids.js';
+import { Lifecycle } from '../common/lifecycle.js';
+import { CallMetrics } from '../observability/call-metrics.js';
+import { type BudgetState, CallTicket } from '../tool-contract/call-ticket.js';
+import type { Tool } from '../tool-contract/tool.js';
+import type { CallRequest, ToolCall } from '../tool-contract/tool-call.js';
+import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
+import { InputLimits } from './input-limits.js';
+import { ToolGateway } from './tool-gateway.js';
+import { ToolRegistry } from './tool-registry.js';
+
+export interface CallAnswer {
+  readonly outcome: ToolOutcome;
+  /** What is left of the investigation's budget; absent without an investigation or a limit. */
+  readonly budget?: BudgetState;
+}
+
+/** The one way to call a tool: REST, MCP and test runs all come through here. */
+@Injectable()
+export class ToolDoor implements OnApplicationBootstrap {
+  private readonly enter: (call: ToolCall) => Promise<ToolOutcome>;
+
+  constructor(
+    gateway: ToolGateway,
+    contexts: ExternalContextCreator,
+    private readonly registry: ToolRegistry,
+    private readonly limits: InputLimits,
+    private readonly lifecycle: Lifecycle,
+    private readonly metrics: CallMetrics,
+  ) {
+    const options = { guards: true, interceptors: true, filters: false };
+    const { execute } = ToolGateway.prototype;
+    this.enter = contexts.create(gateway, execute as never, 'execute', '', undefined, undefined, '', options, 'tool');
+  }
+
+  /** @throws Refusal for a call that was not run */
+  async call(request: CallRequest): Promise<CallAnswer> {
+    const tool = this.registry.find(request.tool);
+    if (tool) return this.run(tool, request);
+    this.metrics.refused(undefined, 'tool_not_found');
+    throw new Refusal('tool_not_found', `There is no tool named ${JSON.stringify(request.tool)}, or it is disabled`);
+  }
+
+  /** Runs a tool that need not be registered as an operator's trial: no budget, no circuit, no grade. */
+  async test(tool: Tool, request: CallRequest): Promise<CallAnswer> {
+    return this.run(tool, { ...request, test: true });
+  }
+
+  private async run(tool: Tool, request: CallRequest): Promise<CallAnswer> {
+    const { name } = tool.definition;
+    const ticket = new CallTicket(newId(), tool);
+    let refused = false;
+    try {
+      this.admit(tool, request);
+      const outcome = await this.enter({ ...request, ticket });
+      return { outcome, ...(ticket.budget && { budget: ticket.budget }) };
+    } catch (error) {
+      refused = error instanceof Refusal;
+      if (error instanceof Refusal) this.metrics.refused(name, error.code);
+      throw error;
+    } finally {
+      ticket.end(refused);
+    }
+  }
+
+  /** What can be refused before the guards: it costs nothing and harms no health. */
+  private admit(tool: Tool, request: CallRequest): void {
+    if (this.lifecycle.isDraining()) {
+      throw new Refusal('shutting_down', 'The server is stopping', { retryAfterMs: 5_000 });
+    }
+    if (!request.principal.scopes.has('tools:call')) {
+      throw new Refusal('forbidden', 'Calling tools needs the scope tools:call');
+    }
+    this.limits.check(request);
+    const errors = tool.validate(request.input).map(({ pointer, detail }) => ({ pointer: `/input${pointer}`, detail }));
+    if (errors.length > 0) {
+      const detail = errors.map((error) => `${error.pointer.slice(1)} ${error.detail}`).join('; ');
+      throw new Refusal('invalid_input', detail, { errors, fallback: tool.definition.fallback });
+    }
+  }
+
+  /** A door that lets a refused call through must not open: guards fail open when they are wired wrongly. */
+  async onApplicationBootstrap(): Promise<void> {
+    let ran = false;
+    const tool: Tool = {
+      definition: selfTestDefinition,
+      validate: () => [],
+      reserve: () => {
+        throw new Refusal('queue_full', 'self-test');
+      },
+      run: async () => (ran = true),
+    };
+    const ticket = new CallTicket(newId(), tool);
+    const call = { tool: selfTestDefinition.name, input: {}, context: selfTestContext, principal: nobody, ticket };
+    const refusal = await this.enter({ ...call, test: true }).catch((error: unknown) => error);
+    ticket.end(true);
+    if (ran || !(refusal instanceof Refusal)) throw new Error('The door runs calls that its guards refuse');
+  }
+}
+
+const nobody = { userId: 'self-test', scopes: new Set<never>() };
+const selfTestContext = { userId: 'self-test', requestId: 'self-test', projectId: 'default' };
+const selfTestDefinition = {
+  name: 'self_test',
+  description: 'Sees at start that a refused call is not run.',
+  kind: 'builtin',
+  version: '1.0.0',
+  inputSchema: {},
+  annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: false },
+  tags: [],
+  timeoutMs: 1_000,
+} as const;

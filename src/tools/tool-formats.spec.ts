@@ -1,0 +1,38 @@
+import type { Tool } from '../tool-contract/tool.js';
+import { describeTool } from './tool-formats.js';
+
+const inputSchema = { type: 'object', properties: { q: { type: 'string' } } };
+const definition = {
+  name: 'find',
+  description: 'Finds',
+  kind: 'custom',
+  version: '1.0.0',
+  inputSchema,
+  annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: false },
+  tags: [],
+  timeoutMs: 1,
+} as const;
+const tool = { definition } as unknown as Tool;
+
+describe('describeTool', () => {
+  it('speaks each platform', () => {
+    expect(describeTool(tool, 'openai')).toEqual({
+      type: 'function',
+      function: { name: 'find', description: 'Finds', parameters: inputSchema },
+    });
+    expect(describeTool(tool, 'anthropic')).toEqual({ name: 'find', description: 'Finds', input_schema: inputSchema });
+    expect(describeTool(tool, 'distri')).toEqual({
+      name: 'find',
+      description: 'Finds',
+      type: 'function',
+      parameters: inputSchema,
+    });
+    expect(describeTool(tool, 'mcp')).toEqual({
+      name: 'find',
+      description: 'Finds',
+      inputSchema,
+      annotations: { readOnlyHint: true, idempotentHint: true, destructiveHint: false, openWorldHint: false },
+    });
+    expect(describeTool(tool, undefined)).toBe(definition);
+  });
+});

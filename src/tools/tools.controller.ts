@@ -1,0 +1,69 @@
+import { Body, Controller, Get, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { CurrentPrincipal } from '../auth/principal.decorator.js';
+import { Scopes } from '../auth/scopes.decorator.js';
+import { ApiProblems } from '../common/api-problems.decorator.js';
+import type { Principal } from '../tool-contract/tool-call.js';
+import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
+import { ApiExecute } from './api-execute.decorator.js';
+import { type ExecuteBody, ExecuteBodyPipe } from './execute-body.pipe.js';
+import { FormatQuery, ListToolsQuery, ToolBody, ToolListBody } from './tools.dto.js';
+import { ToolsService } from './tools.service.js';
+
+@ApiTags('tools')
+@Scopes('tools:call')
+@Controller('api/v1/tools')
+export class ToolsController {
+  constructor(private readonly service: ToolsService) {}
+
+  @Get()
+  @ApiOperation({ summary: 'List the tools that can be called now', operationId: 'listTools' })
+  @ApiOkResponse({ type: ToolListBody })
+  @ApiProblems('invalid_request', 'unauthorized')
+  list(@Query() query: ListToolsQuery): object {
+    return this.service.list(query);
+  }
+
+  @Get(':name')
+  @ApiOperation({ summary: 'Describe one tool', operationId: 'getTool' })
+  @ApiParam({ name: 'name', example: 'get_playbooks' })
+  @ApiOkResponse({ type: ToolBody })
+  @ApiProblems('tool_not_found', 'invalid_request', 'unauthorized')
+  get(@Param('name') name: string, @Query() { format }: FormatQuery): object {
+    return this.service.get(name, format);
+  }
+
+  @Post(':name/execute')
+  @HttpCode(200)
+  @ApiOperation({
+    summary: 'Call a tool',
+    description: 'An execution that ran answers 200 with its outcome; a call that was refused answers a problem.',
+    operationId: 'executeTool',
+  })
+  @ApiParam({ name: 'name', example: 'get_playbooks' })
+  @ApiExecute(
+    { input: { query: 'pod OOMKilled, exit code 137' }, context: { investigationId: 'inv-42' } },
+    'tool_not_found',
+    'invalid_input',
+    'invalid_request',
+    'payload_too_large',
+    'circuit_open',
+    'queue_full',
+    'investigation_budget_spent',
+    'recorder_full',
+    'shutting_down',
+    'tool_unavailable',
+    'unauthorized',
+    'forbidden',
+  )
+  execute(
+    @Param('name') name: string,
+    @Body(ExecuteBodyPipe) body: ExecuteBody,
+    @CurrentPrincipal() principal: Principal,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<ToolOutcome> {
+    return this.service.execute(name, body, principal, { request, reply });
+  }
+}

@@ -1,0 +1,19 @@
+import { Module } from '@nestjs/common';
+import { InvestigationsModule } from '../investigations/investigations.module.js';
+import { ToolHealthModule } from '../tool-health/tool-health.module.js';
+import { ToolMetricsModule } from '../tool-metrics/tool-metrics.module.js';
+import { InputLimits } from './input-limits.js';
+import { ToolDoor } from './tool-door.js';
+import { ToolGateway } from './tool-gateway.js';
+import { ToolRegistry } from './tool-registry.js';
+import { ToolsController } from './tools.controller.js';
+import { ToolsService } from './tools.service.js';
+
+/** Only the door and the registry leave this room; the gateway stays inside. */
+@Module({
+  imports: [ToolMetricsModule, ToolHealthModule, InvestigationsModule],
+  controllers: [ToolsController],
+  providers: [ToolRegistry, ToolGateway, ToolDoor, InputLimits, ToolsService],
+  exports: [ToolRegistry, ToolsService],
+})
+export class ToolsModule {}

@@ -1,0 +1,116 @@
+/**
+ * The door over REST with a warm echo tool (validation, guards and recording on) against the floor: bare Fastify and
+ * one hand-written round trip to the same child. Rounds are interleaved; every reply's content is checked.
+ */
+import autocannon from 'autocannon';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const echo = join(root, 'test', 'bench', 'echo-tool.mjs');
+const clients = [1, 16, 64];
+const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
+const seconds = Number(process.env.BENCH_SECONDS ?? 3);
+const text = 'x'.repeat(80);
+
+export async function benchDoor() {
+  const folder = mkdtempSync(join(tmpdir(), 'toolkeeper-bench-'));
+  const floor = await startFloor();
+  const door = await startDoor(folder);
+  try {
+    for (const connections of clients) {
+      const results = { floor: [], door: [] };
+      await Promise.resolve(load(floor.target, connections, 1)).then(() => load(door.target, connections, 1));
+      for (let round = 0; round < rounds; round++) {
+        results.floor.push(await load(floor.target, connections, seconds));
+        results.door.push(await load(door.target, connections, seconds));
+      }
+      report(connections, results);
+    }
+  } finally {
+    await stop(door.child);
+    await stop(floor.child);
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function startFloor() {
+  const child = spawn(process.execPath, [join(root, 'test', 'bench', 'floor-server.mjs'), echo], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [line] = await once(child.stdout, 'data');
+  const { address } = JSON.parse(line);
+  const valid = (body) => JSON.parse(body).result?.text === text;
+  return { child, target: { url: `${address}/execute`, valid } };
+}
+
+async function startDoor(folder) {
+  const env = {
+    ...process.env,
+    PORT: '0',
+    LOG_LEVEL: 'info',
+    TOOLKEEPER_DATA_DIR: folder,
+    CUSTOM_TOOLS_DIR: join(folder, 'none'),
+  };
+  const child = spawn(process.execPath, ['dist/src/main.js'], { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const address = await new Promise((resolve, reject) => {
+    let log = '';
+    child.stdout.on('data', (chunk) => {
+      log += chunk;
+      const ready = /ready: (http:\/\/[\w.:[\]]+)/.exec(log);
+      if (ready) resolve(ready[1]);
+    });
+    child.once('exit', (code) => reject(new Error(`the server ended with ${code}:\n${log}`)));
+  });
+  const registration = await fetch(`${address}/api/v1/custom-tools`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ name: 'bench_echo', command: process.execPath, args: [echo], keepAlive: true, maxConcurrency: 64 }),
+  });
+  if (registration.status !== 201) throw new Error(await registration.text());
+  const valid = (body) => {
+    const { status, result } = JSON.parse(body);
+    return status === 'success' && result.text === text;
+  };
+  return { child, target: { url: `${address}/api/v1/tools/bench_echo/execute`, valid } };
+}
+
+async function load({ url, valid }, connections, duration) {
+  const result = await autocannon({
+    url,
+    connections,
+    duration,
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ input: { text } }),
+    verifyBody: valid,
+  });
+  if (result.non2xx + result.errors + result.mismatches > 0) {
+    throw new Error(`${url}: ${result.non2xx} refused, ${result.errors} errors, ${result.mismatches} wrong answers`);
+  }
+  return { rps: result.requests.average, p50: result.latency.p50, p99: result.latency.p99 };
+}
+
+function report(connections, { floor, door }) {
+  const row = (name, runs) =>
+    `${name.padEnd(6)} ${median(runs, 'rps').toFixed(0).padStart(7)} requests/s   p50 ${median(runs, 'p50')} ms   p99 ${median(runs, 'p99')} ms`;
+  const ratios = door.map(({ rps }, round) => ({ ratio: rps / floor[round].rps }));
+  process.stdout.write(
+    `\n${connections} clients (median of ${rounds} interleaved rounds of ${seconds} s)\n` +
+      `  ${row('floor', floor)}\n  ${row('door', door)}\n  ratio  ${median(ratios, 'ratio').toFixed(2)}\n`,
+  );
+}
+
+const median = (runs, field) => runs.map((run) => run[field]).sort((a, b) => a - b)[Math.floor(runs.length / 2)];
+
+async function stop(child) {
+  if (child.exitCode !== null) return;
+  child.removeAllListeners('exit');
+  const ended = once(child, 'exit');
+  child.kill('SIGTERM');
+  await ended;
+}
