@@ -24,7 +24,13 @@ const allowed = {
 
 module.exports = {
   forbidden: [
-    { name: 'no-cycles', comment: 'A cycle hides who owns what.', severity: 'error', from: {}, to: { circular: true } },
+    {
+      name: 'no-cycles',
+      comment: 'A cycle hides who owns what.',
+      severity: 'error',
+      from: {},
+      to: { circular: true },
+    },
     {
       name: 'no-orphans',
       comment: 'A file that nothing imports is dead.',

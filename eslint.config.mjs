@@ -2,7 +2,7 @@ import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['dist/', 'coverage/', '.toolkeeper/', 'node_modules/'] },
+  { ignores: ['dist/', 'coverage/', '.toolkeeper/', 'node_modules/', 'test/fixtures/seed-templates/'] },
   js.configs.recommended,
   {
     files: ['**/*.ts'],
@@ -11,7 +11,10 @@ export default tseslint.config(
     rules: {
       '@typescript-eslint/no-floating-promises': 'error',
       '@typescript-eslint/no-misused-promises': 'error',
-      '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+      '@typescript-eslint/switch-exhaustiveness-check': [
+        'error',
+        { considerDefaultExhaustiveForUnions: true },
+      ],
       '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'inline-type-imports' }],
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
       '@typescript-eslint/no-extraneous-class': 'off',
@@ -52,10 +55,23 @@ export default tseslint.config(
     files: ['**/*.{mjs,cjs,js}'],
     languageOptions: {
       globals: {
-        process: 'readonly', console: 'readonly', require: 'readonly', module: 'writable', Buffer: 'readonly',
-        URL: 'readonly', setTimeout: 'readonly', clearTimeout: 'readonly', setImmediate: 'readonly',
-        setInterval: 'readonly', clearInterval: 'readonly', fetch: 'readonly', performance: 'readonly',
-        AbortController: 'readonly', __dirname: 'readonly', globalThis: 'readonly', AbortSignal: 'readonly',
+        process: 'readonly',
+        console: 'readonly',
+        require: 'readonly',
+        module: 'writable',
+        Buffer: 'readonly',
+        URL: 'readonly',
+        setTimeout: 'readonly',
+        clearTimeout: 'readonly',
+        setImmediate: 'readonly',
+        setInterval: 'readonly',
+        clearInterval: 'readonly',
+        fetch: 'readonly',
+        performance: 'readonly',
+        AbortController: 'readonly',
+        __dirname: 'readonly',
+        globalThis: 'readonly',
+        AbortSignal: 'readonly',
       },
     },
   },

@@ -14,6 +14,8 @@ const esmPackages = [
   'content-disposition',
   'nestjs-pino',
   'uuid',
+  'stemmer',
+  'cookie',
 ];
 
 /** @type {import('jest').Config} */
@@ -27,7 +29,8 @@ export default {
       { ...swc, $schema: undefined, swcrc: false, sourceMaps: 'inline', module: { type: 'commonjs' } },
     ],
   },
-  transformIgnorePatterns: [`/node_modules/(?!(${esmPackages.join('|')})/)`],
+  // A package's own copy below another one counts, too.
+  transformIgnorePatterns: [`/node_modules/(?!(.*/node_modules/)?(${esmPackages.join('|')})/)`],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': ['$1.js', '$1.ts', '$1'] },
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',

@@ -15,7 +15,12 @@ const installStamp = join(root, 'node_modules', '.toolkeeper-install');
 const buildStamp = join(root, 'dist', '.build-stamp');
 
 await withLock(async () => {
-  await step(installStamp, hashOf(['package.json', 'package-lock.json', '.npmrc']), 'installing packages', install);
+  await step(
+    installStamp,
+    hashOf(['package.json', 'package-lock.json', '.npmrc']),
+    'installing packages',
+    install,
+  );
   await step(buildStamp, hashOf(['src', 'migrations', '.swcrc']), 'building', build);
 });
 
@@ -55,7 +60,9 @@ async function build() {
 
 function run(command, args) {
   // The lifecycle variables of the outer npm must not steer the inner one.
-  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => name !== 'npm_config_global'));
+  const env = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => name !== 'npm_config_global'),
+  );
   const { status, error } = spawnSync(command, args, { cwd: root, stdio: 'inherit', env });
   if (error) throw error;
   if (status !== 0) process.exit(status ?? 1);
@@ -64,7 +71,11 @@ function run(command, args) {
 /** SHA-256 over names and contents of the files and of all files below the folders. */
 function hashOf(names) {
   const hash = createHash('sha256');
-  for (const file of filesIn(names)) hash.update(file + '\0').update(readFileSync(join(root, file))).update('\0');
+  for (const file of filesIn(names))
+    hash
+      .update(file + '\0')
+      .update(readFileSync(join(root, file)))
+      .update('\0');
   return hash.digest('hex');
 }
 
@@ -73,7 +84,10 @@ function filesIn(names) {
   return names.flatMap((name) => {
     if (!statSync(join(root, name)).isDirectory()) return [name];
     const entries = readdirSync(join(root, name), { withFileTypes: true, recursive: true });
-    return entries.filter((e) => e.isFile()).map((e) => relative(root, join(e.parentPath ?? e.path, e.name))).sort();
+    return entries
+      .filter((e) => e.isFile())
+      .map((e) => relative(root, join(e.parentPath ?? e.path, e.name)))
+      .sort();
   });
 }
 

@@ -3,7 +3,9 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import { Logger } from 'nestjs-pino';
 import type { IncomingMessage } from 'node:http';
 import { AppModule } from './app.module.js';
+import { Problem } from './common/errors.js';
 import { requestIdFrom } from './common/ids.js';
+import { isDeeperThan } from './common/json-depth.js';
 import { Lifecycle } from './common/lifecycle.js';
 import { ProblemFilter } from './common/problem.filter.js';
 import { createValidationPipe } from './common/validation.pipe.js';
@@ -12,14 +14,19 @@ import { setUpDocs } from './docs.js';
 
 /** The server as `main` and the tests build it; it does not listen yet. */
 export async function createApp(config: AppConfig): Promise<NestFastifyApplication> {
-  const app = await NestFactory.create<NestFastifyApplication>(AppModule.forRoot(config), createAdapter(config), {
-    bufferLogs: true,
-    abortOnError: false,
-  });
+  const app = await NestFactory.create<NestFastifyApplication>(
+    AppModule.forRoot(config),
+    createAdapter(config),
+    {
+      bufferLogs: true,
+      abortOnError: false,
+    },
+  );
   app.useLogger(app.get(Logger));
   app.useGlobalPipes(createValidationPipe());
   app.useGlobalFilters(new ProblemFilter());
   addHeaders(app);
+  capBodyDepth(app, config.toolInput.maxDepth);
   setUpDocs(app);
   return app;
 }
@@ -50,5 +57,18 @@ function addHeaders(app: NestFastifyApplication): void {
   fastify.addHook('onSend', (_request, reply, _payload, done) => {
     if (lifecycle.isDraining()) void reply.header('connection', 'close');
     done();
+  });
+}
+
+/** What walks a body recurses: one that is nested without end must not reach it. */
+function capBodyDepth(app: NestFastifyApplication, inputDepth: number): void {
+  // The input stands one level below the body.
+  const most = Math.max(inputDepth, 64) + 1;
+  const fastify = app.getHttpAdapter().getInstance();
+  fastify.addHook('preValidation', (request, _reply, done) => {
+    if (!isDeeperThan(request.body, most)) return done();
+    done(
+      new Problem('invalid_request', `The body is nested deeper than ${most} levels (TOOL_INPUT_MAX_DEPTH)`),
+    );
   });
 }

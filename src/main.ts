@@ -22,6 +22,8 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  process.stderr.write(`${error instanceof ConfigurationError ? error.message : String((error as Error).stack)}\n`);
+  process.stderr.write(
+    `${error instanceof ConfigurationError ? error.message : String((error as Error).stack)}\n`,
+  );
   process.exit(1);
 });

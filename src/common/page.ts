@@ -7,7 +7,12 @@ export interface Page<T> {
 }
 
 /** Cuts one page out of items that are sorted ascending by a unique key. */
-export function pageOf<T>(sorted: readonly T[], keyOf: (item: T) => string, limit: number, cursor?: string): Page<T> {
+export function pageOf<T>(
+  sorted: readonly T[],
+  keyOf: (item: T) => string,
+  limit: number,
+  cursor?: string,
+): Page<T> {
   const after = cursor === undefined ? undefined : decodeCursor(cursor);
   const rest = after === undefined ? sorted : sorted.filter((item) => keyOf(item) > after);
   const data = rest.slice(0, limit);

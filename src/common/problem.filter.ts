@@ -15,7 +15,8 @@ export class ProblemFilter implements ExceptionFilter {
     const problem = asProblem(exception);
     if (problem.code === 'internal_error') this.logger.error(exception, `request ${request.id} failed`);
     const { retryAfterMs, headers } = problem.details;
-    if (retryAfterMs !== undefined) void reply.header('retry-after', Math.max(1, Math.ceil(retryAfterMs / 1000)));
+    if (retryAfterMs !== undefined)
+      void reply.header('retry-after', Math.max(1, Math.ceil(retryAfterMs / 1000)));
     if (headers) void reply.headers(headers);
     void reply
       .status(problem.details.status ?? errorTable[problem.code].http)
@@ -57,7 +58,10 @@ function asProblem(exception: unknown): Problem {
   }
   const status = exception instanceof HttpException ? exception.getStatus() : statusOf(exception);
   if (status === undefined || status < 400 || status >= 500) {
-    return new Problem('internal_error', 'Something went wrong on our side; the log has it under this request id');
+    return new Problem(
+      'internal_error',
+      'Something went wrong on our side; the log has it under this request id',
+    );
   }
   const detail = exception instanceof Error ? exception.message : 'The request was refused';
   return new Problem(codeOfStatus[status] ?? 'invalid_request', detail, { status });

@@ -1,3 +1,5 @@
+import { Logger } from '@nestjs/common';
+
 export type StartupState = 'running' | 'done' | 'failed';
 
 /**
@@ -5,19 +7,19 @@ export type StartupState = 'running' | 'done' | 'failed';
  * until all of it has settled; a failed part is shown, but does not hold the server back: the rest can serve.
  */
 export class StartupWork {
-  private readonly parts = new Map<string, { state: StartupState; error?: string }>();
+  private readonly logger = new Logger(StartupWork.name);
+  private readonly parts = new Map<string, StartupState>();
   private readonly pending = new Set<Promise<void>>();
 
-  /** The promise may reject: its message is shown under the name. */
+  /** The promise may reject: its error is logged, and the part shown as failed. */
   register(name: string, work: Promise<unknown>): void {
-    const part: { state: StartupState; error?: string } = { state: 'running' };
-    this.parts.set(name, part);
+    this.parts.set(name, 'running');
     const settled = work
       .then(
-        () => void (part.state = 'done'),
+        () => void this.parts.set(name, 'done'),
         (error: unknown) => {
-          part.state = 'failed';
-          part.error = error instanceof Error ? error.message : String(error);
+          this.parts.set(name, 'failed');
+          this.logger.error(error, `start: ${name} failed`);
         },
       )
       .finally(() => this.pending.delete(settled));
@@ -29,8 +31,8 @@ export class StartupWork {
   }
 
   /** State by name of the part. */
-  view(): Record<string, { state: StartupState; error?: string }> {
-    return Object.fromEntries([...this.parts].map(([name, part]) => [name, { ...part }]));
+  view(): Record<string, StartupState> {
+    return Object.fromEntries(this.parts);
   }
 
   /** Resolves when everything registered so far, and by it, has settled. */

@@ -30,7 +30,12 @@ describe('loadConfig', () => {
   });
 
   it('names every bad variable at once', () => {
-    const bad = { PORT: '99999', CUSTOM_TOOLS_ENABLED: 'yes', DATABASE_URL: 'mysql://x/y', ADMIN_API_KEY: 'short' };
+    const bad = {
+      PORT: '99999',
+      CUSTOM_TOOLS_ENABLED: 'yes',
+      DATABASE_URL: 'mysql://x/y',
+      ADMIN_API_KEY: 'short',
+    };
     expect(() => loadConfig(bad)).toThrow(ConfigurationError);
     for (const name of Object.keys(bad)) expect(() => loadConfig(bad)).toThrow(name);
   });

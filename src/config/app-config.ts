@@ -48,18 +48,7 @@ function toTree(env: Environment) {
   const root = projectRoot();
   return {
     root,
-    server: {
-      host: env.HOST,
-      port: env.PORT,
-      loopback: loopback.test(env.HOST),
-      bodyLimitBytes: env.BODY_LIMIT_BYTES,
-      requestTimeoutMs: env.REQUEST_TIMEOUT_MS,
-      keepAliveTimeoutMs: env.KEEP_ALIVE_TIMEOUT_MS,
-      drainTimeoutMs: env.DRAIN_TIMEOUT_MS,
-      trustProxy: env.TRUST_PROXY,
-      /** Host names besides loopback that a keyless server answers to. */
-      allowedHosts: (env.ALLOWED_HOSTS ?? '').split(',').map((host) => host.trim().toLowerCase()).filter(Boolean),
-    },
+    server: server(env),
     logging: { level: env.LOG_LEVEL },
     auth: {
       mode: env.AUTH_MODE as 'auto' | 'off',
@@ -76,23 +65,7 @@ function toTree(env: Environment) {
       statementTimeoutMs: env.DATABASE_STATEMENT_TIMEOUT_MS,
       idleInTransactionTimeoutMs: env.DATABASE_IDLE_TRANSACTION_TIMEOUT_MS,
     },
-    customTools: {
-      enabled: env.CUSTOM_TOOLS_ENABLED,
-      dir: resolve(root, env.CUSTOM_TOOLS_DIR),
-      maxPoolSize: env.CUSTOM_TOOLS_MAX_POOL_SIZE,
-      maxProcesses: env.CUSTOM_TOOLS_MAX_PROCESSES,
-      maxQueue: env.CUSTOM_TOOLS_MAX_QUEUE,
-      healthCheckIntervalMs: env.CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL,
-      defaultTimeoutMs: env.CUSTOM_TOOLS_DEFAULT_TIMEOUT,
-      sandboxEnabled: env.CUSTOM_TOOLS_SANDBOX_ENABLED,
-      maxOutputBytes: env.CUSTOM_TOOLS_MAX_OUTPUT_BYTES,
-      stderrBytes: env.CUSTOM_TOOLS_STDERR_BYTES,
-      idleTimeoutMs: env.CUSTOM_TOOLS_IDLE_TIMEOUT,
-      stopGraceMs: env.CUSTOM_TOOLS_STOP_GRACE,
-      startTimeoutMs: env.CUSTOM_TOOLS_START_TIMEOUT,
-      schemaMaxBytes: env.TOOL_SCHEMA_MAX_BYTES,
-      schemaMaxDepth: env.TOOL_SCHEMA_MAX_DEPTH,
-    },
+    customTools: customTools(env, root),
     toolInput: { maxBytes: env.TOOL_INPUT_MAX_BYTES, maxDepth: env.TOOL_INPUT_MAX_DEPTH },
     recorder: {
       maxBuffered: env.RECORDER_MAX_BUFFERED,
@@ -114,5 +87,43 @@ function toTree(env: Environment) {
       maxTracked: env.INVESTIGATION_MAX_TRACKED,
     },
     playbooks: { dir: resolve(root, env.PLAYBOOKS_DIR) },
+  };
+}
+
+function server(env: Environment) {
+  return {
+    host: env.HOST,
+    port: env.PORT,
+    loopback: loopback.test(env.HOST),
+    bodyLimitBytes: env.BODY_LIMIT_BYTES,
+    requestTimeoutMs: env.REQUEST_TIMEOUT_MS,
+    keepAliveTimeoutMs: env.KEEP_ALIVE_TIMEOUT_MS,
+    drainTimeoutMs: env.DRAIN_TIMEOUT_MS,
+    trustProxy: env.TRUST_PROXY,
+    /** Host names besides loopback that a keyless server answers to. */
+    allowedHosts: (env.ALLOWED_HOSTS ?? '')
+      .split(',')
+      .map((host) => host.trim().toLowerCase())
+      .filter(Boolean),
+  };
+}
+
+function customTools(env: Environment, root: string) {
+  return {
+    enabled: env.CUSTOM_TOOLS_ENABLED,
+    dir: resolve(root, env.CUSTOM_TOOLS_DIR),
+    maxPoolSize: env.CUSTOM_TOOLS_MAX_POOL_SIZE,
+    maxProcesses: env.CUSTOM_TOOLS_MAX_PROCESSES,
+    maxQueue: env.CUSTOM_TOOLS_MAX_QUEUE,
+    healthCheckIntervalMs: env.CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL,
+    defaultTimeoutMs: env.CUSTOM_TOOLS_DEFAULT_TIMEOUT,
+    sandboxEnabled: env.CUSTOM_TOOLS_SANDBOX_ENABLED,
+    maxOutputBytes: env.CUSTOM_TOOLS_MAX_OUTPUT_BYTES,
+    stderrBytes: env.CUSTOM_TOOLS_STDERR_BYTES,
+    idleTimeoutMs: env.CUSTOM_TOOLS_IDLE_TIMEOUT,
+    stopGraceMs: env.CUSTOM_TOOLS_STOP_GRACE,
+    startTimeoutMs: env.CUSTOM_TOOLS_START_TIMEOUT,
+    schemaMaxBytes: env.TOOL_SCHEMA_MAX_BYTES,
+    schemaMaxDepth: env.TOOL_SCHEMA_MAX_DEPTH,
   };
 }

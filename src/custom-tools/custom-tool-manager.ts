@@ -161,7 +161,8 @@ export class CustomToolManager {
     if (poolSize > maxPoolSize) {
       throw wrong('/poolSize', `must not be greater than ${maxPoolSize} (CUSTOM_TOOLS_MAX_POOL_SIZE)`);
     }
-    if (minProcesses > poolSize) throw wrong('/minProcesses', `must not be greater than poolSize (${poolSize})`);
+    if (minProcesses > poolSize)
+      throw wrong('/minProcesses', `must not be greater than poolSize (${poolSize})`);
     if (minProcesses > 0 && !keepAlive) throw wrong('/minProcesses', 'needs keepAlive');
   }
 
@@ -190,7 +191,11 @@ export class CustomToolManager {
       metadata: {},
       ...healthyNow('active'),
     };
-    return { ...defaults, ...given, annotations: { ...carefulAnnotations, ...given.annotations } } as CustomTool;
+    return {
+      ...defaults,
+      ...given,
+      annotations: { ...carefulAnnotations, ...given.annotations },
+    } as CustomTool;
   }
 
   private complete(draft: CustomTool, create: CustomToolCreate, handshake: Handshake): CustomTool {

@@ -34,7 +34,11 @@ export class CustomToolMonitor {
     private readonly log: ToolLog,
   ) {
     const { healthCheckIntervalMs } = config.customTools;
-    this.loop = new IntervalLoop(() => this.checkAll(), healthCheckIntervalMs, (error) => this.logger.error(error));
+    this.loop = new IntervalLoop(
+      () => this.checkAll(),
+      healthCheckIntervalMs,
+      (error) => this.logger.error(error),
+    );
     this.runtimes.events.subscribe((event) => this.onPoolEvent(event));
   }
 
@@ -51,7 +55,8 @@ export class CustomToolMonitor {
     await this.ping(await this.repository.get(name));
     const { status, healthStatus, lastHealthCheck, errorMessage } = await this.repository.get(name);
     const backend = this.runtimes.get(name)?.backend;
-    const { pids: _pids, ...processes } = backend && 'pool' in backend ? backend.pool.stats() : { ...noProcesses, pids: [] };
+    const { pids: _pids, ...processes } =
+      backend && 'pool' in backend ? backend.pool.stats() : { ...noProcesses, pids: [] };
     return { name, status, healthStatus, lastHealthCheck, errorMessage, processes };
   }
 
@@ -72,7 +77,9 @@ export class CustomToolMonitor {
   private async ping({ name }: CustomTool): Promise<void> {
     const backend = this.runtimes.get(name)?.backend;
     if (!backend || !('pool' in backend)) return;
-    const answer = await backend.pool.health(Deadline.ofSmallest([pingTimeoutMs])).catch((error: unknown) => error);
+    const answer = await backend.pool
+      .health(Deadline.ofSmallest([pingTimeoutMs]))
+      .catch((error: unknown) => error);
     if (answer === undefined) return;
     const [healthStatus, errorMessage] = verdict(answer);
     this.log.write({ tool: name, event: 'health', ...(errorMessage && { error: healthStatus }) });
@@ -95,7 +102,8 @@ export class CustomToolMonitor {
 function verdict(answer: unknown): readonly [HealthStatus, string | null] {
   if (answer instanceof Error) return ['unhealthy', answer.message];
   const { reply } = answer as { reply: Reply };
-  if ('error' in reply) return reply.error.code === -32601 ? ['healthy', null] : ['degraded', reply.error.message];
+  if ('error' in reply)
+    return reply.error.code === -32601 ? ['healthy', null] : ['degraded', reply.error.message];
   const { status, message } = (reply.result ?? {}) as { status?: string; message?: string };
   if (status === 'degraded' || status === 'unhealthy') return [status, message ?? null];
   return ['healthy', null];

@@ -8,7 +8,8 @@ import type { InputValidator } from '../tools/input-validator.js';
 import type { CustomTool } from './custom-tool.entity.js';
 
 /** A pool to run on, or the reason why there is none. */
-export type ToolBackend = { readonly pool: ProcessPool; readonly workingDir: string } | { readonly unavailable: string };
+export type ToolBackend =
+  { readonly pool: ProcessPool; readonly workingDir: string } | { readonly unavailable: string };
 
 /** An executable as a Tool (seed 003, CustomToolWrapper). */
 export class CustomToolWrapper implements Tool {
@@ -28,7 +29,10 @@ export class CustomToolWrapper implements Tool {
     const { name } = this.definition;
     if ('unavailable' in this.backend) {
       const detail = `${name} cannot be started: ${this.backend.unavailable}`;
-      throw new Refusal('tool_unavailable', detail, { retryAfterMs: 30_000, fallback: this.definition.fallback });
+      throw new Refusal('tool_unavailable', detail, {
+        retryAfterMs: 30_000,
+        fallback: this.definition.fallback,
+      });
     }
     try {
       return this.backend.pool.reserve();
@@ -86,7 +90,17 @@ function asToolFailure({ reason, message }: PoolFailure): ToolFailure {
 }
 
 function definitionOf(tool: CustomTool): ToolDefinition {
-  const { name, description, version, inputSchema, annotations, tags, timeoutMs, fallback, callsPerInvestigation } = tool;
+  const {
+    name,
+    description,
+    version,
+    inputSchema,
+    annotations,
+    tags,
+    timeoutMs,
+    fallback,
+    callsPerInvestigation,
+  } = tool;
   return {
     name,
     description,

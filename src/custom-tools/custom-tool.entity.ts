@@ -30,7 +30,8 @@ export class CustomTool {
   @Column('jsonb', { nullable: true }) sandbox!: SandboxSettings | null;
   @Column('jsonb', { nullable: true }) permissions!: ToolPermissions | null;
   @Column('jsonb', { nullable: true }) fallback!: unknown;
-  @Column('integer', { name: 'calls_per_investigation', nullable: true }) callsPerInvestigation!: number | null;
+  @Column('integer', { name: 'calls_per_investigation', nullable: true }) callsPerInvestigation!:
+    number | null;
   @Column('text') status!: ToolStatus;
   @Column('timestamptz', { name: 'last_health_check', nullable: true }) lastHealthCheck!: Date | null;
   @Column('text', { name: 'health_status' }) healthStatus!: HealthStatus;

@@ -37,7 +37,8 @@ export class CustomToolBody {
   @ApiProperty({ type: EffectiveSandboxBody }) readonly effectiveSandbox!: EffectiveSandboxBody;
   @ApiPropertyOptional({ nullable: true, description: 'What an LLM should read when the tool fails' })
   readonly fallback?: unknown;
-  @ApiProperty({ type: Number, nullable: true, example: null }) readonly callsPerInvestigation!: number | null;
+  @ApiProperty({ type: Number, nullable: true, example: null }) readonly callsPerInvestigation!:
+    number | null;
   @ApiProperty({ enum: toolStatuses, example: 'active' }) readonly status!: string;
   @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly healthStatus!: string;
   @ApiProperty({ type: String, format: 'date-time', nullable: true, example: '2026-01-23T10:30:00.000Z' })
@@ -45,8 +46,10 @@ export class CustomToolBody {
   @ApiProperty({ type: String, nullable: true, example: null }) readonly errorMessage!: string | null;
   @ApiProperty({ type: [String], example: ['logs'] }) readonly tags!: string[];
   @ApiProperty({ type: 'object', additionalProperties: true, example: {} }) readonly metadata!: object;
-  @ApiProperty({ type: String, format: 'date-time', example: '2026-01-23T10:30:00.000Z' }) readonly createdAt!: Date;
-  @ApiProperty({ type: String, format: 'date-time', example: '2026-01-23T10:30:00.000Z' }) readonly updatedAt!: Date;
+  @ApiProperty({ type: String, format: 'date-time', example: '2026-01-23T10:30:00.000Z' })
+  readonly createdAt!: Date;
+  @ApiProperty({ type: String, format: 'date-time', example: '2026-01-23T10:30:00.000Z' })
+  readonly updatedAt!: Date;
 }
 
 /** Values of environment variables are write-only. */

@@ -1,5 +1,12 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Query, Req, Res } from '@nestjs/common';
-import { ApiCreatedResponse, ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import {
+  ApiCreatedResponse,
+  ApiNoContentResponse,
+  ApiOkResponse,
+  ApiOperation,
+  ApiParam,
+  ApiTags,
+} from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CurrentPrincipal } from '../auth/principal.decorator.js';
 import { Scopes } from '../auth/scopes.decorator.js';
@@ -9,7 +16,12 @@ import type { Principal } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 import { ApiExecute } from '../tools/api-execute.decorator.js';
 import { type ExecuteBody, ExecuteBodyPipe } from '../tools/execute-body.pipe.js';
-import { CustomToolBody, CustomToolHealthBody, CustomToolListBody, ValidationBody } from './custom-tool.view.js';
+import {
+  CustomToolBody,
+  CustomToolHealthBody,
+  CustomToolListBody,
+  ValidationBody,
+} from './custom-tool.view.js';
 import type { CustomToolHealth } from './custom-tool-monitor.js';
 import { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from './custom-tools.dto.js';
 import { CustomToolsService } from './custom-tools.service.js';
@@ -81,7 +93,10 @@ export class CustomToolsController {
   @Post(':name/disable')
   @HttpCode(200)
   @ApiName()
-  @ApiOperation({ summary: 'Take a tool out of use, keeping its registration', operationId: 'disableCustomTool' })
+  @ApiOperation({
+    summary: 'Take a tool out of use, keeping its registration',
+    operationId: 'disableCustomTool',
+  })
   @ApiOkResponse({ type: CustomToolBody })
   @ApiProblems('not_found')
   disable(@Param('name') name: string): Promise<CustomToolBody> {
@@ -113,11 +128,12 @@ export class CustomToolsController {
   @ApiName()
   @ApiOperation({
     summary: 'Execute tool with test input',
-    description: 'Also runs an inactive or cut-off tool; spends no budget and feeds neither grade nor circuit.',
+    description:
+      'Also runs an inactive or cut-off tool; spends no budget and feeds neither grade nor circuit.',
     operationId: 'testCustomTool',
   })
   @ApiExecute(
-    { input: { lines: ['2026-01-23T10:30:00Z ERROR disk full', '2026-01-23T10:30:01Z INFO retry'] } },
+    { input: { text: '2026-01-23T10:30:00Z ERROR disk full\n2026-01-23T10:30:01Z INFO retry' } },
     'not_found',
     'invalid_input',
     'payload_too_large',

@@ -66,7 +66,10 @@ export class CustomToolCreate {
   @NoNulCharacters({ each: true })
   readonly args?: string[];
 
-  @ApiPropertyOptional({ example: './tools/installed/log_summary', description: 'Relative args resolve against it' })
+  @ApiPropertyOptional({
+    example: './tools/installed/log_summary',
+    description: 'Relative args resolve against it',
+  })
   @IsOptional()
   @IsString()
   @IsNotEmpty()
@@ -101,7 +104,12 @@ export class CustomToolCreate {
   @Max(3_600_000)
   readonly timeoutMs?: number;
 
-  @ApiPropertyOptional({ default: 0, example: 1 }) @IsOptional() @IsInt() @Min(0) @Max(10) readonly maxRetries?: number;
+  @ApiPropertyOptional({ default: 0, example: 1 })
+  @IsOptional()
+  @IsInt()
+  @Min(0)
+  @Max(10)
+  readonly maxRetries?: number;
   @ApiPropertyOptional({ default: 1000, example: 200 })
   @IsOptional()
   @IsInt()
@@ -130,7 +138,11 @@ export class CustomToolCreate {
   @Max(1_000)
   readonly maxConcurrency?: number;
 
-  @ApiPropertyOptional({ default: false, example: true, description: 'false: a fresh process for every call' })
+  @ApiPropertyOptional({
+    default: false,
+    example: true,
+    description: 'false: a fresh process for every call',
+  })
   @IsOptional()
   @IsBoolean()
   readonly keepAlive?: boolean;

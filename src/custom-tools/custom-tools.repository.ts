@@ -43,7 +43,8 @@ export class CustomToolsRepository {
     try {
       await this.tools.insert(tool as never);
     } catch (error) {
-      const code = error instanceof QueryFailedError ? (error.driverError as { code?: string }).code : undefined;
+      const code =
+        error instanceof QueryFailedError ? (error.driverError as { code?: string }).code : undefined;
       if (code === uniqueViolation) throw new Problem('conflict', `The tool name ${tool.name} is taken`);
       throw error;
     }

@@ -1,4 +1,10 @@
-import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import {
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
 import { StartupWork } from '../common/startup-work.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { CustomToolManager } from './custom-tool-manager.js';
@@ -39,7 +45,9 @@ export class CustomToolsStartup implements OnApplicationBootstrap, OnApplication
     const rows = await this.repository.list();
     for (const tool of rows) {
       if (tool.status === 'inactive') continue;
-      await this.manager.activate(tool).catch((error: unknown) => this.logger.error(error, `${tool.name} not loaded`));
+      await this.manager
+        .activate(tool)
+        .catch((error: unknown) => this.logger.error(error, `${tool.name} not loaded`));
     }
     await this.importer.importAll();
     this.monitor.start();

@@ -63,7 +63,10 @@ export class InstalledToolsImporter {
 
   private async parse(content: string, folder: string): Promise<CustomToolCreate> {
     const body = { workingDir: this.portable(folder), ...(JSON.parse(content) as object) };
-    return (await this.pipe.transform(body, { type: 'body', metatype: CustomToolCreate })) as CustomToolCreate;
+    return (await this.pipe.transform(body, {
+      type: 'body',
+      metatype: CustomToolCreate,
+    })) as CustomToolCreate;
   }
 
   /** Relative to the project where possible, so that the row holds wherever the project is moved to. */

@@ -61,7 +61,10 @@ async function whyNotExecutable(path: string): Promise<string | undefined> {
 async function realInterpreter(path: string, env: Record<string, string>): Promise<string> {
   if (!/^python[\d.]*$/.test(basename(path)) || !(await isScript(path))) return path;
   try {
-    const ask = promisify(execFile)(path, ['-c', 'import sys; print(sys.executable)'], { env, timeout: 10_000 });
+    const ask = promisify(execFile)(path, ['-c', 'import sys; print(sys.executable)'], {
+      env,
+      timeout: 10_000,
+    });
     return await realpath((await ask).stdout.trim());
   } catch {
     return path;

@@ -25,10 +25,22 @@ export class ProcessLog {
         const { pid, reason, exitCode, signal } = event;
         const faulty = reason === 'crash' || reason === 'protocol' || reason === 'output';
         this.metrics.terminated(tool, reason);
-        return this.log.write({ tool, event: 'terminate', pid, reason, exitCode, signal, ...(faulty && { error: reason }) });
+        return this.log.write({
+          tool,
+          event: 'terminate',
+          pid,
+          reason,
+          exitCode,
+          signal,
+          ...(faulty && { error: reason }),
+        });
       }
       case 'start_failed':
-        return this.log.write({ tool, event: 'error', error: `start ${event.failures} failed: ${event.error}` });
+        return this.log.write({
+          tool,
+          event: 'error',
+          error: `start ${event.failures} failed: ${event.error}`,
+        });
       case 'failed':
         return this.log.write({ tool, event: 'error', error: event.error });
       case 'recovered':

@@ -28,7 +28,10 @@ export class ToolInspector {
     } catch (error) {
       if (!(error instanceof PoolFailure)) throw error;
       const stderr = error.notes.stderrTail?.trim();
-      throw wrong('/command', `is not a tool: ${error.message}${stderr ? `; its stderr ends with: ${stderr}` : ''}`);
+      throw wrong(
+        '/command',
+        `is not a tool: ${error.message}${stderr ? `; its stderr ends with: ${stderr}` : ''}`,
+      );
     }
   }
 

@@ -54,7 +54,9 @@ export class CallTicket {
   start(): void {
     const missing = gates.filter((gate) => !this.passed.has(gate));
     if (this.stage !== 'waiting' || missing.length > 0) {
-      throw new Error(`A call must pass its guards before it starts (missing: ${missing.join(', ') || this.stage})`);
+      throw new Error(
+        `A call must pass its guards before it starts (missing: ${missing.join(', ') || this.stage})`,
+      );
     }
     this.stage = 'started';
     this.startedAtMs = performance.now();

@@ -47,13 +47,19 @@ export class ToolFailure extends Error {
   readonly data: unknown;
 }
 
-const notTheToolsFault: ReadonlySet<OutcomeCode> = new Set(['cancelled', 'interrupted', 'upstream_unavailable']);
+const notTheToolsFault: ReadonlySet<OutcomeCode> = new Set([
+  'cancelled',
+  'interrupted',
+  'upstream_unavailable',
+]);
 
 /**
  * Only faults of the tool itself feed its circuit. An answer of -32602 is the caller's error (seed 003's "Invalid
  * params"); one that was cancelled, interrupted or lacks its upstream is nobody's fault here.
  */
-export function isToolFault(error: { readonly type: OutcomeCode; readonly code: number } | undefined): boolean {
+export function isToolFault(
+  error: { readonly type: OutcomeCode; readonly code: number } | undefined,
+): boolean {
   if (!error || notTheToolsFault.has(error.type)) return false;
   return !(error.type === 'tool_error' && error.code === errorTable.invalid_input.jsonRpc);
 }

@@ -1,6 +1,6 @@
 import type { Deadline } from '../common/deadline.js';
 import type { FieldProblem } from '../common/errors.js';
-import type { CallContext } from './tool-call.js';
+import type { CallContext } from './call-context.js';
 
 export type ToolKind = 'builtin' | 'custom';
 export type JsonSchema = Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-import type { CallContext } from '../tool-contract/tool-call.js';
+import type { CallContext } from '../tool-contract/call-context.js';
 
 /** The members of `context` in a body; each may come as a header instead. */
 export interface ContextBody {

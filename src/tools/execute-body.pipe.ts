@@ -26,7 +26,11 @@ export const executeBodySchema = {
         investigationId: text,
         runId: text,
         threadId: text,
-        labels: { type: 'object', maxProperties: 64, additionalProperties: { type: 'string', maxLength: 256 } },
+        labels: {
+          type: 'object',
+          maxProperties: 64,
+          additionalProperties: { type: 'string', maxLength: 256 },
+        },
         timeoutMs: { type: 'integer', minimum: 1, maximum: 3_600_000 },
       },
     },

@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Refusal } from '../common/errors.js';
+import { isDeeperThan } from '../common/json-depth.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import type { CallRequest } from '../tool-contract/tool-call.js';
 
@@ -30,14 +31,4 @@ export class InputLimits {
       throw new Refusal('invalid_input', detail, { errors: [{ pointer: '/input', detail }] });
     }
   }
-}
-
-/** Stops at the first branch that is too deep, so that the recursion is bounded by the limit. */
-export function isDeeperThan(value: unknown, levels: number): boolean {
-  if (value === null || typeof value !== 'object') return false;
-  if (levels === 0) return true;
-  for (const child of Object.values(value)) {
-    if (isDeeperThan(child, levels - 1)) return true;
-  }
-  return false;
 }

@@ -8,7 +8,11 @@ describe('compileInputSchema', () => {
   it('names every wrong field by its pointer', () => {
     const validate = compile({
       type: 'object',
-      properties: { query: { type: 'string' }, limit: { type: 'integer', maximum: 10 }, kind: { enum: ['a', 'b'] } },
+      properties: {
+        query: { type: 'string' },
+        limit: { type: 'integer', maximum: 10 },
+        kind: { enum: ['a', 'b'] },
+      },
       required: ['query'],
       additionalProperties: false,
     });
@@ -44,13 +48,19 @@ describe('compileInputSchema', () => {
   });
 
   it('keeps several patterns of one schema apart', () => {
-    const validate = compile({ properties: { a: { type: 'string', pattern: '^a$' }, b: { type: 'string', pattern: '^b$' } } });
+    const validate = compile({
+      properties: { a: { type: 'string', pattern: '^a$' }, b: { type: 'string', pattern: '^b$' } },
+    });
     expect(validate({ a: 'a', b: 'b' })).toEqual([]);
     expect(validate({ a: 'b', b: 'a' }).map(({ pointer }) => pointer)).toEqual(['/a', '/b']);
   });
 
   it('reads a schema of another dialect and unknown keywords as annotations', () => {
-    const validate = compile({ $schema: 'http://json-schema.org/draft-07/schema#', type: 'object', 'x-order': 1 });
+    const validate = compile({
+      $schema: 'http://json-schema.org/draft-07/schema#',
+      type: 'object',
+      'x-order': 1,
+    });
     expect(validate({})).toEqual([]);
     expect(validate(1)).toEqual([{ pointer: '', detail: 'must be object' }]);
   });

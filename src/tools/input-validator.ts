@@ -1,8 +1,8 @@
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import { RE2JS } from 're2js';
 import { type FieldProblem, Problem } from '../common/errors.js';
+import { isDeeperThan } from '../common/json-depth.js';
 import type { JsonSchema } from '../tool-contract/tool.js';
-import { isDeeperThan } from './input-limits.js';
 
 export type InputValidator = (input: unknown) => readonly FieldProblem[];
 
@@ -19,7 +19,11 @@ const linearRegExp = Object.assign((pattern: string) => RE2JS.compile(pattern), 
  * dropped tool's schema can be collected. Unknown keywords are annotations; remote `$ref`s do not resolve.
  * @throws Problem `invalid_request` that points at the schema when it is not one
  */
-export function compileInputSchema(schema: unknown, limits: SchemaLimits, pointer = '/inputSchema'): InputValidator {
+export function compileInputSchema(
+  schema: unknown,
+  limits: SchemaLimits,
+  pointer = '/inputSchema',
+): InputValidator {
   const refuse = (detail: string): never => {
     throw new Problem('invalid_request', `${pointer.slice(1)} ${detail}`, { errors: [{ pointer, detail }] });
   };
@@ -34,7 +38,12 @@ export function compileInputSchema(schema: unknown, limits: SchemaLimits, pointe
     refuse(`is ${bytes} bytes, the cap is ${limits.schemaMaxBytes} (TOOL_SCHEMA_MAX_BYTES)`);
   }
   try {
-    const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false, code: { regExp: linearRegExp } });
+    const ajv = new Ajv2020({
+      strict: false,
+      allErrors: true,
+      validateFormats: false,
+      code: { regExp: linearRegExp },
+    });
     // A dialect of its own would have to be fetched; every schema is read as 2020-12.
     const { $schema: _dialect, ...own } = schema as JsonSchema;
     const validate = ajv.compile(own);
@@ -45,12 +54,18 @@ export function compileInputSchema(schema: unknown, limits: SchemaLimits, pointe
 }
 
 function asFieldProblem({ instancePath, message, keyword, params }: ErrorObject): FieldProblem {
-  const named = params as { missingProperty?: string; additionalProperty?: string; allowedValues?: unknown[] };
+  const named = params as {
+    missingProperty?: string;
+    additionalProperty?: string;
+    allowedValues?: unknown[];
+  };
   const property = named.missingProperty ?? named.additionalProperty;
   const pointer = property === undefined ? instancePath : `${instancePath}/${escapePointer(property)}`;
   if (keyword === 'required') return { pointer, detail: 'is required' };
   if (keyword === 'additionalProperties') return { pointer, detail: 'is not a known field' };
-  const choices = named.allowedValues ? `: ${named.allowedValues.map((v) => JSON.stringify(v)).join(', ')}` : '';
+  const choices = named.allowedValues
+    ? `: ${named.allowedValues.map((v) => JSON.stringify(v)).join(', ')}`
+    : '';
   return { pointer, detail: `${message ?? 'is not valid'}${choices}` };
 }
 

@@ -15,7 +15,14 @@ const never = new Promise<never>(() => undefined);
 
 describe('runUnderDeadline', () => {
   it("gives the tool's result", async () => {
-    await expect(runUnderDeadline(tool(async () => 7), {}, run(1_000), undefined)).resolves.toBe(7);
+    await expect(
+      runUnderDeadline(
+        tool(async () => 7),
+        {},
+        run(1_000),
+        undefined,
+      ),
+    ).resolves.toBe(7);
   });
 
   it('ends at the deadline and aborts the tool', async () => {
@@ -30,10 +37,20 @@ describe('runUnderDeadline', () => {
 
   it('ends when the caller leaves, also when it left before', async () => {
     const caller = new AbortController();
-    const pending = runUnderDeadline(tool(() => never), {}, run(60_000), caller.signal);
+    const pending = runUnderDeadline(
+      tool(() => never),
+      {},
+      run(60_000),
+      caller.signal,
+    );
     caller.abort();
     await expect(pending).rejects.toMatchObject({ type: 'cancelled' });
-    const late = runUnderDeadline(tool(() => never), {}, run(60_000), caller.signal);
+    const late = runUnderDeadline(
+      tool(() => never),
+      {},
+      run(60_000),
+      caller.signal,
+    );
     await expect(late).rejects.toMatchObject({ type: 'cancelled' });
   });
 

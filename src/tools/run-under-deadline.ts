@@ -21,7 +21,8 @@ export async function runUnderDeadline(
       controller.abort(failure);
     };
   });
-  const onCallerLeft = (): void => stop(new ToolFailure('cancelled', 'The caller left before the tool ended'));
+  const onCallerLeft = (): void =>
+    stop(new ToolFailure('cancelled', 'The caller left before the tool ended'));
   const timer = setTimeout(
     () => stop(new ToolFailure('timeout', `No answer within ${run.deadline.totalMs} ms`)),
     run.deadline.remainingMs(),

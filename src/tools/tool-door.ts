@@ -21,27 +21,28 @@ export interface CallAnswer {
 /** The one way to call a tool: REST, MCP and test runs all come through here. */
 @Injectable()
 export class ToolDoor implements OnApplicationBootstrap {
-  private readonly enter: (call: ToolCall) => Promise<ToolOutcome>;
+  private enter: (call: ToolCall) => Promise<ToolOutcome> = () => {
+    throw new Refusal('tool_unavailable', 'The server is still starting', { retryAfterMs: 1_000 });
+  };
 
   constructor(
-    gateway: ToolGateway,
-    contexts: ExternalContextCreator,
+    private readonly gateway: ToolGateway,
+    private readonly contexts: ExternalContextCreator,
     private readonly registry: ToolRegistry,
     private readonly limits: InputLimits,
     private readonly lifecycle: Lifecycle,
     private readonly metrics: CallMetrics,
-  ) {
-    const options = { guards: true, interceptors: true, filters: false };
-    const { execute } = ToolGateway.prototype;
-    this.enter = contexts.create(gateway, execute as never, 'execute', '', undefined, undefined, '', options, 'tool');
-  }
+  ) {}
 
   /** @throws Refusal for a call that was not run */
   async call(request: CallRequest): Promise<CallAnswer> {
     const tool = this.registry.find(request.tool);
     if (tool) return this.run(tool, request);
     this.metrics.refused(undefined, 'tool_not_found');
-    throw new Refusal('tool_not_found', `There is no tool named ${JSON.stringify(request.tool)}, or it is disabled`);
+    throw new Refusal(
+      'tool_not_found',
+      `There is no tool named ${JSON.stringify(request.tool)}, or it is disabled`,
+    );
   }
 
   /** Runs a tool that need not be registered as an operator's trial: no budget, no circuit, no grade. */
@@ -75,15 +76,36 @@ export class ToolDoor implements OnApplicationBootstrap {
       throw new Refusal('forbidden', 'Calling tools needs the scope tools:call');
     }
     this.limits.check(request);
-    const errors = tool.validate(request.input).map(({ pointer, detail }) => ({ pointer: `/input${pointer}`, detail }));
+    const errors = tool
+      .validate(request.input)
+      .map(({ pointer, detail }) => ({ pointer: `/input${pointer}`, detail }));
     if (errors.length > 0) {
       const detail = errors.map((error) => `${error.pointer.slice(1)} ${error.detail}`).join('; ');
       throw new Refusal('invalid_input', detail, { errors, fallback: tool.definition.fallback });
     }
   }
 
-  /** A door that lets a refused call through must not open: guards fail open when they are wired wrongly. */
+  /** Not earlier: in a constructor Nest still hands out guards without their dependencies. */
   async onApplicationBootstrap(): Promise<void> {
+    const options = { guards: true, interceptors: true, filters: false };
+    // The method itself, not a bound copy: guards and interceptor are read from it.
+    const execute = Reflect.get(ToolGateway.prototype, 'execute') as never;
+    this.enter = this.contexts.create(
+      this.gateway,
+      execute,
+      'execute',
+      '',
+      undefined,
+      undefined,
+      '',
+      options,
+      'tool',
+    );
+    await this.selfTest();
+  }
+
+  /** A door that lets a refused call through must not open: guards fail open when they are wired wrongly. */
+  private async selfTest(): Promise<void> {
     let ran = false;
     const tool: Tool = {
       definition: selfTestDefinition,
@@ -94,8 +116,14 @@ export class ToolDoor implements OnApplicationBootstrap {
       run: async () => (ran = true),
     };
     const ticket = new CallTicket(newId(), tool);
-    const call = { tool: selfTestDefinition.name, input: {}, context: selfTestContext, principal: nobody, ticket };
-    const refusal = await this.enter({ ...call, test: true }).catch((error: unknown) => error);
+    const call = {
+      tool: selfTestDefinition.name,
+      input: {},
+      context: selfTestContext,
+      principal: nobody,
+      ticket,
+    };
+    const refusal = await this.enter(call).catch((error: unknown) => error);
     ticket.end(true);
     if (ran || !(refusal instanceof Refusal)) throw new Error('The door runs calls that its guards refuse');
   }

@@ -20,7 +20,11 @@ describe('describeTool', () => {
       type: 'function',
       function: { name: 'find', description: 'Finds', parameters: inputSchema },
     });
-    expect(describeTool(tool, 'anthropic')).toEqual({ name: 'find', description: 'Finds', input_schema: inputSchema });
+    expect(describeTool(tool, 'anthropic')).toEqual({
+      name: 'find',
+      description: 'Finds',
+      input_schema: inputSchema,
+    });
     expect(describeTool(tool, 'distri')).toEqual({
       name: 'find',
       description: 'Finds',

@@ -38,7 +38,8 @@ export class ToolsController {
   @HttpCode(200)
   @ApiOperation({
     summary: 'Call a tool',
-    description: 'An execution that ran answers 200 with its outcome; a call that was refused answers a problem.',
+    description:
+      'An execution that ran answers 200 with its outcome; a call that was refused answers a problem.',
     operationId: 'executeTool',
   })
   @ApiParam({ name: 'name', example: 'get_playbooks' })

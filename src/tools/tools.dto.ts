@@ -51,8 +51,10 @@ export class ToolBody {
   readonly inputSchema!: object;
   @ApiProperty() readonly annotations!: AnnotationsBody;
   @ApiProperty({ type: [String], example: ['incidents'] }) readonly tags!: string[];
-  @ApiProperty({ example: 30000, description: 'Limit of one call, milliseconds' }) readonly timeoutMs!: number;
-  @ApiPropertyOptional({ description: 'What an LLM should read when the tool fails' }) readonly fallback?: unknown;
+  @ApiProperty({ example: 30000, description: 'Limit of one call, milliseconds' })
+  readonly timeoutMs!: number;
+  @ApiPropertyOptional({ description: 'What an LLM should read when the tool fails' })
+  readonly fallback?: unknown;
 }
 
 export class ToolListBody {
@@ -84,7 +86,8 @@ export class OutcomeBody {
   })
   readonly result?: unknown;
   @ApiPropertyOptional({ type: ToolErrorView }) readonly error?: ToolErrorView;
-  @ApiProperty({ example: 12, description: 'Queue wait and process start included' }) readonly executionTimeMs!: number;
+  @ApiProperty({ example: 12, description: 'Queue wait and process start included' })
+  readonly executionTimeMs!: number;
   @ApiProperty({ example: 1 }) readonly attempts!: number;
   @ApiProperty({ example: false }) readonly cached!: boolean;
 }

@@ -32,7 +32,11 @@ export class ToolsService {
 
   get(name: string, format: ToolFormat | undefined): object {
     const tool = this.registry.find(name);
-    if (!tool) throw new Problem('tool_not_found', `There is no tool named ${JSON.stringify(name)}, or it is disabled`);
+    if (!tool)
+      throw new Problem(
+        'tool_not_found',
+        `There is no tool named ${JSON.stringify(name)}, or it is disabled`,
+      );
     return describeTool(tool, format);
   }
 

@@ -56,7 +56,11 @@ async function startDoor(folder) {
     TOOLKEEPER_DATA_DIR: folder,
     CUSTOM_TOOLS_DIR: join(folder, 'none'),
   };
-  const child = spawn(process.execPath, ['dist/src/main.js'], { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['dist/src/main.js'], {
+    cwd: root,
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const address = await new Promise((resolve, reject) => {
     let log = '';
     child.stdout.on('data', (chunk) => {
@@ -69,7 +73,13 @@ async function startDoor(folder) {
   const registration = await fetch(`${address}/api/v1/custom-tools`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ name: 'bench_echo', command: process.execPath, args: [echo], keepAlive: true, maxConcurrency: 64 }),
+    body: JSON.stringify({
+      name: 'bench_echo',
+      command: process.execPath,
+      args: [echo],
+      keepAlive: true,
+      maxConcurrency: 64,
+    }),
   });
   if (registration.status !== 201) throw new Error(await registration.text());
   const valid = (body) => {
@@ -90,7 +100,9 @@ async function load({ url, valid }, connections, duration) {
     verifyBody: valid,
   });
   if (result.non2xx + result.errors + result.mismatches > 0) {
-    throw new Error(`${url}: ${result.non2xx} refused, ${result.errors} errors, ${result.mismatches} wrong answers`);
+    throw new Error(
+      `${url}: ${result.non2xx} refused, ${result.errors} errors, ${result.mismatches} wrong answers`,
+    );
   }
   return { rps: result.requests.average, p50: result.latency.p50, p99: result.latency.p99 };
 }
@@ -105,7 +117,8 @@ function report(connections, { floor, door }) {
   );
 }
 
-const median = (runs, field) => runs.map((run) => run[field]).sort((a, b) => a - b)[Math.floor(runs.length / 2)];
+const median = (runs, field) =>
+  runs.map((run) => run[field]).sort((a, b) => a - b)[Math.floor(runs.length / 2)];
 
 async function stop(child) {
   if (child.exitCode !== null) return;

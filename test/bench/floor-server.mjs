@@ -32,7 +32,9 @@ function request(method, params) {
 
 await request('initialize', { protocolVersion: '1.0' });
 const fastify = Fastify();
-fastify.post('/execute', async ({ body }) => ({ result: await request('execute', { input: body.input, context: {} }) }));
+fastify.post('/execute', async ({ body }) => ({
+  result: await request('execute', { input: body.input, context: {} }),
+}));
 const address = await fastify.listen({ port: 0, host: '127.0.0.1' });
 process.stdout.write(`${JSON.stringify({ address })}\n`);
 process.on('SIGTERM', () => {

@@ -1,0 +1,48 @@
+import fc from 'fast-check';
+import { lexicalConfidence } from './lexical-confidence.js';
+
+const weight = fc.double({ min: 0, max: 40, noNaN: true });
+
+describe('lexicalConfidence', () => {
+  it('is always from 0 to 1', () => {
+    fc.assert(
+      fc.property(weight, weight, weight, fc.boolean(), (strength, matched, rest, showsSignal) => {
+        const confidence = lexicalConfidence({ strength, matched, asked: matched + rest, showsSignal });
+        expect(confidence).toBeGreaterThanOrEqual(0);
+        expect(confidence).toBeLessThanOrEqual(1);
+      }),
+    );
+  });
+
+  it('grows with what is in common', () => {
+    fc.assert(
+      fc.property(weight, weight, weight, weight, (strength, matched, rest, more) => {
+        const asked = matched + rest + more;
+        const less = lexicalConfidence({ strength, matched, asked, showsSignal: false });
+        const greater = lexicalConfidence({
+          strength: strength + more,
+          matched: matched + more,
+          asked,
+          showsSignal: false,
+        });
+        expect(greater).toBeGreaterThanOrEqual(less - 1e-9);
+      }),
+    );
+  });
+
+  it('is 0 without a common term', () => {
+    expect(lexicalConfidence({ strength: 0, matched: 0, asked: 5, showsSignal: true })).toBe(0);
+  });
+
+  it('does not ask a long report to be covered whole', () => {
+    const evidence = { strength: 20, matched: 6, showsSignal: false };
+    expect(lexicalConfidence({ ...evidence, asked: 60 })).toBe(lexicalConfidence({ ...evidence, asked: 6 }));
+  });
+
+  it('shows a playbook whose signal stands in the query, unless the signal says too little', () => {
+    const weak = { strength: 1, asked: 30 };
+    expect(lexicalConfidence({ ...weak, matched: 1, showsSignal: false })).toBeLessThan(0.7);
+    expect(lexicalConfidence({ ...weak, matched: 1, showsSignal: true })).toBeCloseTo(0.7);
+    expect(lexicalConfidence({ ...weak, matched: 0.2, showsSignal: true })).toBeLessThan(0.7);
+  });
+});

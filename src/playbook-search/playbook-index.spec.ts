@@ -1,0 +1,103 @@
+import { LexicalRanker } from './lexical.ranker.js';
+import type { SearchablePlaybook } from './playbook.types.js';
+import { PlaybookIndex } from './playbook-index.js';
+import type { PlaybookRanker } from './playbook-ranker.js';
+import type { PlaybooksRepository } from './playbooks.repository.js';
+
+const playbook = (playbook_id: string, labels: SearchablePlaybook['labels'] = {}): SearchablePlaybook => ({
+  playbook_id,
+  version: '1.0.0',
+  name: 'Container killed for lack of memory',
+  description: `Description of ${playbook_id}`,
+  labels,
+  signals: ['OOMKilled'],
+  aliases: [],
+  when_to_use: null,
+});
+
+/** Scores by id, so that a test says what comes out. */
+const scoring = (scores: Record<string, number>): PlaybookRanker => ({
+  prepare: async () => ({
+    rank: async (_query, candidates) =>
+      Object.entries(scores)
+        .filter(([playbookId]) => candidates.has(playbookId))
+        .map(([playbookId, score]) => ({ playbookId, score })),
+  }),
+});
+
+function indexOf(read: () => Promise<SearchablePlaybook[]>, ranker: PlaybookRanker = new LexicalRanker()) {
+  return new PlaybookIndex({ searchable: read } as unknown as PlaybooksRepository, ranker);
+}
+
+const query = { query: 'OOMKilled', labels: {}, minConfidence: 0.7, limit: 5 };
+
+describe('PlaybookIndex', () => {
+  it('answers the four fields and how many there are', async () => {
+    const index = indexOf(async () => [playbook('a'), playbook('b')], scoring({ a: 0.914_9, b: 0.8 }));
+    expect(await index.search(query)).toEqual({
+      playbooks: [
+        { playbook_id: 'a', version: '1.0.0', description: 'Description of a', confidence: 0.91 },
+        { playbook_id: 'b', version: '1.0.0', description: 'Description of b', confidence: 0.8 },
+      ],
+      total_results: 2,
+    });
+  });
+
+  it('shows nothing below the threshold, and no more than the limit', async () => {
+    const index = indexOf(async () => [playbook('a'), playbook('b')], scoring({ a: 0.699_9, b: 0.694 }));
+    expect((await index.search(query)).playbooks).toEqual([
+      expect.objectContaining({ playbook_id: 'a', confidence: 0.7 }),
+    ]);
+    expect((await index.search({ ...query, minConfidence: 0.6, limit: 1 })).total_results).toBe(1);
+    expect(await index.search({ ...query, minConfidence: 1 })).toEqual({ playbooks: [], total_results: 0 });
+  });
+
+  it('never offers more memory to a namespace that may not have it', async () => {
+    const raise = playbook('increase-memory', {
+      'memory-scaling': 'enabled',
+      'cost-tier': ['standard', 'premium'],
+    });
+    const shrink = playbook('reduce-footprint', { 'memory-scaling': 'disabled', 'cost-tier': 'budget' });
+    const index = indexOf(async () => [raise, shrink]);
+    const idsFor = async (labels: Record<string, string>) =>
+      (await index.search({ ...query, labels })).playbooks.map((hit) => hit.playbook_id);
+    expect(await idsFor({})).toEqual(['increase-memory', 'reduce-footprint']);
+    expect(await idsFor({ 'cost-tier': 'budget', 'memory-scaling': 'disabled' })).toEqual([
+      'reduce-footprint',
+    ]);
+    expect(await idsFor({ 'Cost-Tier': 'Budget' })).toEqual(['reduce-footprint']);
+    expect(await idsFor({ 'cost-tier': 'premium' })).toEqual(['increase-memory']);
+  });
+
+  it('reads the catalogue once for searches that come together, and again after a change', async () => {
+    const states = [[playbook('a')], [playbook('a'), playbook('b')]];
+    let reads = 0;
+    const index = indexOf(async () => states[reads++] ?? []);
+    const together = await Promise.all(Array.from({ length: 20 }, () => index.search(query)));
+    expect(reads).toBe(1);
+    expect(together.every(({ total_results }) => total_results === 1)).toBe(true);
+    index.invalidate();
+    expect((await index.search(query)).total_results).toBe(2);
+    expect(reads).toBe(2);
+  });
+
+  it('does not keep a state that was read before a change', async () => {
+    let finishFirst = (_: SearchablePlaybook[]): void => undefined;
+    const first = new Promise<SearchablePlaybook[]>((resolve) => (finishFirst = resolve));
+    const reads = [first, Promise.resolve([playbook('b')])];
+    const index = indexOf(() => reads.shift() ?? Promise.reject(new Error('read too often')));
+    const early = index.search(query);
+    index.invalidate();
+    expect((await index.search(query)).playbooks[0]?.playbook_id).toBe('b');
+    finishFirst([playbook('a')]);
+    expect((await early).playbooks[0]?.playbook_id).toBe('a');
+    expect((await index.search(query)).playbooks[0]?.playbook_id).toBe('b');
+  });
+
+  it('fails when the catalogue cannot be read, and recovers by itself', async () => {
+    const reads = [Promise.reject(new Error('database is away')), Promise.resolve([playbook('a')])];
+    const index = indexOf(() => reads.shift() ?? Promise.resolve([]));
+    await expect(index.search(query)).rejects.toThrow('database is away');
+    expect((await index.search(query)).total_results).toBe(1);
+  });
+});

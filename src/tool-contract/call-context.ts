@@ -1,0 +1,12 @@
+/** Who calls, for what; REST takes it from body and headers, MCP from `_meta`. */
+export interface CallContext {
+  readonly userId: string;
+  readonly requestId: string;
+  readonly projectId: string;
+  readonly sessionId?: string;
+  readonly investigationId?: string;
+  readonly runId?: string;
+  readonly threadId?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly traceparent?: string;
+}

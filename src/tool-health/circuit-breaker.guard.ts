@@ -1,0 +1,36 @@
+import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
+import { Refusal } from '../common/errors.js';
+import type { ToolCall } from '../tool-contract/tool-call.js';
+import { CircuitBreakers } from './circuit-breakers.js';
+
+/** Refuses calls of a tool that is failing. Holds no state: the circuits do. */
+@Injectable()
+export class CircuitBreakerGuard implements CanActivate {
+  constructor(private readonly circuits: CircuitBreakers) {}
+
+  /** @throws Refusal `circuit_open` */
+  canActivate(context: ExecutionContext): boolean {
+    if (context.getType<string>() !== 'tool') return true;
+    const call = context.getArgByIndex<ToolCall>(0);
+    if (!call.test) this.pass(call);
+    call.ticket.stamp('circuit');
+    return true;
+  }
+
+  private pass({ ticket }: ToolCall): void {
+    const { name, fallback } = ticket.tool.definition;
+    const admission = this.circuits.admit(name, ticket.executionId);
+    switch (admission.kind) {
+      case 'pass':
+        return;
+      case 'probe':
+        ticket.probe = true;
+        ticket.returnAtEnd(admission.release);
+        return;
+      case 'refuse': {
+        const { reason, retryAfterMs } = admission;
+        throw new Refusal('circuit_open', `${name} is cut off: ${reason}`, { retryAfterMs, fallback });
+      }
+    }
+  }
+}

@@ -1,0 +1,369 @@
+import { CircuitBreaker, type CircuitSettings, type CircuitTransition } from './circuit-breaker.js';
+
+const settings: CircuitSettings = {
+  failures: 5,
+  minFailureRate: 0.5,
+  windowMs: 300_000,
+  openMs: 30_000,
+  maxOpenMs: 300_000,
+  probes: 3,
+};
+
+function setUp(changes: Partial<CircuitSettings> = {}) {
+  const clock = { time: 1_000_000, now: () => clock.time };
+  const transitions: CircuitTransition[] = [];
+  let random = 0;
+  const breaker = new CircuitBreaker(
+    { ...settings, ...changes },
+    clock,
+    () => random,
+    (t) => transitions.push(t),
+  );
+  let calls = 0;
+  return {
+    breaker,
+    clock,
+    transitions,
+    jitter: (value: number) => (random = value),
+    /** Results of calls that hold no permit. */
+    results: (count: number, fault: boolean) => {
+      for (let i = 0; i < count; i++) breaker.record({ executionId: `call-${calls++}`, fault });
+    },
+    admitted: () => breaker.admit(`call-${calls++}`).kind,
+    /** A whole call. */
+    call: (fault: boolean) => {
+      const executionId = `call-${calls++}`;
+      const { kind } = breaker.admit(executionId);
+      if (kind !== 'refuse') breaker.record({ executionId, fault });
+      return kind;
+    },
+  };
+}
+
+/** Opens the circuit and waits until it probes. */
+function setUpHalfOpen(changes: Partial<CircuitSettings> = {}) {
+  const it = setUp(changes);
+  it.results(5, true);
+  it.clock.time += 30_000;
+  expect(it.breaker.current().kind).toBe('half_open');
+  return it;
+}
+
+describe('a closed circuit', () => {
+  it('lets calls pass and takes up to four faults', () => {
+    const { breaker, results, admitted } = setUp();
+    results(4, true);
+    expect(admitted()).toBe('pass');
+    expect(breaker.current()).toEqual({ kind: 'closed', since: 1_000_000, reason: null, openings: 0 });
+  });
+
+  it('opens with the fifth fault', () => {
+    const { breaker, results, transitions } = setUp();
+    results(5, true);
+    const reason = '5 of 5 calls in the last 300 s were tool faults';
+    expect(breaker.current()).toEqual({
+      kind: 'open',
+      since: 1_000_000,
+      reason,
+      until: 1_030_000,
+      openings: 1,
+    });
+    expect(transitions).toEqual([{ at: 1_000_000, from: 'closed', to: 'open', reason }]);
+  });
+
+  it.each([
+    [5, 'open'],
+    [6, 'closed'],
+  ])('with five faults after %d successes is %s: half of the calls must have failed', (successes, state) => {
+    const { breaker, results } = setUp();
+    results(successes, false);
+    results(5, true);
+    expect(breaker.current().kind).toBe(state);
+  });
+
+  it('counts faults alone when the rate is 0', () => {
+    const { breaker, results } = setUp({ minFailureRate: 0 });
+    results(10_000, false);
+    results(5, true);
+    expect(breaker.current().kind).toBe('open');
+  });
+
+  it('never opens by a success', () => {
+    const { breaker, clock, results } = setUp();
+    results(6, false);
+    clock.time += 200_000;
+    results(5, true);
+    // The early successes leave the window: the rate is now high enough, but nothing failed.
+    clock.time += 150_000;
+    results(1, false);
+    expect(breaker.current().kind).toBe('closed');
+    results(1, true);
+    expect(breaker.current().kind).toBe('open');
+  });
+
+  it('forgets faults that are older than the window', () => {
+    const { breaker, clock, results } = setUp();
+    results(4, true);
+    expect(breaker.counts()).toEqual({ calls: 4, faults: 4 });
+    clock.time += 300_000;
+    results(1, true);
+    expect(breaker.counts()).toEqual({ calls: 1, faults: 1 });
+    expect(breaker.current().kind).toBe('closed');
+  });
+});
+
+describe('an open circuit', () => {
+  it('refuses until its time is over, and says how long that is', () => {
+    const { breaker, clock, results } = setUp();
+    results(5, true);
+    clock.time += 10_000;
+    const reason = '5 of 5 calls in the last 300 s were tool faults';
+    expect(breaker.admit('a')).toEqual({ kind: 'refuse', reason, retryAfterMs: 20_000 });
+    clock.time += 19_999;
+    expect(breaker.admit('b')).toEqual({ kind: 'refuse', reason, retryAfterMs: 1 });
+    clock.time += 1;
+    expect(breaker.admit('c').kind).toBe('probe');
+  });
+
+  it('is not moved by results of calls that were admitted before', () => {
+    const { breaker, results, transitions } = setUp();
+    results(5, true);
+    results(10, false);
+    results(10, true);
+    expect(breaker.current()).toMatchObject({ kind: 'open', until: 1_030_000 });
+    expect(breaker.counts()).toEqual({ calls: 25, faults: 15 });
+    expect(transitions).toHaveLength(1);
+  });
+
+  it('dates its half-open phase by the clock, not by the next look', () => {
+    const { breaker, clock, results, transitions } = setUp();
+    results(5, true);
+    clock.time += 99_000;
+    expect(breaker.current()).toMatchObject({ kind: 'half_open', since: 1_030_000 });
+    expect(transitions[1]).toMatchObject({ at: 1_030_000, from: 'open', to: 'half_open' });
+  });
+});
+
+describe('a half-open circuit', () => {
+  it('lets as many calls try as it has probes and refuses the rest', () => {
+    const { breaker, admitted } = setUpHalfOpen();
+    expect([admitted(), admitted(), admitted()]).toEqual(['probe', 'probe', 'probe']);
+    expect(breaker.admit('late')).toMatchObject({ kind: 'refuse', retryAfterMs: 1_000 });
+  });
+
+  it('does not let more try than it still needs', () => {
+    const { call, admitted } = setUpHalfOpen();
+    expect([call(false), call(false)]).toEqual(['probe', 'probe']);
+    expect([admitted(), admitted()]).toEqual(['probe', 'refuse']);
+  });
+
+  it('closes with an empty window after three successes', () => {
+    const { breaker, call, transitions } = setUpHalfOpen();
+    expect([call(false), call(false), call(false), call(false)]).toEqual(['probe', 'probe', 'probe', 'pass']);
+    expect(breaker.current()).toMatchObject({ kind: 'closed', reason: '3 probes succeeded' });
+    expect(breaker.counts()).toEqual({ calls: 1, faults: 0 });
+    expect(transitions.map(({ to }) => to)).toEqual(['open', 'half_open', 'closed']);
+  });
+
+  it('opens again with one fault', () => {
+    const { breaker, call, transitions } = setUpHalfOpen();
+    expect([call(false), call(false), call(true), call(false)]).toEqual([
+      'probe',
+      'probe',
+      'probe',
+      'refuse',
+    ]);
+    expect(breaker.current()).toMatchObject({ kind: 'open', reason: 'A probe failed', openings: 2 });
+    expect(transitions.map(({ to }) => to)).toEqual(['open', 'half_open', 'open']);
+  });
+
+  it('frees the place of a probe that comes back without result', () => {
+    const { breaker, admitted } = setUpHalfOpen({ probes: 1 });
+    const admission = breaker.admit('cancelled');
+    expect(admitted()).toBe('refuse');
+    if (admission.kind === 'probe') admission.release();
+    expect(breaker.current().kind).toBe('half_open');
+    expect(admitted()).toBe('probe');
+  });
+
+  it('counts a probe once, whether its place is given back after its result or twice', () => {
+    const { breaker } = setUpHalfOpen();
+    const admission = breaker.admit('probe');
+    breaker.record({ executionId: 'probe', fault: false });
+    breaker.record({ executionId: 'probe', fault: false });
+    if (admission.kind === 'probe') {
+      admission.release();
+      admission.release();
+    }
+    expect(breaker.current()).toMatchObject({ successes: 1, permits: new Set() });
+  });
+
+  it('takes no result of calls that were admitted before the opening', () => {
+    const { breaker, results } = setUpHalfOpen();
+    results(10, false);
+    results(10, true);
+    expect(breaker.current()).toMatchObject({ kind: 'half_open', successes: 0 });
+  });
+
+  it('takes no result and no release of a probe of an earlier half-open phase', () => {
+    const { breaker, call, clock, admitted } = setUpHalfOpen();
+    const stale = breaker.admit('stale');
+    call(true);
+    clock.time += 60_000;
+    expect([admitted(), admitted(), admitted()]).toEqual(['probe', 'probe', 'probe']);
+    breaker.record({ executionId: 'stale', fault: true });
+    if (stale.kind === 'probe') stale.release();
+    expect(breaker.current()).toMatchObject({ kind: 'half_open', successes: 0 });
+    expect(admitted()).toBe('refuse');
+  });
+});
+
+describe('repeated openings', () => {
+  it('last twice as long each time, up to the longest', () => {
+    const { breaker, call, clock } = setUpHalfOpen();
+    for (const ms of [60_000, 120_000, 240_000, 300_000, 300_000]) {
+      call(true);
+      expect(breaker.current()).toMatchObject({ kind: 'open', until: clock.time + ms });
+      clock.time += ms;
+    }
+  });
+
+  it('are up to a fifth shorter by chance, the first is not', () => {
+    const { breaker, call, clock, jitter, results } = setUp();
+    jitter(1);
+    results(5, true);
+    expect(breaker.current()).toMatchObject({ until: clock.time + 30_000 });
+    clock.time += 30_000;
+    call(true);
+    expect(breaker.current()).toMatchObject({ until: clock.time + 48_000 });
+    clock.time += 48_000;
+    jitter(0.5);
+    call(true);
+    expect(breaker.current()).toMatchObject({ until: clock.time + 108_000 });
+  });
+
+  it('are those within a window after the closing; later ones start anew', () => {
+    const { breaker, call, clock, results } = setUpHalfOpen();
+    const close = () => [call(false), call(false), call(false)];
+    close();
+    clock.time += 299_999;
+    results(5, true);
+    expect(breaker.current()).toMatchObject({ openings: 2, until: clock.time + 60_000 });
+    clock.time += 60_000;
+    close();
+    clock.time += 300_000;
+    results(5, true);
+    expect(breaker.current()).toMatchObject({ openings: 1, until: clock.time + 30_000 });
+  });
+
+  it('never last longer than the longest, however many there were', () => {
+    const { breaker, call, clock } = setUpHalfOpen();
+    for (let i = 0; i < 1_100; i++) {
+      call(true);
+      clock.time += 300_000;
+    }
+    call(true);
+    expect(breaker.current()).toMatchObject({ until: clock.time + 300_000 });
+  });
+});
+
+describe('by hand', () => {
+  it('an opened circuit stays open until it is closed', () => {
+    const { breaker, clock, results, admitted } = setUp();
+    breaker.openByHand('maintenance');
+    clock.time += 86_400_000;
+    results(10, false);
+    expect(breaker.admit('a')).toEqual({ kind: 'refuse', reason: 'maintenance', retryAfterMs: 300_000 });
+    breaker.closeByHand('maintenance is over');
+    expect(breaker.current()).toMatchObject({ kind: 'closed', reason: 'maintenance is over' });
+    expect(admitted()).toBe('pass');
+  });
+
+  it('a closed circuit starts with an empty window, but remembers its openings', () => {
+    const { breaker, clock, results } = setUp();
+    results(5, true);
+    breaker.closeByHand('fixed');
+    expect(breaker.counts()).toEqual({ calls: 0, faults: 0 });
+    results(5, true);
+    expect(breaker.current()).toMatchObject({ kind: 'open', until: clock.time + 60_000 });
+  });
+
+  it('a reset circuit remembers nothing', () => {
+    const { breaker, clock, results, transitions } = setUp();
+    results(5, true);
+    breaker.reset('new version');
+    expect(breaker.current()).toEqual({
+      kind: 'closed',
+      since: clock.time,
+      reason: 'new version',
+      openings: 0,
+    });
+    results(5, true);
+    expect(breaker.current()).toMatchObject({ until: clock.time + 30_000 });
+    expect(transitions.map(({ reason }) => reason)).toContain('new version');
+  });
+
+  it('overriding a half-open circuit makes its probes ordinary calls', () => {
+    const { breaker } = setUpHalfOpen();
+    breaker.admit('probe');
+    breaker.closeByHand('fixed');
+    breaker.record({ executionId: 'probe', fault: true });
+    expect(breaker.current().kind).toBe('closed');
+    expect(breaker.counts()).toEqual({ calls: 1, faults: 1 });
+  });
+});
+
+describe('restored after a restart', () => {
+  const faults = (count: number, at: number) => Array.from({ length: count }, () => ({ at, fault: true }));
+  const successes = (count: number, at: number) =>
+    Array.from({ length: count }, () => ({ at, fault: false }));
+
+  it('is open when it would have been', () => {
+    const { breaker } = setUp();
+    breaker.restore(faults(5, 990_000));
+    expect(breaker.current()).toMatchObject({
+      kind: 'open',
+      since: 990_000,
+      until: 1_020_000,
+      reason: '5 of 5 calls in the last 300 s were tool faults (before the restart)',
+    });
+  });
+
+  it('is half-open when its opening has passed meanwhile', () => {
+    const { breaker } = setUp();
+    breaker.restore(faults(5, 960_000));
+    expect(breaker.current()).toMatchObject({ kind: 'half_open', since: 990_000 });
+  });
+
+  it('is closed, with its counts, when too few failed', () => {
+    const { breaker } = setUp();
+    breaker.restore([...faults(4, 960_000), ...successes(1, 970_000)]);
+    expect(breaker.current().kind).toBe('closed');
+    expect(breaker.counts()).toEqual({ calls: 5, faults: 4 });
+  });
+
+  it('is closed when enough calls have succeeded since, in whatever order they come', () => {
+    const { breaker } = setUp();
+    breaker.restore([...successes(3, 970_000), ...faults(5, 960_000)]);
+    expect(breaker.current().kind).toBe('closed');
+  });
+
+  it('is closed without any history', () => {
+    const { breaker } = setUp();
+    breaker.restore([]);
+    expect(breaker.current().kind).toBe('closed');
+  });
+
+  it('stays as it is when it was opened by hand meanwhile', () => {
+    const { breaker } = setUp();
+    breaker.openByHand('maintenance');
+    breaker.restore(faults(5, 990_000));
+    expect(breaker.current()).toMatchObject({ kind: 'open', reason: 'maintenance' });
+  });
+});
+
+it('needs nobody to listen', () => {
+  const breaker = new CircuitBreaker(settings, { now: () => 0 }, Math.random);
+  breaker.openByHand('maintenance');
+  expect(breaker.current().kind).toBe('open');
+});

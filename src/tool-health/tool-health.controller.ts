@@ -1,0 +1,115 @@
+import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiProblems } from '../common/api-problems.decorator.js';
+import { ToolParams } from '../tool-metrics/tool-metrics.dto.js';
+import { CircuitBreakers } from './circuit-breakers.js';
+import { CircuitView, OverrideCircuitBody } from './circuit.dto.js';
+import {
+  DashboardSummary,
+  ErrorPatternsQuery,
+  ErrorPatternsView,
+  HealthPeriodQuery,
+  HealthSummary,
+  SystemHealthReport,
+  ToolHealthInfo,
+  ToolHealthReport,
+} from './tool-health.dto.js';
+import { ToolHealthService } from './tool-health.service.js';
+
+/** How the tools are doing, and their circuits. */
+@ApiTags('tool-health')
+@ApiProblems('invalid_request', 'unauthorized', 'forbidden')
+@Controller('api/v1/tool-health')
+export class ToolHealthController {
+  constructor(
+    private readonly health: ToolHealthService,
+    private readonly circuits: CircuitBreakers,
+  ) {}
+
+  @Get()
+  @ApiOperation({ summary: 'Health of all tools' })
+  @ApiOkResponse({ type: SystemHealthReport })
+  checkAll(@Query() { periodHours }: HealthPeriodQuery): Promise<SystemHealthReport> {
+    return this.health.checkAllToolsHealth(periodHours);
+  }
+
+  @Get('dashboard')
+  @ApiOperation({ summary: 'What needs attention, and the slowest executions' })
+  @ApiOkResponse({ type: DashboardSummary })
+  dashboard(): Promise<DashboardSummary> {
+    return this.health.getDashboardSummary();
+  }
+
+  @Get('summary')
+  @ApiOperation({ summary: 'Health of all tools by name' })
+  @ApiOkResponse({ type: HealthSummary })
+  summary(): Promise<HealthSummary> {
+    return this.health.getHealthSummary();
+  }
+
+  @Get(':tool')
+  @ApiOperation({
+    summary: 'Health of one tool',
+    description: 'A tool that nobody knows has the status `unknown`.',
+  })
+  @ApiOkResponse({ type: ToolHealthReport })
+  check(
+    @Param() { tool }: ToolParams,
+    @Query() { periodHours }: HealthPeriodQuery,
+  ): Promise<ToolHealthReport> {
+    return this.health.checkToolHealth(tool, periodHours);
+  }
+
+  @Get(':tool/error-patterns')
+  @ApiOperation({ summary: 'How a tool fails: its error types by frequency' })
+  @ApiOkResponse({ type: ErrorPatternsView })
+  errorPatterns(
+    @Param() { tool }: ToolParams,
+    @Query() { limit }: ErrorPatternsQuery,
+  ): Promise<ErrorPatternsView> {
+    return this.health.getErrorPatterns(tool, limit);
+  }
+
+  @Get(':tool/info')
+  @ApiOperation({ summary: 'Counts and last results of a tool that was called in the last 24 hours' })
+  @ApiOkResponse({ type: ToolHealthInfo })
+  @ApiProblems('not_found')
+  info(@Param() { tool }: ToolParams): Promise<ToolHealthInfo> {
+    return this.health.requireToolHealth(tool);
+  }
+
+  @Get(':tool/circuit')
+  @ApiOperation({ summary: "State, reason and history of a tool's circuit" })
+  @ApiOkResponse({ type: CircuitView })
+  @ApiProblems('not_found')
+  circuit(@Param() { tool }: ToolParams): CircuitView {
+    return this.circuits.circuitOf(tool);
+  }
+
+  @Post(':tool/circuit/open')
+  @HttpCode(200)
+  @ApiOperation({ summary: 'Refuse all calls of a tool until its circuit is closed or reset' })
+  @ApiOkResponse({ type: CircuitView })
+  @ApiProblems('not_found')
+  open(@Param() { tool }: ToolParams, @Body() { reason }: OverrideCircuitBody): CircuitView {
+    return this.circuits.open(tool, reason);
+  }
+
+  @Post(':tool/circuit/close')
+  @HttpCode(200)
+  @ApiOperation({ summary: 'Let calls of a tool pass again' })
+  @ApiOkResponse({ type: CircuitView })
+  @ApiProblems('not_found')
+  close(@Param() { tool }: ToolParams, @Body() { reason }: OverrideCircuitBody): CircuitView {
+    return this.circuits.close(tool, reason);
+  }
+
+  @Post(':tool/circuit/reset')
+  @HttpCode(200)
+  @ApiOperation({ summary: "Close a tool's circuit and forget its earlier openings" })
+  @ApiOkResponse({ type: CircuitView })
+  @ApiProblems('not_found')
+  reset(@Param() { tool }: ToolParams, @Body() { reason }: OverrideCircuitBody): CircuitView {
+    return this.circuits.reset(tool, reason);
+  }
+}

@@ -1,0 +1,19 @@
+import type { OutcomeCode } from '../common/errors.js';
+import type { OutcomeStatus } from '../tool-contract/tool-outcome.js';
+
+/** Said synchronously at the end of every recorded execution. */
+export interface ExecutionEvent {
+  readonly executionId: string;
+  readonly tool: string;
+  readonly status: OutcomeStatus;
+  /** `internal_error`: our own bug. */
+  readonly errorType?: OutcomeCode | 'internal_error';
+  /** The failure is the tool's own and feeds its circuit. */
+  readonly fault: boolean;
+  readonly executionTimeMs: number;
+  /** End of the execution, milliseconds since 1970. */
+  readonly at: number;
+  readonly test: boolean;
+  /** It was a half-open circuit's trial. */
+  readonly probe: boolean;
+}

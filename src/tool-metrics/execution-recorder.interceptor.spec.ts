@@ -1,0 +1,281 @@
+import { type CallHandler, type ExecutionContext, Logger } from '@nestjs/common';
+import { lastValueFrom, type Observable, of, throwError } from 'rxjs';
+import { canonicalJson, sha256 } from '../common/canonical-json.js';
+import { Refusal } from '../common/errors.js';
+import { newId } from '../common/ids.js';
+import { CallTicket } from '../tool-contract/call-ticket.js';
+import type { Tool } from '../tool-contract/tool.js';
+import type { CallRequest, ToolCall } from '../tool-contract/tool-call.js';
+import type { ToolErrorBody, ToolOutcome } from '../tool-contract/tool-outcome.js';
+import type { ExecutionEvent } from './execution-event.js';
+import { ExecutionEvents } from './execution-events.js';
+import { ExecutionRecorder } from './execution-recorder.js';
+import { ExecutionRecorderInterceptor } from './execution-recorder.interceptor.js';
+import type { ToolMetric } from './tool-metric.entity.js';
+
+const tool: Tool = {
+  definition: {
+    name: 'echo',
+    description: 'Says it again.',
+    kind: 'custom',
+    version: '1.2.3',
+    inputSchema: {},
+    annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: false },
+    tags: [],
+    timeoutMs: 1_000,
+  },
+  validate: () => [],
+  run: async () => null,
+};
+
+function callOf(changes: Partial<CallRequest> = {}): ToolCall {
+  const ticket = new CallTicket(newId(), tool);
+  ticket.stamp('budget');
+  ticket.stamp('circuit');
+  return {
+    tool: 'echo',
+    input: { b: 'é', a: 1 },
+    context: { userId: 'u', requestId: 'r', projectId: 'default' },
+    principal: { userId: 'u', scopes: new Set() },
+    ticket,
+    ...changes,
+  };
+}
+
+const contextOf = (type: string, call?: ToolCall): ExecutionContext =>
+  ({ getType: () => type, getArgByIndex: () => call }) as unknown as ExecutionContext;
+
+function setup(maxBuffered = 10) {
+  const rows: ToolMetric[] = [];
+  const writer = {
+    recordMany: async (metrics: readonly ToolMetric[]) => void rows.push(...metrics),
+    isRowFault: () => false,
+  };
+  const report = { retrying: () => undefined, lost: () => undefined };
+  const recorder = new ExecutionRecorder(
+    writer,
+    { maxBuffered, batchSize: 10, flushIntervalMs: 60_000 },
+    report,
+  );
+  const events = new ExecutionEvents();
+  const said: ExecutionEvent[] = [];
+  events.subscribe((event) => said.push(event));
+  const interceptor = new ExecutionRecorderInterceptor(recorder, events);
+  const run = (call: ToolCall, handled: () => Observable<ToolOutcome>): Promise<ToolOutcome> =>
+    lastValueFrom(interceptor.intercept(contextOf('tool', call), { handle: handled }));
+  const recorded = async (): Promise<ToolMetric> => {
+    await recorder.flush();
+    const [row] = rows;
+    if (!row || rows.length > 1) throw new Error(`${rows.length} rows`);
+    return row;
+  };
+  return { recorder, events, said, interceptor, run, rows, recorded };
+}
+
+const success = (call: ToolCall, result: unknown): ToolOutcome => ({
+  executionId: call.ticket.executionId,
+  tool: 'echo',
+  status: 'success',
+  result,
+  executionTimeMs: 12,
+  attempts: 1,
+  cached: false,
+});
+
+const failure = (
+  call: ToolCall,
+  error: ToolErrorBody,
+  status: 'error' | 'timeout' = 'error',
+): ToolOutcome => ({
+  ...success(call, undefined),
+  status,
+  error,
+});
+
+describe('ExecutionRecorderInterceptor', () => {
+  it('leaves every other context alone', async () => {
+    const { interceptor, recorder } = setup(0);
+    const next: CallHandler = { handle: () => of('page') };
+    await expect(lastValueFrom(interceptor.intercept(contextOf('http'), next))).resolves.toBe('page');
+    expect(recorder.depth()).toBe(0);
+  });
+
+  it('records a success with hash, sizes and context', async () => {
+    const { run, recorded, said } = setup();
+    const context = {
+      userId: 'u',
+      requestId: 'r',
+      projectId: 'p',
+      sessionId: 's',
+      investigationId: 'i',
+      runId: 'run',
+      threadId: 't',
+      labels: { team: 'x' },
+    };
+    const call = callOf({ context });
+    const before = Date.now();
+    await run(call, () => {
+      Object.assign(call.ticket.notes, { attempts: 2, queueMs: 1, spawnMs: 3, pid: 42 });
+      return of(success(call, { ok: 'é' }));
+    });
+    const row = await recorded();
+    expect(row).toEqual({
+      metricId: call.ticket.executionId,
+      toolName: 'echo',
+      userId: 'u',
+      sessionId: 's',
+      requestId: 'r',
+      investigationId: 'i',
+      runId: 'run',
+      status: 'success',
+      executionTimeMs: 12,
+      errorType: null,
+      errorMessage: null,
+      parametersHash: sha256(canonicalJson({ a: 1, b: 'é' })),
+      inputSize: Buffer.byteLength('{"a":1,"b":"é"}'),
+      outputSize: Buffer.byteLength('{"ok":"é"}'),
+      metadata: {
+        attempts: 2,
+        queueMs: 1,
+        spawnMs: 3,
+        pid: 42,
+        version: '1.2.3',
+        projectId: 'p',
+        runId: 'run',
+        threadId: 't',
+        labels: { team: 'x' },
+      },
+      isTest: false,
+      toolFault: false,
+      recordedAt: expect.any(Date),
+    });
+    expect(row.recordedAt.getTime()).toBeGreaterThanOrEqual(before);
+    expect(said).toEqual([
+      {
+        executionId: call.ticket.executionId,
+        tool: 'echo',
+        status: 'success',
+        fault: false,
+        executionTimeMs: 12,
+        at: expect.any(Number),
+        test: false,
+        probe: false,
+      },
+    ]);
+  });
+
+  it('takes the size of the output that the tool knows', async () => {
+    const { run, recorded } = setup();
+    const call = callOf();
+    call.ticket.notes.outputBytes = 77;
+    await run(call, () => of(success(call, 'short')));
+    const row = await recorded();
+    expect(row.outputSize).toBe(77);
+    expect(row.metadata).not.toHaveProperty('outputBytes');
+  });
+
+  it.each([
+    ['tool_error', -32001, 'error', true],
+    ['tool_error', -32602, 'error', false],
+    ['tool_crashed', -32603, 'error', true],
+    ['timeout', -32000, 'timeout', true],
+    ['cancelled', -32603, 'error', false],
+    ['upstream_unavailable', -32603, 'error', false],
+  ] as const)('records %s (%i) as %s, tool fault %s', async (type, code, status, fault) => {
+    const { run, recorded, said } = setup();
+    const call = callOf();
+    call.ticket.probe = true;
+    await run(call, () => of(failure(call, { type, code, message: 'because' }, status)));
+    const row = await recorded();
+    expect(row).toMatchObject({
+      status,
+      errorType: type,
+      errorMessage: 'because',
+      toolFault: fault,
+      outputSize: 0,
+    });
+    expect(row.metadata).toMatchObject({ errorCode: code, probe: true });
+    expect(said).toMatchObject([{ status, errorType: type, fault, probe: true }]);
+  });
+
+  it('keeps the beginning of a long message and the end of a long stderr', async () => {
+    const { run, recorded } = setup();
+    const call = callOf();
+    call.ticket.notes.stderrTail = `${'x'.repeat(9_000)}the end`;
+    const message = `the beginning${'y'.repeat(9_000)}`;
+    await run(call, () => of(failure(call, { type: 'tool_error', code: -32001, message })));
+    const row = await recorded();
+    expect(row.errorMessage).toMatch(/^the beginningy+$/);
+    expect(row.errorMessage).toHaveLength(4_096);
+    expect(row.metadata['stderrTail']).toMatch(/^x+the end$/);
+    expect(row.metadata['stderrTail']).toHaveLength(4_096);
+  });
+
+  it('marks a trial', async () => {
+    const { run, recorded, said } = setup();
+    const call = callOf({ test: true });
+    await run(call, () => of(success(call, null)));
+    expect((await recorded()).isTest).toBe(true);
+    expect(said[0]?.test).toBe(true);
+  });
+
+  it('records our own bug as internal_error, not as the fault of the tool, and rethrows it', async () => {
+    const { run, recorded, said } = setup();
+    const bug = new TypeError('x is not a function');
+    await expect(run(callOf(), () => throwError(() => bug))).rejects.toBe(bug);
+    expect(await recorded()).toMatchObject({
+      status: 'error',
+      errorType: 'internal_error',
+      errorMessage: 'x is not a function',
+      toolFault: false,
+    });
+    expect(said).toMatchObject([{ status: 'error', errorType: 'internal_error', fault: false }]);
+  });
+
+  it('records nothing of a call that was refused after all, and gives its place back', async () => {
+    const { run, recorder, said } = setup(1);
+    const refusal = new Refusal('shutting_down', 'stopping');
+    await expect(run(callOf(), () => throwError(() => refusal))).rejects.toBe(refusal);
+    expect([recorder.depth(), said.length]).toEqual([0, 0]);
+    expect(() => recorder.assertRoom()).not.toThrow();
+  });
+
+  it('refuses a call whose record cannot be promised, before it starts', () => {
+    const { interceptor } = setup(0);
+    const call = callOf();
+    const handle = jest.fn();
+    expect(() => interceptor.intercept(contextOf('tool', call), { handle })).toThrow(Refusal);
+    expect(handle).not.toHaveBeenCalled();
+    expect(() => call.ticket.enter()).toThrow('only through the door');
+  });
+
+  it('takes no place for a call that did not pass its guards', () => {
+    const { interceptor, recorder } = setup(1);
+    const call = callOf({});
+    const unguarded = { ...call, ticket: new CallTicket(newId(), tool) };
+    expect(() => interceptor.intercept(contextOf('tool', unguarded), { handle: jest.fn() })).toThrow(
+      'guards',
+    );
+    expect(() => recorder.assertRoom()).not.toThrow();
+  });
+
+  it('records a result that is no JSON, without a size', async () => {
+    const { run, recorded } = setup();
+    const call = callOf();
+    await run(call, () => of(success(call, 10n)));
+    expect((await recorded()).outputSize).toBe(0);
+  });
+
+  it('fails no call because of a listener', async () => {
+    const { run, events, recorded } = setup();
+    const logged = jest.spyOn(Logger.prototype, 'error').mockReturnValue();
+    events.subscribe(() => {
+      throw new Error('listener');
+    });
+    const call = callOf();
+    await expect(run(call, () => of(success(call, 1)))).resolves.toMatchObject({ status: 'success' });
+    expect((await recorded()).status).toBe('success');
+    expect(logged).toHaveBeenCalledWith(new Error('listener'), 'a listener of executions failed');
+    logged.mockRestore();
+  });
+});

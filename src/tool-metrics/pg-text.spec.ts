@@ -1,0 +1,50 @@
+import fc from 'fast-check';
+import { arrayLiteral, storableJson, storableText } from './pg-text.js';
+
+describe('text for PostgreSQL', () => {
+  it('shows where a NUL was', () => {
+    expect(storableText('a\0b\0')).toBe('a\uFFFDb\uFFFD');
+    expect(storableText('plain')).toBe('plain');
+  });
+
+  it('replaces NUL and lone surrogates in JSON, keys included', () => {
+    expect(JSON.parse(storableJson({ 'k\0': 'v\0', half: 'x\ud800y\udfff', pair: '😀' }))).toEqual({
+      'k\uFFFD': 'v\uFFFD',
+      half: 'x\uFFFDy\uFFFD',
+      pair: '😀',
+    });
+  });
+
+  it('leaves an escaped backslash before u0000 alone', () => {
+    const value = { path: 'C:\\u0000', more: '\\\\ud800' };
+    expect(JSON.parse(storableJson(value))).toEqual(value);
+  });
+
+  it('gives null for what JSON does not know', () => {
+    expect(storableJson(undefined)).toBe('null');
+  });
+
+  it('changes nothing but NUL and lone surrogates, whatever the value', () => {
+    const clean = (text: string): string => Buffer.from(storableText(text)).toString();
+    fc.assert(
+      fc.property(
+        fc.array(fc.string({ unit: 'binary', maxLength: 20 })),
+        fc.array(fc.integer({ max: 0xffff, min: 0 })),
+        (texts, units) => {
+          const value = [...texts, String.fromCharCode(...units)];
+          expect(JSON.parse(storableJson(value))).toEqual(value.map(clean));
+        },
+      ),
+    );
+  });
+
+  it('writes arrays as PostgreSQL reads them', () => {
+    expect(arrayLiteral([])).toBe('{}');
+    expect(arrayLiteral(['a', null, 'b"c\\d', '{NULL}', 1, true])).toBe(
+      '{"a",null,"b\\"c\\\\d","{NULL}",1,true}',
+    );
+    expect(arrayLiteral(['line\nbreak', null, 'b"c\\n', false])).toBe(
+      '{"line\nbreak",null,"b\\"c\\\\n",false}',
+    );
+  });
+});

@@ -1,0 +1,116 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { Column, Entity, PrimaryColumn } from 'typeorm';
+import { newId } from '../common/ids.js';
+
+/** The durable record of one execution (seed 000). Durations in milliseconds, sizes in bytes. */
+@Entity('tool_metrics')
+export class ToolMetric {
+  @PrimaryColumn('uuid', { name: 'metric_id' })
+  @ApiProperty({ example: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f', description: "The execution's id" })
+  metricId!: string;
+
+  @Column('text', { name: 'tool_name' })
+  @ApiProperty({ example: 'log_summary' })
+  toolName!: string;
+
+  @Column('text', { name: 'user_id' })
+  @ApiProperty({ example: 'user-123' })
+  userId!: string;
+
+  @Column('text', { name: 'session_id', nullable: true })
+  @ApiProperty({ type: String, nullable: true, example: 'sess-456' })
+  sessionId!: string | null;
+
+  @Column('text', { name: 'request_id', nullable: true })
+  @ApiProperty({ type: String, nullable: true, example: 'req-789' })
+  requestId!: string | null;
+
+  @Column('text', { name: 'investigation_id', nullable: true })
+  @ApiProperty({ type: String, nullable: true, example: 'inv-1' })
+  investigationId!: string | null;
+
+  @Column('text', { name: 'run_id', nullable: true })
+  @ApiProperty({ type: String, nullable: true, example: 'run-1' })
+  runId!: string | null;
+
+  /** `success`, `error` or `timeout`; any other word counts in totals only. */
+  @Column('text', { default: 'success' })
+  @ApiProperty({ example: 'error', description: 'success, error or timeout' })
+  status!: string;
+
+  @Column('integer', { name: 'execution_time_ms', default: 0 })
+  @ApiProperty({ example: 150, description: 'Milliseconds' })
+  executionTimeMs!: number;
+
+  @Column('text', { name: 'error_type', nullable: true })
+  @ApiProperty({ type: String, nullable: true, example: 'tool_error' })
+  errorType!: string | null;
+
+  @Column('text', { name: 'error_message', nullable: true })
+  @ApiProperty({ type: String, nullable: true, example: 'The log file does not exist' })
+  errorMessage!: string | null;
+
+  /** SHA-256 over the input's canonical JSON. */
+  @Column('text', { name: 'parameters_hash', nullable: true })
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a',
+    description: "SHA-256 over the input's canonical JSON",
+  })
+  parametersHash!: string | null;
+
+  @Column('integer', { name: 'input_size', default: 0 })
+  @ApiProperty({ example: 42, description: 'Bytes' })
+  inputSize!: number;
+
+  @Column('integer', { name: 'output_size', default: 0 })
+  @ApiProperty({ example: 1024, description: 'Bytes' })
+  outputSize!: number;
+
+  @Column('jsonb', { default: {} })
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: true,
+    example: { attempts: 1, queueMs: 0, version: '1.0.0', projectId: 'default' },
+    description: 'Attempts, queue and start time, exit code, signal, end of stderr, version, run, labels',
+  })
+  metadata!: Readonly<Record<string, unknown>>;
+
+  @Column('boolean', { name: 'is_test', default: false })
+  @ApiProperty({ example: false, description: "An operator's trial: it counts in no statistic" })
+  isTest!: boolean;
+
+  @Column('boolean', { name: 'tool_fault', default: false })
+  @ApiProperty({ example: true, description: "The failure is the tool's own and feeds its circuit" })
+  toolFault!: boolean;
+
+  /** Start of the execution, to the millisecond. */
+  @Column('timestamp with time zone', { name: 'recorded_at', precision: 3, default: () => 'now()' })
+  @ApiProperty({ example: '2026-01-23T10:30:00.000Z', description: 'Start of the execution' })
+  recordedAt!: Date;
+}
+
+/** A successful execution of zero length now, except for what is given. */
+export function newToolMetric(fields: Pick<ToolMetric, 'toolName'> & Partial<ToolMetric>): ToolMetric {
+  return {
+    metricId: fields.metricId ?? newId(),
+    userId: 'anonymous',
+    sessionId: null,
+    requestId: null,
+    investigationId: null,
+    runId: null,
+    status: 'success',
+    executionTimeMs: 0,
+    errorType: null,
+    errorMessage: null,
+    parametersHash: null,
+    inputSize: 0,
+    outputSize: 0,
+    metadata: {},
+    isTest: false,
+    toolFault: false,
+    recordedAt: fields.recordedAt ?? new Date(),
+    ...fields,
+  };
+}

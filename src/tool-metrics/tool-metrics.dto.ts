@@ -1,0 +1,185 @@
+import { applyDecorators } from '@nestjs/common';
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { Transform, Type } from 'class-transformer';
+import { IsDate, IsInt, IsOptional, IsString, Length, Max, Min } from 'class-validator';
+import { ToolMetric } from './tool-metric.entity.js';
+
+const isoTime = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
+
+/** A moment as ISO 8601; without an offset it is UTC. */
+function IsoTime(): PropertyDecorator {
+  return applyDecorators(
+    Transform(({ value }: { value: unknown }) => (typeof value === 'string' ? momentOf(value) : value)),
+    IsDate({ message: '$property must be an ISO 8601 time, such as 2026-01-23T10:30:00Z' }),
+  );
+}
+
+function momentOf(text: string): Date | string {
+  if (!isoTime.test(text)) return text;
+  return new Date(/T.*(Z|[+-]\d{2}:?\d{2})$/.test(text) || !text.includes('T') ? text : `${text}Z`);
+}
+
+/** A whole number in a query string, between two bounds, both included. */
+function QueryNumber(min: number, max: number): PropertyDecorator {
+  return applyDecorators(
+    IsInt(),
+    Min(min),
+    Max(max),
+    Type(() => Number),
+  );
+}
+
+const ToolName = (): PropertyDecorator => applyDecorators(IsString(), Length(1, 256));
+
+export class ToolParams {
+  @ToolName()
+  @ApiProperty({ example: 'log_summary', maxLength: 256 })
+  readonly tool!: string;
+}
+
+export class PeriodQuery {
+  @IsOptional()
+  @IsoTime()
+  @ApiPropertyOptional({
+    type: String,
+    format: 'date-time',
+    example: '2026-01-22T10:30:00Z',
+    description: 'Included; 24 hours before `until` when absent',
+  })
+  readonly since?: Date;
+
+  @IsOptional()
+  @IsoTime()
+  @ApiPropertyOptional({
+    type: String,
+    format: 'date-time',
+    example: '2026-01-23T10:30:00Z',
+    description: 'Included; now when absent',
+  })
+  readonly until?: Date;
+}
+
+export class ErrorsQuery {
+  @IsOptional()
+  @ToolName()
+  @ApiPropertyOptional({ example: 'log_summary', description: 'Of all tools when absent' })
+  readonly tool?: string;
+
+  @QueryNumber(1, 1_000)
+  @ApiPropertyOptional({ example: 10, default: 10, minimum: 1, maximum: 1_000 })
+  readonly limit: number = 10;
+}
+
+export class SlowQuery {
+  @QueryNumber(0, 2_147_483_647)
+  @ApiPropertyOptional({ example: 5_000, default: 5_000, minimum: 0, description: 'Milliseconds, included' })
+  readonly thresholdMs: number = 5_000;
+
+  @QueryNumber(1, 1_000)
+  @ApiPropertyOptional({ example: 20, default: 20, minimum: 1, maximum: 1_000 })
+  readonly limit: number = 20;
+}
+
+export class ExecutionsQuery {
+  @IsOptional()
+  @ToolName()
+  @ApiPropertyOptional({ example: 'log_summary', description: 'Of all tools when absent' })
+  readonly tool?: string;
+
+  @QueryNumber(1, 1_000)
+  @ApiPropertyOptional({ example: 100, default: 100, minimum: 1, maximum: 1_000 })
+  readonly limit: number = 100;
+
+  @IsOptional()
+  @IsString()
+  @ApiPropertyOptional({
+    example: 'MjAyNi0wMS0yM1QxMDozMDowMC4wMDBafDAxOWE5ZTBjLTVkMGUtN2NjMS1hM2E1LTVhMmI3YzlkMWUyZg',
+    description: 'nextCursor of the page before',
+  })
+  readonly cursor?: string;
+}
+
+export class CleanupQuery {
+  @QueryNumber(0, 36_500)
+  @ApiPropertyOptional({
+    example: 30,
+    default: 30,
+    minimum: 0,
+    maximum: 36_500,
+    description: 'Metrics recorded before so many days ago are deleted',
+  })
+  readonly olderThanDays: number = 30;
+}
+
+export class StatsPeriodBody {
+  @ApiProperty({ example: '2026-01-22T10:30:00.000Z' })
+  readonly since!: string;
+
+  @ApiProperty({ example: '2026-01-23T10:30:00.000Z' })
+  readonly until!: string;
+}
+
+/** Without calls in the period only toolName, totalCalls, successRate, avgTimeMs and period are there. */
+export class ToolStatsBody {
+  @ApiProperty({ example: 'log_summary' })
+  readonly toolName!: string;
+
+  @ApiProperty({ example: 100 })
+  readonly totalCalls!: number;
+
+  @ApiPropertyOptional({ example: 95 })
+  readonly successCount?: number;
+
+  @ApiPropertyOptional({ example: 3 })
+  readonly errorCount?: number;
+
+  @ApiPropertyOptional({ example: 2 })
+  readonly timeoutCount?: number;
+
+  @ApiProperty({ example: 0.95, description: '0 to 1' })
+  readonly successRate!: number;
+
+  @ApiProperty({ example: 150.5, description: 'Milliseconds, two decimals' })
+  readonly avgTimeMs!: number;
+
+  @ApiPropertyOptional({ example: 50 })
+  readonly minTimeMs?: number;
+
+  @ApiPropertyOptional({ example: 500 })
+  readonly maxTimeMs?: number;
+
+  @ApiPropertyOptional({ example: 10_000 })
+  readonly totalInputBytes?: number;
+
+  @ApiPropertyOptional({ example: 50_000 })
+  readonly totalOutputBytes?: number;
+
+  @ApiProperty({ type: StatsPeriodBody })
+  readonly period!: StatsPeriodBody;
+}
+
+export class ExecutionPage {
+  @ApiProperty({ type: [ToolMetric] })
+  readonly data!: ToolMetric[];
+
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: 'MjAyNi0wMS0yM1QxMDozMDowMC4wMDBafDAxOWE5ZTBjLTVkMGUtN2NjMS1hM2E1LTVhMmI3YzlkMWUyZg',
+    description: 'Opaque; null on the last page',
+  })
+  readonly nextCursor!: string | null;
+}
+
+export class ToolNamesPage {
+  @ApiProperty({ example: ['log_summary', 'text_stats'] })
+  readonly data!: string[];
+
+  @ApiProperty({ type: String, nullable: true, example: null })
+  readonly nextCursor!: string | null;
+}
+
+export class CleanupBody {
+  @ApiProperty({ example: 1_234, description: 'Metrics deleted' })
+  readonly deleted!: number;
+}

@@ -1,0 +1,89 @@
+import { Injectable } from '@nestjs/common';
+import { Problem } from '../common/errors.js';
+import { decodeCursor, encodeCursor, type Page } from '../common/page.js';
+import { ExecutionRecorder } from './execution-recorder.js';
+import type { ToolMetric } from './tool-metric.entity.js';
+import type {
+  CleanupQuery,
+  ErrorsQuery,
+  ExecutionsQuery,
+  PeriodQuery,
+  SlowQuery,
+} from './tool-metrics.dto.js';
+import { type PagePosition, ToolMetricsRepository } from './tool-metrics.repository.js';
+import type { ToolStats } from './tool-stats.js';
+
+/** What happened, as REST asks for it. */
+@Injectable()
+export class ToolMetricsService {
+  constructor(
+    private readonly repository: ToolMetricsRepository,
+    private readonly recorder: ExecutionRecorder,
+  ) {}
+
+  async stats(tool: string, { since, until }: PeriodQuery): Promise<ToolStats> {
+    if (since && until && since > until) {
+      const detail = 'must not be after until';
+      throw new Problem('invalid_request', `since ${detail}`, { errors: [{ pointer: '/since', detail }] });
+    }
+    await this.catchUp();
+    return this.repository.getToolStats(tool, { since, until });
+  }
+
+  async errors({ tool, limit }: ErrorsQuery): Promise<Page<ToolMetric>> {
+    await this.catchUp();
+    return { data: await this.repository.getRecentErrors(tool, limit), nextCursor: null };
+  }
+
+  async slow({ thresholdMs, limit }: SlowQuery): Promise<Page<ToolMetric>> {
+    await this.catchUp();
+    return { data: await this.repository.getSlowExecutions(thresholdMs, limit), nextCursor: null };
+  }
+
+  async executions({ tool, limit, cursor }: ExecutionsQuery): Promise<Page<ToolMetric>> {
+    const after = cursor === undefined ? undefined : positionOf(cursor);
+    await this.catchUp();
+    const rows = await this.repository.getExecutions({ tool, limit: limit + 1, after });
+    const data = rows.slice(0, limit);
+    const last = data.at(-1);
+    return { data, nextCursor: last && rows.length > limit ? cursorOf(last) : null };
+  }
+
+  /** @throws Problem `not_found` */
+  async execution(id: string): Promise<ToolMetric> {
+    await this.catchUp();
+    const metric = await this.repository.getExecution(id);
+    if (!metric) throw new Problem('not_found', `There is no execution ${JSON.stringify(id)}`);
+    return metric;
+  }
+
+  async tools(): Promise<Page<string>> {
+    await this.catchUp();
+    return { data: await this.repository.getAllToolNames(), nextCursor: null };
+  }
+
+  async cleanup({ olderThanDays }: CleanupQuery): Promise<{ deleted: number }> {
+    await this.catchUp();
+    return { deleted: await this.repository.cleanupOldMetrics(olderThanDays) };
+  }
+
+  /** Who asks right after a call finds it. What cannot be written now does not hide what is there. */
+  private async catchUp(): Promise<void> {
+    await this.recorder.flush().catch(() => undefined);
+  }
+}
+
+const cursorOf = ({ recordedAt, metricId }: PagePosition): string =>
+  encodeCursor(`${recordedAt.toISOString()}|${metricId}`);
+
+const position =
+  /^(?<at>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)\|(?<id>[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})$/;
+
+/** @throws Problem `invalid_request` when the text never was a cursor of this list */
+function positionOf(cursor: string): PagePosition {
+  const { at = '', id = '' } = position.exec(decodeCursor(cursor))?.groups ?? {};
+  const recordedAt = new Date(at);
+  if (!Number.isNaN(recordedAt.getTime())) return { recordedAt, metricId: id };
+  const detail = 'must be the nextCursor of an earlier answer';
+  throw new Problem('invalid_request', `cursor ${detail}`, { errors: [{ pointer: '/cursor', detail }] });
+}

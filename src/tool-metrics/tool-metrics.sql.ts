@@ -1,0 +1,183 @@
+/** Every statement on tool_metrics. Statistics leave trials (is_test) out; lists show them with their mark. */
+
+const columns = `
+    metric_id         AS "metricId",
+    tool_name         AS "toolName",
+    user_id           AS "userId",
+    session_id        AS "sessionId",
+    request_id        AS "requestId",
+    investigation_id  AS "investigationId",
+    run_id            AS "runId",
+    status,
+    execution_time_ms AS "executionTimeMs",
+    error_type        AS "errorType",
+    error_message     AS "errorMessage",
+    parameters_hash   AS "parametersHash",
+    input_size        AS "inputSize",
+    output_size       AS "outputSize",
+    metadata,
+    is_test           AS "isTest",
+    tool_fault        AS "toolFault",
+    recorded_at       AS "recordedAt"`;
+
+const statistics = `
+    count(*)::int                                       AS "totalCalls",
+    (count(*) FILTER (WHERE status = 'success'))::int   AS "successCount",
+    (count(*) FILTER (WHERE status = 'error'))::int     AS "errorCount",
+    (count(*) FILTER (WHERE status = 'timeout'))::int   AS "timeoutCount",
+    coalesce(round(avg(execution_time_ms), 2), 0)::float8 AS "avgTimeMs",
+    coalesce(min(execution_time_ms), 0)                 AS "minTimeMs",
+    coalesce(max(execution_time_ms), 0)                 AS "maxTimeMs",
+    coalesce(sum(input_size), 0)::float8                AS "totalInputBytes",
+    coalesce(sum(output_size), 0)::float8               AS "totalOutputBytes"`;
+
+/** One array a column, in the order of `insertParameters`. A row that is there already stays as it is. */
+export const insertMetrics = `
+  INSERT INTO tool_metrics (
+    metric_id, tool_name, user_id, session_id, request_id, investigation_id, run_id, status, execution_time_ms,
+    error_type, error_message, parameters_hash, input_size, output_size, metadata, is_test, tool_fault, recorded_at
+  )
+  SELECT * FROM unnest(
+    $1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::int[],
+    $10::text[], $11::text[], $12::text[], $13::int[], $14::int[], $15::jsonb[], $16::bool[], $17::bool[],
+    $18::timestamptz[]
+  )
+  ON CONFLICT (metric_id) DO NOTHING`;
+
+/** tool, since, until */
+export const selectStats = `
+  SELECT ${statistics}
+  FROM tool_metrics
+  WHERE tool_name = $1 AND recorded_at BETWEEN $2 AND $3 AND NOT is_test`;
+
+/** since, until */
+export const selectStatsOfAllTools = `
+  SELECT tool_name AS "toolName", ${statistics}
+  FROM tool_metrics
+  WHERE recorded_at BETWEEN $1 AND $2 AND NOT is_test
+  GROUP BY tool_name`;
+
+/** limit */
+export const selectErrors = `
+  SELECT ${columns}
+  FROM tool_metrics
+  WHERE status <> 'success' AND status IN ('error', 'timeout')
+  ORDER BY recorded_at DESC, metric_id DESC
+  LIMIT $1`;
+
+/** limit, tool */
+export const selectErrorsOfTool = `
+  SELECT ${columns}
+  FROM tool_metrics
+  WHERE tool_name = $2 AND status <> 'success' AND status IN ('error', 'timeout')
+  ORDER BY recorded_at DESC, metric_id DESC
+  LIMIT $1`;
+
+/** tool, limit: whatever is no success, as health's error patterns count (seed 000) */
+export const selectErrorRows = `
+  SELECT error_type AS "errorType", error_message AS "errorMessage", recorded_at AS "recordedAt"
+  FROM tool_metrics
+  WHERE tool_name = $1 AND status <> 'success' AND NOT is_test
+  ORDER BY recorded_at DESC, metric_id DESC
+  LIMIT $2`;
+
+/** tool, limit */
+export const selectRecentOutcomes = `
+  SELECT status, error_message AS "errorMessage", recorded_at AS "recordedAt"
+  FROM tool_metrics
+  WHERE tool_name = $1 AND NOT is_test
+  ORDER BY recorded_at DESC, metric_id DESC
+  LIMIT $2`;
+
+/** threshold in ms, limit */
+export const selectSlow = `
+  SELECT ${columns}
+  FROM tool_metrics
+  WHERE execution_time_ms >= $1
+  ORDER BY execution_time_ms DESC, recorded_at DESC
+  LIMIT $2`;
+
+/** limit, before recorded_at, before metric_id */
+export const selectExecutions = `
+  SELECT ${columns}
+  FROM tool_metrics
+  WHERE (recorded_at, metric_id) < ($2::timestamptz, $3::uuid)
+  ORDER BY recorded_at DESC, metric_id DESC
+  LIMIT $1`;
+
+/** limit, before recorded_at, before metric_id, tool */
+export const selectExecutionsOfTool = `
+  SELECT ${columns}
+  FROM tool_metrics
+  WHERE tool_name = $4 AND (recorded_at, metric_id) < ($2::timestamptz, $3::uuid)
+  ORDER BY recorded_at DESC, metric_id DESC
+  LIMIT $1`;
+
+/** metric_id */
+export const selectExecution = `
+  SELECT ${columns}
+  FROM tool_metrics
+  WHERE metric_id = $1`;
+
+/** One step in the index a tool instead of a walk over every row. */
+const names = `
+  WITH RECURSIVE names AS (
+    (SELECT tool_name FROM tool_metrics ORDER BY tool_name LIMIT 1)
+    UNION ALL
+    SELECT (SELECT next.tool_name FROM tool_metrics next WHERE next.tool_name > names.tool_name
+            ORDER BY next.tool_name LIMIT 1)
+    FROM names
+    WHERE names.tool_name IS NOT NULL
+  )`;
+
+export const selectToolNames = `${names}
+  SELECT tool_name AS "toolName"
+  FROM names
+  WHERE tool_name IS NOT NULL
+  ORDER BY tool_name COLLATE "C"`;
+
+/** Tools that were only tried have none. */
+export const selectLastUses = `${names}
+  SELECT names.tool_name AS "toolName", last.recorded_at AS "lastUsed"
+  FROM names
+  CROSS JOIN LATERAL (
+    SELECT recorded_at
+    FROM tool_metrics
+    WHERE tool_metrics.tool_name = names.tool_name AND NOT is_test
+    ORDER BY recorded_at DESC, metric_id DESC
+    LIMIT 1
+  ) AS last`;
+
+/**
+ * since, and how much earlier such an execution may have started. What was nobody's doing (interrupted, cancelled,
+ * upstream away) is no sample.
+ */
+export const selectFaultSamples = `
+  SELECT "tool", "at", "fault"
+  FROM (
+    SELECT tool_name AS "tool",
+           recorded_at + execution_time_ms * interval '1 millisecond' AS "at",
+           tool_fault AS "fault"
+    FROM tool_metrics
+    WHERE recorded_at > $1::timestamptz - $2::interval
+      AND NOT is_test
+      AND error_type IS DISTINCT FROM 'interrupted'
+      AND (tool_fault OR error_type IS NULL OR error_type = 'tool_error')
+  ) AS ended
+  WHERE "at" > $1::timestamptz
+  ORDER BY "at"`;
+
+/** tool, since */
+export const countFailures = `
+  SELECT count(*)::int AS "failures"
+  FROM tool_metrics
+  WHERE tool_name = $1 AND recorded_at >= $2 AND status <> 'success' AND status IN ('error', 'timeout') AND NOT is_test`;
+
+/** before, at most: other replicas may clean at the same time */
+export const deleteOlder = `
+  WITH doomed AS (
+    SELECT metric_id FROM tool_metrics WHERE recorded_at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED
+  ), deleted AS (
+    DELETE FROM tool_metrics USING doomed WHERE tool_metrics.metric_id = doomed.metric_id RETURNING 1
+  )
+  SELECT count(*)::int AS "deleted" FROM deleted`;

@@ -1,0 +1,137 @@
+import { startApp, type TestApp } from '../support/app.js';
+import { until } from '../support/wait.js';
+
+let tk: TestApp;
+
+beforeAll(async () => {
+  tk = await startApp({ CIRCUIT_OPEN_MS: '1500', CIRCUIT_MAX_OPEN_MS: '1500' });
+});
+
+afterAll(() => tk.close());
+
+const circuit = async (tool: string) =>
+  (await tk.http.get(`/api/v1/tool-health/${tool}/circuit`).expect(200)).body;
+const times = async (count: number, work: () => PromiseLike<unknown>): Promise<void> => {
+  for (let n = 0; n < count; n++) await work();
+};
+
+describe('the circuit', () => {
+  it('opens after 5 crashes, refuses, half-opens and closes again', async () => {
+    await tk.register('fragile', { keepAlive: true, fallback: { note: 'use the other one' } });
+    await times(5, () => tk.call('fragile', { action: 'crash' }).expect(200));
+    expect(await circuit('fragile')).toMatchObject({ state: 'open' });
+
+    const { body, headers } = await tk.call('fragile').expect(503);
+    expect(body).toMatchObject({ code: 'circuit_open', fallback: { note: 'use the other one' } });
+    expect(Number(headers['retry-after'])).toBeGreaterThanOrEqual(1);
+    const { body: executions } = await tk.http.get('/api/v1/tool-metrics/executions?tool=fragile');
+    expect(executions.data.length).toBeLessThanOrEqual(5);
+
+    // A trial by an operator runs also now, and does not close the circuit.
+    await tk.http
+      .post('/api/v1/custom-tools/fragile/test')
+      .send({ input: {} })
+      .expect(200, /"status":"success"/);
+    expect(await circuit('fragile')).toMatchObject({ state: 'open' });
+
+    const probe = await until(
+      async () => {
+        const answer = await tk.call('fragile', { action: 'count' });
+        return answer.status === 200 ? answer.body : undefined;
+      },
+      { what: 'the circuit to let a probe through' },
+    );
+    // A probe runs on a process that has served nobody.
+    expect(probe.result.served).toBe(1);
+    expect(await circuit('fragile')).toMatchObject({ state: 'half_open' });
+    await times(2, () => tk.call('fragile').expect(200));
+    expect(await circuit('fragile')).toMatchObject({ state: 'closed' });
+    await tk.call('fragile').expect(200);
+  });
+
+  it('opens again when a probe fails', async () => {
+    await tk.register('relapsing', { keepAlive: true });
+    await times(5, () => tk.call('relapsing', { action: 'crash' }));
+    await until(async () => (await tk.call('relapsing', { action: 'crash' })).status === 200, {
+      what: 'a probe',
+    });
+    expect(await circuit('relapsing')).toMatchObject({ state: 'open' });
+    await tk.call('relapsing').expect(503);
+  });
+
+  it("opens for a tool that always answers -32001, never for the caller's -32602", async () => {
+    await tk.register('failing', { keepAlive: true });
+    await tk.register('picky', { keepAlive: true });
+    await times(5, () => tk.call('failing', { action: 'error', code: -32001 }).expect(200));
+    await times(12, () => tk.call('picky', { action: 'error', code: -32602 }).expect(200));
+    await tk.call('failing').expect(503, /"code":"circuit_open"/);
+    await tk.call('picky').expect(200);
+    expect(await circuit('picky')).toMatchObject({ state: 'closed', faultsInWindow: 0 });
+  });
+
+  it('stays closed while failures are rare', async () => {
+    await tk.register('mostly', { keepAlive: true });
+    await times(20, () => tk.call('mostly'));
+    await times(6, () => tk.call('mostly', { action: 'error' }));
+    expect(await circuit('mostly')).toMatchObject({ state: 'closed', faultsInWindow: 6, callsInWindow: 26 });
+  });
+
+  it('is opened, closed and reset by hand', async () => {
+    await tk.register('manual', { keepAlive: true });
+    const post = (action: string) =>
+      tk.http.post(`/api/v1/tool-health/manual/circuit/${action}`).send({ reason: 'maintenance' });
+    expect((await post('open').expect(200)).body).toMatchObject({ state: 'open' });
+    await tk.call('manual').expect(503);
+    expect((await post('close').expect(200)).body).toMatchObject({ state: 'closed' });
+    await tk.call('manual').expect(200);
+    expect((await post('reset').expect(200)).body).toMatchObject({ state: 'closed', callsInWindow: 0 });
+  });
+
+  it('grades what happened', async () => {
+    await tk.register('graded', { keepAlive: true });
+    await times(17, () => tk.call('graded'));
+    await times(3, () => tk.call('graded', { action: 'error', message: 'disk full' }));
+    const report = await until(
+      async () => {
+        const { body } = await tk.http.get('/api/v1/tool-health/graded').expect(200);
+        return body.totalCalls === 20 ? body : undefined;
+      },
+      { what: 'all rows to be written' },
+    );
+    expect(report).toMatchObject({
+      status: 'degraded',
+      successRate: 0.85,
+      recentErrors: 3,
+      issues: ['Success rate is 85.0% (target: ≥95.0%)'],
+      recommendations: ['Investigate recent error patterns'],
+    });
+    const { body: patterns } = await tk.http.get('/api/v1/tool-health/graded/error-patterns').expect(200);
+    expect(patterns).toMatchObject({
+      toolName: 'graded',
+      totalErrors: 3,
+      patterns: [{ errorType: 'tool_error', count: 3 }],
+      recentMessages: ['disk full', 'disk full', 'disk full'],
+    });
+    const { body: dashboard } = await tk.http.get('/api/v1/tool-health/dashboard').expect(200);
+    expect(dashboard.toolsNeedingAttention.map((tool: { toolName: string }) => tool.toolName)).toContain(
+      'graded',
+    );
+  });
+
+  it('remembers after a restart', async () => {
+    await tk.register('remembered', { keepAlive: true });
+    await times(5, () => tk.call('remembered', { action: 'crash' }));
+    await until(
+      async () => (await tk.http.get('/api/v1/tool-metrics/stats/remembered')).body.totalCalls === 5,
+      {
+        what: 'all rows to be written',
+      },
+    );
+    const second = await startApp({ DATABASE_URL: tk.db.url, CIRCUIT_OPEN_MS: '60000' });
+    try {
+      await second.call('remembered').expect(503, /"code":"circuit_open"/);
+    } finally {
+      await second.close();
+    }
+  });
+});

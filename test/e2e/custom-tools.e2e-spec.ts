@@ -1,0 +1,267 @@
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fixtures, startApp, type TestApp } from '../support/app.js';
+
+const examples = join(__dirname, '..', '..', 'tools', 'installed');
+const seedTemplates = join(__dirname, '..', 'fixtures', 'seed-templates');
+const fixture = join(fixtures, 'fixture-tool.mjs');
+
+let tk: TestApp;
+
+beforeAll(async () => {
+  tk = await startApp({ CUSTOM_TOOLS_START_TIMEOUT: '2000' });
+});
+
+afterAll(() => tk.close());
+
+const post = (body: object) => tk.http.post('/api/v1/custom-tools').send(body);
+const stored = async (): Promise<string[]> =>
+  (await tk.http.get('/api/v1/custom-tools')).body.data.map((tool: { name: string }) => tool.name);
+
+describe('registration', () => {
+  it('makes an executable a tool by one call, filling what it omits from the handshake', async () => {
+    const { body } = await post({ name: 'minimal', command: 'node', args: [fixture] }).expect(201);
+    expect(body).toMatchObject({
+      name: 'minimal',
+      description: 'Does what its input says',
+      version: '1.2.3',
+      inputSchema: { type: 'object', properties: { action: { type: 'string' } } },
+      status: 'active',
+      healthStatus: 'healthy',
+      keepAlive: false,
+      timeoutMs: 30_000,
+      annotations: { readOnly: false, idempotent: false, destructive: true, openWorld: true },
+    });
+    await tk.call('minimal', { a: 1 }).expect(200, /"result":\{"a":1\}/);
+  });
+
+  it.each([
+    ['Python', 'python3', 'echo.py'],
+    ['bash', 'bash', 'echo.sh'],
+    ['Node', 'node', 'fixture-tool.mjs'],
+  ])('runs a %s tool', async (language, command, file) => {
+    const name = `in_${language}`;
+    await post({ name, command, args: [join(fixtures, file)], keepAlive: true }).expect(201);
+    const { body } = await tk.call(name, { text: 'grüße "quoted"\n' }).expect(200);
+    expect(body).toMatchObject({ status: 'success', result: { text: 'grüße "quoted"\n' } });
+  });
+
+  it("runs the seed's templates unchanged", async () => {
+    for (const [name, command, file] of [
+      ['seed_python', 'python3', 'template.py'],
+      ['seed_node', 'node', 'template.cjs'],
+    ] as const) {
+      await post({ name, command, args: [join(seedTemplates, file)] }).expect(201);
+      const { body } = await tk.call(name, { query: 'x' }).expect(200);
+      expect(body.result).toEqual({ success: true, data: [{ id: 1, title: 'Result for x' }], count: 1 });
+    }
+  });
+
+  it.each([
+    ['/name', { name: 'has space' }],
+    ['/name', { name: undefined }],
+    ['/command', { command: 7 }],
+    ['/command', { command: 'no-such-interpreter' }],
+    ['/command', { command: '/etc/passwd' }],
+    ['/command', { command: 'nul\0byte' }],
+    ['/args', { args: 'tool.py' }],
+    ['/args', { args: [1] }],
+    ['/workingDir', { workingDir: '/no/such/folder' }],
+    ['/env', { env: { 'BAD NAME': 'x' } }],
+    ['/inputSchema', { inputSchema: { type: 'strnig' } }],
+    ['/inputSchema', { inputSchema: { $ref: 'https://example.com/x' } }],
+    ['/timeoutMs', { timeoutMs: '5' }],
+    ['/poolSize', { poolSize: 11 }],
+    ['/minProcesses', { minProcesses: 1 }],
+    ['/sandbox/maxMemoryMB', { sandbox: { maxMemoryMB: 1 } }],
+    ['/permissions/canFly', { permissions: { canFly: true } }],
+    ['/colour', { colour: 'red' }],
+  ])('refuses a wrong %s and stores nothing', async (pointer, change) => {
+    const before = await stored();
+    const { body } = await post({ name: 'wrong', command: 'node', args: [fixture], ...change }).expect(400);
+    expect(body.code).toBe('invalid_request');
+    expect(body.errors.map((error: { pointer: string }) => error.pointer)).toContain(pointer);
+    expect(await stored()).toEqual(before);
+  });
+
+  it.each([
+    ['exits', '--start=exit', 'ModuleNotFoundError: no module named requests'],
+    ['answers no JSON', '--start=garbage', 'initialize'],
+    ['answers an error', '--start=error', 'Method not found'],
+    ['never answers', '--start=hang', '2000 ms'],
+  ])('refuses an executable that %s, with the reason', async (_what, option, reason) => {
+    const { body } = await post({ name: 'broken', command: 'node', args: [fixture, option] }).expect(400);
+    expect(body.errors).toEqual([{ pointer: '/command', detail: expect.stringContaining(reason) }]);
+    expect(await stored()).not.toContain('broken');
+  });
+
+  it('refuses a name that is taken: by a custom tool, a built-in one, or one of many at once', async () => {
+    await post({ name: 'minimal', command: 'node', args: [fixture] }).expect(409, /"code":"conflict"/);
+    await post({ name: 'get_playbooks', command: 'node', args: [fixture] }).expect(409);
+    const race = await Promise.all(
+      Array.from({ length: 5 }, () => post({ name: 'raced', command: 'node', args: [fixture] })),
+    );
+    expect(race.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409]);
+  });
+
+  it('never shows the values of environment variables', async () => {
+    const { body } = await post({
+      name: 'secretive',
+      command: 'node',
+      args: [fixture],
+      env: { TOKEN: 's3cret' },
+    });
+    expect(body.env).toEqual({ TOKEN: '***' });
+    const { text } = await tk.http.get('/api/v1/custom-tools/secretive').expect(200);
+    expect(text).not.toContain('s3cret');
+  });
+});
+
+describe('a registered tool', () => {
+  it('is listed by status, paged', async () => {
+    const { body } = await tk.http.get('/api/v1/custom-tools?status=active&limit=2').expect(200);
+    expect(body.data).toHaveLength(2);
+    expect(body.nextCursor).toEqual(expect.any(String));
+    await tk.http.get('/api/v1/custom-tools?status=lazy').expect(400, /"pointer":"\/status"/);
+  });
+
+  it('is changed: new calls run the new configuration, wrong changes change nothing', async () => {
+    await post({ name: 'changing', command: 'node', args: [fixture], keepAlive: true }).expect(201);
+    await tk.http
+      .patch('/api/v1/custom-tools/changing')
+      .send({ description: 'New words', env: { MODE: 'new' }, timeoutMs: 1_000 })
+      .expect(200, /"description":"New words"/);
+    const { body } = await tk.call('changing', { action: 'env' }).expect(200);
+    expect(body.result.MODE).toBe('new');
+    await tk.http.patch('/api/v1/custom-tools/changing').send({ name: 'other' }).expect(400);
+    await tk.http.patch('/api/v1/custom-tools/changing').send({ command: 'nope' }).expect(400);
+    await tk.http
+      .patch('/api/v1/custom-tools/changing')
+      .send({ inputSchema: { type: 'x' } })
+      .expect(400);
+    const { body: unchanged } = await tk.http.get('/api/v1/custom-tools/changing').expect(200);
+    expect(unchanged).toMatchObject({
+      command: 'node',
+      description: 'New words',
+      timeoutMs: 1_000,
+      status: 'active',
+    });
+    await tk.http.patch('/api/v1/custom-tools/nope').send({}).expect(404);
+  });
+
+  it('is disabled and enabled; while disabled only a trial runs it', async () => {
+    await post({ name: 'switched', command: 'node', args: [fixture] }).expect(201);
+    await tk.http.post('/api/v1/custom-tools/switched/disable').expect(200, /"status":"inactive"/);
+    await tk.call('switched').expect(404, /"code":"tool_not_found"/);
+    await tk.http
+      .post('/api/v1/custom-tools/switched/test')
+      .send({ input: { a: 1 } })
+      .expect(200, /"result":\{"a":1\}/);
+    await tk.http.post('/api/v1/custom-tools/switched/enable').expect(200, /"status":"active"/);
+    await tk.call('switched').expect(200);
+  });
+
+  it('is removed', async () => {
+    await post({ name: 'doomed', command: 'node', args: [fixture] }).expect(201);
+    await tk.http.delete('/api/v1/custom-tools/doomed').expect(204);
+    await tk.call('doomed').expect(404);
+    await tk.http.get('/api/v1/custom-tools/doomed').expect(404, /"code":"not_found"/);
+    await tk.http.delete('/api/v1/custom-tools/doomed').expect(404);
+  });
+
+  it('is validated: every mismatch with its executable is reported', async () => {
+    const good = join(examples, 'log_summary', 'tool.py');
+    await post({ name: 'log_summary', command: 'python3', args: [good] }).expect(201);
+    await tk.http.post('/api/v1/custom-tools/log_summary/validate').expect(200, { valid: true, errors: [] });
+    await post({
+      name: 'mismatched',
+      version: '9.9.9',
+      inputSchema: { type: 'object' },
+      command: 'node',
+      args: [fixture],
+    }).expect(201);
+    const { body } = await tk.http.post('/api/v1/custom-tools/mismatched/validate').expect(200);
+    expect(body.valid).toBe(false);
+    for (const field of ['name', 'version', 'inputSchema']) {
+      expect(body.errors).toContainEqual(expect.stringMatching(`^${field}: `));
+    }
+    await tk.http.post('/api/v1/custom-tools/nope/validate').expect(404);
+  });
+
+  it('shows its health, asked of an idle process', async () => {
+    await post({
+      name: 'ailing',
+      command: 'node',
+      args: [fixture, '--health=unhealthy'],
+      keepAlive: true,
+    }).expect(201);
+    expect((await tk.http.get('/api/v1/custom-tools/ailing/health').expect(200)).body.healthStatus).toBe(
+      'healthy',
+    );
+    await tk.call('ailing').expect(200);
+    const { body } = await tk.http.get('/api/v1/custom-tools/ailing/health').expect(200);
+    expect(body).toMatchObject({
+      healthStatus: 'unhealthy',
+      status: 'active',
+      processes: { idle: 1, busy: 0 },
+    });
+    await tk.http.get('/api/v1/custom-tools/nope/health').expect(404);
+  });
+});
+
+describe('installed tools', () => {
+  it('are imported once; what the API did to them stays until the file changes', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'toolkeeper-installed-'));
+    const write = (folder: string, tool: object): void => {
+      mkdirSync(join(dir, folder), { recursive: true });
+      writeFileSync(join(dir, folder, 'tool.json'), JSON.stringify(tool));
+    };
+    const lib = { name: 'from_file', command: 'bash', args: ['echo.sh'] };
+    write('good', lib);
+    copyFileSync(join(fixtures, 'echo.sh'), join(dir, 'good', 'echo.sh'));
+    chmodSync(join(dir, 'good', 'echo.sh'), 0o755);
+    write('lacking', {
+      name: 'lacking',
+      description: 'Its interpreter is missing',
+      command: 'no-such-interpreter',
+      inputSchema: { type: 'object' },
+    });
+    write('bad', { name: 'bad', comand: 'typo' });
+    const restart = async (work: (app: TestApp) => Promise<void>): Promise<void> => {
+      const app = await startApp({ DATABASE_URL: tk.db.url, CUSTOM_TOOLS_DIR: dir });
+      await work(app).finally(() => app.close());
+    };
+    try {
+      await restart(async (app) => {
+        await app.call('from_file', { a: 1 }).expect(200, /"status":"success"/);
+        const { body } = await app.http.get('/api/v1/custom-tools/lacking').expect(200);
+        expect(body).toMatchObject({
+          status: 'error',
+          errorMessage: expect.stringContaining('no-such-interpreter'),
+        });
+        await app.call('lacking').expect(503, /"code":"tool_unavailable"/);
+        await app.http.get('/readyz').expect(200);
+        await app.http.get('/api/v1/custom-tools/bad').expect(404);
+        await app.http.delete('/api/v1/custom-tools/from_file').expect(204);
+      });
+      await restart(async (app) => void (await app.http.get('/api/v1/custom-tools/from_file').expect(404)));
+      write('good', { ...lib, description: 'Changed' });
+      await restart(async (app) => {
+        await app.http.get('/api/v1/custom-tools/from_file').expect(200, /"description":"Changed"/);
+      });
+    } finally {
+      rmSync(dir, { recursive: true, force: true });
+    }
+  });
+
+  it('are left alone, and the routes closed, with CUSTOM_TOOLS_ENABLED=false', async () => {
+    const app = await startApp({ CUSTOM_TOOLS_ENABLED: 'false', CUSTOM_TOOLS_DIR: examples });
+    try {
+      await app.http.get('/api/v1/custom-tools').expect(404, /"code":"not_found"/);
+      expect((await app.http.get('/api/v1/tools')).body.data).toHaveLength(1);
+    } finally {
+      await app.close();
+    }
+  });
+});

@@ -1,0 +1,79 @@
+import { Gate } from '../fixtures/tools/gate.js';
+import { startApp, type TestApp } from '../support/app.js';
+import { until } from '../support/wait.js';
+
+let tk: TestApp;
+let gate: Gate;
+
+beforeAll(async () => {
+  tk = await startApp();
+  gate = new Gate();
+});
+
+afterAll(async () => {
+  gate.close();
+  await tk.close();
+});
+
+const health = async (name: string) =>
+  (await tk.http.get(`/api/v1/custom-tools/${name}/health`).expect(200)).body;
+
+describe('a pool of two', () => {
+  it('runs two calls at once; a third waits for a free process', async () => {
+    await tk.register('pair', { keepAlive: true, poolSize: 2 });
+    const calls = ['a', 'b', 'c'].map((key) => tk.call('pair', gate.input(key)).then(({ body }) => body));
+    await until(async () => (await health('pair')).processes.waiting === 1, { what: 'one call to wait' });
+    await until(() => gate.arrived.length === 2, { what: 'two calls to run' });
+    const [first, second] = gate.arrived as [string, string];
+    const third = ['a', 'b', 'c'].find((key) => key !== first && key !== second) ?? '';
+    await gate.open(first);
+    await gate.running(third);
+    await gate.open(second);
+    await gate.open(third);
+    const outcomes = await Promise.all(calls);
+    expect(outcomes.map(({ status }) => status)).toEqual(['success', 'success', 'success']);
+    expect(new Set(outcomes.map(({ result }) => result.pid)).size).toBe(2);
+  });
+});
+
+describe('keepAlive: false', () => {
+  it('gives every call a fresh process', async () => {
+    await tk.register('fresh', { keepAlive: false });
+    const pids: number[] = [];
+    for (let n = 0; n < 3; n++) {
+      const { body } = await tk.call('fresh', { action: 'count' }).expect(200);
+      expect(body.result.served).toBe(1);
+      pids.push(body.result.pid);
+    }
+    expect(new Set(pids).size).toBe(3);
+  });
+});
+
+describe('retries', () => {
+  it('repeat a crash only for an idempotent tool', async () => {
+    const settings = { keepAlive: true, maxRetries: 2, retryDelayMs: 1 };
+    await tk.register('safe', { ...settings, annotations: { idempotent: true } });
+    await tk.register('unsafe', settings);
+    const { body: repeated } = await tk.call('safe', { action: 'crash' });
+    expect(repeated).toMatchObject({ status: 'error', attempts: 3, error: { type: 'tool_crashed' } });
+    const { body: once } = await tk.call('unsafe', { action: 'crash' });
+    expect(once).toMatchObject({ status: 'error', attempts: 1, error: { type: 'tool_crashed' } });
+  });
+});
+
+describe('limits of a process', () => {
+  it('fails an output over its cap and goes on with a fresh process', async () => {
+    await tk.register('big', { keepAlive: true });
+    const { body } = await tk.call('big', { action: 'big', bytes: 5_000_000 }).expect(200);
+    expect(body).toMatchObject({ status: 'error', error: { type: 'output_too_large' } });
+    await tk.call('big', { fine: true }).expect(200, /"status":"success"/);
+  });
+
+  it('gives a tool a clean environment and its own variables', async () => {
+    await tk.register('env', { env: { GREETING: 'hello' }, permissions: { allowedEnvironmentVars: ['TZ'] } });
+    const { body } = await tk.call('env', { action: 'env' }).expect(200);
+    const known = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'GREETING', 'TZ'];
+    expect(body.result.GREETING).toBe('hello');
+    expect(Object.keys(body.result).filter((name) => !known.includes(name))).toEqual([]);
+  });
+});

@@ -1,0 +1,127 @@
+import { Module } from '@nestjs/common';
+import { APP_FILTER } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { TerminusModule } from '@nestjs/terminus';
+import { Test } from '@nestjs/testing';
+import request from 'supertest';
+import { AuthModule } from '../../src/auth/auth.module.js';
+import { Lifecycle } from '../../src/common/lifecycle.js';
+import { LifecycleModule } from '../../src/common/lifecycle.module.js';
+import { ProblemFilter } from '../../src/common/problem.filter.js';
+import { StartupWork } from '../../src/common/startup-work.js';
+import { loadConfig } from '../../src/config/app-config.js';
+import { ConfigModule } from '../../src/config/config.module.js';
+import { DatabaseHealth } from '../../src/database/database-health.js';
+import { HealthController } from '../../src/health/health.controller.js';
+import { HealthIndicators } from '../../src/health/health.indicators.js';
+import { HealthService } from '../../src/health/health.service.js';
+import { KnownTools } from '../../src/tool-health/known-tools.js';
+import { ToolRegistry } from '../../src/tools/tool-registry.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+
+/** real: Nest, Fastify, Terminus, PostgreSQL, the auth hook with a key, HTTP. */
+describe('health', () => {
+  let database: TestDatabase;
+  let app: NestFastifyApplication;
+
+  beforeEach(async () => {
+    database = await createTestDatabase();
+    @Module({
+      imports: [
+        ConfigModule.forRoot(loadConfig({ ADMIN_API_KEY: 'a-key-of-enough-length' })),
+        LifecycleModule,
+        AuthModule,
+        TerminusModule.forRoot({ logger: false }),
+      ],
+      controllers: [HealthController],
+      providers: [
+        HealthIndicators,
+        HealthService,
+        KnownTools,
+        ToolRegistry,
+        { provide: DatabaseHealth, useValue: new DatabaseHealth(database.dataSource) },
+        { provide: APP_FILTER, useClass: ProblemFilter },
+      ],
+    })
+    class TestModule {}
+    const module = await Test.createTestingModule({ imports: [TestModule] }).compile();
+    app = module.createNestApplication<NestFastifyApplication>(new FastifyAdapter(), { logger: false });
+    await app.init();
+    await app.getHttpAdapter().getInstance().ready();
+  });
+
+  afterEach(async () => {
+    await app.close();
+    await database.drop();
+  });
+
+  const probe = (path: string) => request(app.getHttpServer()).get(path);
+
+  it('lives as soon as it answers', async () => {
+    const { body, headers } = await probe('/livez').expect(200);
+    expect(body).toEqual({ status: 'ok', info: {}, error: {}, details: {} });
+    expect(headers['cache-control']).toContain('no-store');
+  });
+
+  it('is not started or ready before it listens', async () => {
+    expect((await probe('/startupz').expect(503)).body.error.startup.status).toBe('down');
+    expect((await probe('/readyz').expect(503)).body.error).toEqual({
+      server: { status: 'down', state: 'starting' },
+    });
+  });
+
+  it('waits for the work of the start', async () => {
+    const spawn = Promise.withResolvers<void>();
+    const work = app.get(StartupWork);
+    work.register('custom tools', spawn.promise);
+    app.get(Lifecycle).ready();
+    const { body } = await probe('/startupz').expect(503);
+    expect(body).toMatchObject({
+      status: 'error',
+      error: { startup: { status: 'down', parts: { 'custom tools': 'running' } } },
+    });
+    expect((await probe('/readyz').expect(503)).body.error).toEqual({
+      tools: { status: 'down', registered: 0, message: 'still loading' },
+    });
+    spawn.resolve();
+    await work.settled();
+    expect((await probe('/startupz').expect(200)).body.status).toBe('ok');
+    expect((await probe('/readyz').expect(200)).body.details).toEqual({
+      server: { status: 'up', state: 'ready' },
+      database: { status: 'up', responseTime: expect.any(Number) },
+      tools: { status: 'up', registered: 0 },
+    });
+  });
+
+  it('serves, and says so, when a part of the start failed', async () => {
+    const work = app.get(StartupWork);
+    work.register('custom tools', Promise.reject(new Error('no interpreter')));
+    await work.settled();
+    app.get(Lifecycle).ready();
+    const { body } = await probe('/startupz').expect(200);
+    expect(body.status).toBe('degraded');
+    expect(body.details.startup.parts['custom tools']).toBe('failed');
+    await probe('/readyz').expect(200);
+  });
+
+  it('is not ready without its database, but lives', async () => {
+    app.get(Lifecycle).ready();
+    await probe('/readyz').expect(200);
+    await database.dataSource.destroy();
+    const { body } = await probe('/readyz').expect(503);
+    expect(body.error).toEqual({
+      database: { status: 'down', message: 'does not answer', responseTime: expect.any(Number) },
+    });
+    await probe('/livez').expect(200);
+  });
+
+  it('is not ready while it drains, but lives and has started', async () => {
+    app.get(Lifecycle).ready();
+    app.get(Lifecycle).drain();
+    expect((await probe('/readyz').expect(503)).body.error).toEqual({
+      server: { status: 'down', state: 'draining' },
+    });
+    await probe('/livez').expect(200);
+    await probe('/startupz').expect(200);
+  });
+});

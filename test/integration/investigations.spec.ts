@@ -1,0 +1,187 @@
+import { Injectable, Module, UseGuards } from '@nestjs/common';
+import { APP_FILTER, APP_PIPE, ExternalContextCreator } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { Test } from '@nestjs/testing';
+import request from 'supertest';
+import { AuthModule } from '../../src/auth/auth.module.js';
+import { Refusal } from '../../src/common/errors.js';
+import { ProblemFilter } from '../../src/common/problem.filter.js';
+import { createValidationPipe } from '../../src/common/validation.pipe.js';
+import { loadConfig } from '../../src/config/app-config.js';
+import { ConfigModule } from '../../src/config/config.module.js';
+import { InvestigationBudgetGuard } from '../../src/investigations/investigation-budget.guard.js';
+import { InvestigationsModule } from '../../src/investigations/investigations.module.js';
+import { CallTicket } from '../../src/tool-contract/call-ticket.js';
+import type { Tool } from '../../src/tool-contract/tool.js';
+import type { ToolCall } from '../../src/tool-contract/tool-call.js';
+
+@Injectable()
+class Gateway {
+  @UseGuards(InvestigationBudgetGuard)
+  async execute(call: ToolCall): Promise<string> {
+    return call.ticket.executionId;
+  }
+}
+
+const toolNamed = (name: string, more: Partial<Tool['definition']> = {}): Tool => ({
+  definition: {
+    name,
+    description: name,
+    kind: 'builtin',
+    version: '1.0.0',
+    inputSchema: {},
+    annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: false },
+    tags: [],
+    timeoutMs: 1_000,
+    ...more,
+  },
+  validate: () => [],
+  run: async () => ({}),
+});
+
+const callOf = (tool: Tool, investigationId?: string, test = false): ToolCall => ({
+  tool: tool.definition.name,
+  input: {},
+  context: { userId: 'u', requestId: 'r', projectId: 'default', investigationId },
+  principal: { userId: 'u', scopes: new Set() },
+  test,
+  ticket: new CallTicket('e-1', tool),
+});
+
+/** real: Nest, Fastify, the guard in a context of type `tool`, HTTP. */
+describe('investigations', () => {
+  let app: NestFastifyApplication;
+  let execute: (call: ToolCall) => Promise<string>;
+
+  beforeEach(async () => {
+    @Module({
+      imports: [ConfigModule.forRoot(loadConfig({})), AuthModule, InvestigationsModule],
+      providers: [
+        Gateway,
+        { provide: APP_FILTER, useClass: ProblemFilter },
+        { provide: APP_PIPE, useFactory: createValidationPipe },
+      ],
+    })
+    class TestModule {}
+    const module = await Test.createTestingModule({ imports: [TestModule] }).compile();
+    app = module.createNestApplication<NestFastifyApplication>(
+      new FastifyAdapter({ routerOptions: { maxParamLength: 512 } }),
+    );
+    await app.init();
+    await app.getHttpAdapter().getInstance().ready();
+    const gateway = app.get(Gateway);
+    execute = app
+      .get(ExternalContextCreator, { strict: false })
+      .create(
+        gateway,
+        Reflect.get(gateway, 'execute') as never,
+        'execute',
+        '',
+        undefined,
+        undefined,
+        '',
+        { guards: true, interceptors: true, filters: false },
+        'tool',
+      );
+  });
+
+  afterEach(() => app.close());
+
+  const http = () => request(app.getHttpServer());
+  const path = '/api/v1/investigations/inc-1';
+  const search = toolNamed('search');
+
+  async function refusalOf(call: ToolCall): Promise<Refusal> {
+    const error: unknown = await execute(call).catch((thrown: unknown) => thrown);
+    if (error instanceof Refusal) return error;
+    throw new Error(`not refused: ${String(error)}`);
+  }
+
+  it('admits exactly the budget of 50 concurrent calls', async () => {
+    const calls = Array.from({ length: 50 }, () => callOf(search, 'inc-1'));
+    const results = await Promise.allSettled(calls.map((call) => execute(call)));
+    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);
+    expect(calls.filter(({ ticket }) => ticket.budget).map(({ ticket }) => ticket.budget?.remaining)).toEqual(
+      [9, 8, 7, 6, 5, 4, 3, 2, 1, 0],
+    );
+    const { body } = await http().get(path).expect(200);
+    expect(body).toEqual({
+      investigationId: 'inc-1',
+      callsPerTool: 10,
+      resetsAt: expect.stringMatching(/^\d{4}-.*Z$/),
+      tools: [{ tool: 'search', limit: 10, used: 10, remaining: 0 }],
+    });
+  });
+
+  it('refuses with what helps: the limit, the way to raise it, headers and the fallback', async () => {
+    const tool = toolNamed('search', { callsPerInvestigation: 1, fallback: { fallback: 'continue' } });
+    await execute(callOf(tool, 'inc 1/x'));
+    const refusal = await refusalOf(callOf(tool, 'inc 1/x'));
+    expect(refusal.code).toBe('investigation_budget_spent');
+    expect(refusal.detail).toContain('Max 1 search calls per investigation exceeded');
+    expect(refusal.detail).toContain('PATCH /api/v1/investigations/inc%201%2Fx');
+    expect(refusal.details.fallback).toEqual({ fallback: 'continue' });
+    expect(refusal.details.headers).toMatchObject({ 'RateLimit-Limit': '1', 'RateLimit-Remaining': '0' });
+    expect(Number(refusal.details.headers?.['RateLimit-Reset'])).toBeGreaterThan(86_000);
+    const { body } = await http().get('/api/v1/investigations/inc%201%2Fx').expect(200);
+    expect(body.tools).toEqual([{ tool: 'search', limit: 1, used: 1, remaining: 0 }]);
+  });
+
+  it('gives the unit back when the call is refused after all', async () => {
+    const call = callOf(search, 'inc-1');
+    await execute(call);
+    call.ticket.end(true);
+    const { body } = await http().get(path).expect(200);
+    expect(body.tools).toEqual([{ tool: 'search', limit: 10, used: 0, remaining: 10 }]);
+  });
+
+  it('lets test runs and calls without an investigation pass, stamped', async () => {
+    for (const call of [callOf(search), callOf(search, 'inc-1', true)]) {
+      const stamp = jest.spyOn(call.ticket, 'stamp');
+      await execute(call);
+      expect(stamp).toHaveBeenCalledWith('budget');
+      expect(call.ticket.budget).toBeUndefined();
+    }
+    await http().get(path).expect(404);
+  });
+
+  it('raises, shows and resets over REST', async () => {
+    await execute(callOf(search, 'inc-1'));
+    const raised = await http()
+      .patch(path)
+      .send({ callsPerTool: 20, tools: { fetch: 0 } })
+      .expect(200);
+    expect(raised.body.callsPerTool).toBe(20);
+    expect(raised.body.tools).toEqual([
+      { tool: 'fetch', limit: 0, used: 0, remaining: null },
+      { tool: 'search', limit: 20, used: 1, remaining: 19 },
+    ]);
+    await http().delete(path).expect(204, '');
+    const { body } = await http().get(path).expect(404);
+    expect(body).toMatchObject({ code: 'not_found', status: 404 });
+    await http().delete(path).expect(204);
+  });
+
+  it.each([
+    [{}, '/callsPerTool'],
+    [{ callsPerTool: -1 }, '/callsPerTool'],
+    [{ callsPerTool: 1.5 }, '/callsPerTool'],
+    [{ callsPerTool: '20' }, '/callsPerTool'],
+    [{ tools: { search: -1 } }, '/tools'],
+    [{ tools: { search: '5' } }, '/tools'],
+    [{ tools: ['search'] }, '/tools'],
+    [{ tools: 5 }, '/tools'],
+    [{ unknown: 1 }, '/unknown'],
+  ])('refuses %j naming %s and changes nothing', async (raise, pointer) => {
+    const { body } = await http().patch(path).send(raise).expect(400);
+    expect(body.code).toBe('invalid_request');
+    expect(body.errors[0].pointer).toBe(pointer);
+    await http().get(path).expect(404);
+  });
+
+  it('refuses an id that is too long', async () => {
+    await http()
+      .get(`/api/v1/investigations/${'x'.repeat(257)}`)
+      .expect(400);
+  });
+});

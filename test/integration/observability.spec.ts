@@ -1,0 +1,184 @@
+import { Body, Controller, Get, Logger as NestLogger, Module, Post } from '@nestjs/common';
+import { APP_FILTER } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { Test } from '@nestjs/testing';
+import { Logger, PinoLogger } from 'nestjs-pino';
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import request from 'supertest';
+import { ProblemFilter } from '../../src/common/problem.filter.js';
+import { APP_CONFIG, loadConfig } from '../../src/config/app-config.js';
+import { ConfigModule } from '../../src/config/config.module.js';
+import { CallMetrics } from '../../src/observability/call-metrics.js';
+import { LoggingModule } from '../../src/observability/logging.module.js';
+import { loggingParams } from '../../src/observability/logging.options.js';
+import { MetricsModule } from '../../src/observability/metrics.module.js';
+import { ProcessMetrics } from '../../src/observability/process-metrics.js';
+import { RequestContext } from '../../src/observability/request-context.js';
+import { ToolLog, type ToolLogEntry } from '../../src/observability/tool-log.js';
+
+const adminKey = 'the-very-secret-admin-key';
+
+@Controller()
+class SomeController {
+  private readonly logger = new NestLogger('some');
+
+  constructor(private readonly toolLog: ToolLog) {}
+
+  @Post('work')
+  work(@Body() body: unknown): object {
+    this.logger.warn('working');
+    this.toolLog.write({ tool: 'echo', event: 'execute', requestId: 'r-1' });
+    return { body };
+  }
+
+  @Get('fail')
+  fail(): never {
+    throw new Error('cannot reach postgres://me:hunter2@db/x');
+  }
+
+  @Get('livez')
+  live(): object {
+    return {};
+  }
+}
+
+/** real: Nest, Fastify, pino, HTTP, promtool where it is installed. */
+describe('observability', () => {
+  let app: NestFastifyApplication;
+  const lines: string[] = [];
+
+  beforeAll(async () => {
+    const config = loadConfig({ LOG_LEVEL: 'debug', ADMIN_API_KEY: adminKey });
+    const destination = { write: (line: string) => void lines.push(line) };
+    @Module({
+      imports: [ConfigModule.forRoot(config), LoggingModule, MetricsModule],
+      controllers: [SomeController],
+      providers: [{ provide: APP_FILTER, useClass: ProblemFilter }],
+    })
+    class TestModule {}
+    const module = await Test.createTestingModule({ imports: [TestModule] })
+      .overrideProvider('pino-params')
+      .useFactory({
+        inject: [RequestContext],
+        factory: (context: RequestContext) => {
+          const params = loggingParams(config, context);
+          return { ...params, pinoHttp: [params.pinoHttp, destination] };
+        },
+      })
+      .compile();
+    app = module.createNestApplication<NestFastifyApplication>(
+      new FastifyAdapter({ genReqId: () => 'req-7' }),
+    );
+    app.useLogger(app.get(Logger));
+    await app.init();
+    await app.getHttpAdapter().getInstance().ready();
+    expect(app.get(APP_CONFIG)).toBe(config);
+  });
+
+  afterAll(() => app.close());
+  beforeEach(() => void lines.splice(0));
+
+  const entries = () => lines.map((line) => JSON.parse(line));
+  const http = () => request(app.getHttpServer());
+
+  it('writes JSON lines with string timestamp and level, the request id and no payload', async () => {
+    await http()
+      .post('/work?token=abc')
+      .set('authorization', `Bearer ${adminKey}`)
+      .send({ secret: 'payload-x' })
+      .expect(201);
+    const [working, tool, done] = entries();
+    expect(working).toMatchObject({ level: 'warn', msg: 'working', context: 'some', req: { id: 'req-7' } });
+    expect(working.timestamp).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+    expect(tool).toMatchObject({ level: 'debug', tool: 'echo', event: 'execute', requestId: 'r-1' });
+    expect(done).toMatchObject({
+      level: 'debug',
+      req: { id: 'req-7', method: 'POST', path: '/work' },
+      res: { statusCode: 201 },
+    });
+    expect(done.durationMs).toEqual(expect.any(Number));
+    expect(lines.join('')).not.toMatch(/payload-x|token=abc|the-very-secret/);
+  });
+
+  it('hides passwords of URLs in errors', async () => {
+    await http().get('/fail').expect(500);
+    expect(lines.join('')).toContain('postgres://me:[redacted]@db/x');
+    expect(lines.join('')).not.toContain('hunter2');
+  });
+
+  it('hides headers, passwords and environments that somebody logs', async () => {
+    (await app.resolve(PinoLogger)).info({
+      headers: { authorization: 'Bearer x1', cookie: 'x2', 'x-api-key': 'x3', accept: 'json' },
+      req: { headers: { 'x-api-key': 'x4' } },
+      env: { TOKEN: 'x5' },
+      spec: { env: { TOKEN: 'x6' } },
+      database: { password: 'x7' },
+      note: adminKey,
+    });
+    expect(lines.join('')).not.toMatch(/x[1-7]"|the-very-secret/);
+    expect(entries()[0]).toMatchObject({
+      headers: { accept: 'json', cookie: '[redacted]' },
+      note: '[redacted]',
+    });
+  });
+
+  it('does not log probes and scrapes', async () => {
+    await http().get('/livez').expect(200);
+    await http().get('/metrics').expect(200);
+    expect(lines).toEqual([]);
+  });
+
+  it('logs every event of a tool in the seed’s format', () => {
+    const log = app.get(ToolLog);
+    const written: ToolLogEntry[] = [
+      { tool: 't', event: 'spawn', durationMs: 12, pid: 5 },
+      { tool: 't', event: 'execute', requestId: 'r' },
+      { tool: 't', event: 'response', requestId: 'r', durationMs: 3 },
+      { tool: 't', event: 'error', requestId: 'r', error: 'broke' },
+      { tool: 't', event: 'health' },
+      { tool: 't', event: 'health', error: 'silent' },
+      { tool: 't', event: 'terminate', reason: 'idle', exitCode: 0 },
+      { tool: 't', event: 'terminate', reason: 'crash', error: 'exit code 1' },
+    ];
+    for (const entry of written) log.write(entry);
+    expect(log.isVerbose()).toBe(true);
+    expect(entries()).toMatchObject(written);
+    expect(entries().map(({ level }) => level)).toEqual([
+      'info',
+      'debug',
+      'debug',
+      'error',
+      'debug',
+      'warn',
+      'info',
+      'warn',
+    ]);
+    expect(entries().every(({ timestamp }) => typeof timestamp === 'string')).toBe(true);
+  });
+
+  it('serves metrics that promtool accepts', async () => {
+    const calls = app.get(CallMetrics);
+    calls.started('echo');
+    calls.ended('echo', 'success', 0.01);
+    calls.refused(undefined, 'tool_not_found');
+    app.get(ProcessMetrics).spawned('echo');
+    app.get(ProcessMetrics).terminated('echo', 'idle');
+    app.get(ProcessMetrics).observe(() => [{ tool: 'echo', starting: 0, idle: 1, busy: 0, rssBytes: 1 }]);
+    const { text, headers } = await http().get('/metrics').expect(200);
+    expect(headers['content-type']).toContain('text/plain; version=0.0.4');
+    expect(text).toContain('nodejs_eventloop_lag_seconds');
+    expect(text).not.toMatch(/nodejs_active_\w+_total/);
+    expect(text).toContain('toolkeeper_calls_total{tool="echo",status="success"} 1');
+    if (existsSync('/usr/bin/promtool')) expect(await promtool(text)).toEqual({ code: 0, output: '' });
+  });
+});
+
+function promtool(text: string): Promise<{ code: number; output: string }> {
+  return new Promise((resolve) => {
+    const child = execFile('/usr/bin/promtool', ['check', 'metrics'], (error, stdout, stderr) =>
+      resolve({ code: Number(error?.code ?? 0), output: stdout + stderr }),
+    );
+    child.stdin?.end(text);
+  });
+}

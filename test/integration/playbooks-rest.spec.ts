@@ -1,0 +1,270 @@
+import { Module } from '@nestjs/common';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
+import { Test } from '@nestjs/testing';
+import request from 'supertest';
+import { DataSource } from 'typeorm';
+import { ProblemFilter } from '../../src/common/problem.filter.js';
+import { createValidationPipe } from '../../src/common/validation.pipe.js';
+import { LexicalRanker } from '../../src/playbook-search/lexical.ranker.js';
+import { PlaybookCatalogueService } from '../../src/playbook-search/playbook-catalogue.service.js';
+import { PlaybookIndex } from '../../src/playbook-search/playbook-index.js';
+import { PLAYBOOK_RANKER } from '../../src/playbook-search/playbook-ranker.js';
+import { PlaybooksController } from '../../src/playbook-search/playbooks.controller.js';
+import { PlaybooksRepository } from '../../src/playbook-search/playbooks.repository.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+
+let db: TestDatabase;
+let app: NestFastifyApplication;
+
+beforeAll(async () => {
+  db = await createTestDatabase();
+
+  @Module({
+    controllers: [PlaybooksController],
+    providers: [
+      { provide: DataSource, useValue: db.dataSource },
+      { provide: PLAYBOOK_RANKER, useClass: LexicalRanker },
+      PlaybooksRepository,
+      PlaybookIndex,
+      PlaybookCatalogueService,
+    ],
+  })
+  class PlaybooksOnly {}
+
+  const testing = await Test.createTestingModule({ imports: [PlaybooksOnly] }).compile();
+  app = testing.createNestApplication<NestFastifyApplication>(new FastifyAdapter(), { logger: false });
+  app.useGlobalPipes(createValidationPipe());
+  app.useGlobalFilters(new ProblemFilter());
+  await app.init();
+  await app.getHttpAdapter().getInstance().ready();
+});
+afterAll(async () => {
+  await app.close();
+  await db.drop();
+});
+beforeEach(async () => {
+  await db.dataSource.query('TRUNCATE playbook_catalog');
+  app.get(PlaybookIndex).invalidate();
+});
+
+const api = () => request(app.getHttpServer());
+const root = '/api/v1/playbooks';
+const playbook = {
+  playbook_id: 'billing-restart',
+  version: 'v1.2',
+  name: 'Restart the billing worker',
+  description: 'The billing worker hangs on its queue. Restarts it.',
+  owner: 'team-billing',
+  maintainer: 'billing@example.com',
+  content: 'steps:\n  - restart\n',
+  labels: { environment: 'production', priority: ['P0', 'P1'] },
+  signals: ['BillingQueueStalled'],
+  expected_success_rate: 0.875,
+  expected_duration_seconds: 60,
+};
+const create = (over: object = {}) =>
+  api()
+    .post(root)
+    .send({ ...playbook, ...over });
+
+const isoTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+
+describe('POST /api/v1/playbooks', () => {
+  it('stores a version and answers what DD-STORAGE-008 says', async () => {
+    const { status, body } = await create();
+    expect(status).toBe(201);
+    expect(body).toEqual({
+      playbook_id: 'billing-restart',
+      version: 'v1.2',
+      status: 'active',
+      is_latest_version: true,
+      created_at: isoTime,
+    });
+  });
+
+  it('names what is wrong and changes nothing', async () => {
+    await create();
+    const cases: [object, number, string, string | undefined][] = [
+      [{ version: 'newest' }, 400, 'invalid_request', '/version'],
+      [{ version: '1.1' }, 400, 'invalid_request', '/version'],
+      [{}, 409, 'conflict', undefined],
+      [{ version: '2.0.0', extra: 1 }, 400, 'invalid_request', '/extra'],
+      [{ version: '2.0.0', labels: { a: 1 } }, 400, 'invalid_request', '/labels'],
+      [{ version: '2.0.0', name: 'a\0b' }, 400, 'invalid_request', '/name'],
+      [{ version: '2.0.0', content: undefined }, 400, 'invalid_request', '/content'],
+    ];
+    for (const [over, status, code, pointer] of cases) {
+      const answer = await create(over);
+      expect([over, answer.status, answer.body.code]).toEqual([over, status, code]);
+      expect(answer.headers['content-type']).toContain('application/problem+json');
+      if (pointer) expect(answer.body.errors).toContainEqual({ pointer, detail: expect.any(String) });
+    }
+    expect(
+      (await api().get(`${root}/billing-restart/versions?include_disabled=true`)).body.total_versions,
+    ).toBe(1);
+  });
+});
+
+describe('GET /api/v1/playbooks/search', () => {
+  const search = (query: object) => api().get(`${root}/search`).query(query);
+  beforeEach(() => create());
+
+  it('answers the four fields of DD-CONTEXT-005 and nothing else', async () => {
+    const { status, body } = await search({ query: 'BillingQueueStalled, the worker hangs' });
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      playbooks: [
+        {
+          playbook_id: 'billing-restart',
+          version: 'v1.2',
+          description: playbook.description,
+          confidence: expect.any(Number),
+        },
+      ],
+      total_results: 1,
+    });
+    expect(body.playbooks[0].confidence).toBeGreaterThanOrEqual(0.7);
+  });
+
+  it('filters by labels from the query string', async () => {
+    const found = async (labels: object) =>
+      (await search({ query: 'BillingQueueStalled', ...labels })).body.total_results;
+    expect(
+      await found({ 'label.environment': 'PRODUCTION', 'label.priority': 'p1', 'label.team': 'x' }),
+    ).toBe(1);
+    expect(await found({ 'label.environment': 'staging' })).toBe(0);
+    expect(await found({ 'label.kubernaut.io/environment': 'staging' })).toBe(0);
+    expect(await found({ 'label.environment': '*' })).toBe(1);
+  });
+
+  it('answers an empty list when nothing fits', async () => {
+    const { status, body } = await search({ query: 'nonexistent_signal_type_xyz' });
+    expect([status, body]).toEqual([200, { playbooks: [], total_results: 0 }]);
+  });
+
+  it('refuses bad parameters by name', async () => {
+    for (const [query, pointer] of [
+      [{}, '/query'],
+      [{ query: 'x', min_confidence: 2 }, '/min_confidence'],
+      [{ query: 'x', max_results: 0 }, '/max_results'],
+      [{ query: 'x', limit: 3 }, '/limit'],
+      [{ query: 'x', 'label.a': ['1', '2'] }, '/label.a'],
+    ] as const) {
+      const { status, body } = await search(query);
+      expect([status, body.code]).toEqual([400, 'invalid_request']);
+      expect(body.errors).toContainEqual({ pointer, detail: expect.any(String) });
+    }
+  });
+});
+
+describe('versions of a playbook', () => {
+  it('lists them, shows one, and takes one out of search and back', async () => {
+    await create();
+    await create({ version: '2.0.0' });
+    const disabled = await api()
+      .patch(`${root}/billing-restart/v1.2/disable`)
+      .send({ disabled_by: 'dora', disabled_reason: 'superseded' });
+    expect([disabled.status, disabled.body]).toEqual([
+      200,
+      {
+        playbook_id: 'billing-restart',
+        version: 'v1.2',
+        status: 'disabled',
+        disabled_at: isoTime,
+        disabled_by: 'dora',
+        disabled_reason: 'superseded',
+      },
+    ]);
+
+    const latest = {
+      version: '2.0.0',
+      status: 'active',
+      is_latest_version: true,
+      actual_success_rate: null,
+      total_executions: 0,
+      created_at: isoTime,
+    };
+    const older = { ...latest, version: 'v1.2', status: 'disabled', is_latest_version: false };
+    const listed = await api().get(`${root}/billing-restart/versions`);
+    expect(listed.body).toEqual({ playbook_id: 'billing-restart', versions: [latest], total_versions: 1 });
+    const all = await api().get(`${root}/billing-restart/versions?include_disabled=true`);
+    expect(all.body).toEqual({
+      playbook_id: 'billing-restart',
+      versions: [latest, older],
+      total_versions: 2,
+    });
+
+    const enabled = await api().patch(`${root}/billing-restart/v1.2/enable`).send({ enabled_by: 'emil' });
+    expect(enabled.body).toMatchObject({
+      status: 'active',
+      disabled_at: null,
+      disabled_by: null,
+      disabled_reason: null,
+    });
+
+    const shown = await api().get(`${root}/billing-restart/versions/v1.2`);
+    expect(shown.body).toMatchObject({
+      ...playbook,
+      is_latest_version: false,
+      previous_version: null,
+      signals: playbook.signals,
+    });
+  });
+
+  it('answers 404, 409 and 400 where they are due', async () => {
+    await create();
+    const by = { disabled_by: 'dora', disabled_reason: 'x' };
+    const answers = await Promise.all([
+      api().get(`${root}/nobody/versions`),
+      api().get(`${root}/billing-restart/versions/9.9`),
+      api().patch(`${root}/billing-restart/9.9/disable`).send(by),
+      api().patch(`${root}/billing-restart/v1.2/enable`).send({ enabled_by: 'dora' }),
+      api().patch(`${root}/billing-restart/v1.2/disable`).send({ disabled_by: 'dora' }),
+      api().get(`${root}/a%20b/versions`),
+      api().get(`${root}/billing-restart/versions/newest`),
+      api().get(`${root}/billing-restart/versions?include_disabled=yes`),
+      api().get(`${root}?limit=0`),
+      api().get(`${root}?cursor=%25`),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 409, 400, 400, 400, 400, 400, 400]);
+  });
+
+  it('lists the catalogue page by page', async () => {
+    for (const playbook_id of ['c', 'a', 'b']) await create({ playbook_id });
+    const first = await api().get(`${root}?limit=2`);
+    expect(first.body.data.map((each: { playbook_id: string }) => each.playbook_id)).toEqual(['a', 'b']);
+    expect(first.body.data[0]).not.toHaveProperty('content');
+    const second = await api().get(root).query({ limit: 2, cursor: first.body.nextCursor });
+    expect(second.body).toMatchObject({
+      data: [{ playbook_id: 'c', owner: 'team-billing' }],
+      nextCursor: null,
+    });
+  });
+});
+
+describe('the OpenAPI document', () => {
+  it('lists every route and parameter', () => {
+    const { paths } = SwaggerModule.createDocument(app, new DocumentBuilder().build());
+    expect(
+      Object.entries(paths).flatMap(([path, methods]) =>
+        Object.keys(methods).map((each) => `${each} ${path}`),
+      ),
+    ).toEqual([
+      `post ${root}`,
+      `get ${root}`,
+      `get ${root}/search`,
+      `get ${root}/{id}/versions`,
+      `get ${root}/{id}/versions/{version}`,
+      `patch ${root}/{id}/{version}/disable`,
+      `patch ${root}/{id}/{version}/enable`,
+    ]);
+    const parameters = paths[`${root}/search`]?.get?.parameters as { name: string }[];
+    expect(parameters.map(({ name }) => name).sort()).toEqual([
+      'label',
+      'max_results',
+      'min_confidence',
+      'query',
+    ]);
+  });
+});

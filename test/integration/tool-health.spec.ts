@@ -1,0 +1,488 @@
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { Test } from '@nestjs/testing';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { CLOCK } from '../../src/common/clock.js';
+import { ProblemFilter } from '../../src/common/problem.filter.js';
+import { createValidationPipe } from '../../src/common/validation.pipe.js';
+import { loadConfig } from '../../src/config/app-config.js';
+import { ConfigModule } from '../../src/config/config.module.js';
+import { KnownTools } from '../../src/tool-health/known-tools.js';
+import { ToolHealthModule } from '../../src/tool-health/tool-health.module.js';
+import { ToolHealthService } from '../../src/tool-health/tool-health.service.js';
+import { ExecutionEvents } from '../../src/tool-metrics/execution-events.js';
+import { newToolMetric, ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
+import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+
+// Real: PostgreSQL, the metrics' repository, the Nest application with its pipe and filter. Ours: the clock.
+
+// Stands still; the real time is near, for the retention of metrics goes by that.
+const now = Date.now();
+const checkedAt = new Date(now).toISOString();
+const minute = 60_000;
+const hour = 60 * minute;
+const ago = (ms: number): Date => new Date(now - ms);
+
+let db: TestDatabase;
+let app: NestFastifyApplication;
+let metrics: ToolMetricsRepository;
+let health: ToolHealthService;
+let known: KnownTools;
+
+async function startApp(): Promise<void> {
+  const module = await Test.createTestingModule({
+    imports: [
+      ConfigModule.forRoot(loadConfig({})),
+      TypeOrmModule.forRootAsync({
+        useFactory: () => ({ type: 'postgres' }),
+        dataSourceFactory: async () => db.dataSource,
+      }),
+      ToolHealthModule,
+    ],
+  })
+    .overrideProvider(CLOCK)
+    .useValue({ now: () => now })
+    .compile();
+  app = module.createNestApplication<NestFastifyApplication>(new FastifyAdapter(), { logger: false });
+  app.useGlobalPipes(createValidationPipe());
+  app.useGlobalFilters(new ProblemFilter());
+  metrics = app.get(ToolMetricsRepository);
+  health = app.get(ToolHealthService);
+  known = app.get(KnownTools);
+}
+
+beforeEach(async () => {
+  db = await createTestDatabase({ entities: [ToolMetric] });
+  await startApp();
+});
+
+afterEach(async () => {
+  await app.close();
+  await db.drop();
+});
+
+type Row = Partial<ToolMetric>;
+
+async function record(toolName: string, count: number, row: Row = {}): Promise<void> {
+  const rows = Array.from({ length: count }, () =>
+    newToolMetric({ toolName, recordedAt: ago(minute), ...row }),
+  );
+  await metrics.recordMany(rows);
+}
+
+const failure: Row = {
+  status: 'error',
+  errorType: 'tool_crashed',
+  errorMessage: 'it crashed',
+  toolFault: true,
+};
+const timeout: Row = { status: 'timeout', errorType: 'timeout', errorMessage: 'no answer', toolFault: true };
+
+interface Answer {
+  readonly status: number;
+  // Bodies of HTTP replies are untyped by nature.
+  readonly body: Record<string, unknown>;
+}
+
+/** Starts the application with the first request: what a test records before is its past. */
+async function request(method: 'GET' | 'POST', path: string, payload?: object): Promise<Answer> {
+  if (!app.getHttpServer().listening) await app.listen(0, '127.0.0.1');
+  const reply = await fetch(`${await app.getUrl()}/api/v1/tool-health${path}`, {
+    method,
+    ...(payload && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(payload) }),
+  });
+  return { status: reply.status, body: (await reply.json()) as Answer['body'] };
+}
+
+describe('checkToolHealth', () => {
+  it('grades the calls of the period', async () => {
+    await record('search', 17, { executionTimeMs: 100 });
+    await record('search', 2, { ...failure, executionTimeMs: 150 });
+    await record('search', 1, { ...timeout, executionTimeMs: 301 });
+    await record('search', 50, { recordedAt: ago(2 * hour) });
+    await record('search', 50, { ...failure, isTest: true });
+    await record('other', 50, failure);
+    expect(await health.checkToolHealth('search')).toEqual({
+      toolName: 'search',
+      status: 'degraded',
+      successRate: 0.85,
+      avgLatencyMs: 115.05,
+      totalCalls: 20,
+      recentErrors: 3,
+      issues: ['Success rate is 85.0% (target: ≥95.0%)'],
+      recommendations: ['Investigate recent error patterns'],
+      checkedAt,
+    });
+    expect(await health.checkToolHealth('search', 3)).toMatchObject({ totalCalls: 70, successRate: 0.9571 });
+  });
+
+  it('counts both ends of the period in', async () => {
+    await record('search', 5, { recordedAt: ago(hour) });
+    await record('search', 1, { recordedAt: ago(0) });
+    await record('search', 1, { recordedAt: ago(hour + 1) });
+    expect(await health.checkToolHealth('search')).toMatchObject({ totalCalls: 6 });
+  });
+
+  it('says nothing of too few calls, or of a tool that nobody knows', async () => {
+    await record('search', 4, failure);
+    expect(await health.checkToolHealth('search')).toMatchObject({
+      status: 'unknown',
+      totalCalls: 4,
+      recentErrors: 4,
+      issues: ['Insufficient data (4 calls)'],
+    });
+    expect(await health.checkToolHealth('nobody')).toMatchObject({
+      status: 'unknown',
+      successRate: 0,
+      avgLatencyMs: 0,
+      totalCalls: 0,
+      recentErrors: 0,
+      issues: ['Insufficient data (0 calls)'],
+      recommendations: ['Need more usage data for accurate assessment'],
+    });
+  });
+
+  it("follows a tool's own thresholds", async () => {
+    known.set([{ name: 'slow', thresholds: { latencyHealthyMs: 10_000, latencyDegradedMs: 20_000 } }]);
+    await record('slow', 5, { executionTimeMs: 9_000 });
+    expect(await health.checkToolHealth('slow')).toMatchObject({ status: 'healthy', issues: [] });
+  });
+});
+
+describe('checkAllToolsHealth', () => {
+  it('is unknown without tools', async () => {
+    expect(await health.checkAllToolsHealth()).toEqual({
+      status: 'unknown',
+      toolReports: [],
+      summary: { healthy: 0, degraded: 0, unhealthy: 0, unknown: 0 },
+      checkedAt,
+    });
+  });
+
+  it('reports registered and executed tools by name; unknown ones do not lower the whole', async () => {
+    health.setRegisteredTools(['b_registered', 'c_tried']);
+    await record('a_healthy', 5);
+    await record('d_old', 5, { recordedAt: ago(48 * hour) });
+    await record('c_tried', 5, { isTest: true });
+    const { status, summary, toolReports } = await health.checkAllToolsHealth();
+    expect(status).toBe('healthy');
+    expect(summary).toEqual({ healthy: 1, degraded: 0, unhealthy: 0, unknown: 3 });
+    expect(
+      toolReports.map(({ toolName, issues, recommendations }) => [toolName, issues, recommendations]),
+    ).toEqual([
+      ['a_healthy', [], []],
+      ['b_registered', ['No execution history'], ['Tool has not been executed yet']],
+      ['c_tried', ['No execution history'], ['Tool has not been executed yet']],
+      ['d_old', ['Insufficient data (0 calls)'], ['Need more usage data for accurate assessment']],
+    ]);
+  });
+
+  it('is as bad as the worst tool', async () => {
+    await record('a', 5);
+    await record('b', 5, { executionTimeMs: 3_000 });
+    expect((await health.checkAllToolsHealth()).status).toBe('degraded');
+    await record('c', 5, failure);
+    expect((await health.checkAllToolsHealth()).status).toBe('unhealthy');
+  });
+});
+
+describe('shouldCircuitBreak', () => {
+  it('counts errors and timeouts of the window, however many calls there were', async () => {
+    await record('search', 1_000);
+    await record('search', 3, failure);
+    await record('search', 1, timeout);
+    await record('search', 10, { ...failure, recordedAt: ago(6 * minute) });
+    expect(await health.shouldCircuitBreak('search')).toBe(false);
+    await record('search', 1, timeout);
+    expect(await health.shouldCircuitBreak('search')).toBe(true);
+    expect(await health.shouldCircuitBreak('search', 6)).toBe(false);
+    expect(await health.shouldCircuitBreak('search', 15, 10)).toBe(true);
+    expect(await health.shouldCircuitBreak('nobody')).toBe(false);
+  });
+});
+
+describe('getErrorPatterns', () => {
+  it('groups the newest failures of all time', async () => {
+    await record('search', 3, { ...failure, recordedAt: ago(48 * hour) });
+    await record('search', 2, { ...timeout, recordedAt: ago(2 * minute) });
+    await record('search', 1, { status: 'error', recordedAt: ago(minute) });
+    await record('search', 9);
+    expect(await health.getErrorPatterns('search')).toEqual({
+      toolName: 'search',
+      totalErrors: 6,
+      patterns: [
+        { errorType: 'tool_crashed', count: 3 },
+        { errorType: 'timeout', count: 2 },
+        { errorType: 'unknown', count: 1 },
+      ],
+      recentMessages: ['no answer', 'no answer', 'it crashed', 'it crashed'],
+    });
+    expect(await health.getErrorPatterns('search', 3)).toMatchObject({ totalErrors: 3 });
+    expect(await health.getErrorPatterns('nobody')).toMatchObject({
+      totalErrors: 0,
+      patterns: [],
+      recentMessages: [],
+    });
+  });
+});
+
+describe('summaries', () => {
+  it('getDashboardSummary names what needs attention in 24 hours and the slowest of all time', async () => {
+    health.setRegisteredTools(['c_idle']);
+    await record('a_well', 5, { recordedAt: ago(20 * hour) });
+    await record('b_slow', 5, { executionTimeMs: 4_999 });
+    await record('d_slowest', 6, { executionTimeMs: 8_000, recordedAt: ago(72 * hour) });
+    await record('d_slowest', 6, { executionTimeMs: 5_000, recordedAt: ago(72 * hour) });
+    const { toolsNeedingAttention, slowExecutions, ...rest } = await health.getDashboardSummary();
+    expect(rest).toEqual({
+      overallStatus: 'degraded',
+      summary: { healthy: 1, degraded: 1, unhealthy: 0, unknown: 2 },
+      checkedAt,
+    });
+    expect(toolsNeedingAttention.map(({ toolName, status }) => [toolName, status])).toEqual([
+      ['b_slow', 'degraded'],
+      ['c_idle', 'unknown'],
+      ['d_slowest', 'unknown'],
+    ]);
+    expect(slowExecutions.map(({ executionTimeMs }) => executionTimeMs)).toEqual([
+      ...Array<number>(6).fill(8_000),
+      ...Array<number>(4).fill(5_000),
+    ]);
+    expect(slowExecutions[0]).toEqual({
+      toolName: 'd_slowest',
+      executionTimeMs: 8_000,
+      recordedAt: ago(72 * hour).toISOString(),
+    });
+  });
+
+  it('getHealthSummary says when each tool was last used', async () => {
+    health.setRegisteredTools(['idle']);
+    await record('search', 4, { executionTimeMs: 150 });
+    await record('search', 1, { ...failure, executionTimeMs: 151 });
+    await record('old', 1, { recordedAt: ago(48 * hour) });
+    expect(await health.getHealthSummary()).toEqual({
+      overallStatus: 'degraded',
+      tools: {
+        idle: {
+          status: 'unknown',
+          successRate: 0,
+          lastUsed: null,
+          avgLatencyMs: 0,
+          totalCalls: 0,
+          recentErrors: 0,
+        },
+        old: {
+          status: 'unknown',
+          successRate: 0,
+          lastUsed: ago(48 * hour).toISOString(),
+          avgLatencyMs: 0,
+          totalCalls: 0,
+          recentErrors: 0,
+        },
+        search: {
+          status: 'degraded',
+          successRate: 0.8,
+          lastUsed: ago(minute).toISOString(),
+          avgLatencyMs: 150.2,
+          totalCalls: 5,
+          recentErrors: 1,
+        },
+      },
+      checkedAt,
+    });
+  });
+});
+
+describe('getToolHealth', () => {
+  it('is null without calls in 24 hours', async () => {
+    await record('search', 5, { recordedAt: ago(25 * hour) });
+    expect(await health.getToolHealth('search')).toBeNull();
+  });
+
+  it('counts totals over 24 hours and results over the last 100 executions', async () => {
+    await record('search', 60, { recordedAt: ago(48 * hour), ...failure });
+    await record('search', 45, { executionTimeMs: 10, recordedAt: ago(3 * minute) });
+    await record('search', 5, { ...timeout, executionTimeMs: 20, recordedAt: ago(2 * minute) });
+    expect(await health.getToolHealth('search')).toEqual({
+      status: 'degraded',
+      totalCalls: 50,
+      successfulCalls: 45,
+      failedCalls: 55,
+      successRate: 0.9,
+      avgLatencyMs: 11,
+      lastSuccess: ago(3 * minute).toISOString(),
+      lastFailure: ago(2 * minute).toISOString(),
+      lastError: 'no answer',
+    });
+  });
+
+  it('has no last failure of a tool that never failed, and no last success of one that always did', async () => {
+    await record('well', 1);
+    await record('ill', 1, { status: 'error', toolFault: true });
+    expect(await health.getToolHealth('well')).toMatchObject({
+      lastFailure: null,
+      lastError: null,
+      failedCalls: 0,
+    });
+    expect(await health.getToolHealth('ill')).toMatchObject({
+      lastSuccess: null,
+      lastError: null,
+      failedCalls: 1,
+    });
+  });
+});
+
+describe('recordExecution', () => {
+  it('writes one metric', async () => {
+    await health.ensureInitialized();
+    const written = await health.recordExecution({
+      toolName: 'search',
+      userId: 'user-123',
+      sessionId: 'sess-456',
+      executionTimeMs: 150,
+    });
+    expect(written).toMatchObject({ status: 'success', toolFault: false, recordedAt: new Date(now) });
+    await health.recordExecution({
+      toolName: 'search',
+      userId: 'user-123',
+      status: 'error',
+      errorType: 'validation',
+    });
+    await health.recordExecution({
+      toolName: 'search',
+      userId: 'user-123',
+      status: 'error',
+      errorType: 'cancelled',
+    });
+    const rows = await metrics.getRecentExecutions('search');
+    expect(
+      rows.map(({ userId, status, errorType, toolFault }) => [userId, status, errorType, toolFault]),
+    ).toEqual(
+      expect.arrayContaining([
+        ['user-123', 'success', null, false],
+        ['user-123', 'error', 'validation', true],
+        ['user-123', 'error', 'cancelled', false],
+      ]),
+    );
+    expect(await metrics.getExecution(written.metricId)).toMatchObject({
+      sessionId: 'sess-456',
+      executionTimeMs: 150,
+    });
+  });
+});
+
+describe('over REST', () => {
+  it('answers for all tools, static names before tool names', async () => {
+    await record('search', 5, { recordedAt: ago(2 * hour) });
+    const all = await request('GET', '?periodHours=3');
+    expect(all).toMatchObject({ status: 200, body: { status: 'healthy', summary: { healthy: 1 } } });
+    expect(await request('GET', '')).toMatchObject({ body: { status: 'unknown' } });
+    expect(await request('GET', '/dashboard')).toMatchObject({
+      status: 200,
+      body: { overallStatus: 'healthy' },
+    });
+    expect(await request('GET', '/summary')).toMatchObject({
+      status: 200,
+      body: { overallStatus: 'unknown' },
+    });
+  });
+
+  it('answers for one tool', async () => {
+    await record('search', 5, failure);
+    expect(await request('GET', '/search')).toMatchObject({ status: 200, body: { status: 'unhealthy' } });
+    expect(await request('GET', '/search?periodHours=24')).toMatchObject({
+      status: 200,
+      body: { totalCalls: 5 },
+    });
+    expect(await request('GET', '/nobody')).toMatchObject({ status: 200, body: { status: 'unknown' } });
+    const patterns = await request('GET', '/search/error-patterns?limit=2');
+    expect(patterns).toMatchObject({ status: 200, body: { totalErrors: 2 } });
+    expect(await request('GET', '/search/info')).toMatchObject({ status: 200, body: { failedCalls: 5 } });
+    expect(await request('GET', '/nobody/info')).toMatchObject({ status: 404, body: { code: 'not_found' } });
+  });
+
+  it.each([
+    ['?periodHours=0', '/periodHours'],
+    ['?periodHours=soon', '/periodHours'],
+    ['/search?periodHours=1.5', '/periodHours'],
+    ['/search?hours=1', '/hours'],
+    ['/search/error-patterns?limit=0', '/limit'],
+    [`/${'x'.repeat(65)}?periodHours=9999`, '/periodHours'],
+  ])('refuses %s and names the field', async (path, pointer) => {
+    const { status, body } = await request('GET', path);
+    expect({ status, code: body['code'] }).toEqual({ status: 400, code: 'invalid_request' });
+    const errors = body['errors'] as { pointer: string }[];
+    expect(new Set(errors.map((error) => error.pointer))).toEqual(new Set([pointer]));
+  });
+
+  it('shows a circuit and lets it be overridden', async () => {
+    known.set([{ name: 'search' }]);
+    expect(await request('GET', '/search/circuit')).toMatchObject({ status: 200, body: { state: 'closed' } });
+    const opened = await request('POST', '/search/circuit/open', { reason: 'maintenance' });
+    expect(opened).toMatchObject({ status: 200, body: { state: 'open', reason: 'maintenance' } });
+    expect(await request('POST', '/search/circuit/close')).toMatchObject({
+      status: 200,
+      body: { state: 'closed' },
+    });
+    expect(await request('POST', '/search/circuit/reset', {})).toMatchObject({
+      status: 200,
+      body: { state: 'closed', history: [{ to: 'open' }, { to: 'closed' }, { to: 'closed' }] },
+    });
+  });
+
+  it('refuses to override with a bad reason, or the circuit of no tool', async () => {
+    known.set([{ name: 'search' }]);
+    expect(await request('POST', '/search/circuit/open', { reason: 7 })).toMatchObject({
+      status: 400,
+      body: { errors: expect.arrayContaining([expect.objectContaining({ pointer: '/reason' })]) },
+    });
+    expect(await request('GET', '/search/circuit')).toMatchObject({ body: { state: 'closed' } });
+    for (const action of ['open', 'close', 'reset']) {
+      expect(await request('POST', `/nobody/circuit/${action}`, {})).toMatchObject({ status: 404 });
+    }
+    expect(await request('GET', '/nobody/circuit')).toMatchObject({
+      status: 404,
+      body: { code: 'not_found' },
+    });
+  });
+});
+
+describe('circuits', () => {
+  it('take over the last window from the database at start; trials and interrupted calls do not count', async () => {
+    await record('failing', 5, { ...failure, recordedAt: ago(10_000) });
+    await record('interrupted', 5, { status: 'error', errorType: 'interrupted', recordedAt: ago(10_000) });
+    await record('tried', 5, { ...failure, isTest: true, recordedAt: ago(10_000) });
+    await record('recovered', 5, { ...failure, recordedAt: ago(20_000) });
+    await record('recovered', 3, { recordedAt: ago(10_000) });
+    known.set(['failing', 'interrupted', 'tried', 'recovered'].map((name) => ({ name })));
+    expect(await request('GET', '/failing/circuit')).toMatchObject({
+      body: { state: 'open', nextProbeAt: new Date(now + 20_000).toISOString(), faultsInWindow: 5 },
+    });
+    for (const tool of ['interrupted', 'tried']) {
+      expect(await request('GET', `/${tool}/circuit`)).toMatchObject({
+        body: { state: 'closed', callsInWindow: 0 },
+      });
+    }
+    expect(await request('GET', '/recovered/circuit')).toMatchObject({
+      body: { state: 'closed', faultsInWindow: 5 },
+    });
+  });
+
+  it('hear what the recorder says', async () => {
+    await app.init();
+    for (let i = 0; i < 5; i++) {
+      app.get(ExecutionEvents).emit({
+        executionId: `call-${i}`,
+        tool: 'search',
+        status: 'timeout',
+        errorType: 'timeout',
+        fault: true,
+        executionTimeMs: 10,
+        at: now,
+        test: false,
+        probe: false,
+      });
+    }
+    expect(await request('GET', '/search/circuit')).toMatchObject({ body: { state: 'open' } });
+  });
+});

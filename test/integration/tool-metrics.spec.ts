@@ -1,0 +1,300 @@
+import { type INestApplication, Logger } from '@nestjs/common';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { Test } from '@nestjs/testing';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { Client } from 'pg';
+import supertest from 'supertest';
+import { newId } from '../../src/common/ids.js';
+import { ProblemFilter } from '../../src/common/problem.filter.js';
+import { createValidationPipe } from '../../src/common/validation.pipe.js';
+import { loadConfig } from '../../src/config/app-config.js';
+import { ConfigModule } from '../../src/config/config.module.js';
+import { ExecutionRecorder } from '../../src/tool-metrics/execution-recorder.js';
+import { newToolMetric, type ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
+import { ToolMetricsModule } from '../../src/tool-metrics/tool-metrics.module.js';
+import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { until } from '../support/wait.js';
+
+const base = '/api/v1/tool-metrics';
+
+/** real: Nest on Fastify, the module with its recorder, PostgreSQL */
+async function createApp(url: string, variables: NodeJS.ProcessEnv = {}): Promise<INestApplication> {
+  const module = await Test.createTestingModule({
+    imports: [
+      ConfigModule.forRoot(loadConfig(variables)),
+      TypeOrmModule.forRoot({
+        type: 'postgres',
+        url,
+        autoLoadEntities: true,
+        installExtensions: false,
+        retryAttempts: 0,
+      }),
+      ToolMetricsModule,
+    ],
+  }).compile();
+  const app = module.createNestApplication(new FastifyAdapter(), { logger: false });
+  app.useGlobalPipes(createValidationPipe());
+  app.useGlobalFilters(new ProblemFilter());
+  await app.init();
+  await (app.getHttpAdapter().getInstance() as { ready(): Promise<void> }).ready();
+  return app;
+}
+
+describe('tool-metrics', () => {
+  let database: TestDatabase;
+  const count = async (): Promise<number> => {
+    const [row] = await database.dataSource.query<{ n: number }[]>(
+      'SELECT count(*)::int AS n FROM tool_metrics',
+    );
+    return row?.n ?? 0;
+  };
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+  });
+  beforeEach(() => database.dataSource.query('TRUNCATE tool_metrics'));
+  afterAll(() => database.drop());
+
+  describe('over REST', () => {
+    let app: INestApplication;
+    let http: ReturnType<typeof supertest>;
+    const record = (...rows: Partial<ToolMetric>[]): Promise<void> =>
+      app.get(ToolMetricsRepository).recordMany(rows.map((row) => newToolMetric({ toolName: 't', ...row })));
+
+    beforeAll(async () => {
+      app = await createApp(database.url);
+      http = supertest(app.getHttpServer());
+    });
+    afterAll(() => app.close());
+
+    it('answers statistics with and without calls', async () => {
+      await record(
+        { executionTimeMs: 10 },
+        { executionTimeMs: 15, status: 'error', recordedAt: new Date('2026-01-01T12:00:00Z') },
+      );
+      const { body } = await http.get(`${base}/stats/t`).expect(200);
+      expect(body).toMatchObject({
+        toolName: 't',
+        totalCalls: 1,
+        successCount: 1,
+        successRate: 1,
+        avgTimeMs: 10,
+      });
+      const dated = await http
+        .get(`${base}/stats/t?since=2026-01-01T12:00:00Z&until=2026-01-01T12:00:00`)
+        .expect(200);
+      expect(dated.body).toMatchObject({
+        totalCalls: 1,
+        errorCount: 1,
+        period: { since: '2026-01-01T12:00:00.000Z', until: '2026-01-01T12:00:00.000Z' },
+      });
+      const empty = await http.get(`${base}/stats/nobody?since=2026-01-01&until=2026-01-02`).expect(200);
+      expect(empty.body).toStrictEqual({
+        toolName: 'nobody',
+        totalCalls: 0,
+        successRate: 0,
+        avgTimeMs: 0,
+        period: { since: '2026-01-01T00:00:00.000Z', until: '2026-01-02T00:00:00.000Z' },
+      });
+    });
+
+    it('answers errors, slow executions and names', async () => {
+      await record(
+        { userId: 'ok', executionTimeMs: 6_000 },
+        { userId: 'bad', status: 'timeout', toolName: 'b' },
+      );
+      const errors = await http.get(`${base}/errors?tool=b&limit=5`).expect(200);
+      expect(errors.body).toMatchObject({ data: [{ userId: 'bad', status: 'timeout' }], nextCursor: null });
+      const slow = await http.get(`${base}/slow?thresholdMs=6000`).expect(200);
+      expect(slow.body).toMatchObject({ data: [{ userId: 'ok', executionTimeMs: 6_000 }], nextCursor: null });
+      expect((await http.get(`${base}/slow?thresholdMs=6001`)).body.data).toEqual([]);
+      const names = await http.get(`${base}/tools`).expect(200);
+      expect(names.body).toStrictEqual({ data: ['b', 't'], nextCursor: null });
+    });
+
+    it('pages through executions', async () => {
+      await record(
+        ...Array.from({ length: 5 }, (_, i) => ({ userId: `u${i}`, recordedAt: new Date(i * 1_000) })),
+      );
+      const seen: string[] = [];
+      let cursor = '';
+      for (let page = 0; page < 3; page += 1) {
+        const { body } = await http.get(`${base}/executions?tool=t&limit=2${cursor}`).expect(200);
+        seen.push(...body.data.map((row: ToolMetric) => row.userId));
+        cursor = body.nextCursor && `&cursor=${body.nextCursor}`;
+      }
+      expect(seen).toEqual(['u4', 'u3', 'u2', 'u1', 'u0']);
+      expect(cursor).toBeNull();
+      expect((await http.get(`${base}/executions`)).body.data).toHaveLength(5);
+      expect((await http.get(`${base}/executions?limit=5`)).body.nextCursor).toBeNull();
+    });
+
+    it('answers one execution, or that there is none', async () => {
+      const metric = newToolMetric({ toolName: 't', metadata: { attempts: 1 } });
+      await record(metric);
+      const { body } = await http.get(`${base}/executions/${metric.metricId}`).expect(200);
+      expect(body).toStrictEqual({ ...metric, recordedAt: metric.recordedAt.toISOString() });
+      for (const id of [newId(), 'no-id']) {
+        const missing = await http.get(`${base}/executions/${id}`).expect(404);
+        expect(missing.body.code).toBe('not_found');
+        expect(missing.headers['content-type']).toContain('application/problem+json');
+      }
+    });
+
+    it('shows an execution that is still in the buffer', async () => {
+      const recorder = app.get(ExecutionRecorder);
+      const metric = newToolMetric({ toolName: 't' });
+      recorder.begin();
+      recorder.finish(metric);
+      await http.get(`${base}/executions/${metric.metricId}`).expect(200);
+    });
+
+    it('deletes old metrics and says how many', async () => {
+      await record({}, { recordedAt: new Date(0) }, { recordedAt: new Date(1) });
+      expect((await http.delete(base).expect(200)).body).toStrictEqual({ deleted: 2 });
+      expect((await http.delete(`${base}?olderThanDays=0`).expect(200)).body).toStrictEqual({ deleted: 1 });
+      expect(await count()).toBe(0);
+    });
+
+    it.each([
+      ['get', 'stats/t?since=yesterday', '/since'],
+      ['get', 'stats/t?since=2026-13-45', '/since'],
+      ['get', 'stats/t?until=5', '/until'],
+      ['get', 'stats/t?since=2026-01-02&until=2026-01-01', '/since'],
+      ['get', 'stats/t?period=1', '/period'],
+      ['get', `errors?tool=${'x'.repeat(257)}`, '/tool'],
+      ['get', 'errors?limit=0', '/limit'],
+      ['get', 'errors?limit=1001', '/limit'],
+      ['get', 'errors?limit=1.5', '/limit'],
+      ['get', 'errors?tool=', '/tool'],
+      ['get', 'errors?tool=a&tool=b', '/tool'],
+      ['get', 'slow?thresholdMs=-1', '/thresholdMs'],
+      ['get', 'slow?limit=many', '/limit'],
+      ['get', 'executions?cursor=x', '/cursor'],
+      [
+        'get',
+        `executions?cursor=${Buffer.from('2026-13-45T00:00:00.000Z|x').toString('base64url')}`,
+        '/cursor',
+      ],
+      ['delete', '?olderThanDays=-1', '/olderThanDays'],
+      ['delete', '?olderThanDays=all', '/olderThanDays'],
+    ] as const)('refuses %s %s, naming %s', async (method, path, pointer) => {
+      await record({ recordedAt: new Date(0) });
+      const { body } = await http[method](path.startsWith('?') ? base + path : `${base}/${path}`).expect(400);
+      expect(body.code).toBe('invalid_request');
+      expect(new Set(body.errors.map((error: { pointer: string }) => error.pointer))).toEqual(
+        new Set([pointer]),
+      );
+      expect(await count()).toBe(1);
+    });
+  });
+
+  describe('the recorder', () => {
+    it('writes 5,000 records in batches while it is asked to flush, each exactly once', async () => {
+      const app = await createApp(database.url, {
+        RECORDER_BATCH_SIZE: '300',
+        RECORDER_FLUSH_INTERVAL_MS: '5',
+      });
+      const recorder = app.get(ExecutionRecorder);
+      for (let i = 0; i < 5_000; i += 1) {
+        recorder.begin();
+        recorder.finish(newToolMetric({ toolName: `t${i % 7}`, metadata: { i } }));
+        if (i % 500 === 0) await recorder.flush();
+      }
+      await until(() => recorder.depth() === 0, { what: 'an empty buffer' });
+      expect(await count()).toBe(5_000);
+      expect([recorder.recordedTotal, recorder.lostTotal]).toEqual([5_000, 0]);
+      await app.close();
+    });
+
+    it('writes everything at shutdown before the connections close', async () => {
+      const app = await createApp(database.url, { RECORDER_FLUSH_INTERVAL_MS: '60000' });
+      const recorder = app.get(ExecutionRecorder);
+      for (let i = 0; i < 1_500; i += 1) {
+        recorder.begin();
+        if (i < 1_499) recorder.finish(newToolMetric({ toolName: 't' }));
+      }
+      expect(await count()).toBeLessThan(1_500);
+      const closed = app.close();
+      recorder.finish(newToolMetric({ toolName: 'ended while closing' }));
+      await closed;
+      expect(await count()).toBe(1_500);
+      expect([recorder.depth(), recorder.lostTotal]).toEqual([0, 0]);
+    });
+
+    it('loses a row that cannot be stored, says so, and writes the others', async () => {
+      const logged = jest.spyOn(Logger.prototype, 'error').mockReturnValue();
+      const app = await createApp(database.url);
+      const recorder = app.get(ExecutionRecorder);
+      for (const metricId of [newId(), 'no uuid', newId()]) {
+        recorder.begin();
+        recorder.finish(newToolMetric({ toolName: 't', metricId }));
+      }
+      await recorder.flush();
+      expect([await count(), recorder.recordedTotal, recorder.lostTotal]).toEqual([2, 2, 1]);
+      expect(logged.mock.calls).toMatchObject([
+        [{ event: 'execution_record_lost', executionId: 'no uuid', tool: 't' }, expect.any(String)],
+      ]);
+      logged.mockRestore();
+      await app.close();
+    });
+
+    it('outlasts a table that is locked or a connection that is cut', async () => {
+      const warned = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
+      const app = await createApp(database.url, { RECORDER_FLUSH_INTERVAL_MS: '5' });
+      const recorder = app.get(ExecutionRecorder);
+      const admin = new Client({ connectionString: database.url });
+      await admin.connect();
+      await admin.query('BEGIN; LOCK TABLE tool_metrics IN ACCESS EXCLUSIVE MODE');
+      recorder.begin();
+      recorder.finish(newToolMetric({ toolName: 't' }));
+      await until(
+        async () => {
+          const blocked = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE wait_event_type = 'Lock' AND datname = current_database()`;
+          return (await admin.query(blocked)).rowCount;
+        },
+        { what: 'a blocked write' },
+      );
+      await until(() => warned.mock.calls.length > 0, { what: 'the report of a failed write' });
+      expect(recorder.depth()).toBe(1);
+      await admin.query('COMMIT');
+      await until(() => recorder.depth() === 0, { what: 'the repetition' });
+      expect(await count()).toBe(1);
+      expect(warned.mock.calls[0]?.[0]).toMatchObject({ event: 'recorder_retry', depth: 1, retryInMs: 100 });
+      warned.mockRestore();
+      await admin.end();
+      await app.close();
+    });
+  });
+
+  describe('retention', () => {
+    it('deletes what is older than METRICS_RETENTION_DAYS after the start', async () => {
+      const daysAgo = (days: number): Date => new Date(Date.now() - days * 86_400_000);
+      await new ToolMetricsRepository(database.dataSource).recordMany([
+        newToolMetric({ toolName: 'old', recordedAt: daysAgo(4) }),
+        newToolMetric({ toolName: 'new', recordedAt: daysAgo(2) }),
+      ]);
+      const app = await createApp(database.url, { METRICS_RETENTION_DAYS: '3' });
+      await until(async () => (await count()) === 1, { what: 'the old row to go' });
+      await app.close();
+    });
+
+    it('does not keep the server from starting and stopping when it fails', async () => {
+      const logged = jest.spyOn(Logger.prototype, 'error').mockReturnValue();
+      const failing = jest
+        .spyOn(ToolMetricsRepository.prototype, 'cleanupOldMetrics')
+        .mockRejectedValue(new Error('database is away'));
+      const app = await createApp(database.url);
+      await until(() => logged.mock.calls.length > 0, { what: 'the report' });
+      await app.close();
+      expect(logged.mock.calls[0]).toEqual([
+        new Error('database is away'),
+        'old metrics could not be deleted',
+      ]);
+      logged.mockRestore();
+      failing.mockRestore();
+    });
+  });
+});
