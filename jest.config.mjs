@@ -13,7 +13,6 @@ const esmPackages = [
   '@tokenizer',
   'content-disposition',
   'nestjs-pino',
-  'uuid',
   'stemmer',
   'cookie',
 ];

@@ -42,6 +42,8 @@ function createAdapter({ server, toolInput }: AppConfig): FastifyAdapter {
     forceCloseConnections: 'idle',
     trustProxy: server.trustProxy,
     requestIdHeader: false,
+    // An investigation's id may be 256 characters long.
+    routerOptions: { maxParamLength: 512 },
     genReqId: (request: IncomingMessage) => requestIdFrom(request.headers['x-request-id']),
   });
 }

@@ -11,7 +11,13 @@ async function main(): Promise<void> {
   assertSafeToExpose(config);
   const app = await createApp(config);
   drainOnSignals(app, config.server.drainTimeoutMs);
-  await app.listen(config.server.port, config.server.host);
+  try {
+    await app.listen(config.server.port, config.server.host);
+  } catch (error) {
+    // The database server must not stay behind when, say, the port is taken.
+    await app.close();
+    throw error;
+  }
   app.get(Lifecycle).ready();
   const logger = app.get(Logger);
   const url = await app.getUrl();

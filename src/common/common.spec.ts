@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { canonicalJson } from './canonical-json.js';
 import { Deadline } from './deadline.js';
-import { requestIdFrom } from './ids.js';
+import { newId, requestIdFrom } from './ids.js';
 import { IntervalLoop } from './interval-loop.js';
 import { KeyedMutex } from './keyed-mutex.js';
 import { pageOf } from './page.js';
@@ -36,6 +36,19 @@ describe('Deadline', () => {
     expect([deadline.totalMs, deadline.remainingMs()]).toEqual([300, 300]);
     now = 2_000;
     expect(deadline.remainingMs()).toBe(0);
+  });
+});
+
+describe('newId', () => {
+  it('is a UUIDv7 that carries its time and does not repeat', () => {
+    const before = Date.now();
+    const ids = Array.from({ length: 10_000 }, newId);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const id of ids) {
+      expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+      const time = parseInt(id.replace('-', '').slice(0, 12), 16);
+      expect(time >= before && time <= Date.now()).toBe(true);
+    }
   });
 });
 

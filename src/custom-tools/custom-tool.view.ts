@@ -32,10 +32,10 @@ export class CustomToolBody {
   @ApiProperty({ example: 1 }) readonly maxConcurrency!: number;
   @ApiProperty({ example: true }) readonly keepAlive!: boolean;
   @ApiProperty({ type: AnnotationsBody }) readonly annotations!: ToolAnnotations;
-  @ApiProperty({ type: SandboxSettings, nullable: true }) readonly sandbox!: SandboxSettings | null;
-  @ApiProperty({ type: ToolPermissions, nullable: true }) readonly permissions!: ToolPermissions | null;
+  @ApiProperty({ type: SandboxSettings }) readonly sandbox!: SandboxSettings;
+  @ApiProperty({ type: ToolPermissions }) readonly permissions!: ToolPermissions;
   @ApiProperty({ type: EffectiveSandboxBody }) readonly effectiveSandbox!: EffectiveSandboxBody;
-  @ApiPropertyOptional({ nullable: true, description: 'What an LLM should read when the tool fails' })
+  @ApiPropertyOptional({ description: 'What an LLM should read when the tool fails' })
   readonly fallback?: unknown;
   @ApiProperty({ type: Number, nullable: true, example: null }) readonly callsPerInvestigation!:
     number | null;
@@ -54,8 +54,15 @@ export class CustomToolBody {
 
 /** Values of environment variables are write-only. */
 export function customToolView(tool: CustomTool): CustomToolBody {
-  const env = Object.fromEntries(Object.keys(tool.env).map((name) => [name, '***']));
-  return { ...tool, env, effectiveSandbox: effectiveSandbox(tool.sandbox, tool.permissions) };
+  const { sandbox, permissions, fallback } = tool;
+  return {
+    ...tool,
+    env: Object.fromEntries(Object.keys(tool.env).map((name) => [name, '***'])),
+    sandbox: sandbox ?? {},
+    permissions: permissions ?? {},
+    fallback: fallback ?? undefined,
+    effectiveSandbox: effectiveSandbox(sandbox, permissions),
+  };
 }
 
 export class CustomToolListBody {

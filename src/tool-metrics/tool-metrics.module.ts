@@ -1,6 +1,7 @@
 import { Logger, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { RecorderMetrics } from '../observability/recorder-metrics.js';
 import { ExecutionEvents } from './execution-events.js';
 import { ExecutionRecorder, type RecorderReport } from './execution-recorder.js';
 import { MetricsRetention } from './metrics-retention.js';
@@ -28,7 +29,15 @@ import { ToolMetricsService } from './tool-metrics.service.js';
   exports: [ToolMetricsRepository, ExecutionRecorder, ExecutionEvents],
 })
 export class ToolMetricsModule implements OnApplicationShutdown {
-  constructor(private readonly recorder: ExecutionRecorder) {}
+  constructor(
+    private readonly recorder: ExecutionRecorder,
+    metrics: RecorderMetrics,
+  ) {
+    metrics.observe(() => {
+      const { recordedTotal, lostTotal } = recorder;
+      return { depth: recorder.depth(), recordedTotal, lostTotal };
+    });
+  }
 
   /** TypeORM closes its connections after the modules that import it: everything is written by then. */
   async onApplicationShutdown(): Promise<void> {

@@ -1,5 +1,5 @@
 import { Body, Controller, Get, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CurrentPrincipal } from '../auth/principal.decorator.js';
 import { Scopes } from '../auth/scopes.decorator.js';
@@ -8,7 +8,8 @@ import type { Principal } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 import { ApiExecute } from './api-execute.decorator.js';
 import { type ExecuteBody, ExecuteBodyPipe } from './execute-body.pipe.js';
-import { FormatQuery, ListToolsQuery, ToolBody, ToolListBody } from './tools.dto.js';
+import { ApiToolListResponse, ApiToolResponse } from './tool-formats.dto.js';
+import { FormatQuery, ListToolsQuery } from './tools.dto.js';
 import { ToolsService } from './tools.service.js';
 
 @ApiTags('tools')
@@ -19,7 +20,7 @@ export class ToolsController {
 
   @Get()
   @ApiOperation({ summary: 'List the tools that can be called now', operationId: 'listTools' })
-  @ApiOkResponse({ type: ToolListBody })
+  @ApiToolListResponse()
   @ApiProblems('invalid_request', 'unauthorized')
   list(@Query() query: ListToolsQuery): object {
     return this.service.list(query);
@@ -28,7 +29,7 @@ export class ToolsController {
   @Get(':name')
   @ApiOperation({ summary: 'Describe one tool', operationId: 'getTool' })
   @ApiParam({ name: 'name', example: 'get_playbooks' })
-  @ApiOkResponse({ type: ToolBody })
+  @ApiToolResponse()
   @ApiProblems('tool_not_found', 'invalid_request', 'unauthorized')
   get(@Param('name') name: string, @Query() { format }: FormatQuery): object {
     return this.service.get(name, format);

@@ -57,14 +57,6 @@ export class ToolBody {
   readonly fallback?: unknown;
 }
 
-export class ToolListBody {
-  @ApiProperty({ type: [ToolBody], description: "Our own view, or the platform's when `format` is given" })
-  readonly data!: ToolBody[];
-
-  @ApiProperty({ type: String, nullable: true, example: null })
-  readonly nextCursor!: string | null;
-}
-
 export class ToolErrorView {
   @ApiProperty({ example: -32001 }) readonly code!: number;
   @ApiProperty({

@@ -4,7 +4,7 @@
  */
 import autocannon from 'autocannon';
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { once } from 'node:events';
@@ -24,10 +24,11 @@ export async function benchDoor() {
   try {
     for (const connections of clients) {
       const results = { floor: [], door: [] };
-      await Promise.resolve(load(floor.target, connections, 1)).then(() => load(door.target, connections, 1));
+      await load(floor, connections, 1);
+      await load(door, connections, 1);
       for (let round = 0; round < rounds; round++) {
-        results.floor.push(await load(floor.target, connections, seconds));
-        results.door.push(await load(door.target, connections, seconds));
+        results.floor.push(await load(floor, connections, seconds));
+        results.door.push(await load(door, connections, seconds));
       }
       report(connections, results);
     }
@@ -89,7 +90,8 @@ async function startDoor(folder) {
   return { child, target: { url: `${address}/api/v1/tools/bench_echo/execute`, valid } };
 }
 
-async function load({ url, valid }, connections, duration) {
+async function load({ child, target: { url, valid } }, connections, duration) {
+  const before = cpuMs(child.pid);
   const result = await autocannon({
     url,
     connections,
@@ -104,17 +106,24 @@ async function load({ url, valid }, connections, duration) {
       `${url}: ${result.non2xx} refused, ${result.errors} errors, ${result.mismatches} wrong answers`,
     );
   }
-  return { rps: result.requests.average, p50: result.latency.p50, p99: result.latency.p99 };
+  const cpuUs = ((cpuMs(child.pid) - before) * 1_000) / result['2xx'];
+  return { cpuUs, rps: result.requests.average, p50: result.latency.p50, p99: result.latency.p99 };
 }
 
 function report(connections, { floor, door }) {
   const row = (name, runs) =>
-    `${name.padEnd(6)} ${median(runs, 'rps').toFixed(0).padStart(7)} requests/s   p50 ${median(runs, 'p50')} ms   p99 ${median(runs, 'p99')} ms`;
+    `${name.padEnd(6)} ${median(runs, 'rps').toFixed(0).padStart(7)} requests/s   p50 ${median(runs, 'p50')} ms   p99 ${median(runs, 'p99')} ms   ${median(runs, 'cpuUs').toFixed(0)} µs CPU a request`;
   const ratios = door.map(({ rps }, round) => ({ ratio: rps / floor[round].rps }));
   process.stdout.write(
     `\n${connections} clients (median of ${rounds} interleaved rounds of ${seconds} s)\n` +
       `  ${row('floor', floor)}\n  ${row('door', door)}\n  ratio  ${median(ratios, 'ratio').toFixed(2)}\n`,
   );
+}
+
+/** User and system time of a process; the kernel counts in hundredths of a second. */
+function cpuMs(pid) {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
 const median = (runs, field) =>

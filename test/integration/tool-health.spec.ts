@@ -5,6 +5,7 @@ import { CLOCK } from '../../src/common/clock.js';
 import { ProblemFilter } from '../../src/common/problem.filter.js';
 import { createValidationPipe } from '../../src/common/validation.pipe.js';
 import { loadConfig } from '../../src/config/app-config.js';
+import { MetricsModule } from '../../src/observability/metrics.module.js';
 import { ConfigModule } from '../../src/config/config.module.js';
 import { KnownTools } from '../../src/tool-health/known-tools.js';
 import { ToolHealthModule } from '../../src/tool-health/tool-health.module.js';
@@ -33,6 +34,7 @@ async function startApp(): Promise<void> {
   const module = await Test.createTestingModule({
     imports: [
       ConfigModule.forRoot(loadConfig({})),
+      MetricsModule,
       TypeOrmModule.forRootAsync({
         useFactory: () => ({ type: 'postgres' }),
         dataSourceFactory: async () => db.dataSource,

@@ -8,6 +8,7 @@ import { newId } from '../../src/common/ids.js';
 import { ProblemFilter } from '../../src/common/problem.filter.js';
 import { createValidationPipe } from '../../src/common/validation.pipe.js';
 import { loadConfig } from '../../src/config/app-config.js';
+import { MetricsModule } from '../../src/observability/metrics.module.js';
 import { ConfigModule } from '../../src/config/config.module.js';
 import { ExecutionRecorder } from '../../src/tool-metrics/execution-recorder.js';
 import { newToolMetric, type ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
@@ -23,6 +24,7 @@ async function createApp(url: string, variables: NodeJS.ProcessEnv = {}): Promis
   const module = await Test.createTestingModule({
     imports: [
       ConfigModule.forRoot(loadConfig(variables)),
+      MetricsModule,
       TypeOrmModule.forRoot({
         type: 'postgres',
         url,

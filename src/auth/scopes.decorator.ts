@@ -1,0 +1,14 @@
+import { SetMetadata } from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import type { Scope } from '../tool-contract/tool-call.js';
+
+export const SCOPES = 'toolkeeper:scopes';
+
+/** What a caller needs for this route; without it GET and HEAD need `tools:call`, everything else `tools:admin`. */
+export const Scopes = (...scopes: Scope[]): MethodDecorator & ClassDecorator => SetMetadata(SCOPES, scopes);
+
+/**
+ * This handler answers without a key. It is written into the Fastify route's own configuration, because the hook
+ * that asks for the key runs before Nest knows the handler.
+ */
+export const Public = (): MethodDecorator => RouteConfig({ public: true });

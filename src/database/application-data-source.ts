@@ -1,0 +1,89 @@
+import { join } from 'node:path';
+import { DataSource, type DataSourceOptions } from 'typeorm';
+import type { AppConfig } from '../config/app-config.js';
+import { DatabaseLog } from './database-log.js';
+import { EmbeddedPostgres } from './embedded/embedded-postgres.js';
+import { migrate, type MigrationClass } from './migrate.js';
+
+export interface DatabaseSetup {
+  readonly config: Pick<AppConfig, 'database' | 'dataDir'>;
+  readonly migrations: readonly MigrationClass[];
+  readonly entities: DataSourceOptions['entities'];
+}
+
+/** A server to connect to, and what to do when we are done with it. */
+interface Server {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+/**
+ * The application's data source. It owns the embedded server, which is stopped when the data source has closed its
+ * connections, whoever closes it: Nest promises no order between the shutdown hooks of two modules.
+ */
+export class ApplicationDataSource extends DataSource {
+  private constructor(
+    options: DataSourceOptions,
+    private readonly server: Server,
+  ) {
+    super(options);
+  }
+
+  /**
+   * Starts the embedded server unless DATABASE_URL names another, applies the migrations that are missing, connects.
+   * @throws EmbeddedPostgresError, or the driver's error; nothing is left running then
+   */
+  static async open({ config, migrations, entities }: DatabaseSetup): Promise<ApplicationDataSource> {
+    const server = await startServer(config);
+    try {
+      await migrate(server.url, migrations);
+      const dataSource = new ApplicationDataSource(optionsFor(config.database, server.url, entities), server);
+      await dataSource.initialize();
+      return dataSource;
+    } catch (error) {
+      await server.stop();
+      throw error;
+    }
+  }
+
+  override async destroy(): Promise<void> {
+    try {
+      await super.destroy();
+    } finally {
+      await this.server.stop();
+    }
+  }
+}
+
+async function startServer({ database, dataDir }: DatabaseSetup['config']): Promise<Server> {
+  if (database.url) return { url: database.url, stop: async () => {} };
+  return new EmbeddedPostgres({
+    directory: join(dataDir, 'postgres'),
+    // Room for the migrations and for an operator beside a full pool.
+    settings: { max_connections: String(Math.max(100, database.poolSize + 20)) },
+  }).start();
+}
+
+/** All four time-outs are needed: without them a frozen server hangs its callers for ever. */
+function optionsFor(
+  database: AppConfig['database'],
+  url: string,
+  entities: DatabaseSetup['entities'] = [],
+): DataSourceOptions {
+  return {
+    type: 'postgres',
+    url,
+    entities,
+    applicationName: 'toolkeeper',
+    logger: new DatabaseLog(),
+    poolSize: database.poolSize,
+    uuidExtension: 'pgcrypto',
+    installExtensions: false,
+    extra: {
+      connectionTimeoutMillis: database.connectTimeoutMs,
+      query_timeout: database.queryTimeoutMs,
+      statement_timeout: database.statementTimeoutMs,
+      idle_in_transaction_session_timeout: database.idleInTransactionTimeoutMs,
+    },
+  };
+}

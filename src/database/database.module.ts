@@ -1,0 +1,37 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule, type TypeOrmModuleOptions } from '@nestjs/typeorm';
+import type { DataSource, DataSourceOptions } from 'typeorm';
+import { migrations } from '../../migrations/index.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { ApplicationDataSource } from './application-data-source.js';
+import { DatabaseHealth } from './database-health.js';
+import { isPassing } from './passing-error.js';
+
+/** What our factory needs travels in Nest's options: the factory itself cannot inject anything. */
+type Options = TypeOrmModuleOptions & { readonly config: AppConfig };
+
+/** The data source: migrated and connected before anything that injects it is made. */
+@Module({
+  imports: [
+    TypeOrmModule.forRootAsync({ inject: [APP_CONFIG], useFactory: optionsWith, dataSourceFactory: open }),
+  ],
+  providers: [DatabaseHealth],
+  exports: [DatabaseHealth],
+})
+export class DatabaseModule {}
+
+function optionsWith(config: AppConfig): Options {
+  return {
+    type: 'postgres',
+    autoLoadEntities: true,
+    toRetry: isPassing,
+    retryDelay: 1_000,
+    verboseRetryLog: true,
+    config,
+  };
+}
+
+async function open(options?: DataSourceOptions): Promise<DataSource> {
+  const { config, entities } = options as Options;
+  return ApplicationDataSource.open({ config, migrations, entities });
+}

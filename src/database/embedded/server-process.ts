@@ -1,0 +1,71 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, constants, openSync, readFileSync, statSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import type { ServerUser } from './server-user.js';
+
+export interface ProgramOptions {
+  /** The folder with `bin`. */
+  readonly native: string;
+  readonly user: ServerUser;
+  /** The cluster's folder. */
+  readonly directory: string;
+  readonly log: string;
+}
+
+const maxLogBytes = 10 * 1024 * 1024;
+
+/**
+ * The cluster's folder as the program sees it. A user that we drop to may not reach it by name (somebody's 0700 home
+ * above it), but always through a descriptor that it inherits.
+ */
+export const pathFor = (user: ServerUser, directory: string): string =>
+  user.uid === undefined ? directory : '/proc/self/fd/3';
+
+/** Starts a program in a session of its own, so that a Ctrl-C meant for us does not reach it. */
+export function startProgram(
+  program: string,
+  args: readonly string[],
+  options: ProgramOptions,
+): ChildProcess {
+  const folder = openSync(options.directory, constants.O_RDONLY | constants.O_DIRECTORY);
+  const tooLong = (statSync(options.log, { throwIfNoEntry: false })?.size ?? 0) > maxLogBytes;
+  const log = openSync(options.log, tooLong ? 'w' : 'a', 0o600);
+  try {
+    return spawn(join(options.native, 'bin', program), args, {
+      ...options.user,
+      cwd: '/',
+      // A program's environment is built from nothing: PGPORT or LC_ALL of ours must not steer it.
+      env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' },
+      detached: true,
+      stdio: ['ignore', log, log, folder],
+    });
+  } finally {
+    closeSync(folder);
+    closeSync(log);
+  }
+}
+
+/** The end of what was logged after `fromByte`, for an error's message. */
+export function logTail(log: string, fromByte: number): string {
+  const bytes = readFileSync(log);
+  return bytes
+    .subarray(fromByte > bytes.length ? 0 : fromByte)
+    .toString('utf8')
+    .trim()
+    .slice(-2_000);
+}
+
+export const logSize = (log: string): number => statSync(log, { throwIfNoEntry: false })?.size ?? 0;
+
+/** A port of 127.0.0.1 that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
+    });
+  });
+}

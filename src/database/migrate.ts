@@ -1,0 +1,46 @@
+import { DataSource, type MigrationInterface } from 'typeorm';
+import { DatabaseLog } from './database-log.js';
+
+export type MigrationClass = new () => MigrationInterface;
+
+/** 'toolkeep' in ASCII: no other program's advisory lock has this key by chance. */
+const lockKey = 0x746f6f6c6b656570n;
+const lockTimeoutMs = 300_000;
+
+/**
+ * Applies the migrations that the database lacks, each in its own transaction. Replicas that start at once do it one
+ * after the other: each waits for the same advisory lock. The application's time-outs do not
+ * apply, for an index on a large table takes its time.
+ * @returns the names of the migrations applied now
+ */
+export async function migrate(url: string, migrations: readonly MigrationClass[]): Promise<string[]> {
+  const dataSource = new DataSource({
+    type: 'postgres',
+    url,
+    applicationName: 'toolkeeper-migrations',
+    logger: new DatabaseLog(),
+    migrations: [...migrations],
+    installExtensions: false,
+    poolSize: 2,
+    extra: { connectionTimeoutMillis: 10_000 },
+  });
+  await dataSource.initialize();
+  try {
+    return await migrateLocked(dataSource);
+  } finally {
+    await dataSource.destroy();
+  }
+}
+
+async function migrateLocked(dataSource: DataSource): Promise<string[]> {
+  const lock = dataSource.createQueryRunner();
+  try {
+    await lock.query(`SET lock_timeout = ${lockTimeoutMs}`);
+    await lock.query('SELECT pg_advisory_lock($1)', [lockKey.toString()]);
+    const applied = await dataSource.runMigrations({ transaction: 'each' });
+    return applied.map(({ name }) => name);
+  } finally {
+    // The lock ends with its connection, which destroy() closes.
+    await lock.release();
+  }
+}

@@ -1,0 +1,65 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/terminus';
+import { Lifecycle } from '../common/lifecycle.js';
+import { StartupWork } from '../common/startup-work.js';
+import { DatabaseHealth } from '../database/database-health.js';
+import { ToolRegistry } from '../tools/tool-registry.js';
+
+const pingTimeoutMs = 2_000;
+
+/** What the probes ask. Each answers for itself and never throws. */
+@Injectable()
+export class HealthIndicators {
+  private readonly logger = new Logger(HealthIndicators.name);
+
+  constructor(
+    private readonly health: HealthIndicatorService,
+    private readonly lifecycle: Lifecycle,
+    private readonly startupWork: StartupWork,
+    private readonly databaseHealth: DatabaseHealth,
+    private readonly registry: ToolRegistry,
+  ) {}
+
+  /** Up while new calls are taken. */
+  server(): HealthIndicatorResult {
+    const { state } = this.lifecycle;
+    const indicator = this.health.check('server');
+    return state === 'ready' ? indicator.up({ state }) : indicator.down({ state });
+  }
+
+  async database(): Promise<HealthIndicatorResult> {
+    return this.health
+      .check('database')
+      .attempt(() => this.pingDatabase())
+      .withTimeout(pingTimeoutMs + 500);
+  }
+
+  /** Up as soon as every tool that was to be loaded has been tried; one that failed does not hold the others back. */
+  tools(): HealthIndicatorResult {
+    const indicator = this.health.check('tools');
+    const data = { registered: this.registry.size };
+    return this.startupWork.isSettled()
+      ? indicator.up(data)
+      : indicator.down({ ...data, message: 'still loading' });
+  }
+
+  /** Degraded, not down, when a part of the start work failed. */
+  startup(): HealthIndicatorResult {
+    const parts = this.startupWork.view();
+    const indicator = this.health.check('startup');
+    if (this.lifecycle.state === 'starting' || !this.startupWork.isSettled())
+      return indicator.down({ parts });
+    const failed = Object.values(parts).includes('failed');
+    return failed ? indicator.degraded({ parts }) : indicator.up({ parts });
+  }
+
+  /** Probes answer everybody: the reason, which names hosts and users, is for the log only. */
+  private async pingDatabase(): Promise<void> {
+    try {
+      await this.databaseHealth.ping(pingTimeoutMs);
+    } catch (error) {
+      this.logger.warn(error, 'readiness: the database does not answer');
+      throw new Error('does not answer', { cause: error });
+    }
+  }
+}

@@ -1,0 +1,44 @@
+import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
+import { Refusal } from '../common/errors.js';
+import type { BudgetState } from '../tool-contract/call-ticket.js';
+import type { ToolCall } from '../tool-contract/tool-call.js';
+import { BUDGET_STORE, type BudgetStore } from './budget-store.js';
+import { rateLimitHeaders } from './rate-limit-headers.js';
+
+/** Counts a call against its investigation, or refuses it. Holds no state: Nest makes an instance for each use. */
+@Injectable()
+export class InvestigationBudgetGuard implements CanActivate {
+  constructor(@Inject(BUDGET_STORE) private readonly store: BudgetStore) {}
+
+  /** @throws Refusal `investigation_budget_spent` */
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    if (context.getType<string>() !== 'tool') return true;
+    const call = context.getArgByIndex<ToolCall>(0);
+    const { investigationId } = call.context;
+    if (!call.test && investigationId) await this.spend(call, investigationId);
+    call.ticket.stamp('budget');
+    return true;
+  }
+
+  private async spend({ ticket }: ToolCall, investigationId: string): Promise<void> {
+    const { name, callsPerInvestigation, fallback } = ticket.tool.definition;
+    const admission = await this.store.take({
+      investigationId,
+      tool: name,
+      toolLimit: callsPerInvestigation,
+    });
+    if (!admission.granted) throw spent(name, investigationId, admission.budget, fallback);
+    ticket.returnIfRefused(admission.release);
+    ticket.budget = admission.budget;
+  }
+}
+
+function spent(tool: string, investigationId: string, budget: BudgetState, fallback: unknown): Refusal {
+  const route = `PATCH /api/v1/investigations/${encodeURIComponent(investigationId)}`;
+  return new Refusal(
+    'investigation_budget_spent',
+    `Max ${budget.limit} ${tool} calls per investigation exceeded. ` +
+      `An operator can raise it: ${route} {"tools": {"${tool}": ${budget.limit * 2}}}`,
+    { headers: rateLimitHeaders(budget), fallback },
+  );
+}

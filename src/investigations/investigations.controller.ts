@@ -1,0 +1,35 @@
+import { Body, Controller, Delete, Get, HttpCode, Param, Patch } from '@nestjs/common';
+import { ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiProblems } from '../common/api-problems.decorator.js';
+import { InvestigationDto, InvestigationParams, RaiseBudgetDto } from './investigations.dto.js';
+import { InvestigationsService } from './investigations.service.js';
+
+@ApiTags('investigations')
+@ApiProblems('invalid_request', 'unauthorized', 'forbidden')
+@Controller('api/v1/investigations')
+export class InvestigationsController {
+  constructor(private readonly service: InvestigationsService) {}
+
+  @Get(':id')
+  @ApiOperation({ summary: 'What an investigation may still spend', operationId: 'getInvestigation' })
+  @ApiOkResponse({ type: InvestigationDto })
+  @ApiProblems('not_found')
+  get(@Param() { id }: InvestigationParams): Promise<InvestigationDto> {
+    return this.service.view(id);
+  }
+
+  @Patch(':id')
+  @ApiOperation({ summary: "Set an investigation's limits", operationId: 'raiseInvestigation' })
+  @ApiOkResponse({ type: InvestigationDto })
+  raise(@Param() { id }: InvestigationParams, @Body() body: RaiseBudgetDto): Promise<InvestigationDto> {
+    return this.service.raise(id, body);
+  }
+
+  @Delete(':id')
+  @HttpCode(204)
+  @ApiOperation({ summary: 'Forget what an investigation has spent', operationId: 'resetInvestigation' })
+  @ApiNoContentResponse({ description: 'Its next call finds a whole budget' })
+  reset(@Param() { id }: InvestigationParams): Promise<void> {
+    return this.service.reset(id);
+  }
+}

@@ -1,0 +1,23 @@
+import { Logger, Module } from '@nestjs/common';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { BUDGET_STORE } from './budget-store.js';
+import { InvestigationBudget } from './investigation-budget.js';
+import { InvestigationsController } from './investigations.controller.js';
+import { InvestigationsService } from './investigations.service.js';
+
+@Module({
+  controllers: [InvestigationsController],
+  providers: [
+    {
+      provide: BUDGET_STORE,
+      inject: [APP_CONFIG],
+      useFactory: ({ investigations }: AppConfig) => {
+        const logger = new Logger(InvestigationBudget.name);
+        return new InvestigationBudget(investigations, (message) => logger.warn(message));
+      },
+    },
+    InvestigationsService,
+  ],
+  exports: [BUDGET_STORE],
+})
+export class InvestigationsModule {}

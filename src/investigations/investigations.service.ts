@@ -1,0 +1,35 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { Problem } from '../common/errors.js';
+import { BUDGET_STORE, type BudgetStore, type InvestigationView } from './budget-store.js';
+import type { InvestigationDto, RaiseBudgetDto } from './investigations.dto.js';
+
+@Injectable()
+export class InvestigationsService {
+  constructor(@Inject(BUDGET_STORE) private readonly store: BudgetStore) {}
+
+  /** @throws Problem `not_found` for an investigation that was never seen or has expired */
+  async view(id: string): Promise<InvestigationDto> {
+    const view = await this.store.view(id);
+    if (!view)
+      throw new Problem('not_found', `No call of an investigation ${JSON.stringify(id)} is remembered.`);
+    return toDto(view);
+  }
+
+  /** @throws Problem `invalid_request` when nothing is to be changed */
+  async raise(id: string, raise: RaiseBudgetDto): Promise<InvestigationDto> {
+    if (raise.callsPerTool === undefined && raise.tools === undefined) {
+      throw new Problem('invalid_request', 'Give callsPerTool, tools or both.', {
+        errors: [{ pointer: '/callsPerTool', detail: 'must be given where tools is not' }],
+      });
+    }
+    return toDto(await this.store.raise(id, raise));
+  }
+
+  async reset(id: string): Promise<void> {
+    await this.store.reset(id);
+  }
+}
+
+function toDto(view: InvestigationView): InvestigationDto {
+  return { ...view, resetsAt: new Date(view.resetsAt).toISOString() };
+}

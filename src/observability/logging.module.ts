@@ -1,0 +1,36 @@
+import { Global, Module, type OnModuleInit } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import type { FastifyInstance } from 'fastify';
+import { LoggerModule } from 'nestjs-pino';
+import { APP_CONFIG } from '../config/app-config.js';
+import { loggingParams } from './logging.options.js';
+import { RequestContext } from './request-context.js';
+import { RequestLog } from './request-log.js';
+import { ToolLog } from './tool-log.js';
+
+@Module({ providers: [RequestContext], exports: [RequestContext] })
+class RequestContextModule {}
+
+@Global()
+@Module({
+  imports: [
+    RequestContextModule,
+    LoggerModule.forRootAsync({
+      imports: [RequestContextModule],
+      inject: [APP_CONFIG, RequestContext],
+      useFactory: loggingParams,
+    }),
+  ],
+  providers: [RequestLog, ToolLog],
+  exports: [ToolLog],
+})
+export class LoggingModule implements OnModuleInit {
+  constructor(
+    private readonly host: HttpAdapterHost,
+    private readonly requestLog: RequestLog,
+  ) {}
+
+  onModuleInit(): void {
+    this.requestLog.register(this.host.httpAdapter.getInstance<FastifyInstance>());
+  }
+}

@@ -1,0 +1,30 @@
+import { withoutSecrets } from './logging.options.js';
+import { levelOfStatus } from './request-log.js';
+
+describe('withoutSecrets', () => {
+  it('hides the password of every URL', () => {
+    const line =
+      '{"msg":"postgres://me:s3cret@db/x failed","url":"redis://:pw@cache:6379","ok":"http://host:80/a@b"}';
+    expect(withoutSecrets(line, undefined)).toBe(
+      '{"msg":"postgres://me:[redacted]@db/x failed","url":"redis://:[redacted]@cache:6379","ok":"http://host:80/a@b"}',
+    );
+  });
+
+  it('hides the bootstrap key wherever it stands', () => {
+    expect(withoutSecrets('{"msg":"key abcdefghijklmnop"}', 'abcdefghijklmnop')).toBe(
+      '{"msg":"key [redacted]"}',
+    );
+  });
+});
+
+describe('levelOfStatus', () => {
+  it.each([
+    [200, 'debug'],
+    [302, 'debug'],
+    [404, 'info'],
+    [401, 'info'],
+    [429, 'debug'],
+    [503, 'debug'],
+    [500, 'error'],
+  ])('logs %d at %s', (statusCode, level) => expect(levelOfStatus(statusCode)).toBe(level));
+});

@@ -1,0 +1,51 @@
+import type { Params } from 'nestjs-pino';
+import pino from 'pino';
+import type { AppConfig } from '../config/app-config.js';
+import type { RequestContext } from './request-context.js';
+
+const secretPaths = [
+  'authorization',
+  'cookie',
+  'set-cookie',
+  'x-api-key',
+  'password',
+  'apiKey',
+  'adminKey',
+  'env.*',
+];
+
+/** JSON lines with a string `timestamp` and `level` (seed 003), the request's id, and no payload or secret. */
+export function loggingParams(config: Pick<AppConfig, 'logging' | 'auth'>, context: RequestContext): Params {
+  return {
+    // Requests are logged by RequestLog.
+    forRoutes: [],
+    pinoHttp: {
+      level: config.logging.level,
+      base: undefined,
+      timestamp: () => `,"timestamp":"${new Date().toISOString()}"`,
+      formatters: { level: (label: string) => ({ level: label }) },
+      mixin: () => {
+        const id = context.requestId();
+        return id === undefined ? {} : { req: { id } };
+      },
+      redact: { paths: secretPaths.flatMap(atTopAndBelow), censor: '[redacted]' },
+      hooks: { streamWrite: (line: string) => withoutSecrets(line, config.auth.adminKey) },
+      wrapSerializers: false,
+      serializers: { err: pino.stdSerializers.err },
+    },
+  };
+}
+
+/** Wherever they stand in a line: the passwords of URLs, and the bootstrap key. */
+export function withoutSecrets(line: string, adminKey: string | undefined): string {
+  const clean = adminKey ? line.replaceAll(adminKey, '[redacted]') : line;
+  return clean.replace(/(:\/\/[^\s:/@"\\]*:)[^\s/@"\\]+@/g, '$1[redacted]@');
+}
+
+/** For pino's `redact`: the name at the top of an entry, in any of its objects, and in their headers. */
+function atTopAndBelow(name: string): string[] {
+  const quoted = name.includes('-');
+  const key = quoted ? `["${name}"]` : name;
+  const member = quoted ? key : `.${name}`;
+  return [key, `*${member}`, `*.headers${member}`];
+}

@@ -1,0 +1,37 @@
+import { Global, Module } from '@nestjs/common';
+import { PrometheusModule } from '@willsoto/nestjs-prometheus';
+import { collectDefaultMetrics, Registry } from 'prom-client';
+import { CallMetrics } from './call-metrics.js';
+import { MetricsController } from './metrics.controller.js';
+import { ProcessMetrics } from './process-metrics.js';
+import { RecorderMetrics } from './recorder-metrics.js';
+
+/** Every app has its own registry: several can live in one process, as they do in tests. */
+@Global()
+@Module({
+  imports: [
+    PrometheusModule.register({
+      path: '/metrics',
+      controller: MetricsController,
+      defaultMetrics: { enabled: false },
+    }),
+  ],
+  providers: [
+    { provide: Registry, useFactory: createRegistry },
+    CallMetrics,
+    ProcessMetrics,
+    RecorderMetrics,
+  ],
+  exports: [Registry, CallMetrics, ProcessMetrics, RecorderMetrics],
+})
+export class MetricsModule {}
+
+/** A registry with Node's own metrics, without the gauges that end in `_total`: promtool refuses those. */
+export function createRegistry(): Registry {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  for (const kind of ['resources', 'handles', 'requests']) {
+    registry.removeSingleMetric(`nodejs_active_${kind}_total`);
+  }
+  return registry;
+}

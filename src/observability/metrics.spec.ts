@@ -1,0 +1,106 @@
+import { CallMetrics } from './call-metrics.js';
+import { createRegistry } from './metrics.module.js';
+import { ProcessMetrics } from './process-metrics.js';
+import { RecorderMetrics } from './recorder-metrics.js';
+
+/** The scraped lines of our own metrics, without comments. */
+async function scrape(
+  registry: ReturnType<typeof createRegistry>,
+  prefix = 'toolkeeper_',
+): Promise<string[]> {
+  const text = await registry.metrics();
+  return text.split('\n').filter((line) => line.startsWith(prefix));
+}
+
+describe('CallMetrics', () => {
+  it('counts calls, durations and what is in flight', async () => {
+    const registry = createRegistry();
+    const metrics = new CallMetrics(registry);
+    metrics.started('echo');
+    metrics.started('echo');
+    metrics.started('echo');
+    metrics.ended('echo', 'success', 0.004);
+    metrics.ended('echo', 'timeout', 30);
+    const lines = await scrape(registry);
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        'toolkeeper_calls_total{tool="echo",status="success"} 1',
+        'toolkeeper_calls_total{tool="echo",status="error"} 0',
+        'toolkeeper_calls_total{tool="echo",status="timeout"} 1',
+        'toolkeeper_calls_in_flight{tool="echo"} 1',
+        'toolkeeper_call_duration_seconds_bucket{le="0.005",tool="echo"} 1',
+        'toolkeeper_call_duration_seconds_count{tool="echo"} 2',
+      ]),
+    );
+    expect(await scrape(registry)).toEqual(lines);
+  });
+
+  it('counts refusals by reason, and unknown names under one label', async () => {
+    const registry = createRegistry();
+    const metrics = new CallMetrics(registry);
+    metrics.refused('echo', 'queue_full');
+    metrics.refused('echo', 'queue_full');
+    metrics.refused(undefined, 'tool_not_found');
+    expect(await scrape(registry, 'toolkeeper_refusals_total')).toEqual([
+      'toolkeeper_refusals_total{tool="echo",reason="queue_full"} 2',
+      'toolkeeper_refusals_total{tool="unknown",reason="tool_not_found"} 1',
+    ]);
+  });
+
+  it('removes every series of a deleted tool when its last call has ended', async () => {
+    const registry = createRegistry();
+    const metrics = new CallMetrics(registry);
+    metrics.started('gone');
+    metrics.refused('gone', 'queue_full');
+    metrics.forget('gone');
+    expect(await scrape(registry)).toContain('toolkeeper_calls_in_flight{tool="gone"} 1');
+    metrics.ended('gone', 'success', 1);
+    expect((await scrape(registry)).filter((line) => line.includes('gone'))).toEqual([]);
+  });
+});
+
+describe('ProcessMetrics', () => {
+  it('counts starts and ends, and asks its source for the rest', async () => {
+    const registry = createRegistry();
+    const metrics = new ProcessMetrics(registry);
+    metrics.spawned('echo');
+    metrics.spawned('echo');
+    metrics.terminated('echo', 'timeout');
+    let busy = 1;
+    metrics.observe(() => [{ tool: 'echo', starting: 0, idle: 2, busy, rssBytes: 9_000_000 }]);
+    expect(await scrape(registry)).toEqual([
+      'toolkeeper_process_spawns_total{tool="echo"} 2',
+      'toolkeeper_process_terminations_total{tool="echo",reason="timeout"} 1',
+      'toolkeeper_processes{tool="echo",state="starting"} 0',
+      'toolkeeper_processes{tool="echo",state="idle"} 2',
+      'toolkeeper_processes{tool="echo",state="busy"} 1',
+      'toolkeeper_process_memory_bytes{tool="echo"} 9000000',
+    ]);
+    busy = 0;
+    expect(await scrape(registry)).toContain('toolkeeper_processes{tool="echo",state="busy"} 0');
+    metrics.observe(() => []);
+    metrics.forget('echo');
+    expect(await scrape(registry)).toHaveLength(2);
+    metrics.terminated('echo', 'stop');
+    expect(await scrape(registry)).toEqual([]);
+  });
+});
+
+describe('RecorderMetrics', () => {
+  it('shows what its source says, from the start', async () => {
+    const registry = createRegistry();
+    const metrics = new RecorderMetrics(registry);
+    expect(await scrape(registry)).toEqual([
+      'toolkeeper_recorder_depth 0',
+      'toolkeeper_recorder_recorded_total 0',
+      'toolkeeper_recorder_lost_total 0',
+    ]);
+    metrics.observe(() => ({ depth: 7, recordedTotal: 100, lostTotal: 2 }));
+    await scrape(registry);
+    expect(await scrape(registry)).toEqual([
+      'toolkeeper_recorder_depth 7',
+      'toolkeeper_recorder_recorded_total 100',
+      'toolkeeper_recorder_lost_total 2',
+    ]);
+  });
+});

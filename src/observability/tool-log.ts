@@ -1,0 +1,52 @@
+import { Injectable } from '@nestjs/common';
+import { PinoLogger } from 'nestjs-pino';
+
+export type ToolLogEvent = 'spawn' | 'execute' | 'response' | 'error' | 'health' | 'terminate';
+
+/** What happened to a tool (seed 003's structured log format; timestamp and level are the logger's). No payloads. */
+export interface ToolLogEntry {
+  readonly tool: string;
+  readonly event: ToolLogEvent;
+  readonly requestId?: string;
+  readonly durationMs?: number;
+  readonly error?: string;
+  readonly pid?: number;
+  /** Why a process ended. */
+  readonly reason?: string;
+  readonly exitCode?: number | null;
+  readonly signal?: string | null;
+  readonly stderrTail?: string;
+}
+
+type Level = 'debug' | 'info' | 'warn' | 'error';
+
+/** Calls come by the thousand and are recorded elsewhere; processes and failures are worth a line. */
+const levels: Record<ToolLogEvent, Level> = {
+  spawn: 'info',
+  execute: 'debug',
+  response: 'debug',
+  error: 'error',
+  health: 'debug',
+  terminate: 'info',
+};
+
+/** The one place where events of tools are logged. */
+@Injectable()
+export class ToolLog {
+  constructor(private readonly logger: PinoLogger) {}
+
+  write(entry: ToolLogEntry): void {
+    this.logger[levelOf(entry)](entry, `tool ${entry.event}`);
+  }
+
+  /** Lets a hot path skip building entries that nobody will see. */
+  isVerbose(): boolean {
+    return this.logger.logger.isLevelEnabled('debug');
+  }
+}
+
+/** A process or a health check that failed is worth more than its line at `info`; a failed answer is in the metrics. */
+function levelOf({ event, error }: ToolLogEntry): Level {
+  const failed = error !== undefined && (event === 'health' || event === 'terminate' || event === 'spawn');
+  return failed ? 'warn' : levels[event];
+}

@@ -1,0 +1,59 @@
+import { type Handshake, PoolFailure, type ProcessSpec } from './pool.types.js';
+import { launch, ToolProcess } from './tool-process.js';
+import type { Exchange, Launcher, ProcessLimits, ProcessObserver } from './tool-process.types.js';
+
+/** Why an executable cannot serve as a tool. */
+export class ProbeFailure extends PoolFailure {
+  constructor(message: string, stderrTail: string) {
+    super('spawn_failed', message, { stderrTail });
+  }
+}
+
+/** A tool that leaves `health` unanswered this long is taken to be alive. */
+const livesForMs = 500;
+
+/**
+ * Starts an executable once, lets it answer `initialize`, sees with `health` that it is still there (any answer will
+ * do, and none too), and stops it; for registration and validation (seed 003). Resolves when the process is gone.
+ * @throws ProbeFailure with one sentence that says what is wrong, and the end of its stderr in `notes.stderrTail`
+ */
+export function probeExecutable(
+  spec: ProcessSpec,
+  limits: Omit<ProcessLimits, 'maxPendingInputBytes'>,
+  launcher: Launcher = launch,
+): Promise<Handshake> {
+  return new Promise((resolve, reject) => {
+    let outcome: Handshake | string = 'It was never ready';
+    let timer: NodeJS.Timeout | undefined;
+    const stop = (): void => process.stop('stop');
+    const ping: Exchange = {
+      answered: stop,
+      failed: (_reason, message) => {
+        outcome = `It answered "initialize", but then: ${message}`;
+        stop();
+      },
+    };
+    const observer: ProcessObserver = {
+      ready: (handshake) => {
+        outcome = handshake;
+        const id = process.send('health', {}, ping);
+        timer = setTimeout(() => {
+          process.forget(id);
+          stop();
+        }, livesForMs);
+      },
+      startFailed: (error) => {
+        outcome = error;
+      },
+      noise: () => undefined,
+      drained: () => undefined,
+      broken: () => undefined,
+      ended: ({ stderrTail }) => {
+        clearTimeout(timer);
+        if (typeof outcome === 'string') reject(new ProbeFailure(outcome, stderrTail));
+        else resolve(outcome);
+      },
+    };
+    const process = new ToolProcess(spec, { ...limits, maxPendingInputBytes: 65_536 }, observer, launcher);
+  });
+}

@@ -1,0 +1,75 @@
+import type { JsonObject } from './message-reader.js';
+import type { Reply } from './pool.types.js';
+
+/**
+ * One request on its line; ids are strings, as the bash template answers them (seed 003). U+2028 and U+2029 may stand
+ * raw in JSON, but Node's readline, which the Node template uses, takes them for line ends.
+ */
+export function encodeRequest(id: string, method: string, params: unknown): string {
+  const text = JSON.stringify(params)?.replace(/[\u2028\u2029]/g, escapeSeparator) ?? '{}';
+  return `{"jsonrpc":"2.0","id":"${id}","method":"${method}","params":${text}}\n`;
+}
+
+const escapeSeparator = (char: string): string => (char === '\u2028' ? '\\u2028' : '\\u2029');
+
+/** What a JSON object on a tool's output is to us. */
+export type Incoming =
+  | { readonly kind: 'reply'; readonly id: string; readonly reply: Reply }
+  /** An answer to an open request that breaks JSON-RPC. */
+  | { readonly kind: 'malformed'; readonly id: string; readonly problem: string }
+  /** An error without an id: the tool could not read a request. */
+  | { readonly kind: 'unaddressed'; readonly reply: Reply }
+  /** An answer that nobody waits for any more. */
+  | { readonly kind: 'late' }
+  /** Notifications and requests of the tool; not served. */
+  | { readonly kind: 'notification' }
+  /** No message of this protocol, such as a log record in JSON. */
+  | { readonly kind: 'noise' };
+
+const late: Incoming = { kind: 'late' };
+const notification: Incoming = { kind: 'notification' };
+const noise: Incoming = { kind: 'noise' };
+
+/** @param open the ids that wait for an answer */
+export function classify(message: JsonObject, open: { has(id: string): boolean }): Incoming {
+  const isRpc = message.jsonrpc === '2.0';
+  const isAnswer = 'result' in message || 'error' in message;
+  if (!isAnswer && 'method' in message) return isRpc ? notification : noise;
+  const id = idOf(message.id);
+  if (id === undefined) return isRpc ? unaddressed(message) : noise;
+  if (!open.has(id)) return isRpc ? late : noise;
+  if (!isRpc)
+    return isAnswer ? { kind: 'malformed', id, problem: 'its answer lacks "jsonrpc": "2.0"' } : noise;
+  return answer(id, message);
+}
+
+/** Python and Node tools echo the string; some turn it into a number. */
+function idOf(id: unknown): string | undefined {
+  if (typeof id === 'string' && id !== '') return id;
+  return typeof id === 'number' ? String(id) : undefined;
+}
+
+function answer(id: string, message: JsonObject): Incoming {
+  // JSON-RPC 1 style answers carry both members, one of them null.
+  if (message.error === undefined || message.error === null) {
+    return 'result' in message
+      ? { kind: 'reply', id, reply: { result: message.result } }
+      : { kind: 'malformed', id, problem: 'its answer has neither a result nor an error' };
+  }
+  const reply = errorReply(message.error);
+  return reply
+    ? { kind: 'reply', id, reply }
+    : { kind: 'malformed', id, problem: 'its error is not {"code": integer, "message": string}' };
+}
+
+function unaddressed(message: JsonObject): Incoming {
+  const reply = errorReply(message.error);
+  return reply ? { kind: 'unaddressed', reply } : noise;
+}
+
+function errorReply(error: unknown): Reply | undefined {
+  if (typeof error !== 'object' || error === null) return undefined;
+  const { code, message, data } = error as Record<string, unknown>;
+  if (!Number.isInteger(code) || typeof message !== 'string') return undefined;
+  return { error: { code: code as number, message, ...(data === undefined ? {} : { data }) } };
+}

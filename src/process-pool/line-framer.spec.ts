@@ -1,0 +1,107 @@
+import fc from 'fast-check';
+import { LineFramer } from './line-framer.js';
+
+const cap = 64;
+
+/** Feeds chunks and records what comes out. */
+function frame(chunks: readonly Buffer[], maxBytes = cap) {
+  const seen: { lines: string[]; bytes: number[]; overflows: number } = {
+    lines: [],
+    bytes: [],
+    overflows: 0,
+  };
+  const framer = new LineFramer(maxBytes, {
+    line: (text, bytes) => {
+      seen.lines.push(text);
+      seen.bytes.push(bytes);
+    },
+    overflow: () => seen.overflows++,
+  });
+  for (const chunk of chunks) framer.push(chunk);
+  framer.end();
+  return seen;
+}
+
+/** Cuts bytes into chunks whose lengths are `lengths`, again and again. */
+function cut(bytes: Buffer, lengths: readonly number[]): Buffer[] {
+  const chunks: Buffer[] = [];
+  for (let at = 0, turn = 0; at < bytes.length; turn++) {
+    const length = lengths[turn % lengths.length] ?? 1;
+    chunks.push(bytes.subarray(at, at + length));
+    at += length;
+  }
+  return chunks;
+}
+
+const line = fc.string({ unit: 'binary', maxLength: 15 }).map((text) => text.replaceAll('\n', ' '));
+const lengths = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 10 });
+
+describe('LineFramer', () => {
+  it('gives the same lines however the bytes are cut', () => {
+    fc.assert(
+      fc.property(fc.array(line, { maxLength: 20 }), lengths, (lines, sizes) => {
+        const bytes = Buffer.from(lines.map((text) => `${text}\n`).join(''));
+        const { lines: out, overflows } = frame(cut(bytes, sizes));
+        expect(out).toEqual(lines.map((text) => Buffer.from(text).toString('utf8')));
+        expect(overflows).toBe(0);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('gives the same lines and the same verdict for any bytes, over the cap or not', () => {
+    const bytes = fc
+      .uint8Array({ maxLength: 400 })
+      .map((values) => Buffer.from(values.map((v) => (v % 9 === 0 ? 10 : v))));
+    fc.assert(
+      fc.property(bytes, lengths, (stream, sizes) => {
+        expect(frame(cut(stream, sizes), 20)).toEqual(frame([stream], 20));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('lets a line of exactly the cap pass and stops at one byte more, said once', () => {
+    const full = 'x'.repeat(cap);
+    expect(frame([Buffer.from(`${full}\n`)])).toMatchObject({ lines: [full], bytes: [cap], overflows: 0 });
+    expect(frame([Buffer.from(`${full}y\nnext\n`)])).toMatchObject({ lines: [], overflows: 1 });
+    expect(frame([Buffer.from(full), Buffer.from('y'), Buffer.from('\nnext\n')])).toMatchObject({
+      lines: [],
+      overflows: 1,
+    });
+  });
+
+  it('does not wait for the end of a line that is already too long', () => {
+    expect(frame([Buffer.alloc(cap + 1, 'x')]).overflows).toBe(1);
+  });
+
+  it('counts bytes, not characters', () => {
+    expect(frame([Buffer.from('ü'.repeat(cap / 2) + '\n')])).toMatchObject({ bytes: [cap], overflows: 0 });
+    expect(frame([Buffer.from('ü'.repeat(cap / 2) + 'x\n')]).overflows).toBe(1);
+  });
+
+  it('takes what follows the last newline as a line when the stream ends', () => {
+    expect(frame([Buffer.from('one\ntw'), Buffer.from('o')]).lines).toEqual(['one', 'two']);
+  });
+
+  it('keeps a character whole that is cut between two chunks, and survives invalid UTF-8', () => {
+    const euro = Buffer.from('€\n');
+    expect(frame([euro.subarray(0, 1), euro.subarray(1)]).lines).toEqual(['€']);
+    expect(frame([Buffer.from([0xff, 0xfe, 10])]).lines).toEqual(['\uFFFD\uFFFD']);
+  });
+
+  it('says nothing after it was closed, also by the receiver of a line', () => {
+    const lines: string[] = [];
+    const framer = new LineFramer(cap, {
+      line: (text) => {
+        lines.push(text);
+        framer.close();
+      },
+      overflow: () => lines.push('overflow'),
+    });
+    framer.push(Buffer.from('one\ntwo\nthree'));
+    framer.push(Buffer.from('four\n'));
+    framer.end();
+    expect(lines).toEqual(['one']);
+  });
+});

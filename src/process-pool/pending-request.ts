@@ -1,0 +1,100 @@
+import type { GiveUpReason, PoolMember, RunningRequest } from './pool-members.js';
+import {
+  type PoolAnswer,
+  PoolFailure,
+  type PoolFailureReason,
+  type PoolRequest,
+  type Reply,
+  type RequestNotes,
+} from './pool.types.js';
+import type { Ending, Exchange } from './tool-process.types.js';
+
+/** Who decides about requests; a request itself only tells what happened to it. */
+export interface RequestOwner {
+  answered(request: PendingRequest, reply: Reply, outputBytes: number): void;
+  failed(request: PendingRequest, reason: PoolFailureReason, message: string, ending?: Ending): void;
+  /** The deadline passed, the caller left, or the pool stops. */
+  gaveUp(request: PendingRequest, reason: GiveUpReason): void;
+}
+
+const longestTimerMs = 2_147_483_647;
+
+/** One request from its arrival to its end: one promise, one timer. Settling it twice is harmless. */
+export class PendingRequest implements Exchange, RunningRequest {
+  readonly answer: Promise<PoolAnswer>;
+  readonly notes: RequestNotes = {};
+  readonly arrivedAt = performance.now();
+  /** Set while it runs. */
+  member: PoolMember | undefined;
+  /** Its id on the wire of that process. */
+  id = '';
+  private settle: { resolve: (answer: PoolAnswer) => void; reject: (error: unknown) => void } | undefined;
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    readonly request: PoolRequest,
+    private readonly owner: RequestOwner,
+  ) {
+    this.answer = new Promise((resolve, reject) => {
+      this.settle = { resolve, reject };
+    });
+  }
+
+  /** Gives up at once when it came too late. */
+  isOver(): boolean {
+    if (this.request.signal?.aborted) this.onAbort();
+    else if (this.request.deadline.remainingMs() <= 0) this.giveUp('timeout');
+    return this.settle === undefined;
+  }
+
+  /** Ends it when its deadline passes or its caller leaves. */
+  watch(): void {
+    if (this.settle === undefined) return;
+    const left = this.request.deadline.remainingMs();
+    this.timer = setTimeout(this.onDeadline, Math.min(left, longestTimerMs));
+    this.request.signal?.addEventListener('abort', this.onAbort);
+  }
+
+  answered(reply: Reply, outputBytes: number): void {
+    this.owner.answered(this, reply, outputBytes);
+  }
+
+  failed(reason: PoolFailureReason, message: string, ending?: Ending): void {
+    this.owner.failed(this, reason, message, ending);
+  }
+
+  giveUp(reason: GiveUpReason): void {
+    this.owner.gaveUp(this, reason);
+  }
+
+  resolve(reply: Reply): void {
+    this.end()?.resolve({ reply, notes: this.notes });
+  }
+
+  /** @param written bytes of it may have reached a process */
+  fail(reason: PoolFailureReason, message: string, written: boolean): void {
+    this.reject(new PoolFailure(reason, message, this.notes, written));
+  }
+
+  reject(error: unknown): void {
+    this.end()?.reject(error);
+  }
+
+  private end(): PendingRequest['settle'] {
+    const { settle } = this;
+    this.settle = undefined;
+    clearTimeout(this.timer);
+    this.request.signal?.removeEventListener('abort', this.onAbort);
+    return settle;
+  }
+
+  private readonly onDeadline = (): void => this.giveUp('timeout');
+
+  /** A signal may also carry the deadline; which of the two timers fires first must not change the outcome. */
+  private readonly onAbort = (): void => {
+    const { signal, deadline } = this.request;
+    const reason = signal?.reason as { readonly name?: unknown } | undefined;
+    const isTimeout = reason?.name === 'TimeoutError' || deadline.remainingMs() <= 1;
+    this.giveUp(isTimeout ? 'timeout' : 'cancelled');
+  };
+}

@@ -1,0 +1,143 @@
+import type { PoolFailureReason, PoolStats, TerminationReason } from './pool.types.js';
+import type { ToolProcess } from './tool-process.js';
+
+/** Why a request ends before it is answered, though its process did nothing wrong yet. */
+export type GiveUpReason = Extract<PoolFailureReason, 'timeout' | 'cancelled' | 'shutting_down'>;
+
+/** A request as the process that runs it sees it. */
+export interface RunningRequest {
+  giveUp(reason: GiveUpReason): void;
+}
+
+/**
+ * starting: not ready yet · free: takes a request · full: takes none for now · leaving: ending, takes none any more.
+ */
+export type MemberState = 'starting' | 'free' | 'full' | 'leaving';
+
+/** One process of a pool, from start to end. Times are those of performance.now(). */
+export class PoolMember {
+  readonly running = new Set<RunningRequest>();
+  readonly begunAt = performance.now();
+  readonly process: ToolProcess;
+  readyAt = 0;
+  /** End of its last request; 0 when it has served nobody. */
+  lastUsedAt = 0;
+  /** Requests given to it; health checks do not count. */
+  served = 0;
+  /** Why it is killed as soon as nobody else waits for it. */
+  condemned: TerminationReason | undefined;
+
+  constructor(
+    start: (member: PoolMember) => ToolProcess,
+    /** Changed by PoolMembers.move only. */
+    public state: MemberState = 'starting',
+  ) {
+    this.process = start(this);
+  }
+
+  get idleSince(): number {
+    return Math.max(this.lastUsedAt, this.readyAt);
+  }
+
+  get startMs(): number {
+    return this.readyAt - this.begunAt;
+  }
+}
+
+/** The processes of one pool by state; `free` is kept in the order of last use. */
+export class PoolMembers {
+  private readonly all = new Set<PoolMember>();
+  private readonly free: PoolMember[] = [];
+  private readonly counts: Record<MemberState, number> = { starting: 0, free: 0, full: 0, leaving: 0 };
+
+  get size(): number {
+    return this.all.size;
+  }
+
+  get starting(): number {
+    return this.counts.starting;
+  }
+
+  get full(): number {
+    return this.counts.full;
+  }
+
+  get ready(): number {
+    return this.counts.free + this.counts.full;
+  }
+
+  get leavingCount(): number {
+    return this.counts.leaving;
+  }
+
+  /** All but those that leave. */
+  get live(): number {
+    return this.counts.starting + this.ready;
+  }
+
+  add(member: PoolMember): void {
+    this.all.add(member);
+    this.counts[member.state]++;
+  }
+
+  /** The one place where a process changes its state. */
+  move(member: PoolMember, to: MemberState): void {
+    if (member.state === to) return;
+    this.counts[member.state]--;
+    this.counts[to]++;
+    if (member.state === 'free') this.takeOut(member);
+    member.state = to;
+    if (to === 'free') this.putIn(member);
+  }
+
+  remove(member: PoolMember): void {
+    this.move(member, 'leaving');
+    if (this.all.delete(member)) this.counts.leaving--;
+  }
+
+  /** The most recently used one that takes a request. */
+  mostRecent(): PoolMember | undefined {
+    return this.free[this.free.length - 1];
+  }
+
+  /** One that has served nobody and serves nobody now. */
+  unused(): PoolMember | undefined {
+    return this.free.find((member) => member.served === 0 && member.running.size === 0);
+  }
+
+  /** Idle ones, the least recently used first. */
+  idle(): PoolMember[] {
+    return this.free.filter((member) => member.running.size === 0);
+  }
+
+  /** Those that leave and have nobody waiting for them, the oldest first. */
+  leaving(): PoolMember[] {
+    return [...this.all].filter((member) => member.state === 'leaving' && member.running.size === 0);
+  }
+
+  [Symbol.iterator](): Iterator<PoolMember> {
+    return [...this.all].values();
+  }
+
+  stats(waiting: number): PoolStats {
+    const idle = this.idle().length;
+    const pids = [...this.all].flatMap(({ process }) => process.pid ?? []);
+    return { starting: this.starting, idle, busy: this.ready - idle, waiting, pids };
+  }
+
+  private putIn(member: PoolMember): void {
+    const last = this.mostRecent();
+    if (!last || last.lastUsedAt <= member.lastUsedAt) this.free.push(member);
+    else
+      this.free.splice(
+        this.free.findIndex((other) => other.lastUsedAt > member.lastUsedAt),
+        0,
+        member,
+      );
+  }
+
+  private takeOut(member: PoolMember): void {
+    if (this.mostRecent() === member) this.free.pop();
+    else this.free.splice(this.free.indexOf(member), 1);
+  }
+}

@@ -1,0 +1,144 @@
+import type { Deadline } from '../common/deadline.js';
+
+/** How one process of a tool is started. The environment is complete: nothing is inherited. */
+export interface ProcessSpec {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** All durations in milliseconds, all sizes in bytes. */
+export interface PoolSettings {
+  readonly name: string;
+  readonly spec: ProcessSpec;
+  /** Processes kept ready from the start (only with keepAlive). */
+  readonly minProcesses: number;
+  readonly poolSize: number;
+  /** false: every request gets a fresh process, and a spare one is started ahead. */
+  readonly keepAlive: boolean;
+  /** Requests that one process serves at a time. */
+  readonly maxConcurrency: number;
+  /** Requests that may wait beyond those that run. */
+  readonly maxQueue: number;
+  readonly idleTimeoutMs: number;
+  readonly startTimeoutMs: number;
+  /** Pause between closing stdin, SIGTERM and SIGKILL. */
+  readonly stopGraceMs: number;
+  readonly maxLineBytes: number;
+  /** Bytes that may wait in the pipe to a process that does not read. */
+  readonly maxPendingInputBytes: number;
+  readonly stderrBytes: number;
+  /** Failed starts in a row after which the pool reports `failed`. */
+  readonly maxFailedStarts: number;
+}
+
+/** What a tool says of itself in answer to `initialize`. */
+export interface Handshake {
+  readonly name?: string;
+  readonly description?: string;
+  readonly version?: string;
+  readonly inputSchema?: Readonly<Record<string, unknown>>;
+  readonly maxConcurrency?: number;
+}
+
+export interface PoolRequest {
+  readonly method: 'execute' | 'health';
+  /** Called when the request is written: `timeout` in its context is what is left then. */
+  readonly params: (remainingMs: number) => unknown;
+  readonly deadline: Deadline;
+  readonly signal?: AbortSignal;
+  /** Run on a process that has served nobody yet. */
+  readonly fresh?: boolean;
+}
+
+/** What was seen while a request ran, for the metric's metadata. */
+export interface RequestNotes {
+  queueMs?: number;
+  spawnMs?: number;
+  pid?: number;
+  exitCode?: number | null;
+  signal?: string | null;
+  stderrTail?: string;
+  outputBytes?: number;
+}
+
+/** A JSON-RPC answer. */
+export type Reply =
+  | { readonly result: unknown }
+  | { readonly error: { readonly code: number; readonly message: string; readonly data?: unknown } };
+
+export interface PoolAnswer {
+  readonly reply: Reply;
+  readonly notes: RequestNotes;
+}
+
+export type PoolFailureReason =
+  | 'timeout'
+  | 'tool_crashed'
+  | 'protocol_error'
+  | 'output_too_large'
+  | 'spawn_failed'
+  | 'queue_full'
+  | 'cancelled'
+  | 'shutting_down';
+
+/** Thrown for every expected way in which a request fails below the tool's own answer. */
+export class PoolFailure extends Error {
+  override readonly name = 'PoolFailure';
+
+  constructor(
+    readonly reason: PoolFailureReason,
+    message: string,
+    readonly notes: RequestNotes = {},
+    /** Bytes of the request reached the process: running it again may repeat its effects. */
+    readonly written = false,
+  ) {
+    super(message);
+  }
+}
+
+/** Why a process ended. */
+export type TerminationReason =
+  | 'exit'
+  | 'crash'
+  | 'timeout'
+  | 'protocol'
+  | 'output'
+  | 'idle'
+  | 'one_shot'
+  | 'stop'
+  | 'start_failed'
+  | 'cancelled';
+
+/** Said synchronously; the pool itself knows no logger and no Prometheus. */
+export type PoolEvent =
+  | { readonly type: 'spawn'; readonly pool: string; readonly pid: number; readonly durationMs: number }
+  | {
+      readonly type: 'terminate';
+      readonly pool: string;
+      readonly pid: number;
+      readonly reason: TerminationReason;
+      readonly exitCode: number | null;
+      readonly signal: string | null;
+      readonly stderrTail: string;
+    }
+  | {
+      readonly type: 'start_failed';
+      readonly pool: string;
+      readonly error: string;
+      readonly failures: number;
+    }
+  /** maxFailedStarts reached. */
+  | { readonly type: 'failed'; readonly pool: string; readonly error: string }
+  /** The first good start after `failed`. */
+  | { readonly type: 'recovered'; readonly pool: string }
+  | { readonly type: 'noise'; readonly pool: string; readonly pid: number; readonly line: string };
+
+export interface PoolStats {
+  readonly starting: number;
+  readonly idle: number;
+  readonly busy: number;
+  readonly waiting: number;
+  readonly pids: readonly number[];
+}

@@ -1,0 +1,251 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Gate } from '../../test/fixtures/tools/gate.js';
+import { call, eventually, PoolLab, result } from '../../test/fixtures/tools/pool-lab.js';
+import { ProcessBudget } from './process-budget.js';
+import { launch } from './tool-process.js';
+
+let lab: PoolLab;
+let gate: Gate;
+let folder: string;
+
+beforeEach(() => {
+  lab = new PoolLab();
+  gate = new Gate();
+  folder = mkdtempSync(join(tmpdir(), 'pool-'));
+});
+afterEach(async () => {
+  await lab.close();
+  gate.close();
+  rmSync(folder, { recursive: true });
+});
+
+const broken = () => ({ spec: lab.spec(['--start=exit']) });
+
+describe('warm', () => {
+  it('starts the minimum and keeps it', async () => {
+    const pool = lab.pool({ poolSize: 3, minProcesses: 2 });
+    await pool.warm();
+    expect(pool.stats()).toMatchObject({ idle: 2, starting: 0 });
+    const [first] = pool.stats().pids;
+    if (first) process.kill(first, 'SIGKILL');
+    await lab.untilCount('spawn', 3);
+    await eventually(() => pool.stats().idle === 2);
+  });
+
+  it('needs nothing for a pool without a minimum', async () => {
+    const pool = lab.pool();
+    await pool.warm();
+    expect(lab.events).toEqual([]);
+  });
+
+  it('says why when the tool cannot be started', async () => {
+    const pool = lab.pool({ ...broken(), minProcesses: 1, maxFailedStarts: 2 });
+    await expect(pool.warm()).rejects.toMatchObject({
+      reason: 'spawn_failed',
+      message: expect.stringMatching(/exit code 7.*its stderr ends with: ModuleNotFoundError/),
+    });
+  });
+
+  it('is content with what the cap over all pools leaves', async () => {
+    const pool = lab.pool({ poolSize: 3, minProcesses: 3 }, { budget: new ProcessBudget(1) });
+    await pool.warm();
+    expect(pool.stats().idle).toBe(1);
+  });
+
+  it('ends when the pool stops', async () => {
+    const pool = lab.pool({ spec: lab.spec(['--start=hang']), minProcesses: 1 });
+    const warm = pool.warm();
+    await pool.stop();
+    await warm;
+    await pool.warm();
+    expect(lab.of('start_failed')).toEqual([]);
+    expect(lab.of('terminate')[0]?.reason).toBe('stop');
+  });
+});
+
+describe('a tool that cannot be started', () => {
+  it('is tried again with growing pauses while a request waits; then the request fails with the reason', async () => {
+    const pool = lab.pool(broken());
+    const started = performance.now();
+    await expect(call(pool, {})).rejects.toMatchObject({
+      reason: 'spawn_failed',
+      written: false,
+      message: expect.stringContaining('ModuleNotFoundError'),
+    });
+    expect(performance.now() - started).toBeGreaterThan(290);
+    expect(lab.of('start_failed').map(({ failures }) => failures)).toEqual([1, 2, 3]);
+    expect(lab.of('failed')).toHaveLength(1);
+    expect(lab.of('terminate')[0]).toMatchObject({ reason: 'start_failed', exitCode: 7 });
+  });
+
+  it('then fails requests at once, with one trial start per pause', async () => {
+    const pool = lab.pool({ ...broken(), maxFailedStarts: 1 });
+    await expect(call(pool, {})).rejects.toMatchObject({ reason: 'spawn_failed' });
+    const before = lab.of('start_failed').length;
+    for (let n = 0; n < 20; n++)
+      await expect(call(pool, {})).rejects.toMatchObject({ reason: 'spawn_failed' });
+    expect(lab.of('start_failed')).toHaveLength(before);
+    await lab.untilCount('start_failed', before + 1);
+    expect(lab.of('failed')).toHaveLength(1);
+  });
+
+  it('recovers by itself with a good start, and says so', async () => {
+    const flag = join(folder, 'broken');
+    writeFileSync(flag, '');
+    const pool = lab.pool({ spec: lab.spec([`--start=unless:${flag}`]), maxFailedStarts: 2 });
+    await expect(call(pool, {})).rejects.toMatchObject({ reason: 'spawn_failed' });
+    rmSync(flag);
+    await lab.until('recovered');
+    expect(await result(pool, {})).toEqual({});
+  });
+
+  it('does not fail requests that a running process can still serve', async () => {
+    const flag = join(folder, 'broken');
+    const pool = lab.pool({ spec: lab.spec([`--start=unless:${flag}`]), poolSize: 2, maxFailedStarts: 1 });
+    const first = call(pool, gate.input('a'));
+    await gate.running('a');
+    writeFileSync(flag, '');
+    const second = call(pool, { second: 1 });
+    await lab.until('failed');
+    await gate.open('a');
+    await first;
+    expect((await second).reply).toEqual({ result: { second: 1 } });
+  });
+
+  it('counts starts side by side once', async () => {
+    const pool = lab.pool({ ...broken(), poolSize: 5, minProcesses: 5, maxFailedStarts: 10 });
+    pool.warm().catch(() => undefined);
+    await lab.untilCount('start_failed', 5);
+    expect(
+      lab
+        .of('start_failed')
+        .slice(0, 5)
+        .filter(({ failures }) => failures === 1).length,
+    ).toBeGreaterThan(1);
+    expect(lab.of('failed')).toEqual([]);
+  });
+
+  it('says the last reason to a request whose deadline passes meanwhile', async () => {
+    const pool = lab.pool(broken());
+    await expect(call(pool, {}, { timeoutMs: 250 })).rejects.toMatchObject({
+      reason: 'timeout',
+      message: expect.stringMatching(/its last start failed \(.*exit code 7/),
+    });
+  });
+
+  it('is ended when it does not answer initialize in time', async () => {
+    const pool = lab.pool({
+      spec: lab.spec(['--start=hang', '--ignore-eof', '--ignore-term']),
+      startTimeoutMs: 200,
+      maxFailedStarts: 1,
+    });
+    await expect(call(pool, {})).rejects.toThrow('did not answer "initialize" within 200 ms');
+    await eventually(() => lab.alive().length === 0);
+  });
+
+  it('needs no process for its failure: a command that is missing', async () => {
+    const pool = lab.pool({ spec: lab.spec([], '/no/such/tool'), maxFailedStarts: 1 });
+    await expect(call(pool, {})).rejects.toThrow('"/no/such/tool" was not found');
+    expect(lab.of('terminate')).toEqual([]);
+    expect(pool.stats().pids).toEqual([]);
+  });
+
+  it('is tried again after a launcher that throws', async () => {
+    let turns = 0;
+    const pool = lab.pool(
+      {},
+      {
+        launcher: (spec) => {
+          if (turns++ === 0) throw new Error('no processes left');
+          return launch(spec);
+        },
+      },
+    );
+    expect(await result(pool, {})).toEqual({});
+    expect(lab.of('start_failed')[0]?.error).toContain('no processes left');
+  });
+
+  it('is not started in a storm when its processes die unused', async () => {
+    const pool = lab.pool({ spec: lab.spec(['--start=die-after']), minProcesses: 1 });
+    const started = performance.now();
+    await pool.warm();
+    await lab.untilCount('spawn', 4);
+    expect(performance.now() - started).toBeGreaterThan(100 + 200 + 400);
+    expect(lab.of('terminate')[0]).toMatchObject({ reason: 'crash', exitCode: 4 });
+  });
+});
+
+describe('stop', () => {
+  it('awaits running and waiting calls, refuses new ones, and leaves no process', async () => {
+    const pool = lab.pool({ poolSize: 2, maxQueue: 50 });
+    const calls = Array.from({ length: 20 }, (_, n) => result(pool, { action: 'sleep', ms: 20, n }));
+    const stopped = pool.stop(10_000);
+    await expect(call(pool, {})).rejects.toMatchObject({ reason: 'shutting_down' });
+    expect(() => pool.reserve()).toThrow(expect.objectContaining({ reason: 'shutting_down' }));
+    await expect(Promise.all(calls)).resolves.toHaveLength(20);
+    await stopped;
+    expect(lab.alive()).toEqual([]);
+    expect(pool.stop()).toBe(pool.stop());
+  });
+
+  it('serves calls that were admitted before it, and waits for places to be given back', async () => {
+    const pool = lab.pool();
+    const release = pool.reserve();
+    let stopped = false;
+    const stop = pool.stop(10_000).then(() => (stopped = true));
+    expect(await result(pool, { late: 1 })).toEqual({ late: 1 });
+    expect(stopped).toBe(false);
+    release();
+    await stop;
+  });
+
+  it('cuts off what has not ended in time', async () => {
+    const pool = lab.pool({ spec: lab.spec(['--ignore-eof', '--ignore-term']) });
+    const release = pool.reserve();
+    const running = call(pool, gate.input('a'));
+    await gate.running('a');
+    const waiting = call(pool, {});
+    const stopped = pool.stop(50);
+    await expect(running).rejects.toMatchObject({ reason: 'shutting_down', written: true });
+    await expect(waiting).rejects.toMatchObject({ reason: 'shutting_down', written: false });
+    await expect(call(pool, {})).rejects.toMatchObject({ reason: 'shutting_down' });
+    await stopped;
+    release();
+    expect(lab.alive()).toEqual([]);
+    expect(lab.of('terminate')[0]).toMatchObject({ reason: 'stop', signal: 'SIGKILL' });
+  });
+
+  it.each([
+    ['closes stdin first', [], { exitCode: 0, signal: null }],
+    ['then sends SIGTERM', ['--ignore-eof'], { exitCode: null, signal: 'SIGTERM' }],
+    ['then sends SIGKILL', ['--ignore-eof', '--ignore-term'], { exitCode: null, signal: 'SIGKILL' }],
+  ])('%s', async (_step, options, ending) => {
+    const pool = lab.pool({ spec: lab.spec(options), stopGraceMs: 150 });
+    await result(pool, {});
+    await pool.stop();
+    expect(lab.of('terminate')).toEqual([expect.objectContaining({ reason: 'stop', ...ending })]);
+  });
+
+  it('ends grandchildren with their process', async () => {
+    const pool = lab.pool();
+    await result(pool, { action: 'grandchild', then: 'stay' });
+    expect(lab.alive()).toHaveLength(2);
+    await pool.stop();
+    await eventually(() => lab.alive().length === 0);
+  });
+
+  it('of a pool that never ran anything is done at once', async () => {
+    await lab.pool().stop();
+    expect(lab.events).toEqual([]);
+  });
+
+  it('while a start failed before does not try again', async () => {
+    const pool = lab.pool({ ...broken(), minProcesses: 1 });
+    pool.warm().catch(() => undefined);
+    await lab.until('terminate');
+    await pool.stop();
+    expect(lab.alive()).toEqual([]);
+  });
+});

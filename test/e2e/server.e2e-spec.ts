@@ -1,0 +1,125 @@
+import { once } from 'node:events';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fixtures } from '../support/app.js';
+import { createTestDatabase } from '../support/database.js';
+import { processesWith } from '../support/processes.js';
+import { launchServer, type ServerProcess, startServer } from '../support/server-process.js';
+import { makeTestFolder } from '../support/test-folder.js';
+import { until } from '../support/wait.js';
+
+const send = (url: string, body: unknown, method = 'POST') =>
+  fetch(url, { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+
+async function json(url: string, body?: unknown): Promise<any> {
+  const answer = await (body === undefined ? fetch(url) : send(url, body));
+  return answer.json();
+}
+
+describe('the built server on its embedded database', () => {
+  const folder = makeTestFolder();
+  const variables = { TOOLKEEPER_DATA_DIR: folder };
+  let server: ServerProcess | undefined;
+
+  afterAll(async () => {
+    await server?.end('SIGTERM');
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it('is ready with the examples active, and they work', async () => {
+    server = await startServer(variables);
+    const { data } = await json(`${server.url}/api/v1/custom-tools`);
+    expect(data.map(({ name, status }: any) => [name, status])).toEqual([
+      ['disk_usage', 'active'],
+      ['json_diff', 'active'],
+      ['log_summary', 'active'],
+    ]);
+    const call = (tool: string, input: object) => json(`${server?.url}/api/v1/tools/${tool}/execute`, { input });
+    expect((await call('disk_usage', { path: '/' })).result.usedPercent).toBeGreaterThanOrEqual(0);
+    expect(await call('json_diff', { before: { a: 1 }, after: { a: 2 } })).toMatchObject({ status: 'success' });
+    expect((await call('log_summary', { text: 'ERROR x' })).result.levels.error).toBe(1);
+    expect((await call('get_playbooks', { query: 'pod OOMKilled' })).result.total_results).toBeGreaterThan(0);
+    for (const probe of ['livez', 'readyz', 'startupz']) expect((await fetch(`${server.url}/${probe}`)).status).toBe(200);
+  });
+
+  it('comes up again after kill -9: data kept, one PostgreSQL running', async () => {
+    const postgres = () => processesWith(join(folder, 'postgres')).concat(processesWith('cluster_name=toolkeeper'));
+    const running = postgres();
+    // Reading writes what is buffered: what was said to be recorded survives.
+    const before = await json(`${server?.url}/api/v1/tool-metrics/executions`);
+    expect(before.data).toHaveLength(4);
+    expect(await server?.end('SIGKILL')).toBeNull();
+    server = await startServer(variables);
+    expect(postgres()).toEqual(running);
+    const { data } = await json(`${server.url}/api/v1/tool-metrics/executions`);
+    expect(data).toEqual(before.data);
+    const { data: tools } = await json(`${server.url}/api/v1/custom-tools?status=active`);
+    expect(tools).toHaveLength(3);
+  });
+
+  it('takes a second Ctrl-C as the first', async () => {
+    const first = server as ServerProcess;
+    server = undefined;
+    first.child.kill('SIGINT');
+    expect(await first.end('SIGINT')).toBe(0);
+    expect(processesWith(folder)).toEqual([]);
+  });
+});
+
+describe('a drain', () => {
+  it('lets 10 running and 40 waiting calls answer, writes their rows and leaves no process', async () => {
+    const db = await createTestDatabase();
+    const folder = makeTestFolder();
+    const server = await startServer({
+      DATABASE_URL: db.url,
+      TOOLKEEPER_DATA_DIR: folder,
+      CUSTOM_TOOLS_DIR: folder,
+    });
+    const mark = `--name=drained_${process.pid}`;
+    await send(`${server.url}/api/v1/custom-tools`, {
+      name: 'slow',
+      command: 'node',
+      args: [join(fixtures, 'fixture-tool.mjs'), mark],
+      keepAlive: true,
+      poolSize: 10,
+    });
+    const call = () => json(`${server.url}/api/v1/tools/slow/execute`, { input: { action: 'sleep', ms: 500 } });
+    const calls = Array.from({ length: 50 }, call);
+    await until(
+      async () => {
+        const { processes } = await json(`${server.url}/api/v1/custom-tools/slow/health`);
+        return processes.busy === 10 && processes.waiting === 40;
+      },
+      { what: '10 calls to run and 40 to wait' },
+    );
+    const started = Date.now();
+    server.child.kill('SIGTERM');
+    await until(async () => (await fetch(`${server.url}/readyz`).catch(() => undefined))?.status !== 200, {
+      what: 'readiness to fail',
+    });
+    const outcomes = await Promise.all(calls);
+    expect(outcomes.filter(({ status }) => status === 'success')).toHaveLength(50);
+    await until(() => server.child.exitCode !== null, { what: 'the exit' });
+    expect(server.child.exitCode).toBe(0);
+    expect(Date.now() - started).toBeLessThan(10_000);
+    expect(processesWith(mark)).toEqual([]);
+    const rows = await db.dataSource.query<{ n: number }[]>(
+      `SELECT count(*)::int AS n FROM tool_metrics WHERE tool_name = 'slow' AND status = 'success'`,
+    );
+    expect(rows).toEqual([{ n: 50 }]);
+    await db.drop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+});
+
+describe('a start that cannot succeed', () => {
+  it.each([
+    ['names every bad variable', { PORT: 'many', CUSTOM_TOOLS_ENABLED: 'yes' }, ['PORT', 'CUSTOM_TOOLS_ENABLED']],
+    ['refuses other addresses without a key', { HOST: '0.0.0.0' }, ['ADMIN_API_KEY', 'AUTH_MODE=off']],
+  ])('%s', async (_what, variables, words) => {
+    const { child, log } = launchServer(variables);
+    const [code] = (await once(child, 'close')) as [number];
+    expect(code).toBe(1);
+    for (const word of words) expect(log()).toContain(word);
+  });
+});

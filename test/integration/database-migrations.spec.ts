@@ -1,0 +1,88 @@
+import { Logger } from '@nestjs/common';
+import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
+import { migrations } from '../../migrations/index.js';
+import { migrate } from '../../src/database/migrate.js';
+import { createEmptyDatabase } from '../support/database.js';
+import { query } from '../support/test-server.js';
+
+class Slow1732200000001 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    // Fails where two run it side by side.
+    await runner.query('CREATE TABLE made_once (n int)');
+    await runner.query('SELECT pg_sleep(0.2)');
+  }
+  async down(): Promise<void> {}
+}
+
+class Failing1732200000002 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query('CREATE TABLE half_way (n int)');
+    await runner.query('SELECT broken');
+  }
+  async down(): Promise<void> {}
+}
+
+describe('migrations', () => {
+  let database: Awaited<ReturnType<typeof createEmptyDatabase>>;
+  beforeAll(() => Logger.overrideLogger(false));
+  beforeEach(async () => (database = await createEmptyDatabase()));
+  afterEach(() => database.drop());
+  const tables = async () =>
+    (await query(database.url, `SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1`)).map(
+      ({ tablename }) => tablename,
+    );
+  const shape = () =>
+    query(
+      database.url,
+      `SELECT table_name, column_name, data_type, is_nullable, column_default FROM information_schema.columns
+        WHERE table_schema = 'public' ORDER BY 1, 2`,
+    );
+
+  it('are applied once by replicas that start at once', async () => {
+    const applied = await Promise.all([1, 2, 3].map(() => migrate(database.url, [Slow1732200000001])));
+    expect(applied.flat()).toEqual(['Slow1732200000001']);
+    await expect(query(database.url, 'SELECT name FROM migrations')).resolves.toEqual([
+      { name: 'Slow1732200000001' },
+    ]);
+  });
+
+  it('leave no lock and no connection behind', async () => {
+    await migrate(database.url, [Slow1732200000001]);
+    await expect(query(database.url, `SELECT 1 FROM pg_locks WHERE locktype = 'advisory'`)).resolves.toEqual(
+      [],
+    );
+  });
+
+  it('are undone where they fail half-way, and those before them stay', async () => {
+    const both = [Slow1732200000001, Failing1732200000002];
+    await expect(migrate(database.url, both)).rejects.toThrow('column "broken" does not exist');
+    await expect(tables()).resolves.toEqual(['made_once', 'migrations']);
+    await expect(migrate(database.url, [Slow1732200000001])).resolves.toEqual([]);
+  });
+
+  it('of Toolkeeper go up, down and up again to the same tables', async () => {
+    await migrate(database.url, migrations);
+    const first = await shape();
+    const dataSource = new DataSource({
+      type: 'postgres',
+      url: database.url,
+      migrations: [...migrations],
+      installExtensions: false,
+    });
+    await dataSource.initialize();
+    try {
+      for (const _ of migrations) await dataSource.undoLastMigration();
+    } finally {
+      await dataSource.destroy();
+    }
+    await expect(tables()).resolves.toEqual(['migrations']);
+    await migrate(database.url, migrations);
+    await expect(shape()).resolves.toEqual(first);
+  });
+
+  it('of Toolkeeper stand in the order of their numbers', () => {
+    const names = migrations.map(({ name }) => Number(/\d+$/.exec(name)?.[0]));
+    expect(names).toEqual([...names].sort((a, b) => a - b));
+    expect(new Set(names).size).toBe(names.length);
+  });
+});

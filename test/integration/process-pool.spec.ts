@@ -1,0 +1,164 @@
+import fc from 'fast-check';
+import type { PoolFailure } from '../../src/process-pool/pool.types.js';
+import { ProcessBudget } from '../../src/process-pool/process-budget.js';
+import { probeExecutable } from '../../src/process-pool/handshake.js';
+import { call, PoolLab, result } from '../fixtures/tools/pool-lab.js';
+
+describe('the templates of seed 003, unchanged', () => {
+  let lab: PoolLab;
+
+  beforeEach(() => {
+    lab = new PoolLab();
+  });
+  afterEach(() => lab.close());
+
+  const spec = (command: string, file: string) => ({
+    ...lab.spec([`${process.cwd()}/test/fixtures/seed-templates/${file}`], command),
+  });
+
+  it.each([
+    [
+      'python3',
+      'template.py',
+      { query: 'x' },
+      { success: true, data: [{ id: 1, title: 'Result for x' }], count: 1 },
+    ],
+    [
+      process.execPath,
+      'template.cjs',
+      { query: 'x' },
+      { success: true, data: [{ id: 1, title: 'Result for x' }], count: 1 },
+    ],
+    ['bash', 'template.sh', { command: 'echo hi' }, { success: true, output: 'hi\n' }],
+  ])(
+    '%s %s: starts, answers, says -32602 for a missing parameter, ends on EOF',
+    async (command, file, input, answer) => {
+      const settings = lab.settings({ spec: spec(command, file), stopGraceMs: 5_000 });
+      await expect(probeExecutable(settings.spec, settings)).resolves.toMatchObject({
+        name: 'my_custom_tool',
+        version: '1.0.0',
+        inputSchema: { type: 'object' },
+      });
+      const pool = lab.pool(settings);
+      for (let n = 0; n < 3; n++) expect(await result(pool, input)).toEqual(answer);
+      const { reply } = await call(pool, { other: 1 });
+      expect(reply).toMatchObject({ error: { code: -32602 } });
+      await pool.stop();
+      expect(lab.of('spawn')).toHaveLength(1);
+      expect(lab.of('terminate')).toEqual([expect.objectContaining({ reason: 'stop', exitCode: 0 })]);
+    },
+  );
+});
+
+/** One random call, and what may become of it. */
+interface Step {
+  readonly action: 'echo' | 'sleep' | 'crash' | 'hang' | 'error' | 'noise' | 'pretty' | 'grandchild';
+  readonly timeoutMs: number;
+  readonly abortAfterMs?: number;
+  readonly fresh: boolean;
+}
+
+const step: fc.Arbitrary<Step> = fc.record(
+  {
+    action: fc.constantFrom(
+      'echo',
+      'echo',
+      'echo',
+      'sleep',
+      'crash',
+      'hang',
+      'error',
+      'noise',
+      'pretty',
+      'grandchild',
+    ),
+    timeoutMs: fc.constantFrom(1, 20, 150, 10_000),
+    abortAfterMs: fc.constantFrom(0, 5, 60),
+    fresh: fc.constantFrom(false, false, false, true),
+  },
+  { requiredKeys: ['action', 'timeoutMs', 'fresh'] },
+);
+
+const shape = fc.record({
+  poolSize: fc.integer({ min: 1, max: 3 }),
+  maxConcurrency: fc.integer({ min: 1, max: 2 }),
+  keepAlive: fc.boolean(),
+  maxQueue: fc.integer({ min: 0, max: 20 }),
+  idleTimeoutMs: fc.constantFrom(30, 60_000),
+  maxProcesses: fc.integer({ min: 1, max: 4 }),
+});
+
+describe('any mix of calls', () => {
+  it('ends each exactly once, with its own answer or a fitting failure, and leaves nothing behind', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        shape,
+        fc.array(step, { minLength: 1, maxLength: 14 }),
+        async ({ maxProcesses, ...settings }, steps) => {
+          const lab = new PoolLab();
+          const budget = new ProcessBudget(maxProcesses);
+          const pool = lab.pool({ ...settings, stopGraceMs: 100 }, { budget });
+          const capacity =
+            settings.poolSize * (settings.keepAlive ? settings.maxConcurrency : 1) + settings.maxQueue;
+          const shared = settings.keepAlive && settings.maxConcurrency > 1;
+          try {
+            const outcomes = await Promise.all(steps.map((each, n) => outcome(pool, each, n)));
+            for (const [n, each] of steps.entries()) {
+              expect(allowed(each, n, capacity, shared)).toContainEqual(outcomes[n]);
+            }
+            expect(pool.stats()).toMatchObject({ waiting: 0, busy: 0 });
+            expect(budget.inUse).toBeLessThanOrEqual(maxProcesses);
+            expect(await result(pool, { still: 'fine' })).toEqual({ still: 'fine' });
+          } finally {
+            await lab.close(1_000);
+          }
+          expect(budget.inUse).toBe(0);
+          const ended = lab.of('terminate').map(({ pid }) => pid);
+          expect(new Set(ended).size).toBe(ended.length);
+        },
+      ),
+      { numRuns: 25 },
+    );
+  }, 120_000);
+});
+
+/** The result, or what went wrong in a word. */
+async function outcome(pool: ReturnType<PoolLab['pool']>, each: Step, n: number): Promise<unknown> {
+  // A call that hangs needs an end.
+  const timeoutMs = each.action === 'hang' ? Math.min(each.timeoutMs, 150) : each.timeoutMs;
+  const caller = new AbortController();
+  const timer =
+    each.abortAfterMs === undefined ? undefined : setTimeout(() => caller.abort(), each.abortAfterMs);
+  const input = { action: each.action, n, ms: 15, then: 'crash' };
+  try {
+    const { reply } = await call(pool, input, { timeoutMs, fresh: each.fresh, signal: caller.signal });
+    if ('error' in reply) return `error ${reply.error.code}`;
+    return typeof reply.result === 'object' ? { ...reply.result, pid: undefined } : reply.result;
+  } catch (error) {
+    return (error as PoolFailure).reason;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function allowed(each: Step, n: number, capacity: number, shared: boolean): unknown[] {
+  const echo = { action: each.action, n, ms: 15, then: 'crash', pid: undefined };
+  const answers: Record<Step['action'], unknown[]> = {
+    echo: [echo],
+    pretty: [echo],
+    sleep: [{ slept: 15, pid: undefined }],
+    noise: ['after noise'],
+    error: ['error -32001'],
+    crash: ['tool_crashed'],
+    grandchild: ['tool_crashed'],
+    hang: [],
+  };
+  return [
+    ...answers[each.action],
+    // A neighbour on the same process may take it down.
+    ...(shared ? ['tool_crashed'] : []),
+    ...(each.timeoutMs < 10_000 || each.action === 'hang' ? ['timeout'] : []),
+    ...(each.abortAfterMs === undefined ? [] : ['cancelled']),
+    ...(n >= capacity ? ['queue_full'] : []),
+  ];
+}

@@ -1,0 +1,25 @@
+import { addEventHandler } from 'jest-circus';
+import { commandLineOf } from '../../src/database/embedded/process-identity.js';
+import { childrenOf } from './processes.js';
+import { until } from './wait.js';
+
+/**
+ * A test file must end every process that it started. This is looked at when the file's own afterAll hooks have run,
+ * which a hook registered here could not do: it would run before them.
+ */
+const before = new Set(childrenOf(process.pid));
+const leaked = (): number[] => childrenOf(process.pid).filter((pid) => !before.has(pid));
+
+addEventHandler(async (event, state) => {
+  if (event.name !== 'run_finish') return;
+  try {
+    await until(() => leaked().length === 0, { timeoutMs: 2_000, what: 'the end of child processes' });
+  } catch {
+    const pids = leaked();
+    const lines = pids.map((pid) => `  ${pid}: ${commandLineOf(pid).join(' ')}`);
+    for (const pid of pids) process.kill(pid, 'SIGKILL');
+    state.unhandledErrors.push(
+      new Error(`This test file leaves child processes behind:\n${lines.join('\n')}`),
+    );
+  }
+});

@@ -1,0 +1,69 @@
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import supertest from 'supertest';
+import type TestAgent from 'supertest/lib/agent.js';
+import { Lifecycle } from '../../src/common/lifecycle.js';
+import { StartupWork } from '../../src/common/startup-work.js';
+import { loadConfig } from '../../src/config/app-config.js';
+import { createApp } from '../../src/create-app.js';
+import { createTestDatabase, type TestDatabase } from './database.js';
+import { makeTestFolder } from './test-folder.js';
+
+export const fixtures = join(__dirname, '..', 'fixtures', 'tools');
+
+export interface TestApp {
+  readonly app: NestFastifyApplication;
+  readonly db: TestDatabase;
+  readonly url: string;
+  /** Speaks real HTTP to the listening server. */
+  readonly http: TestAgent;
+  /** Registers the flexible fixture tool under a name. */
+  register(name: string, settings?: Record<string, unknown>): Promise<void>;
+  call(name: string, input?: unknown, context?: Record<string, unknown>): supertest.Test;
+  close(): Promise<void>;
+}
+
+/** The whole server on a free port with a database of its own; only the examples are left out unless asked for. */
+export async function startApp(variables: Record<string, string> = {}): Promise<TestApp> {
+  const db = await createTestDatabase();
+  const folder = makeTestFolder();
+  const config = loadConfig({
+    PORT: '0',
+    LOG_LEVEL: 'silent',
+    DATABASE_URL: db.url,
+    TOOLKEEPER_DATA_DIR: folder,
+    CUSTOM_TOOLS_DIR: folder,
+    ...variables,
+  });
+  const app = await createApp(config);
+  await app.listen(config.server.port, config.server.host);
+  app.get(Lifecycle).ready();
+  await app.get(StartupWork).settled();
+  const url = (await app.getUrl()).replace('[::1]', '127.0.0.1');
+  const http = supertest(url);
+  return {
+    app,
+    db,
+    url,
+    http,
+    register: async (name, settings = {}) => {
+      await http
+        .post('/api/v1/custom-tools')
+        .send({
+          name,
+          command: 'node',
+          args: [join(fixtures, 'fixture-tool.mjs')],
+          description: name,
+          ...settings,
+        })
+        .expect(201);
+    },
+    call: (name, input = {}, context) => http.post(`/api/v1/tools/${name}/execute`).send({ input, context }),
+    close: async () => {
+      await app.close();
+      await db.drop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

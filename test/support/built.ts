@@ -1,0 +1,10 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { projectRoot } from '../../src/config/app-config.js';
+
+/** Builds `dist/` if it is stale. @returns the project's root */
+export function built(): string {
+  const root = projectRoot();
+  execFileSync(process.execPath, [join(root, 'scripts', 'setup.mjs')], { stdio: 'pipe' });
+  return root;
+}

@@ -1,0 +1,28 @@
+import { registerHooks } from 'node:module';
+import type { TestServer } from './test-server.js';
+
+declare global {
+  var toolkeeperTestServer: TestServer | undefined;
+}
+
+/** Starts one database server for the whole run and tells the workers where it is. */
+export default async function run(): Promise<void> {
+  // Jest maps no module names here: our sources import `.js` where a `.ts` stands.
+  const hooks = registerHooks({
+    resolve(specifier, context, next) {
+      try {
+        return next(specifier, context);
+      } catch (error) {
+        if (!/^\.{1,2}\/.*\.js$/.test(specifier)) throw error;
+        return next(specifier.replace(/\.js$/, '.ts'), context);
+      }
+    },
+  });
+  try {
+    const { startTestServer } = await import('./test-server.js');
+    globalThis.toolkeeperTestServer = await startTestServer();
+    Object.assign(process.env, globalThis.toolkeeperTestServer.environment);
+  } finally {
+    hooks.deregister();
+  }
+}

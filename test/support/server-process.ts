@@ -1,0 +1,50 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { built } from './built.js';
+import { until } from './wait.js';
+
+export interface ServerProcess {
+  readonly child: ChildProcess;
+  /** http://127.0.0.1:<port> */
+  readonly url: string;
+  readonly log: () => string;
+  /** Sends the signal and waits for the end. @returns the exit code, null when a signal ended it */
+  end(signal: NodeJS.Signals): Promise<number | null>;
+}
+
+/** Starts the built server as `npm start` does and waits until it says that it is ready. */
+export async function startServer(variables: Record<string, string>): Promise<ServerProcess> {
+  const { child, log } = launchServer(variables);
+  const ended = once(child, 'exit') as Promise<[number | null]>;
+  const url = await until(
+    () => {
+      if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}:\n${log()}`);
+      return /ready: (http:\/\/[\d.:]+)/.exec(log())?.[1];
+    },
+    { timeoutMs: 25_000, what: 'the server to be ready' },
+  );
+  return {
+    child,
+    url,
+    log,
+    end: async (signal) => {
+      child.kill(signal);
+      return (await ended)[0];
+    },
+  };
+}
+
+/** For starts that are expected to fail. */
+export function launchServer(variables: Record<string, string>): { child: ChildProcess; log: () => string } {
+  const root = built();
+  const { DATABASE_URL: _theRunsOwn, ...inherited } = process.env;
+  const child = spawn(process.execPath, [join(root, 'dist', 'src', 'main.js')], {
+    cwd: root,
+    env: { ...inherited, PORT: '0', ...variables },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let text = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  return { child, log: () => text };
+}

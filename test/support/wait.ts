@@ -1,0 +1,31 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+export interface UntilOptions {
+  /** Default 10 000. */
+  readonly timeoutMs?: number;
+  /** What is awaited, for the message when it does not come. */
+  readonly what: string;
+}
+
+/**
+ * Waits until `condition` gives something truthy and returns that. A condition that throws is asked again; its last
+ * error becomes the cause.
+ */
+export async function until<T>(
+  condition: () => T | Promise<T>,
+  { timeoutMs = 10_000, what }: UntilOptions,
+): Promise<NonNullable<T>> {
+  const end = Date.now() + timeoutMs;
+  let last: unknown;
+  for (;;) {
+    try {
+      last = undefined;
+      const value = await condition();
+      if (value) return value;
+    } catch (error) {
+      last = error;
+    }
+    if (Date.now() > end) throw new Error(`Waited ${timeoutMs} ms in vain for: ${what}`, { cause: last });
+    await delay(10);
+  }
+}
