@@ -13,5 +13,5 @@ const requestIdPattern = /^[\w.:@/+=-]{1,128}$/;
 
 /** The caller's request id where it is safe to log and to echo, else a new one. */
 export function requestIdFrom(header: string | string[] | undefined): string {
-  return typeof header === 'string' && requestIdPattern.test(header) ? header : newId();
+  return typeof header === 'string' && requestIdPattern.test(header) ? header : randomUUID();
 }

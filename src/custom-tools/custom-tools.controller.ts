@@ -8,14 +8,11 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { CurrentPrincipal } from '../auth/principal.decorator.js';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import type { Page } from '../common/page.js';
-import type { Principal } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 import { ApiExecute } from '../tools/api-execute.decorator.js';
-import { type ExecuteBody, ExecuteBodyPipe } from '../tools/execute-body.pipe.js';
 import {
   CustomToolBody,
   CustomToolHealthBody,
@@ -144,11 +141,9 @@ export class CustomToolsController {
   )
   test(
     @Param('name') name: string,
-    @Body(ExecuteBodyPipe) body: ExecuteBody,
-    @CurrentPrincipal() principal: Principal,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ToolOutcome> {
-    return this.service.test(name, body, principal, { request, reply });
+    return this.service.test(name, request, reply);
   }
 }

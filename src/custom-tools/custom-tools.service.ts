@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Page } from '../common/page.js';
-import type { Principal } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
-import type { ExecuteBody } from '../tools/execute-body.pipe.js';
-import { type HttpExchange, ToolsService } from '../tools/tools.service.js';
+import { ToolsService } from '../tools/tools.service.js';
 import { type CustomToolBody, customToolView } from './custom-tool.view.js';
 import { CustomToolManager } from './custom-tool-manager.js';
 import { type CustomToolHealth, CustomToolMonitor } from './custom-tool-monitor.js';
@@ -55,7 +54,7 @@ export class CustomToolsService {
     return this.monitor.health(name);
   }
 
-  test(name: string, body: ExecuteBody, principal: Principal, http: HttpExchange): Promise<ToolOutcome> {
-    return this.manager.withWrapper(name, (wrapper) => this.tools.test(wrapper, body, principal, http));
+  test(name: string, request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome> {
+    return this.manager.withWrapper(name, (wrapper) => this.tools.test(wrapper, request, reply));
   }
 }

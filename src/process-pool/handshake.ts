@@ -1,5 +1,6 @@
 import { type Handshake, PoolFailure, type ProcessSpec } from './pool.types.js';
-import { launch, ToolProcess } from './tool-process.js';
+import { launch } from './process-group.js';
+import { ToolProcess } from './tool-process.js';
 import type { Exchange, Launcher, ProcessLimits, ProcessObserver } from './tool-process.types.js';
 
 /** Why an executable cannot serve as a tool. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Gate } from '../../test/fixtures/tools/gate.js';
 import { call, eventually, PoolLab, result } from '../../test/fixtures/tools/pool-lab.js';
 import { ProcessBudget } from './process-budget.js';
-import { launch } from './tool-process.js';
+import { launch } from './process-group.js';
 
 let lab: PoolLab;
 let gate: Gate;

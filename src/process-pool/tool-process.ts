@@ -1,4 +1,4 @@
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { ByteTail } from './byte-tail.js';
 import { classify, encodeRequest } from './json-rpc.js';
 import { LineFramer } from './line-framer.js';
@@ -11,12 +11,9 @@ import {
   type Reply,
   type TerminationReason,
 } from './pool.types.js';
-import { signalGroup } from './process-group.js';
+import { launch, signalGroup } from './process-group.js';
 import { readHandshake, whyNotStarted } from './start-up.js';
 import type { Ending, Exchange, Launcher, ProcessLimits, ProcessObserver } from './tool-process.types.js';
-
-export const launch: Launcher = ({ command, args, cwd, env }) =>
-  spawn(command, args, { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
 
 /** A process that closed a pipe gets this long to exit by itself. */
 const brokenGraceMs = 200;

@@ -1,13 +1,10 @@
-import { Body, Controller, Get, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { Controller, Get, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
 import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { CurrentPrincipal } from '../auth/principal.decorator.js';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
-import type { Principal } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 import { ApiExecute } from './api-execute.decorator.js';
-import { type ExecuteBody, ExecuteBodyPipe } from './execute-body.pipe.js';
 import { ApiToolListResponse, ApiToolResponse } from './tool-formats.dto.js';
 import { FormatQuery, ListToolsQuery } from './tools.dto.js';
 import { ToolsService } from './tools.service.js';
@@ -60,12 +57,9 @@ export class ToolsController {
     'forbidden',
   )
   execute(
-    @Param('name') name: string,
-    @Body(ExecuteBodyPipe) body: ExecuteBody,
-    @CurrentPrincipal() principal: Principal,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ToolOutcome> {
-    return this.service.execute(name, body, principal, { request, reply });
+    return this.service.execute(request, reply);
   }
 }

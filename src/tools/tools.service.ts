@@ -3,12 +3,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../common/errors.js';
 import { pageOf } from '../common/page.js';
 import { rateLimitHeaders } from '../investigations/rate-limit-headers.js';
-import type { CallRequest, Principal } from '../tool-contract/tool-call.js';
 import type { Tool } from '../tool-contract/tool.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
-import { callContext } from './call-context.js';
-import { callerSignal } from './caller-signal.js';
-import type { ExecuteBody } from './execute-body.pipe.js';
+import { incomingCall } from './incoming-call.js';
 import { type CallAnswer, ToolDoor } from './tool-door.js';
 import { describeTool, type ToolFormat } from './tool-formats.js';
 import { ToolRegistry } from './tool-registry.js';
@@ -40,36 +37,17 @@ export class ToolsService {
     return describeTool(tool, format);
   }
 
-  execute(name: string, body: ExecuteBody, principal: Principal, http: HttpExchange): Promise<ToolOutcome> {
-    return this.answer(http, this.door.call(callRequest(name, body, principal, http)));
+  async execute(request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome> {
+    return answer(await this.door.call(incomingCall(request, reply)), reply);
   }
 
   /** A trial run of a tool that may be inactive or cut off. */
-  test(tool: Tool, body: ExecuteBody, principal: Principal, http: HttpExchange): Promise<ToolOutcome> {
-    return this.answer(http, this.door.test(tool, callRequest(tool.definition.name, body, principal, http)));
-  }
-
-  private async answer({ reply }: HttpExchange, call: Promise<CallAnswer>): Promise<ToolOutcome> {
-    const { outcome, budget } = await call;
-    if (budget) void reply.headers(rateLimitHeaders(budget));
-    return outcome;
+  async test(tool: Tool, request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome> {
+    return answer(await this.door.test(tool, incomingCall(request, reply)), reply);
   }
 }
 
-export interface HttpExchange {
-  readonly request: FastifyRequest;
-  readonly reply: FastifyReply;
-}
-
-function callRequest(tool: string, body: ExecuteBody, principal: Principal, http: HttpExchange): CallRequest {
-  const { request, reply } = http;
-  return {
-    tool,
-    input: body.input,
-    context: callContext(body.context, request.headers, { id: request.id, userId: principal.userId }),
-    principal,
-    timeoutMs: body.context.timeoutMs,
-    signal: callerSignal(reply),
-    bytesAtMost: Number(request.headers['content-length']) || undefined,
-  };
+function answer({ outcome, budget }: CallAnswer, reply: FastifyReply): ToolOutcome {
+  if (budget) void reply.headers(rateLimitHeaders(budget));
+  return outcome;
 }

@@ -1,8 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { join } from 'node:path';
 import { startApp, type TestApp } from '../support/app.js';
-
-type Json = any;
+import type { Json } from '../support/json.js';
 
 const methods = ['get', 'post', 'patch', 'delete'] as const;
 /** Removal last, so that the examples of the others find what they name. */
@@ -118,12 +117,14 @@ describe('the OpenAPI document', () => {
           wrong.push(`${where}: ${answer.status} is not documented: ${answer.text}`);
           continue;
         }
-        if (answer.status >= 400 && answer.status !== 404) wrong.push(`${where}: ${answer.status} ${answer.text}`);
+        if (answer.status >= 400 && answer.status !== 404)
+          wrong.push(`${where}: ${answer.status} ${answer.text}`);
         const schema = documented.content?.['application/json']?.schema;
         if (!schema || !answer.type.endsWith('json')) continue;
         const text = JSON.stringify(schema).replaceAll('"#/components', '"doc#/components');
         const validate = ajv.compile(JSON.parse(text));
-        if (!validate(answer.body)) wrong.push(`${where}: ${ajv.errorsText(validate.errors)}\n${answer.text.slice(0, 500)}`);
+        if (!validate(answer.body))
+          wrong.push(`${where}: ${ajv.errorsText(validate.errors)}\n${answer.text.slice(0, 500)}`);
       }
     }
     expect(wrong).toEqual([]);

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fixtures } from '../support/app.js';
+import type { Json } from '../support/json.js';
 import { createTestDatabase } from '../support/database.js';
 import { processesWith } from '../support/processes.js';
 import { launchServer, type ServerProcess, startServer } from '../support/server-process.js';
@@ -11,7 +12,7 @@ import { until } from '../support/wait.js';
 const send = (url: string, body: unknown, method = 'POST') =>
   fetch(url, { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
 
-async function json(url: string, body?: unknown): Promise<any> {
+async function json(url: string, body?: unknown): Promise<Json> {
   const answer = await (body === undefined ? fetch(url) : send(url, body));
   return answer.json();
 }
@@ -29,21 +30,26 @@ describe('the built server on its embedded database', () => {
   it('is ready with the examples active, and they work', async () => {
     server = await startServer(variables);
     const { data } = await json(`${server.url}/api/v1/custom-tools`);
-    expect(data.map(({ name, status }: any) => [name, status])).toEqual([
+    expect(data.map(({ name, status }: Json) => [name, status])).toEqual([
       ['disk_usage', 'active'],
       ['json_diff', 'active'],
       ['log_summary', 'active'],
     ]);
-    const call = (tool: string, input: object) => json(`${server?.url}/api/v1/tools/${tool}/execute`, { input });
+    const call = (tool: string, input: object) =>
+      json(`${server?.url}/api/v1/tools/${tool}/execute`, { input });
     expect((await call('disk_usage', { path: '/' })).result.usedPercent).toBeGreaterThanOrEqual(0);
-    expect(await call('json_diff', { before: { a: 1 }, after: { a: 2 } })).toMatchObject({ status: 'success' });
+    expect(await call('json_diff', { before: { a: 1 }, after: { a: 2 } })).toMatchObject({
+      status: 'success',
+    });
     expect((await call('log_summary', { text: 'ERROR x' })).result.levels.error).toBe(1);
     expect((await call('get_playbooks', { query: 'pod OOMKilled' })).result.total_results).toBeGreaterThan(0);
-    for (const probe of ['livez', 'readyz', 'startupz']) expect((await fetch(`${server.url}/${probe}`)).status).toBe(200);
+    for (const probe of ['livez', 'readyz', 'startupz'])
+      expect((await fetch(`${server.url}/${probe}`)).status).toBe(200);
   });
 
   it('comes up again after kill -9: data kept, one PostgreSQL running', async () => {
-    const postgres = () => processesWith(join(folder, 'postgres')).concat(processesWith('cluster_name=toolkeeper'));
+    const postgres = () =>
+      processesWith(join(folder, 'postgres')).concat(processesWith('cluster_name=toolkeeper'));
     const running = postgres();
     // Reading writes what is buffered: what was said to be recorded survives.
     const before = await json(`${server?.url}/api/v1/tool-metrics/executions`);
@@ -83,7 +89,8 @@ describe('a drain', () => {
       keepAlive: true,
       poolSize: 10,
     });
-    const call = () => json(`${server.url}/api/v1/tools/slow/execute`, { input: { action: 'sleep', ms: 500 } });
+    const call = () =>
+      json(`${server.url}/api/v1/tools/slow/execute`, { input: { action: 'sleep', ms: 500 } });
     const calls = Array.from({ length: 50 }, call);
     await until(
       async () => {
@@ -114,7 +121,11 @@ describe('a drain', () => {
 
 describe('a start that cannot succeed', () => {
   it.each([
-    ['names every bad variable', { PORT: 'many', CUSTOM_TOOLS_ENABLED: 'yes' }, ['PORT', 'CUSTOM_TOOLS_ENABLED']],
+    [
+      'names every bad variable',
+      { PORT: 'many', CUSTOM_TOOLS_ENABLED: 'yes' },
+      ['PORT', 'CUSTOM_TOOLS_ENABLED'],
+    ],
     ['refuses other addresses without a key', { HOST: '0.0.0.0' }, ['ADMIN_API_KEY', 'AUTH_MODE=off']],
   ])('%s', async (_what, variables, words) => {
     const { child, log } = launchServer(variables);

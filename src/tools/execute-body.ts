@@ -1,4 +1,3 @@
-import { Injectable, type PipeTransform } from '@nestjs/common';
 import { Problem } from '../common/errors.js';
 import { type ContextBody, maxHeaderLength } from './call-context.js';
 import { compileInputSchema } from './input-validator.js';
@@ -39,19 +38,19 @@ export const executeBodySchema = {
 
 const noLimits = { schemaMaxBytes: Infinity, schemaMaxDepth: Infinity };
 
-/** Checks the envelope with a compiled schema: the class-based pipe would copy the whole input on the hot path. */
-@Injectable()
-export class ExecuteBodyPipe implements PipeTransform<unknown, ExecuteBody> {
-  private readonly validate = compileInputSchema(executeBodySchema, noLimits);
+const validate = compileInputSchema(executeBodySchema, noLimits);
 
-  transform(value: unknown): ExecuteBody {
-    const body = value ?? {};
-    const errors = this.validate(body);
-    if (errors.length > 0) {
-      const detail = errors.map((error) => `${error.pointer.slice(1) || 'body'} ${error.detail}`).join('; ');
-      throw new Problem('invalid_request', detail, { errors });
-    }
-    const { input = {}, context = {} } = body as Partial<ExecuteBody>;
-    return { input, context };
+/**
+ * Checks the envelope with a compiled schema: the class-based pipe would copy the whole input on the hot path.
+ * @throws Problem `invalid_request` naming the fields
+ */
+export function parseExecuteBody(value: unknown): ExecuteBody {
+  const body = value ?? {};
+  const errors = validate(body);
+  if (errors.length > 0) {
+    const detail = errors.map((error) => `${error.pointer.slice(1) || 'body'} ${error.detail}`).join('; ');
+    throw new Problem('invalid_request', detail, { errors });
   }
+  const { input = {}, context = {} } = body as Partial<ExecuteBody>;
+  return { input, context };
 }

@@ -1,0 +1,2 @@
+/** What an HTTP answer holds: a JSON value whose shape the test's assertions tell. */
+export type Json = ReturnType<typeof JSON.parse>;
