@@ -328,10 +328,8 @@ describe('ToolMetricsRepository', () => {
     });
 
     it('getExecutions: pages meet every row once, also among equal times', async () => {
-      const rows = Array.from({ length: 25 }, (_, i) => ({
-        metricId: newId(),
-        recordedAt: at(Math.floor(i / 10)),
-      }));
+      const ids = Array.from({ length: 25 }, newId).sort();
+      const rows = ids.map((metricId, i) => ({ metricId, recordedAt: at(Math.floor(i / 10)) }));
       await record(...rows);
       for (const tool of ['t', undefined]) {
         const seen: string[] = [];
@@ -342,7 +340,7 @@ describe('ToolMetricsRepository', () => {
           after = page.at(-1);
           if (!after) break;
         }
-        expect(seen).toEqual(rows.map(({ metricId }) => metricId).sort().reverse());
+        expect(seen).toEqual(ids.toReversed());
       }
     });
 
