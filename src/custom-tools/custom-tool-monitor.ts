@@ -4,10 +4,10 @@ import { Problem } from '../common/errors.js';
 import { IntervalLoop } from '../common/interval-loop.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { ToolLog } from '../observability/tool-log.js';
-import type { PoolEvent, PoolStats, Reply } from '../process-pool/pool.types.js';
+import type { PoolStats, Reply } from '../process-pool/pool.types.js';
 import type { CustomTool, HealthStatus } from './custom-tool.entity.js';
 import { CustomToolManager } from './custom-tool-manager.js';
-import { CustomToolRuntimes } from './custom-tool-runtimes.js';
+import { CustomToolRuntimes, type RuntimeEvent } from './custom-tool-runtimes.js';
 import { CustomToolsRepository } from './custom-tools.repository.js';
 
 const pingTimeoutMs = 5_000;
@@ -86,8 +86,11 @@ export class CustomToolMonitor {
     await this.repository.setCondition(name, { healthStatus, errorMessage, lastHealthCheck: new Date() });
   }
 
-  private onPoolEvent(event: PoolEvent): void {
+  private onPoolEvent(event: RuntimeEvent): void {
     if (event.type !== 'failed' && event.type !== 'recovered') return;
+    // Pools of trial runs and of replaced configurations say nothing about the tool.
+    const backend = this.runtimes.get(event.pool)?.backend;
+    if (!backend || !('pool' in backend) || backend.pool !== event.source) return;
     const condition =
       event.type === 'failed'
         ? ({ status: 'error', healthStatus: 'unhealthy', errorMessage: event.error } as const)

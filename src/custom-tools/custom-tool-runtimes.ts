@@ -12,6 +12,9 @@ import { CustomToolWrapper } from './custom-tool-wrapper.js';
 import { launchSpec } from './launch-spec.js';
 import { ToolInspector } from './tool-inspector.js';
 
+/** An event of one of the pools, a trial's or a retiring one included. */
+export type RuntimeEvent = PoolEvent & { readonly source: ProcessPool };
+
 /** The running side of custom tools: one wrapper and one pool for each that is loaded. */
 @Injectable()
 export class CustomToolRuntimes {
@@ -20,7 +23,7 @@ export class CustomToolRuntimes {
   private readonly retiring = new Set<Promise<void>>();
   private readonly budget: ProcessBudget;
   private readonly logger = new Logger(CustomToolRuntimes.name);
-  readonly events = new TypedEvents<PoolEvent>((error) => this.logger.error(error));
+  readonly events = new TypedEvents<RuntimeEvent>((error) => this.logger.error(error));
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
@@ -41,7 +44,7 @@ export class CustomToolRuntimes {
     try {
       const spec = await launchSpec(tool, this.config.root);
       const pool = new ProcessPool(this.poolSettings(tool, spec), { budget: this.budget });
-      pool.events.subscribe((event) => this.events.emit(event));
+      pool.events.subscribe((event) => this.events.emit({ ...event, source: pool }));
       return new CustomToolWrapper(tool, validate, { pool, workingDir: spec.cwd });
     } catch (error) {
       if (!(error instanceof Problem)) throw error;

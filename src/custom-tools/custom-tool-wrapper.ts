@@ -26,23 +26,21 @@ export class CustomToolWrapper implements Tool {
   }
 
   reserve(): Release {
-    const { name } = this.definition;
-    if ('unavailable' in this.backend) {
-      const detail = `${name} cannot be started: ${this.backend.unavailable}`;
-      throw new Refusal('tool_unavailable', detail, {
+    const { name, fallback } = this.definition;
+    const { backend } = this;
+    const why = 'unavailable' in backend ? backend.unavailable : backend.pool.whyUnavailable();
+    if ('unavailable' in backend || why !== undefined) {
+      throw new Refusal('tool_unavailable', `${name} cannot be started: ${why}`, {
         retryAfterMs: 30_000,
-        fallback: this.definition.fallback,
+        fallback,
       });
     }
     try {
-      return this.backend.pool.reserve();
+      return backend.pool.reserve();
     } catch (error) {
       if (!(error instanceof PoolFailure)) throw error;
       const code = error.reason === 'queue_full' ? 'queue_full' : 'shutting_down';
-      throw new Refusal(code, `${name}: ${error.message}`, {
-        retryAfterMs: 1_000,
-        fallback: this.definition.fallback,
-      });
+      throw new Refusal(code, `${name}: ${error.message}`, { retryAfterMs: 1_000, fallback });
     }
   }
 

@@ -16,6 +16,7 @@ import {
   Min,
   ValidateNested,
 } from 'class-validator';
+import { PageQuery } from '../common/page.dto.js';
 import type { JsonSchema } from '../tool-contract/tool.js';
 import { type ToolStatus, toolStatuses } from './custom-tool.entity.js';
 import { SandboxSettings, ToolPermissions } from './sandbox-settings.js';
@@ -199,21 +200,9 @@ export class CustomToolCreate {
 /** Changes a tool; its name stays. */
 export class CustomToolUpdate extends PartialType(OmitType(CustomToolCreate, ['name'] as const)) {}
 
-export class ListCustomToolsQuery {
+export class ListCustomToolsQuery extends PageQuery {
   @ApiPropertyOptional({ enum: toolStatuses })
   @IsOptional()
   @IsIn(toolStatuses)
   readonly status?: ToolStatus;
-
-  @ApiPropertyOptional({ default: 100, minimum: 1, maximum: 1000 })
-  @Type(() => Number)
-  @IsInt()
-  @Min(1)
-  @Max(1000)
-  readonly limit: number = 100;
-
-  @ApiPropertyOptional({ description: 'nextCursor of the page before' })
-  @IsOptional()
-  @IsString()
-  readonly cursor?: string;
 }

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { QueryFailedError, Repository } from 'typeorm';
+import { Not, QueryFailedError, Repository } from 'typeorm';
 import { Problem } from '../common/errors.js';
 import { CustomTool, CustomToolImport, type HealthStatus, type ToolStatus } from './custom-tool.entity.js';
 
@@ -55,8 +55,9 @@ export class CustomToolsRepository {
     return this.tools.save(tool);
   }
 
+  /** A tool that was disabled stays so, whatever its last processes do. */
   async setCondition(name: string, condition: ToolCondition): Promise<void> {
-    await this.tools.update({ name }, condition);
+    await this.tools.update({ name, status: Not('inactive') }, condition);
   }
 
   /** @throws Problem `not_found` */

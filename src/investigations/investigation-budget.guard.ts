@@ -11,16 +11,16 @@ export class InvestigationBudgetGuard implements CanActivate {
   constructor(@Inject(BUDGET_STORE) private readonly store: BudgetStore) {}
 
   /** @throws Refusal `investigation_budget_spent` */
-  async canActivate(context: ExecutionContext): Promise<boolean> {
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     if (context.getType<string>() !== 'tool') return true;
     const call = context.getArgByIndex<ToolCall>(0);
     const { investigationId } = call.context;
-    if (!call.test && investigationId) await this.spend(call, investigationId);
+    if (!call.test && investigationId) return this.spend(call, investigationId);
     call.ticket.stamp('budget');
     return true;
   }
 
-  private async spend({ ticket }: ToolCall, investigationId: string): Promise<void> {
+  private async spend({ ticket }: ToolCall, investigationId: string): Promise<boolean> {
     const { name, callsPerInvestigation, fallback } = ticket.tool.definition;
     const admission = await this.store.take({
       investigationId,
@@ -30,6 +30,8 @@ export class InvestigationBudgetGuard implements CanActivate {
     if (!admission.granted) throw spent(name, investigationId, admission.budget, fallback);
     ticket.returnIfRefused(admission.release);
     ticket.budget = admission.budget;
+    ticket.stamp('budget');
+    return true;
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Launcher } from './tool-process.types.js';
 import type { TypedEvents } from '../common/typed-events.js';
 import type { PoolMembers } from './pool-members.js';
 import type { PoolEvent, PoolSettings } from './pool.types.js';
@@ -13,4 +14,11 @@ export interface PoolParts {
   readonly queue: RequestQueue;
   readonly budget: ProcessBudget;
   readonly events: TypedEvents<PoolEvent>;
+}
+
+export interface PoolOptions {
+  /** Shared by all pools; without one there is no cap over them. */
+  readonly budget?: ProcessBudget;
+  readonly events?: TypedEvents<PoolEvent>;
+  readonly launcher?: Launcher;
 }

@@ -5,6 +5,7 @@ import { Admissions } from './admissions.js';
 import { givenUpRunning, givenUpWaiting, refusals } from './failure-messages.js';
 import { PendingRequest, type RequestOwner } from './pending-request.js';
 import { PoolGrowth } from './pool-growth.js';
+import type { PoolOptions } from './pool-parts.js';
 import { type GiveUpReason, type PoolMember, PoolMembers } from './pool-members.js';
 import { endingAfter, PoolShrink } from './pool-shrink.js';
 import {
@@ -18,15 +19,8 @@ import {
   type Reply,
 } from './pool.types.js';
 import { RequestQueue } from './request-queue.js';
-import type { Ending, Launcher } from './tool-process.types.js';
+import type { Ending } from './tool-process.types.js';
 import { ProcessBudget } from './process-budget.js';
-
-export interface PoolOptions {
-  /** Shared by all pools; without one there is no cap over them. */
-  readonly budget?: ProcessBudget;
-  readonly events?: TypedEvents<PoolEvent>;
-  readonly launcher?: Launcher;
-}
 
 /**
  * The processes of one tool and the requests for them. Requests wait in order, in a bounded queue, until a process is
@@ -124,6 +118,11 @@ export class ProcessPool {
     this.assign(pending, member);
     pending.watch();
     return pending.answer;
+  }
+
+  /** @returns why no request can be served now: the last starts failed and the next one is not due */
+  whyUnavailable(): string | undefined {
+    return this.growth.whyHopeless();
   }
 
   stats(): PoolStats {

@@ -1,7 +1,7 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { Type } from 'class-transformer';
-import { IsIn, IsInt, IsOptional, IsString, Max, MaxLength, Min } from 'class-validator';
+import { ApiProperty, ApiPropertyOptional, IntersectionType } from '@nestjs/swagger';
+import { IsIn, IsOptional, IsString, MaxLength } from 'class-validator';
 import { errorTable } from '../common/errors.js';
+import { PageQuery } from '../common/page.dto.js';
 import { type ToolFormat, toolFormatNames } from './tool-formats.js';
 
 export class FormatQuery {
@@ -11,24 +11,12 @@ export class FormatQuery {
   readonly format?: ToolFormat;
 }
 
-export class ListToolsQuery extends FormatQuery {
+export class ListToolsQuery extends IntersectionType(PageQuery, FormatQuery) {
   @ApiPropertyOptional({ description: 'Words in name, description or tags', example: 'log' })
   @IsOptional()
   @IsString()
   @MaxLength(200)
   readonly query?: string;
-
-  @ApiPropertyOptional({ default: 100, minimum: 1, maximum: 1000 })
-  @Type(() => Number)
-  @IsInt()
-  @Min(1)
-  @Max(1000)
-  readonly limit: number = 100;
-
-  @ApiPropertyOptional({ description: 'nextCursor of the page before' })
-  @IsOptional()
-  @IsString()
-  readonly cursor?: string;
 }
 
 export class AnnotationsBody {
