@@ -64,8 +64,8 @@ function addHeaders(app: NestFastifyApplication): void {
 
 /** What walks a body recurses: one that is nested without end must not reach it. */
 function capBodyDepth(app: NestFastifyApplication, inputDepth: number): void {
-  // The input stands one level below the body.
-  const most = Math.max(inputDepth, 64) + 1;
+  // An input that is too deep for its tool is refused by the door, with the code for that.
+  const most = inputDepth + 64;
   const fastify = app.getHttpAdapter().getInstance();
   fastify.addHook('preValidation', (request, _reply, done) => {
     if (!isDeeperThan(request.body, most)) return done();

@@ -17,7 +17,7 @@ export function drainOnSignals(app: NestFastifyApplication, timeoutMs: number): 
     app.get(Lifecycle).drain();
     inFlight
       .idle(timeoutMs)
-      .then(() => app.close())
+      .then(() => closeAll(app))
       .then(
         () => process.exit(0),
         (error: unknown) => {
@@ -29,6 +29,16 @@ export function drainOnSignals(app: NestFastifyApplication, timeoutMs: number): 
   process.on('SIGTERM', drain);
   process.on('SIGINT', drain);
 }
+
+/** What is still open after a while is cut: a call's socket, and one that never sent a byte. */
+async function closeAll(app: NestFastifyApplication): Promise<void> {
+  const server = app.getHttpServer();
+  const timer = setTimeout(() => server.closeAllConnections(), socketGraceMs);
+  await app.close();
+  clearTimeout(timer);
+}
+
+const socketGraceMs = 2_000;
 
 /** Requests between their arrival and the end of their answer. */
 function countRequests(app: NestFastifyApplication) {

@@ -3,6 +3,7 @@ import { Problem } from '../common/errors.js';
 import { newId } from '../common/ids.js';
 import { KeyedMutex } from '../common/keyed-mutex.js';
 import { pageOf, type Page } from '../common/page.js';
+import { storableJson, storableText } from '../common/pg-text.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { CallMetrics } from '../observability/call-metrics.js';
 import { ProcessMetrics } from '../observability/process-metrics.js';
@@ -68,6 +69,21 @@ export class CustomToolManager {
     });
   }
 
+  /** What its tool.json says now, as a whole: members that it leaves out take their defaults again. */
+  reimport(create: CustomToolCreate): Promise<CustomTool> {
+    return this.oneAtATime.run(create.name, async () => {
+      const { id, status: before } = await this.repository.get(create.name);
+      const draft = { ...this.draft(create), id };
+      this.checkPool(draft);
+      const { handshake } = await this.inspector.inspect(draft);
+      const status = before === 'inactive' ? 'inactive' : 'active';
+      const tool = { ...this.complete(draft, create, handshake), ...healthyNow(status) };
+      const saved = await this.repository.update(tool);
+      if (status === 'active') await this.activate(saved);
+      return saved;
+    });
+  }
+
   /** Tries a tool of status `error` again; a good answer makes it active. */
   recover(name: string): Promise<void> {
     return this.oneAtATime.run(name, async () => {
@@ -87,7 +103,9 @@ export class CustomToolManager {
       this.checkPool(tool);
       this.inspector.compile(tool.inputSchema);
       await this.inspector.inspect(tool);
-      const saved = await this.repository.update(Object.assign(tool, healthyNow(tool.status)));
+      // Its executable has just answered: a tool of status `error` is mended by that.
+      const status = tool.status === 'inactive' ? 'inactive' : 'active';
+      const saved = await this.repository.update(Object.assign(tool, healthyNow(status)));
       if (saved.status === 'active') await this.activate(saved);
       return saved;
     });
@@ -140,14 +158,25 @@ export class CustomToolManager {
     }
   }
 
+  /** Loads a tool at the start, as its row is by then. */
+  load(name: string): Promise<void> {
+    return this.oneAtATime.run(name, async () => {
+      const tool = await this.repository.find(name);
+      if (tool && tool.status !== 'inactive') await this.activate(tool);
+    });
+  }
+
   /** Builds the tool's wrapper and lets the registry know it. */
-  async activate(tool: CustomTool): Promise<CustomToolWrapper> {
+  private async activate(tool: CustomTool): Promise<CustomToolWrapper> {
     if (this.registry.find(tool.name)?.definition.kind === 'builtin') {
       throw new Problem('conflict', `The name ${tool.name} belongs to a built-in tool`);
     }
     const wrapper = await this.runtimes.build(tool);
     this.runtimes.put(wrapper);
     this.registry.replace(wrapper);
+    if ('unavailable' in wrapper.backend) {
+      await this.repository.setCondition(tool.name, brokenBy(wrapper.backend.unavailable));
+    }
     return wrapper;
   }
 
@@ -204,6 +233,9 @@ export class CustomToolManager {
     if (!description) throw wrong('/description', missing);
     if (!inputSchema) throw wrong('/inputSchema', missing);
     this.inspector.compile(inputSchema);
+    const unclean = 'must not hold NUL characters or halves of surrogate pairs';
+    if (storableText(description) !== description) throw wrong('/description', unclean);
+    if (storableJson(inputSchema) !== JSON.stringify(inputSchema)) throw wrong('/inputSchema', unclean);
     const version = create.version ?? handshake.version ?? draft.version;
     const maxConcurrency = create.maxConcurrency ?? handshake.maxConcurrency ?? draft.maxConcurrency;
     return { ...draft, description, inputSchema, version, maxConcurrency };

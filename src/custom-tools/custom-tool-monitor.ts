@@ -46,8 +46,9 @@ export class CustomToolMonitor {
     this.loop.start();
   }
 
-  stop(): Promise<void> {
-    return this.loop.stop();
+  /** A round under way ends by itself: its processes are about to. */
+  stop(): void {
+    void this.loop.stop();
   }
 
   /** Pings an idle process now, if there is one; a busy process is not disturbed and not called dead. */
@@ -61,8 +62,9 @@ export class CustomToolMonitor {
   }
 
   async checkAll(): Promise<void> {
-    for (const tool of await this.repository.list('active')) await this.ping(tool);
-    for (const { name } of await this.repository.list('error')) await this.tryAgain(name);
+    const oneFailure = (error: unknown): void => this.logger.error(error);
+    for (const tool of await this.repository.list('active')) await this.ping(tool).catch(oneFailure);
+    for (const { name } of await this.repository.list('error')) await this.tryAgain(name).catch(oneFailure);
   }
 
   private async tryAgain(name: string): Promise<void> {
@@ -80,7 +82,8 @@ export class CustomToolMonitor {
     const answer = await backend.pool
       .health(Deadline.ofSmallest([pingTimeoutMs]))
       .catch((error: unknown) => error);
-    if (answer === undefined) return;
+    // Meanwhile the tool may have been changed: then the answer is another's.
+    if (answer === undefined || this.runtimes.get(name)?.backend !== backend) return;
     const [healthStatus, errorMessage] = verdict(answer);
     this.log.write({ tool: name, event: 'health', ...(errorMessage && { error: healthStatus }) });
     await this.repository.setCondition(name, { healthStatus, errorMessage, lastHealthCheck: new Date() });
@@ -107,7 +110,8 @@ function verdict(answer: unknown): readonly [HealthStatus, string | null] {
   const { reply } = answer as { reply: Reply };
   if ('error' in reply)
     return reply.error.code === -32601 ? ['healthy', null] : ['degraded', reply.error.message];
-  const { status, message } = (reply.result ?? {}) as { status?: string; message?: string };
-  if (status === 'degraded' || status === 'unhealthy') return [status, message ?? null];
+  const { status, message } = (reply.result ?? {}) as { status?: unknown; message?: unknown };
+  if (status === 'degraded' || status === 'unhealthy')
+    return [status, typeof message === 'string' ? message : null];
   return ['healthy', null];
 }

@@ -19,8 +19,9 @@ export type RuntimeEvent = PoolEvent & { readonly source: ProcessPool };
 @Injectable()
 export class CustomToolRuntimes {
   private readonly wrappers = new Map<string, CustomToolWrapper>();
-  /** Pools that still serve calls of a replaced or removed wrapper. */
-  private readonly retiring = new Set<Promise<void>>();
+  /** Every pool that has not ended: those of trial runs and of replaced configurations included. */
+  private readonly pools = new Set<ProcessPool>();
+  private closed = false;
   private readonly budget: ProcessBudget;
   private readonly logger = new Logger(CustomToolRuntimes.name);
   readonly events = new TypedEvents<RuntimeEvent>((error) => this.logger.error(error));
@@ -41,9 +42,11 @@ export class CustomToolRuntimes {
   /** Builds a wrapper; one that cannot be started stands there with its reason. Nothing is spawned yet. */
   async build(tool: CustomTool): Promise<CustomToolWrapper> {
     const validate = this.inspector.compile(tool.inputSchema);
+    if (this.closed) return new CustomToolWrapper(tool, validate, { unavailable: 'the server is stopping' });
     try {
       const spec = await launchSpec(tool, this.config.root);
       const pool = new ProcessPool(this.poolSettings(tool, spec), { budget: this.budget });
+      this.pools.add(pool);
       pool.events.subscribe((event) => this.events.emit({ ...event, source: pool }));
       return new CustomToolWrapper(tool, validate, { pool, workingDir: spec.cwd });
     } catch (error) {
@@ -67,18 +70,21 @@ export class CustomToolRuntimes {
     if (wrapper) void this.retire(wrapper);
   }
 
-  /** Stops a wrapper's pool once its calls have ended. */
-  async retire({ backend }: CustomToolWrapper): Promise<void> {
-    if (!('pool' in backend)) return;
-    const stopped = backend.pool.stop(this.config.customTools.defaultTimeoutMs);
-    this.retiring.add(stopped);
-    await stopped.finally(() => this.retiring.delete(stopped));
+  /** Stops a wrapper's pool once its calls have ended, each within its own deadline. */
+  async retire({ backend, definition }: CustomToolWrapper): Promise<void> {
+    if ('pool' in backend) await this.stop(backend.pool, definition.timeoutMs);
   }
 
-  /** Ends every process; resolves when none is left. */
+  /** Cuts off what still runs and ends every process; resolves when none is left. Nothing starts afterwards. */
   async stopAll(): Promise<void> {
-    for (const name of [...this.wrappers.keys()]) this.remove(name);
-    await Promise.allSettled(this.retiring);
+    this.closed = true;
+    this.wrappers.clear();
+    await Promise.all([...this.pools].map((pool) => this.stop(pool, 0)));
+  }
+
+  private async stop(pool: ProcessPool, drainMs: number): Promise<void> {
+    await pool.stop(drainMs);
+    this.pools.delete(pool);
   }
 
   private poolSettings(tool: CustomTool, spec: ProcessSpec): PoolSettings {

@@ -26,21 +26,18 @@ export class CustomToolWrapper implements Tool {
   }
 
   reserve(): Release {
-    const { name, fallback } = this.definition;
+    const { name } = this.definition;
     const { backend } = this;
     const why = 'unavailable' in backend ? backend.unavailable : backend.pool.whyUnavailable();
     if ('unavailable' in backend || why !== undefined) {
-      throw new Refusal('tool_unavailable', `${name} cannot be started: ${why}`, {
-        retryAfterMs: 30_000,
-        fallback,
-      });
+      throw new Refusal('tool_unavailable', `${name} cannot be started: ${why}`, { retryAfterMs: 30_000 });
     }
     try {
       return backend.pool.reserve();
     } catch (error) {
       if (!(error instanceof PoolFailure)) throw error;
       const code = error.reason === 'queue_full' ? 'queue_full' : 'shutting_down';
-      throw new Refusal(code, `${name}: ${error.message}`, { retryAfterMs: 1_000, fallback });
+      throw new Refusal(code, `${name}: ${error.message}`, { retryAfterMs: 1_000 });
     }
   }
 
@@ -58,7 +55,7 @@ export class CustomToolWrapper implements Tool {
         if (!(error instanceof PoolFailure)) throw error;
         Object.assign(run.notes, error.notes);
         if (!this.mayRepeat(error, attempt, run)) throw asToolFailure(error);
-        await delay(this.tool.retryDelayMs);
+        await delay(this.tool.retryDelayMs, undefined, { signal: run.signal }).catch(() => undefined);
       }
     }
   }

@@ -7,8 +7,6 @@ import {
   IsIn,
   IsInt,
   IsNotEmpty,
-  IsObject,
-  IsOptional,
   IsString,
   Matches,
   Max,
@@ -20,14 +18,14 @@ import { PageQuery } from '../common/page.dto.js';
 import type { JsonSchema } from '../tool-contract/tool.js';
 import { type ToolStatus, toolStatuses } from './custom-tool.entity.js';
 import { SandboxSettings, ToolPermissions } from './sandbox-settings.js';
-import { NoNulCharacters, IsStringMap } from './text.validators.js';
+import { IsStringMap, JsonObject, NoNulCharacters, Optional } from './text.validators.js';
 
 /** May an agent repeat it, does it change the world: absent means the careful answer. */
 export class AnnotationsInput {
-  @ApiPropertyOptional({ example: true }) @IsOptional() @IsBoolean() readonly readOnly?: boolean;
-  @ApiPropertyOptional({ example: true }) @IsOptional() @IsBoolean() readonly idempotent?: boolean;
-  @ApiPropertyOptional({ example: false }) @IsOptional() @IsBoolean() readonly destructive?: boolean;
-  @ApiPropertyOptional({ example: false }) @IsOptional() @IsBoolean() readonly openWorld?: boolean;
+  @ApiPropertyOptional({ example: true }) @Optional() @IsBoolean() readonly readOnly?: boolean;
+  @ApiPropertyOptional({ example: true }) @Optional() @IsBoolean() readonly idempotent?: boolean;
+  @ApiPropertyOptional({ example: false }) @Optional() @IsBoolean() readonly destructive?: boolean;
+  @ApiPropertyOptional({ example: false }) @Optional() @IsBoolean() readonly openWorld?: boolean;
 }
 
 /** Registers an executable (seed 003, CustomToolCreate). */
@@ -37,7 +35,7 @@ export class CustomToolCreate {
   readonly name!: string;
 
   @ApiPropertyOptional({ example: 'Counts words', description: "Absent: the executable's own" })
-  @IsOptional()
+  @Optional()
   @IsString()
   @IsNotEmpty()
   @MaxLength(4096)
@@ -45,7 +43,7 @@ export class CustomToolCreate {
   readonly description?: string;
 
   @ApiPropertyOptional({ example: '1.0.0', description: "Absent: the executable's own, else 1.0.0" })
-  @IsOptional()
+  @Optional()
   @IsString()
   @IsNotEmpty()
   @MaxLength(64)
@@ -60,7 +58,7 @@ export class CustomToolCreate {
   readonly command!: string;
 
   @ApiPropertyOptional({ type: [String], example: ['tool.py'], default: [] })
-  @IsOptional()
+  @Optional()
   @IsArray()
   @ArrayMaxSize(256)
   @IsString({ each: true })
@@ -71,7 +69,7 @@ export class CustomToolCreate {
     example: './tools/installed/log_summary',
     description: 'Relative args resolve against it',
   })
-  @IsOptional()
+  @Optional()
   @IsString()
   @IsNotEmpty()
   @MaxLength(4096)
@@ -84,7 +82,7 @@ export class CustomToolCreate {
     example: { TZ: 'UTC' },
     description: 'Values are write-only: answers show the names',
   })
-  @IsOptional()
+  @Optional()
   @IsStringMap()
   readonly env?: Record<string, string>;
 
@@ -94,46 +92,46 @@ export class CustomToolCreate {
     example: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
     description: "JSON Schema 2020-12; absent: the executable's own",
   })
-  @IsOptional()
-  @IsObject()
+  @Optional()
+  @JsonObject()
   readonly inputSchema?: JsonSchema;
 
   @ApiPropertyOptional({ example: 10000, description: 'Absent: CUSTOM_TOOLS_DEFAULT_TIMEOUT' })
-  @IsOptional()
+  @Optional()
   @IsInt()
   @Min(10)
   @Max(3_600_000)
   readonly timeoutMs?: number;
 
   @ApiPropertyOptional({ default: 0, example: 1 })
-  @IsOptional()
+  @Optional()
   @IsInt()
   @Min(0)
   @Max(10)
   readonly maxRetries?: number;
   @ApiPropertyOptional({ default: 1000, example: 200 })
-  @IsOptional()
+  @Optional()
   @IsInt()
   @Min(0)
   @Max(60_000)
   readonly retryDelayMs?: number;
 
   @ApiPropertyOptional({ default: 1, example: 2, description: 'At most CUSTOM_TOOLS_MAX_POOL_SIZE' })
-  @IsOptional()
+  @Optional()
   @IsInt()
   @Min(1)
   @Max(1_000)
   readonly poolSize?: number;
 
   @ApiPropertyOptional({ default: 0, example: 1, description: 'Processes kept warm; needs keepAlive' })
-  @IsOptional()
+  @Optional()
   @IsInt()
   @Min(0)
   @Max(1_000)
   readonly minProcesses?: number;
 
   @ApiPropertyOptional({ default: 1, example: 1, description: 'Requests that one process serves at a time' })
-  @IsOptional()
+  @Optional()
   @IsInt()
   @Min(1)
   @Max(1_000)
@@ -144,24 +142,24 @@ export class CustomToolCreate {
     example: true,
     description: 'false: a fresh process for every call',
   })
-  @IsOptional()
+  @Optional()
   @IsBoolean()
   readonly keepAlive?: boolean;
 
   @ApiPropertyOptional({ type: AnnotationsInput })
-  @IsOptional()
+  @Optional()
   @ValidateNested()
   @Type(() => AnnotationsInput)
   readonly annotations?: AnnotationsInput;
 
   @ApiPropertyOptional({ type: SandboxSettings })
-  @IsOptional()
+  @Optional()
   @ValidateNested()
   @Type(() => SandboxSettings)
   readonly sandbox?: SandboxSettings;
 
   @ApiPropertyOptional({ type: ToolPermissions })
-  @IsOptional()
+  @Optional()
   @ValidateNested()
   @Type(() => ToolPermissions)
   readonly permissions?: ToolPermissions;
@@ -172,19 +170,19 @@ export class CustomToolCreate {
     example: { note: 'Go on without it' },
     description: 'What an LLM should read when the tool fails or is refused',
   })
-  @IsOptional()
-  @IsObject()
+  @Optional()
+  @JsonObject()
   readonly fallback?: Record<string, unknown>;
 
   @ApiPropertyOptional({ example: 20, description: '0: no limit; absent: INVESTIGATION_CALLS_PER_TOOL' })
-  @IsOptional()
+  @Optional()
   @IsInt()
   @Min(0)
   @Max(1_000_000)
   readonly callsPerInvestigation?: number;
 
   @ApiPropertyOptional({ type: [String], example: ['text'] })
-  @IsOptional()
+  @Optional()
   @IsArray()
   @ArrayMaxSize(64)
   @IsString({ each: true })
@@ -192,17 +190,19 @@ export class CustomToolCreate {
   readonly tags?: string[];
 
   @ApiPropertyOptional({ type: 'object', additionalProperties: true, example: { team: 'platform' } })
-  @IsOptional()
-  @IsObject()
+  @Optional()
+  @JsonObject()
   readonly metadata?: Record<string, unknown>;
 }
 
 /** Changes a tool; its name stays. */
-export class CustomToolUpdate extends PartialType(OmitType(CustomToolCreate, ['name'] as const)) {}
+export class CustomToolUpdate extends PartialType(OmitType(CustomToolCreate, ['name'] as const), {
+  skipNullProperties: false,
+}) {}
 
 export class ListCustomToolsQuery extends PageQuery {
   @ApiPropertyOptional({ enum: toolStatuses })
-  @IsOptional()
+  @Optional()
   @IsIn(toolStatuses)
   readonly status?: ToolStatus;
 }

@@ -2,9 +2,11 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Not, QueryFailedError, Repository } from 'typeorm';
 import { Problem } from '../common/errors.js';
+import { storableText } from '../common/pg-text.js';
 import { CustomTool, CustomToolImport, type HealthStatus, type ToolStatus } from './custom-tool.entity.js';
 
 const uniqueViolation = '23505';
+const maxMessage = 4_096;
 
 /** What of a tool its monitor writes. */
 export interface ToolCondition {
@@ -57,7 +59,12 @@ export class CustomToolsRepository {
 
   /** A tool that was disabled stays so, whatever its last processes do. */
   async setCondition(name: string, condition: ToolCondition): Promise<void> {
-    await this.tools.update({ name, status: Not('inactive') }, condition);
+    const { errorMessage } = condition;
+    // It may come from the tool itself: its stderr, its answer to `health`.
+    const clean = typeof errorMessage === 'string' && {
+      errorMessage: storableText(errorMessage).slice(0, maxMessage),
+    };
+    await this.tools.update({ name, status: Not('inactive') }, { ...condition, ...clean });
   }
 
   /** @throws Problem `not_found` */

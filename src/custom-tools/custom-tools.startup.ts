@@ -1,9 +1,9 @@
 import {
+  type BeforeApplicationShutdown,
   Inject,
   Injectable,
   Logger,
   type OnApplicationBootstrap,
-  type OnApplicationShutdown,
 } from '@nestjs/common';
 import { StartupWork } from '../common/startup-work.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
@@ -15,7 +15,7 @@ import { InstalledToolsImporter } from './installed-tools.importer.js';
 
 /** Loads the registered tools and imports the installed ones in the background; readiness waits for it. */
 @Injectable()
-export class CustomToolsStartup implements OnApplicationBootstrap, OnApplicationShutdown {
+export class CustomToolsStartup implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(CustomToolsStartup.name);
 
   constructor(
@@ -32,9 +32,9 @@ export class CustomToolsStartup implements OnApplicationBootstrap, OnApplication
     this.work.register('custom tools', this.load());
   }
 
-  /** Processes end here, not in onModuleDestroy: that runs while calls are still in flight. */
-  async onApplicationShutdown(): Promise<void> {
-    await this.monitor.stop();
+  /** Calls in flight have had their time: the HTTP server, which closes next, would wait for them without end. */
+  async beforeApplicationShutdown(): Promise<void> {
+    this.monitor.stop();
     await this.runtimes.stopAll();
   }
 
@@ -42,14 +42,15 @@ export class CustomToolsStartup implements OnApplicationBootstrap, OnApplication
     if (!this.config.customTools.sandboxEnabled) {
       this.logger.warn('CUSTOM_TOOLS_SANDBOX_ENABLED=false: tools run without a sandbox');
     }
-    const rows = await this.repository.list();
-    for (const tool of rows) {
-      if (tool.status === 'inactive') continue;
-      await this.manager
-        .activate(tool)
-        .catch((error: unknown) => this.logger.error(error, `${tool.name} not loaded`));
+    try {
+      for (const { name } of await this.repository.list()) {
+        await this.manager
+          .load(name)
+          .catch((error: unknown) => this.logger.error(error, `${name} was not loaded`));
+      }
+      await this.importer.importAll();
+    } finally {
+      this.monitor.start();
     }
-    await this.importer.importAll();
-    this.monitor.start();
   }
 }

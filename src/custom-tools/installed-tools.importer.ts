@@ -27,27 +27,28 @@ export class InstalledToolsImporter {
     const { dir } = this.config.customTools;
     const files: string[] = [];
     for await (const file of glob('*/tool.json', { cwd: dir })) files.push(file);
-    await Promise.all(
-      files.map((file) =>
-        this.importFile(join(dir, file)).catch((error: unknown) => {
-          const reason = error instanceof Problem || error instanceof SyntaxError ? error.message : error;
-          this.logger.error({ file, err: reason }, `${file} was not imported: ${String(reason)}`);
-        }),
-      ),
-    );
+    for (const file of files.sort()) {
+      await this.importFile(join(dir, file)).catch((error: unknown) => {
+        const reason = error instanceof Problem || error instanceof SyntaxError ? error.message : error;
+        this.logger.error({ file, err: reason }, `${file} was not imported: ${String(reason)}`);
+      });
+    }
   }
 
   private async importFile(path: string): Promise<void> {
     const content = await readFile(path, 'utf8');
     const hash = sha256(content);
     const key = this.portable(path);
-    if ((await this.repository.importedHash(key)) === hash) return;
+    const importedHash = await this.repository.importedHash(key);
+    if (importedHash === hash) return;
     const create = await this.parse(content, dirname(path));
     const known = await this.repository.find(create.name);
-    const { name, ...changes } = create;
-    await (known ? this.manager.update(name, changes) : this.register(create));
+    if (known && importedHash === undefined) {
+      throw new Problem('conflict', `the tool name ${create.name} was registered by somebody else`);
+    }
+    await (known ? this.manager.reimport(create) : this.register(create));
     await this.repository.rememberImport(key, hash);
-    this.logger.log(`${key} was imported as ${name}`);
+    this.logger.log(`${key} was imported as ${create.name}`);
   }
 
   /** An interpreter that is missing here shows as status `error` and keeps nobody waiting. */

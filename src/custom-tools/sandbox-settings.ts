@@ -1,40 +1,43 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
-import { IsArray, IsBoolean, IsInt, IsOptional, IsString, Max, Min } from 'class-validator';
+import { IsArray, IsBoolean, IsInt, IsString, Max, Min } from 'class-validator';
+import { NoNulCharacters, Optional } from './text.validators.js';
 
 /** What a tool's process may touch (seed 003, SandboxConfig). */
 export class SandboxSettings {
   @ApiPropertyOptional({ type: [String], example: ['/var/log'] })
-  @IsOptional()
+  @Optional()
   @IsArray()
   @IsString({ each: true })
+  @NoNulCharacters({ each: true })
   readonly allowedPaths?: string[];
 
   @ApiPropertyOptional({ example: false })
-  @IsOptional()
+  @Optional()
   @IsBoolean()
   readonly allowNetwork?: boolean;
 
   @ApiPropertyOptional({ type: [String], example: ['api.example.com'] })
-  @IsOptional()
+  @Optional()
   @IsArray()
   @IsString({ each: true })
+  @NoNulCharacters({ each: true })
   readonly allowedHosts?: string[];
 
   @ApiPropertyOptional({ example: 512 })
-  @IsOptional()
+  @Optional()
   @IsInt()
   @Min(16)
   readonly maxMemoryMB?: number;
 
   @ApiPropertyOptional({ example: 50 })
-  @IsOptional()
+  @Optional()
   @IsInt()
   @Min(1)
   @Max(6400)
   readonly maxCpuPercent?: number;
 
   @ApiPropertyOptional({ example: 10000 })
-  @IsOptional()
+  @Optional()
   @IsInt()
   @Min(10)
   @Max(3_600_000)
@@ -44,29 +47,30 @@ export class SandboxSettings {
 /** What a tool is trusted to do (seed 003, ToolPermissions). */
 export class ToolPermissions {
   @ApiPropertyOptional({ example: true })
-  @IsOptional()
+  @Optional()
   @IsBoolean()
   readonly canReadFiles?: boolean;
 
   @ApiPropertyOptional({ example: false })
-  @IsOptional()
+  @Optional()
   @IsBoolean()
   readonly canWriteFiles?: boolean;
 
   @ApiPropertyOptional({ example: false })
-  @IsOptional()
+  @Optional()
   @IsBoolean()
   readonly canNetwork?: boolean;
 
   @ApiPropertyOptional({ example: false })
-  @IsOptional()
+  @Optional()
   @IsBoolean()
   readonly canExecuteCommands?: boolean;
 
   @ApiPropertyOptional({ type: [String], example: ['TZ'] })
-  @IsOptional()
+  @Optional()
   @IsArray()
   @IsString({ each: true })
+  @NoNulCharacters({ each: true })
   readonly allowedEnvironmentVars?: string[];
 }
 

@@ -1,4 +1,10 @@
-import { ValidateBy, type ValidationOptions } from 'class-validator';
+import { applyDecorators } from '@nestjs/common';
+import { Transform } from 'class-transformer';
+import { IsObject, ValidateBy, ValidateIf, type ValidationOptions } from 'class-validator';
+import { storableJson } from '../common/pg-text.js';
+
+/** May be left out; `null` is no way of leaving it out. */
+export const Optional = (): PropertyDecorator => ValidateIf((_body, value) => value !== undefined);
 
 const isClean = (value: unknown): boolean => typeof value === 'string' && !value.includes('\0');
 
@@ -19,4 +25,16 @@ export function IsStringMap(): PropertyDecorator {
     Object.entries(value).every(([name, text]) => variableName.test(name) && isClean(text));
   const defaultMessage = (): string => 'must map variable names (letters, digits, _) to text';
   return ValidateBy({ name: 'isStringMap', validator: { validate, defaultMessage } });
+}
+
+/** A JSON object that is kept to the letter, as the database can keep it. */
+export function JsonObject(): PropertyDecorator {
+  const validate = (value: unknown): boolean => storableJson(value) === JSON.stringify(value);
+  const defaultMessage = (): string => 'must not hold NUL characters or halves of surrogate pairs';
+  return applyDecorators(
+    // class-transformer would drop members that are named like Object's own, such as `toString`.
+    Transform(({ obj, key }: { obj: Record<string, unknown>; key: string }) => obj[key]),
+    IsObject(),
+    ValidateBy({ name: 'jsonObject', validator: { validate, defaultMessage } }),
+  );
 }

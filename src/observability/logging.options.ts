@@ -31,9 +31,15 @@ export function loggingParams(config: Pick<AppConfig, 'logging' | 'auth'>, conte
       redact: { paths: secretPaths.flatMap(atTopAndBelow), censor: '[redacted]' },
       hooks: { streamWrite: (line: string) => withoutSecrets(line, config.auth.adminKey) },
       wrapSerializers: false,
-      serializers: { err: pino.stdSerializers.err },
+      serializers: { err: withoutStatement },
     },
   };
+}
+
+/** A failed statement's error carries its parameters along: rows, secrets included. */
+function withoutStatement(error: Error): object {
+  const { parameters: _parameters, query: _query, ...rest } = pino.stdSerializers.err(error);
+  return rest;
 }
 
 /** Wherever they stand in a line: the passwords of URLs, and the bootstrap key. */

@@ -139,14 +139,15 @@ export class ProcessPool {
 
   /**
    * Admits nobody any more, lets the admitted calls end within `drainMs`, then ends every process.
-   * Resolves when no process is left.
+   * Resolves when no process is left. Said again, the new `drainMs` counts.
    */
   stop(drainMs = 0): Promise<void> {
+    clearTimeout(this.drainTimer);
+    if (this.open + this.admissions.held > 0) this.drainTimer = setTimeout(() => this.cutOff(), drainMs);
     this.stopping ??= new Promise((resolve) => {
       this.stopped = resolve;
       this.shrink.stop();
       this.growth.stop();
-      if (this.open + this.admissions.held > 0) this.drainTimer = setTimeout(() => this.cutOff(), drainMs);
       // Not before `stopping` is set.
       queueMicrotask(() => this.advance());
     });

@@ -21,7 +21,7 @@ export interface CallRequest {
   readonly timeoutMs?: number;
   /** Aborts when the caller has left. */
   readonly signal?: AbortSignal;
-  /** The transport's upper bound of the input's size in bytes, where it knows one. */
+  /** Bytes of the input as the transport received it, or more; absent where it does not know. */
   readonly bytesAtMost?: number;
   /** A trial run by an operator: no budget, no circuit, no grade. */
   readonly test?: boolean;

@@ -1,4 +1,4 @@
-import { arrayLiteral, storableJson, storableText } from './pg-text.js';
+import { arrayLiteral, storableJson, storableText } from '../common/pg-text.js';
 import type { ToolMetric } from './tool-metric.entity.js';
 
 const maxInteger = 2_147_483_647;

@@ -3,7 +3,7 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import { type DataSource, QueryFailedError } from 'typeorm';
 import type { MetricWriter } from './execution-recorder.js';
 import { insertParameters } from './insert-parameters.js';
-import { storableText } from './pg-text.js';
+import { storableText } from '../common/pg-text.js';
 import type { ToolMetric } from './tool-metric.entity.js';
 import * as sql from './tool-metrics.sql.js';
 import {

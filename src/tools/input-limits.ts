@@ -18,8 +18,8 @@ export class InputLimits {
   /** @throws Refusal `payload_too_large` or `invalid_input`, naming the variable that raises the limit */
   check({ input, bytesAtMost }: CallRequest): void {
     const { maxBytes, maxDepth } = this;
-    // The transport knows an upper bound; only an input that may be over the cap is measured.
-    if (bytesAtMost === undefined || bytesAtMost > maxBytes) {
+    // Only an input that may be over the cap is measured. Written anew it may have grown: 1e20 becomes 21 digits.
+    if (bytesAtMost === undefined || bytesAtMost * 6 > maxBytes) {
       const bytes = Buffer.byteLength(JSON.stringify(input) ?? '');
       if (bytes > maxBytes) {
         const detail = `input is ${bytes} bytes, the cap is ${maxBytes} (TOOL_INPUT_MAX_BYTES)`;

@@ -47,6 +47,16 @@ describe('compileInputSchema', () => {
     expect(validate('a'.repeat(60))).toEqual([]);
   });
 
+  it('does not let a schema make its validation asynchronous', () => {
+    const validate = compile({ $async: true, type: 'object', required: ['q'] });
+    expect(validate({})).toEqual([{ pointer: '/q', detail: 'is required' }]);
+  });
+
+  it('tells the first twenty of a hundred thousand problems', () => {
+    const validate = compile({ type: 'array', items: { type: 'string' } });
+    expect(validate(Array.from({ length: 100_000 }, () => 1))).toHaveLength(20);
+  });
+
   it('keeps several patterns of one schema apart', () => {
     const validate = compile({
       properties: { a: { type: 'string', pattern: '^a$' }, b: { type: 'string', pattern: '^b$' } },

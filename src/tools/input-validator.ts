@@ -11,6 +11,9 @@ export interface SchemaLimits {
   readonly schemaMaxDepth: number;
 }
 
+/** Enough to mend a call; a large input could break its schema a hundred thousand times. */
+const mostProblems = 20;
+
 /** Patterns run in linear time whatever the input: native regular expressions can be made to hang the server. */
 const linearRegExp = Object.assign((pattern: string) => RE2JS.compile(pattern), { code: 'linearRegExp' });
 
@@ -45,9 +48,11 @@ export function compileInputSchema(
       code: { regExp: linearRegExp },
     });
     // A dialect of its own would have to be fetched; every schema is read as 2020-12.
-    const { $schema: _dialect, ...own } = schema as JsonSchema;
+    // An asynchronous one ($async) would answer with a promise, which reads as valid.
+    const { $schema: _dialect, $async: _async, ...own } = schema as JsonSchema;
     const validate = ajv.compile(own);
-    return (input) => (validate(input) ? [] : (validate.errors ?? []).map(asFieldProblem));
+    return (input) =>
+      validate(input) ? [] : (validate.errors ?? []).slice(0, mostProblems).map(asFieldProblem);
   } catch (error) {
     return refuse(`is not a valid JSON Schema: ${error instanceof Error ? error.message : String(error)}`);
   }

@@ -59,9 +59,15 @@ export class ToolDoor implements OnApplicationBootstrap {
       const outcome = await this.enter({ ...request, ticket });
       return { outcome, ...(ticket.budget && { budget: ticket.budget }) };
     } catch (error) {
-      refused = error instanceof Refusal;
-      if (error instanceof Refusal) this.metrics.refused(name, error.code);
-      throw error;
+      if (!(error instanceof Refusal)) throw error;
+      refused = true;
+      this.metrics.refused(name, error.code);
+      // Whatever refused the call: an LLM reads the tool's fallback.
+      const { fallback } = tool.definition;
+      throw new Refusal(error.code, error.detail, {
+        ...(fallback !== undefined && { fallback }),
+        ...error.details,
+      });
     } finally {
       ticket.end(refused);
     }
@@ -81,7 +87,7 @@ export class ToolDoor implements OnApplicationBootstrap {
       .map(({ pointer, detail }) => ({ pointer: `/input${pointer}`, detail }));
     if (errors.length > 0) {
       const detail = errors.map((error) => `${error.pointer.slice(1)} ${error.detail}`).join('; ');
-      throw new Refusal('invalid_input', detail, { errors, fallback: tool.definition.fallback });
+      throw new Refusal('invalid_input', detail, { errors });
     }
   }
 

@@ -77,6 +77,10 @@ describe('registration', () => {
     ['/sandbox/maxMemoryMB', { sandbox: { maxMemoryMB: 1 } }],
     ['/permissions/canFly', { permissions: { canFly: true } }],
     ['/colour', { colour: 'red' }],
+    ['/args', { args: null }],
+    ['/timeoutMs', { timeoutMs: null }],
+    ['/metadata', { metadata: { note: 'nul\0' } }],
+    ['/inputSchema', { inputSchema: { type: 'object', title: '\ud800' } }],
   ])('refuses a wrong %s and stores nothing', async (pointer, change) => {
     const before = await stored();
     const { body } = await post({ name: 'wrong', command: 'node', args: [fixture], ...change }).expect(400);
@@ -103,6 +107,20 @@ describe('registration', () => {
       Array.from({ length: 5 }, () => post({ name: 'raced', command: 'node', args: [fixture] })),
     );
     expect(race.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409]);
+  });
+
+  it('keeps a schema to the letter, also members named like those of Object', async () => {
+    const inputSchema = {
+      type: 'object',
+      properties: { valueOf: { type: 'string' }, toString: { type: 'string' } },
+      required: ['valueOf'],
+      additionalProperties: false,
+    };
+    await post({ name: 'literal', command: 'node', args: [fixture], inputSchema }).expect(201);
+    const { body } = await tk.http.get('/api/v1/custom-tools/literal').expect(200);
+    expect(body.inputSchema).toEqual(inputSchema);
+    await tk.call('literal', { valueOf: 'x' }).expect(200, /"status":"success"/);
+    await tk.call('literal', {}).expect(422, /"pointer":"\/input\/valueOf"/);
   });
 
   it('never shows the values of environment variables', async () => {
@@ -138,6 +156,10 @@ describe('a registered tool', () => {
     await tk.http.patch('/api/v1/custom-tools/changing').send({ command: 'nope' }).expect(400);
     await tk.http
       .patch('/api/v1/custom-tools/changing')
+      .send({ tags: null })
+      .expect(400, /"pointer":"\/tags"/);
+    await tk.http
+      .patch('/api/v1/custom-tools/changing')
       .send({ inputSchema: { type: 'x' } })
       .expect(400);
     const { body: unchanged } = await tk.http.get('/api/v1/custom-tools/changing').expect(200);
@@ -160,6 +182,29 @@ describe('a registered tool', () => {
       .expect(200, /"result":\{"a":1\}/);
     await tk.http.post('/api/v1/custom-tools/switched/enable').expect(200, /"status":"active"/);
     await tk.call('switched').expect(200);
+  });
+
+  it('whose executable vanished shows it after a restart, and is mended by a change', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'toolkeeper-vanishing-'));
+    copyFileSync(fixture, join(dir, 'tool.mjs'));
+    await post({ name: 'vanishing', command: 'node', args: ['tool.mjs'], workingDir: dir }).expect(201);
+    rmSync(dir, { recursive: true });
+    const second = await startApp({ DATABASE_URL: tk.db.url });
+    try {
+      const { body } = await second.http.get('/api/v1/custom-tools/vanishing').expect(200);
+      expect(body).toMatchObject({
+        status: 'error',
+        errorMessage: expect.stringContaining('is not a directory'),
+      });
+      await second.call('vanishing').expect(503, /"code":"tool_unavailable"/);
+      await second.http
+        .patch('/api/v1/custom-tools/vanishing')
+        .send({ workingDir: fixtures, args: ['fixture-tool.mjs'] })
+        .expect(200, /"status":"active"/);
+      await second.call('vanishing', { a: 1 }).expect(200, /"status":"success"/);
+    } finally {
+      await second.close();
+    }
   });
 
   it('is removed', async () => {

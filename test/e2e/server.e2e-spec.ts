@@ -119,6 +119,43 @@ describe('a drain', () => {
   });
 });
 
+describe('a drain that runs out of time', () => {
+  it('cuts off what still runs, records it and exits 0', async () => {
+    const db = await createTestDatabase();
+    const folder = makeTestFolder();
+    const server = await startServer({
+      DATABASE_URL: db.url,
+      TOOLKEEPER_DATA_DIR: folder,
+      CUSTOM_TOOLS_DIR: folder,
+      DRAIN_TIMEOUT_MS: '300',
+    });
+    const mark = `--name=endless_${process.pid}`;
+    await send(`${server.url}/api/v1/custom-tools`, {
+      name: 'endless',
+      command: 'node',
+      args: [join(fixtures, 'fixture-tool.mjs'), mark, '--ignore-eof', '--ignore-term'],
+      keepAlive: true,
+      timeoutMs: 600_000,
+    });
+    const call = json(`${server.url}/api/v1/tools/endless/execute`, { input: { action: 'hang' } });
+    await until(
+      async () => (await json(`${server.url}/api/v1/custom-tools/endless/health`)).processes.busy === 1,
+      {
+        what: 'the call to run',
+      },
+    );
+    expect(await server.end('SIGTERM')).toBe(0);
+    expect(await call).toMatchObject({ status: 'error', error: { type: 'interrupted' } });
+    expect(processesWith(mark)).toEqual([]);
+    const rows = await db.dataSource.query(
+      `SELECT status, error_type FROM tool_metrics WHERE tool_name = 'endless'`,
+    );
+    expect(rows).toEqual([{ status: 'error', error_type: 'interrupted' }]);
+    await db.drop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+});
+
 describe('a start that cannot succeed', () => {
   it.each([
     [
