@@ -44,6 +44,8 @@ export function compileInputSchema(
     const ajv = new Ajv2020({
       strict: false,
       allErrors: true,
+      // An input has no field `toString` just because every object inherits one.
+      ownProperties: true,
       validateFormats: false,
       code: { regExp: linearRegExp },
     });
