@@ -7,6 +7,7 @@ import {
   IsIn,
   IsInt,
   IsNotEmpty,
+  IsObject,
   IsString,
   Matches,
   Max,
@@ -14,11 +15,12 @@ import {
   Min,
   ValidateNested,
 } from 'class-validator';
+import { Optional } from '../common/optional.decorator.js';
 import { PageQuery } from '../common/page.dto.js';
 import type { JsonSchema } from '../tool-contract/tool.js';
 import { type ToolStatus, toolStatuses } from './custom-tool.entity.js';
 import { SandboxSettings, ToolPermissions } from './sandbox-settings.js';
-import { IsStringMap, JsonObject, NoNulCharacters, Optional } from './text.validators.js';
+import { IsStringMap, JsonObject, NoNulCharacters } from './text.validators.js';
 
 /** May an agent repeat it, does it change the world: absent means the careful answer. */
 export class AnnotationsInput {
@@ -148,18 +150,21 @@ export class CustomToolCreate {
 
   @ApiPropertyOptional({ type: AnnotationsInput })
   @Optional()
+  @IsObject()
   @ValidateNested()
   @Type(() => AnnotationsInput)
   readonly annotations?: AnnotationsInput;
 
   @ApiPropertyOptional({ type: SandboxSettings })
   @Optional()
+  @IsObject()
   @ValidateNested()
   @Type(() => SandboxSettings)
   readonly sandbox?: SandboxSettings;
 
   @ApiPropertyOptional({ type: ToolPermissions })
   @Optional()
+  @IsObject()
   @ValidateNested()
   @Type(() => ToolPermissions)
   readonly permissions?: ToolPermissions;

@@ -36,8 +36,9 @@ export class CustomToolsRepository {
     return tool;
   }
 
-  find(name: string): Promise<CustomTool | null> {
-    return this.tools.findOneBy({ name });
+  async find(name: string): Promise<CustomTool | null> {
+    // The database refuses to look for what it cannot hold.
+    return storableText(name) === name ? this.tools.findOneBy({ name }) : null;
   }
 
   /** @throws Problem `conflict` when the name is taken */

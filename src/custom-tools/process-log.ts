@@ -7,12 +7,21 @@ import { CustomToolRuntimes } from './custom-tool-runtimes.js';
 /** Writes what happens to processes into log (seed 003's events) and metrics: the pool itself knows neither. */
 @Injectable()
 export class ProcessLog {
+  private readonly noisy = new Set<number>();
+
   constructor(
     runtimes: CustomToolRuntimes,
     private readonly log: ToolLog,
     private readonly metrics: ProcessMetrics,
   ) {
     runtimes.events.subscribe((event) => this.on(event));
+  }
+
+  /** A tool may chatter by the megabyte: the first stray line of each process is worth a line of ours. */
+  private noise({ pool: tool, pid }: Extract<PoolEvent, { type: 'noise' }>): void {
+    if (this.noisy.has(pid)) return;
+    this.noisy.add(pid);
+    this.log.write({ tool, event: 'error', pid, error: 'writes lines to stdout that are no messages' });
   }
 
   private on(event: PoolEvent): void {
@@ -24,6 +33,7 @@ export class ProcessLog {
       case 'terminate': {
         const { pid, reason, exitCode, signal } = event;
         const faulty = reason === 'crash' || reason === 'protocol' || reason === 'output';
+        this.noisy.delete(pid);
         this.metrics.terminated(tool, reason);
         return this.log.write({
           tool,
@@ -46,7 +56,7 @@ export class ProcessLog {
       case 'recovered':
         return this.log.write({ tool, event: 'health', reason: 'recovered' });
       case 'noise':
-        return this.log.write({ tool, event: 'error', pid: event.pid, error: 'stray line on stdout' });
+        return this.noise(event);
       default:
         return event satisfies never;
     }

@@ -1,6 +1,7 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { IsArray, IsBoolean, IsInt, IsString, Max, Min } from 'class-validator';
-import { NoNulCharacters, Optional } from './text.validators.js';
+import { Optional } from '../common/optional.decorator.js';
+import { NoNulCharacters } from './text.validators.js';
 
 /** What a tool's process may touch (seed 003, SandboxConfig). */
 export class SandboxSettings {

@@ -1,14 +1,12 @@
 import { applyDecorators } from '@nestjs/common';
 import { Transform } from 'class-transformer';
-import { IsObject, ValidateBy, ValidateIf, type ValidationOptions } from 'class-validator';
-import { storableJson } from '../common/pg-text.js';
+import { IsObject, ValidateBy, type ValidationOptions } from 'class-validator';
+import { storableJson, storableText } from '../common/pg-text.js';
 
-/** May be left out; `null` is no way of leaving it out. */
-export const Optional = (): PropertyDecorator => ValidateIf((_body, value) => value !== undefined);
+const isClean = (value: unknown): boolean =>
+  typeof value === 'string' && storableText(value) === value && value.isWellFormed();
 
-const isClean = (value: unknown): boolean => typeof value === 'string' && !value.includes('\0');
-
-/** A NUL ends a C string early: no command, path or name may hold one. */
+/** A NUL ends a C string early, and half a surrogate pair has no bytes: no command, path or name may hold one. */
 export function NoNulCharacters(options?: ValidationOptions): PropertyDecorator {
   const validator = { validate: isClean, defaultMessage: () => 'must not hold NUL characters' };
   return ValidateBy({ name: 'noNulCharacters', validator }, options);

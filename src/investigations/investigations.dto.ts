@@ -1,5 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { IsInt, IsOptional, Length, Max, Min, ValidateBy } from 'class-validator';
+import { IsInt, Length, Max, Min, ValidateBy } from 'class-validator';
+import { Optional } from '../common/optional.decorator.js';
 import type { InvestigationView, ToolBudget } from './budget-store.js';
 
 const maxLimit = 1_000_000;
@@ -48,7 +49,7 @@ export class RaiseBudgetDto {
     maximum: maxLimit,
     description: 'Calls for each tool that has no limit of its own; 0: no limit',
   })
-  @IsOptional()
+  @Optional()
   @IsInt()
   @Min(0)
   @Max(maxLimit)
@@ -60,7 +61,7 @@ export class RaiseBudgetDto {
     example: { get_playbooks: 30 },
     description: "Calls by tool name, over the tool's own limit; 0: no limit",
   })
-  @IsOptional()
+  @Optional()
   @IsLimitByTool()
   readonly tools?: Record<string, number>;
 }

@@ -7,7 +7,7 @@ export interface ExecuteBody {
   readonly context: ContextBody;
 }
 
-const text = { type: 'string', minLength: 1, maxLength: maxHeaderLength };
+const text = { type: 'string', minLength: 1, maxLength: maxHeaderLength, pattern: '^[^\\x00-\\x1f]*$' };
 
 /** The envelope of a call; the input itself is the tool's schema's business. */
 export const executeBodySchema = {

@@ -95,6 +95,7 @@ async function startDoor(folder) {
 }
 
 async function load({ child, target: { url, valid } }, connections, duration) {
+  let wrong;
   const before = cpuMs(child.pid);
   const result = await autocannon({
     url,
@@ -103,11 +104,15 @@ async function load({ child, target: { url, valid } }, connections, duration) {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ input: { text } }),
-    verifyBody: valid,
+    verifyBody: (body) => {
+      const good = valid(body);
+      if (!good) wrong ??= String(body);
+      return good;
+    },
   });
   if (result.non2xx + result.errors + result.mismatches > 0) {
     throw new Error(
-      `${url}: ${result.non2xx} refused, ${result.errors} errors, ${result.mismatches} wrong answers`,
+      `${url}: ${result.non2xx} refused, ${result.errors} errors, ${result.mismatches} wrong answers, such as ${wrong}`,
     );
   }
   const cpuUs = ((cpuMs(child.pid) - before) * 1_000) / result['2xx'];

@@ -353,7 +353,7 @@ describe('the examples at work', () => {
     await tool.end();
   });
 
-  it('disk_usage reports bytes and inodes, and a missing path as a tool error', async () => {
+  it('disk_usage reports bytes and inodes, and a missing path as the caller's error', async () => {
     const tool = start('installed/disk_usage');
     const { result } = await tool.execute({ path: '/' });
     expect(result).toMatchObject({ path: '/', mountPoint: '/', device: expect.any(String) });
@@ -361,7 +361,7 @@ describe('the examples at work', () => {
     expect(result).toHaveProperty('usedPercent');
     const missing = await tool.execute({ path: '/no such\n"path"' });
     expect(missing.error).toEqual({
-      code: -32001,
+      code: -32602,
       message: 'The path does not exist or cannot be reached',
       data: { path: '/no such\n"path"' },
     });

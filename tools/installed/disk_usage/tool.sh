@@ -42,7 +42,7 @@ tool_execute() {
   fi
   json_quote "$path" && add path "$REPLY"
   if [[ ! -e $path ]]; then
-    reply_error -32001 'The path does not exist or cannot be reached' "{$json}"
+    reply_error -32602 'The path does not exist or cannot be reached' "{$json}"
     return
   fi
   if ! read_df -k "$path"; then
