@@ -353,7 +353,7 @@ describe('the examples at work', () => {
     await tool.end();
   });
 
-  it('disk_usage reports bytes and inodes, and a missing path as the caller's error', async () => {
+  it('disk_usage reports bytes and inodes, and a missing path as an error of the caller', async () => {
     const tool = start('installed/disk_usage');
     const { result } = await tool.execute({ path: '/' });
     expect(result).toMatchObject({ path: '/', mountPoint: '/', device: expect.any(String) });
