@@ -36,6 +36,7 @@ export class ToolDoor implements OnApplicationBootstrap {
 
   /** @throws Refusal for a call that was not run */
   async call(request: CallRequest): Promise<CallAnswer> {
+    this.checkCaller(request);
     const tool = this.registry.find(request.tool);
     if (tool) return this.run(tool, request);
     this.metrics.refused(undefined, 'tool_not_found');
@@ -47,6 +48,7 @@ export class ToolDoor implements OnApplicationBootstrap {
 
   /** Runs a tool that need not be registered as an operator's trial: no budget, no circuit, no grade. */
   async test(tool: Tool, request: CallRequest): Promise<CallAnswer> {
+    this.checkCaller(request);
     return this.run(tool, { ...request, test: true });
   }
 
@@ -73,13 +75,17 @@ export class ToolDoor implements OnApplicationBootstrap {
     }
   }
 
+  /** First of all: who may not call learns nothing about the tools. */
+  private checkCaller({ principal }: CallRequest): void {
+    if (principal.scopes.has('tools:call')) return;
+    this.metrics.refused(undefined, 'forbidden');
+    throw new Refusal('forbidden', 'Calling tools needs the scope tools:call');
+  }
+
   /** What can be refused before the guards: it costs nothing and harms no health. */
   private admit(tool: Tool, request: CallRequest): void {
     if (this.lifecycle.isDraining()) {
       throw new Refusal('shutting_down', 'The server is stopping', { retryAfterMs: 5_000 });
-    }
-    if (!request.principal.scopes.has('tools:call')) {
-      throw new Refusal('forbidden', 'Calling tools needs the scope tools:call');
     }
     this.limits.check(request);
     const errors = tool

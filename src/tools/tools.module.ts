@@ -9,7 +9,7 @@ import { ToolRegistry } from './tool-registry.js';
 import { ToolsController } from './tools.controller.js';
 import { ToolsService } from './tools.service.js';
 
-/** Only the door and the registry leave this room; the gateway stays inside. */
+/** Only the registry and the service in front of the door leave this room; the gateway stays inside. */
 @Module({
   imports: [ToolMetricsModule, ToolHealthModule, InvestigationsModule],
   controllers: [ToolsController],
