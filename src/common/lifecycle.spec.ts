@@ -12,14 +12,4 @@ describe('Lifecycle', () => {
     expect(lifecycle.state).toBe('draining');
     expect(lifecycle.isDraining()).toBe(true);
   });
-
-  it('tells each listener once that draining begins, a late one at once', () => {
-    const lifecycle = new Lifecycle();
-    const heard: string[] = [];
-    lifecycle.onDraining(() => heard.push('early'));
-    lifecycle.drain();
-    lifecycle.drain();
-    lifecycle.onDraining(() => heard.push('late'));
-    expect(heard).toEqual(['early', 'late']);
-  });
 });

@@ -6,7 +6,6 @@ export type LifecycleState = 'starting' | 'ready' | 'draining';
 @Injectable()
 export class Lifecycle {
   private current: LifecycleState = 'starting';
-  private readonly drainListeners = new Set<() => void>();
 
   get state(): LifecycleState {
     return this.current;
@@ -19,18 +18,10 @@ export class Lifecycle {
 
   /** Readiness fails and new calls are refused from now on. */
   drain(): void {
-    if (this.current === 'draining') return;
     this.current = 'draining';
-    for (const listener of this.drainListeners) listener();
   }
 
   isDraining(): boolean {
     return this.current === 'draining';
-  }
-
-  /** Calls the listener once, when draining begins; at once if it has begun. */
-  onDraining(listener: () => void): void {
-    if (this.isDraining()) listener();
-    else this.drainListeners.add(listener);
   }
 }
