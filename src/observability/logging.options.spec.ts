@@ -1,4 +1,5 @@
-import { withoutSecrets } from './logging.options.js';
+import { QueryFailedError } from 'typeorm';
+import { withoutSecrets, withoutStatement } from './logging.options.js';
 import { levelOfStatus } from './request-log.js';
 
 describe('withoutSecrets', () => {
@@ -14,6 +15,19 @@ describe('withoutSecrets', () => {
     expect(withoutSecrets('{"msg":"key abcdefghijklmnop"}', 'abcdefghijklmnop')).toBe(
       '{"msg":"key [redacted]"}',
     );
+  });
+});
+
+describe('withoutStatement', () => {
+  it("keeps a failed statement's message and leaves its rows out", () => {
+    const error = new QueryFailedError(
+      'INSERT INTO custom_tools',
+      ['{"TOKEN":"s3cret"}'],
+      new Error('too long'),
+    );
+    const logged = withoutStatement(error);
+    expect(logged).toMatchObject({ message: 'too long', stack: expect.any(String) });
+    expect(JSON.stringify(logged)).not.toContain('s3cret');
   });
 });
 

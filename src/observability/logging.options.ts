@@ -36,10 +36,13 @@ export function loggingParams(config: Pick<AppConfig, 'logging' | 'auth'>, conte
   };
 }
 
-/** A failed statement's error carries its parameters along: rows, secrets included. */
-function withoutStatement(error: Error): object {
-  const { parameters: _parameters, query: _query, ...rest } = pino.stdSerializers.err(error);
-  return rest;
+/** What of a failed statement's error holds rows, secrets included: PostgreSQL quotes the failing row, too. */
+const rowsOfStatement = ['parameters', 'query', 'detail', 'where', 'driverError'];
+
+export function withoutStatement(error: Error): object {
+  const logged: Record<string, unknown> = { ...pino.stdSerializers.err(error) };
+  for (const name of rowsOfStatement) delete logged[name];
+  return logged;
 }
 
 /** Wherever they stand in a line: the passwords of URLs, and the bootstrap key. */
