@@ -76,11 +76,7 @@ export class CustomToolManager {
       const draft = { ...this.draft(create), id };
       this.checkPool(draft);
       const { handshake } = await this.inspector.inspect(draft);
-      const status = before === 'inactive' ? 'inactive' : 'active';
-      const tool = { ...this.complete(draft, create, handshake), ...healthyNow(status) };
-      const saved = await this.repository.update(tool);
-      if (status === 'active') await this.activate(saved);
-      return saved;
+      return this.settle(this.complete(draft, create, handshake), before);
     });
   }
 
@@ -90,7 +86,7 @@ export class CustomToolManager {
       const tool = await this.repository.find(name);
       if (tool?.status !== 'error') return;
       await this.inspector.inspect(tool);
-      await this.activate(await this.repository.update(Object.assign(tool, healthyNow('active'))));
+      await this.settle(tool, 'active');
     });
   }
 
@@ -103,11 +99,7 @@ export class CustomToolManager {
       this.checkPool(tool);
       this.inspector.compile(tool.inputSchema);
       await this.inspector.inspect(tool);
-      // Its executable has just answered: a tool of status `error` is mended by that.
-      const status = tool.status === 'inactive' ? 'inactive' : 'active';
-      const saved = await this.repository.update(Object.assign(tool, healthyNow(status)));
-      if (saved.status === 'active') await this.activate(saved);
-      return saved;
+      return this.settle(tool, tool.status);
     });
   }
 
@@ -125,9 +117,7 @@ export class CustomToolManager {
     return this.oneAtATime.run(name, async () => {
       const tool = await this.repository.get(name);
       await this.inspector.inspect(tool);
-      const saved = await this.repository.update(Object.assign(tool, healthyNow('active')));
-      await this.activate(saved);
-      return saved;
+      return this.settle(tool, 'active');
     });
   }
 
@@ -166,8 +156,16 @@ export class CustomToolManager {
     });
   }
 
+  /** Stores a tool whose executable has just answered: that mends status `error`; an inactive tool stays so. */
+  private async settle(tool: CustomTool, before: ToolStatus): Promise<CustomTool> {
+    const status = before === 'inactive' ? 'inactive' : 'active';
+    const saved = await this.repository.update(Object.assign(tool, healthyNow(status)));
+    if (status === 'active') await this.activate(saved);
+    return saved;
+  }
+
   /** Builds the tool's wrapper and lets the registry know it. */
-  private async activate(tool: CustomTool): Promise<CustomToolWrapper> {
+  private async activate(tool: CustomTool): Promise<void> {
     if (this.registry.find(tool.name)?.definition.kind === 'builtin') {
       throw new Problem('conflict', `The name ${tool.name} belongs to a built-in tool`);
     }
@@ -177,7 +175,6 @@ export class CustomToolManager {
     if ('unavailable' in wrapper.backend) {
       await this.repository.setCondition(tool.name, brokenBy(wrapper.backend.unavailable));
     }
-    return wrapper;
   }
 
   private deactivate(name: string): void {
