@@ -1,8 +1,12 @@
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { FastifyInstance, FastifyServerOptions } from 'fastify';
 import { Logger } from 'nestjs-pino';
 import type { IncomingMessage } from 'node:http';
 import { AppModule } from './app.module.js';
+import { AccessPolicy } from './auth/access-policy.js';
+import { registerAuthHook } from './auth/auth.hook.js';
+import { openCallLane } from './call-lane.js';
 import { Problem } from './common/errors.js';
 import { requestIdFrom } from './common/ids.js';
 import { isDeeperThan } from './common/json-depth.js';
@@ -11,12 +15,14 @@ import { ProblemFilter } from './common/problem.filter.js';
 import { createValidationPipe } from './common/validation.pipe.js';
 import type { AppConfig } from './config/app-config.js';
 import { setUpDocs } from './docs.js';
+import { RequestLog } from './observability/request-log.js';
 
 /** The server as `main` and the tests build it; it does not listen yet. */
 export async function createApp(config: AppConfig): Promise<NestFastifyApplication> {
+  const options = serverOptions(config);
   const app = await NestFactory.create<NestFastifyApplication>(
     AppModule.forRoot(config),
-    createAdapter(config),
+    new FastifyAdapter(options),
     {
       bufferLogs: true,
       abortOnError: false,
@@ -25,14 +31,20 @@ export async function createApp(config: AppConfig): Promise<NestFastifyApplicati
   app.useLogger(app.get(Logger));
   app.useGlobalPipes(createValidationPipe());
   app.useGlobalFilters(new ProblemFilter());
-  addHeaders(app);
-  capBodyDepth(app, config.toolInput.maxDepth);
+  const dress = (instance: FastifyInstance): void => {
+    followRequests(instance, app.get(Lifecycle));
+    registerAuthHook(instance, app.get(AccessPolicy));
+    capBodyDepth(instance, config.toolInput.maxDepth);
+    app.get(RequestLog).register(instance);
+  };
+  dress(app.getHttpAdapter().getInstance());
+  await openCallLane(app, options, dress);
   setUpDocs(app);
   return app;
 }
 
-function createAdapter({ server, toolInput }: AppConfig): FastifyAdapter {
-  return new FastifyAdapter({
+function serverOptions({ server, toolInput }: AppConfig): FastifyServerOptions {
+  return {
     // An input at its cap must pass, so the envelope around it has room, too.
     bodyLimit: Math.max(server.bodyLimitBytes, toolInput.maxBytes + 65_536),
     requestTimeout: server.requestTimeoutMs,
@@ -45,15 +57,16 @@ function createAdapter({ server, toolInput }: AppConfig): FastifyAdapter {
     // An investigation's id may be 256 characters long.
     routerOptions: { maxParamLength: 512 },
     genReqId: (request: IncomingMessage) => requestIdFrom(request.headers['x-request-id']),
-  });
+  };
 }
 
 /** Every answer says its request id; while the server drains, every answer also ends its connection. */
-function addHeaders(app: NestFastifyApplication): void {
-  const lifecycle = app.get(Lifecycle);
-  const fastify = app.getHttpAdapter().getInstance();
+function followRequests(fastify: FastifyInstance, lifecycle: Lifecycle): void {
   fastify.addHook('onRequest', (request, reply, done) => {
     void reply.header('x-request-id', request.id);
+    lifecycle.requests.begin();
+    // `close` comes exactly once, whether the answer was written or the client left.
+    reply.raw.once('close', () => lifecycle.requests.end());
     done();
   });
   fastify.addHook('onSend', (_request, reply, _payload, done) => {
@@ -63,10 +76,9 @@ function addHeaders(app: NestFastifyApplication): void {
 }
 
 /** What walks a body recurses: one that is nested without end must not reach it. */
-function capBodyDepth(app: NestFastifyApplication, inputDepth: number): void {
+function capBodyDepth(fastify: FastifyInstance, inputDepth: number): void {
   // An input that is too deep for its tool is refused by the door, with the code for that.
   const most = inputDepth + 64;
-  const fastify = app.getHttpAdapter().getInstance();
   fastify.addHook('preValidation', (request, _reply, done) => {
     if (!isDeeperThan(request.body, most)) return done();
     done(

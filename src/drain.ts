@@ -7,15 +7,15 @@ import { Lifecycle } from './common/lifecycle.js';
  * everything closes: pools, recorder, database. Under npm a Ctrl-C arrives twice: the second is ignored.
  */
 export function drainOnSignals(app: NestFastifyApplication, timeoutMs: number): void {
-  const inFlight = countRequests(app);
+  const lifecycle = app.get(Lifecycle);
   let draining = false;
   const drain = (signal: NodeJS.Signals): void => {
     if (draining) return;
     draining = true;
     const logger = app.get(Logger);
-    logger.log(`${signal}: draining, ${inFlight.count} requests in flight`);
-    app.get(Lifecycle).drain();
-    inFlight
+    logger.log(`${signal}: draining, ${lifecycle.requests.count} requests in flight`);
+    lifecycle.drain();
+    lifecycle.requests
       .idle(timeoutMs)
       .then(() => closeAll(app))
       .then(
@@ -39,30 +39,3 @@ async function closeAll(app: NestFastifyApplication): Promise<void> {
 }
 
 const socketGraceMs = 2_000;
-
-/** Requests between their arrival and the end of their answer. */
-function countRequests(app: NestFastifyApplication) {
-  const fastify = app.getHttpAdapter().getInstance();
-  const counter = { count: 0, onIdle: (): void => undefined, idle };
-  fastify.addHook('onRequest', (_request, reply, done) => {
-    counter.count += 1;
-    // `close` comes exactly once, whether the answer was written or the client left.
-    reply.raw.once('close', () => {
-      counter.count -= 1;
-      if (counter.count === 0) counter.onIdle();
-    });
-    done();
-  });
-
-  function idle(timeoutMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, timeoutMs);
-      counter.onIdle = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-      if (counter.count === 0) counter.onIdle();
-    });
-  }
-  return counter;
-}

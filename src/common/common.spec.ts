@@ -1,7 +1,8 @@
 import fc from 'fast-check';
+import { randomUUID } from 'node:crypto';
 import { canonicalJson } from './canonical-json.js';
 import { Deadline } from './deadline.js';
-import { newId, requestIdFrom } from './ids.js';
+import { newId, requestIdFrom, timeOfId } from './ids.js';
 import { IntervalLoop } from './interval-loop.js';
 import { KeyedMutex } from './keyed-mutex.js';
 import { pageOf } from './page.js';
@@ -42,13 +43,17 @@ describe('Deadline', () => {
 describe('newId', () => {
   it('is a UUIDv7 that carries its time and does not repeat', () => {
     const before = Date.now();
-    const ids = Array.from({ length: 10_000 }, newId);
+    const ids = Array.from({ length: 10_000 }, () => newId());
     expect(new Set(ids).size).toBe(ids.length);
     for (const id of ids) {
       expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
-      const time = parseInt(id.replace('-', '').slice(0, 12), 16);
+      const time = timeOfId(id) ?? 0;
       expect(time >= before && time <= Date.now()).toBe(true);
     }
+  });
+
+  it('tells no time of ids of other kinds', () => {
+    expect(timeOfId(randomUUID())).toBeUndefined();
   });
 });
 

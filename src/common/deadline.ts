@@ -13,7 +13,8 @@ export class Deadline {
 
   /** The smallest of the given limits, counted from now; absent limits do not count. */
   static ofSmallest(limitsMs: readonly (number | undefined)[], clock: Clock = systemClock): Deadline {
-    const totalMs = Math.min(...limitsMs.filter((limit) => limit !== undefined));
+    let totalMs = Infinity;
+    for (const limit of limitsMs) if (limit !== undefined && limit < totalMs) totalMs = limit;
     return new Deadline(clock.now() + totalMs, totalMs, clock);
   }
 

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { InFlight } from './in-flight.js';
 
 export type LifecycleState = 'starting' | 'ready' | 'draining';
 
@@ -6,6 +7,8 @@ export type LifecycleState = 'starting' | 'ready' | 'draining';
 @Injectable()
 export class Lifecycle {
   private current: LifecycleState = 'starting';
+  /** HTTP requests between their arrival and the end of their answer. */
+  readonly requests = new InFlight();
 
   get state(): LifecycleState {
     return this.current;

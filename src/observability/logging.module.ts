@@ -1,6 +1,4 @@
-import { Global, Module, type OnModuleInit } from '@nestjs/common';
-import { HttpAdapterHost } from '@nestjs/core';
-import type { FastifyInstance } from 'fastify';
+import { Global, Module } from '@nestjs/common';
 import { LoggerModule } from 'nestjs-pino';
 import { APP_CONFIG } from '../config/app-config.js';
 import { loggingParams } from './logging.options.js';
@@ -22,15 +20,6 @@ class RequestContextModule {}
     }),
   ],
   providers: [RequestLog, ToolLog],
-  exports: [ToolLog],
+  exports: [RequestLog, ToolLog],
 })
-export class LoggingModule implements OnModuleInit {
-  constructor(
-    private readonly host: HttpAdapterHost,
-    private readonly requestLog: RequestLog,
-  ) {}
-
-  onModuleInit(): void {
-    this.requestLog.register(this.host.httpAdapter.getInstance<FastifyInstance>());
-  }
-}
+export class LoggingModule {}

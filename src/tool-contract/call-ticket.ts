@@ -17,7 +17,7 @@ export type Gate = (typeof gates)[number];
  * and is given back in one place when the call ends up refused.
  */
 export class CallTicket {
-  private readonly passed = new Set<Gate>();
+  private readonly passed: Record<Gate, boolean> = { budget: false, circuit: false };
   private readonly onRefusal: Release[] = [];
   private readonly onEnd: Release[] = [];
   private stage: 'waiting' | 'started' | 'entered' | 'ended' = 'waiting';
@@ -37,7 +37,7 @@ export class CallTicket {
   ) {}
 
   stamp(gate: Gate): void {
-    this.passed.add(gate);
+    this.passed[gate] = true;
   }
 
   /** Given back only if the call is refused after all (a budget unit). */
@@ -52,8 +52,9 @@ export class CallTicket {
 
   /** The recorder's step. */
   start(): void {
-    const missing = gates.filter((gate) => !this.passed.has(gate));
-    if (this.stage !== 'waiting' || missing.length > 0) {
+    const { budget, circuit } = this.passed;
+    if (this.stage !== 'waiting' || !budget || !circuit) {
+      const missing = gates.filter((gate) => !this.passed[gate]);
       throw new Error(
         `A call must pass its guards before it starts (missing: ${missing.join(', ') || this.stage})`,
       );

@@ -59,9 +59,7 @@ export function eventOf({ call }: StartedExecution, metric: ToolMetric, at: numb
     executionId: metric.metricId,
     tool: metric.toolName,
     status: metric.status as ExecutionEvent['status'],
-    ...(metric.errorType !== null && {
-      errorType: metric.errorType as NonNullable<ExecutionEvent['errorType']>,
-    }),
+    errorType: (metric.errorType ?? undefined) as ExecutionEvent['errorType'],
     fault: metric.toolFault,
     executionTimeMs: metric.executionTimeMs,
     at,

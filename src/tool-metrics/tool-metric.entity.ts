@@ -94,7 +94,7 @@ export class ToolMetric {
 /** A successful execution of zero length now, except for what is given. */
 export function newToolMetric(fields: Pick<ToolMetric, 'toolName'> & Partial<ToolMetric>): ToolMetric {
   return {
-    metricId: fields.metricId ?? newId(),
+    metricId: fields.metricId ?? newId(fields.recordedAt?.getTime()),
     userId: 'anonymous',
     sessionId: null,
     requestId: null,

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { type DataSource, QueryFailedError } from 'typeorm';
+import { timeOfId } from '../common/ids.js';
 import type { MetricWriter } from './execution-recorder.js';
 import { insertParameters } from './insert-parameters.js';
 import { storableText } from '../common/pg-text.js';
@@ -40,6 +41,9 @@ const newest = { before: 'infinity', id: 'ffffffff-ffff-ffff-ffff-ffffffffffff' 
 const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 /** SQLSTATE classes of which a value is the cause: data exception, integrity violation, limit exceeded. */
 const rowFault = /^(22|23|54)/;
+
+/** Between the making of an execution's id and its start; generous. */
+const longestAdmissionMs = 60_000;
 
 /** The durable records of executions (seed 000). Bounds in time are inclusive; lists begin with the newest. */
 @Injectable()
@@ -122,7 +126,13 @@ export class ToolMetricsRepository implements MetricWriter {
 
   async getExecution(id: string): Promise<ToolMetric | undefined> {
     if (!uuid.test(id)) return undefined;
-    const [metric] = await this.select<ToolMetric>(sql.selectExecution, [id]);
+    const made = timeOfId(id);
+    // Our own ids tell where to look; those of other makers are searched for everywhere.
+    const range =
+      made === undefined
+        ? ['-infinity', 'infinity']
+        : [new Date(made - longestAdmissionMs), new Date(made + longestAdmissionMs)];
+    const [metric] = await this.select<ToolMetric>(sql.selectExecution, [id, ...range]);
     return metric;
   }
 

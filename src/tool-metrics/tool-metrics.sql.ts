@@ -37,12 +37,19 @@ export const insertMetrics = `
     metric_id, tool_name, user_id, session_id, request_id, investigation_id, run_id, status, execution_time_ms,
     error_type, error_message, parameters_hash, input_size, output_size, metadata, is_test, tool_fault, recorded_at
   )
-  SELECT * FROM unnest(
+  SELECT
+    metric_id, tool_name, user_id, session_id, request_id, investigation_id, run_id, status, execution_time_ms,
+    error_type, error_message, parameters_hash, input_size, output_size, metadata, is_test, tool_fault,
+    to_timestamp(recorded_ms / 1000)
+  FROM unnest(
     $1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::int[],
     $10::text[], $11::text[], $12::text[], $13::int[], $14::int[], $15::jsonb[], $16::bool[], $17::bool[],
-    $18::timestamptz[]
+    $18::float8[]
+  ) AS batch (
+    metric_id, tool_name, user_id, session_id, request_id, investigation_id, run_id, status, execution_time_ms,
+    error_type, error_message, parameters_hash, input_size, output_size, metadata, is_test, tool_fault, recorded_ms
   )
-  ON CONFLICT (metric_id) DO NOTHING`;
+  ON CONFLICT (recorded_at, metric_id) DO NOTHING`;
 
 /** tool, since, until */
 export const selectStats = `
@@ -113,11 +120,11 @@ export const selectExecutionsOfTool = `
   ORDER BY recorded_at DESC, metric_id DESC
   LIMIT $1`;
 
-/** metric_id */
+/** metric_id, and when it began: the key starts with the time */
 export const selectExecution = `
   SELECT ${columns}
   FROM tool_metrics
-  WHERE metric_id = $1`;
+  WHERE metric_id = $1 AND recorded_at BETWEEN $2 AND $3`;
 
 /** One step in the index a tool instead of a walk over every row. */
 const names = `
@@ -176,8 +183,10 @@ export const countFailures = `
 /** before, at most: other replicas may clean at the same time */
 export const deleteOlder = `
   WITH doomed AS (
-    SELECT metric_id FROM tool_metrics WHERE recorded_at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED
+    SELECT recorded_at, metric_id FROM tool_metrics WHERE recorded_at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED
   ), deleted AS (
-    DELETE FROM tool_metrics USING doomed WHERE tool_metrics.metric_id = doomed.metric_id RETURNING 1
+    DELETE FROM tool_metrics USING doomed
+    WHERE tool_metrics.recorded_at = doomed.recorded_at AND tool_metrics.metric_id = doomed.metric_id
+    RETURNING 1
   )
   SELECT count(*)::int AS "deleted" FROM deleted`;

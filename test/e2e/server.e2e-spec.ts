@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
+import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fixtures } from '../support/app.js';
 import type { Json } from '../support/json.js';
@@ -48,9 +48,10 @@ describe('the built server on its embedded database', () => {
   });
 
   it('comes up again after kill -9: data kept, one PostgreSQL running', async () => {
-    const postgres = () =>
-      processesWith(join(folder, 'postgres')).concat(processesWith('cluster_name=toolkeeper'));
+    const { dev, ino } = statSync(join(folder, 'postgres', 'data'));
+    const postgres = () => processesWith(`-c cluster_name=toolkeeper-${dev}-${ino} `);
     const running = postgres();
+    expect(running).toHaveLength(1);
     // Reading writes what is buffered: what was said to be recorded survives.
     const before = await json(`${server?.url}/api/v1/tool-metrics/executions`);
     expect(before.data).toHaveLength(4);

@@ -29,7 +29,7 @@ describe('ToolMetricsRepository', () => {
     repository.recordMany(rows.map((row) => newToolMetric({ toolName: 't', recordedAt: noon, ...row })));
 
   const full: ToolMetric = {
-    metricId: newId(),
+    metricId: newId(Date.parse('2026-01-23T10:30:00.123Z')),
     toolName: 'log_summary',
     userId: 'user-123',
     sessionId: 'sess-456',
@@ -127,7 +127,7 @@ describe('ToolMetricsRepository', () => {
     });
 
     it('keeps numbers within what the column holds', async () => {
-      await record({ metricId: full.metricId, executionTimeMs: 12.6, inputSize: 2 ** 40, outputSize: NaN });
+      await record({ metricId: full.metricId, recordedAt: full.recordedAt, executionTimeMs: 12.6, inputSize: 2 ** 40, outputSize: NaN });
       expect(await repository.getExecution(full.metricId)).toMatchObject({
         executionTimeMs: 13,
         inputSize: 2_147_483_647,
@@ -328,7 +328,7 @@ describe('ToolMetricsRepository', () => {
     });
 
     it('getExecutions: pages meet every row once, also among equal times', async () => {
-      const ids = Array.from({ length: 25 }, newId).sort();
+      const ids = Array.from({ length: 25 }, () => newId()).sort();
       const rows = ids.map((metricId, i) => ({ metricId, recordedAt: at(Math.floor(i / 10)) }));
       await record(...rows);
       for (const tool of ['t', undefined]) {
