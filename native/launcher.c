@@ -10,6 +10,7 @@
  */
 #define _GNU_SOURCE
 #include <linux/capability.h>
+#include <grp.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -41,6 +42,9 @@ struct options {
   int newest_abi; /* use no later landlock than this */
   int no_new_privs, no_net, no_unix, no_detach, no_chmod, dangerous, drop_caps, pdeathsig, probe;
   pid_t parent; /* who must be the parent, 0 when nobody said */
+  int switch_user;
+  uid_t uid;
+  gid_t gid;
   char **command;
 };
 
@@ -87,6 +91,20 @@ static void set_limit(const char *text) {
   FAIL("--rlimit takes data, nproc, fsize, nofile, cpu or core, '=' and a number, not '%s'", text);
 }
 
+/* UID:GID, neither of them root's. */
+static void set_user(struct options *o, char *text) {
+  const char *what = "a part of --user";
+  char *colon = strchr(text, ':');
+  if (colon == NULL) FAIL("--user takes UID:GID, not '%s'", text);
+  rlim_t gid = number_of(colon + 1, what);
+  *colon = '\0';
+  rlim_t uid = number_of(text, what);
+  if (uid == 0 || gid == 0 || uid >= UINT_MAX || gid >= UINT_MAX) FAIL("--user takes neither 0 nor %u", UINT_MAX);
+  o->switch_user = 1;
+  o->uid = (uid_t)uid;
+  o->gid = (gid_t)gid;
+}
+
 /* Options that stand alone. */
 static int take_switch(struct options *o, const char *name) {
   const struct {
@@ -106,18 +124,20 @@ static int take_switch(struct options *o, const char *name) {
 }
 
 /* Options with a value. */
-static int take_setting(struct options *o, const char *name, const char *value) {
+static int take_setting(struct options *o, const char *name, char *value) {
   uint64_t rights = strcmp(name, "--ro") == 0   ? GRANT_RO
                     : strcmp(name, "--rx") == 0 ? GRANT_RX
                     : strcmp(name, "--rw") == 0 ? GRANT_RW
                                                 : 0;
   int is_limit = strcmp(name, "--rlimit") == 0;
+  int is_user = strcmp(name, "--user") == 0;
   int is_parent = strcmp(name, "--parent") == 0;
   int is_abi = strcmp(name, "--landlock-abi") == 0;
-  if (!rights && !is_limit && !is_parent && !is_abi) return 0;
+  if (!rights && !is_limit && !is_user && !is_parent && !is_abi) return 0;
   if (value == NULL) FAIL("%s needs a value", name);
   if (rights) o->grants[o->grant_count++] = (struct grant){value, rights};
   if (is_limit) set_limit(value);
+  if (is_user) set_user(o, value);
   if (is_parent) o->parent = (pid_t)number_of(value, "the value of --parent");
   if (is_abi) o->newest_abi = (int)number_of(value, "the value of --landlock-abi");
   return 1;
@@ -136,7 +156,7 @@ static struct options parse(int argc, char **argv) {
   if (!o.probe && at + 1 >= argc) FAIL("no command: launcher [options] -- command [args...]");
   o.command = argv + at + 1;
   if (o.newest_abi > LANDLOCK_NEWEST_ABI) o.newest_abi = LANDLOCK_NEWEST_ABI;
-  if (o.dangerous) o.drop_caps = 1;
+  if (o.dangerous || o.switch_user) o.drop_caps = 1;
   return o;
 }
 
@@ -187,13 +207,23 @@ static void apply_landlock(const struct options *o, int abi) {
   if (landlock_apply(ruleset) != 0) FAIL("landlock: %s", strerror(errno));
 }
 
-/* Root without capabilities may still do what root owns: raise no limit, mount nothing, trace nobody. */
-static void drop_capabilities(void) {
+/* For a parent that is root: another user has its own files, its own count of processes, and nobody to signal. */
+static void become(uid_t uid, gid_t gid) {
+  if (setgroups(0, NULL) != 0 || setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0) {
+    FAIL("user %u:%u: %s", (unsigned)uid, (unsigned)gid, strerror(errno));
+  }
+}
+
+/* What no later program may gain. Needs CAP_SETPCAP: without it no_new_privs alone keeps programs from gaining. */
+static void drop_bounding_set(void) {
   for (unsigned capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++) {
-    /* Without CAP_SETPCAP the bounding set stays; no_new_privs keeps it from being used. */
     (void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
   }
-  (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+}
+
+/* Root without capabilities may still do what root owns: raise no limit, mount nothing, trace nobody. */
+static void drop_capabilities(void) {
+  (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); /* unknown to old kernels */
   struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
   struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
   if (syscall(__NR_capset, &header, none) != 0) FAIL("capabilities: %s", strerror(errno));
@@ -230,6 +260,8 @@ static void confine(const struct options *o, pid_t parent) {
     FAIL("no_new_privs: %s", strerror(errno));
   }
   apply_landlock(o, abi);
+  if (o->drop_caps) drop_bounding_set();
+  if (o->switch_user) become(o->uid, o->gid);
   if (o->drop_caps) drop_capabilities();
   /* After the capabilities: a change of credentials may clear it. Before the filter: that may forbid it. */
   if (o->pdeathsig) die_with_parent(o, parent);

@@ -43,6 +43,25 @@ describe.each(users)('as $name', (user) => {
       else expect(await lab.attempt(lab.act(['--rlimit', 'nproc=100'], ...bomb))).toBe('done');
     });
 
+    if (user.uid === 0) {
+      it('--user makes an ordinary user of root, whose fork bomb is bounded', async () => {
+        const options = ['--user', '60123:60123', '--rlimit', 'nproc=100'];
+        expect(await lab.attempt(lab.act(options, 'forks', '50'))).toBe('done');
+        expect(await lab.stopped(options, 'forks', '300')).toContain('BlockingIOError');
+        expect(await lab.stopped(options, 'read', '/etc/shadow')).toContain('Permission denied');
+        const { stdout } = await lab.run(
+          lab.confined(options, 'bash', '-c', 'id -u; id -G; grep CapBnd /proc/self/status'),
+        );
+        expect(stdout).toBe('60123\n60123\nCapBnd:\t0000000000000000\n');
+      });
+    } else {
+      it('--user is for root alone', async () => {
+        const ended = await lab.run(lab.confined(['--user', '60123:60123'], 'bash', '-c', 'echo ran'));
+        const stderr = 'toolkeeper-launcher: user 60123:60123: Operation not permitted\n';
+        expect(ended).toMatchObject({ code: 125, stdout: '', stderr });
+      });
+    }
+
     it('a limit once set is not raised again, not by root either', async () => {
       const options = ['--seccomp', '--rlimit', `data=${256 << 20}`];
       expect(await lab.attempt(lab.act(options, 'raise_limit'))).toMatch(/stopped: .*not allowed to raise/);
@@ -189,6 +208,9 @@ describe('the command line', () => {
       ['--rlimit', 'stack=1', '--', 'true'],
       "--rlimit takes data, nproc, fsize, nofile, cpu or core, '=' and a number, not 'stack=1'",
     ],
+    [['--user', '0:5', '--', 'true'], '--user takes neither 0 nor 4294967295'],
+    [['--user', '12', '--', 'true'], "--user takes UID:GID, not '12'"],
+    [['--user', '12:x', '--', 'true'], "a part of --user is not a whole number of 0 or more: 'x'"],
     [['--rlimit', 'cpu=1s', '--', 'true'], "the value of --rlimit is not a whole number of 0 or more: '1s'"],
     [['--rlimit', 'cpu=-1', '--', 'true'], "the value of --rlimit is not a whole number of 0 or more: '-1'"],
     [
