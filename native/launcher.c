@@ -1,0 +1,281 @@
+/*
+ * Confines itself, then becomes the command: paths by landlock, system calls by seccomp, resources by rlimits, and
+ * death together with its parent. README.md in this directory says what each option does and does not stop.
+ *
+ *   launcher [options] -- command [args…]
+ *   launcher --probe
+ *
+ * Ends with 125, and one line on stderr that begins with `toolkeeper-launcher:`, when something could not be set up:
+ * the command was not run then. 126: the command cannot be executed. 127: there is no such command.
+ */
+#define _GNU_SOURCE
+#include <linux/capability.h>
+#include <grp.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "landlock.h"
+#include "rules.h"
+#include "probe.h"
+
+enum { EXIT_NOT_SET_UP = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
+
+struct grant {
+  const char *path;
+  uint64_t rights;
+};
+
+struct limit {
+  const char *name;
+  int resource;
+  int given;
+  rlim_t value;
+};
+
+struct options {
+  struct grant *grants; /* room for one per argument */
+  size_t grant_count;
+  int newest_abi; /* use no later landlock than this */
+  int no_new_privs, no_net, no_unix, no_detach, no_chmod, dangerous, drop_caps, pdeathsig, probe;
+  pid_t parent; /* who must be the parent, 0 when nobody said */
+  int switch_user;
+  uid_t uid;
+  gid_t gid;
+  char **command;
+};
+
+static struct limit limits[] = {
+    {"data", RLIMIT_DATA, 0, 0},     {"nproc", RLIMIT_NPROC, 0, 0}, {"fsize", RLIMIT_FSIZE, 0, 0},
+    {"nofile", RLIMIT_NOFILE, 0, 0}, {"cpu", RLIMIT_CPU, 0, 0},
+    {"core", RLIMIT_CORE, 1, 0}, /* a dump would hold the tool's secrets: 0 unless another is given */
+};
+
+__attribute__((noreturn, format(printf, 2, 3))) static void stop(int code, const char *format, ...) {
+  char line[PATH_MAX + 256];
+  va_list rest;
+  va_start(rest, format);
+  vsnprintf(line, sizeof line, format, rest);
+  va_end(rest);
+  dprintf(STDERR_FILENO, "toolkeeper-launcher: %s\n", line);
+  _exit(code);
+}
+
+#define FAIL(...) stop(EXIT_NOT_SET_UP, __VA_ARGS__)
+
+/* ---- the command line ---- */
+
+static rlim_t number_of(const char *text, const char *what) {
+  char *end;
+  errno = 0;
+  unsigned long long value = strtoull(text, &end, 10);
+  if (*text < '0' || *text > '9' || *end != '\0' || errno != 0) {
+    FAIL("%s is not a whole number of 0 or more: '%s'", what, text);
+  }
+  return (rlim_t)value;
+}
+
+/* NAME=VALUE; of two for one name the later counts. */
+static void set_limit(const char *text) {
+  const char *equals = strchr(text, '=');
+  for (size_t n = 0; equals && n < COUNT(limits); n++) {
+    struct limit *limit = &limits[n];
+    if (strlen(limit->name) != (size_t)(equals - text) || strncmp(limit->name, text, strlen(limit->name)) != 0) continue;
+    limit->given = 1;
+    limit->value = number_of(equals + 1, "the value of --rlimit");
+    return;
+  }
+  FAIL("--rlimit takes data, nproc, fsize, nofile, cpu or core, '=' and a number, not '%s'", text);
+}
+
+/* UID:GID, neither of them root's. */
+static void set_user(struct options *o, char *text) {
+  const char *what = "a part of --user";
+  char *colon = strchr(text, ':');
+  if (colon == NULL) FAIL("--user takes UID:GID, not '%s'", text);
+  rlim_t gid = number_of(colon + 1, what);
+  *colon = '\0';
+  rlim_t uid = number_of(text, what);
+  if (uid == 0 || gid == 0 || uid >= UINT_MAX || gid >= UINT_MAX) FAIL("--user takes neither 0 nor %u", UINT_MAX);
+  o->switch_user = 1;
+  o->uid = (uid_t)uid;
+  o->gid = (gid_t)gid;
+}
+
+/* Options that stand alone. */
+static int take_switch(struct options *o, const char *name) {
+  const struct {
+    const char *name;
+    int *place;
+  } switches[] = {
+      {"--no-new-privs", &o->no_new_privs}, {"--no-net", &o->no_net},       {"--no-unix", &o->no_unix},
+      {"--no-detach", &o->no_detach},       {"--no-chmod", &o->no_chmod},   {"--seccomp", &o->dangerous},
+      {"--drop-caps", &o->drop_caps},       {"--pdeathsig", &o->pdeathsig}, {"--probe", &o->probe},
+  };
+  for (size_t n = 0; n < COUNT(switches); n++) {
+    if (strcmp(name, switches[n].name) != 0) continue;
+    *switches[n].place = 1;
+    return 1;
+  }
+  return 0;
+}
+
+/* Options with a value. */
+static int take_setting(struct options *o, const char *name, char *value) {
+  uint64_t rights = strcmp(name, "--ro") == 0   ? GRANT_RO
+                    : strcmp(name, "--rx") == 0 ? GRANT_RX
+                    : strcmp(name, "--rw") == 0 ? GRANT_RW
+                                                : 0;
+  int is_limit = strcmp(name, "--rlimit") == 0;
+  int is_user = strcmp(name, "--user") == 0;
+  int is_parent = strcmp(name, "--parent") == 0;
+  int is_abi = strcmp(name, "--landlock-abi") == 0;
+  if (!rights && !is_limit && !is_user && !is_parent && !is_abi) return 0;
+  if (value == NULL) FAIL("%s needs a value", name);
+  if (rights) o->grants[o->grant_count++] = (struct grant){value, rights};
+  if (is_limit) set_limit(value);
+  if (is_user) set_user(o, value);
+  if (is_parent) o->parent = (pid_t)number_of(value, "the value of --parent");
+  if (is_abi) o->newest_abi = (int)number_of(value, "the value of --landlock-abi");
+  return 1;
+}
+
+static struct options parse(int argc, char **argv) {
+  struct options o = {.newest_abi = LANDLOCK_NEWEST_ABI};
+  o.grants = calloc((size_t)argc + 1, sizeof *o.grants);
+  if (o.grants == NULL) FAIL("out of memory");
+  int at = 1;
+  for (; at < argc && strcmp(argv[at], "--") != 0; at++) {
+    if (take_switch(&o, argv[at])) continue;
+    if (!take_setting(&o, argv[at], argv[at + 1])) FAIL("unknown option '%s' (the command stands behind --)", argv[at]);
+    at++;
+  }
+  if (!o.probe && at + 1 >= argc) FAIL("no command: launcher [options] -- command [args...]");
+  o.command = argv + at + 1;
+  if (o.newest_abi > LANDLOCK_NEWEST_ABI) o.newest_abi = LANDLOCK_NEWEST_ABI;
+  if (o.dangerous || o.switch_user) o.drop_caps = 1;
+  return o;
+}
+
+static int wants_filter(const struct options *o) {
+  return o->dangerous || o->no_net || o->no_unix || o->no_detach || o->no_chmod;
+}
+
+/* ---- setting up, in the order in which it happens ---- */
+
+/* What the parent forgot to close would be a way around every path. */
+static void close_inherited_files(void) {
+  if (syscall(__NR_close_range, 3u, ~0u, 0u) == 0) return;
+  struct rlimit open_files;
+  if (getrlimit(RLIMIT_NOFILE, &open_files) != 0) FAIL("getrlimit: %s", strerror(errno));
+  for (rlim_t fd = 3; fd < open_files.rlim_cur && fd < 1u << 20; fd++) close((int)fd);
+}
+
+/* Never raises a limit: where the one in force is lower, that stays. */
+static void apply_limits(void) {
+  for (size_t n = 0; n < COUNT(limits); n++) {
+    if (!limits[n].given) continue;
+    struct rlimit now;
+    if (getrlimit(limits[n].resource, &now) != 0) FAIL("rlimit %s: %s", limits[n].name, strerror(errno));
+    rlim_t soft = limits[n].value, hard = limits[n].value;
+    /* SIGXCPU at the limit says why; who ignores that is killed a second later. */
+    if (limits[n].resource == RLIMIT_CPU && hard < RLIM_INFINITY - 1) hard++;
+    if (hard > now.rlim_max) hard = now.rlim_max;
+    if (soft > hard) soft = hard;
+    if (setrlimit(limits[n].resource, &(struct rlimit){soft, hard}) != 0) {
+      FAIL("rlimit %s: %s", limits[n].name, strerror(errno));
+    }
+  }
+}
+
+/* With paths landlock is a must. Without, it is a second line behind the filter, where the kernel has it. */
+static void apply_landlock(const struct options *o, int abi) {
+  int paths = o->grant_count > 0;
+  if (paths && abi == 0) FAIL("landlock is not available here: paths cannot be restricted");
+  int has_second_line = (o->no_net && abi >= 4) || ((o->no_net || o->no_unix || o->dangerous) && abi >= 6);
+  if (!paths && !has_second_line) return;
+  int ruleset = landlock_open(abi, paths, o->no_net);
+  if (ruleset < 0) FAIL("landlock: %s", strerror(errno));
+  for (size_t n = 0; n < o->grant_count; n++) {
+    if (landlock_grant(ruleset, abi, o->grants[n].path, o->grants[n].rights) != 0) {
+      FAIL("cannot grant %s: %s", o->grants[n].path, strerror(errno));
+    }
+  }
+  if (landlock_apply(ruleset) != 0) FAIL("landlock: %s", strerror(errno));
+}
+
+/* For a parent that is root: another user has its own files, its own count of processes, and nobody to signal. */
+static void become(uid_t uid, gid_t gid) {
+  if (setgroups(0, NULL) != 0 || setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0) {
+    FAIL("user %u:%u: %s", (unsigned)uid, (unsigned)gid, strerror(errno));
+  }
+}
+
+/* What no later program may gain. Needs CAP_SETPCAP: without it no_new_privs alone keeps programs from gaining. */
+static void drop_bounding_set(void) {
+  for (unsigned capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++) {
+    (void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+  }
+}
+
+/* Root without capabilities may still do what root owns: raise no limit, mount nothing, trace nobody. */
+static void drop_capabilities(void) {
+  (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); /* unknown to old kernels */
+  struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+  struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+  if (syscall(__NR_capset, &header, none) != 0) FAIL("capabilities: %s", strerror(errno));
+}
+
+/* `before`: the parent as the launcher found it. A parent that died meanwhile sends no signal any more. */
+static void die_with_parent(const struct options *o, pid_t before) {
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) FAIL("pdeathsig: %s", strerror(errno));
+  pid_t expected = o->parent ? o->parent : before;
+  if (getppid() != expected) FAIL("the parent %d is gone", (int)expected);
+}
+
+static void apply_filter(const struct options *o, int abi) {
+  struct filter filter;
+  begin_filter(&filter);
+  if (o->no_net) rules_no_net(&filter);
+  if (o->no_unix) rules_no_unix(&filter);
+  if (o->no_detach) rules_no_detach(&filter);
+  if (o->no_chmod) rules_no_chmod(&filter);
+  if (o->dangerous) rules_dangerous(&filter);
+  if (o->dangerous && o->pdeathsig) rules_keep_pdeathsig(&filter);
+  if (o->dangerous && abi < 6) rules_spare_parent(&filter);
+  allow_all_else(&filter);
+  if (install_filter(&filter) != 0) FAIL("seccomp: %s", strerror(errno));
+}
+
+static void confine(const struct options *o, pid_t parent) {
+  int offered = landlock_abi();
+  int abi = offered < o->newest_abi ? offered : o->newest_abi;
+  close_inherited_files();
+  apply_limits();
+  int confined = o->grant_count > 0 || wants_filter(o) || o->drop_caps;
+  if ((confined || o->no_new_privs) && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+    FAIL("no_new_privs: %s", strerror(errno));
+  }
+  apply_landlock(o, abi);
+  if (o->drop_caps) drop_bounding_set();
+  if (o->switch_user) become(o->uid, o->gid);
+  if (o->drop_caps) drop_capabilities();
+  /* After the capabilities: a change of credentials may clear it. Before the filter: that may forbid it. */
+  if (o->pdeathsig) die_with_parent(o, parent);
+  if (wants_filter(o)) apply_filter(o, abi);
+}
+
+int main(int argc, char **argv) {
+  pid_t parent = getppid();
+  struct options o = parse(argc, argv);
+  if (o.probe) {
+    print_probe();
+    return 0;
+  }
+  confine(&o, parent);
+  execvp(o.command[0], o.command);
+  stop(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE, "cannot run %s: %s", o.command[0], strerror(errno));
+}
