@@ -4,17 +4,18 @@ import type { ProcessSpec } from './pool.types.js';
 import { launch } from './process-group.js';
 import { openPipes, type Pipes, SpawnedProcess } from './spawned-process.js';
 import { Spawner } from './spawner.js';
+import type { LinkOptions } from './spawner-link.js';
 import { encodeRelease, encodeSignal, encodeSpawn, systemError, type ToolReply } from './spawner-protocol.js';
 import type { LaunchedProcess, Launcher } from './tool-process.types.js';
 
-export interface SpawnerOptions {
-  /** The program of native/spawner.c. */
-  readonly binary: string;
-  /** Starts that the spawner is asked for at a time; further ones wait. */
-  readonly maxUnderWay: number;
+export interface SpawnerOptions extends LinkOptions {
+  /** Starts that the spawner is asked for at a time; further ones wait. Default 4. */
+  readonly maxUnderWay?: number;
 }
 
 export interface SpawnerStats {
+  /** false: processes are started directly. */
+  readonly usable: boolean;
   readonly pid: number | undefined;
   /** Spawners that took the place of one that died. */
   readonly restarts: number;
@@ -48,13 +49,15 @@ export class SpawnerClient {
   private readonly spawner: Spawner;
   private readonly processes = new Map<number, SpawnedProcess>();
   private readonly queue: SpawnedProcess[] = [];
+  private readonly maxUnderWay: number;
   private lastId = 0;
   private underWay = 0;
   private closed = false;
   private unusable = false;
 
-  constructor(private readonly options: SpawnerOptions) {
-    this.spawner = new Spawner(options.binary, {
+  constructor({ maxUnderWay = 4, ...options }: SpawnerOptions) {
+    this.maxUnderWay = maxUnderWay;
+    this.spawner = new Spawner(options, {
       ready: () => this.advance(),
       reply: (reply) => this.reply(reply),
       lost: (pid, why) => this.lost(pid, why),
@@ -69,6 +72,7 @@ export class SpawnerClient {
 
   stats(): SpawnerStats {
     return {
+      usable: !this.unusable,
       pid: this.spawner.pid,
       restarts: this.spawner.restarts,
       queued: this.queue.length,
@@ -100,7 +104,7 @@ export class SpawnerClient {
 
   /** Asks for the starts that may be under way now. */
   private advance(): void {
-    while (this.spawner.ready && this.underWay < this.options.maxUnderWay) {
+    while (this.spawner.ready && this.underWay < this.maxUnderWay) {
       const process = this.queue.shift();
       if (!process) break;
       process.stage = 'asked';

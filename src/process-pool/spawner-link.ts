@@ -2,10 +2,15 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { protocolVersion, ReplyReader, type SpawnerReply, type ToolReply } from './spawner-protocol.js';
 
-/** A spawner that owes an answer for this long hangs. */
-const patienceMs = 10_000;
 /** A spawner that was told to end kills every tool first. */
 const endPatienceMs = 12_000;
+
+export interface LinkOptions {
+  /** The program of native/spawner.c. */
+  readonly binary: string;
+  /** A spawner that owes an answer for this long hangs, and is killed. Default 10 000. */
+  readonly patienceMs?: number;
+}
 
 export interface LinkObserver {
   ready(): void;
@@ -17,6 +22,7 @@ export interface LinkObserver {
 /** One run of the spawner program, and the talk with it. */
 export class SpawnerLink {
   private readonly child: ChildProcessByStdio<Writable, Readable, null>;
+  private readonly patienceMs: number;
   private timer: NodeJS.Timeout | undefined;
   private over = false;
   /** It has said that it works. */
@@ -27,7 +33,7 @@ export class SpawnerLink {
    *   of another
    */
   constructor(
-    binary: string,
+    { binary, patienceMs = 10_000 }: LinkOptions,
     mark: string,
     private readonly observer: LinkObserver,
   ) {
@@ -41,6 +47,7 @@ export class SpawnerLink {
     this.child.on('error', (error) => this.end(`cannot be started: ${error.message}`));
     // Not at its exit: what it said before is still to be read.
     this.child.on('close', (code, signal) => this.end(`ended with ${signal ?? `exit code ${code}`}`));
+    this.patienceMs = patienceMs;
     if (this.child.pid === undefined) return;
     const reader = new ReplyReader((reply) => this.take(reply));
     this.child.stdin.on('error', () => undefined);
@@ -63,7 +70,7 @@ export class SpawnerLink {
   /** Starts or ends the watch over an answer that is due. */
   expectReply(due: boolean): void {
     clearTimeout(this.timer);
-    this.timer = due ? setTimeout(() => this.kill(), patienceMs) : undefined;
+    this.timer = due ? setTimeout(() => this.kill(), this.patienceMs) : undefined;
   }
 
   /** It ends every tool and everything below it, then itself. */

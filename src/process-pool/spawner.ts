@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { SpawnerLink } from './spawner-link.js';
+import { type LinkOptions, SpawnerLink } from './spawner-link.js';
 import type { ToolReply } from './spawner-protocol.js';
 
 /** So many spawners in a row that died before they worked are enough. */
@@ -29,7 +29,7 @@ export class Spawner {
   restarts = 0;
 
   constructor(
-    private readonly binary: string,
+    private readonly options: LinkOptions,
     private readonly observer: SpawnerObserver,
   ) {}
 
@@ -70,7 +70,7 @@ export class Spawner {
   }
 
   private open(): void {
-    const link: SpawnerLink = new SpawnerLink(this.binary, this.mark, {
+    const link: SpawnerLink = new SpawnerLink(this.options, this.mark, {
       reply: (reply) => this.observer.reply(reply),
       ready: () => {
         this.failures = 0;

@@ -11,7 +11,7 @@ import '../../src/process-pool/process-pool.spec.js';
 import '../../src/process-pool/process-pool.lifecycle.spec.js';
 import './process-pool.spec.js';
 
-const spawner = new SpawnerClient({ binary: findSpawner(process.cwd()) ?? 'none', maxUnderWay: 4 });
+const spawner = new SpawnerClient({ binary: findSpawner(process.cwd()) ?? 'none' });
 
 beforeAll(() => {
   PoolLab.launcher = spawner.launch;
