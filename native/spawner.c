@@ -55,9 +55,12 @@ enum exit_code { EXIT_USAGE = 2, EXIT_SETUP, EXIT_PROTOCOL, EXIT_MEMORY };
 
 /* After a death or a kill it looks for orphans again this much later. */
 static const int look_again_ms = 20;
-/* Who cannot be killed within this time (another user's, or stuck in the kernel) is left. */
-static const int give_up_ms = 10000;
-/* A pipe of 64 KiB, the default, costs a large message a switch of processes every 64 KiB. */
+/* Who cannot be killed within this time (another user's, or stuck in the kernel) is left. The client waits longer. */
+static const int give_up_ms = 5000;
+/*
+ * The default of 64 KiB costs a message of 1 MB a third more time (switches of processes). Not more: an ordinary user
+ * has 64 MiB for all pipes, which is enough for 100 tools; beyond it the kernel makes them small, and slow.
+ */
 static const int pipe_bytes = 256 << 10;
 
 /* Ends of a tool's pipes that wait to be opened by the gateway; READ_STDIN keeps its opening from failing (ENXIO). */
