@@ -42,7 +42,9 @@ afterEach(async () => {
 
 /** Not the shells that have it in their script. */
 const napping = () =>
-  processesWith(nap).filter((pid) => commandLineOf(pid).filter(Boolean).slice(-2).join(' ') === `sleep ${nap}`);
+  processesWith(nap).filter(
+    (pid) => commandLineOf(pid).filter(Boolean).slice(-2).join(' ') === `sleep ${nap}`,
+  );
 const shell = (script: string, rest: Partial<ProcessSpec> = {}): ProcessSpec => ({
   command: '/bin/bash',
   args: ['-c', script.replaceAll('NAP', `sleep ${nap}`)],
