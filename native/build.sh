@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds every native/*.c into a static program for x86-64 and arm64, the same bytes each time:
+# Builds every native/<name>.c (with native/<name>/*.c, if there are any) into a static program for x86-64 and arm64,
+# the same bytes each time:
 #
 #   native/build.sh [--out DIRECTORY] [--arch x64|arm64]      default: native/bin, both
 #   native/build.sh --toolchain x64|arm64                     prints what the bytes depend on, builds nothing
@@ -27,10 +28,11 @@ toolchain() {
 }
 
 build() {
-  local source=$1 arch=$2 out=$3
+  local name=$1 arch=$2 out=$3
+  local parts=(); [ ! -d "$name" ] || parts=("$name"/*.c)
   "$(compiler "$arch")" -std=gnu11 -O2 -Wall -Wextra -Werror -fstack-protector-strong -D_FORTIFY_SOURCE=2 \
     -ffile-prefix-map="$PWD"=. -static -s -Wl,--build-id=none -Wl,-z,noexecstack \
-    -o "$out/$(basename "$source" .c)-$arch" "$source"
+    -o "$out/$name-$arch" "$name.c" "${parts[@]}"
 }
 
 out=bin
@@ -46,7 +48,7 @@ done
 
 mkdir -p "$out"
 for arch in "${arches[@]}"; do
-  for source in *.c; do build "$source" "$arch" "$out"; done
+  for source in *.c; do build "${source%.c}" "$arch" "$out"; done
 done
 if [ "$out" = bin ] && [ ${#arches[@]} = 2 ]; then
   for arch in "${arches[@]}"; do toolchain "$arch"; done > bin/BUILT_WITH

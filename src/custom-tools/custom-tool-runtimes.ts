@@ -11,6 +11,7 @@ import type { CustomTool } from './custom-tool.entity.js';
 import { CustomToolWrapper } from './custom-tool-wrapper.js';
 import { launchSpec } from './launch-spec.js';
 import { ToolInspector } from './tool-inspector.js';
+import { ToolLauncher } from './tool-launcher.js';
 
 /** An event of one of the pools, a trial's or a retiring one included. */
 export type RuntimeEvent = PoolEvent & { readonly source: ProcessPool };
@@ -29,6 +30,7 @@ export class CustomToolRuntimes {
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
     private readonly inspector: ToolInspector,
+    private readonly launcher: ToolLauncher,
     metrics: ProcessMetrics,
   ) {
     this.budget = new ProcessBudget(config.customTools.maxProcesses);
@@ -45,7 +47,10 @@ export class CustomToolRuntimes {
     if (this.closed) return new CustomToolWrapper(tool, validate, { unavailable: 'the server is stopping' });
     try {
       const spec = await launchSpec(tool, this.config.root);
-      const pool = new ProcessPool(this.poolSettings(tool, spec), { budget: this.budget });
+      const pool = new ProcessPool(this.poolSettings(tool, spec), {
+        budget: this.budget,
+        launcher: this.launcher.launch,
+      });
       this.pools.add(pool);
       pool.events.subscribe((event) => this.events.emit({ ...event, source: pool }));
       return new CustomToolWrapper(tool, validate, { pool, workingDir: spec.cwd });

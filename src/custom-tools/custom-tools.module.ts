@@ -13,6 +13,7 @@ import { CustomToolsStartup } from './custom-tools.startup.js';
 import { InstalledToolsImporter } from './installed-tools.importer.js';
 import { ProcessLog } from './process-log.js';
 import { ToolInspector } from './tool-inspector.js';
+import { ToolLauncher } from './tool-launcher.js';
 
 @Module({})
 export class CustomToolsModule {
@@ -25,6 +26,7 @@ export class CustomToolsModule {
       controllers: [CustomToolsController],
       providers: [
         CustomToolsRepository,
+        ToolLauncher,
         ToolInspector,
         CustomToolRuntimes,
         CustomToolManager,

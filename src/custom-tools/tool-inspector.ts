@@ -7,6 +7,7 @@ import { type Handshake, PoolFailure, type ProcessSpec } from '../process-pool/p
 import { compileInputSchema, type InputValidator } from '../tools/input-validator.js';
 import type { CustomTool } from './custom-tool.entity.js';
 import { launchSpec, type LaunchSettings, wrong } from './launch-spec.js';
+import { ToolLauncher } from './tool-launcher.js';
 
 export interface Inspection {
   readonly spec: ProcessSpec;
@@ -16,7 +17,10 @@ export interface Inspection {
 /** Finds out whether an executable is a tool, by starting it once and asking. */
 @Injectable()
 export class ToolInspector {
-  constructor(@Inject(APP_CONFIG) private readonly config: AppConfig) {}
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: AppConfig,
+    private readonly launcher: ToolLauncher,
+  ) {}
 
   /** @throws Problem `invalid_request` with the reason, the executable's stderr included */
   async inspect(settings: LaunchSettings): Promise<Inspection> {
@@ -24,7 +28,7 @@ export class ToolInspector {
     const { startTimeoutMs, stopGraceMs, maxOutputBytes, stderrBytes } = this.config.customTools;
     try {
       const limits = { startTimeoutMs, stopGraceMs, maxLineBytes: maxOutputBytes, stderrBytes };
-      return { spec, handshake: await probeExecutable(spec, limits) };
+      return { spec, handshake: await probeExecutable(spec, limits, this.launcher.launch) };
     } catch (error) {
       if (!(error instanceof PoolFailure)) throw error;
       const stderr = error.notes.stderrTail?.trim();

@@ -5,6 +5,7 @@ import { CallMetrics } from './call-metrics.js';
 import { MetricsController } from './metrics.controller.js';
 import { ProcessMetrics } from './process-metrics.js';
 import { RecorderMetrics } from './recorder-metrics.js';
+import { SpawnerMetrics } from './spawner-metrics.js';
 
 /** Every app has its own registry: several can live in one process, as they do in tests. */
 @Global()
@@ -21,8 +22,9 @@ import { RecorderMetrics } from './recorder-metrics.js';
     CallMetrics,
     ProcessMetrics,
     RecorderMetrics,
+    SpawnerMetrics,
   ],
-  exports: [Registry, CallMetrics, ProcessMetrics, RecorderMetrics],
+  exports: [Registry, CallMetrics, ProcessMetrics, RecorderMetrics, SpawnerMetrics],
 })
 export class MetricsModule {}
 

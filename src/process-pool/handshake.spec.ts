@@ -20,7 +20,7 @@ describe('probeExecutable', () => {
 
   const limits = () => lab.settings({ startTimeoutMs: 5_000, maxLineBytes: 65_536 });
   const probe = (spec: ProcessSpec, startTimeoutMs = 5_000) =>
-    probeExecutable(spec, { ...limits(), startTimeoutMs });
+    probeExecutable(spec, { ...limits(), startTimeoutMs }, PoolLab.launcher);
   const fixture = (start: string) => lab.spec([`--start=${start}`]);
   const script = (text: string, mode = 0o755) => {
     const path = join(folder, 'tool');

@@ -1,4 +1,4 @@
-import type { ChildProcessWithoutNullStreams } from 'node:child_process';
+import type { LaunchedProcess } from './tool-process.types.js';
 
 /** Turns of the event loop without output after which an ended process has nothing more in its pipes. */
 const quietTurns = 2;
@@ -9,7 +9,7 @@ const maxTurns = 256;
  * What a process wrote before it ended still counts. Its pipes are read until they are quiet, not until they close:
  * a grandchild may hold them open. Every turn polls them once, so that what the kernel holds is seen.
  */
-export function whenQuiet({ stdout, stderr }: ChildProcessWithoutNullStreams, done: () => void): void {
+export function whenQuiet({ stdout, stderr }: LaunchedProcess, done: () => void): void {
   let heard = false;
   let quiet = 0;
   let turns = 0;

@@ -1,4 +1,3 @@
-import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { ByteTail } from './byte-tail.js';
 import { classify, encodeRequest } from './json-rpc.js';
 import { LineFramer } from './line-framer.js';
@@ -11,9 +10,16 @@ import {
   type Reply,
   type TerminationReason,
 } from './pool.types.js';
-import { launch, signalGroup } from './process-group.js';
+import { launch } from './process-group.js';
 import { readHandshake, whyNotStarted } from './start-up.js';
-import type { Ending, Exchange, Launcher, ProcessLimits, ProcessObserver } from './tool-process.types.js';
+import type {
+  Ending,
+  Exchange,
+  LaunchedProcess,
+  Launcher,
+  ProcessLimits,
+  ProcessObserver,
+} from './tool-process.types.js';
 
 /** A process that closed a pipe gets this long to exit by itself. */
 const brokenGraceMs = 200;
@@ -25,7 +31,7 @@ const tailBytes = 2_048;
  * that fails to start stops itself. Requests are matched by id; an answer that nobody waits for is dropped.
  */
 export class ToolProcess {
-  private readonly child: ChildProcessWithoutNullStreams | undefined;
+  private readonly child: LaunchedProcess | undefined;
   private readonly open = new Map<string, Exchange>();
   private readonly framer: LineFramer;
   private readonly reader: MessageReader;
@@ -58,14 +64,11 @@ export class ToolProcess {
       setImmediate(() => this.notStarted(whyNotStarted(error as NodeJS.ErrnoException, spec)));
       return;
     }
-    // Without a pid there may be no streams either (EMFILE), only an error to come.
-    this.child.on('error', (error) => {
-      if (this.pid === undefined) this.notStarted(whyNotStarted(error, spec));
+    this.after(limits.startTimeoutMs, () => {
+      this.failStart(`It did not answer "initialize" within ${limits.startTimeoutMs} ms`);
     });
-    if (this.pid !== undefined) {
-      this.listen(this.child);
-      this.initialize();
-    }
+    this.child.on('error', (error) => this.notStarted(whyNotStarted(error, spec)));
+    this.child.on('spawn', () => this.begin());
   }
 
   /** It may be given a request. */
@@ -110,6 +113,7 @@ export class ToolProcess {
   /** Closes stdin; SIGTERM and SIGKILL to the group follow, a grace apart. */
   stop(reason: TerminationReason): void {
     if (this.state === 'exited' || this.cause) return;
+    if (this.pid === undefined) return this.kill(reason);
     this.cause = reason;
     this.child?.stdin.end();
     this.after(this.limits.stopGraceMs, () => {
@@ -141,7 +145,7 @@ export class ToolProcess {
     setImmediate(() => stdin.uncork());
   }
 
-  private listen(child: ChildProcessWithoutNullStreams): void {
+  private listen(child: LaunchedProcess): void {
     child.stdout.on('data', (chunk: Buffer) => this.framer.push(chunk));
     child.stderr.on('data', (chunk: Buffer) => this.stderr.push(chunk));
     child.stdin.on('drain', () => {
@@ -155,10 +159,10 @@ export class ToolProcess {
     child.on('exit', (code, signal) => this.exited(child, code, signal));
   }
 
-  private initialize(): void {
-    this.after(this.limits.startTimeoutMs, () => {
-      this.failStart(`It did not answer "initialize" within ${this.limits.startTimeoutMs} ms`);
-    });
+  private begin(): void {
+    if (this.child) this.listen(this.child);
+    // It may have been told to end before it ran.
+    if (this.cause) return;
     this.write('0', encodeRequest('0', 'initialize', { protocolVersion: '1.0' }), {
       answered: (reply) => this.initialized(reply),
       failed: (_reason, message) => this.failStart(message),
@@ -248,16 +252,11 @@ export class ToolProcess {
     if (wasUsable) this.observer.broken();
   }
 
-  private exited(
-    child: ChildProcessWithoutNullStreams,
-    exitCode: number | null,
-    signal: string | null,
-  ): void {
+  private exited(child: LaunchedProcess, exitCode: number | null, signal: string | null): void {
     const wasReady = this.state === 'ready';
     this.sayBroken();
     this.state = 'exited';
     clearTimeout(this.timer);
-    this.signal('SIGKILL');
     whenQuiet(child, () => {
       this.framer.end();
       this.reader.end();
@@ -293,6 +292,6 @@ export class ToolProcess {
   }
 
   private signal(signal: NodeJS.Signals): void {
-    if (this.pid !== undefined) signalGroup(this.pid, signal);
+    this.child?.kill(signal);
   }
 }

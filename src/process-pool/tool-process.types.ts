@@ -1,4 +1,4 @@
-import type { ChildProcessWithoutNullStreams } from 'node:child_process';
+import type { Readable, Writable } from 'node:stream';
 import type {
   Handshake,
   PoolFailureReason,
@@ -13,8 +13,32 @@ export type ProcessLimits = Pick<
   'startTimeoutMs' | 'stopGraceMs' | 'maxLineBytes' | 'maxPendingInputBytes' | 'stderrBytes'
 >;
 
-/** Starts an executable as the leader of its own process group, with three pipes. */
-export type Launcher = (spec: ProcessSpec) => ChildProcessWithoutNullStreams;
+export type LaunchEvents = {
+  spawn: [];
+  error: [NodeJS.ErrnoException];
+  exit: [code: number | null, signal: NodeJS.Signals | null];
+};
+
+/**
+ * A process that is about to run. It says `spawn` and later `exit`, or it says `error` and nothing else (a system
+ * error, whose `code` tells why it does not run); never before the launcher has returned it.
+ */
+export interface LaunchedProcess {
+  /** From `spawn` on, and so are the streams. */
+  readonly pid: number | undefined;
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  on<E extends keyof LaunchEvents>(event: E, listener: (...of: LaunchEvents[E]) => void): this;
+  /** Signals its whole group, also before `spawn`; nothing after `exit`. What is left of the group then is killed. */
+  kill(signal: NodeJS.Signals): void;
+}
+
+/**
+ * Starts an executable as the leader of its own process group, with three pipes.
+ * @throws when it cannot even be tried
+ */
+export type Launcher = (spec: ProcessSpec) => LaunchedProcess;
 
 /** How a process ended. */
 export interface Ending {

@@ -34,7 +34,7 @@ describe('the templates of seed 003, unchanged', () => {
     '%s %s: starts, answers, says -32602 for a missing parameter, ends on EOF',
     async (command, file, input, answer) => {
       const settings = lab.settings({ spec: spec(command, file), stopGraceMs: 5_000 });
-      await expect(probeExecutable(settings.spec, settings)).resolves.toMatchObject({
+      await expect(probeExecutable(settings.spec, settings, PoolLab.launcher)).resolves.toMatchObject({
         name: 'my_custom_tool',
         version: '1.0.0',
         inputSchema: { type: 'object' },

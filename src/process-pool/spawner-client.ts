@@ -1,0 +1,208 @@
+import { constants } from 'node:os';
+import { TypedEvents } from '../common/typed-events.js';
+import type { ProcessSpec } from './pool.types.js';
+import { launch } from './process-group.js';
+import { openPipes, type Pipes, SpawnedProcess } from './spawned-process.js';
+import { Spawner } from './spawner.js';
+import type { LinkOptions } from './spawner-link.js';
+import { encodeRelease, encodeSignal, encodeSpawn, systemError, type ToolReply } from './spawner-protocol.js';
+import type { LaunchedProcess, Launcher } from './tool-process.types.js';
+
+export interface SpawnerOptions extends LinkOptions {
+  /** Starts that the spawner is asked for at a time; further ones wait. Default 4. */
+  readonly maxUnderWay?: number;
+}
+
+export interface SpawnerStats {
+  /** false: processes are started directly. */
+  readonly usable: boolean;
+  readonly pid: number | undefined;
+  /** Spawners that took the place of one that died. */
+  readonly restarts: number;
+  readonly queued: number;
+  readonly underWay: number;
+  readonly running: number;
+}
+
+export type SpawnerEvent =
+  /** `running` tools died with it. */
+  | {
+      readonly type: 'died';
+      readonly pid: number | undefined;
+      readonly why: string;
+      readonly running: number;
+    }
+  /** It cannot work here: processes are started directly from now on. */
+  | { readonly type: 'unusable'; readonly why: string };
+
+/** A start is asked for once more when its spawner died over it. */
+const mostAttempts = 2;
+
+/**
+ * Starts processes through a small program of our own (native/spawner.c), so that the event loop does not stand still
+ * while this process, with all its memory, is forked. When a spawner dies, its tools are said to have exited, as they
+ * have, and starts that it owed are asked of the next one.
+ */
+export class SpawnerClient {
+  readonly events = new TypedEvents<SpawnerEvent>(() => undefined);
+  readonly launch: Launcher = (spec) => this.begin(spec);
+  private readonly spawner: Spawner;
+  private readonly processes = new Map<number, SpawnedProcess>();
+  private readonly queue: SpawnedProcess[] = [];
+  private readonly maxUnderWay: number;
+  private lastId = 0;
+  private underWay = 0;
+  private closed = false;
+  private unusable = false;
+
+  constructor({ maxUnderWay = 4, ...options }: SpawnerOptions) {
+    this.maxUnderWay = maxUnderWay;
+    this.spawner = new Spawner(options, {
+      ready: () => this.advance(),
+      reply: (reply) => this.reply(reply),
+      lost: (pid, why) => this.lost(pid, why),
+      unusable: (why) => this.giveUp(why),
+    });
+  }
+
+  /** Starts the spawner ahead of the first launch. */
+  start(): void {
+    this.spawner.start();
+  }
+
+  stats(): SpawnerStats {
+    return {
+      usable: !this.unusable,
+      pid: this.spawner.pid,
+      restarts: this.spawner.restarts,
+      queued: this.queue.length,
+      underWay: this.underWay,
+      running: this.processes.size - this.queue.length - this.underWay,
+    };
+  }
+
+  /** Ends every process that it started, and the spawner; resolves when they are gone. Nothing is started afterwards. */
+  async close(): Promise<void> {
+    this.closed = true;
+    for (const process of this.queue.splice(0)) this.fail(process, stopped());
+    await this.spawner.close();
+  }
+
+  private begin(spec: ProcessSpec): LaunchedProcess {
+    if (this.closed) throw stopped();
+    if (this.unusable) return launch(spec);
+    const id = ++this.lastId;
+    const process = new SpawnedProcess(id, spec.command, encodeSpawn(id, spec), (signal) =>
+      this.signal(process, signal),
+    );
+    this.processes.set(id, process);
+    this.queue.push(process);
+    this.spawner.start();
+    this.advance();
+    return process;
+  }
+
+  /** Asks for the starts that may be under way now. */
+  private advance(): void {
+    while (this.spawner.ready && this.underWay < this.maxUnderWay) {
+      const process = this.queue.shift();
+      if (!process) break;
+      process.stage = 'asked';
+      process.attempts++;
+      this.underWay++;
+      this.spawner.send(process.request);
+    }
+    this.spawner.owes(this.underWay > 0);
+  }
+
+  private signal(process: SpawnedProcess, signal: NodeJS.Signals): void {
+    if (process.stage !== 'queued') return this.spawner.send(encodeSignal(process.id, signal));
+    const at = this.queue.indexOf(process);
+    if (at < 0) return;
+    this.queue.splice(at, 1);
+    // Said later, as every other end is.
+    setImmediate(() => this.fail(process, cancelled(process)));
+  }
+
+  private reply(reply: ToolReply): void {
+    const process = this.processes.get(reply.id);
+    switch (reply.kind) {
+      case 'started':
+        return this.started(process, reply);
+      case 'failed':
+        if (process) this.fail(process, systemError(reply.errno, process.command));
+        return;
+      case 'exited':
+        this.processes.delete(reply.id);
+        process?.exited(reply.code, reply.signal);
+    }
+  }
+
+  private started(process: SpawnedProcess | undefined, { id, pid, fds }: Started): void {
+    // A spawner that died meanwhile took the tool along; its end will be said.
+    if (!process || this.spawner.pid === undefined || !this.spawner.ready) return;
+    let pipes: Pipes;
+    try {
+      pipes = openPipes(this.spawner.pid, fds);
+    } catch (error) {
+      return this.notOpened(process, error as NodeJS.ErrnoException);
+    }
+    this.spawner.send(encodeRelease(id));
+    this.answered();
+    process.started(pid, pipes);
+  }
+
+  private notOpened(process: SpawnedProcess, error: NodeJS.ErrnoException): void {
+    // It is dying: as above.
+    if (error.code === 'ENOENT' || error.code === 'ESRCH') return;
+    this.spawner.send(encodeSignal(process.id, 'SIGKILL'));
+    this.spawner.send(encodeRelease(process.id));
+    this.fail(process, new Error(`its pipes cannot be opened: ${error.message}`));
+    if (error.code === 'EACCES' || error.code === 'EPERM') this.giveUp(error.message);
+  }
+
+  private fail(process: SpawnedProcess, error: NodeJS.ErrnoException): void {
+    const asked = process.stage === 'asked';
+    this.processes.delete(process.id);
+    if (asked) this.answered();
+    process.failed(error);
+  }
+
+  private answered(): void {
+    this.underWay--;
+    this.advance();
+  }
+
+  private lost(pid: number | undefined, why: string): void {
+    const all = [...this.processes.values()];
+    const running = all.filter(({ stage }) => stage === 'running');
+    const owed = all.filter(({ stage }) => stage === 'asked');
+    if (!this.closed) this.events.emit({ type: 'died', pid, why, running: running.length });
+    this.underWay = 0;
+    for (const process of owed) process.stage = 'queued';
+    const again = owed.filter(({ cancelled, attempts }) => !cancelled && attempts < mostAttempts);
+    if (!this.closed) this.queue.unshift(...again);
+    for (const process of owed) {
+      if (this.queue.includes(process)) continue;
+      this.fail(process, process.cancelled ? cancelled(process) : new Error(`the spawner ${why}`));
+    }
+    for (const process of running) {
+      this.processes.delete(process.id);
+      process.exited(null, 'SIGKILL');
+    }
+    this.advance();
+  }
+
+  private giveUp(why: string): void {
+    if (this.unusable) return;
+    this.unusable = true;
+    this.events.emit({ type: 'unusable', why });
+    for (const process of this.queue.splice(0)) this.fail(process, new Error(`the spawner ${why}`));
+  }
+}
+
+type Started = Extract<ToolReply, { kind: 'started' }>;
+
+const stopped = (): Error => new Error('the server is stopping');
+
+const cancelled = ({ command }: SpawnedProcess): Error => systemError(-constants.errno.ECANCELED, command);

@@ -1,0 +1,121 @@
+import { constants } from 'node:os';
+import { getSystemErrorName } from 'node:util';
+import type { ProcessSpec } from './pool.types.js';
+
+/** The frames of native/spawner.c, whose head describes them: unsigned 32 bit numbers, little endian. */
+const requestKinds = { spawn: 1, signal: 2, release: 3 } as const;
+const headerBytes = 12;
+const replyBytes = 24;
+/** What the spawner takes in one request; the system's own limit for arguments and environment is lower. */
+const mostBytes = 16 * 1_024 * 1_024;
+
+export const protocolVersion = 1;
+
+/** In the spawner's order, from 1. */
+const steps = ['making its pipes', 'forking', 'setting it up', 'entering its directory', 'executing it'];
+
+export type SpawnerReply = { readonly kind: 'ready'; readonly version: number } | ToolReply;
+
+export type ToolReply =
+  /** Descriptor numbers of the spawner: [to write stdin, to read stdout, to read stderr]. */
+  | {
+      readonly kind: 'started';
+      readonly id: number;
+      readonly pid: number;
+      readonly fds: readonly [number, number, number];
+    }
+  | { readonly kind: 'failed'; readonly id: number; readonly errno: number; readonly step: string }
+  | {
+      readonly kind: 'exited';
+      readonly id: number;
+      readonly code: number | null;
+      readonly signal: NodeJS.Signals | null;
+    };
+
+/**
+ * @throws TypeError for NUL characters, as Node's spawn does; Error E2BIG for what no system would take
+ */
+export function encodeSpawn(id: number, { command, args, cwd, env }: ProcessSpec): Buffer {
+  const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+  const strings = [command, cwd, command, ...args, ...variables];
+  if (strings.some((string) => string.includes('\0'))) {
+    throw new TypeError('command, arguments, directory and environment must not hold NUL characters');
+  }
+  const text = Buffer.from(`${strings.join('\0')}\0`);
+  if (text.length + 8 > mostBytes) throw systemError(-constants.errno.E2BIG, command);
+  const body = Buffer.allocUnsafe(8);
+  body.writeUInt32LE(args.length + 1, 0);
+  body.writeUInt32LE(variables.length, 4);
+  return Buffer.concat([header('spawn', id, 8 + text.length), body, text]);
+}
+
+export function encodeSignal(id: number, signal: NodeJS.Signals): Buffer {
+  const body = Buffer.allocUnsafe(4);
+  body.writeUInt32LE(constants.signals[signal], 0);
+  return Buffer.concat([header('signal', id, 4), body]);
+}
+
+export function encodeRelease(id: number): Buffer {
+  return header('release', id, 0);
+}
+
+function header(kind: keyof typeof requestKinds, id: number, bodyBytes: number): Buffer {
+  const frame = Buffer.allocUnsafe(headerBytes);
+  frame.writeUInt32LE(bodyBytes, 0);
+  frame.writeUInt32LE(requestKinds[kind], 4);
+  frame.writeUInt32LE(id, 8);
+  return frame;
+}
+
+/** The error that Node's own spawn would give. @param errno negative, as libuv's */
+export function systemError(errno: number, command: string): NodeJS.ErrnoException {
+  const code = getSystemErrorName(errno);
+  const error = new Error(`spawn ${command} ${code}`);
+  return Object.assign(error, { errno, code, syscall: `spawn ${command}`, path: command });
+}
+
+/** Splits what the spawner writes into replies. */
+export class ReplyReader {
+  private rest: Buffer = Buffer.alloc(0);
+
+  constructor(private readonly take: (reply: SpawnerReply) => void) {}
+
+  push(chunk: Buffer): void {
+    const all = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk]);
+    const whole = all.length - (all.length % replyBytes);
+    // Kept before anything is said: a listener may throw.
+    this.rest = all.subarray(whole);
+    for (let at = 0; at < whole; at += replyBytes) this.take(decode(all.subarray(at, at + replyBytes)));
+  }
+}
+
+function decode(frame: Buffer): SpawnerReply {
+  const [kind, id, a, b, c, d] = [0, 4, 8, 12, 16, 20].map((at) => frame.readUInt32LE(at)) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  switch (kind) {
+    case 1:
+      return { kind: 'ready', version: a };
+    case 2:
+      return { kind: 'started', id, pid: a, fds: [b, c, d] };
+    case 3:
+      return { kind: 'failed', id, errno: -a, step: steps[b - 1] ?? `step ${b}` };
+    case 4:
+      return b === 0
+        ? { kind: 'exited', id, code: a, signal: null }
+        : { kind: 'exited', id, code: null, signal: signalName(b) };
+    default:
+      throw new Error(`The spawner said something unknown: ${kind}`);
+  }
+}
+
+function signalName(number: number): NodeJS.Signals {
+  const names = Object.entries(constants.signals) as [NodeJS.Signals, number][];
+  // Real-time signals have no name; such an end is a kill all the same.
+  return names.find(([, each]) => each === number)?.[0] ?? 'SIGKILL';
+}

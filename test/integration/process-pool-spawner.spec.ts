@@ -1,0 +1,23 @@
+/**
+ * Every spec of the process pool again, over processes that the spawner starts: the imports below register them
+ * here. Their own files run them over processes that are started directly.
+ */
+import { launch } from '../../src/process-pool/process-group.js';
+import { findSpawner } from '../../src/process-pool/spawner-binary.js';
+import { SpawnerClient } from '../../src/process-pool/spawner-client.js';
+import { PoolLab } from '../fixtures/tools/pool-lab.js';
+import '../../src/process-pool/handshake.spec.js';
+import '../../src/process-pool/process-pool.spec.js';
+import '../../src/process-pool/process-pool.lifecycle.spec.js';
+import './process-pool.spec.js';
+
+const spawner = new SpawnerClient({ binary: findSpawner(process.cwd()) ?? 'none' });
+
+beforeAll(() => {
+  PoolLab.launcher = spawner.launch;
+});
+afterAll(async () => {
+  PoolLab.launcher = launch;
+  expect(spawner.stats()).toMatchObject({ restarts: 0, queued: 0, underWay: 0, running: 0 });
+  await spawner.close();
+});
