@@ -7,13 +7,24 @@ import { ProcessBudget } from '../process-pool/process-budget.js';
 import type { PoolEvent, PoolSettings, ProcessSpec } from '../process-pool/pool.types.js';
 import { ProcessPool } from '../process-pool/process-pool.js';
 import { residentBytes } from '../process-pool/resident-memory.js';
+import type { InputValidator } from '../tools/input-validator.js';
 import type { CustomTool } from './custom-tool.entity.js';
-import { CustomToolWrapper } from './custom-tool-wrapper.js';
+import { CustomToolWrapper, type ToolBackend } from './custom-tool-wrapper.js';
 import { launchSpec } from './launch-spec.js';
+import { type ProgramFile, ProgramFiles } from './program-files.js';
+import { configurationOf, contentHashOf, type RevisionContent } from './revision-content.js';
 import { ToolInspector } from './tool-inspector.js';
 
 /** An event of one of the pools, a trial's or a retiring one included. */
 export type RuntimeEvent = PoolEvent & { readonly source: ProcessPool };
+
+/** A tool as it would run here. */
+export interface PreparedTool {
+  readonly tool: CustomTool;
+  readonly validate: InputValidator;
+  readonly content: RevisionContent;
+  readonly start: { readonly spec: ProcessSpec } | { readonly unavailable: string };
+}
 
 /** The running side of custom tools: one wrapper and one pool for each that is loaded. */
 @Injectable()
@@ -23,6 +34,7 @@ export class CustomToolRuntimes {
   private readonly pools = new Set<ProcessPool>();
   private closed = false;
   private readonly budget: ProcessBudget;
+  private readonly programFiles: ProgramFiles;
   private readonly logger = new Logger(CustomToolRuntimes.name);
   readonly events = new TypedEvents<RuntimeEvent>((error) => this.logger.error(error));
 
@@ -31,6 +43,7 @@ export class CustomToolRuntimes {
     private readonly inspector: ToolInspector,
     metrics: ProcessMetrics,
   ) {
+    this.programFiles = new ProgramFiles(config.root, config.customTools.dir);
     this.budget = new ProcessBudget(config.customTools.maxProcesses);
     metrics.observe(() => this.observations());
   }
@@ -39,20 +52,35 @@ export class CustomToolRuntimes {
     return this.wrappers.get(name);
   }
 
-  /** Builds a wrapper; one that cannot be started stands there with its reason. Nothing is spawned yet. */
-  async build(tool: CustomTool): Promise<CustomToolWrapper> {
+  /** Every wrapper that is loaded. */
+  all(): CustomToolWrapper[] {
+    return [...this.wrappers.values()];
+  }
+
+  /** Finds out what would run, without starting anything. */
+  async prepare(tool: CustomTool): Promise<PreparedTool> {
     const validate = this.inspector.compile(tool.inputSchema);
-    if (this.closed) return new CustomToolWrapper(tool, validate, { unavailable: 'the server is stopping' });
+    const { env } = tool;
+    const content = { configuration: configurationOf(tool), env, files: [] };
     try {
       const spec = await launchSpec(tool, this.config.root);
-      const pool = new ProcessPool(this.poolSettings(tool, spec), { budget: this.budget });
-      this.pools.add(pool);
-      pool.events.subscribe((event) => this.events.emit({ ...event, source: pool }));
-      return new CustomToolWrapper(tool, validate, { pool, workingDir: spec.cwd });
+      const files = await this.programFiles.of(spec);
+      return { tool, validate, content: { ...content, files }, start: { spec } };
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
-      return new CustomToolWrapper(tool, validate, { unavailable: error.detail });
+      return { tool, validate, content, start: { unavailable: error.detail } };
     }
+  }
+
+  /** The files as they are now of the program that a wrapper runs. */
+  async filesOf({ running: { spec } }: CustomToolWrapper): Promise<ProgramFile[]> {
+    return spec ? this.programFiles.of(spec) : [];
+  }
+
+  /** Builds a wrapper; one that cannot be started stands there with its reason. Nothing is spawned yet. */
+  build({ tool, validate, content, start }: PreparedTool, revision: number): CustomToolWrapper {
+    const running = { revision, contentHash: contentHashOf(content), ...('spec' in start && start) };
+    return new CustomToolWrapper(tool, validate, this.backendOf(tool, start), running);
   }
 
   /** Takes the place of the tool's earlier wrapper, whose calls in flight end on its own pool. */
@@ -80,6 +108,15 @@ export class CustomToolRuntimes {
     this.closed = true;
     this.wrappers.clear();
     await Promise.all([...this.pools].map((pool) => this.stop(pool, 0)));
+  }
+
+  private backendOf(tool: CustomTool, start: PreparedTool['start']): ToolBackend {
+    if ('unavailable' in start) return start;
+    if (this.closed) return { unavailable: 'the server is stopping' };
+    const pool = new ProcessPool(this.poolSettings(tool, start.spec), { budget: this.budget });
+    this.pools.add(pool);
+    pool.events.subscribe((event) => this.events.emit({ ...event, source: pool }));
+    return { pool, workingDir: start.spec.cwd };
   }
 
   private async stop(pool: ProcessPool, drainMs: number): Promise<void> {

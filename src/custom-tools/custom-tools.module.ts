@@ -13,6 +13,10 @@ import { CustomToolsStartup } from './custom-tools.startup.js';
 import { InstalledToolsImporter } from './installed-tools.importer.js';
 import { ProcessLog } from './process-log.js';
 import { ToolInspector } from './tool-inspector.js';
+import { CustomToolRevision } from './tool-revision.entity.js';
+import { ToolRevisionsController } from './tool-revisions.controller.js';
+import { ToolRevisionsRepository } from './tool-revisions.repository.js';
+import { ToolRevisionsService } from './tool-revisions.service.js';
 
 @Module({})
 export class CustomToolsModule {
@@ -21,10 +25,11 @@ export class CustomToolsModule {
     if (!customTools.enabled) return { module: CustomToolsModule };
     return {
       module: CustomToolsModule,
-      imports: [TypeOrmModule.forFeature([CustomTool, CustomToolImport]), ToolsModule],
-      controllers: [CustomToolsController],
+      imports: [TypeOrmModule.forFeature([CustomTool, CustomToolImport, CustomToolRevision]), ToolsModule],
+      controllers: [CustomToolsController, ToolRevisionsController],
       providers: [
         CustomToolsRepository,
+        ToolRevisionsRepository,
         ToolInspector,
         CustomToolRuntimes,
         CustomToolManager,
@@ -32,6 +37,7 @@ export class CustomToolsModule {
         InstalledToolsImporter,
         CustomToolsStartup,
         CustomToolsService,
+        ToolRevisionsService,
         ProcessLog,
       ],
     };

@@ -1,6 +1,6 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { glob, readFile } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join } from 'node:path';
 import { sha256 } from '../common/canonical-json.js';
 import { Problem } from '../common/errors.js';
 import { createValidationPipe } from '../common/validation.pipe.js';
@@ -9,6 +9,9 @@ import type { CustomTool } from './custom-tool.entity.js';
 import { CustomToolManager } from './custom-tool-manager.js';
 import { CustomToolCreate } from './custom-tools.dto.js';
 import { CustomToolsRepository } from './custom-tools.repository.js';
+import { portablePath } from './program-files.js';
+
+const imported = { source: 'import', by: 'toolkeeper' } as const;
 
 /** Brings `<dir>/<folder>/tool.json` into the database when its content is new; the row is the truth afterwards. */
 @Injectable()
@@ -38,7 +41,7 @@ export class InstalledToolsImporter {
   private async importFile(path: string): Promise<void> {
     const content = await readFile(path, 'utf8');
     const hash = sha256(content);
-    const key = this.portable(path);
+    const key = portablePath(this.config.root, path);
     const importedHash = await this.repository.importedHash(key);
     if (importedHash === hash) return;
     const create = await this.parse(content, dirname(path));
@@ -46,7 +49,7 @@ export class InstalledToolsImporter {
     if (known && importedHash === undefined) {
       throw new Problem('conflict', `the tool name ${create.name} was registered by somebody else`);
     }
-    await (known ? this.manager.reimport(create) : this.register(create));
+    await (known ? this.manager.reimport(create, imported) : this.register(create));
     await this.repository.rememberImport(key, hash);
     this.logger.log(`${key} was imported as ${create.name}`);
   }
@@ -54,25 +57,19 @@ export class InstalledToolsImporter {
   /** An interpreter that is missing here shows as status `error` and keeps nobody waiting. */
   private async register(create: CustomToolCreate): Promise<CustomTool> {
     try {
-      return await this.manager.register(create);
+      return await this.manager.register(create, imported);
     } catch (error) {
       const storable = create.description !== undefined && create.inputSchema !== undefined;
       if (!(error instanceof Problem) || error.code !== 'invalid_request' || !storable) throw error;
-      return this.manager.registerBroken(create, error.detail);
+      return this.manager.registerBroken(create, error.detail, imported);
     }
   }
 
   private async parse(content: string, folder: string): Promise<CustomToolCreate> {
-    const body = { workingDir: this.portable(folder), ...(JSON.parse(content) as object) };
+    const body = { workingDir: portablePath(this.config.root, folder), ...(JSON.parse(content) as object) };
     return (await this.pipe.transform(body, {
       type: 'body',
       metatype: CustomToolCreate,
     })) as CustomToolCreate;
-  }
-
-  /** Relative to the project where possible, so that the row holds wherever the project is moved to. */
-  private portable(path: string): string {
-    const fromRoot = relative(this.config.root, path);
-    return fromRoot.startsWith('..') ? path : fromRoot || '.';
   }
 }
