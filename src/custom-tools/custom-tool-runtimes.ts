@@ -60,26 +60,20 @@ export class CustomToolRuntimes {
   /** Finds out what would run, without starting anything. */
   async prepare(tool: CustomTool): Promise<PreparedTool> {
     const validate = this.inspector.compile(tool.inputSchema);
-    const { env } = tool;
-    const content = { configuration: configurationOf(tool), env, files: [] };
-    try {
-      const spec = await launchSpec(tool, this.config.root);
-      const files = await this.programFiles.of(spec);
-      return { tool, validate, content: { ...content, files }, start: { spec } };
-    } catch (error) {
-      if (!(error instanceof Problem)) throw error;
-      return { tool, validate, content, start: { unavailable: error.detail } };
-    }
+    const { files, start } = await this.program(tool);
+    const content = { configuration: configurationOf(tool), env: tool.env, files };
+    return { tool, validate, content, start };
   }
 
-  /** The files as they are now of the program that a wrapper runs. */
-  async filesOf({ running: { spec } }: CustomToolWrapper): Promise<ProgramFile[]> {
-    return spec ? this.programFiles.of(spec) : [];
+  /** The files of a tool's program as they are now. */
+  async filesOf({ tool, running: { spec } }: CustomToolWrapper): Promise<readonly ProgramFile[]> {
+    return spec ? this.programFiles.of(spec) : (await this.program(tool)).files;
   }
 
   /** Builds a wrapper; one that cannot be started stands there with its reason. Nothing is spawned yet. */
   build({ tool, validate, content, start }: PreparedTool, revision: number): CustomToolWrapper {
-    const running = { revision, contentHash: contentHashOf(content), ...('spec' in start && start) };
+    const { files } = content;
+    const running = { revision, contentHash: contentHashOf(content), files, ...('spec' in start && start) };
     return new CustomToolWrapper(tool, validate, this.backendOf(tool, start), running);
   }
 
@@ -108,6 +102,16 @@ export class CustomToolRuntimes {
     this.closed = true;
     this.wrappers.clear();
     await Promise.all([...this.pools].map((pool) => this.stop(pool, 0)));
+  }
+
+  private async program(tool: CustomTool): Promise<Pick<PreparedTool, 'start'> & { files: ProgramFile[] }> {
+    try {
+      const spec = await launchSpec(tool, this.config.root);
+      return { files: await this.programFiles.of(spec), start: { spec } };
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      return { files: [], start: { unavailable: error.detail } };
+    }
   }
 
   private backendOf(tool: CustomTool, start: PreparedTool['start']): ToolBackend {

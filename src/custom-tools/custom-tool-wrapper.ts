@@ -6,6 +6,7 @@ import type { Release, Tool, ToolDefinition, ToolRun } from '../tool-contract/to
 import { ToolFailure } from '../tool-contract/tool-outcome.js';
 import type { InputValidator } from '../tools/input-validator.js';
 import type { CustomTool } from './custom-tool.entity.js';
+import type { ProgramFile } from './program-files.js';
 import { contentHashOf, type RevisionContent } from './revision-content.js';
 
 /** A pool to run on, or the reason why there is none. */
@@ -17,6 +18,7 @@ export interface RunningRevision {
   /** Its number; stands in the metadata of every execution. */
   readonly revision: number;
   readonly contentHash: string;
+  readonly files: readonly ProgramFile[];
   /** How its processes are started; absent where that could not be found out. */
   readonly spec?: ProcessSpec;
 }
@@ -37,7 +39,7 @@ export class CustomToolWrapper implements Tool {
   }
 
   /** It was built of this very row. */
-  isOf({ id, revision }: CustomTool): boolean {
+  isOf({ id, revision }: Pick<CustomTool, 'id' | 'revision'>): boolean {
     return this.tool.id === id && this.tool.revision === revision;
   }
 

@@ -12,7 +12,9 @@ import { CustomToolsService } from './custom-tools.service.js';
 import { CustomToolsStartup } from './custom-tools.startup.js';
 import { InstalledToolsImporter } from './installed-tools.importer.js';
 import { ProcessLog } from './process-log.js';
+import { ReplicaSync } from './replica-sync.js';
 import { ToolInspector } from './tool-inspector.js';
+import { ToolReloader } from './tool-reloader.js';
 import { CustomToolRevision } from './tool-revision.entity.js';
 import { ToolRevisionsController } from './tool-revisions.controller.js';
 import { ToolRevisionsRepository } from './tool-revisions.repository.js';
@@ -35,6 +37,8 @@ export class CustomToolsModule {
         CustomToolManager,
         CustomToolMonitor,
         InstalledToolsImporter,
+        ToolReloader,
+        ReplicaSync,
         CustomToolsStartup,
         CustomToolsService,
         ToolRevisionsService,

@@ -15,6 +15,9 @@ export interface ToolCondition {
   readonly errorMessage?: string | null;
 }
 
+/** What of a tool tells whether it is loaded as it should be. */
+export type ToolState = Pick<CustomTool, 'id' | 'name' | 'revision' | 'status'>;
+
 /** Rows of custom_tools and custom_tool_imports. */
 @Injectable()
 export class CustomToolsRepository {
@@ -26,6 +29,11 @@ export class CustomToolsRepository {
   /** Sorted by name. */
   list(status?: ToolStatus): Promise<CustomTool[]> {
     return this.tools.find({ where: status ? { status } : {}, order: { name: 'ASC' } });
+  }
+
+  /** All of them, in no order. */
+  states(): Promise<ToolState[]> {
+    return this.tools.find({ select: { id: true, name: true, revision: true, status: true } });
   }
 
   /** @throws Problem `not_found` */

@@ -39,6 +39,11 @@ export function fileIdentity({ hash, size, modifiedAt }: ProgramFile): string {
   return hash ?? `${size} bytes of ${modifiedAt}`;
 }
 
+/** Equal for files of equal content. */
+export function filesKey(files: readonly ProgramFile[]): string {
+  return files.map((file) => `${file.path} ${fileIdentity(file)}`).join('\n');
+}
+
 /** @returns the paths of files whose content differs */
 export function differingFiles(a: readonly ProgramFile[], b: readonly ProgramFile[]): string[] {
   const [before, after] = [a, b].map(
