@@ -70,10 +70,11 @@ export function changesBetween(
 }
 
 function fieldChanges(path: string, before: unknown, after: unknown): RevisionChange[] {
-  if (canonicalJson(before) === canonicalJson(after)) return [];
+  if (isSame(before, after)) return [];
   const [from, to] = [membersOf(before), membersOf(after)];
-  if (!from || !to) return [change(path, before, after)];
-  const names = new Set([...Object.keys(from), ...Object.keys(to)]);
+  const names = new Set([...Object.keys(from ?? {}), ...Object.keys(to ?? {})]);
+  // An empty object that came or went has no members that could tell of it.
+  if (!from || !to || names.size === 0) return [change(path, before, after)];
   return [...names].flatMap((name) =>
     fieldChanges(
       `${path}/${escaped(name)}`,
@@ -98,6 +99,11 @@ function fileChanges(before: readonly ProgramFile[], after: readonly ProgramFile
       files.find((file) => file.path === path);
     return change(`/files/${escaped(path)}`, of(before), of(after));
   });
+}
+
+/** JSON knows no `undefined`: there it would be `null`. */
+function isSame(before: unknown, after: unknown): boolean {
+  return (before === undefined) === (after === undefined) && canonicalJson(before) === canonicalJson(after);
 }
 
 /** The members of an object; of nothing at all: none. Lists and plain values have none to compare. */

@@ -88,7 +88,7 @@ describe('a change of a tool in use', () => {
     const gate = new Gate();
     try {
       await tk.register('overtaken', { keepAlive: true, env: { N: 'old' } });
-      const inFlight = tk.call('overtaken', gate.input('x')).then(({ body }) => body as Json);
+      const inFlight = tk.call('overtaken', gate.input('x')).then(({ body }) => body);
       await gate.running('x');
       await tk.http
         .patch('/api/v1/custom-tools/overtaken')
@@ -101,7 +101,7 @@ describe('a change of a tool in use', () => {
       const metric = await until(
         async () => {
           const found = await tk.http.get(`/api/v1/tool-metrics/executions/${old.executionId}`);
-          return found.status === 200 ? (found.body as Json) : undefined;
+          return found.status === 200 ? (found.body) : undefined;
         },
         { what: 'the execution to be recorded' },
       );
