@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { randomUUID } from 'node:crypto';
 import { canonicalJson } from './canonical-json.js';
 import { Deadline } from './deadline.js';
+import { forEachOf } from './for-each-of.js';
 import { newId, requestIdFrom, timeOfId } from './ids.js';
 import { IntervalLoop } from './interval-loop.js';
 import { KeyedMutex } from './keyed-mutex.js';
@@ -121,6 +122,27 @@ describe('KeyedMutex', () => {
   });
 });
 
+describe('forEachOf', () => {
+  it('runs so many at a time, each once, and a slow one delays only its own lane', async () => {
+    const slow = Promise.withResolvers<void>();
+    const begun: number[] = [];
+    let running = 0;
+    let most = 0;
+    const lastBegun = Promise.withResolvers<void>();
+    const all = forEachOf([0, 1, 2, 3, 4, 5], 2, async (n) => {
+      most = Math.max(most, ++running);
+      begun.push(n);
+      if (n === 5) lastBegun.resolve();
+      await (n === 0 ? slow.promise : Promise.resolve());
+      running--;
+    });
+    await lastBegun.promise;
+    slow.resolve();
+    await all;
+    expect([begun, most, running]).toEqual([[0, 1, 2, 3, 4, 5], 2, 0]);
+  });
+});
+
 describe('IntervalLoop', () => {
   it('never overlaps itself and waits for its run when stopped', async () => {
     const started = Promise.withResolvers<void>();
@@ -144,6 +166,53 @@ describe('IntervalLoop', () => {
     gate.resolve();
     await stopped;
     expect([running, most]).toEqual([0, 1]);
+  });
+
+  it('runs earlier when it is hastened, after the run under way, and not after its end', async () => {
+    const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const starts = [0, 1, 2].map(() => Promise.withResolvers<void>());
+    let runs = 0;
+    let most = 0;
+    let running = 0;
+    const loop = new IntervalLoop(
+      async () => {
+        most = Math.max(most, ++running);
+        const n = runs++;
+        starts[n]?.resolve();
+        await gates[n]?.promise;
+        running--;
+      },
+      86_400_000,
+      () => undefined,
+    );
+    loop.hasten(0);
+    loop.start();
+    loop.hasten(5_000);
+    loop.hasten(1);
+    await starts[0]?.promise;
+    loop.hasten(0);
+    gates[0]?.resolve();
+    await starts[1]?.promise;
+    expect([runs, most]).toEqual([2, 1]);
+    const stopped = loop.stop();
+    gates[1]?.resolve();
+    await stopped;
+    loop.hasten(0);
+    expect(runs).toBe(2);
+  });
+
+  it('is not put off beyond its regular time by being hastened again and again', async () => {
+    const ran = Promise.withResolvers<void>();
+    const loop = new IntervalLoop(
+      async () => ran.resolve(),
+      20,
+      () => undefined,
+    );
+    loop.start();
+    const noise = setInterval(() => loop.hasten(10_000), 1);
+    await ran.promise;
+    clearInterval(noise);
+    await loop.stop();
   });
 
   it('goes on after an error and tells it', async () => {

@@ -2,7 +2,10 @@
 export class IntervalLoop {
   private timer: NodeJS.Timeout | undefined;
   private running: Promise<void> = Promise.resolve();
+  private isRunning = false;
   private stopped = true;
+  private regularlyAt = 0;
+  private hastenedBy: number | undefined;
 
   constructor(
     private readonly task: () => Promise<void>,
@@ -16,6 +19,16 @@ export class IntervalLoop {
     this.schedule();
   }
 
+  /**
+   * Brings the next run forward: it comes in `delayMs`, after the run under way if there is one. Said again it is put
+   * off again, but never beyond its regular time.
+   */
+  hasten(delayMs: number): void {
+    if (this.stopped) return;
+    if (this.isRunning) this.hastenedBy = delayMs;
+    else this.arm(Math.max(0, Math.min(delayMs, this.regularlyAt - performance.now())));
+  }
+
   /** Stops and waits for the run under way. */
   async stop(): Promise<void> {
     this.stopped = true;
@@ -25,11 +38,24 @@ export class IntervalLoop {
 
   private schedule(): void {
     if (this.stopped) return;
-    this.timer = setTimeout(() => {
-      this.running = this.task()
-        .catch(this.onError)
-        .finally(() => this.schedule());
-    }, this.intervalMs);
+    this.regularlyAt = performance.now() + this.intervalMs;
+    this.arm(Math.min(this.hastenedBy ?? this.intervalMs, this.intervalMs));
+    this.hastenedBy = undefined;
+  }
+
+  private arm(delayMs: number): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.run(), delayMs);
     this.timer.unref();
+  }
+
+  private run(): void {
+    this.isRunning = true;
+    this.running = this.task()
+      .catch(this.onError)
+      .finally(() => {
+        this.isRunning = false;
+        this.schedule();
+      });
   }
 }

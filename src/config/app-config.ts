@@ -116,6 +116,7 @@ function customTools(env: Environment, root: string) {
     maxProcesses: env.CUSTOM_TOOLS_MAX_PROCESSES,
     maxQueue: env.CUSTOM_TOOLS_MAX_QUEUE,
     healthCheckIntervalMs: env.CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL,
+    reloadIntervalMs: env.CUSTOM_TOOLS_RELOAD_INTERVAL,
     defaultTimeoutMs: env.CUSTOM_TOOLS_DEFAULT_TIMEOUT,
     sandboxEnabled: env.CUSTOM_TOOLS_SANDBOX_ENABLED,
     maxOutputBytes: env.CUSTOM_TOOLS_MAX_OUTPUT_BYTES,

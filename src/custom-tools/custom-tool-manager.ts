@@ -1,21 +1,26 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Problem } from '../common/errors.js';
-import { newId } from '../common/ids.js';
 import { KeyedMutex } from '../common/keyed-mutex.js';
 import { pageOf, type Page } from '../common/page.js';
-import { storableJson, storableText } from '../common/pg-text.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { CallMetrics } from '../observability/call-metrics.js';
 import { ProcessMetrics } from '../observability/process-metrics.js';
-import type { Handshake } from '../process-pool/pool.types.js';
 import { ToolRegistry } from '../tools/tool-registry.js';
 import type { CustomTool, ToolStatus } from './custom-tool.entity.js';
-import { CustomToolRuntimes } from './custom-tool-runtimes.js';
+import { CustomToolRuntimes, type PreparedTool } from './custom-tool-runtimes.js';
 import type { CustomToolWrapper } from './custom-tool-wrapper.js';
 import type { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from './custom-tools.dto.js';
 import { CustomToolsRepository } from './custom-tools.repository.js';
-import { wrong } from './launch-spec.js';
 import { ToolInspector } from './tool-inspector.js';
+import {
+  brokenBy,
+  checkPool,
+  completed,
+  draftOf,
+  healthyNow,
+  withoutUndefined,
+} from './tool-registration.js';
+import { type RevisionOrigin, ToolRevisionsRepository } from './tool-revisions.repository.js';
 
 /** Registers, changes and removes custom tools (seed 003, CustomToolManager). The database row is the truth. */
 @Injectable()
@@ -25,6 +30,7 @@ export class CustomToolManager {
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
     private readonly repository: CustomToolsRepository,
+    private readonly revisions: ToolRevisionsRepository,
     private readonly inspector: ToolInspector,
     private readonly runtimes: CustomToolRuntimes,
     private readonly registry: ToolRegistry,
@@ -44,39 +50,33 @@ export class CustomToolManager {
    * Starts the executable once, fills what the registration omits from its handshake, stores and activates it.
    * @throws Problem `invalid_request` with the field, `conflict` when the name is taken; nothing is stored then
    */
-  register(create: CustomToolCreate): Promise<CustomTool> {
+  register(create: CustomToolCreate, origin: RevisionOrigin): Promise<CustomTool> {
     return this.oneAtATime.run(create.name, async () => {
       if (this.registry.find(create.name) ?? (await this.repository.find(create.name))) {
         throw new Problem('conflict', `The tool name ${create.name} is taken`);
       }
       const draft = this.draft(create);
-      this.checkPool(draft);
       if (create.inputSchema) this.inspector.compile(create.inputSchema);
       const { handshake } = await this.inspector.inspect(draft);
-      const tool = await this.repository.insert(this.complete(draft, create, handshake));
-      await this.activate(tool);
-      return tool;
+      return this.add(completed(draft, create, handshake), origin);
     });
   }
 
   /** Stores a tool that cannot be started here, with the reason; its monitor tries again. */
-  registerBroken(create: CustomToolCreate, reason: string): Promise<CustomTool> {
-    return this.oneAtATime.run(create.name, async () => {
+  registerBroken(create: CustomToolCreate, reason: string, origin: RevisionOrigin): Promise<CustomTool> {
+    return this.oneAtATime.run(create.name, () => {
       const draft = { ...this.draft(create), ...brokenBy(reason) };
-      const tool = await this.repository.insert(this.complete(draft, create, {}));
-      await this.activate(tool);
-      return tool;
+      return this.add(completed(draft, create, {}), origin);
     });
   }
 
   /** What its tool.json says now, as a whole: members that it leaves out take their defaults again. */
-  reimport(create: CustomToolCreate): Promise<CustomTool> {
+  reimport(create: CustomToolCreate, origin: RevisionOrigin): Promise<CustomTool> {
     return this.oneAtATime.run(create.name, async () => {
-      const { id, status: before } = await this.repository.get(create.name);
-      const draft = { ...this.draft(create), id };
-      this.checkPool(draft);
+      const { id, revision, status: before } = await this.repository.get(create.name);
+      const draft = { ...this.draft(create), id, revision };
       const { handshake } = await this.inspector.inspect(draft);
-      return this.settle(this.complete(draft, create, handshake), before);
+      return this.settle(completed(draft, create, handshake), before, origin);
     });
   }
 
@@ -86,29 +86,54 @@ export class CustomToolManager {
       const tool = await this.repository.find(name);
       if (tool?.status !== 'error') return;
       await this.inspector.inspect(tool);
-      await this.settle(tool, 'active');
+      await this.settle(tool, 'active', ofItself);
+    });
+  }
+
+  /**
+   * Runs a tool's files as they are now, if they make a tool.
+   * @throws Problem `invalid_request` with the reason; then what ran before goes on running
+   */
+  reload(name: string): Promise<void> {
+    return this.oneAtATime.run(name, async () => {
+      const tool = await this.repository.find(name);
+      if (!tool || tool.status === 'inactive') return;
+      await this.inspector.inspect(tool);
+      await this.settle(tool, tool.status, ofItself);
     });
   }
 
   /** Calls in flight end on the old configuration, new ones start on the new. */
-  update(name: string, changes: CustomToolUpdate): Promise<CustomTool> {
-    return this.oneAtATime.run(name, async () => {
-      const tool = await this.repository.get(name);
+  update(name: string, changes: CustomToolUpdate, origin: RevisionOrigin): Promise<CustomTool> {
+    return this.change(name, origin, (tool) => {
       const { annotations, ...others } = withoutUndefined(changes);
       Object.assign(tool, others, { annotations: { ...tool.annotations, ...annotations } });
-      this.checkPool(tool);
+    });
+  }
+
+  /**
+   * Changes a tool by `apply`, once its executable has answered with the change.
+   * @throws Problem `not_found`, `invalid_request` with the field, `conflict`; nothing has changed then
+   */
+  change(
+    name: string,
+    origin: RevisionOrigin,
+    apply: (tool: CustomTool) => Promise<void> | void,
+  ): Promise<CustomTool> {
+    return this.oneAtATime.run(name, async () => {
+      const tool = await this.repository.get(name);
+      await apply(tool);
+      checkPool(tool, this.config.customTools.maxPoolSize);
       this.inspector.compile(tool.inputSchema);
       await this.inspector.inspect(tool);
-      return this.settle(tool, tool.status);
+      return this.settle(tool, tool.status, origin);
     });
   }
 
   remove(name: string): Promise<void> {
     return this.oneAtATime.run(name, async () => {
       await this.repository.delete(name);
-      this.deactivate(name);
-      this.callMetrics.forget(name);
-      this.processMetrics.forget(name);
+      this.forget(name);
     });
   }
 
@@ -117,7 +142,7 @@ export class CustomToolManager {
     return this.oneAtATime.run(name, async () => {
       const tool = await this.repository.get(name);
       await this.inspector.inspect(tool);
-      return this.settle(tool, 'active');
+      return this.settle(tool, 'active', ofItself);
     });
   }
 
@@ -140,7 +165,7 @@ export class CustomToolManager {
     const tool = await this.repository.get(name);
     const active = this.runtimes.get(name);
     if (active) return work(active);
-    const temporary = await this.runtimes.build(tool);
+    const temporary = this.runtimes.build(await this.runtimes.prepare(tool), tool.revision);
     try {
       return await work(temporary);
     } finally {
@@ -148,28 +173,54 @@ export class CustomToolManager {
     }
   }
 
-  /** Loads a tool at the start, as its row is by then. */
+  /** Makes what runs here what the row says: at the start, and when somebody else changed it. */
   load(name: string): Promise<void> {
     return this.oneAtATime.run(name, async () => {
       const tool = await this.repository.find(name);
-      if (tool && tool.status !== 'inactive') await this.activate(tool);
+      if (!tool) return this.forget(name);
+      if (tool.status === 'inactive') return this.deactivate(name);
+      if (!this.runtimes.get(name)?.isOf(tool)) await this.activate(tool);
     });
   }
 
+  private async add(tool: CustomTool, origin: RevisionOrigin): Promise<CustomTool> {
+    this.inspector.compile(tool.inputSchema);
+    const prepared = await this.runtimes.prepare(tool);
+    const added = await this.revisions.insert(tool, prepared.content, origin);
+    await this.run(prepared, added, added.revision);
+    return added;
+  }
+
   /** Stores a tool whose executable has just answered: that mends status `error`; an inactive tool stays so. */
-  private async settle(tool: CustomTool, before: ToolStatus): Promise<CustomTool> {
+  private async settle(tool: CustomTool, before: ToolStatus, origin: RevisionOrigin): Promise<CustomTool> {
     const status = before === 'inactive' ? 'inactive' : 'active';
-    const saved = await this.repository.update(Object.assign(tool, healthyNow(status)));
-    if (status === 'active') await this.activate(saved);
+    const prepared = await this.runtimes.prepare(Object.assign(tool, healthyNow(status)));
+    const saved = await this.revisions.update(tool, prepared.content, origin);
+    const runs = this.runtimes.get(saved.name)?.serves(saved, prepared.content);
+    if (status === 'active' && !runs) await this.run(prepared, saved, saved.revision);
     return saved;
   }
 
-  /** Builds the tool's wrapper and lets the registry know it. */
+  /** Runs a stored tool. Its files may be others than those of its revision: then they are a revision of their own. */
   private async activate(tool: CustomTool): Promise<void> {
+    const prepared = await this.runtimes.prepare(tool);
+    const { content, start } = prepared;
+    let current = tool;
+    let revision = await this.revisions.numberOf(tool.id, content);
+    if (revision === undefined && (tool.revision === 0 || 'spec' in start)) {
+      const source = tool.revision === 0 ? 'register' : 'reload';
+      current = await this.revisions.update(tool, content, { ...ofItself, source });
+      revision = current.revision;
+    }
+    await this.run(prepared, current, revision ?? tool.revision);
+  }
+
+  /** Builds the tool's wrapper and lets the registry know it. */
+  private async run(prepared: PreparedTool, tool: CustomTool, revision: number): Promise<void> {
     if (this.registry.find(tool.name)?.definition.kind === 'builtin') {
       throw new Problem('conflict', `The name ${tool.name} belongs to a built-in tool`);
     }
-    const wrapper = await this.runtimes.build(tool);
+    const wrapper = this.runtimes.build({ ...prepared, tool }, revision);
     this.runtimes.put(wrapper);
     this.registry.replace(wrapper);
     if ('unavailable' in wrapper.backend) {
@@ -178,78 +229,23 @@ export class CustomToolManager {
   }
 
   private deactivate(name: string): void {
-    this.registry.unregister(name);
+    if (this.runtimes.get(name)) this.registry.unregister(name);
     this.runtimes.remove(name);
   }
 
-  private checkPool({ poolSize, minProcesses, keepAlive }: CustomTool): void {
-    const { maxPoolSize } = this.config.customTools;
-    if (poolSize > maxPoolSize) {
-      throw wrong('/poolSize', `must not be greater than ${maxPoolSize} (CUSTOM_TOOLS_MAX_POOL_SIZE)`);
-    }
-    if (minProcesses > poolSize)
-      throw wrong('/minProcesses', `must not be greater than poolSize (${poolSize})`);
-    if (minProcesses > 0 && !keepAlive) throw wrong('/minProcesses', 'needs keepAlive');
+  private forget(name: string): void {
+    this.deactivate(name);
+    this.callMetrics.forget(name);
+    this.processMetrics.forget(name);
   }
 
   private draft(create: CustomToolCreate): CustomTool {
-    const given = withoutUndefined(create);
-    const defaults = {
-      id: newId(),
-      description: '',
-      version: '1.0.0',
-      args: [],
-      workingDir: null,
-      env: {},
-      inputSchema: {},
-      timeoutMs: this.config.customTools.defaultTimeoutMs,
-      maxRetries: 0,
-      retryDelayMs: 1_000,
-      poolSize: 1,
-      minProcesses: 0,
-      maxConcurrency: 1,
-      keepAlive: false,
-      sandbox: null,
-      permissions: null,
-      fallback: null,
-      callsPerInvestigation: null,
-      tags: [],
-      metadata: {},
-      ...healthyNow('active'),
-    };
-    return {
-      ...defaults,
-      ...given,
-      annotations: { ...carefulAnnotations, ...given.annotations },
-    } as CustomTool;
-  }
-
-  private complete(draft: CustomTool, create: CustomToolCreate, handshake: Handshake): CustomTool {
-    const { description = handshake.description, inputSchema = handshake.inputSchema } = create;
-    const missing = 'is needed: neither the registration nor the executable gives it';
-    if (!description) throw wrong('/description', missing);
-    if (!inputSchema) throw wrong('/inputSchema', missing);
-    this.inspector.compile(inputSchema);
-    const unclean = 'must not hold NUL characters or halves of surrogate pairs';
-    if (storableText(description) !== description) throw wrong('/description', unclean);
-    if (storableJson(inputSchema) !== JSON.stringify(inputSchema)) throw wrong('/inputSchema', unclean);
-    const version = create.version ?? handshake.version ?? draft.version;
-    const maxConcurrency = create.maxConcurrency ?? handshake.maxConcurrency ?? draft.maxConcurrency;
-    return { ...draft, description, inputSchema, version, maxConcurrency };
+    const { defaultTimeoutMs, maxPoolSize } = this.config.customTools;
+    const draft = draftOf(create, defaultTimeoutMs);
+    checkPool(draft, maxPoolSize);
+    return draft;
   }
 }
 
-/** As MCP's defaults: nothing is promised, everything may happen. */
-const carefulAnnotations = { readOnly: false, idempotent: false, destructive: true, openWorld: true };
-
-function brokenBy(errorMessage: string) {
-  return { status: 'error', healthStatus: 'unhealthy', lastHealthCheck: new Date(), errorMessage } as const;
-}
-
-function healthyNow(status: ToolStatus) {
-  return { status, healthStatus: 'healthy', lastHealthCheck: new Date(), errorMessage: null } as const;
-}
-
-function withoutUndefined<T extends object>(value: T): Partial<T> {
-  return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as Partial<T>;
-}
+/** Changes that nobody asked for by name. */
+const ofItself = { source: 'reload', by: 'toolkeeper' } as const;

@@ -7,14 +7,25 @@ import { ProcessBudget } from '../process-pool/process-budget.js';
 import type { PoolEvent, PoolSettings, ProcessSpec } from '../process-pool/pool.types.js';
 import { ProcessPool } from '../process-pool/process-pool.js';
 import { residentBytes } from '../process-pool/resident-memory.js';
+import type { InputValidator } from '../tools/input-validator.js';
 import type { CustomTool } from './custom-tool.entity.js';
-import { CustomToolWrapper } from './custom-tool-wrapper.js';
+import { CustomToolWrapper, type ToolBackend } from './custom-tool-wrapper.js';
 import { launchSpec } from './launch-spec.js';
+import { type ProgramFile, ProgramFiles } from './program-files.js';
+import { configurationOf, contentHashOf, type RevisionContent } from './revision-content.js';
 import { ToolInspector } from './tool-inspector.js';
 import { ToolLauncher } from './tool-launcher.js';
 
 /** An event of one of the pools, a trial's or a retiring one included. */
 export type RuntimeEvent = PoolEvent & { readonly source: ProcessPool };
+
+/** A tool as it would run here. */
+export interface PreparedTool {
+  readonly tool: CustomTool;
+  readonly validate: InputValidator;
+  readonly content: RevisionContent;
+  readonly start: { readonly spec: ProcessSpec } | { readonly unavailable: string };
+}
 
 /** The running side of custom tools: one wrapper and one pool for each that is loaded. */
 @Injectable()
@@ -24,6 +35,7 @@ export class CustomToolRuntimes {
   private readonly pools = new Set<ProcessPool>();
   private closed = false;
   private readonly budget: ProcessBudget;
+  private readonly programFiles: ProgramFiles;
   private readonly logger = new Logger(CustomToolRuntimes.name);
   readonly events = new TypedEvents<RuntimeEvent>((error) => this.logger.error(error));
 
@@ -33,6 +45,7 @@ export class CustomToolRuntimes {
     private readonly launcher: ToolLauncher,
     metrics: ProcessMetrics,
   ) {
+    this.programFiles = new ProgramFiles(config.root, config.customTools.dir);
     this.budget = new ProcessBudget(config.customTools.maxProcesses);
     metrics.observe(() => this.observations());
   }
@@ -41,23 +54,29 @@ export class CustomToolRuntimes {
     return this.wrappers.get(name);
   }
 
-  /** Builds a wrapper; one that cannot be started stands there with its reason. Nothing is spawned yet. */
-  async build(tool: CustomTool): Promise<CustomToolWrapper> {
+  /** Every wrapper that is loaded. */
+  all(): CustomToolWrapper[] {
+    return [...this.wrappers.values()];
+  }
+
+  /** Finds out what would run, without starting anything. */
+  async prepare(tool: CustomTool): Promise<PreparedTool> {
     const validate = this.inspector.compile(tool.inputSchema);
-    if (this.closed) return new CustomToolWrapper(tool, validate, { unavailable: 'the server is stopping' });
-    try {
-      const spec = await launchSpec(tool, this.config.root);
-      const pool = new ProcessPool(this.poolSettings(tool, spec), {
-        budget: this.budget,
-        launcher: this.launcher.launch,
-      });
-      this.pools.add(pool);
-      pool.events.subscribe((event) => this.events.emit({ ...event, source: pool }));
-      return new CustomToolWrapper(tool, validate, { pool, workingDir: spec.cwd });
-    } catch (error) {
-      if (!(error instanceof Problem)) throw error;
-      return new CustomToolWrapper(tool, validate, { unavailable: error.detail });
-    }
+    const { files, start } = await this.program(tool);
+    const content = { configuration: configurationOf(tool), env: tool.env, files };
+    return { tool, validate, content, start };
+  }
+
+  /** The files of a tool's program as they are now. */
+  async filesOf({ tool, running: { spec } }: CustomToolWrapper): Promise<readonly ProgramFile[]> {
+    return spec ? this.programFiles.of(spec) : (await this.program(tool)).files;
+  }
+
+  /** Builds a wrapper; one that cannot be started stands there with its reason. Nothing is spawned yet. */
+  build({ tool, validate, content, start }: PreparedTool, revision: number): CustomToolWrapper {
+    const { files } = content;
+    const running = { revision, contentHash: contentHashOf(content), files, ...('spec' in start && start) };
+    return new CustomToolWrapper(tool, validate, this.backendOf(tool, start), running);
   }
 
   /** Takes the place of the tool's earlier wrapper, whose calls in flight end on its own pool. */
@@ -85,6 +104,28 @@ export class CustomToolRuntimes {
     this.closed = true;
     this.wrappers.clear();
     await Promise.all([...this.pools].map((pool) => this.stop(pool, 0)));
+  }
+
+  private async program(tool: CustomTool): Promise<Pick<PreparedTool, 'start'> & { files: ProgramFile[] }> {
+    try {
+      const spec = await launchSpec(tool, this.config.root);
+      return { files: await this.programFiles.of(spec), start: { spec } };
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      return { files: [], start: { unavailable: error.detail } };
+    }
+  }
+
+  private backendOf(tool: CustomTool, start: PreparedTool['start']): ToolBackend {
+    if ('unavailable' in start) return start;
+    if (this.closed) return { unavailable: 'the server is stopping' };
+    const pool = new ProcessPool(this.poolSettings(tool, start.spec), {
+      budget: this.budget,
+      launcher: this.launcher.launch,
+    });
+    this.pools.add(pool);
+    pool.events.subscribe((event) => this.events.emit({ ...event, source: pool }));
+    return { pool, workingDir: start.spec.cwd };
   }
 
   private async stop(pool: ProcessPool, drainMs: number): Promise<void> {

@@ -1,15 +1,27 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Refusal } from '../common/errors.js';
-import { PoolFailure, type PoolAnswer } from '../process-pool/pool.types.js';
+import { PoolFailure, type PoolAnswer, type ProcessSpec } from '../process-pool/pool.types.js';
 import type { ProcessPool } from '../process-pool/process-pool.js';
 import type { Release, Tool, ToolDefinition, ToolRun } from '../tool-contract/tool.js';
 import { ToolFailure } from '../tool-contract/tool-outcome.js';
 import type { InputValidator } from '../tools/input-validator.js';
 import type { CustomTool } from './custom-tool.entity.js';
+import type { ProgramFile } from './program-files.js';
+import { contentHashOf, type RevisionContent } from './revision-content.js';
 
 /** A pool to run on, or the reason why there is none. */
 export type ToolBackend =
   { readonly pool: ProcessPool; readonly workingDir: string } | { readonly unavailable: string };
+
+/** What runs, as far as it can be told apart. */
+export interface RunningRevision {
+  /** Its number; stands in the metadata of every execution. */
+  readonly revision: number;
+  readonly contentHash: string;
+  readonly files: readonly ProgramFile[];
+  /** How its processes are started; absent where that could not be found out. */
+  readonly spec?: ProcessSpec;
+}
 
 /** An executable as a Tool (seed 003, CustomToolWrapper). */
 export class CustomToolWrapper implements Tool {
@@ -18,11 +30,23 @@ export class CustomToolWrapper implements Tool {
   readonly watchesDeadline = true;
 
   constructor(
-    private readonly tool: CustomTool,
+    readonly tool: CustomTool,
     readonly validate: InputValidator,
     readonly backend: ToolBackend,
+    readonly running: RunningRevision,
   ) {
     this.definition = definitionOf(tool);
+  }
+
+  /** It was built of this very row. */
+  isOf({ id, revision }: Pick<CustomTool, 'id' | 'revision'>): boolean {
+    return this.tool.id === id && this.tool.revision === revision;
+  }
+
+  /** It already does what a wrapper for this row and content would, and its processes start. */
+  serves(tool: CustomTool, content: RevisionContent): boolean {
+    const starts = 'pool' in this.backend && this.backend.pool.whyUnavailable() === undefined;
+    return starts && this.isOf(tool) && this.running.contentHash === contentHashOf(content);
   }
 
   reserve(): Release {
@@ -42,6 +66,7 @@ export class CustomToolWrapper implements Tool {
   }
 
   async run(input: unknown, run: ToolRun): Promise<unknown> {
+    run.notes.revision = this.running.revision;
     if ('unavailable' in this.backend) throw new ToolFailure('spawn_failed', this.backend.unavailable);
     for (let attempt = 1; ; attempt++) {
       run.notes.attempts = attempt;

@@ -32,6 +32,8 @@ export class CustomTool {
   @Column('jsonb', { nullable: true }) fallback!: unknown;
   @Column('integer', { name: 'calls_per_investigation', nullable: true }) callsPerInvestigation!:
     number | null;
+  /** The current one's number; 0 until its first is made. */
+  @Column('integer') revision!: number;
   @Column('text') status!: ToolStatus;
   @Column('timestamptz', { name: 'last_health_check', nullable: true }) lastHealthCheck!: Date | null;
   @Column('text', { name: 'health_status' }) healthStatus!: HealthStatus;

@@ -39,6 +39,7 @@ export class CustomToolBody {
   readonly fallback?: unknown;
   @ApiProperty({ type: Number, nullable: true, example: null }) readonly callsPerInvestigation!:
     number | null;
+  @ApiProperty({ example: 1, description: 'Number of its current revision' }) readonly revision!: number;
   @ApiProperty({ enum: toolStatuses, example: 'active' }) readonly status!: string;
   @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly healthStatus!: string;
   @ApiProperty({ type: String, format: 'date-time', nullable: true, example: '2026-01-23T10:30:00.000Z' })
@@ -52,12 +53,16 @@ export class CustomToolBody {
   readonly updatedAt!: Date;
 }
 
-/** Values of environment variables are write-only. */
+/** Values of environment variables are write-only: an answer shows their names. */
+export function withoutValues(env: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.keys(env).map((name) => [name, '***']));
+}
+
 export function customToolView(tool: CustomTool): CustomToolBody {
   const { sandbox, permissions, fallback } = tool;
   return {
     ...tool,
-    env: Object.fromEntries(Object.keys(tool.env).map((name) => [name, '***'])),
+    env: withoutValues(tool.env),
     sandbox: sandbox ?? {},
     permissions: permissions ?? {},
     fallback: fallback ?? undefined,

@@ -8,9 +8,11 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { CurrentPrincipal } from '../auth/principal.decorator.js';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import type { Page } from '../common/page.js';
+import type { Principal } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 import { ApiExecute } from '../tools/api-execute.decorator.js';
 import {
@@ -44,8 +46,11 @@ export class CustomToolsController {
   @ApiOperation({ summary: 'Register an executable as a tool', operationId: 'registerCustomTool' })
   @ApiCreatedResponse({ type: CustomToolBody })
   @ApiProblems('conflict', 'payload_too_large')
-  register(@Body() body: CustomToolCreate): Promise<CustomToolBody> {
-    return this.service.register(body);
+  register(
+    @Body() body: CustomToolCreate,
+    @CurrentPrincipal() { userId }: Principal,
+  ): Promise<CustomToolBody> {
+    return this.service.register(body, userId);
   }
 
   @Get(':name')
@@ -62,9 +67,13 @@ export class CustomToolsController {
   @ApiName()
   @ApiOperation({ summary: 'Update custom tool', operationId: 'updateCustomTool' })
   @ApiOkResponse({ type: CustomToolBody })
-  @ApiProblems('not_found')
-  update(@Param('name') name: string, @Body() body: CustomToolUpdate): Promise<CustomToolBody> {
-    return this.service.update(name, body);
+  @ApiProblems('not_found', 'conflict')
+  update(
+    @Param('name') name: string,
+    @Body() body: CustomToolUpdate,
+    @CurrentPrincipal() { userId }: Principal,
+  ): Promise<CustomToolBody> {
+    return this.service.update(name, body, userId);
   }
 
   @Delete(':name')

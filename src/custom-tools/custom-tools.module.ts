@@ -12,8 +12,14 @@ import { CustomToolsService } from './custom-tools.service.js';
 import { CustomToolsStartup } from './custom-tools.startup.js';
 import { InstalledToolsImporter } from './installed-tools.importer.js';
 import { ProcessLog } from './process-log.js';
+import { ReplicaSync } from './replica-sync.js';
 import { ToolInspector } from './tool-inspector.js';
 import { ToolLauncher } from './tool-launcher.js';
+import { ToolReloader } from './tool-reloader.js';
+import { CustomToolRevision } from './tool-revision.entity.js';
+import { ToolRevisionsController } from './tool-revisions.controller.js';
+import { ToolRevisionsRepository } from './tool-revisions.repository.js';
+import { ToolRevisionsService } from './tool-revisions.service.js';
 
 @Module({})
 export class CustomToolsModule {
@@ -22,18 +28,22 @@ export class CustomToolsModule {
     if (!customTools.enabled) return { module: CustomToolsModule };
     return {
       module: CustomToolsModule,
-      imports: [TypeOrmModule.forFeature([CustomTool, CustomToolImport]), ToolsModule],
-      controllers: [CustomToolsController],
+      imports: [TypeOrmModule.forFeature([CustomTool, CustomToolImport, CustomToolRevision]), ToolsModule],
+      controllers: [CustomToolsController, ToolRevisionsController],
       providers: [
         CustomToolsRepository,
         ToolLauncher,
+        ToolRevisionsRepository,
         ToolInspector,
         CustomToolRuntimes,
         CustomToolManager,
         CustomToolMonitor,
         InstalledToolsImporter,
+        ToolReloader,
+        ReplicaSync,
         CustomToolsStartup,
         CustomToolsService,
+        ToolRevisionsService,
         ProcessLog,
       ],
     };

@@ -1,11 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { Not, QueryFailedError, Repository } from 'typeorm';
+import { Not, Repository } from 'typeorm';
 import { Problem } from '../common/errors.js';
 import { storableText } from '../common/pg-text.js';
 import { CustomTool, CustomToolImport, type HealthStatus, type ToolStatus } from './custom-tool.entity.js';
 
-const uniqueViolation = '23505';
 const maxMessage = 4_096;
 
 /** What of a tool its monitor writes. */
@@ -15,6 +14,9 @@ export interface ToolCondition {
   readonly lastHealthCheck?: Date;
   readonly errorMessage?: string | null;
 }
+
+/** What of a tool tells whether it is loaded as it should be. */
+export type ToolState = Pick<CustomTool, 'id' | 'name' | 'revision' | 'status'>;
 
 /** Rows of custom_tools and custom_tool_imports. */
 @Injectable()
@@ -29,6 +31,11 @@ export class CustomToolsRepository {
     return this.tools.find({ where: status ? { status } : {}, order: { name: 'ASC' } });
   }
 
+  /** All of them, in no order. */
+  states(): Promise<ToolState[]> {
+    return this.tools.find({ select: { id: true, name: true, revision: true, status: true } });
+  }
+
   /** @throws Problem `not_found` */
   async get(name: string): Promise<CustomTool> {
     const tool = await this.find(name);
@@ -41,19 +48,7 @@ export class CustomToolsRepository {
     return storableText(name) === name ? this.tools.findOneBy({ name }) : null;
   }
 
-  /** @throws Problem `conflict` when the name is taken */
-  async insert(tool: CustomTool): Promise<CustomTool> {
-    try {
-      await this.tools.insert(tool as never);
-    } catch (error) {
-      const code =
-        error instanceof QueryFailedError ? (error.driverError as { code?: string }).code : undefined;
-      if (code === uniqueViolation) throw new Problem('conflict', `The tool name ${tool.name} is taken`);
-      throw error;
-    }
-    return this.get(tool.name);
-  }
-
+  /** Stores what no revision tells: its status and its health. */
   async update(tool: CustomTool): Promise<CustomTool> {
     return this.tools.save(tool);
   }

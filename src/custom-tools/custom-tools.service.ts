@@ -26,12 +26,12 @@ export class CustomToolsService {
     return customToolView(await this.manager.get(name));
   }
 
-  async register(create: CustomToolCreate): Promise<CustomToolBody> {
-    return customToolView(await this.manager.register(create));
+  async register(create: CustomToolCreate, by: string): Promise<CustomToolBody> {
+    return customToolView(await this.manager.register(create, { source: 'register', by }));
   }
 
-  async update(name: string, changes: CustomToolUpdate): Promise<CustomToolBody> {
-    return customToolView(await this.manager.update(name, changes));
+  async update(name: string, changes: CustomToolUpdate, by: string): Promise<CustomToolBody> {
+    return customToolView(await this.manager.update(name, changes, { source: 'patch', by }));
   }
 
   remove(name: string): Promise<void> {

@@ -12,6 +12,8 @@ import { CustomToolMonitor } from './custom-tool-monitor.js';
 import { CustomToolRuntimes } from './custom-tool-runtimes.js';
 import { CustomToolsRepository } from './custom-tools.repository.js';
 import { InstalledToolsImporter } from './installed-tools.importer.js';
+import { ReplicaSync } from './replica-sync.js';
+import { ToolReloader } from './tool-reloader.js';
 
 /** Loads the registered tools and imports the installed ones in the background; readiness waits for it. */
 @Injectable()
@@ -25,6 +27,8 @@ export class CustomToolsStartup implements OnApplicationBootstrap, BeforeApplica
     private readonly manager: CustomToolManager,
     private readonly importer: InstalledToolsImporter,
     private readonly monitor: CustomToolMonitor,
+    private readonly reloader: ToolReloader,
+    private readonly replicas: ReplicaSync,
     private readonly runtimes: CustomToolRuntimes,
   ) {}
 
@@ -34,7 +38,7 @@ export class CustomToolsStartup implements OnApplicationBootstrap, BeforeApplica
 
   /** Calls in flight have had their time: the HTTP server, which closes next, would wait for them without end. */
   async beforeApplicationShutdown(): Promise<void> {
-    this.monitor.stop();
+    for (const loop of [this.monitor, this.reloader, this.replicas]) loop.stop();
     await this.runtimes.stopAll();
   }
 
@@ -50,7 +54,7 @@ export class CustomToolsStartup implements OnApplicationBootstrap, BeforeApplica
       }
       await this.importer.importAll();
     } finally {
-      this.monitor.start();
+      for (const loop of [this.monitor, this.reloader, this.replicas]) loop.start();
     }
   }
 }

@@ -1,0 +1,83 @@
+import { newId } from '../common/ids.js';
+import { storableJson, storableText } from '../common/pg-text.js';
+import type { Handshake } from '../process-pool/pool.types.js';
+import type { CustomTool, ToolStatus } from './custom-tool.entity.js';
+import type { CustomToolCreate } from './custom-tools.dto.js';
+import { wrong } from './launch-spec.js';
+
+/** As MCP's defaults: nothing is promised, everything may happen. */
+const carefulAnnotations = { readOnly: false, idempotent: false, destructive: true, openWorld: true };
+
+/** A registration with every default, before its executable was asked. */
+export function draftOf(create: CustomToolCreate, defaultTimeoutMs: number): CustomTool {
+  const given = withoutUndefined(create);
+  const defaults = {
+    id: newId(),
+    description: '',
+    version: '1.0.0',
+    args: [],
+    workingDir: null,
+    env: {},
+    inputSchema: {},
+    timeoutMs: defaultTimeoutMs,
+    maxRetries: 0,
+    retryDelayMs: 1_000,
+    poolSize: 1,
+    minProcesses: 0,
+    maxConcurrency: 1,
+    keepAlive: false,
+    sandbox: null,
+    permissions: null,
+    fallback: null,
+    callsPerInvestigation: null,
+    tags: [],
+    metadata: {},
+    revision: 0,
+    ...healthyNow('active'),
+  };
+  return {
+    ...defaults,
+    ...given,
+    annotations: { ...carefulAnnotations, ...given.annotations },
+  } as CustomTool;
+}
+
+/**
+ * Fills what the registration omits from the executable's own words.
+ * @throws Problem `invalid_request` with the field that neither gives
+ */
+export function completed(draft: CustomTool, create: CustomToolCreate, handshake: Handshake): CustomTool {
+  const { description = handshake.description, inputSchema = handshake.inputSchema } = create;
+  const missing = 'is needed: neither the registration nor the executable gives it';
+  if (!description) throw wrong('/description', missing);
+  if (!inputSchema) throw wrong('/inputSchema', missing);
+  const unclean = 'must not hold NUL characters or halves of surrogate pairs';
+  if (storableText(description) !== description) throw wrong('/description', unclean);
+  if (storableJson(inputSchema) !== JSON.stringify(inputSchema)) throw wrong('/inputSchema', unclean);
+  const version = create.version ?? handshake.version ?? draft.version;
+  const maxConcurrency = create.maxConcurrency ?? handshake.maxConcurrency ?? draft.maxConcurrency;
+  return { ...draft, description, inputSchema, version, maxConcurrency };
+}
+
+/** @throws Problem `invalid_request` with the field */
+export function checkPool(tool: CustomTool, maxPoolSize: number): void {
+  const { poolSize, minProcesses, keepAlive } = tool;
+  if (poolSize > maxPoolSize) {
+    throw wrong('/poolSize', `must not be greater than ${maxPoolSize} (CUSTOM_TOOLS_MAX_POOL_SIZE)`);
+  }
+  if (minProcesses > poolSize)
+    throw wrong('/minProcesses', `must not be greater than poolSize (${poolSize})`);
+  if (minProcesses > 0 && !keepAlive) throw wrong('/minProcesses', 'needs keepAlive');
+}
+
+export function brokenBy(errorMessage: string) {
+  return { status: 'error', healthStatus: 'unhealthy', lastHealthCheck: new Date(), errorMessage } as const;
+}
+
+export function healthyNow(status: ToolStatus) {
+  return { status, healthStatus: 'healthy', lastHealthCheck: new Date(), errorMessage: null } as const;
+}
+
+export function withoutUndefined<T extends object>(value: T): Partial<T> {
+  return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as Partial<T>;
+}

@@ -1,0 +1,170 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CustomToolMonitor } from '../../src/custom-tools/custom-tool-monitor.js';
+import { CustomToolRuntimes, type RuntimeEvent } from '../../src/custom-tools/custom-tool-runtimes.js';
+import { Gate } from '../fixtures/tools/gate.js';
+import { fixtures, startApp, type TestApp } from '../support/app.js';
+import type { Json } from '../support/json.js';
+import { until } from '../support/wait.js';
+
+// real: the server, its database, the tools' processes, their crashes; mock: nothing. Rounds are begun by hand.
+
+const fixture = join(fixtures, 'fixture-tool.mjs');
+let tk: TestApp;
+let folder: string;
+const events: RuntimeEvent[] = [];
+
+beforeAll(async () => {
+  tk = await startApp({
+    CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL: '86400000',
+    CUSTOM_TOOLS_RELOAD_INTERVAL: '86400000',
+    CUSTOM_TOOLS_START_TIMEOUT: '3000',
+  });
+  tk.app.get(CustomToolRuntimes).events.subscribe((event) => events.push(event));
+  folder = mkdtempSync(join(tmpdir(), 'toolkeeper-monitor-'));
+});
+
+afterAll(async () => {
+  await tk.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const round = (): Promise<void> => tk.app.get(CustomToolMonitor).checkAll();
+const get = async (name: string): Promise<Json> =>
+  (await tk.http.get(`/api/v1/custom-tools/${name}`).expect(200)).body;
+const of = (name: string, type: RuntimeEvent['type']): RuntimeEvent[] =>
+  events.filter((event) => event.pool === name && event.type === type);
+const warm = async (name: string, settings: object = {}): Promise<void> => {
+  await tk.register(name, { keepAlive: true, ...settings });
+  await tk.call(name).expect(200);
+};
+const after = (name: string, time: string) =>
+  until(async () => (await get(name)).lastHealthCheck > time, { what: `a check of ${name}` });
+/** Stands in for the test's own marker file: with it the tool does not start. */
+const startsUnless = (file: string): string[] => [fixture, `--start=unless:${file}`];
+
+it('pings an idle process without starting or initialising one, and writes what it learned', async () => {
+  await warm('idle');
+  await tk.register('cold', { keepAlive: true });
+  const { lastHealthCheck: before } = await get('idle');
+  const { lastHealthCheck: coldBefore } = await get('cold');
+  await round();
+  await round();
+  expect(await get('idle')).toMatchObject({ status: 'active', healthStatus: 'healthy', errorMessage: null });
+  expect((await get('idle')).lastHealthCheck > before).toBe(true);
+  expect((await get('cold')).lastHealthCheck).toBe(coldBefore);
+  expect([of('idle', 'spawn').length, of('cold', 'spawn').length]).toEqual([1, 0]);
+});
+
+it('leaves a busy process alone and does not call it dead', async () => {
+  const gate = new Gate();
+  try {
+    await warm('busy', { args: [fixture, '--health=hang'] });
+    const call = tk.call('busy', gate.input('x')).then(({ body }) => body);
+    await gate.running('x');
+    await round();
+    expect(await get('busy')).toMatchObject({ status: 'active', healthStatus: 'healthy' });
+    await gate.open('x');
+    expect((await call).status).toBe('success');
+    expect(of('busy', 'terminate')).toEqual([]);
+  } finally {
+    gate.close();
+    await tk.http.delete('/api/v1/custom-tools/busy').expect(204);
+  }
+});
+
+it('lets a tool that does not answer hold nobody up; its process is replaced and the tool recovers', async () => {
+  await warm('slow', { args: [fixture, '--health=hang'] });
+  await Promise.all(['quick_a', 'quick_b', 'quick_c'].map((name) => warm(name)));
+  const now = new Date().toISOString();
+  let ended = false;
+  const slowRound = round().then(() => (ended = true));
+  await Promise.all(['quick_a', 'quick_b', 'quick_c'].map((name) => after(name, now)));
+  expect(ended).toBe(false);
+  await slowRound;
+  expect(await get('slow')).toMatchObject({ status: 'active', healthStatus: 'unhealthy' });
+  await until(() => of('slow', 'terminate').length === 1, { what: 'the end of the silent process' });
+  await round();
+  expect(await get('slow')).toMatchObject({ healthStatus: 'healthy', errorMessage: null });
+});
+
+it.each([
+  ['degraded', 'degraded'],
+  ['unhealthy', 'unhealthy'],
+  ['unknown', 'healthy'],
+])('takes over what the tool says of itself: %s', async (health, healthStatus) => {
+  await warm(`says_${health}`, { args: [fixture, `--health=${health}`] });
+  await round();
+  expect(await get(`says_${health}`)).toMatchObject({ status: 'active', healthStatus });
+});
+
+it('writes a crash down, and the recovery', async () => {
+  await warm('crashing');
+  await tk.call('crashing', { action: 'crash', code: 9 });
+  await until(async () => (await get('crashing')).healthStatus === 'unhealthy', { what: 'the crash' });
+  expect(await get('crashing')).toMatchObject({
+    status: 'active',
+    errorMessage: 'A process of it ended with exit code 9',
+  });
+  await round();
+  expect(await get('crashing')).toMatchObject({ healthStatus: 'healthy', errorMessage: null });
+});
+
+it('marks a crashed tool that does not start any more as broken, tries it with growing pauses, and brings it back', async () => {
+  const marker = join(folder, 'stop-1');
+  await warm('vanishing', { args: startsUnless(marker) });
+  writeFileSync(marker, '');
+  await tk.call('vanishing', { action: 'crash' });
+  await until(async () => (await get('vanishing')).healthStatus === 'unhealthy', { what: 'the crash' });
+  await round();
+  expect(await get('vanishing')).toMatchObject({
+    status: 'error',
+    errorMessage: expect.stringContaining('is not a tool'),
+  });
+  await round(); // The first try after it is due at once; the next one not before the interval is over.
+  const { lastHealthCheck } = await get('vanishing');
+  await round();
+  expect((await get('vanishing')).lastHealthCheck).toBe(lastHealthCheck);
+  rmSync(marker);
+  await round();
+  expect((await get('vanishing')).status).toBe('error');
+  await tk.http.post('/api/v1/custom-tools/vanishing/enable').expect(200, /"status":"active"/);
+  await tk.call('vanishing', { a: 1 }).expect(200, /"status":"success"/);
+});
+
+it.each([
+  [0, 3],
+  [2, 3],
+  [5, 5],
+])(
+  'with maxRetries %i it is broken after %i failed starts in a row, and a good start mends it',
+  async (maxRetries, starts) => {
+    const name = `failing_${maxRetries}`;
+    const marker = join(folder, name);
+    await warm(name, { args: startsUnless(marker), maxRetries, minProcesses: 1 });
+    writeFileSync(marker, '');
+    await tk.call(name, { action: 'crash' });
+    await until(async () => (await get(name)).status === 'error', { what: 'the status error' });
+    const [failed] = of(name, 'failed');
+    const before = of(name, 'start_failed').filter(
+      (event) => events.indexOf(event) < events.indexOf(failed as RuntimeEvent),
+    );
+    expect(before.map((event) => 'failures' in event && event.failures)).toEqual(
+      Array.from({ length: starts }, (_, n) => n + 1),
+    );
+    await tk.call(name).expect(503, /"code":"tool_unavailable"/);
+    // The pool tries by itself: a round spends no further process on it.
+    const { errorMessage } = await get(name);
+    await round();
+    expect(await get(name)).toMatchObject({ status: 'error', errorMessage });
+    rmSync(marker);
+    await until(async () => (await get(name)).status === 'active', {
+      timeoutMs: 20_000,
+      what: 'the recovery',
+    });
+    expect(of(name, 'recovered')).toHaveLength(1);
+    expect(await get(name)).toMatchObject({ healthStatus: 'healthy', errorMessage: null });
+    await tk.call(name, { a: 1 }).expect(200, /"status":"success"/);
+  },
+);
