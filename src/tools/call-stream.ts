@@ -72,9 +72,9 @@ function begin(
         resolve(budget);
         stream.finish('outcome', outcome);
       },
-      (error: unknown) => {
+      (error: Error) => {
         if (begun) stream.finish('problem', problemOf(error, request));
-        else reject(error as Error);
+        else reject(error);
       },
     );
   });
