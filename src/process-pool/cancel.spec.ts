@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Gate } from '../../test/fixtures/tools/gate.js';
 import { call, eventually, PoolLab, result } from '../../test/fixtures/tools/pool-lab.js';
+import { Deadline } from '../common/deadline.js';
 import type { PoolSettings } from './pool.types.js';
 
 let lab: PoolLab;
@@ -102,7 +103,6 @@ describe('a tool that declares cancel', () => {
     const spec = lab.spec(['--declares=cancel', '--health=hang']);
     const pool = lab.pool({ spec, cancelGraceMs: 60_000 });
     await result(pool, {});
-    const { Deadline } = await import('../common/deadline.js');
     await expect(pool.health(Deadline.ofSmallest([50]))).rejects.toMatchObject({ reason: 'timeout' });
     expect(await lab.until('terminate')).toMatchObject({ reason: 'timeout' });
   });
