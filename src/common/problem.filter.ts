@@ -51,7 +51,8 @@ const codeOfStatus: Readonly<Record<number, ProblemCode>> = {
   429: 'rate_limited',
 };
 
-function asProblem(exception: unknown): Problem {
+/** What a failure is to the outside. */
+export function asProblem(exception: unknown): Problem {
   if (exception instanceof Problem) return exception;
   if (exception instanceof SyntaxError && statusOf(exception) === 400) {
     return new Problem('invalid_request', `The body is not valid JSON: ${exception.message}`);

@@ -123,6 +123,7 @@ function customTools(env: Environment, root: string) {
     stderrBytes: env.CUSTOM_TOOLS_STDERR_BYTES,
     idleTimeoutMs: env.CUSTOM_TOOLS_IDLE_TIMEOUT,
     stopGraceMs: env.CUSTOM_TOOLS_STOP_GRACE,
+    cancelGraceMs: env.CUSTOM_TOOLS_CANCEL_GRACE,
     startTimeoutMs: env.CUSTOM_TOOLS_START_TIMEOUT,
     schemaMaxBytes: env.TOOL_SCHEMA_MAX_BYTES,
     schemaMaxDepth: env.TOOL_SCHEMA_MAX_DEPTH,

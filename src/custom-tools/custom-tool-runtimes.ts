@@ -146,6 +146,7 @@ export class CustomToolRuntimes {
       idleTimeoutMs: limits.idleTimeoutMs,
       startTimeoutMs: limits.startTimeoutMs,
       stopGraceMs: limits.stopGraceMs,
+      cancelGraceMs: limits.cancelGraceMs,
       maxLineBytes: limits.maxOutputBytes,
       maxPendingInputBytes: 4 * this.config.toolInput.maxBytes,
       stderrBytes: limits.stderrBytes,

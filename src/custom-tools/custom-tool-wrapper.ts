@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Refusal } from '../common/errors.js';
-import { PoolFailure, type PoolAnswer, type ProcessSpec } from '../process-pool/pool.types.js';
+import { type PoolAnswer, PoolFailure, type ProcessSpec, type Reply } from '../process-pool/pool.types.js';
 import type { ProcessPool } from '../process-pool/process-pool.js';
 import type { Release, Tool, ToolDefinition, ToolRun } from '../tool-contract/tool.js';
 import { ToolFailure } from '../tool-contract/tool-outcome.js';
@@ -8,6 +8,7 @@ import type { InputValidator } from '../tools/input-validator.js';
 import type { CustomTool } from './custom-tool.entity.js';
 import type { ProgramFile } from './program-files.js';
 import { contentHashOf, type RevisionContent } from './revision-content.js';
+import { isResultUnknown, mayRepeat, sayResultUnknown } from './safe-repetition.js';
 
 /** A pool to run on, or the reason why there is none. */
 export type ToolBackend =
@@ -68,42 +69,77 @@ export class CustomToolWrapper implements Tool {
   async run(input: unknown, run: ToolRun): Promise<unknown> {
     run.notes.revision = this.running.revision;
     if ('unavailable' in this.backend) throw new ToolFailure('spawn_failed', this.backend.unavailable);
+    const { pool, workingDir } = this.backend;
+    const reply = await this.runSafely(run, () => this.request(pool, workingDir, input, run));
+    if ('result' in reply) return reply.result;
+    const { code, message, data } = reply.error;
+    throw new ToolFailure('tool_error', message, { code, data });
+  }
+
+  /** Runs a call until it is answered, as often as that is safe. The notes tell of the last try alone. */
+  private async runSafely(run: ToolRun, request: () => Promise<PoolAnswer>): Promise<Reply> {
+    let written = false;
     for (let attempt = 1; ; attempt++) {
       run.notes.attempts = attempt;
       try {
-        const { reply, notes } = await this.request(this.backend.pool, this.backend.workingDir, input, run);
+        const { reply, notes } = await request();
         Object.assign(run.notes, notes);
-        if ('result' in reply) return reply.result;
-        const { code, message, data } = reply.error;
-        throw new ToolFailure('tool_error', message, { code, data });
+        return reply;
       } catch (error) {
         if (!(error instanceof PoolFailure)) throw error;
-        Object.assign(run.notes, error.notes);
-        if (!this.mayRepeat(error, attempt, run)) throw asToolFailure(error);
+        written ||= error.written;
+        if (!this.mayRepeat(error, attempt, run)) throw this.failed(error, written, run);
         await delay(this.tool.retryDelayMs, undefined, { signal: run.signal }).catch(() => undefined);
+        if (run.signal.aborted) throw this.failed(leftBeforeRetry(error), written, run);
       }
     }
   }
 
   private request(pool: ProcessPool, workingDir: string, input: unknown, run: ToolRun): Promise<PoolAnswer> {
-    const { executionId, context, deadline, signal, probe } = run;
+    const { executionId, context, deadline, signal, probe, onProgress } = run;
     const params = (timeout: number): unknown => ({
       input,
       context: { runId: context.runId ?? context.requestId, executionId, workingDir, timeout },
     });
-    return pool.execute({ method: 'execute', params, deadline, signal, fresh: probe });
+    const method = 'execute';
+    return pool.execute({
+      method,
+      params,
+      deadline,
+      signal,
+      fresh: probe,
+      executionId,
+      onNotice: onProgress,
+    });
   }
 
-  /** Running a call twice is safe when nothing reached the process, or when the tool says so of itself. */
   private mayRepeat(failure: PoolFailure, attempt: number, { deadline, signal }: ToolRun): boolean {
-    const repeatable = ['tool_crashed', 'spawn_failed', 'protocol_error'].includes(failure.reason);
-    const safe = !failure.written || this.tool.annotations.idempotent;
-    const timeLeft = deadline.remainingMs() > this.tool.retryDelayMs;
-    return repeatable && safe && timeLeft && attempt <= this.tool.maxRetries && !signal.aborted;
+    const { maxRetries, retryDelayMs, annotations } = this.tool;
+    return mayRepeat(failure, {
+      attempt,
+      maxRetries,
+      retryDelayMs,
+      idempotent: annotations.idempotent,
+      remainingMs: deadline.remainingMs(),
+      aborted: signal.aborted,
+    });
+  }
+
+  /** @param written any of the tries may have reached a process */
+  private failed(failure: PoolFailure, written: boolean, run: ToolRun): ToolFailure {
+    Object.assign(run.notes, failure.notes);
+    if (!isResultUnknown(written, this.tool.annotations)) return asToolFailure(failure, failure.message);
+    run.notes.resultUnknown = true;
+    return asToolFailure(failure, sayResultUnknown(failure.message, this.tool.annotations));
   }
 }
 
-function asToolFailure({ reason, message }: PoolFailure): ToolFailure {
+/** The caller went away while a failed call waited for its next try. */
+function leftBeforeRetry({ message, notes }: PoolFailure): PoolFailure {
+  return new PoolFailure('cancelled', `The caller left before the next try (${message})`, notes);
+}
+
+function asToolFailure({ reason }: PoolFailure, message: string): ToolFailure {
   // A pool that stops or is full while a call runs is the gateway's doing, not the tool's.
   if (reason === 'queue_full' || reason === 'shutting_down') return new ToolFailure('interrupted', message);
   return new ToolFailure(reason, message);

@@ -9,6 +9,7 @@ import {
 } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CurrentPrincipal } from '../auth/principal.decorator.js';
+import type { Readable } from 'node:stream';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import type { Page } from '../common/page.js';
@@ -152,7 +153,7 @@ export class CustomToolsController {
     @Param('name') name: string,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<ToolOutcome> {
+  ): Promise<ToolOutcome | Readable> {
     return this.service.test(name, request, reply);
   }
 }

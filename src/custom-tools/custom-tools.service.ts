@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Readable } from 'node:stream';
 import type { Page } from '../common/page.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 import { ToolsService } from '../tools/tools.service.js';
@@ -54,7 +55,7 @@ export class CustomToolsService {
     return this.monitor.health(name);
   }
 
-  test(name: string, request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome> {
-    return this.manager.withWrapper(name, (wrapper) => this.tools.test(wrapper, request, reply));
+  test(name: string, request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome | Readable> {
+    return this.tools.test((work) => this.manager.withWrapper(name, work), request, reply);
   }
 }

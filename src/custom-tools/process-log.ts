@@ -56,7 +56,11 @@ export class ProcessLog {
       case 'recovered':
         return this.log.write({ tool, event: 'health', reason: 'recovered' });
       case 'noise':
+        this.metrics.strayLine(tool);
         return this.noise(event);
+      case 'log':
+        // What tools say is theirs: it follows the call, and is no line of our log.
+        return;
       default:
         return event satisfies never;
     }

@@ -14,6 +14,7 @@ export interface ProcessSample {
 
 interface ProcessTally extends Tally {
   spawned: number;
+  strayLines: number;
   readonly terminated: Map<string, number>;
 }
 
@@ -24,12 +25,14 @@ export class ProcessMetrics {
     live: 0,
     forgotten: false,
     spawned: 0,
+    strayLines: 0,
     terminated: new Map(),
   }));
   private source: () => Iterable<ProcessSample> = () => [];
 
   constructor(registry: Registry) {
     this.makeCounters([registry]);
+    this.makeStrayLines([registry]);
     this.makeGauges([registry]);
   }
 
@@ -40,6 +43,11 @@ export class ProcessMetrics {
   terminated(tool: string, reason: string): void {
     const { terminated } = this.tallies.end(tool);
     terminated.set(reason, (terminated.get(reason) ?? 0) + 1);
+  }
+
+  /** A line on a tool's stdout that was no message. */
+  strayLine(tool: string): void {
+    this.tallies.of(tool).strayLines += 1;
   }
 
   observe(source: () => Iterable<ProcessSample>): void {
@@ -73,6 +81,20 @@ export class ProcessMetrics {
         for (const [tool, { terminated }] of tallies.entries()) {
           for (const [reason, count] of terminated) this.inc({ tool, reason }, count);
         }
+      },
+    });
+  }
+
+  private makeStrayLines(registers: Registry[]): void {
+    const { tallies } = this;
+    new Counter({
+      name: 'toolkeeper_process_stray_lines_total',
+      help: 'Lines on the stdout of tool processes that were no messages',
+      labelNames: ['tool'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [tool, { strayLines }] of tallies.entries()) this.inc({ tool }, strayLines);
       },
     });
   }

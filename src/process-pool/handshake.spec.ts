@@ -29,6 +29,12 @@ describe('probeExecutable', () => {
     return lab.spec([], path);
   };
 
+  /** A tool that answers `initialize` with this result. */
+  const says = (result: string) =>
+    probe(
+      script(`#!/bin/sh\nread line\necho '{"jsonrpc":"2.0","id":"0","result":${result}}'\ncat >/dev/null\n`),
+    );
+
   it('tells what the tool says of itself, and leaves no process', async () => {
     await expect(probe(fixture('ok'))).resolves.toEqual({
       name: 'fixture_tool',
@@ -124,13 +130,41 @@ describe('probeExecutable', () => {
     await expect(probe({ ...spec, cwd: folder })).resolves.toEqual({ name: folder, version: 'none' });
   });
 
+  it.each([
+    ['"1.0"', {}, { protocolVersion: '1.0' }],
+    ['"1.1"', {}, { protocolVersion: '1.1' }],
+    [undefined, { cancel: true, shutdown: true }, { capabilities: { cancel: true, shutdown: true } }],
+    ['"1.1"', { cancel: {}, other: true }, { protocolVersion: '1.1', capabilities: { cancel: true } }],
+    [undefined, { cancel: false, shutdown: null }, {}],
+    [undefined, { cancel: 'yes', shutdown: 1 }, {}],
+    [undefined, [], {}],
+  ])('takes version %s and capabilities %j', async (version, capabilities, expected) => {
+    const members = [
+      ...(version ? [`"protocolVersion":${version}`] : []),
+      `"capabilities":${JSON.stringify(capabilities)}`,
+    ];
+    await expect(says(`{${members.join(',')}}`)).resolves.toEqual(expected);
+  });
+
+  it.each([['"2.0"'], ['"2024-11-05"'], ['1'], ['null']])(
+    'refuses a tool that answers version %s',
+    async (version) => {
+      const message = `It answered "initialize" with protocolVersion ${version}; this server speaks "1.1" and "1.0"`;
+      await expect(says(`{"protocolVersion":${version}}`)).rejects.toThrow(message);
+    },
+  );
+
+  it("offers the seed's version, and all that we speak, newest first", async () => {
+    const echo = `#!/bin/sh\nread line\nprintf '{"jsonrpc":"2.0","id":"0","result":{"inputSchema":%s}}\\n' "$line"\ncat >/dev/null\n`;
+    await expect(probe(script(echo))).resolves.toMatchObject({
+      inputSchema: {
+        method: 'initialize',
+        params: { protocolVersion: '1.0', supportedVersions: ['1.1', '1.0'] },
+      },
+    });
+  });
+
   it('ignores what is not of its type, and takes a declared concurrency', async () => {
-    const says = (result: string) =>
-      probe(
-        script(
-          `#!/bin/sh\nread line\necho '{"jsonrpc":"2.0","id":"0","result":${result}}'\ncat >/dev/null\n`,
-        ),
-      );
     await expect(says('{"name":1,"inputSchema":[],"maxConcurrency":4}')).resolves.toEqual({
       maxConcurrency: 4,
     });

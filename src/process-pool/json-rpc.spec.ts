@@ -1,4 +1,4 @@
-import { classify, encodeRequest } from './json-rpc.js';
+import { classify, encodeNotification, encodeRequest } from './json-rpc.js';
 
 const open = new Set(['7']);
 const of = (message: Record<string, unknown>) => classify(message, open);
@@ -18,6 +18,19 @@ describe('encodeRequest', () => {
 
   it('writes empty params where there are none', () => {
     expect(JSON.parse(encodeRequest('1', 'health', undefined))).toMatchObject({ params: {} });
+  });
+});
+
+describe('encodeNotification', () => {
+  it('writes one line without an id', () => {
+    const line = encodeNotification('cancel', { id: '7', note: 'a\u2029b' });
+    expect(line.indexOf('\n')).toBe(line.length - 1);
+    expect(line).not.toContain('\u2029');
+    expect(JSON.parse(line)).toEqual({
+      jsonrpc: '2.0',
+      method: 'cancel',
+      params: { id: '7', note: 'a\u2029b' },
+    });
   });
 });
 
@@ -68,9 +81,10 @@ describe('classify', () => {
       expect(rpc({ id, error })).toEqual({ kind: 'unaddressed', reply: { error } });
   });
 
-  it('ignores notifications and requests of the tool', () => {
+  it('tells notifications from requests of the tool', () => {
     expect(rpc({ method: 'progress', params: {} })).toEqual({ kind: 'notification' });
-    expect(rpc({ id: '7', method: 'sample' })).toEqual({ kind: 'notification' });
+    expect(rpc({ id: null, method: 'progress' })).toEqual({ kind: 'notification' });
+    expect(rpc({ id: '7', method: 'sample' })).toEqual({ kind: 'request' });
   });
 
   it.each([

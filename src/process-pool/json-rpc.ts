@@ -6,9 +6,16 @@ import type { Reply } from './pool.types.js';
  * raw in JSON, but Node's readline, which the Node template uses, takes them for line ends.
  */
 export function encodeRequest(id: string, method: string, params: unknown): string {
-  const text = JSON.stringify(params)?.replace(/[\u2028\u2029]/g, escapeSeparator) ?? '{}';
-  return `{"jsonrpc":"2.0","id":"${id}","method":"${method}","params":${text}}\n`;
+  return `{"jsonrpc":"2.0","id":"${id}","method":"${method}","params":${encodeParams(params)}}\n`;
 }
+
+/** One notification on its line: nothing answers it. */
+export function encodeNotification(method: string, params: unknown): string {
+  return `{"jsonrpc":"2.0","method":"${method}","params":${encodeParams(params)}}\n`;
+}
+
+const encodeParams = (params: unknown): string =>
+  JSON.stringify(params)?.replace(/[\u2028\u2029]/g, escapeSeparator) ?? '{}';
 
 const escapeSeparator = (char: string): string => (char === '\u2028' ? '\\u2028' : '\\u2029');
 
@@ -21,21 +28,26 @@ export type Incoming =
   | { readonly kind: 'unaddressed'; readonly reply: Reply }
   /** An answer that nobody waits for any more. */
   | { readonly kind: 'late' }
-  /** Notifications and requests of the tool; not served. */
   | { readonly kind: 'notification' }
+  /** A request of the tool; not served. */
+  | { readonly kind: 'request' }
   /** No message of this protocol, such as a log record in JSON. */
   | { readonly kind: 'noise' };
 
 const late: Incoming = { kind: 'late' };
 const notification: Incoming = { kind: 'notification' };
+const request: Incoming = { kind: 'request' };
 const noise: Incoming = { kind: 'noise' };
 
 /** @param open the ids that wait for an answer */
 export function classify(message: JsonObject, open: { has(id: string): boolean }): Incoming {
   const isRpc = message.jsonrpc === '2.0';
   const isAnswer = 'result' in message || 'error' in message;
-  if (!isAnswer && 'method' in message) return isRpc ? notification : noise;
   const id = idOf(message.id);
+  if (!isAnswer && 'method' in message) {
+    if (!isRpc) return noise;
+    return id === undefined ? notification : request;
+  }
   if (id === undefined) return isRpc ? unaddressed(message) : noise;
   if (!open.has(id)) return isRpc ? late : noise;
   if (!isRpc)

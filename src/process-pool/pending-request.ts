@@ -1,3 +1,4 @@
+import type { NoticeListener } from '../tool-contract/tool-notice.js';
 import type { GiveUpReason, PoolMember, RunningRequest } from './pool-members.js';
 import {
   type PoolAnswer,
@@ -31,10 +32,16 @@ export class PendingRequest implements Exchange, RunningRequest {
   private settle: { resolve: (answer: PoolAnswer) => void; reject: (error: unknown) => void } | undefined;
   private timer: NodeJS.Timeout | undefined;
 
+  /** By which its tool may name it. */
+  readonly executionId: string | undefined;
+  readonly noticed: NoticeListener | undefined;
+
   constructor(
     readonly request: PoolRequest,
     private readonly owner: RequestOwner,
   ) {
+    this.executionId = request.executionId;
+    this.noticed = request.onNotice;
     this.answer = new Promise((resolve, reject) => {
       this.settle = { resolve, reject };
     });

@@ -179,12 +179,17 @@ export class PoolGrowth {
       ready: () => this.ready(member),
       startFailed: (error) => this.startFailed(member, error),
       noise: (line) => {
+        member.stray.add(line);
         this.parts.events.emit({
           type: 'noise',
           pool: this.parts.settings.name,
           pid: member.process.pid ?? 0,
           line,
         });
+      },
+      log: (notice, executionId) => {
+        const pid = member.process.pid ?? 0;
+        this.parts.events.emit({ type: 'log', pool: this.parts.settings.name, pid, notice, executionId });
       },
       drained: () => this.changed(member),
       // What takes its place is decided when it has ended and it is known how.

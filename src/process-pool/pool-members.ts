@@ -1,5 +1,8 @@
-import type { PoolFailureReason, PoolStats, TerminationReason } from './pool.types.js';
+import type { Cancellation } from './cancellation.js';
+import type { PoolFailureReason, PoolStats, RequestNotes, TerminationReason } from './pool.types.js';
+import { StrayLines } from './stray-lines.js';
 import type { ToolProcess } from './tool-process.js';
+import type { Ending } from './tool-process.types.js';
 
 /** Why a request ends before it is answered, though its process did nothing wrong yet. */
 export type GiveUpReason = Extract<PoolFailureReason, 'timeout' | 'cancelled' | 'shutting_down'>;
@@ -17,6 +20,9 @@ export type MemberState = 'starting' | 'free' | 'full' | 'leaving';
 /** One process of a pool, from start to end. Times are those of performance.now(). */
 export class PoolMember {
   readonly running = new Set<RunningRequest>();
+  /** Requests that nobody waits for any more, until the tool has ended them. */
+  readonly cancelling = new Set<Cancellation>();
+  readonly stray = new StrayLines();
   readonly begunAt = performance.now();
   readonly process: ToolProcess;
   readyAt = 0;
@@ -35,12 +41,27 @@ export class PoolMember {
     this.process = start(this);
   }
 
+  /** Requests that hold a place on it. */
+  get occupied(): number {
+    return this.running.size + this.cancelling.size;
+  }
+
   get idleSince(): number {
     return Math.max(this.lastUsedAt, this.readyAt);
   }
 
   get startMs(): number {
     return this.readyAt - this.begunAt;
+  }
+
+  /** What is known of a request that fails on it; with `ending` of how the process ended, too. */
+  evidence(ending?: Ending): RequestNotes {
+    const strayLines = this.stray.report();
+    return {
+      stderrTail: ending?.stderrTail ?? this.process.stderrTail(),
+      ...(ending && { exitCode: ending.exitCode, signal: ending.signal }),
+      ...(strayLines && { strayLines }),
+    };
   }
 }
 
@@ -102,12 +123,12 @@ export class PoolMembers {
 
   /** One that has served nobody and serves nobody now. */
   unused(): PoolMember | undefined {
-    return this.free.find((member) => member.served === 0 && member.running.size === 0);
+    return this.free.find((member) => member.served === 0 && member.occupied === 0);
   }
 
   /** Idle ones, the least recently used first. */
   idle(): PoolMember[] {
-    return this.free.filter((member) => member.running.size === 0);
+    return this.free.filter((member) => member.occupied === 0);
   }
 
   /** Those that leave and have nobody waiting for them, the oldest first. */

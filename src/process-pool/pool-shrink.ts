@@ -1,4 +1,6 @@
-import type { PoolMember } from './pool-members.js';
+import { Cancellation } from './cancellation.js';
+import type { PendingRequest } from './pending-request.js';
+import type { GiveUpReason, PoolMember } from './pool-members.js';
 import type { PoolParts } from './pool-parts.js';
 import type { PoolFailureReason, TerminationReason } from './pool.types.js';
 
@@ -27,9 +29,9 @@ export class PoolShrink {
   /** Finds the state of a process that is ready, whatever happened to it. */
   place(member: PoolMember): void {
     const { members, settings, concurrency } = this.parts;
-    const idle = member.running.size === 0;
+    const idle = member.occupied === 0;
     if (member.state === 'leaving') {
-      if (idle && member.condemned) member.process.kill(member.condemned);
+      if (member.running.size === 0 && member.condemned) member.process.kill(member.condemned);
     } else if (!member.process.usable) {
       members.move(member, 'leaving');
     } else if (idle && member.served > 0 && !settings.keepAlive) {
@@ -37,12 +39,33 @@ export class PoolShrink {
     } else if (idle && member.process.congested) {
       // It answered without having read the request: what it reads next would be a torn line.
       this.condemn(member, 'protocol');
-    } else if (member.process.congested || member.running.size >= concurrency) {
+    } else if (member.process.congested || member.occupied >= concurrency) {
       members.move(member, 'full');
     } else {
       members.move(member, 'free');
       this.yieldIfContended(idle, member);
     }
+  }
+
+  /**
+   * A running request was given up: the answer may still come, so its process is used again only when the tool has
+   * been asked to end the call and has done so in time.
+   */
+  abandon(member: PoolMember, { id, request }: PendingRequest, reason: GiveUpReason): void {
+    if (reason === 'shutting_down') return this.retire(member, 'stop');
+    const { cancelGraceMs } = this.parts.settings;
+    if (request.method !== 'execute' || cancelGraceMs === 0) return this.condemn(member, reason);
+    const cancellation = new Cancellation(reason, cancelGraceMs, (inTime) => {
+      member.process.forget(id);
+      member.cancelling.delete(cancellation);
+      member.lastUsedAt = performance.now();
+      if (inTime) this.place(member);
+      else this.condemn(member, reason);
+      this.host.advance();
+    });
+    if (!member.process.cancel(id, cancellation)) return cancellation.failed();
+    member.cancelling.add(cancellation);
+    this.place(member);
   }
 
   /** Kills a process as soon as none of its other requests runs; it takes no more. */

@@ -1,4 +1,6 @@
 import type { Deadline } from '../common/deadline.js';
+import type { LogNotice, NoticeListener } from '../tool-contract/tool-notice.js';
+import type { StrayLinesReport } from './stray-lines.js';
 
 /** How one process of a tool is started. The environment is complete: nothing is inherited. */
 export interface ProcessSpec {
@@ -25,6 +27,8 @@ export interface PoolSettings {
   readonly startTimeoutMs: number;
   /** Pause between closing stdin, SIGTERM and SIGKILL. */
   readonly stopGraceMs: number;
+  /** What a tool that declared `cancel` has to end a call that was given up; 0: it is not asked. */
+  readonly cancelGraceMs: number;
   readonly maxLineBytes: number;
   /** Bytes that may wait in the pipe to a process that does not read. */
   readonly maxPendingInputBytes: number;
@@ -40,6 +44,16 @@ export interface Handshake {
   readonly version?: string;
   readonly inputSchema?: Readonly<Record<string, unknown>>;
   readonly maxConcurrency?: number;
+  /** Absent: 1.0. */
+  readonly protocolVersion?: string;
+  /** What it declared, `true` each; absent where it declared nothing that we know. */
+  readonly capabilities?: Capabilities;
+}
+
+/** Notifications that a tool wants to get. */
+export interface Capabilities {
+  readonly cancel?: true;
+  readonly shutdown?: true;
 }
 
 export interface PoolRequest {
@@ -50,6 +64,10 @@ export interface PoolRequest {
   readonly signal?: AbortSignal;
   /** Run on a process that has served nobody yet. */
   readonly fresh?: boolean;
+  /** By which the tool may name the call in its notices. */
+  readonly executionId?: string;
+  /** Follows what the tool says while it works. */
+  readonly onNotice?: NoticeListener;
 }
 
 /** What was seen while a request ran, for the metric's metadata. */
@@ -61,6 +79,8 @@ export interface RequestNotes {
   signal?: string | null;
   stderrTail?: string;
   outputBytes?: number;
+  /** Of the process, not of this request alone. */
+  strayLines?: StrayLinesReport;
 }
 
 /** A JSON-RPC answer. */
@@ -133,7 +153,15 @@ export type PoolEvent =
   | { readonly type: 'failed'; readonly pool: string; readonly error: string }
   /** The first good start after `failed`. */
   | { readonly type: 'recovered'; readonly pool: string }
-  | { readonly type: 'noise'; readonly pool: string; readonly pid: number; readonly line: string };
+  | { readonly type: 'noise'; readonly pool: string; readonly pid: number; readonly line: string }
+  | {
+      readonly type: 'log';
+      readonly pool: string;
+      readonly pid: number;
+      readonly notice: LogNotice;
+      /** The call it is about, where that is known. */
+      readonly executionId: string | undefined;
+    };
 
 export interface PoolStats {
   readonly starting: number;

@@ -80,7 +80,7 @@ describe('a call', () => {
   it('ignores notifications and answers to nobody, and reports JSON that is none of the protocol', async () => {
     const pool = lab.pool();
     const text = [
-      '{"jsonrpc":"2.0","method":"progress","params":{}}',
+      '{"jsonrpc":"2.0","method":"progress","params":{"progress":1}}',
       '{"jsonrpc":"2.0","id":"999","result":"for nobody"}',
       '{"level":"info"}',
       '{"jsonrpc":"2.0","id":"$ID","result":"mine"}\n',

@@ -233,26 +233,19 @@ export class ProcessPool {
 
   private failed(pending: PendingRequest, reason: PoolFailureReason, message: string, ending?: Ending): void {
     const member = this.leave(pending);
-    const { notes } = pending;
-    notes.stderrTail = ending?.stderrTail ?? member?.process.stderrTail();
-    if (ending) {
-      notes.exitCode = ending.exitCode;
-      notes.signal = ending.signal;
-    }
+    Object.assign(pending.notes, member?.evidence(ending));
     pending.fail(reason, message, true);
     if (member) this.shrink.condemn(member, endingAfter(reason));
     this.advance();
   }
 
-  /** A process whose answer nobody waits for any more is never used again: the answer may still come. */
   private gaveUp(pending: PendingRequest, reason: GiveUpReason): void {
     const { totalMs } = pending.request.deadline;
     const member = this.leave(pending);
     if (member) {
-      pending.notes.stderrTail = member.process.stderrTail();
+      Object.assign(pending.notes, member.evidence());
       pending.fail(reason, givenUpRunning(reason, totalMs), true);
-      if (reason === 'shutting_down') this.shrink.retire(member, 'stop');
-      else this.shrink.condemn(member, reason);
+      this.shrink.abandon(member, pending, reason);
     } else {
       pending.fail(reason, givenUpWaiting(reason, totalMs, this.growth.whyWaiting()), false);
     }

@@ -1,5 +1,14 @@
 import { statSync } from 'node:fs';
-import type { Handshake, ProcessSpec, Reply } from './pool.types.js';
+import type { Capabilities, Handshake, ProcessSpec, Reply } from './pool.types.js';
+
+/** The versions of the protocol that we speak, the newest first. 1.1 adds notifications and capabilities to 1.0. */
+export const protocolVersions = ['1.1', '1.0'] as const;
+
+/**
+ * What every process is asked first. `protocolVersion` keeps the value that seed 003 gives it: its tools may insist on
+ * it. A tool that knows more chooses from the list.
+ */
+export const initializeParams = { protocolVersion: '1.0', supportedVersions: protocolVersions } as const;
 
 /** @returns what the tool says of itself, or a sentence that says why its answer is none */
 export function readHandshake(reply: Reply): Handshake | string {
@@ -8,7 +17,8 @@ export function readHandshake(reply: Reply): Handshake | string {
   }
   const { result } = reply;
   if (!isObject(result)) return 'It answered "initialize" with a result that is not an object';
-  const { inputSchema, maxConcurrency } = result;
+  const { inputSchema, maxConcurrency, protocolVersion } = result;
+  if (protocolVersion !== undefined && !isSpoken(protocolVersion)) return notSpoken(protocolVersion);
   return {
     ...text(result, 'name'),
     ...text(result, 'description'),
@@ -17,7 +27,28 @@ export function readHandshake(reply: Reply): Handshake | string {
     ...(Number.isInteger(maxConcurrency) && Number(maxConcurrency) > 0
       ? { maxConcurrency: Number(maxConcurrency) }
       : {}),
+    ...text(result, 'protocolVersion'),
+    ...readCapabilities(result.capabilities),
   };
+}
+
+const isSpoken = (version: unknown): boolean => protocolVersions.some((spoken) => spoken === version);
+
+function notSpoken(version: unknown): string {
+  const spoken = protocolVersions.map((each) => `"${each}"`).join(' and ');
+  const theirs = JSON.stringify(version).slice(0, 100);
+  return `It answered "initialize" with protocolVersion ${theirs}; this server speaks ${spoken}`;
+}
+
+/** A capability is declared by `true`, or by an object: room for options that we do not know yet. */
+function readCapabilities(declared: unknown): { readonly capabilities?: Capabilities } {
+  if (!isObject(declared)) return {};
+  const has = (name: keyof Capabilities): boolean => declared[name] === true || isObject(declared[name]);
+  const capabilities: Capabilities = {
+    ...(has('cancel') && { cancel: true }),
+    ...(has('shutdown') && { shutdown: true }),
+  };
+  return Object.keys(capabilities).length > 0 ? { capabilities } : {};
 }
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>

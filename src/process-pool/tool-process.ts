@@ -1,17 +1,19 @@
 import { ByteTail } from './byte-tail.js';
-import { classify, encodeRequest } from './json-rpc.js';
+import type { CancelReason } from './cancellation.js';
+import { Conversation } from './conversation.js';
+import { encodeNotification, encodeRequest } from './json-rpc.js';
 import { LineFramer } from './line-framer.js';
-import { type JsonObject, MessageReader } from './message-reader.js';
+import { MessageReader } from './message-reader.js';
 import { whenQuiet } from './pipe-quiet.js';
 import {
+  type Capabilities,
   PoolFailure,
-  type PoolFailureReason,
   type ProcessSpec,
   type Reply,
   type TerminationReason,
 } from './pool.types.js';
 import { launch } from './process-group.js';
-import { readHandshake, whyNotStarted } from './start-up.js';
+import { initializeParams, readHandshake, whyNotStarted } from './start-up.js';
 import type {
   Ending,
   Exchange,
@@ -32,15 +34,18 @@ const tailBytes = 2_048;
  */
 export class ToolProcess {
   private readonly child: LaunchedProcess | undefined;
-  private readonly open = new Map<string, Exchange>();
+  private readonly conversation = new Conversation({
+    noise: (line) => this.observer.noise(line),
+    log: (notice, executionId) => this.observer.log(notice, executionId),
+  });
   private readonly framer: LineFramer;
   private readonly reader: MessageReader;
   private readonly stderr: ByteTail;
-  private lastId = 0;
   private state: 'starting' | 'ready' | 'exited' = 'starting';
   private cause: TerminationReason | undefined;
   private timer: NodeJS.Timeout | undefined;
   private pipeClosed = false;
+  private capabilities: Capabilities = {};
   /** A write filled the pipe: nothing more is written until it drains. */
   congested = false;
 
@@ -51,7 +56,7 @@ export class ToolProcess {
     launcher: Launcher = launch,
   ) {
     this.reader = new MessageReader(limits.maxLineBytes, {
-      message: (message, bytes) => this.receive(message, bytes),
+      message: (message, bytes) => this.conversation.receive(message, bytes),
       noise: (line) => this.observer.noise(line.slice(0, noiseLineChars)),
       overflow: () => this.overflow(),
     });
@@ -86,7 +91,7 @@ export class ToolProcess {
    * @throws PoolFailure `protocol_error` with nothing written when the process does not read its input
    */
   send(method: string, params: unknown, exchange: Exchange): string {
-    const id = String(++this.lastId);
+    const id = this.conversation.nextId();
     const line = encodeRequest(id, method, params);
     const waiting = (this.child?.stdin.writableLength ?? 0) + Buffer.byteLength(line);
     const most = this.limits.maxPendingInputBytes;
@@ -102,7 +107,18 @@ export class ToolProcess {
 
   /** Nobody waits for this answer any more. */
   forget(id: string): void {
-    this.open.delete(id);
+    this.conversation.forget(id);
+  }
+
+  /**
+   * Asks the tool to end a request; `exchange` gets its answer from now on.
+   * @returns false when the tool has not declared `cancel` or does not read its input; then nothing has changed
+   */
+  cancel(id: string, exchange: Exchange & { readonly givenUp: CancelReason }): boolean {
+    if (!this.capabilities.cancel || !this.usable || this.congested) return false;
+    this.conversation.cancel(id, exchange);
+    this.notify('cancel', { id, reason: exchange.givenUp });
+    return true;
   }
 
   /** The end of what the tool wrote to stderr. */
@@ -110,11 +126,12 @@ export class ToolProcess {
     return this.stderr.text(tailBytes);
   }
 
-  /** Closes stdin; SIGTERM and SIGKILL to the group follow, a grace apart. */
+  /** Says `shutdown` to a tool that declared it and closes stdin; SIGTERM and SIGKILL to the group follow, a grace apart. */
   stop(reason: TerminationReason): void {
     if (this.state === 'exited' || this.cause) return;
     if (this.pid === undefined) return this.kill(reason);
     this.cause = reason;
+    if (this.capabilities.shutdown) this.notify('shutdown', {});
     this.child?.stdin.end();
     this.after(this.limits.stopGraceMs, () => {
       this.signal('SIGTERM');
@@ -131,9 +148,17 @@ export class ToolProcess {
   }
 
   private write(id: string, line: string, exchange: Exchange): void {
-    const pipelined = this.open.size > 0;
-    this.open.set(id, exchange);
+    const pipelined = this.conversation.size > 0;
+    this.conversation.add(id, exchange);
     if (pipelined) this.gather();
+    this.writeLine(line);
+  }
+
+  private notify(method: 'cancel' | 'shutdown', params: object): void {
+    this.writeLine(encodeNotification(method, params));
+  }
+
+  private writeLine(line: string): void {
     if (this.child?.stdin.write(line) === false) this.congested = true;
   }
 
@@ -163,7 +188,7 @@ export class ToolProcess {
     if (this.child) this.listen(this.child);
     // It may have been told to end before it ran.
     if (this.cause) return;
-    this.write('0', encodeRequest('0', 'initialize', { protocolVersion: '1.0' }), {
+    this.write('0', encodeRequest('0', 'initialize', initializeParams), {
       answered: (reply) => this.initialized(reply),
       failed: (_reason, message) => this.failStart(message),
     });
@@ -177,6 +202,7 @@ export class ToolProcess {
     // It may have answered with its last breath; then its exit says what is wrong.
     if (this.state === 'exited') return this.failStart('It ended right after its answer to "initialize"');
     this.state = 'ready';
+    this.capabilities = handshake.capabilities ?? {};
     this.observer.ready(handshake);
   }
 
@@ -199,39 +225,12 @@ export class ToolProcess {
     });
   }
 
-  private receive(message: JsonObject, bytes: number): void {
-    const incoming = classify(message, this.open);
-    switch (incoming.kind) {
-      case 'reply':
-        return this.take(incoming.id)?.answered(incoming.reply, bytes);
-      case 'malformed':
-        return this.take(incoming.id)?.failed(
-          'protocol_error',
-          `The tool broke the protocol: ${incoming.problem}`,
-        );
-      case 'unaddressed': {
-        // The tool could not read a request; with one open there is no doubt which.
-        const [only, ...others] = this.open.keys();
-        if (only !== undefined && others.length === 0) this.take(only)?.answered(incoming.reply, bytes);
-        return;
-      }
-      case 'noise':
-        return this.observer.noise(JSON.stringify(message).slice(0, noiseLineChars));
-      case 'late':
-      case 'notification':
-        return;
-    }
-  }
-
-  private take(id: string): Exchange | undefined {
-    const exchange = this.open.get(id);
-    this.open.delete(id);
-    return exchange;
-  }
-
   private overflow(): void {
     this.cause ??= 'output';
-    this.failOpen('output_too_large', `The tool's answer is over ${this.limits.maxLineBytes} bytes`);
+    this.conversation.failAll(
+      'output_too_large',
+      `The tool's answer is over ${this.limits.maxLineBytes} bytes`,
+    );
     this.kill('output');
   }
 
@@ -241,7 +240,10 @@ export class ToolProcess {
     this.sayBroken();
     this.after(brokenGraceMs, () => {
       this.cause = 'protocol';
-      this.failOpen('protocol_error', 'The tool closed its input or its output and went on running');
+      this.conversation.failAll(
+        'protocol_error',
+        'The tool closed its input or its output and went on running',
+      );
       this.kill('protocol');
     });
   }
@@ -268,22 +270,17 @@ export class ToolProcess {
   }
 
   private finish(exitCode: number | null, signal: string | null, wasReady: boolean): void {
-    const clean = exitCode === 0 && this.open.size === 0 && wasReady;
-    const reason = this.cause ?? (clean ? 'exit' : wasReady ? 'crash' : 'start_failed');
+    const { size, givenUp } = this.conversation;
+    const clean = exitCode === 0 && size === 0 && wasReady;
+    const reason = this.cause ?? givenUp ?? (clean ? 'exit' : wasReady ? 'crash' : 'start_failed');
     const ending: Ending = { reason, exitCode, signal, stderrTail: this.stderrTail() };
     const how = signal === null ? `ended with exit code ${exitCode}` : `was ended by ${signal}`;
-    this.failOpen(
+    this.conversation.failAll(
       'tool_crashed',
       wasReady ? `The tool ${how} before it answered` : `It ${how} before it answered "initialize"`,
       ending,
     );
     this.observer.ended(ending);
-  }
-
-  private failOpen(reason: PoolFailureReason, message: string, ending?: Ending): void {
-    const exchanges = [...this.open.values()];
-    this.open.clear();
-    for (const exchange of exchanges) exchange.failed(reason, message, ending);
   }
 
   private after(ms: number, act: () => void): void {

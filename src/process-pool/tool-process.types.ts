@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
+import type { LogNotice, NoticeListener } from '../tool-contract/tool-notice.js';
 import type {
   Handshake,
   PoolFailureReason,
@@ -50,8 +51,14 @@ export interface Ending {
 
 /** Who waits for the answer to one request; exactly one of the two is called, or none after `forget`. */
 export interface Exchange {
+  /** The call it belongs to, for notices that name it so. */
+  readonly executionId?: string;
+  /** Its caller is gone; the tool was asked to end it. */
+  readonly givenUp?: TerminationReason;
   answered(reply: Reply, outputBytes: number): void;
   failed(reason: PoolFailureReason, message: string, ending?: Ending): void;
+  /** The tool said something about it; absent where nobody listens. */
+  readonly noticed?: NoticeListener;
 }
 
 /** Who owns a process. Everything is said synchronously; `startFailed` comes before `ended`, `ended` is the last. */
@@ -59,6 +66,8 @@ export interface ProcessObserver {
   ready(handshake: Handshake): void;
   startFailed(error: string): void;
   noise(line: string): void;
+  /** A `log` notification, with the call that it is about where that is known. */
+  log(notice: LogNotice, executionId: string | undefined): void;
   /** The process reads its input again. */
   drained(): void;
   /** It closed one of its pipes and is about to end, or is made to. */

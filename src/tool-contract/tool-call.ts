@@ -1,5 +1,6 @@
 import type { CallContext } from './call-context.js';
-import type { CallTicket } from './call-ticket.js';
+import type { BudgetState, CallTicket } from './call-ticket.js';
+import type { NoticeListener } from './tool-notice.js';
 
 /** The authenticated caller. */
 export interface Principal {
@@ -11,6 +12,12 @@ export interface Principal {
 export const scopes = ['tools:call', 'tools:admin'] as const;
 export type Scope = (typeof scopes)[number];
 
+/** A call that is about to run: it can no longer be refused. */
+export interface CallStart {
+  readonly executionId: string;
+  readonly budget: BudgetState | undefined;
+}
+
 /** What a caller asks of the door. */
 export interface CallRequest {
   readonly tool: string;
@@ -21,6 +28,9 @@ export interface CallRequest {
   readonly timeoutMs?: number;
   /** Aborts when the caller has left. */
   readonly signal?: AbortSignal;
+  readonly onStart?: (start: CallStart) => void;
+  /** Follows what the tool says while the call runs. */
+  readonly onProgress?: NoticeListener;
   /** Bytes of the input as the transport received it, or more; absent where it does not know. */
   readonly bytesAtMost?: number;
   /** A trial run by an operator: no budget, no circuit, no grade. */

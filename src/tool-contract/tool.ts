@@ -1,6 +1,7 @@
 import type { Deadline } from '../common/deadline.js';
 import type { FieldProblem } from '../common/errors.js';
 import type { CallContext } from './call-context.js';
+import type { NoticeListener } from './tool-notice.js';
 
 export type ToolKind = 'builtin' | 'custom';
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -40,6 +41,8 @@ export interface ExecutionNotes {
   signal?: string | null;
   stderrTail?: string;
   pid?: number;
+  /** It failed after it had reached the tool, which may have done its work. */
+  resultUnknown?: boolean;
   /** Bytes of the tool's own answer, where it is known without serialising again. */
   outputBytes?: number;
   [other: string]: unknown;
@@ -55,6 +58,8 @@ export interface ToolRun {
   /** A half-open circuit's trial: run it on a fresh process. */
   readonly probe: boolean;
   readonly notes: ExecutionNotes;
+  /** Follows what the tool says while it works; absent where nobody listens. */
+  readonly onProgress?: NoticeListener;
 }
 
 /** Gives a reservation back; calling it twice is harmless. */

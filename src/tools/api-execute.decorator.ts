@@ -1,5 +1,5 @@
 import { applyDecorators } from '@nestjs/common';
-import { ApiBody, ApiHeaders, ApiOkResponse } from '@nestjs/swagger';
+import { ApiBody, ApiExtraModels, ApiHeaders, ApiOkResponse, getSchemaPath } from '@nestjs/swagger';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import type { ProblemCode } from '../common/errors.js';
 import { executeBodySchema } from './execute-body.js';
@@ -13,12 +13,31 @@ const contextHeaders = ['user', 'session', 'request', 'investigation', 'run', 't
   }),
 );
 
+const events =
+  'Server-sent events: any number of `progress` {progress, total?, message?} and `log` {level, message, data?}, then ' +
+  'one `outcome` with what `application/json` answers, or one `problem` when the server failed meanwhile';
+const exampleEvents = [
+  ': execution 019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f',
+  'event: progress\ndata: {"progress":1,"total":2,"message":"page 1"}',
+  'event: log\ndata: {"level":"warn","message":"page 2 is empty"}',
+  'event: outcome\ndata: {"executionId":"019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f","tool":"log_summary","status":"success","executionTimeMs":12,"attempts":1,"cached":false,"result":{}}',
+]
+  .map((event) => `${event}\n\n`)
+  .join('');
+
 /** Documents a route that runs a tool. */
 export function ApiExecute(example: object, ...problems: ProblemCode[]): MethodDecorator {
   return applyDecorators(
     ApiHeaders(contextHeaders),
     ApiBody({ schema: executeBodySchema, examples: { call: { value: example } } }),
-    ApiOkResponse({ type: OutcomeBody, description: 'The tool ran; `status` says how it ended' }),
+    ApiExtraModels(OutcomeBody),
+    ApiOkResponse({
+      description: 'The tool ran; `status` says how it ended',
+      content: {
+        'application/json': { schema: { $ref: getSchemaPath(OutcomeBody) } },
+        'text/event-stream': { schema: { type: 'string', description: events }, example: exampleEvents },
+      },
+    }),
     ApiProblems(...problems),
   );
 }

@@ -29,12 +29,14 @@ export class ToolGateway {
     const { tool, executionId, notes } = ticket;
     const { name } = tool.definition;
     const { requestId } = call.context;
+    call.onStart?.({ executionId, budget: ticket.budget });
     this.metrics.started(name);
     if (this.log.isVerbose()) this.log.write({ tool: name, event: 'execute', requestId });
     let status: ToolOutcome['status'] = 'error';
     const deadline = Deadline.ofSmallest([call.timeoutMs, tool.definition.timeoutMs]);
     try {
-      const run = { executionId, context: call.context, deadline, probe: ticket.probe, notes };
+      const { context, onProgress } = call;
+      const run = { executionId, context, deadline, probe: ticket.probe, notes, onProgress };
       const result = await runUnderDeadline(tool, call.input, run, call.signal);
       status = 'success';
       return { ...this.base(call), status, result };

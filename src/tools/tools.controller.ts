@@ -1,6 +1,7 @@
 import { Controller, Get, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
 import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Readable } from 'node:stream';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
@@ -37,7 +38,7 @@ export class ToolsController {
   @ApiOperation({
     summary: 'Call a tool',
     description:
-      'An execution that ran answers 200 with its outcome; a call that was refused answers a problem.',
+      'An execution that ran answers 200 with its outcome; a call that was refused answers a problem. With `Accept: text/event-stream` the answer streams what the tool says meanwhile, and ends with the outcome.',
     operationId: 'executeTool',
   })
   @ApiParam({ name: 'name', example: 'get_playbooks' })
@@ -59,7 +60,7 @@ export class ToolsController {
   execute(
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<ToolOutcome> {
+  ): Promise<ToolOutcome | Readable> {
     return this.service.execute(request, reply);
   }
 }

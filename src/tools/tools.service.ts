@@ -1,15 +1,21 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Readable } from 'node:stream';
 import { Problem } from '../common/errors.js';
 import { pageOf } from '../common/page.js';
 import { rateLimitHeaders } from '../investigations/rate-limit-headers.js';
 import type { Tool } from '../tool-contract/tool.js';
+import type { CallRequest } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
+import { streamCall, wantsEvents } from './call-stream.js';
 import { incomingCall } from './incoming-call.js';
 import { type CallAnswer, ToolDoor } from './tool-door.js';
 import { describeTool, type ToolFormat } from './tool-formats.js';
 import { ToolRegistry } from './tool-registry.js';
 import type { ListToolsQuery } from './tools.dto.js';
+
+/** Has a tool for as long as some work with it lasts. */
+export type WithTool = <T>(work: (tool: Tool) => Promise<T>) => Promise<T>;
 
 /** What stands between HTTP and the door. */
 @Injectable()
@@ -37,13 +43,22 @@ export class ToolsService {
     return describeTool(tool, format);
   }
 
-  async execute(request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome> {
+  async execute(request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome | Readable> {
+    if (wantsEvents(request.headers.accept))
+      return streamCall((call) => this.door.call(call), incomingCall(request, reply), reply);
     return answer(await this.door.call(incomingCall(request, reply)), reply);
   }
 
   /** A trial run of a tool that may be inactive or cut off. */
-  async test(tool: Tool, request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome> {
-    return answer(await this.door.test(tool, incomingCall(request, reply)), reply);
+  async test(
+    withTool: WithTool,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<ToolOutcome | Readable> {
+    const run = (call: CallRequest): Promise<CallAnswer> => withTool((tool) => this.door.test(tool, call));
+    const call = incomingCall(request, reply);
+    if (wantsEvents(request.headers.accept)) return streamCall(run, call, reply);
+    return answer(await run(call), reply);
   }
 }
 

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
 
 const examples = join(__dirname, '..', '..', 'tools', 'installed');
-const seedTemplates = join(__dirname, '..', 'fixtures', 'seed-templates');
 const fixture = join(fixtures, 'fixture-tool.mjs');
 
 let tk: TestApp;
@@ -45,17 +44,6 @@ describe('registration', () => {
     await post({ name, command, args: [join(fixtures, file)], keepAlive: true }).expect(201);
     const { body } = await tk.call(name, { text: 'grüße "quoted"\n' }).expect(200);
     expect(body).toMatchObject({ status: 'success', result: { text: 'grüße "quoted"\n' } });
-  });
-
-  it("runs the seed's templates unchanged", async () => {
-    for (const [name, command, file] of [
-      ['seed_python', 'python3', 'template.py'],
-      ['seed_node', 'node', 'template.cjs'],
-    ] as const) {
-      await post({ name, command, args: [join(seedTemplates, file)] }).expect(201);
-      const { body } = await tk.call(name, { query: 'x' }).expect(200);
-      expect(body.result).toEqual({ success: true, data: [{ id: 1, title: 'Result for x' }], count: 1 });
-    }
   });
 
   it.each([

@@ -131,6 +131,16 @@ describe('the OpenAPI document', () => {
     expect(run.length).toBeGreaterThan(40);
   });
 
+  it('shows that a call can stream, where it can', () => {
+    for (const path of ['/api/v1/tools/{name}/execute', '/api/v1/custom-tools/{name}/test']) {
+      const { content } = document.paths[path].post.responses[200];
+      expect(Object.keys(content)).toEqual(['application/json', 'text/event-stream']);
+      expect(content['text/event-stream'].example).toMatch(
+        /event: progress\n.*event: log\n.*event: outcome\n/s,
+      );
+    }
+  });
+
   it('serves Swagger UI', async () => {
     const { text } = await tk.http.get('/docs').expect(200);
     expect(text).toContain('swagger-ui');

@@ -2,11 +2,12 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import * as fc from 'fast-check';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
 import { isDeepStrictEqual } from 'node:util';
+import { readNotice } from '../../src/process-pool/notices.js';
 
 // real: the tools of tools/, each as a child process over stdio; mock: nothing
 
@@ -101,19 +102,28 @@ const manifestOf = (folder: string) =>
   JSON.parse(readFileSync(join(toolsDir, folder, 'tool.json'), 'utf8')) as Manifest;
 
 /** A tool's process; what it leaves on stdout after the last answer fails the test that ends it. */
-function start(folder: string) {
+function start(folder: string, ownArgs?: string[]) {
   const { command, args } = manifestOf(folder);
   const cwd = join(toolsDir, folder);
-  const child = spawn(command, args, { cwd, env: { PATH: process.env.PATH, LANG: 'C' }, stdio: 'pipe' });
+  const child = spawn(command, ownArgs ?? args, {
+    cwd,
+    env: { PATH: process.env.PATH, LANG: 'C' },
+    stdio: 'pipe',
+  });
   child.stderr.resume();
   const decoder = new StringDecoder('utf8');
   const waiting: ((line: string) => void)[] = [];
   const lines: string[] = [];
+  const notices: Json[] = [];
   let rest = '';
   child.stdout.on('data', (chunk: Buffer) => {
     const parts = (rest + decoder.write(chunk)).split('\n');
     rest = parts.pop() ?? '';
     for (const line of parts) {
+      if (line.includes('"method":"progress"') || line.includes('"method": "progress"')) {
+        notices.push(JSON.parse(line));
+        continue;
+      }
       const next = waiting.shift();
       if (next) next(line);
       else lines.push(line);
@@ -126,6 +136,7 @@ function start(folder: string) {
       : Promise.resolve(line);
   };
   const tool = {
+    notices,
     write: (text: string) => child.stdin.write(text),
     reply: async (): Promise<Json> => JSON.parse(await nextLine()),
     async send(line: string): Promise<Json> {
@@ -163,7 +174,8 @@ describe.each(examples)('$folder', ({ folder, good, bad, echo }) => {
   it('says of itself what its tool.json says, with a described and bounded schema', async () => {
     const { id, result } = await tool.call('initialize', { protocolVersion: '1.0' }, 'first');
     const { name, description, version = '1.0.0', inputSchema = result.inputSchema } = manifestOf(folder);
-    expect({ id, ...result }).toEqual({ id: 'first', name, description, version, inputSchema });
+    const { protocolVersion: _its, capabilities: _theirs, ...said } = result;
+    expect({ id, ...said }).toEqual({ id: 'first', name, description, version, inputSchema });
     const validate = new Ajv2020({ strict: true, strictTypes: false }).compile(result.inputSchema);
     expect(validate(good)).toBe(true);
     expect(result.inputSchema.additionalProperties).toBe(false);
@@ -381,6 +393,41 @@ describe('the examples at work', () => {
       await tool.end();
     },
   );
+});
+
+describe('the templates', () => {
+  it.each(['templates/python', 'templates/node', 'templates/bash'])(
+    '%s says how far a call is, in notices that we read',
+    async (folder) => {
+      const tool = start(folder);
+      await tool.execute({ query: 'x', limit: 3 });
+      const read = tool.notices.map(({ method, params }) => readNotice(method, params));
+      const address = folder.endsWith('python') ? { executionId: 'e' } : { id: 'q' };
+      expect(read).toEqual(
+        [1, 2, 3].map((progress) => ({ notice: { type: 'progress', progress, total: 3 }, ...address })),
+      );
+      await tool.end();
+    },
+  );
+
+  it('in Node declares cancel, ends a call that waits for its signal, and answers no notification', async () => {
+    const source = readFileSync(join(toolsDir, 'templates/node', 'tool.mjs'), 'utf8');
+    const waits =
+      "await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));";
+    const dir = mkdtempSync(join(tmpdir(), 'toolkeeper-node-'));
+    const file = join(dir, 'tool.mjs');
+    writeFileSync(file, source.replace('  const items = [];\n', `  ${waits}\n  const items = [];\n`));
+    const tool = start('templates/node', [file]);
+    const { result } = await tool.call('initialize', {});
+    expect(result).toMatchObject({ protocolVersion: '1.1', capabilities: { cancel: true } });
+    const cancelled = tool.execute({ query: 'x' });
+    tool.write('{"jsonrpc":"2.0","method":"cancel","params":{"id":"another","reason":"timeout"}}\n');
+    tool.write('{"jsonrpc":"2.0","method":"cancel","params":{"id":"q","reason":"timeout"}}\n');
+    expect(await cancelled).toMatchObject({ id: 'q', error: { code: -32000 } });
+    expect((await tool.call('health')).result).toEqual({ status: 'healthy' });
+    expect(await tool.end()).toBe(0);
+    rmSync(dir, { recursive: true });
+  });
 });
 
 describe('JSON in bash', () => {

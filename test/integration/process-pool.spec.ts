@@ -86,6 +86,7 @@ const shape = fc.record({
   maxQueue: fc.integer({ min: 0, max: 20 }),
   idleTimeoutMs: fc.constantFrom(30, 60_000),
   maxProcesses: fc.integer({ min: 1, max: 4 }),
+  cancels: fc.boolean(),
 });
 
 describe('any mix of calls', () => {
@@ -94,10 +95,11 @@ describe('any mix of calls', () => {
       fc.asyncProperty(
         shape,
         fc.array(step, { minLength: 1, maxLength: 14 }),
-        async ({ maxProcesses, ...settings }, steps) => {
+        async ({ maxProcesses, cancels, ...settings }, steps) => {
           const lab = new PoolLab();
           const budget = new ProcessBudget(maxProcesses);
-          const pool = lab.pool({ ...settings, stopGraceMs: 100 }, { budget });
+          const spec = lab.spec(cancels ? ['--declares=cancel,shutdown'] : []);
+          const pool = lab.pool({ ...settings, spec, stopGraceMs: 100 }, { budget });
           const capacity =
             settings.poolSize * (settings.keepAlive ? settings.maxConcurrency : 1) + settings.maxQueue;
           const shared = settings.keepAlive && settings.maxConcurrency > 1;

@@ -184,6 +184,11 @@ reply_error() {
     "${3:+,\"data\":$3}" >&3
 }
 
+# progress DONE TOTAL: tells whoever follows the call how far it is; both are numbers.
+progress() {
+  printf '{"jsonrpc":"2.0","method":"progress","params":{"id":%s,"progress":%s,"total":%s}}\n' "$JSON_ID" "$1" "$2" >&3
+}
+
 answer() {
   if ! json_parse "$1"; then
     JSON_ID=null

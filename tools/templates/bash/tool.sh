@@ -41,6 +41,7 @@ tool_execute() {
   for ((number = 1; number <= limit; number++)); do
     json_quote "Result $number for $query"
     items+="${items:+,}{\"id\":$number,\"title\":$REPLY}"
+    progress "$number" "$limit" # seen by callers that follow the call; leave it out where a call is quick
   done
   reply_result "{\"items\":[$items],\"count\":$limit}"
 }

@@ -43,8 +43,10 @@ class ToolError extends Error {
 /**
  * The tool's work; may be async. Returns a JSON value, throws InvalidInput or ToolError.
  * context: runId, executionId, workingDir, timeout (milliseconds that are left for this call).
+ * signal aborts when the caller has left or the time is up: hand it to whatever waits, as in fetch(url, { signal }).
+ * progress(done, total, message) tells callers that follow the call how far it is.
  */
-async function run({ query, limit = 10 }, context) {
+async function run({ query, limit = 10 }, context, { signal, progress }) {
   // The same rules as in the schema: whoever runs this file without Toolkeeper gets them too.
   if (typeof query !== 'string' || query.length < 1 || query.length > 1000) {
     throw new InvalidInput('query must be a string of 1 to 1000 characters');
@@ -55,10 +57,12 @@ async function run({ query, limit = 10 }, context) {
   if (query === 'fail') throw new ToolError('This is how a failure is told', { query });
   console.error(`query of ${query.length} characters, ${context.timeout} ms left`); // stderr is the tool's log
   // To run another program: execFile(file, [args]) with stdio 'ignore' for its stdin, never exec() with a string.
-  const items = Array.from({ length: limit }, (_, i) => ({
-    id: i + 1,
-    title: `Result ${i + 1} for ${query}`,
-  }));
+  const items = [];
+  for (let id = 1; id <= limit; id++) {
+    signal.throwIfAborted();
+    items.push({ id, title: `Result ${id} for ${query}` });
+    progress(id, limit); // leave it out where a call is quick
+  }
   return { items, count: items.length };
 }
 
@@ -72,26 +76,40 @@ function health() {
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const failure = (code, message, data) => ({ error: { code, message, data } });
 
-async function execute({ input = {}, context = {} }) {
+/** Calls that run, by the id of their request. */
+const running = new Map();
+
+const notify = (method, params) => process.stdout.write(`${encode({ jsonrpc: '2.0', method, params })}\n`);
+
+async function execute({ input = {}, context = {} }, id) {
   if (!isObject(input) || !isObject(context)) return failure(-32602, 'input and context must be objects');
+  const controller = new AbortController();
+  running.set(id, controller);
+  const { signal } = controller;
+  const progress = (done, total, message) => notify('progress', { id, progress: done, total, message });
   try {
-    return { result: (await run(input, context)) ?? null };
+    return { result: (await run(input, context, { signal, progress })) ?? null };
   } catch (error) {
+    if (signal.aborted) return failure(-32000, 'Cancelled');
     if (error instanceof InvalidInput) return failure(-32602, error.message);
     if (error instanceof ToolError) return failure(-32001, error.message, error.data);
     console.error(error); // an unforeseen failure ends this call, not the process
     return failure(-32001, String(error));
+  } finally {
+    running.delete(id);
   }
 }
 
-async function dispatch({ jsonrpc, method, params = {} }) {
+async function dispatch({ jsonrpc, id, method, params = {} }) {
   if (jsonrpc !== '2.0' || typeof method !== 'string') {
     return failure(-32600, 'The request needs "jsonrpc": "2.0" and a method');
   }
   if (!isObject(params)) return failure(-32602, 'params must be an object');
-  if (method === 'initialize') return { result: definition };
+  if (method === 'initialize') {
+    return { result: { ...definition, protocolVersion: '1.1', capabilities: { cancel: true } } };
+  }
   if (method === 'health') return { result: health() };
-  if (method === 'execute') return execute(params);
+  if (method === 'execute') return execute(params, id);
   return failure(-32601, `Method not found: ${method}`);
 }
 
@@ -104,6 +122,10 @@ async function answer(line) {
   }
   if (!isObject(request))
     return { jsonrpc: '2.0', id: null, ...failure(-32600, 'The request must be an object') };
+  if (request.method === 'cancel' && request.id === undefined) {
+    running.get(request.params?.id)?.abort();
+    return undefined; // a notification is not answered
+  }
   const id = ['string', 'number'].includes(typeof request.id) ? request.id : null;
   return { jsonrpc: '2.0', id, ...(await dispatch(request)) };
 }
@@ -122,7 +144,8 @@ function encode(message) {
 }
 
 async function reply(line) {
-  if (line.trim()) process.stdout.write(`${encode(await answer(line))}\n`);
+  const message = line.trim() ? await answer(line) : undefined;
+  if (message) process.stdout.write(`${encode(message)}\n`);
 }
 
 console.log = console.error; // a stray console.log() lands in the log, not between the replies
@@ -133,6 +156,7 @@ process.stdin.setEncoding('utf8');
 for await (const chunk of process.stdin) {
   const lines = (rest + chunk).split('\n');
   rest = lines.pop();
-  for (const line of lines) await reply(line);
+  // Not awaited: a cancel must be read while its call runs.
+  for (const line of lines) void reply(line);
 }
 await reply(rest);

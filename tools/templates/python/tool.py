@@ -67,7 +67,10 @@ def run(input, context):
     if query == "fail":
         raise ToolError("This is how a failure is told", {"query": query})
     # To run another program: subprocess.run([...], stdin=subprocess.DEVNULL, timeout=...), never shell=True.
-    items = [{"id": number, "title": f"Result {number} for {query}"} for number in range(1, limit + 1)]
+    items = []
+    for number in range(1, limit + 1):
+        items.append({"id": number, "title": f"Result {number} for {query}"})
+        progress(context, number, limit)  # seen by callers that follow the call; leave it out where a call is quick
     return {"items": items, "count": len(items)}
 
 
@@ -77,6 +80,19 @@ def health():
 
 
 # ---- The protocol. Nothing below needs a change. ---------------------------------------------------------------
+
+
+REPLIES = sys.stdout
+
+
+def write(line):
+    REPLIES.write(line + "\n")
+    REPLIES.flush()
+
+
+def progress(context, done, total=None, message=None):
+    params = {"executionId": context.get("executionId"), "progress": done, "total": total, "message": message}
+    write(json.dumps({"jsonrpc": "2.0", "method": "progress", "params": params}))
 
 
 def refuse_constant(name):
@@ -138,11 +154,10 @@ def answer(line):
 
 
 def main():
-    replies, sys.stdout = sys.stdout, sys.stderr  # a stray print() lands in the log, not between the replies
+    sys.stdout = sys.stderr  # a stray print() lands in the log, not between the replies
     for line in sys.stdin.buffer:
         if line.strip():
-            replies.write(answer(line) + "\n")
-            replies.flush()
+            write(answer(line))
 
 
 if __name__ == "__main__":

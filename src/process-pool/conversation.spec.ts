@@ -1,0 +1,111 @@
+import fc from 'fast-check';
+import { Conversation } from './conversation.js';
+import type { Exchange } from './tool-process.types.js';
+
+/** What a tool may do at any moment; `pick` chooses among all ids that were ever used, and one more. */
+type Step =
+  | { readonly kind: 'send' | 'cancel' | 'give up' | 'unaddressed' }
+  | { readonly kind: 'answer' | 'malformed' | 'progress'; readonly pick: number };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({
+    kind: fc.constantFrom('send' as const, 'cancel' as const, 'give up' as const, 'unaddressed' as const),
+  }),
+  fc.record({
+    kind: fc.constantFrom('answer' as const, 'answer' as const, 'malformed' as const, 'progress' as const),
+    pick: fc.nat(12),
+  }),
+);
+
+class Requests {
+  readonly conversation = new Conversation({ noise: () => undefined, log: () => undefined });
+  readonly ids: string[] = [];
+  readonly waiting = new Set<string>();
+  /** What reached whoever sent a request, by its id. */
+  readonly heard = new Map<string, unknown[]>();
+
+  run(each: Step): void {
+    const id = 'pick' in each ? (this.ids[each.pick] ?? '999') : ([...this.waiting].at(-1) ?? '');
+    const rpc = { jsonrpc: '2.0' };
+    switch (each.kind) {
+      case 'send':
+        return this.send();
+      case 'cancel':
+        if (this.waiting.delete(id)) this.conversation.cancel(id, nobody);
+        return;
+      case 'give up':
+        if (this.waiting.delete(id)) this.conversation.forget(id);
+        return;
+      case 'answer':
+        return this.conversation.receive({ ...rpc, id, result: `for ${id}` }, 1);
+      case 'malformed':
+        return this.conversation.receive({ ...rpc, id }, 1);
+      case 'progress':
+        return this.conversation.receive(
+          { ...rpc, method: 'progress', params: { id, progress: Number(id) } },
+          1,
+        );
+      case 'unaddressed':
+        return this.conversation.receive({ ...rpc, id: null, error: { code: -32700, message: 'what?' } }, 1);
+    }
+  }
+
+  private send(): void {
+    const id = this.conversation.nextId();
+    const heard: unknown[] = [];
+    this.ids.push(id);
+    this.waiting.add(id);
+    this.heard.set(id, heard);
+    const settle = (what: unknown): void => {
+      expect(this.waiting.delete(id)).toBe(true);
+      heard.push(what);
+    };
+    this.conversation.add(id, {
+      answered: (reply) => settle('result' in reply ? reply.result : 'unaddressed'),
+      failed: () => settle('malformed'),
+      noticed: (notice) => {
+        expect(this.waiting.has(id)).toBe(true);
+        expect(notice).toEqual({ type: 'progress', progress: Number(id) });
+      },
+    });
+  }
+}
+
+const nobody: Exchange = { givenUp: 'cancelled', answered: () => undefined, failed: () => undefined };
+
+describe('a conversation, whatever the tool says late, twice, or to nobody', () => {
+  it('gives each request its own answer, once, and none to one that was given up or cancelled', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const requests = new Requests();
+        for (const each of steps) requests.run(each);
+        for (const [id, heard] of requests.heard) {
+          expect(heard.length).toBeLessThanOrEqual(1);
+          for (const what of heard) expect([`for ${id}`, 'malformed', 'unaddressed']).toContain(what);
+        }
+        expect(requests.conversation.size).toBeGreaterThanOrEqual(requests.waiting.size);
+        requests.conversation.failAll('tool_crashed', 'gone');
+        expect(requests.waiting.size).toBe(0);
+        expect(requests.conversation.size).toBe(0);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('takes an error without an id for nobody once a request was cancelled', () => {
+    const requests = new Requests();
+    const steps = ['send', 'cancel', 'send', 'unaddressed'] as const;
+    for (const kind of steps) requests.run({ kind });
+    expect([...requests.heard.values()]).toEqual([[], []]);
+    expect(requests.waiting).toEqual(new Set(['2']));
+  });
+
+  it('knows why its requests were given up only when all of them were', () => {
+    const { conversation } = new Requests();
+    expect(conversation.givenUp).toBeUndefined();
+    conversation.cancel('1', nobody);
+    expect(conversation.givenUp).toBe('cancelled');
+    conversation.add('2', { answered: () => undefined, failed: () => undefined });
+    expect(conversation.givenUp).toBeUndefined();
+  });
+});

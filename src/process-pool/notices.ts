@@ -1,0 +1,62 @@
+import { type NoticeLevel, noticeLevels, type ToolNotice } from '../tool-contract/tool-notice.js';
+import type { JsonObject } from './message-reader.js';
+
+/** Characters of a notice's message that are kept. */
+const maxMessage = 4_096;
+
+/** A notice and the call it names, if it names one. */
+export interface AddressedNotice {
+  readonly notice: ToolNotice;
+  readonly id?: string;
+  readonly executionId?: string;
+}
+
+/**
+ * Reads a notification of a tool.
+ * @returns `unknown` for a method that is none of ours (JSON-RPC: ignored), `malformed` for one without its members
+ */
+export function readNotice(method: unknown, params: unknown): AddressedNotice | 'unknown' | 'malformed' {
+  if (method !== 'progress' && method !== 'log') return 'unknown';
+  if (typeof params !== 'object' || params === null || Array.isArray(params)) return 'malformed';
+  const members = params as JsonObject;
+  const notice = method === 'progress' ? readProgress(members) : readLog(members);
+  return notice ? { notice, ...addressOf(members) } : 'malformed';
+}
+
+function readProgress({ progress, total, message }: JsonObject): ToolNotice | undefined {
+  if (typeof progress !== 'number') return undefined;
+  return {
+    type: 'progress',
+    progress,
+    ...(typeof total === 'number' && { total }),
+    ...(typeof message === 'string' && { message: message.slice(0, maxMessage) }),
+  };
+}
+
+function readLog({ level, message, data }: JsonObject): ToolNotice | undefined {
+  if (typeof message !== 'string') return undefined;
+  return {
+    type: 'log',
+    level: levelOf(level),
+    message: message.slice(0, maxMessage),
+    ...(data !== undefined && { data }),
+  };
+}
+
+/** Words of syslog and MCP for the same. */
+const otherLevels = new Map<unknown, NoticeLevel>([
+  ['notice', 'info'],
+  ['warning', 'warn'],
+  ['critical', 'error'],
+  ['alert', 'error'],
+  ['emergency', 'error'],
+]);
+
+function levelOf(word: unknown): NoticeLevel {
+  return noticeLevels.find((level) => level === word) ?? otherLevels.get(word) ?? 'info';
+}
+
+function addressOf({ id, executionId }: JsonObject): { id?: string; executionId?: string } {
+  if (typeof id === 'string' || typeof id === 'number') return { id: String(id) };
+  return typeof executionId === 'string' ? { executionId } : {};
+}

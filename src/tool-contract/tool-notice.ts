@@ -1,0 +1,25 @@
+export const noticeLevels = ['debug', 'info', 'warn', 'error'] as const;
+/** Seed 003's log levels. */
+export type NoticeLevel = (typeof noticeLevels)[number];
+
+/** How far a call is: `progress` of `total`, in a unit of the tool's own. */
+export interface ProgressNotice {
+  readonly type: 'progress';
+  readonly progress: number;
+  readonly total?: number;
+  readonly message?: string;
+}
+
+export interface LogNotice {
+  readonly type: 'log';
+  readonly level: NoticeLevel;
+  readonly message: string;
+  /** Any JSON value. */
+  readonly data?: unknown;
+}
+
+/** What a tool says while a call runs. */
+export type ToolNotice = ProgressNotice | LogNotice;
+
+/** Who follows a call; called synchronously where the tool's output is read, so it must neither throw nor wait. */
+export type NoticeListener = (notice: ToolNotice) => void;

@@ -1,0 +1,88 @@
+import { Logger } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import type { Readable } from 'node:stream';
+import { asProblem, problemBody } from '../common/problem.filter.js';
+import { rateLimitHeaders } from '../investigations/rate-limit-headers.js';
+import type { BudgetState } from '../tool-contract/call-ticket.js';
+import type { CallRequest, CallStart } from '../tool-contract/tool-call.js';
+import { EventStream } from './event-stream.js';
+import type { CallAnswer } from './tool-door.js';
+
+const eventStream = 'text/event-stream';
+
+/**
+ * Whether a caller asked for events: it names them in its Accept header, and JSON neither with a higher weight nor
+ * with the same weight before them.
+ */
+export function wantsEvents(accept: string | undefined): boolean {
+  if (!accept?.includes(eventStream)) return false;
+  const ranges = accept.split(',').map((range) => {
+    const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
+    const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2);
+    return { type, weight: weight === undefined ? 1 : Number(weight) || 0 };
+  });
+  const best = ranges
+    .filter(({ type, weight }) => weight > 0 && (type === eventStream || type === 'application/json'))
+    .sort((a, b) => b.weight - a.weight)[0];
+  return best?.type === eventStream;
+}
+
+/**
+ * Runs a call and gives its notices, then its outcome, as server-sent events. The stream begins when the call can no
+ * longer be refused, so that a refusal answers as it does without a stream.
+ * @throws Refusal for a call that was not run
+ */
+export async function streamCall(
+  run: (request: CallRequest) => Promise<CallAnswer>,
+  request: CallRequest,
+  reply: FastifyReply,
+): Promise<Readable> {
+  const stream = new EventStream();
+  try {
+    const budget = await begin(run, request, stream);
+    if (budget) void reply.headers(rateLimitHeaders(budget));
+  } catch (error) {
+    stream.destroy();
+    throw error;
+  }
+  // Proxies must hand every event on as it comes.
+  void reply.headers({
+    'content-type': `${eventStream}; charset=utf-8`,
+    'cache-control': 'no-store',
+    'x-accel-buffering': 'no',
+  });
+  return stream;
+}
+
+/** @returns what is left of the budget, as soon as the call runs; the rest of it happens in the stream */
+function begin(
+  run: (request: CallRequest) => Promise<CallAnswer>,
+  request: CallRequest,
+  stream: EventStream,
+): Promise<BudgetState | undefined> {
+  return new Promise((resolve, reject) => {
+    let begun = false;
+    const onStart = ({ executionId, budget }: CallStart): void => {
+      begun = true;
+      stream.comment(`execution ${executionId}`);
+      resolve(budget);
+    };
+    run({ ...request, onStart, onProgress: (notice) => stream.notice(notice) }).then(
+      ({ outcome, budget }) => {
+        resolve(budget);
+        stream.finish('outcome', outcome);
+      },
+      (error: Error) => {
+        if (begun) stream.finish('problem', problemOf(error, request));
+        else reject(error);
+      },
+    );
+  });
+}
+
+/** What failed when the answer had begun already; the outside learns what a problem of its own would tell. */
+function problemOf(error: unknown, { context }: CallRequest): object {
+  const problem = asProblem(error);
+  if (problem.code === 'internal_error') new Logger('CallStream').error(error);
+  return problemBody(problem, context.requestId);
+}
