@@ -58,7 +58,7 @@ static const int look_again_ms = 20;
 /* Who cannot be killed within this time (another user's, or stuck in the kernel) is left. The client waits longer. */
 static const int give_up_ms = 5000;
 /*
- * The default of 64 KiB costs a message of 1 MB a third more time (switches of processes). Not more: an ordinary user
+ * The default of 64 KiB makes a message of 1 MB slower (a switch of processes every 64 KiB). Not more: an ordinary user
  * has 64 MiB for all pipes, which is enough for 100 tools; beyond it the kernel makes them small, and slow.
  */
 static const int pipe_bytes = 256 << 10;
