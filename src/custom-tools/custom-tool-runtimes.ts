@@ -7,6 +7,7 @@ import { ProcessBudget } from '../process-pool/process-budget.js';
 import type { PoolEvent, PoolSettings, ProcessSpec } from '../process-pool/pool.types.js';
 import { ProcessPool } from '../process-pool/process-pool.js';
 import { residentBytes } from '../process-pool/resident-memory.js';
+import { SpawnGate } from '../process-pool/spawn-gate.js';
 import type { CustomTool } from './custom-tool.entity.js';
 import { CustomToolWrapper } from './custom-tool-wrapper.js';
 import { launchSpec } from './launch-spec.js';
@@ -23,6 +24,7 @@ export class CustomToolRuntimes {
   private readonly pools = new Set<ProcessPool>();
   private closed = false;
   private readonly budget: ProcessBudget;
+  private readonly gate: SpawnGate;
   private readonly logger = new Logger(CustomToolRuntimes.name);
   readonly events = new TypedEvents<RuntimeEvent>((error) => this.logger.error(error));
 
@@ -32,6 +34,7 @@ export class CustomToolRuntimes {
     metrics: ProcessMetrics,
   ) {
     this.budget = new ProcessBudget(config.customTools.maxProcesses);
+    this.gate = new SpawnGate(config.customTools.maxConcurrentStarts);
     metrics.observe(() => this.observations());
   }
 
@@ -45,7 +48,7 @@ export class CustomToolRuntimes {
     if (this.closed) return new CustomToolWrapper(tool, validate, { unavailable: 'the server is stopping' });
     try {
       const spec = await launchSpec(tool, this.config.root);
-      const pool = new ProcessPool(this.poolSettings(tool, spec), { budget: this.budget });
+      const pool = new ProcessPool(this.poolSettings(tool, spec), { budget: this.budget, gate: this.gate });
       this.pools.add(pool);
       pool.events.subscribe((event) => this.events.emit({ ...event, source: pool }));
       return new CustomToolWrapper(tool, validate, { pool, workingDir: spec.cwd });
@@ -75,6 +78,11 @@ export class CustomToolRuntimes {
     if ('pool' in backend) await this.stop(backend.pool, definition.timeoutMs);
   }
 
+  /** Every pool that has not ended, those that retire included. */
+  living(): readonly ProcessPool[] {
+    return [...this.pools];
+  }
+
   /** Cuts off what still runs and ends every process; resolves when none is left. Nothing starts afterwards. */
   async stopAll(): Promise<void> {
     this.closed = true;
@@ -98,6 +106,11 @@ export class CustomToolRuntimes {
       maxConcurrency: tool.maxConcurrency,
       maxQueue: limits.maxQueue,
       idleTimeoutMs: limits.idleTimeoutMs,
+      maxRequests: limits.maxRequestsPerProcess,
+      maxAgeMs: limits.maxProcessAgeMs,
+      maxRssBytes: tool.sandbox?.maxMemoryMB
+        ? tool.sandbox.maxMemoryMB * 1_048_576
+        : limits.maxProcessRssBytes,
       startTimeoutMs: limits.startTimeoutMs,
       stopGraceMs: limits.stopGraceMs,
       maxLineBytes: limits.maxOutputBytes,

@@ -12,6 +12,7 @@ import { CustomToolsService } from './custom-tools.service.js';
 import { CustomToolsStartup } from './custom-tools.startup.js';
 import { InstalledToolsImporter } from './installed-tools.importer.js';
 import { ProcessLog } from './process-log.js';
+import { ProcessRenewal } from './process-renewal.js';
 import { ToolInspector } from './tool-inspector.js';
 
 @Module({})
@@ -33,6 +34,7 @@ export class CustomToolsModule {
         CustomToolsStartup,
         CustomToolsService,
         ProcessLog,
+        ProcessRenewal,
       ],
     };
   }

@@ -1,3 +1,4 @@
+import type { InLine } from './line.js';
 import type { GiveUpReason, PoolMember, RunningRequest } from './pool-members.js';
 import {
   type PoolAnswer,
@@ -20,10 +21,14 @@ export interface RequestOwner {
 const longestTimerMs = 2_147_483_647;
 
 /** One request from its arrival to its end: one promise, one timer. Settling it twice is harmless. */
-export class PendingRequest implements Exchange, RunningRequest {
+export class PendingRequest implements Exchange, RunningRequest, InLine<PendingRequest> {
   readonly answer: Promise<PoolAnswer>;
   readonly notes: RequestNotes = {};
   readonly arrivedAt = performance.now();
+  /** Its place in the queue. */
+  line: object | undefined;
+  before: PendingRequest | undefined;
+  after: PendingRequest | undefined;
   /** Set while it runs. */
   member: PoolMember | undefined;
   /** Its id on the wire of that process. */
@@ -53,6 +58,15 @@ export class PendingRequest implements Exchange, RunningRequest {
     const left = this.request.deadline.remainingMs();
     this.timer = setTimeout(this.onDeadline, Math.min(left, longestTimerMs));
     this.request.signal?.addEventListener('abort', this.onAbort);
+  }
+
+  /** It was written to a process. */
+  begun(member: PoolMember): void {
+    this.member = member;
+    member.running.add(this);
+    this.notes.queueMs = performance.now() - this.arrivedAt;
+    this.notes.pid = member.process.pid;
+    if (member.readyAt > this.arrivedAt) this.notes.spawnMs = member.startMs;
   }
 
   answered(reply: Reply, outputBytes: number): void {

@@ -1,4 +1,5 @@
-import type { PoolFailureReason, PoolStats, TerminationReason } from './pool.types.js';
+import type { PoolFailureReason, PoolStats, TerminationReason, WornBy } from './pool.types.js';
+import type { Release } from '../tool-contract/tool.js';
 import type { ToolProcess } from './tool-process.js';
 
 /** Why a request ends before it is answered, though its process did nothing wrong yet. */
@@ -20,15 +21,24 @@ export class PoolMember {
   readonly begunAt = performance.now();
   readonly process: ToolProcess;
   readyAt = 0;
-  /** End of its last request; 0 when it has served nobody. */
+  /** End of its last request, or of its predecessor's; 0 when neither has served anybody. */
   lastUsedAt = 0;
   /** Requests given to it; health checks do not count. */
   served = 0;
+  /** Its own limits of `served` and of age. */
+  mostRequests = Infinity;
+  wornAt = Infinity;
+  /** The limit it reached: a successor is to take its place. */
+  worn: WornBy | undefined;
   /** Why it is killed as soon as nobody else waits for it. */
   condemned: TerminationReason | undefined;
+  /** Why it is stopped as soon as nobody waits for it. */
+  dismissed: TerminationReason | undefined;
 
   constructor(
     start: (member: PoolMember) => ToolProcess,
+    /** Gives its place among those that start back. */
+    readonly started: Release,
     /** Changed by PoolMembers.move only. */
     public state: MemberState = 'starting',
   ) {
@@ -36,7 +46,7 @@ export class PoolMember {
   }
 
   get idleSince(): number {
-    return Math.max(this.lastUsedAt, this.readyAt);
+    return this.lastUsedAt || this.readyAt;
   }
 
   get startMs(): number {

@@ -8,19 +8,20 @@ import { PoolGrowth } from './pool-growth.js';
 import type { PoolOptions } from './pool-parts.js';
 import { type GiveUpReason, type PoolMember, PoolMembers } from './pool-members.js';
 import { endingAfter, PoolShrink } from './pool-shrink.js';
-import {
-  type PoolAnswer,
-  type PoolEvent,
-  type PoolFailure,
-  type PoolFailureReason,
-  type PoolRequest,
-  type PoolSettings,
-  type PoolStats,
-  type Reply,
+import type {
+  PoolAnswer,
+  PoolEvent,
+  PoolFailure,
+  PoolFailureReason,
+  PoolRequest,
+  PoolSettings,
+  PoolStats,
+  Reply,
 } from './pool.types.js';
-import { RequestQueue } from './request-queue.js';
-import type { Ending } from './tool-process.types.js';
 import { ProcessBudget } from './process-budget.js';
+import { RequestQueue } from './request-queue.js';
+import { SpawnGate } from './spawn-gate.js';
+import type { Ending } from './tool-process.types.js';
 
 /**
  * The processes of one tool and the requests for them. Requests wait in order, in a bounded queue, until a process is
@@ -51,8 +52,9 @@ export class ProcessPool {
     private readonly settings: PoolSettings,
     {
       budget = new ProcessBudget(Infinity),
+      gate = new SpawnGate(Infinity),
       events = new TypedEvents(() => undefined),
-      launcher,
+      ...growth
     }: PoolOptions = {},
   ) {
     this.events = events;
@@ -62,16 +64,12 @@ export class ProcessPool {
       if (this.stopping) this.advance();
     });
     const { members, queue } = this;
-    const parts = { settings, concurrency, members, queue, budget, events };
     const advance = (): void => this.advance();
+    const user = { freed: advance, opened: advance, yieldIdle: () => this.shrink.yieldIdle() };
+    const parts = { settings, concurrency, members, queue, budget, gate, user, events };
     this.shrink = new PoolShrink(parts, { advance, idled: () => this.growth.unused() });
-    const host = {
-      advance,
-      place: (member: PoolMember) => this.shrink.place(member),
-      giveUpWaiting: (message: string) => this.failWaiting('spawn_failed', message),
-      yieldIdle: () => this.shrink.yieldIdle(),
-    };
-    this.growth = new PoolGrowth(parts, host, launcher);
+    const giveUpWaiting = (message: string): void => this.failWaiting('spawn_failed', message);
+    this.growth = new PoolGrowth(parts, this.shrink, { advance, giveUpWaiting }, growth);
   }
 
   /**
@@ -129,6 +127,11 @@ export class ProcessPool {
     return this.members.stats(this.queue.size);
   }
 
+  /** Has processes replaced that are too old or, as far as `residentBytes` knows by their pid, too large. */
+  inspect(residentBytes: (pid: number) => number | undefined): void {
+    this.growth.inspect(residentBytes);
+  }
+
   /**
    * Starts `minProcesses` processes and keeps that many from now on.
    * @throws PoolFailure `spawn_failed` when the pool gives up; it goes on trying by itself
@@ -181,9 +184,9 @@ export class ProcessPool {
   }
 
   private serve(): void {
-    this.serveFirst(() => this.queue.firstFresh());
+    this.serveFirst(() => this.queue.firstFresh);
     this.shrink.makeRoomForFresh();
-    this.serveFirst(() => this.queue.firstAny());
+    this.serveFirst(() => this.queue.firstAny);
   }
 
   private serveFirst(first: () => PendingRequest | undefined): void {
@@ -202,7 +205,7 @@ export class ProcessPool {
   }
 
   private assign(pending: PendingRequest, member: PoolMember): void {
-    const { request, notes } = pending;
+    const { request } = pending;
     try {
       const params = request.params(request.deadline.remainingMs());
       pending.id = member.process.send(request.method, params, pending);
@@ -211,11 +214,7 @@ export class ProcessPool {
       this.open--;
       return pending.reject(error);
     }
-    pending.member = member;
-    member.running.add(pending);
-    notes.queueMs = performance.now() - pending.arrivedAt;
-    notes.pid = member.process.pid;
-    if (member.readyAt > pending.arrivedAt) notes.spawnMs = member.startMs;
+    pending.begun(member);
     if (request.method === 'execute') this.growth.used(member);
     this.shrink.place(member);
   }
