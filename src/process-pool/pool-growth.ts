@@ -23,6 +23,8 @@ const waits = {
   none: (poolSize: number) => `all ${poolSize} were busy`,
 };
 
+type GrowthOptions = Pick<PoolOptions, 'launcher' | 'random' | 'longestBackOffMs'>;
+
 interface Warmer {
   readonly resolve: () => void;
   readonly reject: (error: PoolFailure) => void;
@@ -49,12 +51,12 @@ export class PoolGrowth {
     private readonly parts: PoolParts,
     private readonly shrink: PoolShrink,
     private readonly host: GrowthHost,
-    { launcher, random = Math.random }: Pick<PoolOptions, 'launcher' | 'random'>,
+    { launcher, random = Math.random, longestBackOffMs }: GrowthOptions,
   ) {
     const { settings } = parts;
     this.launcher = launcher;
     this.renewal = new PoolRenewal(settings, random, (member, by) => shrink.dismiss(member, by));
-    this.policy = new RestartPolicy(settings.maxFailedStarts);
+    this.policy = new RestartPolicy(settings.maxFailedStarts, longestBackOffMs);
     this.mostLive = settings.keepAlive ? settings.poolSize : settings.poolSize + 1;
     this.permits = new StartPermits(parts);
   }

@@ -7,6 +7,7 @@ export type GiveUpReason = Extract<PoolFailureReason, 'timeout' | 'cancelled' | 
 
 /** A request as the process that runs it sees it. */
 export interface RunningRequest {
+  remainingMs(): number;
   giveUp(reason: GiveUpReason): void;
 }
 
@@ -123,6 +124,11 @@ export class PoolMembers {
   /** Those that leave and have nobody waiting for them, the oldest first. */
   leaving(): PoolMember[] {
     return [...this.all].filter((member) => member.state === 'leaving' && member.running.size === 0);
+  }
+
+  /** All requests that run, on those that leave, too. */
+  running(): RunningRequest[] {
+    return [...this.all].flatMap((member) => [...member.running]);
   }
 
   [Symbol.iterator](): Iterator<PoolMember> {

@@ -27,6 +27,8 @@ export interface PoolOptions {
   readonly gate?: SpawnGate;
   readonly events?: TypedEvents<PoolEvent>;
   readonly launcher?: Launcher;
+  /** Between two starts of a tool that fails again and again. */
+  readonly longestBackOffMs?: number;
   /** 0 to 1, for what is spread at random. */
   readonly random?: () => number;
 }

@@ -2,6 +2,7 @@ import type { Deadline } from '../common/deadline.js';
 import { TypedEvents } from '../common/typed-events.js';
 import type { Release } from '../tool-contract/tool.js';
 import { Admissions } from './admissions.js';
+import { DeadlineWatch } from './deadline-watch.js';
 import { givenUpRunning, givenUpWaiting, refusals } from './failure-messages.js';
 import { PendingRequest, type RequestOwner } from './pending-request.js';
 import { PoolGrowth } from './pool-growth.js';
@@ -32,6 +33,7 @@ export class ProcessPool {
   readonly events: TypedEvents<PoolEvent>;
   private readonly queue = new RequestQueue();
   private readonly members = new PoolMembers();
+  private readonly deadlines = new DeadlineWatch(this.members);
   private readonly growth: PoolGrowth;
   private readonly shrink: PoolShrink;
   private readonly capacity: number;
@@ -177,7 +179,7 @@ export class ProcessPool {
 
   /** Hands requests to processes, starts what is missing, ends what is not needed. Every event leads here. */
   private advance(): void {
-    this.serve();
+    if (this.queue.size > 0) this.serve();
     this.growth.grow();
     if (this.stopping) this.advanceStop();
     else this.shrink.watchIdle(this.growth.minimum);
@@ -215,6 +217,7 @@ export class ProcessPool {
       return pending.reject(error);
     }
     pending.begun(member);
+    this.deadlines.watch(request.deadline.remainingMs());
     if (request.method === 'execute') this.growth.used(member);
     this.shrink.place(member);
   }
@@ -277,6 +280,7 @@ export class ProcessPool {
     }
     if (this.members.size > 0 || this.open > 0) return;
     clearTimeout(this.drainTimer);
+    this.deadlines.stop();
     this.growth.leave();
     this.stopped?.();
   }
@@ -290,8 +294,7 @@ export class ProcessPool {
 
   private cutOff(): void {
     this.isCutOff = true;
-    const running = [...this.members].flatMap((member) => [...member.running]);
-    for (const request of [...this.queue.clear(), ...running]) request.giveUp('shutting_down');
+    for (const request of [...this.queue.clear(), ...this.members.running()]) request.giveUp('shutting_down');
     this.advance();
   }
 }
