@@ -96,7 +96,7 @@ export class PoolGrowth {
   inspect(residentBytes: (pid: number) => number | undefined): void {
     const now = performance.now();
     for (const member of this.parts.members) {
-      this.renewal.inspect(member, now, () => residentBytes(member.process.pid ?? 0));
+      this.renewal.inspect(member, now, () => residentBytes(member.pid));
     }
     this.host.advance();
   }
@@ -215,7 +215,7 @@ export class PoolGrowth {
         this.parts.events.emit({
           type: 'noise',
           pool: this.parts.settings.name,
-          pid: member.process.pid ?? 0,
+          pid: member.pid,
           line,
         });
       },
@@ -238,7 +238,7 @@ export class PoolGrowth {
     this.renewal.ready(member);
     const recovered = this.policy.failed;
     this.policy.started();
-    this.parts.events.emit({ type: 'spawn', pool, pid: member.process.pid ?? 0, durationMs: member.startMs });
+    this.parts.events.emit({ type: 'spawn', pool, pid: member.pid, durationMs: member.startMs });
     if (recovered) this.parts.events.emit({ type: 'recovered', pool });
     this.changed(member);
   }

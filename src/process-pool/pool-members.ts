@@ -46,6 +46,11 @@ export class PoolMember {
     this.process = start(this);
   }
 
+  /** 0 as long as it has none. */
+  get pid(): number {
+    return this.process.pid ?? 0;
+  }
+
   get idleSince(): number {
     return this.lastUsedAt || this.readyAt;
   }
@@ -103,7 +108,8 @@ export class PoolMembers {
 
   remove(member: PoolMember): void {
     this.move(member, 'leaving');
-    if (this.all.delete(member)) this.counts.leaving--;
+    this.all.delete(member);
+    this.counts.leaving--;
   }
 
   /** The most recently used one that takes a request. */
@@ -137,7 +143,7 @@ export class PoolMembers {
 
   stats(waiting: number): PoolStats {
     const idle = this.idle().length;
-    const pids = [...this.all].flatMap(({ process }) => process.pid ?? []);
+    const pids = [...this.all].map(({ pid }) => pid).filter((pid) => pid > 0);
     return { starting: this.starting, idle, busy: this.ready - idle, waiting, pids };
   }
 

@@ -97,6 +97,20 @@ describe('a process that has served its requests', () => {
     expect((await lab.until('terminate')).reason).toBe('timeout');
   });
 
+  it('that is condemned meanwhile is not dismissed as well', async () => {
+    const spec = lab.spec(['--start=slow:500']);
+    const pool = lab.pool({ maxRequests: 2, maxConcurrency: 2, spec }, exact);
+    const other = call(pool, gate.input('other'));
+    await gate.running('other');
+    await expect(call(pool, { action: 'hang' }, { timeoutMs: 50 })).rejects.toMatchObject({
+      reason: 'timeout',
+    });
+    await lab.untilCount('spawn', 2);
+    await gate.open('other');
+    await other;
+    expect((await lab.until('terminate')).reason).toBe('timeout');
+  });
+
   it('that crashes meanwhile leaves its place to the one successor', async () => {
     const pool = lab.pool({ maxRequests: 1 }, exact);
     await expect(call(pool, { action: 'crash' })).rejects.toMatchObject({ reason: 'tool_crashed' });
@@ -189,6 +203,7 @@ describe('a process that is inspected', () => {
   it('is replaced when it is too large', async () => {
     const pool = lab.pool({ maxRssBytes: 1_000 }, exact);
     const first = await pid(pool);
+    pool.inspect(unknown);
     pool.inspect((asked) => (asked === first ? 1_000 : undefined));
     expect(pool.stats().starting).toBe(0);
     pool.inspect((asked) => (asked === first ? 1_001 : undefined));

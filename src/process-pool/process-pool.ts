@@ -153,8 +153,7 @@ export class ProcessPool {
       this.stopped = resolve;
       this.shrink.stop();
       this.growth.stop();
-      // Not before `stopping` is set.
-      queueMicrotask(() => this.advance());
+      queueMicrotask(() => this.advance()); // Not before `stopping` is set.
     });
     return this.stopping;
   }
@@ -224,9 +223,9 @@ export class ProcessPool {
 
   private answered(pending: PendingRequest, reply: Reply, outputBytes: number): void {
     pending.notes.outputBytes = outputBytes;
-    const member = this.leave(pending);
+    // Only what runs is answered, or fails.
+    const member = this.leave(pending) as PoolMember;
     pending.resolve(reply);
-    if (!member) return;
     if (pending.request.method === 'execute') member.lastUsedAt = performance.now();
     this.growth.answered();
     this.shrink.place(member);
@@ -234,15 +233,15 @@ export class ProcessPool {
   }
 
   private failed(pending: PendingRequest, reason: PoolFailureReason, message: string, ending?: Ending): void {
-    const member = this.leave(pending);
+    const member = this.leave(pending) as PoolMember;
     const { notes } = pending;
-    notes.stderrTail = ending?.stderrTail ?? member?.process.stderrTail();
+    notes.stderrTail = ending?.stderrTail ?? member.process.stderrTail();
     if (ending) {
       notes.exitCode = ending.exitCode;
       notes.signal = ending.signal;
     }
     pending.fail(reason, message, true);
-    if (member) this.shrink.condemn(member, endingAfter(reason));
+    this.shrink.condemn(member, endingAfter(reason));
     this.advance();
   }
 
