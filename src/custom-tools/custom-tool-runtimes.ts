@@ -8,6 +8,7 @@ import type { PoolEvent, PoolSettings, ProcessSpec } from '../process-pool/pool.
 import { ProcessPool } from '../process-pool/process-pool.js';
 import { residentBytes } from '../process-pool/resident-memory.js';
 import type { InputValidator } from '../tools/input-validator.js';
+import { SpawnGate } from '../process-pool/spawn-gate.js';
 import type { CustomTool } from './custom-tool.entity.js';
 import { CustomToolWrapper, type ToolBackend } from './custom-tool-wrapper.js';
 import { launchSpec } from './launch-spec.js';
@@ -36,6 +37,7 @@ export class CustomToolRuntimes {
   private closed = false;
   private readonly budget: ProcessBudget;
   private readonly programFiles: ProgramFiles;
+  private readonly gate: SpawnGate;
   private readonly logger = new Logger(CustomToolRuntimes.name);
   readonly events = new TypedEvents<RuntimeEvent>((error) => this.logger.error(error));
 
@@ -47,6 +49,7 @@ export class CustomToolRuntimes {
   ) {
     this.programFiles = new ProgramFiles(config.root, config.customTools.dir);
     this.budget = new ProcessBudget(config.customTools.maxProcesses);
+    this.gate = new SpawnGate(config.customTools.maxConcurrentStarts);
     metrics.observe(() => this.observations());
   }
 
@@ -99,6 +102,11 @@ export class CustomToolRuntimes {
     if ('pool' in backend) await this.stop(backend.pool, definition.timeoutMs);
   }
 
+  /** Every pool that has not ended, those that retire included. */
+  living(): readonly ProcessPool[] {
+    return [...this.pools];
+  }
+
   /** Cuts off what still runs and ends every process; resolves when none is left. Nothing starts afterwards. */
   async stopAll(): Promise<void> {
     this.closed = true;
@@ -121,6 +129,7 @@ export class CustomToolRuntimes {
     if (this.closed) return { unavailable: 'the server is stopping' };
     const pool = new ProcessPool(this.poolSettings(tool, start.spec), {
       budget: this.budget,
+      gate: this.gate,
       launcher: this.launcher.launch,
     });
     this.pools.add(pool);
@@ -144,6 +153,11 @@ export class CustomToolRuntimes {
       maxConcurrency: tool.maxConcurrency,
       maxQueue: limits.maxQueue,
       idleTimeoutMs: limits.idleTimeoutMs,
+      maxRequests: limits.maxRequestsPerProcess,
+      maxAgeMs: limits.maxProcessAgeMs,
+      maxRssBytes: tool.sandbox?.maxMemoryMB
+        ? tool.sandbox.maxMemoryMB * 1_048_576
+        : limits.maxProcessRssBytes,
       startTimeoutMs: limits.startTimeoutMs,
       stopGraceMs: limits.stopGraceMs,
       cancelGraceMs: limits.cancelGraceMs,

@@ -13,6 +13,7 @@ import { CustomToolsStartup } from './custom-tools.startup.js';
 import { InstalledToolsImporter } from './installed-tools.importer.js';
 import { ProcessLog } from './process-log.js';
 import { ReplicaSync } from './replica-sync.js';
+import { ProcessRenewal } from './process-renewal.js';
 import { ToolInspector } from './tool-inspector.js';
 import { ToolLauncher } from './tool-launcher.js';
 import { ToolReloader } from './tool-reloader.js';
@@ -45,6 +46,7 @@ export class CustomToolsModule {
         CustomToolsService,
         ToolRevisionsService,
         ProcessLog,
+        ProcessRenewal,
       ],
     };
   }

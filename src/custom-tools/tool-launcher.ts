@@ -23,9 +23,12 @@ export class ToolLauncher implements OnApplicationBootstrap, OnApplicationShutdo
   private readonly client: SpawnerClient | undefined;
   private readonly logger = new Logger(ToolLauncher.name);
 
-  constructor(@Inject(APP_CONFIG) { root }: AppConfig, metrics: SpawnerMetrics) {
+  constructor(@Inject(APP_CONFIG) { root, customTools }: AppConfig, metrics: SpawnerMetrics) {
     const binary = findSpawner(root);
-    const client = binary === undefined ? undefined : new SpawnerClient({ binary });
+    const client =
+      binary === undefined
+        ? undefined
+        : new SpawnerClient({ binary, maxUnderWay: customTools.maxConcurrentStarts });
     this.client = client;
     this.launch = client?.launch ?? launch;
     if (!client) return;

@@ -6,13 +6,13 @@ const rpc = (rest: Record<string, unknown>) => of({ jsonrpc: '2.0', ...rest });
 
 describe('encodeRequest', () => {
   it('writes one line with a string id', () => {
-    const line = encodeRequest('3', 'execute', { input: { text: 'a\nb\u2028c' } });
+    const line = encodeRequest('3', 'execute', { input: { text: 'a\nb\u2028c\u2029' } });
     expect(line.indexOf('\n')).toBe(line.length - 1);
     expect(JSON.parse(line)).toEqual({
       jsonrpc: '2.0',
       id: '3',
       method: 'execute',
-      params: { input: { text: 'a\nb\u2028c' } },
+      params: { input: { text: 'a\nb\u2028c\u2029' } },
     });
   });
 

@@ -1,4 +1,5 @@
 import type { NoticeListener } from '../tool-contract/tool-notice.js';
+import type { InLine } from './line.js';
 import type { GiveUpReason, PoolMember, RunningRequest } from './pool-members.js';
 import {
   type PoolAnswer,
@@ -20,16 +21,20 @@ export interface RequestOwner {
 
 const longestTimerMs = 2_147_483_647;
 
-/** One request from its arrival to its end: one promise, one timer. Settling it twice is harmless. */
-export class PendingRequest implements Exchange, RunningRequest {
-  readonly answer: Promise<PoolAnswer>;
+/** One request from its arrival to its end: one promise, and a timer while it waits. Settling it twice is harmless. */
+export class PendingRequest implements Exchange, RunningRequest, InLine<PendingRequest> {
   readonly notes: RequestNotes = {};
   readonly arrivedAt = performance.now();
+  /** Its place in the queue. */
+  line: object | undefined;
+  before: PendingRequest | undefined;
+  after: PendingRequest | undefined;
   /** Set while it runs. */
   member: PoolMember | undefined;
   /** Its id on the wire of that process. */
   id = '';
-  private settle: { resolve: (answer: PoolAnswer) => void; reject: (error: unknown) => void } | undefined;
+  readonly answer: Promise<PoolAnswer>;
+  private settle: PromiseWithResolvers<PoolAnswer> | undefined;
   private timer: NodeJS.Timeout | undefined;
 
   /** By which its tool may name it. */
@@ -42,24 +47,39 @@ export class PendingRequest implements Exchange, RunningRequest {
   ) {
     this.executionId = request.executionId;
     this.noticed = request.onNotice;
-    this.answer = new Promise((resolve, reject) => {
-      this.settle = { resolve, reject };
-    });
+    const settle = Promise.withResolvers<PoolAnswer>();
+    this.answer = settle.promise;
+    this.settle = settle;
   }
 
   /** Gives up at once when it came too late. */
   isOver(): boolean {
-    if (this.request.signal?.aborted) this.onAbort();
-    else if (this.request.deadline.remainingMs() <= 0) this.giveUp('timeout');
+    if (this.request.signal?.aborted) this.handleEvent();
+    else if (this.remainingMs() <= 0) this.giveUp('timeout');
     return this.settle === undefined;
   }
 
-  /** Ends it when its deadline passes or its caller leaves. */
+  remainingMs(): number {
+    return this.request.deadline.remainingMs();
+  }
+
+  /** Ends it when its caller leaves or, as long as it waits, its deadline passes. */
   watch(): void {
     if (this.settle === undefined) return;
-    const left = this.request.deadline.remainingMs();
-    this.timer = setTimeout(this.onDeadline, Math.min(left, longestTimerMs));
-    this.request.signal?.addEventListener('abort', this.onAbort);
+    if (!this.member) {
+      this.timer = setTimeout(() => this.giveUp('timeout'), Math.min(this.remainingMs(), longestTimerMs));
+    }
+    this.request.signal?.addEventListener('abort', this);
+  }
+
+  /** It was written to a process. */
+  begun(member: PoolMember): void {
+    clearTimeout(this.timer);
+    this.member = member;
+    member.running.add(this);
+    this.notes.queueMs = performance.now() - this.arrivedAt;
+    this.notes.pid = member.process.pid;
+    if (member.readyAt > this.arrivedAt) this.notes.spawnMs = member.startMs;
   }
 
   answered(reply: Reply, outputBytes: number): void {
@@ -91,17 +111,18 @@ export class PendingRequest implements Exchange, RunningRequest {
     const { settle } = this;
     this.settle = undefined;
     clearTimeout(this.timer);
-    this.request.signal?.removeEventListener('abort', this.onAbort);
+    this.request.signal?.removeEventListener('abort', this);
     return settle;
   }
 
-  private readonly onDeadline = (): void => this.giveUp('timeout');
-
-  /** A signal may also carry the deadline; which of the two timers fires first must not change the outcome. */
-  private readonly onAbort = (): void => {
-    const { signal, deadline } = this.request;
+  /**
+   * The caller's signal was aborted. It may also carry the deadline; which of the two timers fires first must not
+   * change the outcome.
+   */
+  handleEvent(): void {
+    const { signal } = this.request;
     const reason = signal?.reason as { readonly name?: unknown } | undefined;
-    const isTimeout = reason?.name === 'TimeoutError' || deadline.remainingMs() <= 1;
+    const isTimeout = reason?.name === 'TimeoutError' || this.remainingMs() <= 1;
     this.giveUp(isTimeout ? 'timeout' : 'cancelled');
-  };
+  }
 }

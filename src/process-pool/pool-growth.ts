@@ -1,21 +1,29 @@
 import { PoolMember } from './pool-members.js';
+import type { PoolShrink } from './pool-shrink.js';
 import type { PoolFailure } from './pool.types.js';
 import { refusals } from './failure-messages.js';
 import { RestartPolicy } from './restart-policy.js';
 import { ToolProcess } from './tool-process.js';
 import type { Ending, Launcher, ProcessObserver } from './tool-process.types.js';
-import type { BudgetUser } from './process-budget.js';
-import type { PoolParts } from './pool-parts.js';
+import type { PoolOptions, PoolParts } from './pool-parts.js';
+import { PoolRenewal, type Worn } from './pool-renewal.js';
+import { StartPermits } from './start-permits.js';
 
 /** What growth asks of its pool. */
 export interface GrowthHost {
   advance(): void;
-  /** A process became ready, or something about a ready one changed. */
-  place(member: PoolMember): void;
   /** Nothing can be started: nobody should wait any longer. */
   giveUpWaiting(message: string): void;
-  yieldIdle(): boolean;
 }
+
+/** Why nothing was started for a request that waits, by who refused it. */
+const waits = {
+  budget: () => 'the server runs as many processes as it may (CUSTOM_TOOLS_MAX_PROCESSES)',
+  gate: () => 'as many processes as may start at a time were starting (CUSTOM_TOOLS_MAX_CONCURRENT_STARTS)',
+  none: (poolSize: number) => `all ${poolSize} were busy`,
+};
+
+type GrowthOptions = Pick<PoolOptions, 'launcher' | 'random' | 'longestBackOffMs'>;
 
 interface Warmer {
   readonly resolve: () => void;
@@ -28,7 +36,9 @@ interface Warmer {
  */
 export class PoolGrowth {
   private readonly policy: RestartPolicy;
-  private readonly user: BudgetUser;
+  private readonly permits: StartPermits;
+  private readonly renewal: PoolRenewal;
+  private readonly launcher: Launcher | undefined;
   private readonly mostLive: number;
   private readonly warmers: Warmer[] = [];
   private warmed = false;
@@ -39,14 +49,16 @@ export class PoolGrowth {
 
   constructor(
     private readonly parts: PoolParts,
+    private readonly shrink: PoolShrink,
     private readonly host: GrowthHost,
-    private readonly launcher: Launcher | undefined,
+    { launcher, random = Math.random, longestBackOffMs }: GrowthOptions,
   ) {
-    const { settings, budget } = parts;
-    this.policy = new RestartPolicy(settings.maxFailedStarts);
+    const { settings } = parts;
+    this.launcher = launcher;
+    this.renewal = new PoolRenewal(settings, random, (member, by) => shrink.dismiss(member, by));
+    this.policy = new RestartPolicy(settings.maxFailedStarts, longestBackOffMs);
     this.mostLive = settings.keepAlive ? settings.poolSize : settings.poolSize + 1;
-    this.user = { freed: () => host.advance(), yieldIdle: () => host.yieldIdle() };
-    budget.join(this.user);
+    this.permits = new StartPermits(parts);
   }
 
   /** Processes that do not end by being idle. */
@@ -72,12 +84,21 @@ export class PoolGrowth {
   }
 
   leave(): void {
-    this.parts.budget.leave(this.user);
+    this.permits.leave();
   }
 
   used(member: PoolMember): void {
-    member.served++;
+    this.renewal.used(member);
     this.primed = true;
+  }
+
+  /** Has processes replaced that are too old or, as far as `residentBytes` knows by their pid, too large. */
+  inspect(residentBytes: (pid: number) => number | undefined): void {
+    const now = performance.now();
+    for (const member of this.parts.members) {
+      this.renewal.inspect(member, now, () => residentBytes(member.pid));
+    }
+    this.host.advance();
   }
 
   /** Nobody used a process for the idle time. */
@@ -101,27 +122,39 @@ export class PoolGrowth {
 
   /** The probable cause of a long wait. */
   whyWaiting(): string {
+    const { members, settings } = this.parts;
     if (this.policy.failedStarts > 0) return `its last start failed (${this.policy.error})`;
-    if (this.parts.members.ready === 0 && this.parts.members.starting > 0) return 'it was still starting';
-    if (this.parts.members.live < this.parts.settings.poolSize)
-      return 'the server runs as many processes as it may';
-    return `all ${this.parts.settings.poolSize} were busy`;
+    if (members.ready === 0 && members.starting > 0) return 'it was still starting';
+    return waits[this.permits.refusedBy ?? 'none'](settings.poolSize);
   }
 
   grow(): void {
-    if (this.isWanted() || this.isWantedAhead()) {
-      // One time for both: a pause that ends between them must not be overlooked.
+    if (this.wantsAny()) {
+      // One time for all: a pause that ends between them must not be overlooked.
       const now = performance.now();
       this.startWanted(now);
       this.retryLater(now);
-    }
-    this.settleWarmers();
+    } else this.permits.withdraw();
+    if (this.warmers.length > 0) this.settleWarmers();
   }
 
   private startWanted(now: number): void {
     const { members } = this.parts;
     while (this.isWanted() && this.policy.mayStart(now, members.starting) && this.start(true));
-    while (this.isWantedAhead() && this.policy.mayStartAhead(now, members.starting) && this.start(false));
+    const mayStartAhead = (): boolean => this.policy.mayStartAhead(now, members.starting);
+    while (this.isWantedAhead() && mayStartAhead() && this.start(false));
+    const worn = this.worn();
+    // A process that grows and grows is as urgent as a request.
+    const successor = worn && mayStartAhead() ? this.start(worn.by === 'memory') : undefined;
+    if (worn && successor) this.renewal.begin(worn, successor);
+  }
+
+  private wantsAny(): boolean {
+    return this.isWanted() || this.isWantedAhead() || this.worn() !== undefined;
+  }
+
+  private worn(): Worn | undefined {
+    return this.stopping ? undefined : this.renewal.next();
   }
 
   private isWanted(): boolean {
@@ -142,21 +175,21 @@ export class PoolGrowth {
     );
   }
 
-  private start(urgent: boolean): boolean {
-    if (!this.parts.budget.tryTake(this.user, urgent)) return false;
-    const { spec } = this.parts.settings;
-    this.parts.members.add(
-      new PoolMember(
-        (member) => new ToolProcess(spec, this.parts.settings, this.observe(member), this.launcher),
-      ),
-    );
-    return true;
+  private start(urgent: boolean): PoolMember | undefined {
+    const started = this.permits.tryTake(urgent);
+    if (!started) return undefined;
+    const { settings, members } = this.parts;
+    const run = (member: PoolMember): ToolProcess =>
+      new ToolProcess(settings.spec, settings, this.observe(member), this.launcher);
+    const member = new PoolMember(run, started);
+    members.add(member);
+    return member;
   }
 
   /** Back-off held a start back: look again when it is over. */
   private retryLater(now: number): void {
     const delay = this.policy.delayMs(now);
-    if (delay === 0 || this.retryTimer || !(this.isWanted() || this.isWantedAhead())) return;
+    if (delay === 0 || this.retryTimer || !this.wantsAny()) return;
     this.retryTimer = setTimeout(() => {
       this.retryTimer = undefined;
       this.host.advance();
@@ -165,7 +198,7 @@ export class PoolGrowth {
   }
 
   private settleWarmers(): void {
-    if (this.warmers.length === 0 || this.parts.members.starting > 0) return;
+    if (this.parts.members.starting > 0 || this.permits.refusedBy === 'gate') return;
     if (this.policy.failed && !this.stopping) {
       const failure = refusals.cannotStart(this.parts.settings.name, this.policy.error);
       for (const { reject } of this.warmers.splice(0)) reject(failure);
@@ -183,7 +216,7 @@ export class PoolGrowth {
         this.parts.events.emit({
           type: 'noise',
           pool: this.parts.settings.name,
-          pid: member.process.pid ?? 0,
+          pid: member.pid,
           line,
         });
       },
@@ -193,22 +226,24 @@ export class PoolGrowth {
       },
       drained: () => this.changed(member),
       // What takes its place is decided when it has ended and it is known how.
-      broken: () => this.host.place(member),
+      broken: () => this.shrink.place(member),
       ended: (ending) => this.ended(member, ending),
     };
   }
 
   private changed(member: PoolMember): void {
-    this.host.place(member);
+    this.shrink.place(member);
     this.host.advance();
   }
 
   private ready(member: PoolMember): void {
     const pool = this.parts.settings.name;
     member.readyAt = performance.now();
+    member.started();
+    this.renewal.ready(member);
     const recovered = this.policy.failed;
     this.policy.started();
-    this.parts.events.emit({ type: 'spawn', pool, pid: member.process.pid ?? 0, durationMs: member.startMs });
+    this.parts.events.emit({ type: 'spawn', pool, pid: member.pid, durationMs: member.startMs });
     if (recovered) this.parts.events.emit({ type: 'recovered', pool });
     this.changed(member);
   }
@@ -220,6 +255,7 @@ export class PoolGrowth {
     const counted = this.policy.startFailed(performance.now(), member.begunAt, error);
     const failures = this.policy.failedStarts;
     this.parts.members.move(member, 'leaving');
+    member.started();
     this.parts.events.emit({ type: 'start_failed', pool, error, failures });
     if (counted && failures === this.parts.settings.maxFailedStarts)
       this.parts.events.emit({ type: 'failed', pool, error });
@@ -234,10 +270,12 @@ export class PoolGrowth {
     const ofItself = ending.reason === 'exit' || ending.reason === 'crash';
     if (ofItself && member.served === 0) this.policy.diedUnused(now, now - member.readyAt);
     this.parts.members.remove(member);
+    this.renewal.ended(member);
+    member.started();
     const { pid } = member.process;
     if (pid !== undefined)
       this.parts.events.emit({ type: 'terminate', pool: this.parts.settings.name, pid, ...ending });
-    this.parts.budget.give();
+    this.permits.give();
     this.host.advance();
   }
 }

@@ -1,5 +1,6 @@
+import type { Release } from '../tool-contract/tool.js';
 import type { Cancellation } from './cancellation.js';
-import type { PoolFailureReason, PoolStats, RequestNotes, TerminationReason } from './pool.types.js';
+import type { PoolFailureReason, PoolStats, RequestNotes, TerminationReason, WornBy } from './pool.types.js';
 import { StrayLines } from './stray-lines.js';
 import type { ToolProcess } from './tool-process.js';
 import type { Ending } from './tool-process.types.js';
@@ -9,6 +10,7 @@ export type GiveUpReason = Extract<PoolFailureReason, 'timeout' | 'cancelled' | 
 
 /** A request as the process that runs it sees it. */
 export interface RunningRequest {
+  remainingMs(): number;
   giveUp(reason: GiveUpReason): void;
 }
 
@@ -26,19 +28,33 @@ export class PoolMember {
   readonly begunAt = performance.now();
   readonly process: ToolProcess;
   readyAt = 0;
-  /** End of its last request; 0 when it has served nobody. */
+  /** End of its last request, or of its predecessor's; 0 when neither has served anybody. */
   lastUsedAt = 0;
   /** Requests given to it; health checks do not count. */
   served = 0;
+  /** Its own limits of `served` and of age. */
+  mostRequests = Infinity;
+  wornAt = Infinity;
+  /** The limit it reached: a successor is to take its place. */
+  worn: WornBy | undefined;
   /** Why it is killed as soon as nobody else waits for it. */
   condemned: TerminationReason | undefined;
+  /** Why it is stopped as soon as nobody waits for it. */
+  dismissed: TerminationReason | undefined;
 
   constructor(
     start: (member: PoolMember) => ToolProcess,
+    /** Gives its place among those that start back. */
+    readonly started: Release,
     /** Changed by PoolMembers.move only. */
     public state: MemberState = 'starting',
   ) {
     this.process = start(this);
+  }
+
+  /** 0 as long as it has none. */
+  get pid(): number {
+    return this.process.pid ?? 0;
   }
 
   /** Requests that hold a place on it. */
@@ -47,7 +63,7 @@ export class PoolMember {
   }
 
   get idleSince(): number {
-    return Math.max(this.lastUsedAt, this.readyAt);
+    return this.lastUsedAt || this.readyAt;
   }
 
   get startMs(): number {
@@ -113,7 +129,8 @@ export class PoolMembers {
 
   remove(member: PoolMember): void {
     this.move(member, 'leaving');
-    if (this.all.delete(member)) this.counts.leaving--;
+    this.all.delete(member);
+    this.counts.leaving--;
   }
 
   /** The most recently used one that takes a request. */
@@ -136,13 +153,18 @@ export class PoolMembers {
     return [...this.all].filter((member) => member.state === 'leaving' && member.running.size === 0);
   }
 
+  /** All requests that run, on those that leave, too. */
+  running(): RunningRequest[] {
+    return [...this.all].flatMap((member) => [...member.running]);
+  }
+
   [Symbol.iterator](): Iterator<PoolMember> {
     return [...this.all].values();
   }
 
   stats(waiting: number): PoolStats {
     const idle = this.idle().length;
-    const pids = [...this.all].flatMap(({ process }) => process.pid ?? []);
+    const pids = [...this.all].map(({ pid }) => pid).filter((pid) => pid > 0);
     return { starting: this.starting, idle, busy: this.ready - idle, waiting, pids };
   }
 

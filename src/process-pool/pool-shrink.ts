@@ -31,7 +31,7 @@ export class PoolShrink {
     const { members, settings, concurrency } = this.parts;
     const idle = member.occupied === 0;
     if (member.state === 'leaving') {
-      if (member.running.size === 0 && member.condemned) member.process.kill(member.condemned);
+      if (member.running.size === 0) this.end(member);
     } else if (!member.process.usable) {
       members.move(member, 'leaving');
     } else if (idle && member.served > 0 && !settings.keepAlive) {
@@ -75,7 +75,15 @@ export class PoolShrink {
     this.place(member);
   }
 
-  /** Ends a process gently; it takes no more. */
+  /** Ends a process gently as soon as none of its requests runs; it takes no more. */
+  dismiss(member: PoolMember, reason: TerminationReason): void {
+    if (member.state === 'leaving') return;
+    member.dismissed = reason;
+    this.parts.members.move(member, 'leaving');
+    this.place(member);
+  }
+
+  /** Ends an idle process gently; it takes no more. */
   retire(member: PoolMember, reason: TerminationReason): void {
     const { members, settings } = this.parts;
     members.move(member, 'leaving');
@@ -134,8 +142,18 @@ export class PoolShrink {
     this.host.advance();
   }
 
+  private end(member: PoolMember): void {
+    if (member.condemned) member.process.kill(member.condemned);
+    else if (member.dismissed && member.occupied === 0) this.retire(member, member.dismissed);
+  }
+
+  /** On a full server an idle process makes room for another pool, and a busy one where this pool has more than others. */
   private yieldIfContended(idle: boolean, member: PoolMember): void {
-    const { budget, queue } = this.parts;
-    if (idle && budget.contended && queue.size === 0) this.retire(member, 'idle');
+    const { budget, queue, user } = this.parts;
+    if (!budget.contended) return;
+    const spare = idle && queue.size === 0;
+    if (!spare && !budget.owes(user, performance.now() - member.readyAt)) return;
+    budget.promise();
+    this.dismiss(member, member.worn ?? 'idle');
   }
 }

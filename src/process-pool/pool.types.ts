@@ -24,6 +24,15 @@ export interface PoolSettings {
   /** Requests that may wait beyond those that run. */
   readonly maxQueue: number;
   readonly idleTimeoutMs: number;
+  /**
+   * What a process may serve, live and hold (with keepAlive) until a successor takes its place; 0: without limit. Each
+   * process draws its own limits of requests and age, down to three quarters of these: those that started together do
+   * not all leave together.
+   */
+  readonly maxRequests: number;
+  readonly maxAgeMs: number;
+  /** Resident memory of the process and all below it. */
+  readonly maxRssBytes: number;
   readonly startTimeoutMs: number;
   /** Pause between closing stdin, SIGTERM and SIGKILL. */
   readonly stopGraceMs: number;
@@ -118,6 +127,9 @@ export class PoolFailure extends Error {
   }
 }
 
+/** Which of its limits a process reached before a successor took its place. */
+export type WornBy = 'requests' | 'age' | 'memory';
+
 /** Why a process ended. */
 export type TerminationReason =
   | 'exit'
@@ -127,6 +139,7 @@ export type TerminationReason =
   | 'output'
   | 'idle'
   | 'one_shot'
+  | WornBy
   | 'stop'
   | 'start_failed'
   | 'cancelled';

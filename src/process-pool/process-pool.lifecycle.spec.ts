@@ -5,6 +5,7 @@ import { Gate } from '../../test/fixtures/tools/gate.js';
 import { call, eventually, PoolLab, result } from '../../test/fixtures/tools/pool-lab.js';
 import { ProcessBudget } from './process-budget.js';
 import { launch } from './process-group.js';
+import { ProcessPool } from './process-pool.js';
 
 let lab: PoolLab;
 let gate: Gate;
@@ -128,8 +129,8 @@ describe('a tool that cannot be started', () => {
   });
 
   it('says the last reason to a request whose deadline passes meanwhile', async () => {
-    const pool = lab.pool(broken());
-    await expect(call(pool, {}, { timeoutMs: 250 })).rejects.toMatchObject({
+    const pool = lab.pool({ ...broken(), maxFailedStarts: 99 });
+    await expect(call(pool, {}, { timeoutMs: 2_000 })).rejects.toMatchObject({
       reason: 'timeout',
       message: expect.stringMatching(/its last start failed \(.*exit code 7/),
     });
@@ -147,7 +148,11 @@ describe('a tool that cannot be started', () => {
 
   it('needs no process for its failure: a command that is missing', async () => {
     const pool = lab.pool({ spec: lab.spec([], '/no/such/tool'), maxFailedStarts: 1 });
-    await expect(call(pool, {})).rejects.toThrow('"/no/such/tool" was not found');
+    expect(pool.whyUnavailable()).toBeUndefined();
+    const failed = expect(call(pool, {})).rejects.toThrow('"/no/such/tool" was not found');
+    expect(pool.stats()).toMatchObject({ starting: 1, pids: [] });
+    await failed;
+    expect(pool.whyUnavailable()).toContain('"/no/such/tool" was not found');
     expect(lab.of('terminate')).toEqual([]);
     expect(pool.stats().pids).toEqual([]);
   });
@@ -234,6 +239,16 @@ describe('stop', () => {
     expect(lab.alive()).toHaveLength(2);
     await pool.stop();
     await eventually(() => lab.alive().length === 0);
+  });
+
+  it('of a pool without caps and with a listener that throws', async () => {
+    const pool = new ProcessPool(lab.settings());
+    pool.events.subscribe(() => {
+      throw new Error('a bad listener');
+    });
+    expect(await result(pool, { n: 1 })).toEqual({ n: 1 });
+    await pool.stop();
+    expect(lab.alive()).toEqual([]);
   });
 
   it('of a pool that never ran anything is done at once', async () => {

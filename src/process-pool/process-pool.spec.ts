@@ -101,6 +101,9 @@ describe('a call', () => {
     const pool = lab.pool();
     await expect(call(pool, { n: 1n })).rejects.toThrow(TypeError);
     expect(await result(pool, {})).toEqual({});
+    // Also when it need not wait.
+    await expect(call(pool, { n: 1n })).rejects.toThrow(TypeError);
+    expect(await result(pool, {})).toEqual({});
     expect(lab.of('spawn')).toHaveLength(1);
   });
 });

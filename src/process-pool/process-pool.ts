@@ -2,25 +2,27 @@ import type { Deadline } from '../common/deadline.js';
 import { TypedEvents } from '../common/typed-events.js';
 import type { Release } from '../tool-contract/tool.js';
 import { Admissions } from './admissions.js';
+import { DeadlineWatch } from './deadline-watch.js';
 import { givenUpRunning, givenUpWaiting, refusals } from './failure-messages.js';
 import { PendingRequest, type RequestOwner } from './pending-request.js';
 import { PoolGrowth } from './pool-growth.js';
 import type { PoolOptions } from './pool-parts.js';
 import { type GiveUpReason, type PoolMember, PoolMembers } from './pool-members.js';
 import { endingAfter, PoolShrink } from './pool-shrink.js';
-import {
-  type PoolAnswer,
-  type PoolEvent,
-  type PoolFailure,
-  type PoolFailureReason,
-  type PoolRequest,
-  type PoolSettings,
-  type PoolStats,
-  type Reply,
+import type {
+  PoolAnswer,
+  PoolEvent,
+  PoolFailure,
+  PoolFailureReason,
+  PoolRequest,
+  PoolSettings,
+  PoolStats,
+  Reply,
 } from './pool.types.js';
-import { RequestQueue } from './request-queue.js';
-import type { Ending } from './tool-process.types.js';
 import { ProcessBudget } from './process-budget.js';
+import { RequestQueue } from './request-queue.js';
+import { SpawnGate } from './spawn-gate.js';
+import type { Ending } from './tool-process.types.js';
 
 /**
  * The processes of one tool and the requests for them. Requests wait in order, in a bounded queue, until a process is
@@ -31,6 +33,7 @@ export class ProcessPool {
   readonly events: TypedEvents<PoolEvent>;
   private readonly queue = new RequestQueue();
   private readonly members = new PoolMembers();
+  private readonly deadlines = new DeadlineWatch(this.members);
   private readonly growth: PoolGrowth;
   private readonly shrink: PoolShrink;
   private readonly capacity: number;
@@ -51,8 +54,9 @@ export class ProcessPool {
     private readonly settings: PoolSettings,
     {
       budget = new ProcessBudget(Infinity),
+      gate = new SpawnGate(Infinity),
       events = new TypedEvents(() => undefined),
-      launcher,
+      ...growth
     }: PoolOptions = {},
   ) {
     this.events = events;
@@ -62,16 +66,12 @@ export class ProcessPool {
       if (this.stopping) this.advance();
     });
     const { members, queue } = this;
-    const parts = { settings, concurrency, members, queue, budget, events };
     const advance = (): void => this.advance();
+    const user = { freed: advance, opened: advance, yieldIdle: () => this.shrink.yieldIdle() };
+    const parts = { settings, concurrency, members, queue, budget, gate, user, events };
     this.shrink = new PoolShrink(parts, { advance, idled: () => this.growth.unused() });
-    const host = {
-      advance,
-      place: (member: PoolMember) => this.shrink.place(member),
-      giveUpWaiting: (message: string) => this.failWaiting('spawn_failed', message),
-      yieldIdle: () => this.shrink.yieldIdle(),
-    };
-    this.growth = new PoolGrowth(parts, host, launcher);
+    const giveUpWaiting = (message: string): void => this.failWaiting('spawn_failed', message);
+    this.growth = new PoolGrowth(parts, this.shrink, { advance, giveUpWaiting }, growth);
   }
 
   /**
@@ -129,6 +129,11 @@ export class ProcessPool {
     return this.members.stats(this.queue.size);
   }
 
+  /** Has processes replaced that are too old or, as far as `residentBytes` knows by their pid, too large. */
+  inspect(residentBytes: (pid: number) => number | undefined): void {
+    this.growth.inspect(residentBytes);
+  }
+
   /**
    * Starts `minProcesses` processes and keeps that many from now on.
    * @throws PoolFailure `spawn_failed` when the pool gives up; it goes on trying by itself
@@ -148,8 +153,7 @@ export class ProcessPool {
       this.stopped = resolve;
       this.shrink.stop();
       this.growth.stop();
-      // Not before `stopping` is set.
-      queueMicrotask(() => this.advance());
+      queueMicrotask(() => this.advance()); // Not before `stopping` is set.
     });
     return this.stopping;
   }
@@ -174,16 +178,16 @@ export class ProcessPool {
 
   /** Hands requests to processes, starts what is missing, ends what is not needed. Every event leads here. */
   private advance(): void {
-    this.serve();
+    if (this.queue.size > 0) this.serve();
     this.growth.grow();
     if (this.stopping) this.advanceStop();
     else this.shrink.watchIdle(this.growth.minimum);
   }
 
   private serve(): void {
-    this.serveFirst(() => this.queue.firstFresh());
+    this.serveFirst(() => this.queue.firstFresh);
     this.shrink.makeRoomForFresh();
-    this.serveFirst(() => this.queue.firstAny());
+    this.serveFirst(() => this.queue.firstAny);
   }
 
   private serveFirst(first: () => PendingRequest | undefined): void {
@@ -202,7 +206,7 @@ export class ProcessPool {
   }
 
   private assign(pending: PendingRequest, member: PoolMember): void {
-    const { request, notes } = pending;
+    const { request } = pending;
     try {
       const params = request.params(request.deadline.remainingMs());
       pending.id = member.process.send(request.method, params, pending);
@@ -211,20 +215,17 @@ export class ProcessPool {
       this.open--;
       return pending.reject(error);
     }
-    pending.member = member;
-    member.running.add(pending);
-    notes.queueMs = performance.now() - pending.arrivedAt;
-    notes.pid = member.process.pid;
-    if (member.readyAt > pending.arrivedAt) notes.spawnMs = member.startMs;
+    pending.begun(member);
+    this.deadlines.watch(request.deadline.remainingMs());
     if (request.method === 'execute') this.growth.used(member);
     this.shrink.place(member);
   }
 
   private answered(pending: PendingRequest, reply: Reply, outputBytes: number): void {
     pending.notes.outputBytes = outputBytes;
-    const member = this.leave(pending);
+    // Only what runs is answered, or fails.
+    const member = this.leave(pending) as PoolMember;
     pending.resolve(reply);
-    if (!member) return;
     if (pending.request.method === 'execute') member.lastUsedAt = performance.now();
     this.growth.answered();
     this.shrink.place(member);
@@ -232,10 +233,10 @@ export class ProcessPool {
   }
 
   private failed(pending: PendingRequest, reason: PoolFailureReason, message: string, ending?: Ending): void {
-    const member = this.leave(pending);
-    Object.assign(pending.notes, member?.evidence(ending));
+    const member = this.leave(pending) as PoolMember;
+    Object.assign(pending.notes, member.evidence(ending));
     pending.fail(reason, message, true);
-    if (member) this.shrink.condemn(member, endingAfter(reason));
+    this.shrink.condemn(member, endingAfter(reason));
     this.advance();
   }
 
@@ -271,6 +272,7 @@ export class ProcessPool {
     }
     if (this.members.size > 0 || this.open > 0) return;
     clearTimeout(this.drainTimer);
+    this.deadlines.stop();
     this.growth.leave();
     this.stopped?.();
   }
@@ -284,8 +286,7 @@ export class ProcessPool {
 
   private cutOff(): void {
     this.isCutOff = true;
-    const running = [...this.members].flatMap((member) => [...member.running]);
-    for (const request of [...this.queue.clear(), ...running]) request.giveUp('shutting_down');
+    for (const request of [...this.queue.clear(), ...this.members.running()]) request.giveUp('shutting_down');
     this.advance();
   }
 }

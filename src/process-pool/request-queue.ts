@@ -1,9 +1,10 @@
+import { Line } from './line.js';
 import type { PendingRequest } from './pending-request.js';
 
 /** Requests without a process, first in first out; those that need a fresh process stand apart. */
 export class RequestQueue {
-  private readonly any = new Set<PendingRequest>();
-  private readonly fresh = new Set<PendingRequest>();
+  private readonly any = new Line<PendingRequest>();
+  private readonly fresh = new Line<PendingRequest>();
 
   get size(): number {
     return this.any.size + this.fresh.size;
@@ -17,29 +18,24 @@ export class RequestQueue {
     return this.any.size;
   }
 
+  get firstFresh(): PendingRequest | undefined {
+    return this.fresh.first;
+  }
+
+  get firstAny(): PendingRequest | undefined {
+    return this.any.first;
+  }
+
   add(request: PendingRequest): void {
     (request.request.fresh ? this.fresh : this.any).add(request);
   }
 
   delete(request: PendingRequest): void {
-    if (!this.any.delete(request)) this.fresh.delete(request);
-  }
-
-  firstFresh(): PendingRequest | undefined {
-    for (const first of this.fresh) return first;
-    return undefined;
-  }
-
-  firstAny(): PendingRequest | undefined {
-    for (const first of this.any) return first;
-    return undefined;
+    (request.request.fresh ? this.fresh : this.any).delete(request);
   }
 
   /** Takes everything out. */
   clear(): PendingRequest[] {
-    const all = [...this.fresh, ...this.any];
-    this.fresh.clear();
-    this.any.clear();
-    return all;
+    return [...this.fresh.clear(), ...this.any.clear()];
   }
 }

@@ -7,19 +7,21 @@ import { readFileSync } from 'node:fs';
  */
 export function residentBytes(pid: number): number | undefined {
   const status = read(`/proc/${pid}/status`);
-  if (status === undefined) return undefined;
-  const own = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
-  const children = read(`/proc/${pid}/task/${pid}/children`) ?? '';
-  return children
-    .split(' ')
-    .filter(Boolean)
-    .reduce((sum, child) => sum + (residentBytes(Number(child)) ?? 0), own);
+  return status === '' ? undefined : total(pid, status);
 }
 
-function read(path: string): string | undefined {
+/** A process that has ended, waited for or not, has no VmRSS. */
+function total(pid: number, status: string): number {
+  const own = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
+  const children = read(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number);
+  return children.reduce((sum, child) => sum + total(child, read(`/proc/${child}/status`)), own);
+}
+
+/** Empty when the process is gone. */
+function read(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch {
-    return undefined;
+    return '';
   }
 }

@@ -1,16 +1,19 @@
-/** The warm child of both sides: answers every line at once with its input. */
-let rest = '';
-process.stdin.setEncoding('utf8');
+/** The warm child of all sides: answers every line at once with its input. */
+let kept = [];
 process.stdin.on('data', (chunk) => {
-  const lines = (rest + chunk).split('\n');
-  rest = lines.pop();
   let out = '';
-  for (const line of lines) {
-    const { id, method, params } = JSON.parse(line);
+  let from = 0;
+  for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, from)) {
+    const line =
+      kept.length === 0 ? chunk.subarray(from, at) : Buffer.concat([...kept, chunk.subarray(from, at)]);
+    kept = [];
+    from = at + 1;
+    const { id, method, params } = JSON.parse(line.toString());
     const result = method === 'execute' ? params.input : handshake;
     out += `${JSON.stringify({ jsonrpc: '2.0', id, result })}\n`;
   }
-  process.stdout.write(out);
+  if (from < chunk.length) kept.push(chunk.subarray(from));
+  if (out !== '') process.stdout.write(out);
 });
 
 const handshake = {

@@ -62,6 +62,31 @@ describe('retries', () => {
 });
 
 describe('limits of a process', () => {
+  it('replace it when it is old, large or has served enough, without a call that waits', async () => {
+    const limits = {
+      CUSTOM_TOOLS_PROCESS_CHECK_INTERVAL: '100',
+      CUSTOM_TOOLS_MAX_PROCESS_AGE_MS: '1',
+      CUSTOM_TOOLS_MAX_CONCURRENT_STARTS: '1',
+    };
+    const short = await startApp(limits);
+    try {
+      await short.register('worn', { keepAlive: true });
+      const first = (await short.call('worn', { action: 'pid' }).expect(200)).body.result;
+      await until(
+        async () => {
+          const { body } = await short.call('worn', { action: 'pid' }).expect(200);
+          expect(body.attempts).toBe(1);
+          return body.result !== first;
+        },
+        { what: 'a successor' },
+      );
+      const reason = 'toolkeeper_process_terminations_total{tool="worn",reason="age"}';
+      await until(async () => (await short.http.get('/metrics')).text.includes(reason), { what: reason });
+    } finally {
+      await short.close();
+    }
+  });
+
   it('fails an output over its cap and goes on with a fresh process', async () => {
     await tk.register('big', { keepAlive: true });
     const { body } = await tk.call('big', { action: 'big', bytes: 5_000_000 }).expect(200);

@@ -85,6 +85,7 @@ const shape = fc.record({
   keepAlive: fc.boolean(),
   maxQueue: fc.integer({ min: 0, max: 20 }),
   idleTimeoutMs: fc.constantFrom(30, 60_000),
+  maxRequests: fc.constantFrom(0, 1, 2),
   maxProcesses: fc.integer({ min: 1, max: 4 }),
   cancels: fc.boolean(),
 });

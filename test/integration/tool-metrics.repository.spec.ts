@@ -127,7 +127,13 @@ describe('ToolMetricsRepository', () => {
     });
 
     it('keeps numbers within what the column holds', async () => {
-      await record({ metricId: full.metricId, recordedAt: full.recordedAt, executionTimeMs: 12.6, inputSize: 2 ** 40, outputSize: NaN });
+      await record({
+        metricId: full.metricId,
+        recordedAt: full.recordedAt,
+        executionTimeMs: 12.6,
+        inputSize: 2 ** 40,
+        outputSize: NaN,
+      });
       expect(await repository.getExecution(full.metricId)).toMatchObject({
         executionTimeMs: 13,
         inputSize: 2_147_483_647,

@@ -1,0 +1,216 @@
+import fc from 'fast-check';
+import { getEventListeners } from 'node:events';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { Gate } from '../../test/fixtures/tools/gate.js';
+import { call, eventually, PoolLab, result } from '../../test/fixtures/tools/pool-lab.js';
+import { ProcessBudget } from './process-budget.js';
+import type { ProcessPool } from './process-pool.js';
+import { SpawnGate } from './spawn-gate.js';
+
+let lab: PoolLab;
+let gate: Gate;
+
+beforeEach(() => {
+  lab = new PoolLab();
+  gate = new Gate();
+});
+afterEach(async () => {
+  await lab.close();
+  gate.close();
+});
+
+/** Callers that never stop until `done` says so. */
+const flood = (pool: ProcessPool, callers: number, done: () => boolean) =>
+  Promise.all(
+    Array.from({ length: callers }, async () => {
+      while (!done()) await result(pool, { action: 'sleep', ms: 5 });
+    }),
+  );
+
+describe('a tool that always has work', () => {
+  it.each([
+    ['one request at a time', { maxConcurrency: 1 }],
+    ['several requests at a time, so that it is never idle', { maxConcurrency: 3 }],
+  ])('does not starve another where there is one process for both: %s', async (_how, settings) => {
+    const budget = new ProcessBudget(1);
+    const [a, b, c] = ['a', 'b', 'c'].map((name) => lab.pool({ name, ...settings }, { budget })) as [
+      ProcessPool,
+      ProcessPool,
+      ProcessPool,
+    ];
+    let served = 0;
+    const others = [b, c].map(async (pool) => {
+      expect(await result(pool, { n: 1 }, { timeoutMs: 15_000 })).toEqual({ n: 1 });
+      served++;
+    });
+    await Promise.all([flood(a, 5, () => served === 2), ...others]);
+    expect(budget.inUse).toBe(1);
+  });
+
+  it('shares what there is with another that always has work', async () => {
+    const budget = new ProcessBudget(4);
+    const [a, b] = ['a', 'b'].map((name) => lab.pool({ name, poolSize: 4 }, { budget })) as [
+      ProcessPool,
+      ProcessPool,
+    ];
+    let even = false;
+    const flooded = [a, b].map((pool) => flood(pool, 8, () => even));
+    const busy = (pool: ProcessPool) => pool.stats().busy + pool.stats().idle;
+    await eventually(() => busy(a) === 2 && busy(b) === 2, 'the shares are not even');
+    even = true;
+    await Promise.all(flooded);
+  });
+});
+
+describe('starts', () => {
+  it('are bounded over all pools', async () => {
+    const starts = new SpawnGate(2);
+    const pools = Array.from({ length: 4 }, (_, n) =>
+      lab.pool({ name: `p${n}`, poolSize: 3, minProcesses: 3 }, { gate: starts }),
+    );
+    const warm = pools.map((pool) => pool.warm());
+    let most = 0;
+    const look = () => {
+      most = Math.max(
+        most,
+        pools.reduce((sum, pool) => sum + pool.stats().starting, 0),
+      );
+    };
+    const watch = setInterval(look, 1);
+    await Promise.all(warm);
+    clearInterval(watch);
+    expect(most).toBe(2);
+    expect(pools.map((pool) => pool.stats().idle)).toEqual([3, 3, 3, 3]);
+  });
+
+  it('of a tool that crashes again and again, or hangs, do not keep others from starting', async () => {
+    const starts = new SpawnGate(2);
+    const options = { gate: starts };
+    const crashing = lab.pool(
+      { spec: lab.spec(['--start=exit']), poolSize: 5, maxFailedStarts: 99 },
+      options,
+    );
+    const hanging = lab.pool({ spec: lab.spec(['--start=hang']), poolSize: 5 }, options);
+    const caller = new AbortController();
+    const hopeless = [crashing, crashing, crashing, hanging, hanging, hanging].map((pool) =>
+      call(pool, {}, { signal: caller.signal }).catch(({ reason }) => reason),
+    );
+    await lab.until('start_failed');
+    for (let n = 0; n < 3; n++) {
+      const pool = lab.pool({ name: `good${n}` }, options);
+      expect(await result(pool, {}, { timeoutMs: 5_000 })).toEqual({});
+    }
+    caller.abort();
+    expect(await Promise.all(hopeless)).toEqual(Array(6).fill('cancelled'));
+    expect(starts.waiting).toBe(0);
+  });
+
+  it('say so to a request that waits for one', async () => {
+    const starts = new SpawnGate(1);
+    const hanging = lab.pool({ spec: lab.spec(['--start=hang']) }, { gate: starts });
+    const first = call(hanging, {}, { timeoutMs: 500 }).catch(({ reason }) => reason);
+    await expect(call(lab.pool({}, { gate: starts }), {}, { timeoutMs: 30 })).rejects.toThrow(
+      'as many processes as may start at a time were starting',
+    );
+    expect(await first).toBe('timeout');
+  });
+
+  it('of a pool that stops while it waits at the gate are forgotten', async () => {
+    const starts = new SpawnGate(1);
+    const hanging = lab.pool({ spec: lab.spec(['--start=hang']) }, { gate: starts });
+    const first = call(hanging, {}, { timeoutMs: 300 }).catch(({ reason }) => reason);
+    const waiting = lab.pool({ minProcesses: 2, poolSize: 2 }, { gate: starts });
+    const warm = waiting.warm();
+    expect(starts.waiting).toBe(1);
+    await waiting.stop();
+    await warm;
+    expect(starts.waiting).toBe(0);
+    expect(await first).toBe('timeout');
+  });
+});
+
+describe('a waiter that gives up', () => {
+  const collect = (() => {
+    setFlagsFromString('--expose-gc');
+    return runInNewContext('gc') as () => void;
+  })();
+
+  it('leaves no trace: neither memory nor a listener nor a place in the queue', async () => {
+    const pool = lab.pool({ maxQueue: 10_000 });
+    const running = call(pool, gate.input('a'));
+    await gate.running('a');
+    const shared = new AbortController();
+    const wave = async () => {
+      const callers = Array.from({ length: 2_000 }, () => new AbortController());
+      const waiting = callers.map(({ signal }, n) =>
+        call(pool, { padding: 'x'.repeat(1_000), n }, n % 2 ? { signal } : { timeoutMs: 20, signal }).catch(
+          ({ reason }) => reason,
+        ),
+      );
+      const both = call(pool, {}, { signal: shared.signal, timeoutMs: 20 }).catch(({ reason }) => reason);
+      for (const [n, caller] of callers.entries()) if (n % 2) caller.abort();
+      const reasons = await Promise.all([...waiting, both]);
+      expect(new Set(reasons)).toEqual(new Set(['cancelled', 'timeout']));
+      expect(pool.stats().waiting).toBe(0);
+    };
+    await wave();
+    await wave();
+    collect();
+    const before = process.memoryUsage().heapUsed;
+    for (let n = 0; n < 5; n++) await wave();
+    collect();
+    // Ten thousand waiters that were kept would be more than 10 MB.
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(1_000_000);
+    expect(getEventListeners(shared.signal, 'abort')).toEqual([]);
+    await gate.open('a');
+    await running;
+  });
+
+  it('does not disturb the order of the others, whichever of them give up', async () => {
+    const pool = lab.pool({ maxQueue: 100 });
+    const fates = fc.array(fc.constantFrom('stays', 'leaves', 'late', 'fresh'), {
+      minLength: 2,
+      maxLength: 12,
+    });
+    await fc.assert(
+      fc.asyncProperty(fates, async (waiters) => {
+        const key = `first${Math.random()}`;
+        const first = call(pool, gate.input(key));
+        await gate.running(key);
+        const served: number[] = [];
+        const caller = new AbortController();
+        const calls = waiters.map(async (fate, n) => {
+          const options = {
+            ...(fate === 'leaves' && { signal: caller.signal }),
+            ...(fate === 'late' && { timeoutMs: 5 }),
+            ...(fate === 'fresh' && { fresh: true, signal: caller.signal }),
+          };
+          await call(pool, { n }, options).then(
+            () => served.push(n),
+            () => undefined,
+          );
+        });
+        caller.abort();
+        await eventually(() => pool.stats().waiting === waiters.filter((fate) => fate === 'stays').length);
+        await gate.open(key);
+        await Promise.all([first, ...calls]);
+        expect(served).toEqual([...waiters.keys()].filter((n) => waiters[n] === 'stays'));
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  it('stops waiting for room on a full server: an idle process elsewhere stays', async () => {
+    const budget = new ProcessBudget(1);
+    const [a, b] = [lab.pool({ name: 'a' }, { budget }), lab.pool({ name: 'b' }, { budget })];
+    const busy = call(a, gate.input('a'));
+    await gate.running('a');
+    await expect(call(b, {}, { timeoutMs: 20 })).rejects.toMatchObject({ reason: 'timeout' });
+    expect(budget.contended).toBe(false);
+    await gate.open('a');
+    await busy;
+    expect(await result(a, {})).toEqual({});
+    expect(lab.of('terminate')).toEqual([]);
+  });
+});
