@@ -1,6 +1,12 @@
 import { ToolMetrics1732200010000 } from './0001-tool-metrics.js';
 import { CustomTools1732200030000 } from './0003-custom-tools.js';
 import { PlaybookCatalog1732200040000 } from './0004-playbook-catalog.js';
+import { PinnedCommand1732200060000 } from './0006-pinned-command.js';
 
 /** Every migration in order; append only. */
-export const migrations = [ToolMetrics1732200010000, CustomTools1732200030000, PlaybookCatalog1732200040000];
+export const migrations = [
+  ToolMetrics1732200010000,
+  CustomTools1732200030000,
+  PlaybookCatalog1732200040000,
+  PinnedCommand1732200060000,
+];

@@ -6,6 +6,7 @@ export type LifecycleState = 'starting' | 'ready' | 'draining';
 @Injectable()
 export class Lifecycle {
   private current: LifecycleState = 'starting';
+  private readonly drainStart = new AbortController();
 
   get state(): LifecycleState {
     return this.current;
@@ -19,6 +20,12 @@ export class Lifecycle {
   /** Readiness fails and new calls are refused from now on. */
   drain(): void {
     this.current = 'draining';
+    this.drainStart.abort();
+  }
+
+  /** Aborts when the drain begins: answers that would go on without end are ended then. */
+  get draining(): AbortSignal {
+    return this.drainStart.signal;
   }
 
   isDraining(): boolean {

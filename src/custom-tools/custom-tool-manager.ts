@@ -14,8 +14,11 @@ import { CustomToolRuntimes } from './custom-tool-runtimes.js';
 import type { CustomToolWrapper } from './custom-tool-wrapper.js';
 import type { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from './custom-tools.dto.js';
 import { CustomToolsRepository } from './custom-tools.repository.js';
-import { wrong } from './launch-spec.js';
+import { ToolLogs } from './logs/tool-logs.js';
+import { changedEnv, sealedEnv } from './secrets/env-changes.js';
+import { SecretBox, type StoredEnv } from './secrets/secret-box.js';
 import { ToolInspector } from './tool-inspector.js';
+import { wrong } from './wrong-field.js';
 
 /** Registers, changes and removes custom tools (seed 003, CustomToolManager). The database row is the truth. */
 @Injectable()
@@ -30,6 +33,8 @@ export class CustomToolManager {
     private readonly registry: ToolRegistry,
     private readonly callMetrics: CallMetrics,
     private readonly processMetrics: ProcessMetrics,
+    private readonly box: SecretBox,
+    private readonly logs: ToolLogs,
   ) {}
 
   async list({ status, limit, cursor }: ListCustomToolsQuery): Promise<Page<CustomTool>> {
@@ -52,8 +57,9 @@ export class CustomToolManager {
       const draft = this.draft(create);
       this.checkPool(draft);
       if (create.inputSchema) this.inspector.compile(create.inputSchema);
-      const { handshake } = await this.inspector.inspect(draft);
-      const tool = await this.repository.insert(this.complete(draft, create, handshake));
+      const { handshake, realPath } = await this.inspector.inspect(draft);
+      const complete = this.complete(draft, create, handshake);
+      const tool = await this.repository.insert({ ...complete, pinnedCommand: realPath });
       await this.activate(tool);
       return tool;
     });
@@ -72,11 +78,11 @@ export class CustomToolManager {
   /** What its tool.json says now, as a whole: members that it leaves out take their defaults again. */
   reimport(create: CustomToolCreate): Promise<CustomTool> {
     return this.oneAtATime.run(create.name, async () => {
-      const { id, status: before } = await this.repository.get(create.name);
-      const draft = { ...this.draft(create), id };
+      const { id, env, status: before } = await this.repository.get(create.name);
+      const draft = this.draft(create, id, env);
       this.checkPool(draft);
-      const { handshake } = await this.inspector.inspect(draft);
-      return this.settle(this.complete(draft, create, handshake), before);
+      const { handshake, realPath } = await this.inspector.inspect(draft);
+      return this.settle({ ...this.complete(draft, create, handshake), pinnedCommand: realPath }, before);
     });
   }
 
@@ -94,11 +100,16 @@ export class CustomToolManager {
   update(name: string, changes: CustomToolUpdate): Promise<CustomTool> {
     return this.oneAtATime.run(name, async () => {
       const tool = await this.repository.get(name);
-      const { annotations, ...others } = withoutUndefined(changes);
-      Object.assign(tool, others, { annotations: { ...tool.annotations, ...annotations } });
+      const { annotations, env = {}, ...others } = withoutUndefined(changes);
+      Object.assign(tool, others, {
+        annotations: { ...tool.annotations, ...annotations },
+        env: changedEnv(this.box, tool.id, tool.env, env),
+      });
+      // Who names the command means what it leads to now.
+      if (changes.command !== undefined) tool.pinnedCommand = null;
       this.checkPool(tool);
       this.inspector.compile(tool.inputSchema);
-      await this.inspector.inspect(tool);
+      tool.pinnedCommand = (await this.inspector.inspect(tool)).realPath;
       return this.settle(tool, tool.status);
     });
   }
@@ -109,6 +120,7 @@ export class CustomToolManager {
       this.deactivate(name);
       this.callMetrics.forget(name);
       this.processMetrics.forget(name);
+      this.logs.forget(name);
     });
   }
 
@@ -152,14 +164,18 @@ export class CustomToolManager {
   load(name: string): Promise<void> {
     return this.oneAtATime.run(name, async () => {
       const tool = await this.repository.find(name);
-      if (tool && tool.status !== 'inactive') await this.activate(tool);
+      if (!tool) return;
+      this.logs.status(name, tool.status, tool.errorMessage);
+      if (tool.status !== 'inactive') await this.activate(tool);
     });
   }
 
   /** Stores a tool whose executable has just answered: that mends status `error`; an inactive tool stays so. */
   private async settle(tool: CustomTool, before: ToolStatus): Promise<CustomTool> {
     const status = before === 'inactive' ? 'inactive' : 'active';
-    const saved = await this.repository.update(Object.assign(tool, healthyNow(status)));
+    // The values may have come under a new key since the row was read: nothing goes back to an old one.
+    const env = this.box.renew(tool.id, tool.env);
+    const saved = await this.repository.update(Object.assign(tool, healthyNow(status), { env }));
     if (status === 'active') await this.activate(saved);
     return saved;
   }
@@ -174,6 +190,8 @@ export class CustomToolManager {
     this.registry.replace(wrapper);
     if ('unavailable' in wrapper.backend) {
       await this.repository.setCondition(tool.name, brokenBy(wrapper.backend.unavailable));
+    } else if (wrapper.backend.realPath !== tool.pinnedCommand) {
+      await this.repository.pin(tool.name, wrapper.backend.realPath);
     }
   }
 
@@ -192,15 +210,16 @@ export class CustomToolManager {
     if (minProcesses > 0 && !keepAlive) throw wrong('/minProcesses', 'needs keepAlive');
   }
 
-  private draft(create: CustomToolCreate): CustomTool {
-    const given = withoutUndefined(create);
+  private draft(create: CustomToolCreate, id = newId(), envBefore: StoredEnv = {}): CustomTool {
+    const { env = {}, ...given } = withoutUndefined(create);
     const defaults = {
-      id: newId(),
+      id,
       description: '',
       version: '1.0.0',
       args: [],
       workingDir: null,
-      env: {},
+      pinnedCommand: null,
+      env: sealedEnv(this.box, id, env, envBefore),
       inputSchema: {},
       timeoutMs: this.config.customTools.defaultTimeoutMs,
       maxRetries: 0,

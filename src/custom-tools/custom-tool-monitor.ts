@@ -84,7 +84,8 @@ export class CustomToolMonitor {
       .catch((error: unknown) => error);
     // Meanwhile the tool may have been changed: then the answer is another's.
     if (answer === undefined || this.runtimes.get(name)?.backend !== backend) return;
-    const [healthStatus, errorMessage] = verdict(answer);
+    const [healthStatus, reason] = verdict(answer);
+    const errorMessage = reason === null ? null : backend.redactor.clean(reason);
     this.log.write({ tool: name, event: 'health', ...(errorMessage && { error: healthStatus }) });
     await this.repository.setCondition(name, { healthStatus, errorMessage, lastHealthCheck: new Date() });
   }

@@ -9,11 +9,14 @@ import { ProcessPool } from '../process-pool/process-pool.js';
 import { residentBytes } from '../process-pool/resident-memory.js';
 import type { CustomTool } from './custom-tool.entity.js';
 import { CustomToolWrapper } from './custom-tool-wrapper.js';
-import { launchSpec } from './launch-spec.js';
+import { PoolOutput } from './logs/pool-output.js';
+import { ToolLogs } from './logs/tool-logs.js';
+import type { Redactor } from './secrets/redactor.js';
 import { ToolInspector } from './tool-inspector.js';
+import { ToolLaunches } from './tool-launches.js';
 
-/** An event of one of the pools, a trial's or a retiring one included. */
-export type RuntimeEvent = PoolEvent & { readonly source: ProcessPool };
+/** An event of one of the pools, a trial's or a retiring one included; without secrets. Output goes to the logs. */
+export type RuntimeEvent = Exclude<PoolEvent, { type: 'stderr' }> & { readonly source: ProcessPool };
 
 /** The running side of custom tools: one wrapper and one pool for each that is loaded. */
 @Injectable()
@@ -29,6 +32,8 @@ export class CustomToolRuntimes {
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
     private readonly inspector: ToolInspector,
+    private readonly launches: ToolLaunches,
+    private readonly logs: ToolLogs,
     metrics: ProcessMetrics,
   ) {
     this.budget = new ProcessBudget(config.customTools.maxProcesses);
@@ -44,11 +49,11 @@ export class CustomToolRuntimes {
     const validate = this.inspector.compile(tool.inputSchema);
     if (this.closed) return new CustomToolWrapper(tool, validate, { unavailable: 'the server is stopping' });
     try {
-      const spec = await launchSpec(tool, this.config.root);
+      const { spec, realPath, redactor } = await this.launches.prepare(tool);
       const pool = new ProcessPool(this.poolSettings(tool, spec), { budget: this.budget });
       this.pools.add(pool);
-      pool.events.subscribe((event) => this.events.emit({ ...event, source: pool }));
-      return new CustomToolWrapper(tool, validate, { pool, workingDir: spec.cwd });
+      this.follow(pool, tool.name, redactor);
+      return new CustomToolWrapper(tool, validate, { pool, workingDir: spec.cwd, realPath, redactor });
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       return new CustomToolWrapper(tool, validate, { unavailable: error.detail });
@@ -60,7 +65,8 @@ export class CustomToolRuntimes {
     this.remove(wrapper.definition.name);
     this.wrappers.set(wrapper.definition.name, wrapper);
     if ('pool' in wrapper.backend) {
-      wrapper.backend.pool.warm().catch((error: unknown) => this.logger.warn(error));
+      const { pool, redactor } = wrapper.backend;
+      pool.warm().catch((error: Error) => this.logger.warn(redactor.clean(error.message)));
     }
   }
 
@@ -80,6 +86,14 @@ export class CustomToolRuntimes {
     this.closed = true;
     this.wrappers.clear();
     await Promise.all([...this.pools].map((pool) => this.stop(pool, 0)));
+  }
+
+  private follow(pool: ProcessPool, tool: string, redactor: Redactor): void {
+    const output = new PoolOutput(this.logs.open(tool), redactor);
+    pool.events.subscribe((event) => {
+      output.on(event);
+      if (event.type !== 'stderr') this.events.emit({ ...withoutSecrets(event, redactor), source: pool });
+    });
   }
 
   private async stop(pool: ProcessPool, drainMs: number): Promise<void> {
@@ -114,5 +128,19 @@ export class CustomToolRuntimes {
       const rssBytes = pids.reduce((sum, pid) => sum + (residentBytes(pid) ?? 0), 0);
       yield { tool, starting, idle, busy, rssBytes };
     }
+  }
+}
+
+function withoutSecrets<E extends PoolEvent>(event: E, redactor: Redactor): E {
+  switch (event.type) {
+    case 'start_failed':
+    case 'failed':
+      return { ...event, error: redactor.clean(event.error) };
+    case 'terminate':
+      return { ...event, stderrTail: redactor.clean(event.stderrTail, { start: true }) };
+    case 'noise':
+      return { ...event, line: redactor.clean(event.line, { end: true }) };
+    default:
+      return event;
   }
 }

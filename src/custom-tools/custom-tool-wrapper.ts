@@ -1,15 +1,23 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Refusal } from '../common/errors.js';
-import { PoolFailure, type PoolAnswer } from '../process-pool/pool.types.js';
+import { PoolFailure, type PoolAnswer, type RequestNotes } from '../process-pool/pool.types.js';
 import type { ProcessPool } from '../process-pool/process-pool.js';
 import type { Release, Tool, ToolDefinition, ToolRun } from '../tool-contract/tool.js';
 import { ToolFailure } from '../tool-contract/tool-outcome.js';
 import type { InputValidator } from '../tools/input-validator.js';
 import type { CustomTool } from './custom-tool.entity.js';
+import type { Redactor } from './secrets/redactor.js';
+
+export interface RunningBackend {
+  readonly pool: ProcessPool;
+  readonly workingDir: string;
+  /** What is started, links resolved. */
+  readonly realPath: string;
+  readonly redactor: Redactor;
+}
 
 /** A pool to run on, or the reason why there is none. */
-export type ToolBackend =
-  { readonly pool: ProcessPool; readonly workingDir: string } | { readonly unavailable: string };
+export type ToolBackend = RunningBackend | { readonly unavailable: string };
 
 /** An executable as a Tool (seed 003, CustomToolWrapper). */
 export class CustomToolWrapper implements Tool {
@@ -28,7 +36,7 @@ export class CustomToolWrapper implements Tool {
   reserve(): Release {
     const { name } = this.definition;
     const { backend } = this;
-    const why = 'unavailable' in backend ? backend.unavailable : backend.pool.whyUnavailable();
+    const why = 'unavailable' in backend ? backend.unavailable : whyUnavailable(backend);
     if ('unavailable' in backend || why !== undefined) {
       throw new Refusal('tool_unavailable', `${name} cannot be started: ${why}`, { retryAfterMs: 30_000 });
     }
@@ -42,19 +50,24 @@ export class CustomToolWrapper implements Tool {
   }
 
   async run(input: unknown, run: ToolRun): Promise<unknown> {
-    if ('unavailable' in this.backend) throw new ToolFailure('spawn_failed', this.backend.unavailable);
+    const { backend } = this;
+    if ('unavailable' in backend) throw new ToolFailure('spawn_failed', backend.unavailable);
+    const { redactor } = backend;
     for (let attempt = 1; ; attempt++) {
       run.notes.attempts = attempt;
       try {
-        const { reply, notes } = await this.request(this.backend.pool, this.backend.workingDir, input, run);
+        const { reply, notes } = await this.request(backend.pool, backend.workingDir, input, run);
         Object.assign(run.notes, notes);
         if ('result' in reply) return reply.result;
         const { code, message, data } = reply.error;
-        throw new ToolFailure('tool_error', message, { code, data });
+        throw new ToolFailure('tool_error', redactor.clean(message), {
+          code,
+          data: redactor.cleanJson(data),
+        });
       } catch (error) {
         if (!(error instanceof PoolFailure)) throw error;
-        Object.assign(run.notes, error.notes);
-        if (!this.mayRepeat(error, attempt, run)) throw asToolFailure(error);
+        Object.assign(run.notes, withoutSecrets(error.notes, redactor));
+        if (!this.mayRepeat(error, attempt, run)) throw asToolFailure(error, redactor);
         await delay(this.tool.retryDelayMs, undefined, { signal: run.signal }).catch(() => undefined);
       }
     }
@@ -78,7 +91,21 @@ export class CustomToolWrapper implements Tool {
   }
 }
 
-function asToolFailure({ reason, message }: PoolFailure): ToolFailure {
+function whyUnavailable({ pool, redactor }: RunningBackend): string | undefined {
+  const why = pool.whyUnavailable();
+  return why === undefined ? undefined : redactor.clean(why);
+}
+
+function withoutSecrets(notes: RequestNotes, redactor: Redactor): RequestNotes {
+  const { stderrTail } = notes;
+  return stderrTail === undefined
+    ? notes
+    : { ...notes, stderrTail: redactor.clean(stderrTail, { start: true }) };
+}
+
+function asToolFailure(failure: PoolFailure, redactor: Redactor): ToolFailure {
+  const { reason } = failure;
+  const message = redactor.clean(failure.message);
   // A pool that stops or is full while a call runs is the gateway's doing, not the tool's.
   if (reason === 'queue_full' || reason === 'shutting_down') return new ToolFailure('interrupted', message);
   return new ToolFailure(reason, message);

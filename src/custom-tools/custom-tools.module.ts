@@ -1,6 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import type { AppConfig } from '../config/app-config.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { ToolsModule } from '../tools/tools.module.js';
 import { CustomTool, CustomToolImport } from './custom-tool.entity.js';
 import { CustomToolManager } from './custom-tool-manager.js';
@@ -11,8 +11,16 @@ import { CustomToolsRepository } from './custom-tools.repository.js';
 import { CustomToolsService } from './custom-tools.service.js';
 import { CustomToolsStartup } from './custom-tools.startup.js';
 import { InstalledToolsImporter } from './installed-tools.importer.js';
+import { LogStreams } from './logs/log-streams.js';
+import { ToolLogsController } from './logs/tool-logs.controller.js';
+import { ToolLogs } from './logs/tool-logs.js';
+import { ToolLogsService } from './logs/tool-logs.service.js';
 import { ProcessLog } from './process-log.js';
+import { KeyRing } from './secrets/key-ring.js';
+import { SecretBox } from './secrets/secret-box.js';
+import { SecretsRenewal } from './secrets/secrets-renewal.js';
 import { ToolInspector } from './tool-inspector.js';
+import { ToolLaunches } from './tool-launches.js';
 
 @Module({})
 export class CustomToolsModule {
@@ -22,7 +30,7 @@ export class CustomToolsModule {
     return {
       module: CustomToolsModule,
       imports: [TypeOrmModule.forFeature([CustomTool, CustomToolImport]), ToolsModule],
-      controllers: [CustomToolsController],
+      controllers: [CustomToolsController, ToolLogsController],
       providers: [
         CustomToolsRepository,
         ToolInspector,
@@ -33,6 +41,16 @@ export class CustomToolsModule {
         CustomToolsStartup,
         CustomToolsService,
         ProcessLog,
+        ToolLaunches,
+        ToolLogs,
+        LogStreams,
+        ToolLogsService,
+        SecretsRenewal,
+        {
+          provide: SecretBox,
+          inject: [APP_CONFIG],
+          useFactory: ({ secrets }: AppConfig) => new SecretBox(new KeyRing(secrets.keys, secrets.keyFile)),
+        },
       ],
     };
   }

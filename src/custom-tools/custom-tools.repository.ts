@@ -1,8 +1,9 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Not, QueryFailedError, Repository } from 'typeorm';
 import { Problem } from '../common/errors.js';
 import { storableText } from '../common/pg-text.js';
+import { TypedEvents } from '../common/typed-events.js';
 import { CustomTool, CustomToolImport, type HealthStatus, type ToolStatus } from './custom-tool.entity.js';
 
 const uniqueViolation = '23505';
@@ -16,9 +17,15 @@ export interface ToolCondition {
   readonly errorMessage?: string | null;
 }
 
+export type WrittenCondition = Pick<ToolCondition, 'status' | 'errorMessage'> & { readonly name: string };
+
 /** Rows of custom_tools and custom_tool_imports. */
 @Injectable()
 export class CustomToolsRepository {
+  private readonly logger = new Logger(CustomToolsRepository.name);
+  /** Every condition that was written, whether it changed anything or not. */
+  readonly conditions = new TypedEvents<WrittenCondition>((error) => this.logger.error(error));
+
   constructor(
     @InjectRepository(CustomTool) private readonly tools: Repository<CustomTool>,
     @InjectRepository(CustomToolImport) private readonly imports: Repository<CustomToolImport>,
@@ -51,11 +58,19 @@ export class CustomToolsRepository {
       if (code === uniqueViolation) throw new Problem('conflict', `The tool name ${tool.name} is taken`);
       throw error;
     }
+    this.conditions.emit(tool);
     return this.get(tool.name);
   }
 
   async update(tool: CustomTool): Promise<CustomTool> {
-    return this.tools.save(tool);
+    const saved = await this.tools.save(tool);
+    this.conditions.emit(saved);
+    return saved;
+  }
+
+  /** Where the tool's command leads now. */
+  async pin(name: string, pinnedCommand: string): Promise<void> {
+    await this.tools.update({ name }, { pinnedCommand });
   }
 
   /** A tool that was disabled stays so, whatever its last processes do. */
@@ -65,7 +80,9 @@ export class CustomToolsRepository {
     const clean = typeof errorMessage === 'string' && {
       errorMessage: storableText(errorMessage).slice(0, maxMessage),
     };
-    await this.tools.update({ name, status: Not('inactive') }, { ...condition, ...clean });
+    const changes = { ...condition, ...clean };
+    const { affected } = await this.tools.update({ name, status: Not('inactive') }, changes);
+    if (affected) this.conditions.emit({ name, ...changes });
   }
 
   /** @throws Problem `not_found` */

@@ -12,6 +12,7 @@ import { CustomToolMonitor } from './custom-tool-monitor.js';
 import { CustomToolRuntimes } from './custom-tool-runtimes.js';
 import { CustomToolsRepository } from './custom-tools.repository.js';
 import { InstalledToolsImporter } from './installed-tools.importer.js';
+import { SecretsRenewal } from './secrets/secrets-renewal.js';
 
 /** Loads the registered tools and imports the installed ones in the background; readiness waits for it. */
 @Injectable()
@@ -26,10 +27,12 @@ export class CustomToolsStartup implements OnApplicationBootstrap, BeforeApplica
     private readonly importer: InstalledToolsImporter,
     private readonly monitor: CustomToolMonitor,
     private readonly runtimes: CustomToolRuntimes,
+    private readonly renewal: SecretsRenewal,
   ) {}
 
   onApplicationBootstrap(): void {
     this.work.register('custom tools', this.load());
+    this.work.register('secrets', this.renewal.run());
   }
 
   /** Calls in flight have had their time: the HTTP server, which closes next, would wait for them without end. */

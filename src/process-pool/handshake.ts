@@ -47,6 +47,7 @@ export function probeExecutable(
         outcome = error;
       },
       noise: () => undefined,
+      stderr: () => undefined,
       drained: () => undefined,
       broken: () => undefined,
       ended: ({ stderrTail }) => {

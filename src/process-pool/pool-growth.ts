@@ -144,7 +144,8 @@ export class PoolGrowth {
 
   private start(urgent: boolean): boolean {
     if (!this.parts.budget.tryTake(this.user, urgent)) return false;
-    const { spec } = this.parts.settings;
+    const { spec, name } = this.parts.settings;
+    this.parts.events.emit({ type: 'starting', pool: name });
     this.parts.members.add(
       new PoolMember(
         (member) => new ToolProcess(spec, this.parts.settings, this.observe(member), this.launcher),
@@ -185,6 +186,10 @@ export class PoolGrowth {
           pid: member.process.pid ?? 0,
           line,
         });
+      },
+      stderr: (chunk) => {
+        const pool = this.parts.settings.name;
+        this.parts.events.emit({ type: 'stderr', pool, pid: member.process.pid ?? 0, chunk });
       },
       drained: () => this.changed(member),
       // What takes its place is decided when it has ended and it is known how.

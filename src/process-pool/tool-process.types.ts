@@ -35,6 +35,7 @@ export interface ProcessObserver {
   ready(handshake: Handshake): void;
   startFailed(error: string): void;
   noise(line: string): void;
+  stderr(chunk: Buffer): void;
   /** The process reads its input again. */
   drained(): void;
   /** It closed one of its pipes and is about to end, or is made to. */
