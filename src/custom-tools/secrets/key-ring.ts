@@ -1,5 +1,14 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { secretKeysIn } from '../../config/secret-keys.js';
 
@@ -50,27 +59,29 @@ export class KeyRing {
   }
 
   private makeFile(): void {
-    const draft = `${this.keyFile}.${randomBytes(6).toString('hex')}`;
     try {
       mkdirSync(dirname(this.keyFile), { recursive: true });
-      writeFileSync(draft, `${randomBytes(32).toString('base64')}\n`, {
-        mode: 0o600,
-        flag: 'wx',
-        flush: true,
-      });
-      // Unlike a rename this never takes the place of a file that another server has just made.
-      linkSync(draft, this.keyFile);
+      this.writeNewFile(`${randomBytes(32).toString('base64')}\n`);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      if (code !== 'EEXIST') {
-        throw new KeyFileError(
-          `no key: SECRETS_KEY is not set and ${this.keyFile} cannot be written (${code})`,
-        );
-      }
+      throw new KeyFileError(
+        `no key: SECRETS_KEY is not set and ${this.keyFile} cannot be written (${code})`,
+      );
+    }
+    this.readFile();
+  }
+
+  /** Whole or not at all; a file that another server has just made stays. */
+  private writeNewFile(text: string): void {
+    const draft = `${this.keyFile}.${randomBytes(6).toString('hex')}`;
+    try {
+      writeFileSync(draft, text, { mode: 0o600, flag: 'wx', flush: true });
+      if (!existsSync(this.keyFile)) linkSync(draft, this.keyFile);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     } finally {
       rmSync(draft, { force: true });
     }
-    this.readFile();
   }
 
   private readFile(): void {
@@ -80,7 +91,8 @@ export class KeyRing {
       if ((statSync(this.keyFile).mode & 0o077) !== 0) chmodSync(this.keyFile, 0o600);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      if (code === 'ENOENT') return;
+      // A path below a file holds no file either.
+      if (code === 'ENOENT' || code === 'ENOTDIR') return;
       throw new KeyFileError(`The key file ${this.keyFile} cannot be read, or not be made private (${code})`);
     }
     const keys = secretKeysIn(text);
