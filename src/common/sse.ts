@@ -1,9 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** Headers of a stream of server-sent events; the last keeps nginx from collecting it. */
+/**
+ * Headers of a stream of server-sent events. Its connection ends with it: one that became idle while the server closes
+ * would hold that up until its keep-alive time is over. The last keeps nginx from collecting the stream.
+ */
 export const sseHeaders: Readonly<Record<string, string>> = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-store',
+  connection: 'close',
   'x-accel-buffering': 'no',
 };
 
