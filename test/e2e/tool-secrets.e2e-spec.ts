@@ -37,7 +37,7 @@ const patch = (name: string, body: object, app = tk) =>
 const envOf = async (name: string, app = tk): Promise<Json> =>
   (await app.call(name, { action: 'env' })).body.result;
 const rowOf = async (name: string): Promise<Json> =>
-  ((await tk.db.dataSource.query('SELECT * FROM custom_tools WHERE name = $1', [name])) as Json[])[0];
+  (await tk.db.dataSource.query<Json[]>('SELECT * FROM custom_tools WHERE name = $1', [name]))[0];
 
 describe('the values of env', () => {
   it('are encrypted in the database, shown to nobody but the process, and kept by a PATCH', async () => {

@@ -85,7 +85,7 @@ describe('SecretBox', () => {
 
   it('seals text from before there was encryption, and leaves alone what is current', () => {
     const box = boxWith(key());
-    const mixed = { OLD: 'plain', ...box.seal('t', { NEW: 'sealed' }) };
+    const mixed: StoredEnv = { OLD: 'plain', ...box.seal('t', { NEW: 'sealed' }) };
     const renewed = box.renew('t', mixed);
     expect(renewed['NEW']).toBe(mixed['NEW']);
     expect(box.open('t', renewed)).toEqual({ OLD: 'plain', NEW: 'sealed' });
