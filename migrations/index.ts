@@ -2,6 +2,7 @@ import { ToolMetrics1732200010000 } from './0001-tool-metrics.js';
 import { CustomTools1732200030000 } from './0003-custom-tools.js';
 import { PlaybookCatalog1732200040000 } from './0004-playbook-catalog.js';
 import { CustomToolRevisions1732200050000 } from './0005-custom-tool-revisions.js';
+import { PinnedCommand1732200060000 } from './0006-pinned-command.js';
 import { ToolMetricsIndexes1732200070000 } from './0007-tool-metrics-indexes.js';
 
 /** Every migration in order; append only. */
@@ -10,5 +11,6 @@ export const migrations = [
   CustomTools1732200030000,
   PlaybookCatalog1732200040000,
   CustomToolRevisions1732200050000,
+  PinnedCommand1732200060000,
   ToolMetricsIndexes1732200070000,
 ];

@@ -7,7 +7,10 @@ describe('Lifecycle', () => {
     lifecycle.ready();
     expect(lifecycle.state).toBe('ready');
     expect(lifecycle.isDraining()).toBe(false);
+    const told: string[] = [];
+    lifecycle.draining.addEventListener('abort', () => told.push(lifecycle.state));
     lifecycle.drain();
+    expect(told).toEqual(['draining']);
     lifecycle.ready();
     expect(lifecycle.state).toBe('draining');
     expect(lifecycle.isDraining()).toBe(true);

@@ -9,6 +9,7 @@ export class Lifecycle {
   private current: LifecycleState = 'starting';
   /** HTTP requests between their arrival and the end of their answer. */
   readonly requests = new InFlight();
+  private readonly drainStart = new AbortController();
 
   get state(): LifecycleState {
     return this.current;
@@ -22,6 +23,12 @@ export class Lifecycle {
   /** Readiness fails and new calls are refused from now on. */
   drain(): void {
     this.current = 'draining';
+    this.drainStart.abort();
+  }
+
+  /** Aborts when the drain begins: answers that would go on without end are ended then. */
+  get draining(): AbortSignal {
+    return this.drainStart.signal;
   }
 
   isDraining(): boolean {

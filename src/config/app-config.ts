@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Environment } from './environment.js';
+import { secretKeysIn } from './secret-keys.js';
 
 /** The typed configuration tree. Inject it with `@Inject(APP_CONFIG)`. */
 export type AppConfig = ReturnType<typeof toTree>;
@@ -20,7 +21,13 @@ export class ConfigurationError extends Error {
  */
 export function loadConfig(variables: NodeJS.ProcessEnv = process.env): AppConfig {
   const known = Object.keys(new Environment());
-  const optional = ['DATABASE_URL', 'ADMIN_API_KEY', 'ALLOWED_HOSTS'];
+  const optional = [
+    'DATABASE_URL',
+    'ADMIN_API_KEY',
+    'ALLOWED_HOSTS',
+    'CUSTOM_TOOLS_ALLOWED_ROOTS',
+    'SECRETS_KEY',
+  ];
   const given = [...known, ...optional].flatMap((name) => {
     const value = variables[name]?.trim();
     return value ? [[name, value] as const] : [];
@@ -66,6 +73,19 @@ function toTree(env: Environment) {
       idleInTransactionTimeoutMs: env.DATABASE_IDLE_TRANSACTION_TIMEOUT_MS,
     },
     customTools: customTools(env, root),
+    commands: commands(env, root),
+    toolLogs: {
+      maxEntries: env.CUSTOM_TOOLS_LOG_ENTRIES,
+      maxBytes: env.CUSTOM_TOOLS_LOG_BYTES,
+      maxLineBytes: env.CUSTOM_TOOLS_LOG_LINE_BYTES,
+      linesPerSecond: env.CUSTOM_TOOLS_LOG_LINES_PER_SECOND,
+      maxStreams: env.CUSTOM_TOOLS_LOG_STREAMS,
+    },
+    secrets: {
+      /** The first encrypts; empty: the key file in the data directory. */
+      keys: secretKeysIn(env.SECRETS_KEY ?? '') ?? [],
+      keyFile: resolve(root, env.TOOLKEEPER_DATA_DIR, 'secrets.key'),
+    },
     toolInput: { maxBytes: env.TOOL_INPUT_MAX_BYTES, maxDepth: env.TOOL_INPUT_MAX_DEPTH },
     recorder: {
       maxBuffered: env.RECORDER_MAX_BUFFERED,
@@ -101,10 +121,32 @@ function server(env: Environment) {
     drainTimeoutMs: env.DRAIN_TIMEOUT_MS,
     trustProxy: env.TRUST_PROXY,
     /** Host names besides loopback that a keyless server answers to. */
-    allowedHosts: (env.ALLOWED_HOSTS ?? '')
-      .split(',')
-      .map((host) => host.trim().toLowerCase())
-      .filter(Boolean),
+    allowedHosts: wordsOf(env.ALLOWED_HOSTS).map((host) => host.toLowerCase()),
+    sseHeartbeatMs: env.SSE_HEARTBEAT_MS,
+  };
+}
+
+const wordsOf = (list = ''): string[] =>
+  list
+    .split(',')
+    .map((word) => word.trim())
+    .filter(Boolean);
+
+/** What a custom tool may be started from. */
+function commands(env: Environment, root: string) {
+  const roots = wordsOf(env.CUSTOM_TOOLS_ALLOWED_ROOTS);
+  // Who registers a tool on a loopback address has the machine already; elsewhere only what was put in its place runs.
+  const byDefault = loopback.test(env.HOST) ? undefined : [resolve(root, env.CUSTOM_TOOLS_DIR)];
+  return {
+    interpreters: new Set(wordsOf(env.CUSTOM_TOOLS_INTERPRETERS)),
+    /** Absolute folders; undefined: anywhere. */
+    allowedRoots:
+      roots.length === 0
+        ? byDefault
+        : roots.includes('*')
+          ? undefined
+          : roots.map((path) => resolve(root, path)),
+    allowInlineCode: env.CUSTOM_TOOLS_ALLOW_INLINE_CODE,
   };
 }
 

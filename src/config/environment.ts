@@ -10,7 +10,7 @@ import {
   Min,
   MinLength,
 } from 'class-validator';
-import { Flag, WholeNumber } from './variable.decorators.js';
+import { Flag, SecretKeys, WholeNumber } from './variable.decorators.js';
 
 /**
  * Every environment variable that Toolkeeper reads, with its default and its bounds.
@@ -26,6 +26,7 @@ export class Environment {
   @WholeNumber(100, 3_600_000) DRAIN_TIMEOUT_MS = 25_000;
   @Flag() TRUST_PROXY = false;
   @IsOptional() @IsString() ALLOWED_HOSTS?: string;
+  @WholeNumber(100, 600_000) SSE_HEARTBEAT_MS = 15_000;
   @IsIn(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']) LOG_LEVEL = 'info';
 
   // Who may call
@@ -66,6 +67,15 @@ export class Environment {
   @WholeNumber(10, 60_000) CUSTOM_TOOLS_STOP_GRACE = 500;
   @WholeNumber(0, 60_000) CUSTOM_TOOLS_CANCEL_GRACE = 1_000;
   @WholeNumber(100, 600_000) CUSTOM_TOOLS_START_TIMEOUT = 10_000;
+  @IsString() @IsNotEmpty() CUSTOM_TOOLS_INTERPRETERS = 'python3,python,node,bash,sh,deno,ruby,perl,java';
+  @IsOptional() @IsString() CUSTOM_TOOLS_ALLOWED_ROOTS?: string;
+  @Flag() CUSTOM_TOOLS_ALLOW_INLINE_CODE = false;
+  @WholeNumber(10, 100_000) CUSTOM_TOOLS_LOG_ENTRIES = 1_000;
+  @WholeNumber(16_384, 67_108_864) CUSTOM_TOOLS_LOG_BYTES = 262_144;
+  @WholeNumber(128, 65_536) CUSTOM_TOOLS_LOG_LINE_BYTES = 4_096;
+  @WholeNumber(1, 100_000) CUSTOM_TOOLS_LOG_LINES_PER_SECOND = 200;
+  @WholeNumber(1, 10_000) CUSTOM_TOOLS_LOG_STREAMS = 50;
+  @IsOptional() @SecretKeys() SECRETS_KEY?: string;
   @WholeNumber(1, 1_073_741_824) TOOL_INPUT_MAX_BYTES = 1_048_576;
   @WholeNumber(1, 1_000) TOOL_INPUT_MAX_DEPTH = 64;
   @WholeNumber(64, 1_048_576) TOOL_SCHEMA_MAX_BYTES = 65_536;

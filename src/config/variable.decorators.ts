@@ -1,6 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
 import { Transform, Type } from 'class-transformer';
-import { IsBoolean, IsInt, Max, Min } from 'class-validator';
+import { IsBoolean, IsInt, Max, Min, ValidateBy } from 'class-validator';
+import { secretKeysIn } from './secret-keys.js';
 
 /** A whole number between `min` and `max`, both included. */
 export function WholeNumber(min: number, max: number): PropertyDecorator {
@@ -22,4 +23,13 @@ export function Flag(): PropertyDecorator {
     IsBoolean(),
     Transform(({ value }: { value: unknown }) => words.get(value) ?? value),
   );
+}
+
+/** One or more keys of 32 bytes, comma-separated. The message must not quote the value. */
+export function SecretKeys(): PropertyDecorator {
+  const validate = (value: unknown): boolean =>
+    typeof value === 'string' && secretKeysIn(value) !== undefined;
+  const defaultMessage = (): string =>
+    'must be keys of 32 bytes each, hex or base64, separated by commas (openssl rand -base64 32)';
+  return ValidateBy({ name: 'secretKeys', validator: { validate, defaultMessage } });
 }

@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Problem } from '../common/errors.js';
+import { newId } from '../common/ids.js';
 import { KeyedMutex } from '../common/keyed-mutex.js';
 import { pageOf, type Page } from '../common/page.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
@@ -11,6 +12,9 @@ import { CustomToolRuntimes, type PreparedTool } from './custom-tool-runtimes.js
 import type { CustomToolWrapper } from './custom-tool-wrapper.js';
 import type { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from './custom-tools.dto.js';
 import { CustomToolsRepository } from './custom-tools.repository.js';
+import { ToolLogs } from './logs/tool-logs.js';
+import { changedEnv, sealedEnv } from './secrets/env-changes.js';
+import { SecretBox, type StoredEnv } from './secrets/secret-box.js';
 import { ToolInspector } from './tool-inspector.js';
 import {
   brokenBy,
@@ -36,6 +40,8 @@ export class CustomToolManager {
     private readonly registry: ToolRegistry,
     private readonly callMetrics: CallMetrics,
     private readonly processMetrics: ProcessMetrics,
+    private readonly box: SecretBox,
+    private readonly logs: ToolLogs,
   ) {}
 
   async list({ status, limit, cursor }: ListCustomToolsQuery): Promise<Page<CustomTool>> {
@@ -57,8 +63,8 @@ export class CustomToolManager {
       }
       const draft = this.draft(create);
       if (create.inputSchema) this.inspector.compile(create.inputSchema);
-      const { handshake } = await this.inspector.inspect(draft);
-      return this.add(completed(draft, create, handshake), origin);
+      const { handshake, realPath } = await this.inspector.inspect(draft);
+      return this.add({ ...completed(draft, create, handshake), pinnedCommand: realPath }, origin);
     });
   }
 
@@ -73,10 +79,10 @@ export class CustomToolManager {
   /** What its tool.json says now, as a whole: members that it leaves out take their defaults again. */
   reimport(create: CustomToolCreate, origin: RevisionOrigin): Promise<CustomTool> {
     return this.oneAtATime.run(create.name, async () => {
-      const { id, revision, status: before } = await this.repository.get(create.name);
-      const draft = { ...this.draft(create), id, revision };
-      const { handshake } = await this.inspector.inspect(draft);
-      return this.settle(completed(draft, create, handshake), before, origin);
+      const { id, env, revision, status: before } = await this.repository.get(create.name);
+      const draft = { ...this.draft(create, id, env), revision };
+      const { handshake, realPath } = await this.inspector.inspect(draft);
+      return this.settle({ ...completed(draft, create, handshake), pinnedCommand: realPath }, before, origin);
     });
   }
 
@@ -106,8 +112,13 @@ export class CustomToolManager {
   /** Calls in flight end on the old configuration, new ones start on the new. */
   update(name: string, changes: CustomToolUpdate, origin: RevisionOrigin): Promise<CustomTool> {
     return this.change(name, origin, (tool) => {
-      const { annotations, ...others } = withoutUndefined(changes);
-      Object.assign(tool, others, { annotations: { ...tool.annotations, ...annotations } });
+      const { annotations, env = {}, ...others } = withoutUndefined(changes);
+      Object.assign(tool, others, {
+        annotations: { ...tool.annotations, ...annotations },
+        env: changedEnv(this.box, tool.id, tool.env, env),
+      });
+      // Who names the command means what it leads to now.
+      if (changes.command !== undefined) tool.pinnedCommand = null;
     });
   }
 
@@ -125,7 +136,7 @@ export class CustomToolManager {
       await apply(tool);
       checkPool(tool, this.config.customTools.maxPoolSize);
       this.inspector.compile(tool.inputSchema);
-      await this.inspector.inspect(tool);
+      tool.pinnedCommand = (await this.inspector.inspect(tool)).realPath;
       return this.settle(tool, tool.status, origin);
     });
   }
@@ -178,6 +189,7 @@ export class CustomToolManager {
     return this.oneAtATime.run(name, async () => {
       const tool = await this.repository.find(name);
       if (!tool) return this.forget(name);
+      this.logs.status(name, tool.status, tool.errorMessage);
       if (tool.status === 'inactive') return this.deactivate(name);
       if (!this.runtimes.get(name)?.isOf(tool)) await this.activate(tool);
     });
@@ -187,6 +199,7 @@ export class CustomToolManager {
     this.inspector.compile(tool.inputSchema);
     const prepared = await this.runtimes.prepare(tool);
     const added = await this.revisions.insert(tool, prepared.content, origin);
+    this.repository.announce(added);
     await this.run(prepared, added, added.revision);
     return added;
   }
@@ -194,8 +207,11 @@ export class CustomToolManager {
   /** Stores a tool whose executable has just answered: that mends status `error`; an inactive tool stays so. */
   private async settle(tool: CustomTool, before: ToolStatus, origin: RevisionOrigin): Promise<CustomTool> {
     const status = before === 'inactive' ? 'inactive' : 'active';
-    const prepared = await this.runtimes.prepare(Object.assign(tool, healthyNow(status)));
+    // The values may have come under a new key since the row was read: nothing goes back to an old one.
+    const env = this.box.renew(tool.id, tool.env);
+    const prepared = await this.runtimes.prepare(Object.assign(tool, healthyNow(status), { env }));
     const saved = await this.revisions.update(tool, prepared.content, origin);
+    this.repository.announce(saved);
     const runs = this.runtimes.get(saved.name)?.serves(saved, prepared.content);
     if (status === 'active' && !runs) await this.run(prepared, saved, saved.revision);
     return saved;
@@ -225,6 +241,8 @@ export class CustomToolManager {
     this.registry.replace(wrapper);
     if ('unavailable' in wrapper.backend) {
       await this.repository.setCondition(tool.name, brokenBy(wrapper.backend.unavailable));
+    } else if (wrapper.backend.realPath !== tool.pinnedCommand) {
+      await this.repository.pin(tool.name, wrapper.backend.realPath);
     }
   }
 
@@ -237,11 +255,13 @@ export class CustomToolManager {
     this.deactivate(name);
     this.callMetrics.forget(name);
     this.processMetrics.forget(name);
+    this.logs.forget(name);
   }
 
-  private draft(create: CustomToolCreate): CustomTool {
+  private draft(create: CustomToolCreate, id = newId(), envBefore: StoredEnv = {}): CustomTool {
     const { defaultTimeoutMs, maxPoolSize } = this.config.customTools;
-    const draft = draftOf(create, defaultTimeoutMs);
+    const env = sealedEnv(this.box, id, create.env ?? {}, envBefore);
+    const draft = draftOf(create, { id, env, timeoutMs: defaultTimeoutMs });
     checkPool(draft, maxPoolSize);
     return draft;
   }

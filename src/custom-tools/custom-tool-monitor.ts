@@ -144,7 +144,8 @@ export class CustomToolMonitor {
     const answer = await pool?.health(Deadline.ofSmallest([pingTimeoutMs])).catch((error: unknown) => error);
     // Meanwhile the tool may have been changed: then the answer is another's.
     if (!pool || answer === undefined || this.poolOf(name) !== pool) return;
-    const [healthStatus, errorMessage] = verdict(answer);
+    const [healthStatus, reason] = verdict(answer);
+    const errorMessage = reason === null ? null : this.clean(name, reason);
     if (healthStatus === 'healthy') this.ailing.delete(pool);
     this.log.write({ tool: name, event: 'health', ...(errorMessage && { error: healthStatus }) });
     await this.write(name, { healthStatus, errorMessage, lastHealthCheck: new Date() });
@@ -180,6 +181,12 @@ export class CustomToolMonitor {
 
   private write(name: string, condition: ToolCondition): Promise<void> {
     return this.writes.run(name, () => this.repository.setCondition(name, condition));
+  }
+
+  /** A tool's own words may hold its secrets. */
+  private clean(name: string, text: string): string {
+    const backend = this.runtimes.get(name)?.backend;
+    return backend && 'pool' in backend ? backend.redactor.clean(text) : text;
   }
 
   private poolOf(name: string): ProcessPool | undefined {

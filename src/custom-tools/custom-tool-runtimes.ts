@@ -11,21 +11,24 @@ import type { InputValidator } from '../tools/input-validator.js';
 import { SpawnGate } from '../process-pool/spawn-gate.js';
 import type { CustomTool } from './custom-tool.entity.js';
 import { CustomToolWrapper, type ToolBackend } from './custom-tool-wrapper.js';
-import { launchSpec } from './launch-spec.js';
+import { PoolOutput } from './logs/pool-output.js';
+import { ToolLogs } from './logs/tool-logs.js';
 import { type ProgramFile, ProgramFiles } from './program-files.js';
 import { configurationOf, contentHashOf, type RevisionContent } from './revision-content.js';
+import type { Redactor } from './secrets/redactor.js';
 import { ToolInspector } from './tool-inspector.js';
+import { type PreparedLaunch, ToolLaunches } from './tool-launches.js';
 import { ToolLauncher } from './tool-launcher.js';
 
-/** An event of one of the pools, a trial's or a retiring one included. */
-export type RuntimeEvent = PoolEvent & { readonly source: ProcessPool };
+/** An event of one of the pools, a trial's or a retiring one included; without secrets. Output goes to the logs. */
+export type RuntimeEvent = Exclude<PoolEvent, { type: 'stderr' }> & { readonly source: ProcessPool };
 
 /** A tool as it would run here. */
 export interface PreparedTool {
   readonly tool: CustomTool;
   readonly validate: InputValidator;
   readonly content: RevisionContent;
-  readonly start: { readonly spec: ProcessSpec } | { readonly unavailable: string };
+  readonly start: PreparedLaunch | { readonly unavailable: string };
 }
 
 /** The running side of custom tools: one wrapper and one pool for each that is loaded. */
@@ -45,6 +48,8 @@ export class CustomToolRuntimes {
     @Inject(APP_CONFIG) private readonly config: AppConfig,
     private readonly inspector: ToolInspector,
     private readonly launcher: ToolLauncher,
+    private readonly launches: ToolLaunches,
+    private readonly logs: ToolLogs,
     metrics: ProcessMetrics,
   ) {
     this.programFiles = new ProgramFiles(config.root, config.customTools.dir);
@@ -78,7 +83,12 @@ export class CustomToolRuntimes {
   /** Builds a wrapper; one that cannot be started stands there with its reason. Nothing is spawned yet. */
   build({ tool, validate, content, start }: PreparedTool, revision: number): CustomToolWrapper {
     const { files } = content;
-    const running = { revision, contentHash: contentHashOf(content), files, ...('spec' in start && start) };
+    const running = {
+      revision,
+      contentHash: contentHashOf(content),
+      files,
+      ...('spec' in start && { spec: start.spec }),
+    };
     return new CustomToolWrapper(tool, validate, this.backendOf(tool, start), running);
   }
 
@@ -87,7 +97,8 @@ export class CustomToolRuntimes {
     this.remove(wrapper.definition.name);
     this.wrappers.set(wrapper.definition.name, wrapper);
     if ('pool' in wrapper.backend) {
-      wrapper.backend.pool.warm().catch((error: unknown) => this.logger.warn(error));
+      const { pool, redactor } = wrapper.backend;
+      pool.warm().catch((error: Error) => this.logger.warn(redactor.clean(error.message)));
     }
   }
 
@@ -116,8 +127,8 @@ export class CustomToolRuntimes {
 
   private async program(tool: CustomTool): Promise<Pick<PreparedTool, 'start'> & { files: ProgramFile[] }> {
     try {
-      const spec = await launchSpec(tool, this.config.root);
-      return { files: await this.programFiles.of(spec), start: { spec } };
+      const start = await this.launches.prepare(tool);
+      return { files: await this.programFiles.of(start.spec), start };
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       return { files: [], start: { unavailable: error.detail } };
@@ -127,14 +138,23 @@ export class CustomToolRuntimes {
   private backendOf(tool: CustomTool, start: PreparedTool['start']): ToolBackend {
     if ('unavailable' in start) return start;
     if (this.closed) return { unavailable: 'the server is stopping' };
-    const pool = new ProcessPool(this.poolSettings(tool, start.spec), {
+    const { spec, realPath, redactor } = start;
+    const pool = new ProcessPool(this.poolSettings(tool, spec), {
       budget: this.budget,
       gate: this.gate,
       launcher: this.launcher.launch,
     });
     this.pools.add(pool);
-    pool.events.subscribe((event) => this.events.emit({ ...event, source: pool }));
-    return { pool, workingDir: start.spec.cwd };
+    this.follow(pool, tool.name, redactor);
+    return { pool, workingDir: spec.cwd, realPath, redactor };
+  }
+
+  private follow(pool: ProcessPool, tool: string, redactor: Redactor): void {
+    const output = new PoolOutput(this.logs.open(tool), redactor);
+    pool.events.subscribe((event) => {
+      output.on(event);
+      if (event.type !== 'stderr') this.events.emit({ ...withoutSecrets(event, redactor), source: pool });
+    });
   }
 
   private async stop(pool: ProcessPool, drainMs: number): Promise<void> {
@@ -175,5 +195,19 @@ export class CustomToolRuntimes {
       const rssBytes = pids.reduce((sum, pid) => sum + (residentBytes(pid) ?? 0), 0);
       yield { tool, starting, idle, busy, rssBytes };
     }
+  }
+}
+
+function withoutSecrets<E extends PoolEvent>(event: E, redactor: Redactor): E {
+  switch (event.type) {
+    case 'start_failed':
+    case 'failed':
+      return { ...event, error: redactor.clean(event.error) };
+    case 'terminate':
+      return { ...event, stderrTail: redactor.clean(event.stderrTail, { start: true }) };
+    case 'noise':
+      return { ...event, line: redactor.clean(event.line, { end: true }) };
+    default:
+      return event;
   }
 }

@@ -5,6 +5,7 @@ import { PoolLab } from '../../test/fixtures/tools/pool-lab.js';
 import { Deadline } from '../common/deadline.js';
 import type { PoolSettings } from '../process-pool/pool.types.js';
 import type { ExecutionNotes, ToolAnnotations, ToolRun } from '../tool-contract/tool.js';
+import { Redactor } from './secrets/redactor.js';
 import { CustomTool } from './custom-tool.entity.js';
 import { CustomToolWrapper } from './custom-tool-wrapper.js';
 
@@ -64,7 +65,12 @@ function wrapper({ then, annotations, maxRetries = 3, retryDelayMs = 1, settings
   });
   const pool = lab.pool({ spec, ...settings });
   const running = { revision: 1, contentHash: '', files: [], spec };
-  return new CustomToolWrapper(tool, () => [], { pool, workingDir: folder }, running);
+  return new CustomToolWrapper(
+    tool,
+    () => [],
+    { pool, workingDir: folder, realPath: process.execPath, redactor: new Redactor({}) },
+    running,
+  );
 }
 
 async function run(setup: Setup, timeoutMs = 20_000, signal = new AbortController().signal) {

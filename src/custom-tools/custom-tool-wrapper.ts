@@ -1,6 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Refusal } from '../common/errors.js';
-import { type PoolAnswer, PoolFailure, type ProcessSpec, type Reply } from '../process-pool/pool.types.js';
+import {
+  type PoolAnswer,
+  PoolFailure,
+  type ProcessSpec,
+  type Reply,
+  type RequestNotes,
+} from '../process-pool/pool.types.js';
 import type { ProcessPool } from '../process-pool/process-pool.js';
 import type { Release, Tool, ToolDefinition, ToolRun } from '../tool-contract/tool.js';
 import { ToolFailure } from '../tool-contract/tool-outcome.js';
@@ -9,10 +15,18 @@ import type { CustomTool } from './custom-tool.entity.js';
 import type { ProgramFile } from './program-files.js';
 import { contentHashOf, type RevisionContent } from './revision-content.js';
 import { isResultUnknown, mayRepeat, sayResultUnknown } from './safe-repetition.js';
+import type { Redactor } from './secrets/redactor.js';
+
+export interface RunningBackend {
+  readonly pool: ProcessPool;
+  readonly workingDir: string;
+  /** What is started, links resolved. */
+  readonly realPath: string;
+  readonly redactor: Redactor;
+}
 
 /** A pool to run on, or the reason why there is none. */
-export type ToolBackend =
-  { readonly pool: ProcessPool; readonly workingDir: string } | { readonly unavailable: string };
+export type ToolBackend = RunningBackend | { readonly unavailable: string };
 
 /** What runs, as far as it can be told apart. */
 export interface RunningRevision {
@@ -53,7 +67,7 @@ export class CustomToolWrapper implements Tool {
   reserve(): Release {
     const { name } = this.definition;
     const { backend } = this;
-    const why = 'unavailable' in backend ? backend.unavailable : backend.pool.whyUnavailable();
+    const why = 'unavailable' in backend ? backend.unavailable : whyUnavailable(backend);
     if ('unavailable' in backend || why !== undefined) {
       throw new Refusal('tool_unavailable', `${name} cannot be started: ${why}`, { retryAfterMs: 30_000 });
     }
@@ -68,16 +82,21 @@ export class CustomToolWrapper implements Tool {
 
   async run(input: unknown, run: ToolRun): Promise<unknown> {
     run.notes.revision = this.running.revision;
-    if ('unavailable' in this.backend) throw new ToolFailure('spawn_failed', this.backend.unavailable);
-    const { pool, workingDir } = this.backend;
-    const reply = await this.runSafely(run, () => this.request(pool, workingDir, input, run));
+    const { backend } = this;
+    if ('unavailable' in backend) throw new ToolFailure('spawn_failed', backend.unavailable);
+    const { pool, workingDir, redactor } = backend;
+    const reply = await this.runSafely(run, redactor, () => this.request(pool, workingDir, input, run));
     if ('result' in reply) return reply.result;
     const { code, message, data } = reply.error;
-    throw new ToolFailure('tool_error', message, { code, data });
+    throw new ToolFailure('tool_error', redactor.clean(message), { code, data: redactor.cleanJson(data) });
   }
 
   /** Runs a call until it is answered, as often as that is safe. The notes tell of the last try alone. */
-  private async runSafely(run: ToolRun, request: () => Promise<PoolAnswer>): Promise<Reply> {
+  private async runSafely(
+    run: ToolRun,
+    redactor: Redactor,
+    request: () => Promise<PoolAnswer>,
+  ): Promise<Reply> {
     let written = false;
     for (let attempt = 1; ; attempt++) {
       run.notes.attempts = attempt;
@@ -88,9 +107,10 @@ export class CustomToolWrapper implements Tool {
       } catch (error) {
         if (!(error instanceof PoolFailure)) throw error;
         written ||= error.written;
-        if (!this.mayRepeat(error, attempt, run)) throw this.failed(error, written, run);
+        const failure = withoutSecrets(error, redactor);
+        if (!this.mayRepeat(failure, attempt, run)) throw this.failed(failure, written, run);
         await delay(this.tool.retryDelayMs, undefined, { signal: run.signal }).catch(() => undefined);
-        if (run.signal.aborted) throw this.failed(leftBeforeRetry(error), written, run);
+        if (run.signal.aborted) throw this.failed(leftBeforeRetry(failure), written, run);
       }
     }
   }
@@ -132,6 +152,24 @@ export class CustomToolWrapper implements Tool {
     run.notes.resultUnknown = true;
     return asToolFailure(failure, sayResultUnknown(failure.message, this.tool.annotations));
   }
+}
+
+function whyUnavailable({ pool, redactor }: RunningBackend): string | undefined {
+  const why = pool.whyUnavailable();
+  return why === undefined ? undefined : redactor.clean(why);
+}
+
+function withoutSecrets({ reason, message, notes, written }: PoolFailure, redactor: Redactor): PoolFailure {
+  return new PoolFailure(reason, redactor.clean(message), cleanNotes(notes, redactor), written);
+}
+
+function cleanNotes(notes: RequestNotes, redactor: Redactor): RequestNotes {
+  const { stderrTail, strayLines } = notes;
+  return {
+    ...notes,
+    ...(stderrTail !== undefined && { stderrTail: redactor.clean(stderrTail, { start: true }) }),
+    ...(strayLines && { strayLines: redactor.cleanJson(strayLines) as typeof strayLines }),
+  };
 }
 
 /** The caller went away while a failed call waited for its next try. */

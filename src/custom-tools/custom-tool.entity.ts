@@ -1,6 +1,7 @@
 import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn } from 'typeorm';
 import type { JsonSchema, ToolAnnotations } from '../tool-contract/tool.js';
 import type { SandboxSettings, ToolPermissions } from './sandbox-settings.js';
+import type { StoredEnv } from './secrets/secret-box.js';
 
 export const toolStatuses = ['active', 'inactive', 'error'] as const;
 export type ToolStatus = (typeof toolStatuses)[number];
@@ -15,9 +16,12 @@ export class CustomTool {
   @Column('text') description!: string;
   @Column('text') version!: string;
   @Column('text') command!: string;
+  /** Where `command` led when it was registered, links resolved; null: registered before that was kept. */
+  @Column('text', { name: 'pinned_command', nullable: true }) pinnedCommand!: string | null;
   @Column('jsonb') args!: string[];
   @Column('text', { name: 'working_dir', nullable: true }) workingDir!: string | null;
-  @Column('jsonb') env!: Record<string, string>;
+  /** Sealed: opened only where a process is started. */
+  @Column('jsonb') env!: StoredEnv;
   @Column('jsonb', { name: 'input_schema' }) inputSchema!: JsonSchema;
   @Column('integer', { name: 'timeout_ms' }) timeoutMs!: number;
   @Column('integer', { name: 'max_retries' }) maxRetries!: number;

@@ -3,6 +3,8 @@ import type { ToolAnnotations } from '../tool-contract/tool.js';
 import { AnnotationsBody } from '../tools/tools.dto.js';
 import { type CustomTool, healthStatuses, toolStatuses } from './custom-tool.entity.js';
 import { effectiveSandbox, SandboxSettings, ToolPermissions } from './sandbox-settings.js';
+import { hiddenValue } from './secrets/env-changes.js';
+import type { StoredEnv } from './secrets/secret-box.js';
 
 export class EffectiveSandboxBody {
   @ApiProperty({ example: 0, description: '0: clean environment, time-outs and output caps only' })
@@ -18,9 +20,21 @@ export class CustomToolBody {
   @ApiProperty({ example: 'Summarises log lines' }) readonly description!: string;
   @ApiProperty({ example: '1.0.0' }) readonly version!: string;
   @ApiProperty({ example: 'python3' }) readonly command!: string;
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: '/usr/bin/python3.11',
+    description:
+      'Where the command led when it was registered; a path that leads elsewhere later is not started',
+  })
+  readonly pinnedCommand!: string | null;
   @ApiProperty({ type: [String], example: ['tool.py'] }) readonly args!: string[];
   @ApiProperty({ type: String, nullable: true, example: null }) readonly workingDir!: string | null;
-  @ApiProperty({ type: 'object', additionalProperties: { type: 'string' }, example: { API_KEY: '***' } })
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: { type: 'string' },
+    example: { API_KEY: hiddenValue },
+  })
   readonly env!: Record<string, string>;
   @ApiProperty({ type: 'object', additionalProperties: true, example: { type: 'object' } })
   readonly inputSchema!: object;
@@ -54,8 +68,8 @@ export class CustomToolBody {
 }
 
 /** Values of environment variables are write-only: an answer shows their names. */
-export function withoutValues(env: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.keys(env).map((name) => [name, '***']));
+export function withoutValues(env: StoredEnv): Record<string, string> {
+  return Object.fromEntries(Object.keys(env).map((name) => [name, hiddenValue]));
 }
 
 export function customToolView(tool: CustomTool): CustomToolBody {

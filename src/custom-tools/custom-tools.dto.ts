@@ -20,6 +20,7 @@ import { PageQuery } from '../common/page.dto.js';
 import type { JsonSchema } from '../tool-contract/tool.js';
 import { type ToolStatus, toolStatuses } from './custom-tool.entity.js';
 import { SandboxSettings, ToolPermissions } from './sandbox-settings.js';
+import type { EnvChanges } from './secrets/env-changes.js';
 import { IsStringMap, JsonObject, NoNulCharacters } from './text.validators.js';
 
 /** May an agent repeat it, does it change the world: absent means the careful answer. */
@@ -201,9 +202,19 @@ export class CustomToolCreate {
 }
 
 /** Changes a tool; its name stays. */
-export class CustomToolUpdate extends PartialType(OmitType(CustomToolCreate, ['name'] as const), {
+export class CustomToolUpdate extends PartialType(OmitType(CustomToolCreate, ['name', 'env'] as const), {
   skipNullProperties: false,
-}) {}
+}) {
+  @ApiPropertyOptional({
+    type: 'object',
+    additionalProperties: { type: 'string', nullable: true },
+    example: { TZ: 'Europe/Berlin', OLD_TOKEN: null },
+    description: 'Text sets a variable, null removes it; variables that are not named keep their values',
+  })
+  @Optional()
+  @IsStringMap({ removable: true })
+  readonly env?: EnvChanges;
+}
 
 export class ListCustomToolsQuery extends PageQuery {
   @ApiPropertyOptional({ enum: toolStatuses })

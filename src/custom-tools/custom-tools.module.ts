@@ -1,6 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import type { AppConfig } from '../config/app-config.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { ToolsModule } from '../tools/tools.module.js';
 import { CustomTool, CustomToolImport } from './custom-tool.entity.js';
 import { CustomToolManager } from './custom-tool-manager.js';
@@ -11,10 +11,18 @@ import { CustomToolsRepository } from './custom-tools.repository.js';
 import { CustomToolsService } from './custom-tools.service.js';
 import { CustomToolsStartup } from './custom-tools.startup.js';
 import { InstalledToolsImporter } from './installed-tools.importer.js';
+import { LogStreams } from './logs/log-streams.js';
+import { ToolLogsController } from './logs/tool-logs.controller.js';
+import { ToolLogs } from './logs/tool-logs.js';
+import { ToolLogsService } from './logs/tool-logs.service.js';
 import { ProcessLog } from './process-log.js';
+import { KeyRing } from './secrets/key-ring.js';
+import { SecretBox } from './secrets/secret-box.js';
+import { SecretsRenewal } from './secrets/secrets-renewal.js';
 import { ReplicaSync } from './replica-sync.js';
 import { ProcessRenewal } from './process-renewal.js';
 import { ToolInspector } from './tool-inspector.js';
+import { ToolLaunches } from './tool-launches.js';
 import { ToolLauncher } from './tool-launcher.js';
 import { ToolReloader } from './tool-reloader.js';
 import { CustomToolRevision } from './tool-revision.entity.js';
@@ -30,7 +38,7 @@ export class CustomToolsModule {
     return {
       module: CustomToolsModule,
       imports: [TypeOrmModule.forFeature([CustomTool, CustomToolImport, CustomToolRevision]), ToolsModule],
-      controllers: [CustomToolsController, ToolRevisionsController],
+      controllers: [CustomToolsController, ToolRevisionsController, ToolLogsController],
       providers: [
         CustomToolsRepository,
         ToolLauncher,
@@ -47,6 +55,16 @@ export class CustomToolsModule {
         ToolRevisionsService,
         ProcessLog,
         ProcessRenewal,
+        ToolLaunches,
+        ToolLogs,
+        LogStreams,
+        ToolLogsService,
+        SecretsRenewal,
+        {
+          provide: SecretBox,
+          inject: [APP_CONFIG],
+          useFactory: ({ secrets }: AppConfig) => new SecretBox(new KeyRing(secrets.keys, secrets.keyFile)),
+        },
       ],
     };
   }

@@ -1,8 +1,9 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Not, Repository } from 'typeorm';
 import { Problem } from '../common/errors.js';
 import { storableText } from '../common/pg-text.js';
+import { TypedEvents } from '../common/typed-events.js';
 import { CustomTool, CustomToolImport, type HealthStatus, type ToolStatus } from './custom-tool.entity.js';
 
 const maxMessage = 4_096;
@@ -17,10 +18,15 @@ export interface ToolCondition {
 
 /** What of a tool tells whether it is loaded as it should be. */
 export type ToolState = Pick<CustomTool, 'id' | 'name' | 'revision' | 'status'>;
+export type WrittenCondition = Pick<ToolCondition, 'status' | 'errorMessage'> & { readonly name: string };
 
 /** Rows of custom_tools and custom_tool_imports. */
 @Injectable()
 export class CustomToolsRepository {
+  private readonly logger = new Logger(CustomToolsRepository.name);
+  /** Every condition that was written, whether it changed anything or not. */
+  readonly conditions = new TypedEvents<WrittenCondition>((error) => this.logger.error(error));
+
   constructor(
     @InjectRepository(CustomTool) private readonly tools: Repository<CustomTool>,
     @InjectRepository(CustomToolImport) private readonly imports: Repository<CustomToolImport>,
@@ -48,9 +54,21 @@ export class CustomToolsRepository {
     return storableText(name) === name ? this.tools.findOneBy({ name }) : null;
   }
 
+  /** Says what a tool's row says now. */
+  announce(tool: WrittenCondition): void {
+    this.conditions.emit(tool);
+  }
+
   /** Stores what no revision tells: its status and its health. */
   async update(tool: CustomTool): Promise<CustomTool> {
-    return this.tools.save(tool);
+    const saved = await this.tools.save(tool);
+    this.conditions.emit(saved);
+    return saved;
+  }
+
+  /** Where the tool's command leads now. */
+  async pin(name: string, pinnedCommand: string): Promise<void> {
+    await this.tools.update({ name }, { pinnedCommand });
   }
 
   /** A tool that was disabled stays so, whatever its last processes do. */
@@ -60,7 +78,9 @@ export class CustomToolsRepository {
     const clean = typeof errorMessage === 'string' && {
       errorMessage: storableText(errorMessage).slice(0, maxMessage),
     };
-    await this.tools.update({ name, status: Not('inactive') }, { ...condition, ...clean });
+    const changes = { ...condition, ...clean };
+    const { affected } = await this.tools.update({ name, status: Not('inactive') }, changes);
+    if (affected) this.conditions.emit({ name, ...changes });
   }
 
   /** @throws Problem `not_found` */

@@ -14,6 +14,7 @@ import { CustomToolsRepository } from './custom-tools.repository.js';
 import { InstalledToolsImporter } from './installed-tools.importer.js';
 import { ReplicaSync } from './replica-sync.js';
 import { ToolReloader } from './tool-reloader.js';
+import { SecretsRenewal } from './secrets/secrets-renewal.js';
 
 /** Loads the registered tools and imports the installed ones in the background; readiness waits for it. */
 @Injectable()
@@ -30,10 +31,12 @@ export class CustomToolsStartup implements OnApplicationBootstrap, BeforeApplica
     private readonly reloader: ToolReloader,
     private readonly replicas: ReplicaSync,
     private readonly runtimes: CustomToolRuntimes,
+    private readonly renewal: SecretsRenewal,
   ) {}
 
   onApplicationBootstrap(): void {
     this.work.register('custom tools', this.load());
+    this.work.register('secrets', this.renewal.run());
   }
 
   /** Calls in flight have had their time: the HTTP server, which closes next, would wait for them without end. */

@@ -2,12 +2,13 @@ import { canonicalJson, sha256 } from '../common/canonical-json.js';
 import type { CustomTool } from './custom-tool.entity.js';
 import { withoutValues } from './custom-tool.view.js';
 import type { ProgramFile } from './program-files.js';
+import { identityOf, type StoredEnv } from './secrets/secret-box.js';
 import type { ToolConfiguration } from './tool-revision.entity.js';
 
 /** What identifies a revision. */
 export interface RevisionContent {
   readonly configuration: ToolConfiguration;
-  readonly env: Readonly<Record<string, string>>;
+  readonly env: StoredEnv;
   readonly files: readonly ProgramFile[];
 }
 
@@ -23,15 +24,22 @@ export interface RevisionChange {
 export function configurationOf(tool: CustomTool): ToolConfiguration {
   const { id, env, revision, status, lastHealthCheck, healthStatus, errorMessage, ...others } = tool;
   void [id, env, revision, status, lastHealthCheck, healthStatus, errorMessage];
-  const { createdAt, updatedAt, ...configuration } = others;
-  void [createdAt, updatedAt];
+  const { pinnedCommand, createdAt, updatedAt, ...configuration } = others;
+  void [pinnedCommand, createdAt, updatedAt];
   return configuration;
 }
 
-/** SHA-256 of the canonical JSON of configuration, environment and the content of the program's files. */
+/** SHA-256 of the canonical JSON of configuration, environment and the content of the program's files; no value is guessed by it. */
 export function contentHashOf({ configuration, env, files }: RevisionContent): string {
   const contents = Object.fromEntries(files.map((file) => [file.path, fileIdentity(file)]));
-  return sha256(canonicalJson({ configuration: { ...configuration, env }, files: contents }));
+  return sha256(
+    canonicalJson({ configuration: { ...configuration, env: envIdentity(env) }, files: contents }),
+  );
+}
+
+/** Tells environments apart without their values. */
+export function envIdentity(env: StoredEnv): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).map(([name, value]) => [name, identityOf(value) ?? 'plain']));
 }
 
 /** When a file was written counts only where its content is too large to be read. */
@@ -86,8 +94,9 @@ function fieldChanges(path: string, before: unknown, after: unknown): RevisionCh
 
 function environmentChanges(before: RevisionContent['env'], after: RevisionContent['env']): RevisionChange[] {
   const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  const [from, to] = [envIdentity(before), envIdentity(after)];
   return [...names]
-    .filter((name) => before[name] !== after[name])
+    .filter((name) => from[name] !== to[name])
     .map((name) =>
       change(`/configuration/env/${escaped(name)}`, withoutValues(before)[name], withoutValues(after)[name]),
     );

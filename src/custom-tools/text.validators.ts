@@ -14,14 +14,17 @@ export function NoNulCharacters(options?: ValidationOptions): PropertyDecorator 
 
 const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** Environment variables: names as a shell takes them, values text. */
-export function IsStringMap(): PropertyDecorator {
+/** Environment variables: names as a shell takes them, values text. `removable`: null takes one away. */
+export function IsStringMap({ removable = false } = {}): PropertyDecorator {
   const validate = (value: unknown): boolean =>
     typeof value === 'object' &&
     value !== null &&
     !Array.isArray(value) &&
-    Object.entries(value).every(([name, text]) => variableName.test(name) && isClean(text));
-  const defaultMessage = (): string => 'must map variable names (letters, digits, _) to text';
+    Object.entries(value).every(
+      ([name, text]) => variableName.test(name) && (isClean(text) || (removable && text === null)),
+    );
+  const defaultMessage = (): string =>
+    `must map variable names (letters, digits, _) to text${removable ? ' or null' : ''}`;
   return ValidateBy({ name: 'isStringMap', validator: { validate, defaultMessage } });
 }
 

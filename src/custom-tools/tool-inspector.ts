@@ -3,14 +3,15 @@ import { canonicalJson } from '../common/canonical-json.js';
 import { Problem } from '../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { probeExecutable } from '../process-pool/handshake.js';
-import { type Handshake, PoolFailure, type ProcessSpec } from '../process-pool/pool.types.js';
+import { type Handshake, PoolFailure } from '../process-pool/pool.types.js';
 import { compileInputSchema, type InputValidator } from '../tools/input-validator.js';
 import type { CustomTool } from './custom-tool.entity.js';
-import { launchSpec, type LaunchSettings, wrong } from './launch-spec.js';
+import type { LaunchSettings } from './launch-spec.js';
 import { ToolLauncher } from './tool-launcher.js';
+import { type PreparedLaunch, ToolLaunches } from './tool-launches.js';
+import { wrong } from './wrong-field.js';
 
-export interface Inspection {
-  readonly spec: ProcessSpec;
+export interface Inspection extends PreparedLaunch {
   readonly handshake: Handshake;
 }
 
@@ -20,21 +21,24 @@ export class ToolInspector {
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
     private readonly launcher: ToolLauncher,
+    private readonly launches: ToolLaunches,
   ) {}
 
   /** @throws Problem `invalid_request` with the reason, the executable's stderr included */
   async inspect(settings: LaunchSettings): Promise<Inspection> {
-    const spec = await launchSpec(settings, this.config.root);
+    const launch = await this.launches.prepare(settings);
     const { startTimeoutMs, stopGraceMs, maxOutputBytes, stderrBytes } = this.config.customTools;
     try {
       const limits = { startTimeoutMs, stopGraceMs, maxLineBytes: maxOutputBytes, stderrBytes };
-      return { spec, handshake: await probeExecutable(spec, limits, this.launcher.launch) };
+      const handshake = await probeExecutable(launch.spec, limits, this.launcher.launch);
+      return { ...launch, handshake: launch.redactor.cleanJson(handshake) as Handshake };
     } catch (error) {
       if (!(error instanceof PoolFailure)) throw error;
-      const stderr = error.notes.stderrTail?.trim();
+      const { redactor } = launch;
+      const stderr = redactor.clean(error.notes.stderrTail?.trim() ?? '', { start: true });
       throw wrong(
         '/command',
-        `is not a tool: ${error.message}${stderr ? `; its stderr ends with: ${stderr}` : ''}`,
+        `is not a tool: ${redactor.clean(error.message)}${stderr ? `; its stderr ends with: ${stderr}` : ''}`,
       );
     }
   }

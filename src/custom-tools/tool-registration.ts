@@ -1,25 +1,25 @@
-import { newId } from '../common/ids.js';
 import { storableJson, storableText } from '../common/pg-text.js';
 import type { Handshake } from '../process-pool/pool.types.js';
 import type { CustomTool, ToolStatus } from './custom-tool.entity.js';
 import type { CustomToolCreate } from './custom-tools.dto.js';
-import { wrong } from './launch-spec.js';
+import { wrong } from './wrong-field.js';
 
 /** As MCP's defaults: nothing is promised, everything may happen. */
 const carefulAnnotations = { readOnly: false, idempotent: false, destructive: true, openWorld: true };
 
 /** A registration with every default, before its executable was asked. */
-export function draftOf(create: CustomToolCreate, defaultTimeoutMs: number): CustomTool {
-  const given = withoutUndefined(create);
+export function draftOf(
+  create: CustomToolCreate,
+  defaultsHere: Pick<CustomTool, 'id' | 'env' | 'timeoutMs'>,
+): CustomTool {
+  const { env: _sealedByTheCaller, ...given } = withoutUndefined(create);
   const defaults = {
-    id: newId(),
     description: '',
     version: '1.0.0',
     args: [],
     workingDir: null,
-    env: {},
+    pinnedCommand: null,
     inputSchema: {},
-    timeoutMs: defaultTimeoutMs,
     maxRetries: 0,
     retryDelayMs: 1_000,
     poolSize: 1,
@@ -34,6 +34,7 @@ export function draftOf(create: CustomToolCreate, defaultTimeoutMs: number): Cus
     metadata: {},
     revision: 0,
     ...healthyNow('active'),
+    ...defaultsHere,
   };
   return {
     ...defaults,

@@ -1,6 +1,7 @@
 import { Column, CreateDateColumn, Entity, PrimaryColumn } from 'typeorm';
 import type { CustomTool } from './custom-tool.entity.js';
 import type { ProgramFile } from './program-files.js';
+import type { StoredEnv } from './secrets/secret-box.js';
 
 export const revisionSources = ['register', 'patch', 'import', 'reload', 'rollback'] as const;
 /** Why a revision was made. */
@@ -12,6 +13,7 @@ export type ToolConfiguration = Omit<
   | 'id'
   | 'env'
   | 'revision'
+  | 'pinnedCommand'
   | 'status'
   | 'lastHealthCheck'
   | 'healthStatus'
@@ -27,7 +29,7 @@ export class CustomToolRevision {
   @PrimaryColumn('integer') revision!: number;
   @Column('text', { name: 'content_hash' }) contentHash!: string;
   @Column('jsonb') configuration!: ToolConfiguration;
-  @Column('jsonb') env!: Record<string, string>;
+  @Column('jsonb') env!: StoredEnv;
   @Column('jsonb') files!: ProgramFile[];
   @Column('text') source!: RevisionSource;
   /** The revision that a rollback brought back. */

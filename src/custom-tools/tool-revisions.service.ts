@@ -7,7 +7,7 @@ import type { CustomTool } from './custom-tool.entity.js';
 import { CustomToolManager } from './custom-tool-manager.js';
 import { type CustomToolBody, customToolView } from './custom-tool.view.js';
 import { CustomToolRuntimes } from './custom-tool-runtimes.js';
-import { changesBetween, configurationOf, differingFiles } from './revision-content.js';
+import { changesBetween, configurationOf, differingFiles, envIdentity } from './revision-content.js';
 import type { CustomToolRevision } from './tool-revision.entity.js';
 import {
   type RevisionBody,
@@ -60,14 +60,19 @@ export class ToolRevisionsService {
     const restored = await this.manager.change(name, origin, async (tool) => {
       const wanted = await this.find(tool, revision);
       await this.refuseFilesOnly(tool, wanted);
-      Object.assign(tool, wanted.configuration, { env: wanted.env });
+      const samePath = tool.command === wanted.configuration.command;
+      Object.assign(tool, wanted.configuration, { env: wanted.env }, !samePath && { pinnedCommand: null });
     });
     return customToolView(restored);
   }
 
   private async refuseFilesOnly(tool: CustomTool, wanted: CustomToolRevision): Promise<void> {
     const { configuration, env } = wanted;
-    if (canonicalJson([configurationOf(tool), tool.env]) !== canonicalJson([configuration, env])) return;
+    if (
+      canonicalJson([configurationOf(tool), envIdentity(tool.env)]) !==
+      canonicalJson([configuration, envIdentity(env)])
+    )
+      return;
     const { content } = await this.runtimes.prepare(tool);
     const files = differingFiles(content.files, wanted.files);
     if (files.length === 0) return;

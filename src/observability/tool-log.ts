@@ -46,7 +46,7 @@ export class ToolLog {
 }
 
 /** A process or a health check that failed is worth more than its line at `info`; a failed answer is in the metrics. */
-function levelOf({ event, error }: ToolLogEntry): Level {
+export function levelOf({ event, error }: ToolLogEntry): Level {
   const failed = error !== undefined && (event === 'health' || event === 'terminate' || event === 'spawn');
   return failed ? 'warn' : levels[event];
 }

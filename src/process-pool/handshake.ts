@@ -48,6 +48,7 @@ export function probeExecutable(
       },
       noise: () => undefined,
       log: () => undefined,
+      stderr: () => undefined,
       drained: () => undefined,
       broken: () => undefined,
       ended: ({ stderrTail }) => {

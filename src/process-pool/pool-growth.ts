@@ -178,7 +178,8 @@ export class PoolGrowth {
   private start(urgent: boolean): PoolMember | undefined {
     const started = this.permits.tryTake(urgent);
     if (!started) return undefined;
-    const { settings, members } = this.parts;
+    const { settings, members, events } = this.parts;
+    events.emit({ type: 'starting', pool: settings.name });
     const run = (member: PoolMember): ToolProcess =>
       new ToolProcess(settings.spec, settings, this.observe(member), this.launcher);
     const member = new PoolMember(run, started);
@@ -223,6 +224,10 @@ export class PoolGrowth {
       log: (notice, executionId) => {
         const pid = member.process.pid ?? 0;
         this.parts.events.emit({ type: 'log', pool: this.parts.settings.name, pid, notice, executionId });
+      },
+      stderr: (chunk) => {
+        const pool = this.parts.settings.name;
+        this.parts.events.emit({ type: 'stderr', pool, pid: member.process.pid ?? 0, chunk });
       },
       drained: () => this.changed(member),
       // What takes its place is decided when it has ended and it is known how.

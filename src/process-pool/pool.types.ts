@@ -144,8 +144,12 @@ export type TerminationReason =
   | 'start_failed'
   | 'cancelled';
 
-/** Said synchronously; the pool itself knows no logger and no Prometheus. */
+/** Said synchronously; the pool itself knows no logger and no Prometheus. `spawn` means: it answered and is ready. */
 export type PoolEvent =
+  /** A process is being started; `spawn` or `start_failed` follows. */
+  | { readonly type: 'starting'; readonly pool: string }
+  /** As it came from the process, in pieces of any size: not to be kept. */
+  | { readonly type: 'stderr'; readonly pool: string; readonly pid: number; readonly chunk: Buffer }
   | { readonly type: 'spawn'; readonly pool: string; readonly pid: number; readonly durationMs: number }
   | {
       readonly type: 'terminate';

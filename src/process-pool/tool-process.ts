@@ -173,6 +173,7 @@ export class ToolProcess {
   private listen(child: LaunchedProcess): void {
     child.stdout.on('data', (chunk: Buffer) => this.framer.push(chunk));
     child.stderr.on('data', (chunk: Buffer) => this.stderr.push(chunk));
+    child.stderr.on('data', (chunk: Buffer) => this.observer.stderr(chunk));
     child.stdin.on('drain', () => {
       this.congested = false;
       if (this.state === 'ready') this.observer.drained();

@@ -68,6 +68,7 @@ export interface ProcessObserver {
   noise(line: string): void;
   /** A `log` notification, with the call that it is about where that is known. */
   log(notice: LogNotice, executionId: string | undefined): void;
+  stderr(chunk: Buffer): void;
   /** The process reads its input again. */
   drained(): void;
   /** It closed one of its pipes and is about to end, or is made to. */

@@ -119,7 +119,7 @@ describe('.env.example', () => {
 });
 
 describe('the documents', () => {
-  const paths = ['docs/protocol.md', 'docs/errors.md', 'docs/configuration.md'];
+  const paths = ['docs/protocol.md', 'docs/errors.md', 'docs/configuration.md', 'docs/security.md'];
 
   it.each(paths)('%s names only variables that exist', (path) => {
     const named = [

@@ -1,0 +1,35 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
+/**
+ * Headers of a stream of server-sent events. Its connection ends with it: one that became idle while the server closes
+ * would hold that up until its keep-alive time is over. The last keeps nginx from collecting the stream.
+ */
+export const sseHeaders: Readonly<Record<string, string>> = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-store',
+  connection: 'close',
+  'x-accel-buffering': 'no',
+};
+
+export interface ServerSentEvent {
+  /** What the client sends back as Last-Event-ID; without line breaks. */
+  readonly id?: string;
+  /** Name that the client listens for; without line breaks. */
+  readonly event?: string;
+  /** Sent as JSON. */
+  readonly data: unknown;
+}
+
+/** One event on the wire. JSON holds no raw line break, so one `data` line always does. */
+export function sseEvent({ id, event, data }: ServerSentEvent): string {
+  const head = `${id === undefined ? '' : `id: ${id}\n`}${event === undefined ? '' : `event: ${event}\n`}`;
+  return `${head}data: ${JSON.stringify(data)}\n\n`;
+}
+
+/** A comment, which clients skip: it keeps proxies from closing a quiet stream, and finds out who has left. */
+export const sseHeartbeat = ': still here\n\n';
+
+/** The client asks for events by name; a wildcard is no wish for a stream. */
+export function acceptsEvents({ accept }: IncomingHttpHeaders): boolean {
+  return /(^|[,\s])text\/event-stream\s*($|[,;])/i.test(accept ?? '');
+}

@@ -1,0 +1,62 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { LineBudget } from './line-budget.js';
+import type { LogEntry } from './log-entry.js';
+import { LogRing } from './log-ring.js';
+
+/** One tool's log and what its processes may still write into it. */
+export interface LogBook {
+  readonly tool: string;
+  readonly ring: LogRing;
+  readonly budget: LineBudget;
+  readonly maxLineBytes: number;
+}
+
+/** The logs of the tools that this server runs, in memory. */
+@Injectable()
+export class ToolLogs {
+  private readonly books = new Map<string, LogBook>();
+  private readonly statuses = new Map<string, string>();
+  private readonly limits: AppConfig['toolLogs'];
+
+  constructor(@Inject(APP_CONFIG) { toolLogs }: Pick<AppConfig, 'toolLogs'>) {
+    this.limits = toolLogs;
+  }
+
+  /** The tool's log, a new one for a tool that had none. */
+  open(tool: string): LogBook {
+    const known = this.books.get(tool);
+    if (known) return known;
+    const { maxLineBytes, linesPerSecond } = this.limits;
+    const book = {
+      tool,
+      ring: new LogRing(this.limits),
+      budget: new LineBudget(linesPerSecond),
+      maxLineBytes,
+    };
+    this.books.set(tool, book);
+    return book;
+  }
+
+  /** What happened to a tool; a tool without a log is one that is gone. */
+  append(entry: Omit<LogEntry, 'timestamp'>): void {
+    this.books.get(entry.tool)?.ring.append({ timestamp: new Date().toISOString(), ...entry });
+  }
+
+  /** Writes a status down if it is another one than before. */
+  status(tool: string, status: string, reason?: string | null): void {
+    const before = this.statuses.get(tool);
+    if (before === status) return;
+    this.statuses.set(tool, status);
+    const level = status === 'error' ? 'error' : 'info';
+    const message = before === undefined ? `status ${status}` : `status ${before} → ${status}`;
+    this.open(tool);
+    this.append({ tool, level, event: 'health', message, ...(reason && { error: reason }) });
+  }
+
+  forget(tool: string): void {
+    this.books.get(tool)?.ring.close();
+    this.books.delete(tool);
+    this.statuses.delete(tool);
+  }
+}

@@ -1,0 +1,55 @@
+import fc from 'fast-check';
+import { Redactor } from './redactor.js';
+
+describe('Redactor', () => {
+  it('names each secret in its place', () => {
+    const redactor = new Redactor({ TOKEN: 's3cr.t+(x)', PASSWORD: 'hunter22', FLAG: 'yes' });
+    expect(redactor.clean('s3cr.t+(x)/hunter22: yes, s3crat+(x)')).toBe(
+      '[secret TOKEN]/[secret PASSWORD]: yes, s3crat+(x)',
+    );
+  });
+
+  it('leaves values of fewer than four characters, and everything where there is no secret', () => {
+    expect(new Redactor({ A: 'abc' }).clean('abc')).toBe('abc');
+    expect(new Redactor({}).clean('text', { start: true, end: true })).toBe('text');
+  });
+
+  it('takes the longer of two values that begin alike', () => {
+    expect(new Redactor({ A: 'secret', B: 'secret-long' }).clean('secret-long secret')).toBe(
+      '[secret B] [secret A]',
+    );
+  });
+
+  it('finds a value as it stands in JSON and in URLs, and the lines of one that has several', () => {
+    const redactor = new Redactor({ T: 'a"b\\c/d e', PEM: '-----BEGIN-----\nMIIEvQIBADAN\n}\n' });
+    expect(redactor.clean(JSON.stringify({ x: 'a"b\\c/d e' }))).toBe('{"x":"[secret T]"}');
+    expect(redactor.clean('https://h/?t=a%22b%5Cc%2Fd%20e')).toBe('https://h/?t=[secret T]');
+    expect(redactor.clean('key: MIIEvQIBADAN }')).toBe('key: [secret PEM] }');
+  });
+
+  it('finds the part of a value that is left where a text was cut off', () => {
+    const redactor = new Redactor({ TOKEN: 'abcdefgh' });
+    expect(redactor.clean('efgh: failed', { start: true })).toBe('[secret TOKEN]: failed');
+    expect(redactor.clean('efgh: failed')).toBe('efgh: failed');
+    expect(redactor.clean('token abcde', { end: true })).toBe('token [secret TOKEN]');
+    expect(redactor.clean('abcdefgh', { start: true, end: true })).toBe('[secret TOKEN]');
+  });
+
+  it('goes through JSON values', () => {
+    const redactor = new Redactor({ TOKEN: 's3cret' });
+    expect(redactor.cleanJson({ a: ['s3cret', 1, null], b: { c: 'x s3cret' } })).toEqual({
+      a: ['[secret TOKEN]', 1, null],
+      b: { c: 'x [secret TOKEN]' },
+    });
+  });
+
+  it('leaves no value in any text, whatever the value', () => {
+    const value = fc.string({ unit: 'grapheme', minLength: 4 });
+    fc.assert(
+      fc.property(value, fc.string(), fc.string(), (secret, before, after) => {
+        fc.pre(!'[secret N]'.includes(secret) && secret.trim().length >= 4);
+        expect(new Redactor({ N: secret }).clean(`${before}${secret}${after}`)).toContain('[secret N]');
+      }),
+    );
+  });
+});

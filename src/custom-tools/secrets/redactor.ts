@@ -1,0 +1,72 @@
+import type { PlainEnv } from './secret-box.js';
+
+/** Shorter values stand in half of all texts by chance. */
+const shortest = 4;
+/** A line of a value that spans lines, such as a PEM key, shows up by itself; lines like `}` are no secret. */
+const shortestLine = 8;
+
+/** Takes the values of a tool's environment out of texts. For failures and log lines, not for the hot path. */
+export class Redactor {
+  private readonly marks: ReadonlyMap<string, string>;
+  private readonly pattern: RegExp | undefined;
+
+  constructor(env: PlainEnv) {
+    const forms = Object.entries(env).flatMap(([name, value]) =>
+      formsOf(value).map((form) => [form, `[secret ${name}]`] as const),
+    );
+    // The longest first: a value may hold another one.
+    this.marks = new Map(forms.sort(([a], [b]) => b.length - a.length));
+    const pattern = [...this.marks.keys()]
+      .map((form) => form.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&'))
+      .join('|');
+    this.pattern = pattern === '' ? undefined : new RegExp(pattern, 'g');
+  }
+
+  /** @param cut where the text was cut off, so that a part of a value may stand there */
+  clean(text: string, cut: { readonly start?: boolean; readonly end?: boolean } = {}): string {
+    if (!this.pattern) return text;
+    let clean = text.replace(this.pattern, (form) => this.marks.get(form) as string);
+    if (cut.start) clean = this.withoutTailOfSecret(clean);
+    return cut.end ? this.withoutHeadOfSecret(clean) : clean;
+  }
+
+  /** The same for every text in a JSON value. */
+  cleanJson(value: unknown): unknown {
+    if (!this.pattern) return value;
+    if (typeof value === 'string') return this.clean(value);
+    if (Array.isArray(value)) return value.map((item) => this.cleanJson(item));
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, this.cleanJson(item)]));
+  }
+
+  private withoutTailOfSecret(text: string): string {
+    for (const [form, mark] of this.marks) {
+      for (let length = Math.min(form.length - 1, text.length); length >= shortest; length--) {
+        if (text.startsWith(form.slice(-length))) return `${mark}${text.slice(length)}`;
+      }
+    }
+    return text;
+  }
+
+  private withoutHeadOfSecret(text: string): string {
+    for (const [form, mark] of this.marks) {
+      for (let length = Math.min(form.length - 1, text.length); length >= shortest; length--) {
+        if (text.endsWith(form.slice(0, length))) return `${text.slice(0, -length)}${mark}`;
+      }
+    }
+    return text;
+  }
+}
+
+/** The value itself, as it stands inside JSON and URLs, and its lines. */
+function formsOf(value: string): string[] {
+  const lines = value.split(/\r?\n/);
+  const forms = [
+    value,
+    value.trim(),
+    JSON.stringify(value).slice(1, -1),
+    encodeURIComponent(value),
+    ...(lines.length > 1 ? lines.filter((line) => line.length >= shortestLine) : []),
+  ];
+  return [...new Set(forms)].filter((form) => form.length >= shortest);
+}

@@ -1,0 +1,41 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { CommandRules } from './commands/command-rules.js';
+import { type Launch, launchSpec, type LaunchSettings } from './launch-spec.js';
+import { Redactor } from './secrets/redactor.js';
+import { type PlainEnv, SecretBox, SecretUnreadable } from './secrets/secret-box.js';
+import { wrong } from './wrong-field.js';
+
+/** How a tool is started, and what of it must not be shown. */
+export interface PreparedLaunch extends Launch {
+  readonly redactor: Redactor;
+}
+
+/** Prepares the start of a tool's processes: the one place where stored secrets are opened. */
+@Injectable()
+export class ToolLaunches {
+  private readonly rules: CommandRules;
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'commands' | 'root'>,
+    private readonly box: SecretBox,
+  ) {
+    this.rules = new CommandRules(config.commands);
+  }
+
+  /** @throws Problem `invalid_request` that names the field: a value whose key is missing is `/env` */
+  async prepare(tool: LaunchSettings): Promise<PreparedLaunch> {
+    const own = this.open(tool);
+    const launch = await launchSpec(tool, own, this.config.root, this.rules);
+    return { ...launch, redactor: new Redactor(own) };
+  }
+
+  private open({ id, env }: LaunchSettings): PlainEnv {
+    try {
+      return this.box.open(id, env);
+    } catch (error) {
+      if (error instanceof SecretUnreadable) throw wrong('/env', `cannot be read: ${error.message}`);
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,274 @@
+import { randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { loadConfig } from '../../src/config/app-config.js';
+import { fixtures, startApp, type TestApp } from '../support/app.js';
+import type { Json } from '../support/json.js';
+import { makeTestFolder } from '../support/test-folder.js';
+import { until } from '../support/wait.js';
+
+// real: HTTP, PostgreSQL, processes, key files; mock: nothing
+
+const fixture = join(fixtures, 'fixture-tool.mjs');
+const secret = 'tok-5f"3a\\9c';
+let folder: string;
+let tk: TestApp;
+
+beforeAll(async () => {
+  folder = makeTestFolder();
+  tk = await startApp({ TOOLKEEPER_DATA_DIR: folder });
+});
+afterAll(async () => {
+  await tk.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const patch = (name: string, body: object, app = tk) =>
+  app.http.patch(`/api/v1/custom-tools/${name}`).send(body);
+const envOf = async (name: string, app = tk): Promise<Json> =>
+  (await app.call(name, { action: 'env' })).body.result;
+const rowOf = async (name: string): Promise<Json> =>
+  (await tk.db.dataSource.query<Json[]>('SELECT * FROM custom_tools WHERE name = $1', [name]))[0];
+
+describe('the values of env', () => {
+  it('are encrypted in the database, shown to nobody but the process, and kept by a PATCH', async () => {
+    await tk.register('sealed', { env: { TOKEN: secret, MODE: 'first', GONE: 'x' } });
+    expect(statSync(join(folder, 'secrets.key')).mode & 0o777).toBe(0o600);
+    const row = await rowOf('sealed');
+    expect(JSON.stringify(row)).not.toContain('5f');
+    expect(row.env.TOKEN).toMatchObject({ alg: 'A256GCM', key: expect.stringMatching(/^[0-9a-f]{16}$/) });
+    expect(await envOf('sealed')).toMatchObject({ TOKEN: secret, MODE: 'first', GONE: 'x' });
+    const { body } = await patch('sealed', { env: { TOKEN: '***', MODE: 'second', GONE: null } }).expect(200);
+    expect(body.env).toEqual({ TOKEN: '***', MODE: '***' });
+    const after = await envOf('sealed');
+    expect(after).toMatchObject({ TOKEN: secret, MODE: 'second' });
+    expect(after).not.toHaveProperty('GONE');
+    expect((await rowOf('sealed')).env.TOKEN).toEqual(row.env.TOKEN);
+    await patch('sealed', { description: 'other' }).expect(200);
+    expect(await envOf('sealed')).toMatchObject({ TOKEN: secret, MODE: 'second' });
+  });
+
+  it('must be values: *** is none', async () => {
+    await patch('sealed', { env: { NEW: '***' } }).expect(400, /"pointer":"\/env\/NEW"/);
+    await patch('sealed', { env: { NEW: 7 } }).expect(400, /"pointer":"\/env"/);
+  });
+
+  it('do not open for another tool or name', async () => {
+    await tk.register('thief', { env: { OTHER: 'abcd' } });
+    await tk.db.dataSource.query(
+      `UPDATE custom_tools SET env = jsonb_build_object('OTHER', (SELECT env->'TOKEN' FROM custom_tools WHERE name = 'sealed'))
+       WHERE name = 'thief'`,
+    );
+    const { body } = await tk.http.post('/api/v1/custom-tools/thief/validate').expect(200);
+    expect(body).toEqual({
+      valid: false,
+      errors: [expect.stringContaining('OTHER was changed in the database')],
+    });
+  });
+
+  it('are taken out of answers, records and logs', async () => {
+    await tk.register('talkative', { env: { TOKEN: secret }, keepAlive: true });
+    const told = await tk.call('talkative', {
+      action: 'error',
+      message: `no ${secret}`,
+      data: { t: [secret] },
+    });
+    expect(told.body.error).toMatchObject({ message: 'no [secret TOKEN]', data: { t: ['[secret TOKEN]'] } });
+    const crashed = await tk.call('talkative', {
+      action: 'crash',
+      stderr: `x ${secret} ${JSON.stringify(secret)}`,
+    });
+    expect(crashed.body.error.type).toBe('tool_crashed');
+    await tk.call('talkative', {
+      action: 'raw',
+      text: `stray ${secret}\n{"jsonrpc":"2.0","id":"$ID","result":1}\n`,
+    });
+    const logs = async (): Promise<string> => (await tk.http.get('/api/v1/custom-tools/talkative/logs')).text;
+    await until(async () => (await logs()).includes('stray [secret TOKEN]'), { what: 'the stray line' });
+    expect(await logs()).toContain('x [secret TOKEN]');
+    const { text } = await tk.http.get('/api/v1/tool-metrics/executions?tool=talkative').expect(200);
+    const rows = await tk.db.dataSource.query(`SELECT * FROM tool_metrics WHERE tool_name = 'talkative'`);
+    expect(JSON.stringify(rows)).toContain('[secret TOKEN]');
+    for (const seen of [await logs(), text, JSON.stringify(rows)]) expect(seen).not.toContain('5f');
+    const { body } = await tk.http
+      .post('/api/v1/custom-tools')
+      .send({ name: 'loud', command: 'bash', args: ['-c', 'true'], env: { TOKEN: secret } })
+      .expect(400);
+    expect(JSON.stringify(body)).not.toContain('5f');
+    writeFileSync(join(folder, 'loud.sh'), 'echo "my $TOKEN" >&2; exit 3\n');
+    await tk.http
+      .post('/api/v1/custom-tools')
+      .send({ name: 'loud', command: 'bash', args: ['loud.sh'], workingDir: folder, env: { TOKEN: secret } })
+      .expect(400, /my \[secret TOKEN\]/);
+  });
+});
+
+describe('keys', () => {
+  const keys = [randomBytes(32).toString('base64'), randomBytes(32).toString('hex')] as const;
+  const restart = async (SECRETS_KEY: string, work: (app: TestApp) => Promise<void>): Promise<void> => {
+    const app = await startApp({ DATABASE_URL: tk.db.url, SECRETS_KEY });
+    await work(app).finally(() => app.close());
+  };
+
+  it('are rotated at start, text from before there was encryption included; a missing one breaks its tools alone', async () => {
+    await tk.register('rotated', { env: { TOKEN: secret, OLD: 'plain text' } });
+    await tk.register('bystander', {});
+    await tk.db.dataSource.query(
+      `UPDATE custom_tools SET env = '{"TOKEN": "${secret.replaceAll('"', '\\"').replaceAll('\\9', '\\\\9')}", "OLD": "plain text"}' WHERE name = 'rotated'`,
+    );
+    const { updated_at: before } = await rowOf('rotated');
+    await restart(keys[0], async (app) => {
+      expect(await envOf('rotated', app)).toMatchObject({ TOKEN: secret, OLD: 'plain text' });
+      // Sealed under a key file that this server does not have.
+      const { body } = await app.http.get('/api/v1/custom-tools/talkative').expect(200);
+      expect(body).toMatchObject({
+        status: 'error',
+        errorMessage: expect.stringMatching(/TOKEN .*SECRETS_KEY/),
+      });
+      await app.call('talkative').expect(503, /"code":"tool_unavailable"/);
+      await app.call('bystander', { a: 1 }).expect(200, /"status":"success"/);
+      await app.http.get('/readyz').expect(200);
+    });
+    const underFirst = await rowOf('rotated');
+    expect(underFirst.updated_at).toEqual(before);
+    expect(JSON.stringify(underFirst.env)).not.toContain('plain');
+    await restart(`${keys[1]},${keys[0]}`, async (app) => {
+      expect(await envOf('rotated', app)).toMatchObject({ TOKEN: secret });
+    });
+    const underSecond = await rowOf('rotated');
+    expect(underSecond.env.TOKEN.key).not.toBe(underFirst.env.TOKEN.key);
+    await restart(keys[1], async (app) => {
+      expect(await envOf('rotated', app)).toMatchObject({ TOKEN: secret, OLD: 'plain text' });
+      // A value under a lost key is mended by sending it again.
+      await patch('talkative', { env: { TOKEN: 'new value' } }, app).expect(200, /"status":"active"/);
+      expect(await envOf('talkative', app)).toMatchObject({ TOKEN: 'new value' });
+    });
+    expect((await rowOf('rotated')).env).toEqual(underSecond.env);
+  });
+
+  it('that are none stop the start without being quoted', () => {
+    const start = () => loadConfig({ SECRETS_KEY: 'correct horse battery' });
+    expect(start).toThrow(/SECRETS_KEY: .*32 bytes/);
+    expect(start).not.toThrow(/horse/);
+  });
+});
+
+describe('commands', () => {
+  const post = (body: object, app = tk) =>
+    app.http.post('/api/v1/custom-tools').send({ name: 'refused', ...body });
+  const refused = async (body: object, pointer: string, words: RegExp, app = tk): Promise<void> => {
+    const answer = await post(body, app).expect(400);
+    expect(answer.body.errors).toEqual([{ pointer, detail: expect.stringMatching(words) }]);
+  };
+
+  it.each(
+    [
+      ['/command', { command: '-c' }, /dash/],
+      ['/command', { command: '../tool' }, /"\.\."/],
+      ['/workingDir', { command: 'node', args: [fixture], workingDir: '/tmp/../etc' }, /"\.\."/],
+      ['/args/0', { command: 'node', args: ['../fixture-tool.mjs'] }, /"\.\."/],
+      ['/args/0', { command: 'bash', args: ['-c', 'id'] }, /CUSTOM_TOOLS_ALLOW_INLINE_CODE/],
+      ['/args/1', { command: 'python3', args: ['-u', '-c', 'print(1)'] }, /CUSTOM_TOOLS_ALLOW_INLINE_CODE/],
+      ['/args/0', { command: process.execPath, args: ['--eval=1'] }, /CUSTOM_TOOLS_ALLOW_INLINE_CODE/],
+      ['/args', { command: 'bash' }, /names no script/],
+    ].filter(([, body]) => (body as { command: string }).command !== '/usr/bin/env') as [
+      string,
+      object,
+      RegExp,
+    ][],
+  )('are refused at %s: %j', (pointer, body, words) => refused(body, pointer, words));
+
+  it('get their arguments as they are, through no shell', async () => {
+    await tk.register('literal_args', { args: [fixture, '--name=$(id) `id` ; id'] });
+    const { body } = await tk.http.post('/api/v1/custom-tools/literal_args/validate').expect(200);
+    expect(body.errors[0]).toContain('$(id) `id` ; id');
+  });
+
+  it('that are links stay what they were at registration', async () => {
+    const script = (name: string, answer: string): string => {
+      const path = join(folder, name);
+      const reply = `{\\"jsonrpc\\":\\"2.0\\",\\"id\\":\\"$id\\",\\"result\\":{\\"name\\":\\"${answer}\\",\\"inputSchema\\":{}}}`;
+      writeFileSync(
+        path,
+        `#!/bin/bash\nwhile read -r l; do id=\${l#*id\\":\\"}; id=\${id%%\\"*}; echo "${reply}"; done\n`,
+      );
+      chmodSync(path, 0o755);
+      return path;
+    };
+    const link = join(folder, 'current');
+    symlinkSync(script('good.sh', 'good'), link);
+    const { body } = await post({ name: 'linked', command: link, description: 'd' }).expect(201);
+    expect(body.pinnedCommand).toBe(join(folder, 'good.sh'));
+    unlinkSync(link);
+    symlinkSync(script('evil.sh', 'evil'), link);
+    expect((await tk.call('linked')).body.result.name).toBe('good');
+    const valid = await tk.http.post('/api/v1/custom-tools/linked/validate').expect(200);
+    expect(valid.body.errors).toEqual([
+      expect.stringMatching(/leads to .*evil\.sh now, but led to .*good\.sh/),
+    ]);
+    await patch('linked', { description: 'other' }).expect(400, /leads to/);
+    const second = await startApp({ DATABASE_URL: tk.db.url });
+    try {
+      await second.call('linked').expect(503, /leads to/);
+    } finally {
+      await second.close();
+    }
+    await patch('linked', { command: link }).expect(200, /evil\.sh/);
+    expect((await tk.call('linked')).body.result.name).toBe('evil');
+  });
+
+  it('and scripts must lie below the allowed roots, where there are some', async () => {
+    const root = join(folder, 'root');
+    mkdirSync(root);
+    copyFileSync(fixture, join(root, 'tool.mjs'));
+    symlinkSync(fixture, join(root, 'out.mjs'));
+    symlinkSync('/bin', join(root, 'bin'));
+    const app = await startApp({ CUSTOM_TOOLS_ALLOWED_ROOTS: `/no/such/folder, ${root}` });
+    const outside = /CUSTOM_TOOLS_ALLOWED_ROOTS/;
+    try {
+      await refused({ command: '/bin/cat', args: [] }, '/command', outside, app);
+      await refused({ command: 'cat', args: [] }, '/command', outside, app);
+      await refused({ command: join(root, 'bin', 'cat') }, '/command', outside, app);
+      await refused({ command: 'node', args: [fixture] }, '/args/0', outside, app);
+      await refused({ command: 'node', args: ['out.mjs'], workingDir: root }, '/args/0', outside, app);
+      await refused(
+        { command: 'node', args: ['tool.mjs'], workingDir: fixtures },
+        '/workingDir',
+        outside,
+        app,
+      );
+      await refused({ command: 'python3', args: ['-m', 'http.server'] }, '/args/0', outside, app);
+      const bin = join(folder, 'bin');
+      mkdirSync(bin);
+      symlinkSync('/bin/cat', join(bin, 'node'));
+      const env = { PATH: bin };
+      await refused({ command: 'node', args: ['tool.mjs'], workingDir: root, env }, '/command', outside, app);
+      await post({ command: 'node', args: ['tool.mjs'], workingDir: root }, app).expect(201);
+    } finally {
+      await app.close();
+    }
+  });
+
+  it('may carry code where the operator allows it', async () => {
+    const app = await startApp({ CUSTOM_TOOLS_ALLOW_INLINE_CODE: 'true' });
+    const code = `for await (const l of require('readline').createInterface(process.stdin)) { const r = JSON.parse(l);
+      console.log(JSON.stringify({ jsonrpc: '2.0', id: r.id, result: { name: 'x', inputSchema: {} } })); }`;
+    try {
+      await post(
+        { command: 'node', args: ['-e', `(async () => { ${code} })()`], description: 'd' },
+        app,
+      ).expect(201);
+    } finally {
+      await app.close();
+    }
+  });
+});
