@@ -66,6 +66,16 @@ function toTree(env: Environment) {
       idleInTransactionTimeoutMs: env.DATABASE_IDLE_TRANSACTION_TIMEOUT_MS,
     },
     customTools: customTools(env, root),
+    sandbox: {
+      policy: env.SANDBOX_POLICY as 'enforce' | 'best-effort',
+      maxTier: env.SANDBOX_MAX_TIER as 0 | 1 | 2 | 3,
+      defaults: {
+        memoryMB: env.SANDBOX_MEMORY_MB,
+        processes: env.SANDBOX_PROCESSES,
+        temporaryMB: env.SANDBOX_TEMPORARY_MB,
+      },
+      cgroup: env.SANDBOX_CGROUP,
+    },
     toolInput: { maxBytes: env.TOOL_INPUT_MAX_BYTES, maxDepth: env.TOOL_INPUT_MAX_DEPTH },
     recorder: {
       maxBuffered: env.RECORDER_MAX_BUFFERED,

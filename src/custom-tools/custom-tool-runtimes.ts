@@ -9,8 +9,8 @@ import { ProcessPool } from '../process-pool/process-pool.js';
 import { residentBytes } from '../process-pool/resident-memory.js';
 import type { CustomTool } from './custom-tool.entity.js';
 import { CustomToolWrapper } from './custom-tool-wrapper.js';
-import { launchSpec } from './launch-spec.js';
 import { ToolInspector } from './tool-inspector.js';
+import { type PreparedTool, ToolLauncher } from './tool-launcher.js';
 
 /** An event of one of the pools, a trial's or a retiring one included. */
 export type RuntimeEvent = PoolEvent & { readonly source: ProcessPool };
@@ -20,7 +20,7 @@ export type RuntimeEvent = PoolEvent & { readonly source: ProcessPool };
 export class CustomToolRuntimes {
   private readonly wrappers = new Map<string, CustomToolWrapper>();
   /** Every pool that has not ended: those of trial runs and of replaced configurations included. */
-  private readonly pools = new Set<ProcessPool>();
+  private readonly pools = new Map<ProcessPool, PreparedTool>();
   private closed = false;
   private readonly budget: ProcessBudget;
   private readonly logger = new Logger(CustomToolRuntimes.name);
@@ -29,6 +29,7 @@ export class CustomToolRuntimes {
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
     private readonly inspector: ToolInspector,
+    private readonly launcher: ToolLauncher,
     metrics: ProcessMetrics,
   ) {
     this.budget = new ProcessBudget(config.customTools.maxProcesses);
@@ -44,11 +45,14 @@ export class CustomToolRuntimes {
     const validate = this.inspector.compile(tool.inputSchema);
     if (this.closed) return new CustomToolWrapper(tool, validate, { unavailable: 'the server is stopping' });
     try {
-      const spec = await launchSpec(tool, this.config.root);
-      const pool = new ProcessPool(this.poolSettings(tool, spec), { budget: this.budget });
-      this.pools.add(pool);
-      pool.events.subscribe((event) => this.events.emit({ ...event, source: pool }));
-      return new CustomToolWrapper(tool, validate, { pool, workingDir: spec.cwd });
+      const prepared = await this.launcher.prepare(tool);
+      const pool = new ProcessPool(this.poolSettings(tool, prepared.command), { budget: this.budget });
+      this.pools.set(pool, prepared);
+      pool.events.subscribe((event) => {
+        if (event.type === 'terminate') prepared.ended(event.pid);
+        this.events.emit({ ...event, source: pool });
+      });
+      return new CustomToolWrapper(tool, validate, { pool, workingDir: prepared.workingDir });
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       return new CustomToolWrapper(tool, validate, { unavailable: error.detail });
@@ -79,12 +83,14 @@ export class CustomToolRuntimes {
   async stopAll(): Promise<void> {
     this.closed = true;
     this.wrappers.clear();
-    await Promise.all([...this.pools].map((pool) => this.stop(pool, 0)));
+    await Promise.all([...this.pools.keys()].map((pool) => this.stop(pool, 0)));
   }
 
   private async stop(pool: ProcessPool, drainMs: number): Promise<void> {
     await pool.stop(drainMs);
+    const prepared = this.pools.get(pool);
     this.pools.delete(pool);
+    await prepared?.dispose();
   }
 
   private poolSettings(tool: CustomTool, spec: ProcessSpec): PoolSettings {

@@ -1,6 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import type { AppConfig } from '../config/app-config.js';
+import { SandboxModule } from '../sandbox/sandbox.module.js';
 import { ToolsModule } from '../tools/tools.module.js';
 import { CustomTool, CustomToolImport } from './custom-tool.entity.js';
 import { CustomToolManager } from './custom-tool-manager.js';
@@ -13,6 +14,7 @@ import { CustomToolsStartup } from './custom-tools.startup.js';
 import { InstalledToolsImporter } from './installed-tools.importer.js';
 import { ProcessLog } from './process-log.js';
 import { ToolInspector } from './tool-inspector.js';
+import { ToolLauncher } from './tool-launcher.js';
 
 @Module({})
 export class CustomToolsModule {
@@ -21,10 +23,11 @@ export class CustomToolsModule {
     if (!customTools.enabled) return { module: CustomToolsModule };
     return {
       module: CustomToolsModule,
-      imports: [TypeOrmModule.forFeature([CustomTool, CustomToolImport]), ToolsModule],
+      imports: [TypeOrmModule.forFeature([CustomTool, CustomToolImport]), SandboxModule, ToolsModule],
       controllers: [CustomToolsController],
       providers: [
         CustomToolsRepository,
+        ToolLauncher,
         ToolInspector,
         CustomToolRuntimes,
         CustomToolManager,

@@ -3,10 +3,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Page } from '../common/page.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 import { ToolsService } from '../tools/tools.service.js';
+import type { CustomTool } from './custom-tool.entity.js';
 import { type CustomToolBody, customToolView } from './custom-tool.view.js';
 import { CustomToolManager } from './custom-tool-manager.js';
 import { type CustomToolHealth, CustomToolMonitor } from './custom-tool-monitor.js';
 import type { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from './custom-tools.dto.js';
+import { ToolLauncher } from './tool-launcher.js';
 
 /** The manager's work as the REST answers show it. */
 @Injectable()
@@ -15,23 +17,24 @@ export class CustomToolsService {
     private readonly manager: CustomToolManager,
     private readonly monitor: CustomToolMonitor,
     private readonly tools: ToolsService,
+    private readonly launcher: ToolLauncher,
   ) {}
 
   async list(query: ListCustomToolsQuery): Promise<Page<CustomToolBody>> {
     const { data, nextCursor } = await this.manager.list(query);
-    return { data: data.map(customToolView), nextCursor };
+    return { data: data.map((tool) => this.view(tool)), nextCursor };
   }
 
   async get(name: string): Promise<CustomToolBody> {
-    return customToolView(await this.manager.get(name));
+    return this.view(await this.manager.get(name));
   }
 
   async register(create: CustomToolCreate): Promise<CustomToolBody> {
-    return customToolView(await this.manager.register(create));
+    return this.view(await this.manager.register(create));
   }
 
   async update(name: string, changes: CustomToolUpdate): Promise<CustomToolBody> {
-    return customToolView(await this.manager.update(name, changes));
+    return this.view(await this.manager.update(name, changes));
   }
 
   remove(name: string): Promise<void> {
@@ -39,11 +42,11 @@ export class CustomToolsService {
   }
 
   async enable(name: string): Promise<CustomToolBody> {
-    return customToolView(await this.manager.enable(name));
+    return this.view(await this.manager.enable(name));
   }
 
   async disable(name: string): Promise<CustomToolBody> {
-    return customToolView(await this.manager.disable(name));
+    return this.view(await this.manager.disable(name));
   }
 
   validate(name: string): Promise<{ valid: boolean; errors: string[] }> {
@@ -56,5 +59,9 @@ export class CustomToolsService {
 
   test(name: string, request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome> {
     return this.manager.withWrapper(name, (wrapper) => this.tools.test(wrapper, request, reply));
+  }
+
+  private view(tool: CustomTool): CustomToolBody {
+    return customToolView(tool, this.launcher.effective(tool));
   }
 }

@@ -3,28 +3,31 @@ import { canonicalJson } from '../common/canonical-json.js';
 import { Problem } from '../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { probeExecutable } from '../process-pool/handshake.js';
-import { type Handshake, PoolFailure, type ProcessSpec } from '../process-pool/pool.types.js';
+import { type Handshake, PoolFailure } from '../process-pool/pool.types.js';
 import { compileInputSchema, type InputValidator } from '../tools/input-validator.js';
 import type { CustomTool } from './custom-tool.entity.js';
-import { launchSpec, type LaunchSettings, wrong } from './launch-spec.js';
+import { wrong } from './launch-spec.js';
+import { type LaunchableTool, ToolLauncher } from './tool-launcher.js';
 
 export interface Inspection {
-  readonly spec: ProcessSpec;
   readonly handshake: Handshake;
 }
 
 /** Finds out whether an executable is a tool, by starting it once and asking. */
 @Injectable()
 export class ToolInspector {
-  constructor(@Inject(APP_CONFIG) private readonly config: AppConfig) {}
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: AppConfig,
+    private readonly launcher: ToolLauncher,
+  ) {}
 
   /** @throws Problem `invalid_request` with the reason, the executable's stderr included */
-  async inspect(settings: LaunchSettings): Promise<Inspection> {
-    const spec = await launchSpec(settings, this.config.root);
+  async inspect(tool: LaunchableTool): Promise<Inspection> {
+    const prepared = await this.launcher.prepare(tool);
     const { startTimeoutMs, stopGraceMs, maxOutputBytes, stderrBytes } = this.config.customTools;
     try {
       const limits = { startTimeoutMs, stopGraceMs, maxLineBytes: maxOutputBytes, stderrBytes };
-      return { spec, handshake: await probeExecutable(spec, limits) };
+      return { handshake: await probeExecutable(prepared.command, limits) };
     } catch (error) {
       if (!(error instanceof PoolFailure)) throw error;
       const stderr = error.notes.stderrTail?.trim();
@@ -32,6 +35,8 @@ export class ToolInspector {
         '/command',
         `is not a tool: ${error.message}${stderr ? `; its stderr ends with: ${stderr}` : ''}`,
       );
+    } finally {
+      await prepared.dispose();
     }
   }
 
