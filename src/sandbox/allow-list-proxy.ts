@@ -159,6 +159,10 @@ export class AllowListProxy {
         (answer) => {
           response.writeHead(answer.statusCode ?? 502, { ...answer.headers, connection: 'close' });
           bounded(answer, maxBytes, () => upstream.destroy());
+          // An answer that is cut off must not look like one that is whole.
+          answer.once('close', () => {
+            if (!answer.complete) response.destroy();
+          });
           answer.pipe(response);
         },
       );

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { type CgroupBase, type CgroupController, cgroupControllers } from './sandbox.types.js';
 
 /** What the leaf group of one process may use; what is absent is not limited. */
@@ -11,6 +12,8 @@ export interface CgroupLimits {
 }
 export type CgroupBases = Readonly<Partial<Record<CgroupController, CgroupBase>>>;
 
+const removalTries = 100;
+const removalPauseMs = 20;
 const cpuPeriodUs = 100_000;
 export const leafPrefix = 'toolkeeper-';
 
@@ -77,13 +80,22 @@ export class CgroupLeaves {
   }
 
   /** Ends what is left of a process's group and removes the group. @returns whether none is left */
-  release(pid: number): boolean {
-    return this.remove((leaf) => leaf === `${leafPrefix}${this.name}-${pid}`);
+  release(pid: number): Promise<boolean> {
+    return this.removed((leaf) => leaf === `${leafPrefix}${this.name}-${pid}`);
   }
 
   /** The same for every process of this tool. */
-  releaseAll(): boolean {
-    return this.remove((leaf) => leaf.startsWith(`${leafPrefix}${this.name}-`));
+  releaseAll(): Promise<boolean> {
+    return this.removed((leaf) => leaf.startsWith(`${leafPrefix}${this.name}-`));
+  }
+
+  /** What was killed takes a moment to be gone. */
+  private async removed(isOurs: (leaf: string) => boolean): Promise<boolean> {
+    for (let tries = 0; tries < removalTries; tries++) {
+      if (this.remove(isOurs)) return true;
+      await delay(removalPauseMs, undefined, { ref: false });
+    }
+    return false;
   }
 
   private remove(isOurs: (leaf: string) => boolean): boolean {

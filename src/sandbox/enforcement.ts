@@ -89,6 +89,12 @@ function verdictOn(field: SandboxField, policy: SandboxPolicy, host: HostAbiliti
     case 'writableNotExecutable':
     case 'systemCalls':
       return host.launcher === undefined ? { not: `needs the launcher: ${host.missing.launcher}` } : true;
+    case 'otherProcesses':
+      return either(
+        host,
+        true,
+        'signals to processes of the same user from Linux 6.12 on, before only to the gateway',
+      );
     case 'grandchildren':
       return either(host, true, 'none may leave its process group, which is ended as a whole');
     default:

@@ -101,6 +101,7 @@ function defaultRestrictions(network: SandboxPolicy['network']): SandboxField[] 
     'temporaryDirectory',
     'writableNotExecutable',
     'systemCalls',
+    'otherProcesses',
     'grandchildren',
   ];
 }

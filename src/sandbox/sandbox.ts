@@ -4,7 +4,7 @@ import { basename, join, resolve } from 'node:path';
 import { AllowListProxy } from './allow-list-proxy.js';
 import { bubblewrapCommand, privateDirectory } from './bubblewrap.js';
 import { CgroupLeaves } from './cgroups.js';
-import { effectiveSandbox, noSandbox } from './enforcement.js';
+import { effectiveSandbox, noSandbox, tierOf } from './enforcement.js';
 import { launcherInside } from './host-probe.js';
 import { launchFiles, systemFiles } from './launch-files.js';
 import { launcherCommand } from './launcher-command.js';
@@ -16,7 +16,7 @@ import {
   type SandboxDemands,
   type SandboxPolicy,
 } from './sandbox-policy.js';
-import type { Command, EffectiveSandbox, HostAbilities, SandboxField } from './sandbox.types.js';
+import type { Command, EffectiveSandbox, HostAbilities, SandboxField, Tier } from './sandbox.types.js';
 
 export interface SandboxOptions {
   readonly enabled: boolean;
@@ -36,6 +36,13 @@ export interface Confined {
   ended(pid: number): void;
   /** All have, and none will be started any more. */
   dispose(): Promise<void>;
+}
+
+export interface SandboxStatus {
+  readonly enabled: boolean;
+  readonly tier: Tier;
+  readonly policy: 'enforce' | 'best-effort';
+  readonly missing: HostAbilities['missing'];
 }
 
 /** A configuration asks for what cannot be had here, or for what nobody may have. */
@@ -72,6 +79,12 @@ export class Sandbox {
   private sequence = 0;
 
   constructor(private readonly options: SandboxOptions) {}
+
+  /** What this host's sandbox is, for the log and for readiness. */
+  get status(): SandboxStatus {
+    const { enabled, abilities, mode } = this.options;
+    return { enabled, tier: enabled ? tierOf(abilities) : 0, policy: mode, missing: abilities.missing };
+  }
 
   /** What would hold for a tool, without preparing anything. */
   effective(demands: SandboxDemands): EffectiveSandbox {
@@ -141,7 +154,7 @@ export class Sandbox {
       effective,
       ended: (pid) => void leaves.release(pid),
       dispose: async () => {
-        leaves.releaseAll();
+        await leaves.releaseAll();
         await proxy?.close();
         if (temporary !== undefined) await rm(temporary, { recursive: true, force: true });
       },

@@ -52,6 +52,7 @@ export const sandboxFields = [
   'temporaryDirectory',
   'writableNotExecutable',
   'systemCalls',
+  'otherProcesses',
   'grandchildren',
 ] as const;
 export type SandboxField = (typeof sandboxFields)[number];
