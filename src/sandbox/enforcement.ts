@@ -125,9 +125,10 @@ function memory({ cgroups, launcher, missing }: HostAbilities): Verdict {
   return { not: `needs a cgroup or the launcher: ${missing.cgroup}; ${missing.launcher}` };
 }
 
-function processes({ cgroups, launcher, countsProcesses, missing }: HostAbilities): Verdict {
+function processes({ cgroups, bubblewrap, launcher, countsProcesses, missing }: HostAbilities): Verdict {
   if (cgroups.pids) return true;
-  if (launcher !== undefined && countsProcesses) return true;
+  // Outside a user namespace it would count all processes of the user.
+  if (bubblewrap !== undefined && launcher !== undefined && countsProcesses) return true;
   return {
     not: `needs a cgroup, or the launcher in a sandbox of an ordinary user: ${missing.cgroup}`,
   };

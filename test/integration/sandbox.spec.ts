@@ -1,7 +1,7 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { createSocket, type Socket as UdpSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { join } from 'node:path';
 import type { SandboxField } from '../../src/sandbox/sandbox.types.js';
@@ -136,6 +136,49 @@ const acts: readonly Act[] = [
   { act: 'namespace', what: 'makes a user namespace', field: 'systemCalls', input: () => ({}) },
 ];
 
+interface Language {
+  readonly language: string;
+  /** Whats of the acts above. */
+  readonly acts: readonly string[];
+  /** Absent: its compiler is. */
+  readonly prepare: (outside: Outside) => { command: string; args: string[] } | undefined;
+}
+
+const files = [
+  'reads /etc/shadow',
+  'reads a file outside',
+  'writes outside',
+  'connects over TCP',
+  'signals the gateway',
+];
+const script = (command: string, file: string) => () => ({ command, args: [join(hostile, '..', file)] });
+const languages: readonly Language[] = [
+  {
+    language: 'node',
+    acts: [...files, 'takes 1 GB', 'runs /usr/bin/id'],
+    prepare: script('node', 'hostile.mjs'),
+  },
+  { language: 'bash', acts: [...files, 'runs /usr/bin/id'], prepare: script('/bin/bash', 'hostile.sh') },
+  {
+    language: 'c',
+    acts: [...files, 'traces a process outside', 'makes a user namespace'],
+    prepare: ({ folder }) => {
+      const program = join(folder, 'c', 'hostile');
+      mkdirSync(join(folder, 'c'), { recursive: true });
+      const { status } = spawnSync('gcc', ['-O1', '-o', program, join(hostile, '..', 'hostile.c')]);
+      return status === 0 ? { command: program, args: [] } : undefined;
+    },
+  },
+];
+
+/** A file that a tool writes may stand in its private directory under the same name: what counts is what is outside. */
+function wasDone(act: string, body: Json, { folder }: Outside): boolean {
+  if (act !== 'write') return body.result?.done === true;
+  const written = existsSync(join(folder, 'written'));
+  rmSync(join(folder, 'written'), { force: true });
+  return written;
+}
+
 const greet = (socket: { end(text: string): void; on(event: 'error', on: () => void): void }): void => {
   socket.on('error', () => undefined);
   socket.end('hello');
@@ -222,10 +265,32 @@ describe.each([0, 1, 2, 3])('with tier %i at most', (mostTier) => {
     const { enforced, notEnforced } = await registered(name, act.settings?.(outside));
     expect([...enforced, ...notEnforced]).toContain(act.field);
     const { body } = await tk.call(name, { act: act.act, ...act.input(outside) }).expect(200);
-    const done = body.result?.done === true;
+    const done = wasDone(act.act, body, outside);
     expect({ done, body }).toMatchObject({ done: !enforced.includes(act.field) });
     if (mostTier === 0) expect(done).toBe(true);
   });
+
+  it.each(languages)(
+    '$language: stopped from what it may not',
+    async ({ language, acts: names, prepare }) => {
+      const start = prepare(outside);
+      if (start === undefined) {
+        untested.push(`no ${language} here`);
+        return;
+      }
+      const plain = `plain_${language}`;
+      const strict = `strict_${language}`;
+      const { enforced } = await registered(plain, start);
+      await registered(strict, { ...start, ...noCommands() });
+      for (const { act, field, input, settings } of acts.filter(({ what }) => names.includes(what))) {
+        const { body } = await tk
+          .call(settings === noCommands ? strict : plain, { act, ...input(outside) })
+          .expect(200);
+        const holds = field === 'canExecuteCommands' ? mostTier > 0 : enforced.includes(field);
+        expect({ act, done: wasDone(act, body, outside) }).toEqual({ act, done: !holds });
+      }
+    },
+  );
 
   it('a tool whose grandchild has a session of its own: grandchildren', async () => {
     const [parent, child] = [`parent_${mark}_${mostTier}`, `child_${mark}_${mostTier}`];
