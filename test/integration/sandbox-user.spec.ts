@@ -63,7 +63,8 @@ async function attempt(
     cwd: join(folder, 'tool'),
     env: { PATH: '/usr/bin:/bin', TMPDIR: join(folder, 'open') },
   };
-  const { command, effective, dispose } = await sandbox.confine({}, start, join(folder, 'tool'));
+  const confined = await sandbox.confine({}, start, join(folder, 'tool'));
+  const { command, effective } = confined;
   if (tier === 1) chmodSync(command.env['TMPDIR'] ?? '', 0o777);
   const child = spawn(command.command, command.args, {
     cwd: command.cwd,
@@ -78,7 +79,7 @@ async function attempt(
   const answer = await Promise.race([once(lines, 'line'), ended.then(() => undefined)]);
   child.stdin.end();
   await ended;
-  await dispose();
+  await confined.dispose();
   const reply: Json = answer && JSON.parse(String(answer[0]));
   return { done: reply?.result.done === true, enforced: effective.enforced };
 }
