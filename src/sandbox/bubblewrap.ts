@@ -6,9 +6,12 @@ export interface BubblewrapSettings {
   readonly network: boolean;
   readonly temporaryBytes: number;
   readonly cwd: string;
-  /** Single files that stand in the sandbox under a name of our own, by that name. */
+  /** Single files that stand below `ownFiles`, by their name there. */
   readonly extra?: Readonly<Record<string, string>>;
 }
+
+/** Where files of ours stand: a directory that can be made even where `/` is the host's. */
+export const ownFiles = '/dev/toolkeeper';
 
 /** Where the sandbox has its private directory; HOME and TMPDIR of its tool. */
 export const privateDirectory = '/tmp';
@@ -27,8 +30,7 @@ export function bubblewrapCommand(settings: BubblewrapSettings): string[] {
     '--new-session',
     '--cap-drop',
     'ALL',
-    ...fileSystem(places, settings.temporaryBytes),
-    ...Object.entries(extra).flatMap(([name, file]) => ['--ro-bind', file, name]),
+    ...fileSystem(places, settings.temporaryBytes, extra),
     // What bubblewrap makes up the root from is memory; a root that is the host's keeps its own rights.
     ...(places.places.some(({ path }) => path === '/') ? [] : ['--remount-ro', '/']),
     '--chdir',
@@ -38,7 +40,11 @@ export function bubblewrapCommand(settings: BubblewrapSettings): string[] {
 }
 
 /** Parents come first, so that a narrower directory can stand in a wider one. */
-function fileSystem({ places, links }: Places, temporaryBytes: number): string[] {
+function fileSystem(
+  { places, links }: Places,
+  temporaryBytes: number,
+  extra: Readonly<Record<string, string>>,
+): string[] {
   const tmpfs = (path: string): string[] => [
     '--size',
     String(temporaryBytes),
@@ -47,9 +53,10 @@ function fileSystem({ places, links }: Places, temporaryBytes: number): string[]
     '--tmpfs',
     path,
   ];
+  const extras = Object.entries(extra).flatMap(([name, file]) => ['--ro-bind', file, `${ownFiles}/${name}`]);
   const own: readonly (readonly [string, string[]])[] = [
     ['/proc', ['--proc', '/proc']],
-    ['/dev', ['--dev', '/dev', ...tmpfs('/dev/shm'), '--remount-ro', '/dev']],
+    ['/dev', ['--dev', '/dev', ...tmpfs('/dev/shm'), ...extras, '--remount-ro', '/dev']],
     [privateDirectory, tmpfs(privateDirectory)],
   ];
   const taken = new Set(own.map(([path]) => path));

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { bubblewrapCommand } from './bubblewrap.js';
+import { bubblewrapCommand, ownFiles } from './bubblewrap.js';
 import { findCgroups } from './cgroup-discovery.js';
 import { onPath, systemFiles } from './launch-files.js';
 import { launcherCommand } from './launcher-command.js';
@@ -81,7 +81,7 @@ async function workingLauncher(program: string, places: Places): Promise<string>
 /** A limit of one process in a namespace that already has some: the shell cannot fork if it is counted. */
 async function countsProcesses(bubblewrap: string, launcher: string, places: Places): Promise<boolean> {
   const inner = launcherCommand({
-    program: launcherInside,
+    program: `${ownFiles}/${launcherInside}`,
     places: { places: [], links: new Map() },
     read: [],
     write: [],
@@ -104,7 +104,7 @@ async function countsProcesses(bubblewrap: string, launcher: string, places: Pla
 }
 
 /** Where the launcher stands inside of bubblewrap. */
-export const launcherInside = '/.toolkeeper/launcher';
+export const launcherInside = 'launcher';
 
 /** The first line of what a program said, else why it could not be run. */
 function reasonOf(error: unknown): string {

@@ -1,14 +1,16 @@
+import { ownFiles } from './bubblewrap.js';
+
 /** Inside the sandbox: the way from an ordinary proxy address to the gateway's proxy, whose unix socket stands here. */
-export const relaySocket = '/.toolkeeper/proxy.sock';
+export const relaySocket = 'proxy.sock';
 const relayPort = 3128;
-const shell = '/.toolkeeper/sh';
-const socatInside = '/.toolkeeper/socat';
+const shell = 'sh';
+const socatInside = 'socat';
 /** As /proc/net/tcp writes 127.0.0.1 and the port. */
 const listening = `0100007F:${relayPort.toString(16).toUpperCase().padStart(4, '0')}`;
 
 /** Starts the relay, waits until it listens, and becomes the tool. A tool that is faster would find no network. */
 const script = `
-"${socatInside}" TCP-LISTEN:${relayPort},bind=127.0.0.1,fork,reuseaddr,backlog=64 UNIX-CONNECT:${relaySocket} </dev/null >/dev/null 2>&1 &
+"${ownFiles}/${socatInside}" TCP-LISTEN:${relayPort},bind=127.0.0.1,fork,reuseaddr,backlog=64 UNIX-CONNECT:${ownFiles}/${relaySocket} </dev/null >/dev/null 2>&1 &
 tries=0
 while [ $tries -lt 20000 ]; do
   while read -r _ local remote state rest <&3; do
@@ -21,7 +23,7 @@ exec 3<&-
 exec "$@"`;
 
 /** The part of the command line that stands before the tool's own. */
-export const relayCommand = (): string[] => [shell, '-c', script, 'toolkeeper-relay'];
+export const relayCommand = (): string[] => [`${ownFiles}/${shell}`, '-c', script, 'toolkeeper-relay'];
 
 /** Programs that stand in the sandbox for the relay, by their name there. */
 export const relayFiles = (socat: string): Readonly<Record<string, string>> => ({

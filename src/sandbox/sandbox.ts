@@ -2,7 +2,7 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { AllowListProxy } from './allow-list-proxy.js';
-import { bubblewrapCommand, privateDirectory } from './bubblewrap.js';
+import { bubblewrapCommand, ownFiles, privateDirectory } from './bubblewrap.js';
 import { CgroupLeaves } from './cgroups.js';
 import { effectiveSandbox, noSandbox, tierOf } from './enforcement.js';
 import { launcherInside } from './host-probe.js';
@@ -212,10 +212,10 @@ export class Sandbox {
       write: [...devices, ...(temporary === undefined ? [] : [temporary])],
     };
     return launcherCommand({
-      program: alone ? launcher : launcherInside,
+      program: alone ? launcher : `${ownFiles}/${launcherInside}`,
       places,
       ...(alone ? outside : inside),
-      run: proxy ? ['/.toolkeeper'] : [],
+      run: proxy ? [ownFiles] : [],
       network: !alone || policy.network !== 'none',
       limits,
       alone,

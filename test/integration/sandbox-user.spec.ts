@@ -81,7 +81,10 @@ async function attempt(
   await ended;
   await confined.dispose();
   const reply: Json = answer && JSON.parse(String(answer[0]));
-  return { done: reply?.result.done === true, enforced: effective.enforced };
+  // bubblewrap by itself forbids further namespaces.
+  const enforced =
+    effective.tier === 2 ? [...effective.enforced, 'systemCalls' as const] : effective.enforced;
+  return { done: reply?.result.done === true, enforced };
 }
 
 const acts: readonly (readonly [SandboxField, string, () => object])[] = [
