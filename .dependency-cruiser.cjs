@@ -19,7 +19,16 @@ const allowed = {
   'custom-tools': [...base, 'tool-contract', 'database', 'auth', 'process-pool', 'sandbox', 'tools'],
   'builtin-tools': [...base, 'tool-contract', 'tools'],
   'playbook-search': [...base, 'tool-contract', 'database', 'auth', 'tools'],
-  health: [...base, 'database', 'tools', 'custom-tools', 'tool-metrics', 'auth', 'playbook-search'],
+  health: [
+    ...base,
+    'database',
+    'sandbox',
+    'tools',
+    'custom-tools',
+    'tool-metrics',
+    'auth',
+    'playbook-search',
+  ],
 };
 
 module.exports = {

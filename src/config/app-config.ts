@@ -86,6 +86,16 @@ function toTree(env: Environment) {
       keys: secretKeysIn(env.SECRETS_KEY ?? '') ?? [],
       keyFile: resolve(root, env.TOOLKEEPER_DATA_DIR, 'secrets.key'),
     },
+    sandbox: {
+      policy: env.SANDBOX_POLICY as 'enforce' | 'best-effort',
+      maxTier: env.SANDBOX_MAX_TIER as 0 | 1 | 2 | 3,
+      defaults: {
+        memoryMB: env.SANDBOX_MEMORY_MB,
+        processes: env.SANDBOX_PROCESSES,
+        temporaryMB: env.SANDBOX_TEMPORARY_MB,
+      },
+      cgroup: env.SANDBOX_CGROUP,
+    },
     toolInput: { maxBytes: env.TOOL_INPUT_MAX_BYTES, maxDepth: env.TOOL_INPUT_MAX_DEPTH },
     recorder: {
       maxBuffered: env.RECORDER_MAX_BUFFERED,

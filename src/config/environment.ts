@@ -6,6 +6,7 @@ import {
   IsOptional,
   IsString,
   IsUrl,
+  Matches,
   Max,
   Min,
   MinLength,
@@ -80,6 +81,15 @@ export class Environment {
   @WholeNumber(1, 1_000) TOOL_INPUT_MAX_DEPTH = 64;
   @WholeNumber(64, 1_048_576) TOOL_SCHEMA_MAX_BYTES = 65_536;
   @WholeNumber(1, 1_000) TOOL_SCHEMA_MAX_DEPTH = 32;
+
+  // Sandbox
+  @IsIn(['enforce', 'best-effort']) SANDBOX_POLICY = 'enforce';
+  @WholeNumber(0, 3) SANDBOX_MAX_TIER = 3;
+  @WholeNumber(16, 1_048_576) SANDBOX_MEMORY_MB = 512;
+  @WholeNumber(1, 100_000) SANDBOX_PROCESSES = 64;
+  @WholeNumber(1, 1_048_576) SANDBOX_TEMPORARY_MB = 64;
+  @Matches(/^(auto|off|\/\S*)$/, { message: 'SANDBOX_CGROUP must be auto, off or begin with /' })
+  SANDBOX_CGROUP = 'auto';
 
   // Recording
   @WholeNumber(1, 10_000_000) RECORDER_MAX_BUFFERED = 100_000;

@@ -176,7 +176,7 @@ export class CustomToolManager {
     const tool = await this.repository.get(name);
     const active = this.runtimes.get(name);
     if (active) return work(active);
-    const temporary = this.runtimes.build(await this.runtimes.prepare(tool), tool.revision);
+    const temporary = await this.runtimes.build(await this.runtimes.prepare(tool), tool.revision);
     try {
       return await work(temporary);
     } finally {
@@ -236,7 +236,7 @@ export class CustomToolManager {
     if (this.registry.find(tool.name)?.definition.kind === 'builtin') {
       throw new Problem('conflict', `The name ${tool.name} belongs to a built-in tool`);
     }
-    const wrapper = this.runtimes.build({ ...prepared, tool }, revision);
+    const wrapper = await this.runtimes.build({ ...prepared, tool }, revision);
     this.runtimes.put(wrapper);
     this.registry.replace(wrapper);
     if ('unavailable' in wrapper.backend) {

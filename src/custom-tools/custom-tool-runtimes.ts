@@ -7,6 +7,7 @@ import { ProcessBudget } from '../process-pool/process-budget.js';
 import type { PoolEvent, PoolSettings, ProcessSpec } from '../process-pool/pool.types.js';
 import { ProcessPool } from '../process-pool/process-pool.js';
 import { residentBytes } from '../process-pool/resident-memory.js';
+import type { Confined } from '../sandbox/sandbox.js';
 import type { InputValidator } from '../tools/input-validator.js';
 import { SpawnGate } from '../process-pool/spawn-gate.js';
 import type { CustomTool } from './custom-tool.entity.js';
@@ -16,6 +17,7 @@ import { ToolLogs } from './logs/tool-logs.js';
 import { type ProgramFile, ProgramFiles } from './program-files.js';
 import { configurationOf, contentHashOf, type RevisionContent } from './revision-content.js';
 import type { Redactor } from './secrets/redactor.js';
+import { ToolConfinement } from './tool-confinement.js';
 import { ToolInspector } from './tool-inspector.js';
 import { type PreparedLaunch, ToolLaunches } from './tool-launches.js';
 import { ToolLauncher } from './tool-launcher.js';
@@ -36,7 +38,7 @@ export interface PreparedTool {
 export class CustomToolRuntimes {
   private readonly wrappers = new Map<string, CustomToolWrapper>();
   /** Every pool that has not ended: those of trial runs and of replaced configurations included. */
-  private readonly pools = new Set<ProcessPool>();
+  private readonly pools = new Map<ProcessPool, Confined>();
   private closed = false;
   private readonly budget: ProcessBudget;
   private readonly programFiles: ProgramFiles;
@@ -49,6 +51,7 @@ export class CustomToolRuntimes {
     private readonly inspector: ToolInspector,
     private readonly launcher: ToolLauncher,
     private readonly launches: ToolLaunches,
+    private readonly confinement: ToolConfinement,
     private readonly logs: ToolLogs,
     metrics: ProcessMetrics,
   ) {
@@ -81,7 +84,10 @@ export class CustomToolRuntimes {
   }
 
   /** Builds a wrapper; one that cannot be started stands there with its reason. Nothing is spawned yet. */
-  build({ tool, validate, content, start }: PreparedTool, revision: number): CustomToolWrapper {
+  async build(
+    { tool, validate, content, start }: PreparedTool,
+    revision: number,
+  ): Promise<CustomToolWrapper> {
     const { files } = content;
     const running = {
       revision,
@@ -89,7 +95,7 @@ export class CustomToolRuntimes {
       files,
       ...('spec' in start && { spec: start.spec }),
     };
-    return new CustomToolWrapper(tool, validate, this.backendOf(tool, start), running);
+    return new CustomToolWrapper(tool, validate, await this.backendOf(tool, start), running);
   }
 
   /** Takes the place of the tool's earlier wrapper, whose calls in flight end on its own pool. */
@@ -115,14 +121,14 @@ export class CustomToolRuntimes {
 
   /** Every pool that has not ended, those that retire included. */
   living(): readonly ProcessPool[] {
-    return [...this.pools];
+    return [...this.pools.keys()];
   }
 
   /** Cuts off what still runs and ends every process; resolves when none is left. Nothing starts afterwards. */
   async stopAll(): Promise<void> {
     this.closed = true;
     this.wrappers.clear();
-    await Promise.all([...this.pools].map((pool) => this.stop(pool, 0)));
+    await Promise.all([...this.pools.keys()].map((pool) => this.stop(pool, 0)));
   }
 
   private async program(tool: CustomTool): Promise<Pick<PreparedTool, 'start'> & { files: ProgramFile[] }> {
@@ -130,22 +136,29 @@ export class CustomToolRuntimes {
       const start = await this.launches.prepare(tool);
       return { files: await this.programFiles.of(start.spec), start };
     } catch (error) {
-      if (!(error instanceof Problem)) throw error;
-      return { files: [], start: { unavailable: error.detail } };
+      return { files: [], start: asUnavailable(error) };
     }
   }
 
-  private backendOf(tool: CustomTool, start: PreparedTool['start']): ToolBackend {
+  private async backendOf(tool: CustomTool, start: PreparedTool['start']): Promise<ToolBackend> {
     if ('unavailable' in start) return start;
-    if (this.closed) return { unavailable: 'the server is stopping' };
     const { spec, realPath, redactor } = start;
-    const pool = new ProcessPool(this.poolSettings(tool, spec), {
+    const confined = await this.confinement.confine(tool, start).catch(asUnavailable);
+    if ('unavailable' in confined) return confined;
+    if (this.closed) {
+      await confined.dispose();
+      return { unavailable: 'the server is stopping' };
+    }
+    const pool = new ProcessPool(this.poolSettings(tool, confined.command), {
       budget: this.budget,
       gate: this.gate,
       launcher: this.launcher.launch,
     });
-    this.pools.add(pool);
+    this.pools.set(pool, confined);
     this.follow(pool, tool.name, redactor);
+    pool.events.subscribe((event) => {
+      if (event.type === 'terminate') confined.ended(event.pid);
+    });
     return { pool, workingDir: spec.cwd, realPath, redactor };
   }
 
@@ -159,7 +172,9 @@ export class CustomToolRuntimes {
 
   private async stop(pool: ProcessPool, drainMs: number): Promise<void> {
     await pool.stop(drainMs);
+    const confined = this.pools.get(pool);
     this.pools.delete(pool);
+    await confined?.dispose();
   }
 
   private poolSettings(tool: CustomTool, spec: ProcessSpec): PoolSettings {
@@ -196,6 +211,11 @@ export class CustomToolRuntimes {
       yield { tool, starting, idle, busy, rssBytes };
     }
   }
+}
+
+function asUnavailable(error: unknown): { readonly unavailable: string } {
+  if (!(error instanceof Problem)) throw error;
+  return { unavailable: error.detail };
 }
 
 function withoutSecrets<E extends PoolEvent>(event: E, redactor: Redactor): E {

@@ -2,15 +2,25 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import type { ToolAnnotations } from '../tool-contract/tool.js';
 import { AnnotationsBody } from '../tools/tools.dto.js';
 import { type CustomTool, healthStatuses, toolStatuses } from './custom-tool.entity.js';
-import { effectiveSandbox, SandboxSettings, ToolPermissions } from './sandbox-settings.js';
+import type { EffectiveSandbox } from '../sandbox/sandbox.types.js';
+import { SandboxSettings, ToolPermissions } from './sandbox-settings.js';
 import { hiddenValue } from './secrets/env-changes.js';
 import type { StoredEnv } from './secrets/secret-box.js';
 
 export class EffectiveSandboxBody {
-  @ApiProperty({ example: 0, description: '0: clean environment, time-outs and output caps only' })
+  @ApiProperty({ example: 3, description: '0 (clean environment, time-outs and output caps only) to 3' })
   readonly tier!: number;
-  @ApiProperty({ type: [String], example: ['allowNetwork'], description: 'Asked for, but not enforced here' })
-  readonly notEnforced!: string[];
+  @ApiProperty({ type: [String], example: ['allowNetwork'], description: 'Restrictions that hold here' })
+  readonly enforced!: readonly string[];
+  @ApiProperty({ type: [String], example: ['maxCpuPercent'], description: 'Restrictions that do not' })
+  readonly notEnforced!: readonly string[];
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: { type: 'string' },
+    example: { maxCpuPercent: 'needs a cgroup: SANDBOX_CGROUP=off' },
+    description: 'Why a restriction does not hold, or how far it does',
+  })
+  readonly notes!: Readonly<Record<string, string>>;
 }
 
 /** A custom tool as its operator sees it. */
@@ -72,7 +82,7 @@ export function withoutValues(env: StoredEnv): Record<string, string> {
   return Object.fromEntries(Object.keys(env).map((name) => [name, hiddenValue]));
 }
 
-export function customToolView(tool: CustomTool): CustomToolBody {
+export function customToolView(tool: CustomTool, effectiveSandbox: EffectiveSandbox): CustomToolBody {
   const { sandbox, permissions, fallback } = tool;
   return {
     ...tool,
@@ -80,7 +90,7 @@ export function customToolView(tool: CustomTool): CustomToolBody {
     sandbox: sandbox ?? {},
     permissions: permissions ?? {},
     fallback: fallback ?? undefined,
-    effectiveSandbox: effectiveSandbox(sandbox, permissions),
+    effectiveSandbox,
   };
 }
 

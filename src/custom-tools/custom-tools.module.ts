@@ -1,6 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { SandboxModule } from '../sandbox/sandbox.module.js';
 import { ToolsModule } from '../tools/tools.module.js';
 import { CustomTool, CustomToolImport } from './custom-tool.entity.js';
 import { CustomToolManager } from './custom-tool-manager.js';
@@ -22,6 +23,7 @@ import { SecretsRenewal } from './secrets/secrets-renewal.js';
 import { ReplicaSync } from './replica-sync.js';
 import { ProcessRenewal } from './process-renewal.js';
 import { ToolInspector } from './tool-inspector.js';
+import { ToolConfinement } from './tool-confinement.js';
 import { ToolLaunches } from './tool-launches.js';
 import { ToolLauncher } from './tool-launcher.js';
 import { ToolReloader } from './tool-reloader.js';
@@ -37,11 +39,16 @@ export class CustomToolsModule {
     if (!customTools.enabled) return { module: CustomToolsModule };
     return {
       module: CustomToolsModule,
-      imports: [TypeOrmModule.forFeature([CustomTool, CustomToolImport, CustomToolRevision]), ToolsModule],
+      imports: [
+        TypeOrmModule.forFeature([CustomTool, CustomToolImport, CustomToolRevision]),
+        SandboxModule,
+        ToolsModule,
+      ],
       controllers: [CustomToolsController, ToolRevisionsController, ToolLogsController],
       providers: [
         CustomToolsRepository,
         ToolLauncher,
+        ToolConfinement,
         ToolRevisionsRepository,
         ToolInspector,
         CustomToolRuntimes,

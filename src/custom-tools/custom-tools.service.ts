@@ -4,10 +4,12 @@ import type { Readable } from 'node:stream';
 import type { Page } from '../common/page.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 import { ToolsService } from '../tools/tools.service.js';
+import type { CustomTool } from './custom-tool.entity.js';
 import { type CustomToolBody, customToolView } from './custom-tool.view.js';
 import { CustomToolManager } from './custom-tool-manager.js';
 import { type CustomToolHealth, CustomToolMonitor } from './custom-tool-monitor.js';
 import type { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from './custom-tools.dto.js';
+import { ToolConfinement } from './tool-confinement.js';
 
 /** The manager's work as the REST answers show it. */
 @Injectable()
@@ -16,23 +18,24 @@ export class CustomToolsService {
     private readonly manager: CustomToolManager,
     private readonly monitor: CustomToolMonitor,
     private readonly tools: ToolsService,
+    private readonly confinement: ToolConfinement,
   ) {}
 
   async list(query: ListCustomToolsQuery): Promise<Page<CustomToolBody>> {
     const { data, nextCursor } = await this.manager.list(query);
-    return { data: data.map(customToolView), nextCursor };
+    return { data: data.map((tool) => this.view(tool)), nextCursor };
   }
 
   async get(name: string): Promise<CustomToolBody> {
-    return customToolView(await this.manager.get(name));
+    return this.view(await this.manager.get(name));
   }
 
   async register(create: CustomToolCreate, by: string): Promise<CustomToolBody> {
-    return customToolView(await this.manager.register(create, { source: 'register', by }));
+    return this.view(await this.manager.register(create, { source: 'register', by }));
   }
 
   async update(name: string, changes: CustomToolUpdate, by: string): Promise<CustomToolBody> {
-    return customToolView(await this.manager.update(name, changes, { source: 'patch', by }));
+    return this.view(await this.manager.update(name, changes, { source: 'patch', by }));
   }
 
   remove(name: string): Promise<void> {
@@ -40,11 +43,11 @@ export class CustomToolsService {
   }
 
   async enable(name: string): Promise<CustomToolBody> {
-    return customToolView(await this.manager.enable(name));
+    return this.view(await this.manager.enable(name));
   }
 
   async disable(name: string): Promise<CustomToolBody> {
-    return customToolView(await this.manager.disable(name));
+    return this.view(await this.manager.disable(name));
   }
 
   validate(name: string): Promise<{ valid: boolean; errors: string[] }> {
@@ -57,5 +60,9 @@ export class CustomToolsService {
 
   test(name: string, request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome | Readable> {
     return this.tools.test((work) => this.manager.withWrapper(name, work), request, reply);
+  }
+
+  private view(tool: CustomTool): CustomToolBody {
+    return customToolView(tool, this.confinement.effective(tool));
   }
 }

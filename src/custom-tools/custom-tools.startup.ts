@@ -7,6 +7,7 @@ import {
 } from '@nestjs/common';
 import { StartupWork } from '../common/startup-work.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { Sandbox } from '../sandbox/sandbox.js';
 import { CustomToolManager } from './custom-tool-manager.js';
 import { CustomToolMonitor } from './custom-tool-monitor.js';
 import { CustomToolRuntimes } from './custom-tool-runtimes.js';
@@ -32,6 +33,7 @@ export class CustomToolsStartup implements OnApplicationBootstrap, BeforeApplica
     private readonly replicas: ReplicaSync,
     private readonly runtimes: CustomToolRuntimes,
     private readonly renewal: SecretsRenewal,
+    private readonly sandbox: Sandbox,
   ) {}
 
   onApplicationBootstrap(): void {
@@ -45,10 +47,17 @@ export class CustomToolsStartup implements OnApplicationBootstrap, BeforeApplica
     await this.runtimes.stopAll();
   }
 
+  /** A sandbox that is off, or weaker than it could be, is loud. */
+  private sayWhatHolds(): void {
+    const { enabled, tier, missing } = this.sandbox.status;
+    if (!enabled) this.logger.warn('CUSTOM_TOOLS_SANDBOX_ENABLED=false: TOOLS RUN WITHOUT A SANDBOX');
+    else if (tier === 0) this.logger.warn({ missing }, 'this host has no sandbox: TOOLS RUN WITHOUT ONE');
+    else if (tier < 3) this.logger.warn({ missing }, `the sandbox is of tier ${tier} of 3 (docs/sandbox.md)`);
+    else this.logger.log('the sandbox is of tier 3 of 3');
+  }
+
   private async load(): Promise<void> {
-    if (!this.config.customTools.sandboxEnabled) {
-      this.logger.warn('CUSTOM_TOOLS_SANDBOX_ENABLED=false: tools run without a sandbox');
-    }
+    this.sayWhatHolds();
     try {
       for (const { name } of await this.repository.list()) {
         await this.manager

@@ -16,6 +16,9 @@ export type LaunchSettings = Pick<
   'id' | 'command' | 'args' | 'workingDir' | 'env' | 'permissions' | 'pinnedCommand'
 >;
 
+/** What of a registration says how its processes run. */
+export type LaunchableTool = LaunchSettings & Pick<CustomTool, 'sandbox'>;
+
 export interface Launch {
   readonly spec: ProcessSpec;
   /** The file that the command led to, links resolved. */

@@ -1,13 +1,28 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
-import { IsArray, IsBoolean, IsInt, IsString, Max, Min } from 'class-validator';
+import { ArrayMaxSize, IsArray, IsBoolean, IsInt, IsString, Max, Min, ValidateBy } from 'class-validator';
 import { Optional } from '../common/optional.decorator.js';
+import { parseHostRule } from '../sandbox/host-rules.js';
 import { NoNulCharacters } from './text.validators.js';
+
+/** `host`, `host:port`, `*.domain` or an address. */
+function IsHostRule(): PropertyDecorator {
+  const validate = (value: unknown): boolean =>
+    typeof value === 'string' && parseHostRule(value) !== undefined;
+  const defaultMessage = (): string =>
+    'must hold host names, *.domains or addresses, each with a :port or without';
+  return ValidateBy({ name: 'isHostRule', validator: { validate, defaultMessage } }, { each: true });
+}
 
 /** What a tool's process may touch (seed 003, SandboxConfig). */
 export class SandboxSettings {
-  @ApiPropertyOptional({ type: [String], example: ['/var/log'] })
+  @ApiPropertyOptional({
+    type: [String],
+    example: ['/var/log'],
+    description: 'Read besides its own directory; relative ones resolve against it',
+  })
   @Optional()
   @IsArray()
+  @ArrayMaxSize(256)
   @IsString({ each: true })
   @NoNulCharacters({ each: true })
   readonly allowedPaths?: string[];
@@ -20,8 +35,8 @@ export class SandboxSettings {
   @ApiPropertyOptional({ type: [String], example: ['api.example.com'] })
   @Optional()
   @IsArray()
-  @IsString({ each: true })
-  @NoNulCharacters({ each: true })
+  @ArrayMaxSize(256)
+  @IsHostRule()
   readonly allowedHosts?: string[];
 
   @ApiPropertyOptional({ example: 512 })
@@ -73,22 +88,4 @@ export class ToolPermissions {
   @IsString({ each: true })
   @NoNulCharacters({ each: true })
   readonly allowedEnvironmentVars?: string[];
-}
-
-/** Today a tool runs with a clean environment and a deadline; the rest is stored and shown as not enforced. */
-const enforced = new Set(['maxExecutionMs', 'allowedEnvironmentVars']);
-
-export interface EffectiveSandbox {
-  /** 0: a clean environment, time-outs and output caps only. */
-  readonly tier: number;
-  /** Fields that the tool's configuration sets and this host does not enforce. */
-  readonly notEnforced: string[];
-}
-
-export function effectiveSandbox(
-  sandbox: SandboxSettings | null | undefined,
-  permissions: ToolPermissions | null | undefined,
-): EffectiveSandbox {
-  const asked = [...Object.keys(sandbox ?? {}), ...Object.keys(permissions ?? {})];
-  return { tier: 0, notEnforced: asked.filter((field) => !enforced.has(field)).sort() };
 }

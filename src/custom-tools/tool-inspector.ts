@@ -6,7 +6,8 @@ import { probeExecutable } from '../process-pool/handshake.js';
 import { type Handshake, PoolFailure } from '../process-pool/pool.types.js';
 import { compileInputSchema, type InputValidator } from '../tools/input-validator.js';
 import type { CustomTool } from './custom-tool.entity.js';
-import type { LaunchSettings } from './launch-spec.js';
+import type { LaunchableTool } from './launch-spec.js';
+import { ToolConfinement } from './tool-confinement.js';
 import { ToolLauncher } from './tool-launcher.js';
 import { type PreparedLaunch, ToolLaunches } from './tool-launches.js';
 import { wrong } from './wrong-field.js';
@@ -22,15 +23,17 @@ export class ToolInspector {
     @Inject(APP_CONFIG) private readonly config: AppConfig,
     private readonly launcher: ToolLauncher,
     private readonly launches: ToolLaunches,
+    private readonly confinement: ToolConfinement,
   ) {}
 
   /** @throws Problem `invalid_request` with the reason, the executable's stderr included */
-  async inspect(settings: LaunchSettings): Promise<Inspection> {
-    const launch = await this.launches.prepare(settings);
+  async inspect(tool: LaunchableTool): Promise<Inspection> {
+    const launch = await this.launches.prepare(tool);
+    const confined = await this.confinement.confine(tool, launch);
     const { startTimeoutMs, stopGraceMs, maxOutputBytes, stderrBytes } = this.config.customTools;
     try {
       const limits = { startTimeoutMs, stopGraceMs, maxLineBytes: maxOutputBytes, stderrBytes };
-      const handshake = await probeExecutable(launch.spec, limits, this.launcher.launch);
+      const handshake = await probeExecutable(confined.command, limits, this.launcher.launch);
       return { ...launch, handshake: launch.redactor.cleanJson(handshake) as Handshake };
     } catch (error) {
       if (!(error instanceof PoolFailure)) throw error;
@@ -40,6 +43,8 @@ export class ToolInspector {
         '/command',
         `is not a tool: ${redactor.clean(error.message)}${stderr ? `; its stderr ends with: ${stderr}` : ''}`,
       );
+    } finally {
+      await confined.dispose();
     }
   }
 

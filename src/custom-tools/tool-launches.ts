@@ -2,12 +2,15 @@ import { Inject, Injectable } from '@nestjs/common';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { CommandRules } from './commands/command-rules.js';
 import { type Launch, launchSpec, type LaunchSettings } from './launch-spec.js';
+import { ownPlace } from './own-place.js';
 import { Redactor } from './secrets/redactor.js';
 import { type PlainEnv, SecretBox, SecretUnreadable } from './secrets/secret-box.js';
 import { wrong } from './wrong-field.js';
 
 /** How a tool is started, and what of it must not be shown. */
 export interface PreparedLaunch extends Launch {
+  /** The directory that is the tool's own, or its file alone. */
+  readonly place: string | undefined;
   readonly redactor: Redactor;
 }
 
@@ -26,8 +29,9 @@ export class ToolLaunches {
   /** @throws Problem `invalid_request` that names the field: a value whose key is missing is `/env` */
   async prepare(tool: LaunchSettings): Promise<PreparedLaunch> {
     const own = this.open(tool);
-    const launch = await launchSpec(tool, own, this.config.root, this.rules);
-    return { ...launch, redactor: new Redactor(own) };
+    const place = await ownPlace(tool, this.config.root);
+    const launch = await launchSpec({ ...tool, ...place.launch }, own, this.config.root, this.rules);
+    return { ...launch, place: place.own, redactor: new Redactor(own) };
   }
 
   private open({ id, env }: LaunchSettings): PlainEnv {

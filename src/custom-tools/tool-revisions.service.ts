@@ -9,6 +9,7 @@ import { type CustomToolBody, customToolView } from './custom-tool.view.js';
 import { CustomToolRuntimes } from './custom-tool-runtimes.js';
 import { changesBetween, configurationOf, differingFiles, envIdentity } from './revision-content.js';
 import type { CustomToolRevision } from './tool-revision.entity.js';
+import { ToolConfinement } from './tool-confinement.js';
 import {
   type RevisionBody,
   type RevisionDiffBody,
@@ -26,6 +27,7 @@ export class ToolRevisionsService {
     private readonly manager: CustomToolManager,
     private readonly revisions: ToolRevisionsRepository,
     private readonly runtimes: CustomToolRuntimes,
+    private readonly confinement: ToolConfinement,
   ) {}
 
   /** The newest first. */
@@ -63,7 +65,7 @@ export class ToolRevisionsService {
       const samePath = tool.command === wanted.configuration.command;
       Object.assign(tool, wanted.configuration, { env: wanted.env }, !samePath && { pinnedCommand: null });
     });
-    return customToolView(restored);
+    return customToolView(restored, this.confinement.effective(restored));
   }
 
   private async refuseFilesOnly(tool: CustomTool, wanted: CustomToolRevision): Promise<void> {

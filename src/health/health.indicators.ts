@@ -3,6 +3,7 @@ import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/term
 import { Lifecycle } from '../common/lifecycle.js';
 import { StartupWork } from '../common/startup-work.js';
 import { DatabaseHealth } from '../database/database-health.js';
+import { Sandbox } from '../sandbox/sandbox.js';
 import { ToolRegistry } from '../tools/tool-registry.js';
 
 const pingTimeoutMs = 2_000;
@@ -18,6 +19,7 @@ export class HealthIndicators {
     private readonly startupWork: StartupWork,
     private readonly databaseHealth: DatabaseHealth,
     private readonly registry: ToolRegistry,
+    private readonly sandboxOfHost: Sandbox,
   ) {}
 
   /** Up while new calls are taken. */
@@ -41,6 +43,16 @@ export class HealthIndicators {
     return this.startupWork.isSettled()
       ? indicator.up(data)
       : indicator.down({ ...data, message: 'still loading' });
+  }
+
+  /** Never down: tools without a sandbox are the operator's choice, but nobody shall overlook it. */
+  sandbox(): HealthIndicatorResult {
+    const { enabled, tier, policy } = this.sandboxOfHost.status;
+    const indicator = this.health.check('sandbox');
+    const data = { enabled, tier, policy };
+    if (!enabled || tier === 0)
+      return indicator.degraded({ ...data, message: 'tools run without a sandbox' });
+    return indicator.up(data);
   }
 
   /** Degraded, not down, when a part of the start work failed. */

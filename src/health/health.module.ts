@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { TerminusModule } from '@nestjs/terminus';
 import { DatabaseModule } from '../database/database.module.js';
+import { SandboxModule } from '../sandbox/sandbox.module.js';
 import { ToolsModule } from '../tools/tools.module.js';
 import { HealthController } from './health.controller.js';
 import { HealthIndicators } from './health.indicators.js';
@@ -8,7 +9,7 @@ import { HealthService } from './health.service.js';
 
 @Module({
   // Terminus would log every failed probe as an error; the body says enough.
-  imports: [TerminusModule.forRoot({ logger: false }), DatabaseModule, ToolsModule],
+  imports: [TerminusModule.forRoot({ logger: false }), DatabaseModule, SandboxModule, ToolsModule],
   controllers: [HealthController],
   providers: [HealthIndicators, HealthService],
 })

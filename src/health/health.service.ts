@@ -16,7 +16,12 @@ export class HealthService {
   }
 
   ready(): Promise<HealthCheckResult> {
-    return this.checks.check([() => this.ask.server(), () => this.ask.database(), () => this.ask.tools()]);
+    return this.checks.check([
+      () => this.ask.server(),
+      () => this.ask.database(),
+      () => this.ask.tools(),
+      () => this.ask.sandbox(),
+    ]);
   }
 
   started(): Promise<HealthCheckResult> {

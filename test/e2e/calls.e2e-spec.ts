@@ -14,6 +14,7 @@ beforeAll(async () => {
   gate = new Gate();
   await tk.register('echo', {
     keepAlive: true,
+    sandbox: gate.sandbox,
     inputSchema: {
       type: 'object',
       properties: { action: { type: 'string' }, limit: { type: 'integer' } },
@@ -114,13 +115,14 @@ describe('a call', () => {
   });
 
   it('ends at its deadline: the process is gone and its late answer harms nobody', async () => {
-    const { body: before } = await tk.call('echo', { action: 'pid' });
+    const { body: before } = await tk.call('echo', { action: 'count' });
+    const { pid } = (await rowOf(before.executionId)).metadata;
     const { body } = await tk.call('echo', { action: 'sleep', ms: 60_000 }, { timeoutMs: 100 }).expect(200);
     expect(body).toMatchObject({ status: 'timeout', error: { type: 'timeout', code: -32000 } });
-    await until(() => !alive(before.result), { what: 'the end of the overdue process' });
-    const { body: after } = await tk.call('echo', { action: 'pid' });
+    await until(() => !alive(pid), { what: 'the end of the overdue process' });
+    const { body: after } = await tk.call('echo', { action: 'count' });
     expect(after.status).toBe('success');
-    expect(after.result).not.toBe(before.result);
+    expect(after.result.instance).not.toBe(before.result.instance);
   });
 
   it('is cancelled when its caller leaves', async () => {

@@ -20,7 +20,7 @@ const health = async (name: string) =>
 
 describe('a pool of two', () => {
   it('runs two calls at once; a third waits for a free process', async () => {
-    await tk.register('pair', { keepAlive: true, poolSize: 2 });
+    await tk.register('pair', { keepAlive: true, poolSize: 2, sandbox: gate.sandbox });
     const calls = ['a', 'b', 'c'].map((key) => tk.call('pair', gate.input(key)).then(({ body }) => body));
     await until(async () => (await health('pair')).processes.waiting === 1, { what: 'one call to wait' });
     await until(() => gate.arrived.length === 2, { what: 'two calls to run' });
@@ -32,20 +32,20 @@ describe('a pool of two', () => {
     await gate.open(third);
     const outcomes = await Promise.all(calls);
     expect(outcomes.map(({ status }) => status)).toEqual(['success', 'success', 'success']);
-    expect(new Set(outcomes.map(({ result }) => result.pid)).size).toBe(2);
+    expect(new Set(outcomes.map(({ result }) => result.instance)).size).toBe(2);
   });
 });
 
 describe('keepAlive: false', () => {
   it('gives every call a fresh process', async () => {
     await tk.register('fresh', { keepAlive: false });
-    const pids: number[] = [];
+    const instances: string[] = [];
     for (let n = 0; n < 3; n++) {
       const { body } = await tk.call('fresh', { action: 'count' }).expect(200);
       expect(body.result.served).toBe(1);
-      pids.push(body.result.pid);
+      instances.push(body.result.instance);
     }
-    expect(new Set(pids).size).toBe(3);
+    expect(new Set(instances).size).toBe(3);
   });
 });
 
@@ -97,7 +97,7 @@ describe('limits of a process', () => {
   it('gives a tool a clean environment and its own variables', async () => {
     await tk.register('env', { env: { GREETING: 'hello' }, permissions: { allowedEnvironmentVars: ['TZ'] } });
     const { body } = await tk.call('env', { action: 'env' }).expect(200);
-    const known = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'GREETING', 'TZ'];
+    const known = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'PWD', 'GREETING', 'TZ'];
     expect(body.result.GREETING).toBe('hello');
     expect(Object.keys(body.result).filter((name) => !known.includes(name))).toEqual([]);
   });

@@ -15,6 +15,7 @@ import { DatabaseHealth } from '../../src/database/database-health.js';
 import { HealthController } from '../../src/health/health.controller.js';
 import { HealthIndicators } from '../../src/health/health.indicators.js';
 import { HealthService } from '../../src/health/health.service.js';
+import { SandboxModule } from '../../src/sandbox/sandbox.module.js';
 import { KnownTools } from '../../src/tool-health/known-tools.js';
 import { ToolRegistry } from '../../src/tools/tool-registry.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
@@ -31,6 +32,7 @@ describe('health', () => {
         ConfigModule.forRoot(loadConfig({ ADMIN_API_KEY: 'a-key-of-enough-length' })),
         LifecycleModule,
         AuthModule,
+        SandboxModule,
         TerminusModule.forRoot({ logger: false }),
       ],
       controllers: [HealthController],
@@ -90,6 +92,7 @@ describe('health', () => {
       server: { status: 'up', state: 'ready' },
       database: { status: 'up', responseTime: expect.any(Number) },
       tools: { status: 'up', registered: 0 },
+      sandbox: expect.objectContaining({ enabled: true, policy: 'enforce' }),
     });
   });
 

@@ -1,0 +1,221 @@
+import { lookup } from 'node:dns/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { connect, isIP, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
+import { type HostRule, HostRules, mayLeadTo, nameOf } from './host-rules.js';
+
+export interface ProxyLimits {
+  readonly maxConnections: number;
+  readonly maxHeaderBytes: number;
+  /** A request's head must have arrived by then. */
+  readonly headTimeoutMs: number;
+  /** Bytes one way through one connection. */
+  readonly maxBytes: number;
+  /** A connection on which nothing moves is closed. */
+  readonly idleTimeoutMs: number;
+  readonly connectTimeoutMs: number;
+}
+
+const defaults: ProxyLimits = {
+  maxConnections: 64,
+  maxHeaderBytes: 16_384,
+  headTimeoutMs: 10_000,
+  maxBytes: 268_435_456,
+  idleTimeoutMs: 60_000,
+  connectTimeoutMs: 10_000,
+};
+
+interface Target {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** A request that is not passed on: what the tool reads. */
+class Denied extends Error {
+  constructor(
+    readonly status: 400 | 403 | 413 | 502 | 504,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** The way of one tool to the hosts that it may reach: an HTTP proxy (CONNECT and plain requests) on a unix socket. */
+export class AllowListProxy {
+  private readonly server: Server;
+  private readonly sockets = new Set<Duplex>();
+
+  private constructor(
+    private readonly rules: HostRules,
+    private readonly limits: ProxyLimits,
+    private readonly folder: string,
+  ) {
+    this.server = createServer(
+      {
+        maxHeaderSize: limits.maxHeaderBytes,
+        headersTimeout: limits.headTimeoutMs,
+        requestTimeout: limits.headTimeoutMs * 6,
+        connectionsCheckingInterval: Math.min(1_000, limits.headTimeoutMs),
+      },
+      (incoming, response) => void this.plain(incoming, response),
+    );
+    this.server.maxConnections = limits.maxConnections;
+    this.server.on('connect', (incoming, client, head) => void this.tunnel(incoming, client, head));
+    this.server.on('connection', (socket) => this.keep(socket));
+  }
+
+  /** @param hosts names as `allowedHosts` gives them: `host`, `host:port`, `*.domain`, addresses */
+  static async listen(hosts: readonly string[], limits: Partial<ProxyLimits> = {}): Promise<AllowListProxy> {
+    const folder = await mkdtemp(join(tmpdir(), 'toolkeeper-proxy-'));
+    const proxy = new AllowListProxy(new HostRules(hosts), { ...defaults, ...limits }, folder);
+    await new Promise<void>((resolve, reject) => {
+      proxy.server.once('error', reject).listen(proxy.path, resolve);
+    });
+    return proxy;
+  }
+
+  /** The unix socket. */
+  get path(): string {
+    return join(this.folder, 'proxy.sock');
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.sockets) socket.destroy();
+    await new Promise((resolve) => this.server.close(resolve));
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  private keep(socket: Duplex): void {
+    this.sockets.add(socket);
+    socket.on('error', () => socket.destroy()).once('close', () => this.sockets.delete(socket));
+  }
+
+  private async tunnel(incoming: IncomingMessage, client: Duplex, head: Buffer): Promise<void> {
+    try {
+      const upstream = await this.reach(targetOf(`tunnel://${incoming.url ?? ''}`, 443));
+      client.write('HTTP/1.1 200 Connection established\r\n\r\n');
+      this.join(client, upstream, head);
+    } catch (error) {
+      const { status, message } = asDenied(error);
+      client.end(
+        `HTTP/1.1 ${status} Refused\r\nContent-Type: text/plain\r\nContent-Length: ${Buffer.byteLength(message)}\r\nConnection: close\r\n\r\n${message}`,
+      );
+    }
+  }
+
+  private join(client: Duplex, upstream: Socket, head: Buffer): void {
+    const end = (): void => {
+      client.destroy();
+      upstream.destroy();
+    };
+    upstream.setTimeout(this.limits.idleTimeoutMs, end);
+    for (const socket of [client, upstream]) {
+      let bytes = 0;
+      socket.on('data', (chunk: Buffer) => {
+        if ((bytes += chunk.length) > this.limits.maxBytes) end();
+      });
+      socket.once('close', end).on('error', end);
+    }
+    if (head.length > 0) upstream.write(head);
+    client.pipe(upstream).pipe(client);
+  }
+
+  private async plain(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      const url = incoming.url ?? '';
+      if (!url.startsWith('http://'))
+        throw new Denied(400, 'This is a proxy: it takes absolute http:// addresses');
+      if (Number(incoming.headers['content-length'] ?? 0) > this.limits.maxBytes)
+        throw new Denied(413, `The body is over ${this.limits.maxBytes} bytes`);
+      const upstream = await this.reach(targetOf(url, 80));
+      await this.forward(incoming, response, new URL(url), upstream);
+    } catch (error) {
+      const { status, message } = asDenied(error);
+      if (!response.headersSent) response.writeHead(status, { 'content-type': 'text/plain' });
+      response.end(message);
+    }
+  }
+
+  private forward(
+    incoming: IncomingMessage,
+    response: ServerResponse,
+    url: URL,
+    upstream: Socket,
+  ): Promise<void> {
+    const { maxBytes, idleTimeoutMs } = this.limits;
+    return new Promise((resolve, reject) => {
+      const { 'proxy-connection': _proxy, 'proxy-authorization': _key, ...headers } = incoming.headers;
+      const outgoing = request(
+        {
+          createConnection: () => upstream,
+          method: incoming.method,
+          path: url.pathname + url.search,
+          // The name that was allowed is the name that is asked for.
+          headers: { ...headers, host: url.host, connection: 'close' },
+        },
+        (answer) => {
+          response.writeHead(answer.statusCode ?? 502, { ...answer.headers, connection: 'close' });
+          bounded(answer, maxBytes, () => upstream.destroy());
+          // An answer that is cut off must not look like one that is whole.
+          answer.once('close', () => {
+            if (!answer.complete) response.destroy();
+          });
+          answer.pipe(response);
+        },
+      );
+      outgoing.setTimeout(idleTimeoutMs, () => outgoing.destroy(new Denied(504, 'The host does not answer')));
+      bounded(incoming, maxBytes, () =>
+        outgoing.destroy(new Denied(413, `The body is over ${maxBytes} bytes`)),
+      );
+      outgoing.once('error', reject).once('close', resolve);
+      response.once('close', () => upstream.destroy());
+      incoming.pipe(outgoing);
+    });
+  }
+
+  /** Connects to the very address that was checked: a second look-up could give another. */
+  private async reach({ host, port }: Target): Promise<Socket> {
+    const rule = this.rules.find(host, port);
+    if (!rule) throw new Denied(403, `${host}:${port} is not among the tool's allowedHosts`);
+    const address = isIP(host) ? host : await this.resolve(host, rule);
+    return new Promise((resolve, reject) => {
+      const socket = connect({ host: address, port, timeout: this.limits.connectTimeoutMs });
+      this.keep(socket);
+      socket.once('timeout', () => socket.destroy(new Denied(504, `${host} does not answer`)));
+      socket.once('error', reject).once('connect', () => {
+        socket.setTimeout(0);
+        resolve(socket);
+      });
+    });
+  }
+
+  private async resolve(host: string, rule: HostRule): Promise<string> {
+    const found = await lookup(host, { all: true }).catch(() => []);
+    const good = found.find(({ address }) => mayLeadTo(rule, address));
+    if (good) return good.address;
+    throw found.length > 0
+      ? new Denied(403, `${host} has an address that no name may lead to here`)
+      : new Denied(502, `${host} has no address`);
+  }
+}
+
+function targetOf(text: string, usualPort: number): Target {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url?.hostname) throw new Denied(400, 'The request names no host');
+  const host = nameOf(url.hostname.replace(/^\[|\]$/g, ''));
+  return { host, port: url.port === '' ? usualPort : Number(url.port) };
+}
+
+function bounded(stream: IncomingMessage, maxBytes: number, tooMuch: () => void): void {
+  let bytes = 0;
+  stream.on('data', (chunk: Buffer) => {
+    if ((bytes += chunk.length) > maxBytes) tooMuch();
+  });
+}
+
+function asDenied(error: unknown): Denied {
+  return error instanceof Denied ? error : new Denied(502, `The host cannot be reached: ${String(error)}`);
+}

@@ -1,0 +1,162 @@
+import { readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type CgroupBase, type CgroupController, cgroupControllers } from './sandbox.types.js';
+
+/** What the leaf group of one process may use; what is absent is not limited. */
+export interface CgroupLimits {
+  readonly memory?: number;
+  readonly pids?: number;
+  /** Per cent of one core. */
+  readonly cpu?: number;
+}
+export type CgroupBases = Readonly<Partial<Record<CgroupController, CgroupBase>>>;
+
+const removalTries = 100;
+const removalPauseMs = 20;
+const cpuPeriodUs = 100_000;
+export const leafPrefix = 'toolkeeper-';
+
+/** Limits as the kernel's files take them, by file. */
+export function limitFiles(controller: CgroupController, version: 1 | 2, value: number): [string, string][] {
+  if (controller === 'pids') return [['pids.max', String(value)]];
+  if (controller === 'cpu') {
+    const quota = Math.max(1_000, Math.round((value * cpuPeriodUs) / 100));
+    if (version === 2) return [['cpu.max', `${quota} ${cpuPeriodUs}`]];
+    return [
+      ['cpu.cfs_period_us', String(cpuPeriodUs)],
+      ['cpu.cfs_quota_us', String(quota)],
+    ];
+  }
+  return version === 2
+    ? [
+        ['memory.max', String(value)],
+        ['memory.oom.group', '1'],
+      ]
+    : [['memory.limit_in_bytes', String(value)]];
+}
+
+/**
+ * The leaf groups of one tool's processes. Each process makes its own before it becomes the tool, so that nothing of it
+ * ever runs outside: a line of shell that ends in `exec`. Its group is named after the process.
+ */
+export class CgroupLeaves {
+  private readonly directories: readonly string[];
+  private readonly wanted: readonly (readonly [directory: string, files: readonly [string, string][]])[];
+
+  /** @param name unique among all tools of all gateways on this host */
+  constructor(
+    bases: CgroupBases,
+    limits: CgroupLimits,
+    private readonly name: string,
+  ) {
+    const byDirectory = new Map<string, [string, string][]>();
+    for (const controller of cgroupControllers) {
+      const base = bases[controller];
+      const value = limits[controller];
+      if (!base || value === undefined) continue;
+      const files = byDirectory.get(base.path) ?? [];
+      byDirectory.set(base.path, [...files, ...limitFiles(controller, base.version, value)]);
+    }
+    this.wanted = [...byDirectory];
+    this.directories = [...byDirectory.keys()];
+  }
+
+  /** The part of the command line that stands before everything else; empty where there is nothing to limit. */
+  command(): string[] {
+    if (this.wanted.length === 0) return [];
+    const lines = this.wanted.flatMap(([directory, files]) => [
+      `g=${quoted(join(directory, `${leafPrefix}${this.name}-`))}$$`,
+      'mkdir "$g" || exit 125',
+      // Swap has no limit of its own where the kernel accounts none; the group is killed as a whole where it can be.
+      ...files.map(([file, value]) =>
+        file === 'memory.oom.group'
+          ? `{ echo ${value} >"$g/${file}"; } 2>/dev/null || :`
+          : `echo ${value} >"$g/${file}" || exit 125`,
+      ),
+      'echo $$ >"$g/cgroup.procs" || exit 125',
+    ]);
+    return ['/bin/sh', '-c', `${lines.join('\n')}\nexec "$@"`, 'toolkeeper-cgroup'];
+  }
+
+  /** Ends what is left of a process's group and removes the group. @returns whether none is left */
+  release(pid: number): Promise<boolean> {
+    return this.removed((leaf) => leaf === `${leafPrefix}${this.name}-${pid}`);
+  }
+
+  /** The same for every process of this tool. */
+  releaseAll(): Promise<boolean> {
+    return this.removed((leaf) => leaf.startsWith(`${leafPrefix}${this.name}-`));
+  }
+
+  /** What was killed takes a moment to be gone. */
+  private async removed(isOurs: (leaf: string) => boolean): Promise<boolean> {
+    for (let tries = 0; tries < removalTries; tries++) {
+      if (this.remove(isOurs)) return true;
+      await delay(removalPauseMs, undefined, { ref: false });
+    }
+    return false;
+  }
+
+  private remove(isOurs: (leaf: string) => boolean): boolean {
+    const leaves = this.directories.flatMap((directory) =>
+      list(directory)
+        .filter(isOurs)
+        .map((leaf) => join(directory, leaf)),
+    );
+    return leaves.map(removeLeaf).every(Boolean);
+  }
+}
+
+/** A gateway that was killed leaves its empty groups behind; one that is in use cannot be removed. */
+export function removeEmptyLeaves(bases: CgroupBases): void {
+  for (const { path } of Object.values(bases)) {
+    for (const leaf of list(path).filter((name) => name.startsWith(leafPrefix))) tryRemove(join(path, leaf));
+  }
+}
+
+function removeLeaf(leaf: string): boolean {
+  if (!basename(leaf).startsWith(leafPrefix)) throw new Error(`${leaf} is no group of ours`);
+  if (tryRemove(leaf)) return true;
+  try {
+    writeFileSync(join(leaf, 'cgroup.kill'), '1');
+  } catch {
+    for (const pid of processesIn(leaf)) kill(pid);
+  }
+  return tryRemove(leaf);
+}
+
+function processesIn(leaf: string): number[] {
+  try {
+    return readFileSync(join(leaf, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean).map(Number);
+  } catch {
+    return [];
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It is gone.
+  }
+}
+
+function tryRemove(leaf: string): boolean {
+  try {
+    rmdirSync(leaf);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT';
+  }
+}
+
+function list(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
+}
+
+const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;

@@ -1,0 +1,71 @@
+import { effectiveSandbox, noSandbox, tierOf, upToTier } from './enforcement.js';
+import { resolvePolicy, type SandboxDemands } from './sandbox-policy.js';
+import type { HostAbilities } from './sandbox.types.js';
+
+const group = { version: 2, path: '/sys/fs/cgroup/ours' } as const;
+const full: HostAbilities = {
+  bubblewrap: '/usr/bin/bwrap',
+  launcher: '/launcher',
+  socat: '/usr/bin/socat',
+  countsProcesses: true,
+  cgroups: { memory: group, pids: group, cpu: group },
+  missing: {},
+};
+const policy = (demands: SandboxDemands = {}) =>
+  resolvePolicy(demands, { memoryMB: 512, processes: 64, temporaryMB: 64 });
+const everything = { allowedHosts: ['a.example'], maxCpuPercent: 50, canExecuteCommands: false };
+
+describe('tiers', () => {
+  it('are what is there', () => {
+    expect([0, 1, 2, 3].map((tier) => tierOf(upToTier(full, tier as 0)))).toEqual([0, 1, 2, 3]);
+  });
+
+  it('a group for only some of the limits is not tier 3, but those hold', () => {
+    const some = { ...full, cgroups: { cpu: group } };
+    expect(tierOf(some)).toBe(2);
+    expect(effectiveSandbox(policy(everything), some).enforced).toContain('maxCpuPercent');
+  });
+});
+
+describe('effectiveSandbox', () => {
+  it('has nothing left over in tier 3', () => {
+    expect(effectiveSandbox(policy(everything), full)).toMatchObject({ tier: 3, notEnforced: [], notes: {} });
+  });
+
+  it('says for every restriction that does not hold why not', () => {
+    for (const tier of [0, 1, 2] as const) {
+      const { enforced, notEnforced, notes } = effectiveSandbox(policy(everything), upToTier(full, tier));
+      expect(notEnforced).toContain('maxCpuPercent');
+      for (const field of notEnforced) expect(notes[field]).toMatch(/^needs .*: .*SANDBOX_MAX_TIER/);
+      expect(enforced).toEqual(expect.arrayContaining(['maxExecutionMs', 'allowedEnvironmentVars']));
+    }
+  });
+
+  it('without socat there is no way to single hosts', () => {
+    const { socat: _none, ...rest } = full;
+    const host = { ...rest, missing: { socat: 'socat is not installed' } };
+    expect(effectiveSandbox(policy(everything), host)).toMatchObject({
+      notEnforced: ['allowedHosts'],
+      notes: { allowedHosts: 'needs socat: socat is not installed' },
+    });
+  });
+
+  it('without the launcher writable directories can be executed and system calls made', () => {
+    const { launcher: _none, ...rest } = full;
+    const { tier, notEnforced } = effectiveSandbox(policy(), { ...rest, missing: { launcher: 'gone' } });
+    expect([tier, notEnforced]).toEqual([2, ['writableNotExecutable', 'systemCalls']]);
+  });
+
+  it('memory is bounded for each process where there is no group', () => {
+    const { notes, enforced } = effectiveSandbox(policy(), upToTier(full, 2));
+    expect(enforced).toContain('maxMemoryMB');
+    expect(notes.maxMemoryMB).toContain('each of its processes');
+  });
+});
+
+it('a sandbox that is off enforces the deadline and the environment alone', () => {
+  expect(noSandbox(policy(), 'off')).toMatchObject({
+    tier: 0,
+    enforced: ['maxExecutionMs', 'allowedEnvironmentVars'],
+  });
+});

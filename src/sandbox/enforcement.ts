@@ -1,0 +1,135 @@
+import type { SandboxPolicy } from './sandbox-policy.js';
+import {
+  cgroupControllers,
+  type EffectiveSandbox,
+  type HostAbilities,
+  type SandboxField,
+  sandboxFields,
+  type Tier,
+} from './sandbox.types.js';
+
+/** `true`: holds; text: holds, but only so far; `{not}`: does not hold, and why. */
+type Verdict = true | string | { readonly not: string };
+
+export function tierOf({ bubblewrap, launcher, cgroups }: HostAbilities): Tier {
+  if (bubblewrap === undefined) return launcher === undefined ? 0 : 1;
+  const allGroups = cgroupControllers.every((controller) => cgroups[controller]);
+  return launcher !== undefined && allGroups ? 3 : 2;
+}
+
+/** The host with everything above a tier taken away. */
+export function upToTier(abilities: HostAbilities, tier: Tier): HostAbilities {
+  if (tier >= 3) return abilities;
+  const why = `SANDBOX_MAX_TIER=${tier}`;
+  const { bubblewrap, launcher, socat, missing, ...rest } = abilities;
+  return {
+    ...rest,
+    ...(tier >= 1 && launcher !== undefined && { launcher }),
+    ...(tier >= 2 && bubblewrap !== undefined && { bubblewrap }),
+    ...(tier >= 2 && socat !== undefined && { socat }),
+    cgroups: {},
+    missing: {
+      ...missing,
+      cgroup: why,
+      ...(tier < 2 && { bubblewrap: why }),
+      ...(tier < 1 && { launcher: why }),
+    },
+  };
+}
+
+/** Which restrictions of a policy hold on a host. */
+export function effectiveSandbox(policy: SandboxPolicy, abilities: HostAbilities): EffectiveSandbox {
+  const notes: Partial<Record<SandboxField, string>> = {};
+  const enforced: SandboxField[] = [];
+  const notEnforced: SandboxField[] = [];
+  for (const field of sandboxFields) {
+    if (!policy.restricts.has(field)) continue;
+    const verdict = verdictOn(field, policy, abilities);
+    if (typeof verdict === 'object') {
+      notEnforced.push(field);
+      notes[field] = verdict.not;
+    } else {
+      enforced.push(field);
+      if (verdict !== true) notes[field] = verdict;
+    }
+  }
+  return { tier: tierOf(abilities), enforced, notEnforced, notes };
+}
+
+/** The sandbox is switched off: what remains is the clean environment and the deadline. */
+export function noSandbox(policy: SandboxPolicy, why: string): EffectiveSandbox {
+  const nothing = { countsProcesses: false, cgroups: {} };
+  const missing = { bubblewrap: why, launcher: why, cgroup: why, socat: why };
+  return effectiveSandbox(policy, { ...nothing, missing });
+}
+
+function verdictOn(field: SandboxField, policy: SandboxPolicy, host: HostAbilities): Verdict {
+  switch (field) {
+    case 'maxExecutionMs':
+    case 'allowedEnvironmentVars':
+      return true;
+    case 'allowedPaths':
+    case 'canReadFiles':
+    case 'canWriteFiles':
+    case 'canExecuteCommands':
+      return either(host, true, true);
+    case 'allowNetwork':
+    case 'canNetwork':
+      return either(host, true, true);
+    case 'allowedHosts':
+      return hostsOnly(policy, host);
+    case 'maxMemoryMB':
+      return memory(host);
+    case 'maxCpuPercent':
+      return host.cgroups.cpu ? true : { not: `needs a cgroup: ${host.missing.cgroup}` };
+    case 'processes':
+      return processes(host);
+    case 'temporaryDirectory':
+      return either(host, true, 'its files are bounded one by one, not together');
+    case 'writableNotExecutable':
+    case 'systemCalls':
+      return host.launcher === undefined ? { not: `needs the launcher: ${host.missing.launcher}` } : true;
+    case 'otherProcesses':
+      return either(
+        host,
+        true,
+        'signals to processes of the same user from Linux 6.12 on, before only to the gateway',
+      );
+    case 'grandchildren':
+      return either(host, true, 'none may leave its process group, which is ended as a whole');
+    default:
+      return field satisfies never;
+  }
+}
+
+/** What bubblewrap and the launcher each can do. */
+function either({ bubblewrap, launcher, missing }: HostAbilities, full: Verdict, small: Verdict): Verdict {
+  if (bubblewrap !== undefined) return full;
+  if (launcher !== undefined) return small;
+  return {
+    not: `needs bubblewrap or the launcher: ${[...new Set([missing.bubblewrap, missing.launcher])].join('; ')}`,
+  };
+}
+
+function hostsOnly({ network }: SandboxPolicy, host: HostAbilities): Verdict {
+  const { bubblewrap, socat, missing } = host;
+  const none = 'there is no network at all';
+  if (network === 'none') return either(host, none, none);
+  if (bubblewrap === undefined) return { not: `needs bubblewrap: ${missing.bubblewrap}` };
+  return socat === undefined ? { not: `needs socat: ${missing.socat}` } : true;
+}
+
+function memory({ cgroups, launcher, missing }: HostAbilities): Verdict {
+  if (cgroups.memory) return true;
+  if (launcher !== undefined) return 'for each of its processes, not for all together';
+  return { not: `needs a cgroup or the launcher: ${missing.cgroup}; ${missing.launcher}` };
+}
+
+function processes({ cgroups, bubblewrap, launcher, countsProcesses, missing }: HostAbilities): Verdict {
+  if (cgroups.pids) return true;
+  // Outside a user namespace it would count all processes of the user.
+  if (bubblewrap !== undefined && launcher !== undefined && countsProcesses) return true;
+  return {
+    not: `needs a cgroup, or the launcher in a sandbox of an ordinary user: ${missing.cgroup}`,
+  };
+}

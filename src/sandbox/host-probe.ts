@@ -1,0 +1,115 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { bubblewrapCommand, ownFiles } from './bubblewrap.js';
+import { findCgroups } from './cgroup-discovery.js';
+import { onPath, systemFiles } from './launch-files.js';
+import { launcherCommand } from './launcher-command.js';
+import { covers, type Places } from './places.js';
+import type { AbilityName, HostAbilities } from './sandbox.types.js';
+
+const run = promisify(execFile);
+const probeTimeoutMs = 10_000;
+
+export interface ProbeSettings {
+  /** Folders of the host in which bubblewrap and socat are looked for, as in PATH. */
+  readonly path: string;
+  /** Our launcher, which may not be there. */
+  readonly launcher: string;
+  /** `auto`, `off` or a group (see findCgroups). */
+  readonly cgroup: string;
+}
+
+/** Finds out what this host can do by doing it: what is installed need not work, as in an ordinary pod. */
+export async function probeHost(settings: ProbeSettings): Promise<HostAbilities> {
+  const system = await systemFiles(true, false);
+  const places: Places = {
+    places: [
+      ...system.read.map((path) => ({ path, access: 'ro' }) as const),
+      ...system.run.map((path) => ({ path, access: 'rx' }) as const),
+    ].sort((a, b) => (a.path < b.path ? -1 : 1)),
+    links: new Map(
+      Object.entries(system.links).filter(([at]) => !system.run.some((path) => covers(path, at))),
+    ),
+  };
+  const missing: Partial<Record<AbilityName, string>> = {};
+  const note = (name: AbilityName, why: string): undefined => void (missing[name] = why);
+  const bubblewrap = await workingBubblewrap(settings.path, places).catch((error: unknown) =>
+    note('bubblewrap', reasonOf(error)),
+  );
+  const launcher = await workingLauncher(settings.launcher, places).catch((error: unknown) =>
+    note('launcher', reasonOf(error)),
+  );
+  const socat = (await onPath('socat', settings.path)) ?? note('socat', 'socat is not installed');
+  const cgroups = findCgroups(settings.cgroup);
+  if (cgroups.missing !== undefined) missing.cgroup = cgroups.missing;
+  return {
+    ...(bubblewrap !== undefined && { bubblewrap }),
+    ...(launcher !== undefined && { launcher }),
+    ...(socat !== undefined && { socat }),
+    countsProcesses:
+      bubblewrap !== undefined &&
+      launcher !== undefined &&
+      (await countsProcesses(bubblewrap, launcher, places)),
+    cgroups: cgroups.bases,
+    missing,
+  };
+}
+
+async function workingBubblewrap(path: string, places: Places): Promise<string> {
+  const program = await onPath('bwrap', path);
+  if (program === undefined) throw new Error('bubblewrap is not installed');
+  const [command = '', ...args] = [...probeSandbox(program, places), '/bin/sh', '-c', 'echo inside'];
+  const { stdout } = await run(command, args, { timeout: probeTimeoutMs });
+  if (stdout !== 'inside\n') throw new Error('bubblewrap does not run what it is given');
+  return program;
+}
+
+function probeSandbox(program: string, places: Places, extra: Record<string, string> = {}): string[] {
+  return bubblewrapCommand({ program, places, network: false, temporaryBytes: 1_048_576, cwd: '/', extra });
+}
+
+/** It must keep a program from a file that it may not read, and let it read one that it may. */
+async function workingLauncher(program: string, places: Places): Promise<string> {
+  const settings = { program, places, read: [], write: ['/dev/null'], run: [], limits: {} };
+  const [command = '', ...args] = launcherCommand({ ...settings, network: false, alone: true });
+  const look = 'if read -r line </proc/version; then echo open; else echo shut; fi 2>/dev/null';
+  const { stdout } = await run(command, [...args, '/bin/sh', '-c', look], { timeout: probeTimeoutMs });
+  if (stdout !== 'shut\n') throw new Error('landlock does not hold here');
+  return program;
+}
+
+/** A limit of one process in a namespace that already has some: the shell cannot fork if it is counted. */
+async function countsProcesses(bubblewrap: string, launcher: string, places: Places): Promise<boolean> {
+  const inner = launcherCommand({
+    program: `${ownFiles}/${launcherInside}`,
+    places: { places: [], links: new Map() },
+    read: [],
+    write: [],
+    run: [],
+    network: true,
+    limits: { nproc: 1 },
+    alone: false,
+  });
+  const [command = '', ...args] = [
+    ...probeSandbox(bubblewrap, places, { [launcherInside]: launcher }),
+    ...inner,
+    '/bin/sh',
+    '-c',
+    '( : ) && echo forked',
+  ];
+  return run(command, args, { timeout: probeTimeoutMs }).then(
+    ({ stdout }) => stdout !== 'forked\n',
+    () => true,
+  );
+}
+
+/** Where the launcher stands inside of bubblewrap. */
+export const launcherInside = 'launcher';
+
+/** The first line of what a program said, else why it could not be run. */
+function reasonOf(error: unknown): string {
+  const { stderr, message, code } = error as { stderr?: string; message: string; code?: string | number };
+  const [line = ''] = (stderr ?? '').trim().split('\n');
+  if (line !== '') return line;
+  return code === 'ENOENT' ? 'it is not there' : (message.split('\n')[0] ?? '');
+}

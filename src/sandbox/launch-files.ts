@@ -1,0 +1,201 @@
+import { constants } from 'node:fs';
+import { access, glob, lstat, open, readlink, realpath, stat } from 'node:fs/promises';
+import { basename, delimiter, dirname, join, resolve } from 'node:path';
+import type { Command } from './sandbox.types.js';
+
+/** What one tool's process needs besides the system; real paths that exist. */
+export interface LaunchFiles {
+  /** The tool's own directory, or its file alone. */
+  readonly own: readonly string[];
+  /** Its program and the interpreters that its first line names. */
+  readonly run: readonly string[];
+  /** Libraries of an interpreter that lives outside the system's directories. */
+  readonly read: readonly string[];
+  /** The allowed paths. */
+  readonly allowed: readonly string[];
+  /** Other names of the above, as the tool may use them. */
+  readonly links: Readonly<Record<string, string>>;
+}
+
+/** What every tool's process needs of the system; real paths that exist. */
+export interface SystemFiles {
+  readonly read: readonly string[];
+  readonly run: readonly string[];
+  readonly links: Readonly<Record<string, string>>;
+}
+
+const triplet = process.arch === 'arm64' ? 'aarch64-linux-gnu' : 'x86_64-linux-gnu';
+/** On most systems links into /usr, on others directories. */
+const topLevel = ['/bin', '/sbin', '/lib', '/lib32', '/lib64'];
+const loaders = ['/lib64/ld-linux-x86-64.so.2', '/lib/ld-linux-aarch64.so.1', '/lib/ld-musl-*.so.1'];
+const settings = [
+  '/etc/alternatives',
+  '/etc/ld.so.cache',
+  '/etc/ld.so.conf',
+  '/etc/ld.so.conf.d',
+  '/etc/localtime',
+  '/etc/timezone',
+  '/etc/mime.types',
+  '/etc/python3*',
+];
+const networkSettings = [
+  '/etc/hosts',
+  '/etc/nsswitch.conf',
+  '/etc/resolv.conf',
+  '/etc/gai.conf',
+  '/etc/services',
+  '/etc/protocols',
+];
+/** Without these no program speaks TLS; they hold certificates, never keys. */
+const certificates = ['/etc/ssl/certs', '/etc/ssl/openssl.cnf', '/etc/ca-certificates.conf', '/etc/pki/tls'];
+/** Libraries and data alone, for a tool that may run nothing but its interpreter. */
+const libraries = [
+  `/usr/lib/${triplet}`,
+  `/lib/${triplet}`,
+  '/usr/lib64',
+  '/usr/lib/locale',
+  '/usr/lib/python3*',
+  '/usr/local/lib/python3*',
+  '/usr/lib/ssl',
+  '/usr/lib/nodejs',
+  '/usr/lib/ruby',
+  '/usr/share/ca-certificates',
+  '/usr/share/locale',
+  '/usr/share/nodejs',
+  '/usr/share/perl*',
+  '/usr/share/zoneinfo',
+];
+
+/** @param execute programs of the system may be run, not only the dynamic loader */
+export async function systemFiles(execute: boolean, network: boolean): Promise<SystemFiles> {
+  const etc = [...settings, ...certificates, ...(network ? networkSettings : [])];
+  const shown = await existing(etc);
+  const links = await linksOf(etc);
+  if (!execute) {
+    const run = await existing(loaders);
+    const top = Object.fromEntries(
+      (await Promise.all(topLevel.map(topLevelLink))).filter((link) => link !== undefined),
+    );
+    const loaderLinks = Object.keys(top).length > 0 ? top : await linksOf(loaders);
+    return { read: [...shown, ...(await existing(libraries))], run, links: { ...links, ...loaderLinks } };
+  }
+  const run = ['/usr'];
+  for (const path of topLevel) {
+    const link = await topLevelLink(path);
+    if (link) links[path] = link[1];
+    else if (await isThere(path)) run.push(path);
+  }
+  return { read: shown, run, links };
+}
+
+async function topLevelLink(path: string): Promise<readonly [string, string] | undefined> {
+  const found = await lstat(path).catch(() => undefined);
+  return found?.isSymbolicLink() ? [path, await readlink(path)] : undefined;
+}
+
+/** The real paths of those that exist; a `*` in a name stands for anything. */
+async function existing(patterns: readonly string[]): Promise<string[]> {
+  const found = await Promise.all(
+    (await expand(patterns)).map((path) => realpath(path).catch(() => undefined)),
+  );
+  return [...new Set(found.filter((path) => path !== undefined))];
+}
+
+async function expand(patterns: readonly string[]): Promise<string[]> {
+  const paths: string[] = [];
+  for (const pattern of patterns) {
+    if (!pattern.includes('*')) paths.push(pattern);
+    else for await (const path of glob(pattern)) paths.push(path);
+  }
+  return paths;
+}
+
+async function linksOf(paths: readonly string[]): Promise<Record<string, string>> {
+  const links: Record<string, string> = {};
+  for (const path of await expand(paths)) {
+    const real = await realpath(path).catch(() => path);
+    if (real !== path) links[path] = real;
+  }
+  return links;
+}
+
+/**
+ * Finds what a command needs.
+ * @param own the tool's directory, or undefined where it has none
+ * @param allowed paths that exist
+ */
+export async function launchFiles(
+  command: Command,
+  own: string | undefined,
+  allowed: readonly string[],
+): Promise<LaunchFiles> {
+  const programs = await programsOf(command);
+  const libraries = (await Promise.all(programs.map(librariesOf))).flat();
+  const named = [...programs, ...libraries, ...(own === undefined ? [] : [own]), ...allowed, command.cwd];
+  return {
+    own: own === undefined ? [] : [await realpath(own)],
+    run: await existing(programs),
+    read: await existing(libraries),
+    allowed: await existing(allowed),
+    links: await linksOf(named),
+  };
+}
+
+/** The program itself and, where it is a script, what its first line names. */
+async function programsOf({ command, env }: Command): Promise<string[]> {
+  const line = await firstLine(command);
+  const words = /^#!\s*(\S+)(?:\s+(.*))?$/.exec(line);
+  if (!words?.[1]) return [command];
+  const named = basename(words[1]) === 'env' ? /(?:-S\s*)?(\S+)/.exec(words[2] ?? '')?.[1] : undefined;
+  const found = named === undefined ? undefined : await onPath(named, env['PATH'] ?? '');
+  return [command, words[1], ...(found === undefined ? [] : [found])];
+}
+
+async function firstLine(path: string): Promise<string> {
+  const file = await open(path);
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(256), 0, 256, 0);
+    const [line = ''] = buffer.toString('latin1', 0, bytesRead).split('\n');
+    return line.trimEnd();
+  } finally {
+    await file.close();
+  }
+}
+
+/** @returns the first executable of that name, or undefined */
+export async function onPath(name: string, path: string): Promise<string | undefined> {
+  for (const folder of path.split(delimiter).filter(Boolean)) {
+    const candidate = resolve(folder, name);
+    const runs = await access(candidate, constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (runs) return candidate;
+  }
+  return undefined;
+}
+
+/** An interpreter below `<prefix>/bin` keeps its libraries below `<prefix>/lib`; a virtual environment points further. */
+async function librariesOf(program: string): Promise<string[]> {
+  const real = await realpath(program).catch(() => program);
+  const prefixes = new Set([program, real].filter(isInBin).map((path) => dirname(dirname(path))));
+  const found: string[] = [];
+  for (const prefix of prefixes) {
+    if (prefix === '/' || prefix === '/usr') continue;
+    if (/^python/.test(basename(program)) && (await isThere(join(prefix, 'pyvenv.cfg')))) found.push(prefix);
+    else found.push(...(await expand([join(prefix, 'lib', `${language(real)}*`)])));
+  }
+  return found;
+}
+
+const isInBin = (path: string): boolean => basename(dirname(path)) === 'bin';
+
+/** `python3.11` keeps its libraries in `lib/python3.11` and `lib/libpython3.11.so`. */
+const language = (program: string): string => `*${basename(program).replace(/[\d.]+$/, '')}`;
+
+async function isThere(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,103 @@
+import { bubblewrapCommand } from './bubblewrap.js';
+import { launcherCommand } from './launcher-command.js';
+import { covers, placesOf } from './places.js';
+import { resolvePolicy, type SandboxDemands } from './sandbox-policy.js';
+
+const system = { read: ['/etc/ssl/certs'], run: ['/usr'], links: { '/bin': 'usr/bin' } };
+const nothing = { own: [], run: [], read: [], allowed: [], links: {} };
+const policy = (demands: SandboxDemands = {}) =>
+  resolvePolicy(demands, { memoryMB: 512, processes: 64, temporaryMB: 64 });
+const writes = policy({ allowedPaths: ['/data'], canWriteFiles: true });
+
+describe('placesOf', () => {
+  it('puts parents first, so that the own directory stays read-only in a writable one', () => {
+    const files = { ...nothing, own: ['/data/tool'], allowed: ['/data'] };
+    const { places } = placesOf(writes, files, system, []);
+    expect(places).toEqual([
+      { path: '/data', access: 'rw' },
+      { path: '/data/tool', access: 'rx' },
+      { path: '/etc/ssl/certs', access: 'ro' },
+      { path: '/usr', access: 'rx' },
+    ]);
+  });
+
+  it('an own directory that is listed itself is writable', () => {
+    const { places } = placesOf(writes, { ...nothing, own: ['/data'], allowed: ['/data'] }, system, []);
+    expect(places).toContainEqual({ path: '/data', access: 'rw' });
+  });
+
+  it("hides the gateway's own directories and the services' sockets from who reads all", () => {
+    const { places } = placesOf(policy(), { ...nothing, allowed: ['/'] }, system, ['/srv/keeper']);
+    expect(places).toContainEqual({ path: '/srv/keeper', access: 'masked' });
+    expect(places).toContainEqual({ path: '/run', access: 'masked' });
+    const { places: narrow } = placesOf(policy(), { ...nothing, allowed: ['/srv/other'] }, system, [
+      '/srv/keeper',
+    ]);
+    expect(narrow.filter(({ access }) => access === 'masked')).toEqual([]);
+  });
+
+  it('makes a link only where nothing stands', () => {
+    const files = {
+      ...nothing,
+      own: ['/real/tool'],
+      links: { '/shown/tool': '/real/tool', '/usr/bin/x': '/y' },
+    };
+    const { links } = placesOf(policy(), files, system, []);
+    expect([...links]).toEqual([
+      ['/bin', 'usr/bin'],
+      ['/shown/tool', '/real/tool'],
+    ]);
+  });
+});
+
+it.each([
+  ['/a', '/a', true],
+  ['/a', '/a/b', true],
+  ['/', '/a', true],
+  ['/a', '/ab', false],
+  ['/a/b', '/a', false],
+])('covers(%s, %s) is %s', (directory, path, expected) => {
+  expect(covers(directory, path)).toBe(expected);
+});
+
+describe('command lines', () => {
+  const places = placesOf(writes, { ...nothing, own: ['/tmp/tool'], allowed: ['/data'] }, system, []);
+
+  it('bubblewrap: the own directory below /tmp stands on top of the private one', () => {
+    const line = bubblewrapCommand({
+      program: 'bwrap',
+      places,
+      network: false,
+      temporaryBytes: 1024,
+      cwd: '/tmp/tool',
+    }).join(' ');
+    expect(line).toMatch(/--size 1024 --perms 1777 --tmpfs \/tmp --ro-bind \/tmp\/tool \/tmp\/tool/);
+    expect(line).toContain('--bind /data /data');
+    expect(line).toMatch(/--remount-ro \/ --chdir \/tmp\/tool --$/);
+    expect(line).toContain(
+      '--unshare-user --unshare-all --disable-userns --die-with-parent --new-session --cap-drop ALL',
+    );
+    expect(line).not.toContain('--share-net');
+  });
+
+  it('bubblewrap: the network is shared only when granted, and a host root keeps its rights', () => {
+    const root = placesOf(policy(), { ...nothing, allowed: ['/'] }, system, []);
+    const line = bubblewrapCommand({
+      program: 'bwrap',
+      places: root,
+      network: true,
+      temporaryBytes: 1,
+      cwd: '/',
+    });
+    expect(line).toContain('--share-net');
+    expect(line.join(' ')).not.toMatch(/--remount-ro \/ /);
+  });
+
+  it('launcher: alone it keeps the process group together and, unless granted, off every socket', () => {
+    const settings = { program: 'l', places, read: [], write: [], run: [], limits: { data: 7 } };
+    expect(launcherCommand({ ...settings, network: false, alone: true }).join(' ')).toBe(
+      'l --pdeathsig --no-detach --seccomp --no-net --no-unix --rw /data --ro /etc/ssl/certs --rx /tmp/tool --rx /usr --rlimit data=7 --rlimit core=0 --',
+    );
+    expect(launcherCommand({ ...settings, network: true, alone: false })[1]).toBe('--seccomp');
+  });
+});

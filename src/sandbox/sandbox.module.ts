@@ -1,0 +1,38 @@
+import { Module } from '@nestjs/common';
+import { join } from 'node:path';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { hostVariable } from '../config/host-environment.js';
+import { removeEmptyLeaves } from './cgroups.js';
+import { upToTier } from './enforcement.js';
+import { probeHost } from './host-probe.js';
+import { Sandbox } from './sandbox.js';
+
+/** The sandbox of this host: its abilities are found out once, before anything is started. */
+@Module({
+  providers: [
+    {
+      provide: Sandbox,
+      inject: [APP_CONFIG],
+      useFactory: sandboxOfHost,
+    },
+  ],
+  exports: [Sandbox],
+})
+export class SandboxModule {}
+
+async function sandboxOfHost({ customTools, sandbox, dataDir, root }: AppConfig): Promise<Sandbox> {
+  const launcher = join(root, 'native', 'bin', `launcher-${process.arch}`);
+  const found = await probeHost({
+    path: `${hostVariable('PATH') ?? ''}:/usr/bin:/bin:/usr/local/bin`,
+    launcher,
+    cgroup: sandbox.cgroup,
+  });
+  removeEmptyLeaves(found.cgroups);
+  return new Sandbox({
+    enabled: customTools.sandboxEnabled,
+    mode: sandbox.policy,
+    defaults: sandbox.defaults,
+    abilities: upToTier(found, sandbox.maxTier),
+    secrets: [dataDir],
+  });
+}

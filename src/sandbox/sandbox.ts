@@ -1,0 +1,251 @@
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join, resolve } from 'node:path';
+import { AllowListProxy } from './allow-list-proxy.js';
+import { bubblewrapCommand, ownFiles, privateDirectory } from './bubblewrap.js';
+import { CgroupLeaves } from './cgroups.js';
+import { effectiveSandbox, noSandbox, tierOf } from './enforcement.js';
+import { launcherInside } from './host-probe.js';
+import { launchFiles, systemFiles } from './launch-files.js';
+import { launcherCommand } from './launcher-command.js';
+import { covers, type Places, placesOf } from './places.js';
+import { proxyVariables, relayCommand, relayFiles, relaySocket } from './proxy-relay.js';
+import {
+  type PolicyDefaults,
+  resolvePolicy,
+  type SandboxDemands,
+  type SandboxPolicy,
+} from './sandbox-policy.js';
+import type { Command, EffectiveSandbox, HostAbilities, SandboxField, Tier } from './sandbox.types.js';
+
+export interface SandboxOptions {
+  readonly enabled: boolean;
+  /** `enforce`: what is demanded and cannot be enforced is refused. */
+  readonly mode: 'enforce' | 'best-effort';
+  readonly defaults: PolicyDefaults;
+  readonly abilities: HostAbilities;
+  /** Directories of the gateway itself that no tool reads by way of a directory above them. */
+  readonly secrets: readonly string[];
+}
+
+/** A tool's command in its sandbox, with what outlives its processes. */
+export interface Confined {
+  readonly command: Command;
+  readonly effective: EffectiveSandbox;
+  /** A process that was started from `command` has ended. */
+  ended(pid: number): void;
+  /** All have, and none will be started any more. */
+  dispose(): Promise<void>;
+}
+
+export interface SandboxStatus {
+  readonly enabled: boolean;
+  readonly tier: Tier;
+  readonly policy: 'enforce' | 'best-effort';
+  readonly missing: HostAbilities['missing'];
+}
+
+/** A configuration asks for what cannot be had here, or for what nobody may have. */
+export class SandboxRefusal extends Error {
+  override readonly name = 'SandboxRefusal';
+
+  constructor(
+    readonly field: SandboxField,
+    reason: string,
+  ) {
+    super(reason);
+  }
+}
+
+/** Nobody gets the host's processes and devices. */
+const neverAllowed = ['/proc', '/dev'];
+const megabyte = 1_048_576;
+
+/** Node reserves this much at its start without using it, and RLIMIT_DATA counts it. */
+const reservedByNodeMB = 640;
+
+interface Session {
+  readonly policy: SandboxPolicy;
+  /** Beyond its memory: what its interpreter only reserves. */
+  readonly reservedMB: number;
+  readonly places: Places;
+  /** A private directory on the disk, where there is no private file system. */
+  readonly temporary: string | undefined;
+  readonly proxy: AllowListProxy | undefined;
+}
+
+/** Puts the commands of tools into sandboxes, as far as this host can (docs/sandbox.md). */
+export class Sandbox {
+  private sequence = 0;
+
+  constructor(private readonly options: SandboxOptions) {}
+
+  /** What this host's sandbox is, for the log and for readiness. */
+  get status(): SandboxStatus {
+    const { enabled, abilities, mode } = this.options;
+    return { enabled, tier: enabled ? tierOf(abilities) : 0, policy: mode, missing: abilities.missing };
+  }
+
+  /** What would hold for a tool, without preparing anything. */
+  effective(demands: SandboxDemands): EffectiveSandbox {
+    return this.judge(resolvePolicy(demands, this.options.defaults));
+  }
+
+  /**
+   * @param own the tool's directory or file; undefined where it has none
+   * @throws SandboxRefusal for a field that cannot be had
+   */
+  async confine(demands: SandboxDemands, command: Command, own: string | undefined): Promise<Confined> {
+    const policy = resolvePolicy(demands, this.options.defaults);
+    const effective = this.judge(policy);
+    if (!this.options.enabled) return unconfined(command, effective);
+    this.refuse(policy, effective);
+    const allowed = await Promise.all(policy.paths.map((path) => allowedPath(path, command.cwd)));
+    if (effective.tier === 0) return unconfined(command, effective);
+    const { secrets } = this.options;
+    const files = await launchFiles(command, own, allowed);
+    const places = placesOf(
+      policy,
+      files,
+      await systemFiles(policy.execute, policy.network !== 'none'),
+      secrets,
+    );
+    const isNode = files.run.some((program) => /^node(js)?$/.test(basename(program)));
+    return this.open({ policy, places, reservedMB: isNode ? reservedByNodeMB : 0 }, command, effective);
+  }
+
+  private judge(policy: SandboxPolicy): EffectiveSandbox {
+    const { enabled, abilities } = this.options;
+    return enabled
+      ? effectiveSandbox(policy, abilities)
+      : noSandbox(policy, 'CUSTOM_TOOLS_SANDBOX_ENABLED=false');
+  }
+
+  private refuse({ explicit }: SandboxPolicy, { notEnforced, notes }: EffectiveSandbox): void {
+    if (this.options.mode !== 'enforce') return;
+    const field = notEnforced.find((one) => explicit.has(one));
+    if (field === undefined) return;
+    throw new SandboxRefusal(
+      field,
+      `cannot be enforced on this host: it ${notes[field]} (SANDBOX_POLICY=best-effort runs it all the same)`,
+    );
+  }
+
+  private async open(
+    prepared: Pick<Session, 'policy' | 'places' | 'reservedMB'>,
+    command: Command,
+    effective: EffectiveSandbox,
+  ): Promise<Confined> {
+    const { policy } = prepared;
+    const { bubblewrap, socat, cgroups } = this.options.abilities;
+    const limits = {
+      memory: policy.memoryMB * megabyte,
+      pids: policy.processes,
+      ...(policy.cpuPercent !== undefined && { cpu: policy.cpuPercent }),
+    };
+    const leaves = new CgroupLeaves(cgroups, limits, `${process.pid}-${++this.sequence}`);
+    const viaProxy = policy.network === 'hosts' && bubblewrap !== undefined && socat !== undefined;
+    const proxy = viaProxy ? await AllowListProxy.listen(policy.hosts) : undefined;
+    const temporary =
+      bubblewrap === undefined ? await mkdtemp(join(tmpdir(), 'toolkeeper-tool-')) : undefined;
+    const session = { ...prepared, temporary, proxy };
+    return {
+      command: this.wrap(command, session, leaves.command()),
+      effective,
+      ended: (pid) => void leaves.release(pid),
+      dispose: async () => {
+        await leaves.releaseAll();
+        await proxy?.close();
+        if (temporary !== undefined) await rm(temporary, { recursive: true, force: true });
+      },
+    };
+  }
+
+  private wrap({ command, args, cwd, env }: Command, session: Session, group: readonly string[]): Command {
+    const { bubblewrap } = this.options.abilities;
+    const relay = session.proxy ? relayCommand() : [];
+    const [program = command, ...rest] = [
+      ...group,
+      ...(bubblewrap === undefined ? [] : this.bubblewrap(bubblewrap, session, cwd)),
+      ...this.launcher(session),
+      ...relay,
+      command,
+      ...args,
+    ];
+    const home = session.temporary ?? privateDirectory;
+    const own = { ...env, TMPDIR: home, HOME: home };
+    return {
+      command: program,
+      args: rest,
+      cwd,
+      env: session.proxy ? { ...own, ...proxyVariables } : own,
+    };
+  }
+
+  private bubblewrap(program: string, { policy, places, proxy }: Session, cwd: string): string[] {
+    const { launcher, socat } = this.options.abilities;
+    return bubblewrapCommand({
+      program,
+      places,
+      network: policy.network === 'all' || (policy.network === 'hosts' && !proxy),
+      temporaryBytes: policy.temporaryMB * megabyte,
+      cwd,
+      extra: {
+        ...(launcher !== undefined && { [launcherInside]: launcher }),
+        ...(proxy && socat !== undefined && { [relaySocket]: proxy.path, ...relayFiles(socat) }),
+      },
+    });
+  }
+
+  private launcher({ policy, places, reservedMB, temporary, proxy }: Session): string[] {
+    const { launcher, bubblewrap, countsProcesses, cgroups } = this.options.abilities;
+    if (launcher === undefined) return [];
+    const alone = bubblewrap === undefined;
+    const limits = {
+      ...(!cgroups.memory && { data: (policy.memoryMB + reservedMB) * megabyte }),
+      ...(!cgroups.pids && !alone && countsProcesses && { nproc: policy.processes }),
+      ...(alone && !policy.write && { fsize: policy.temporaryMB * megabyte }),
+    };
+    const inside = { read: ['/proc'], write: ['/dev', privateDirectory] };
+    const outside = {
+      read: ownProcess,
+      write: [...devices, ...(temporary === undefined ? [] : [temporary])],
+    };
+    return launcherCommand({
+      program: alone ? launcher : `${ownFiles}/${launcherInside}`,
+      places,
+      ...(alone ? outside : inside),
+      run: proxy ? [ownFiles] : [],
+      network: !alone || policy.network !== 'none',
+      limits,
+      alone,
+    });
+  }
+}
+
+/** Without a process namespace /proc shows everybody: a tool gets itself and what says nothing of others. */
+const ownProcess = [
+  '/proc/self',
+  '/proc/meminfo',
+  '/proc/cpuinfo',
+  '/proc/stat',
+  '/proc/loadavg',
+  '/proc/filesystems',
+];
+const devices = ['/dev/null', '/dev/zero', '/dev/full', '/dev/random', '/dev/urandom'];
+
+function unconfined(command: Command, effective: EffectiveSandbox): Confined {
+  return { command, effective, ended: () => undefined, dispose: () => Promise.resolve() };
+}
+
+/** @returns the path made absolute; it exists and is not one of those that nobody gets */
+async function allowedPath(path: string, cwd: string): Promise<string> {
+  const absolute = resolve(cwd, path);
+  if (neverAllowed.some((never) => covers(never, absolute))) {
+    throw new SandboxRefusal('allowedPaths', `${absolute} is never given to a tool`);
+  }
+  if (!(await stat(absolute).catch(() => undefined))) {
+    throw new SandboxRefusal('allowedPaths', `${absolute} does not exist`);
+  }
+  return absolute;
+}

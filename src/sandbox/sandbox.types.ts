@@ -1,0 +1,67 @@
+/** How one process is started; the environment is complete. The sandbox takes one and gives one back. */
+export interface Command {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** 3: everything; 2: no cgroup; 1: only the launcher; 0: nothing but a clean environment (docs/sandbox.md). */
+export type Tier = 0 | 1 | 2 | 3;
+
+export const cgroupControllers = ['memory', 'pids', 'cpu'] as const;
+export type CgroupController = (typeof cgroupControllers)[number];
+
+/** What was seen to work on this host, by running it. Absent: it does not, for the reason in `missing`. */
+export interface HostAbilities {
+  /** Path of bubblewrap. */
+  readonly bubblewrap?: string;
+  /** Path of our launcher (landlock, seccomp, rlimits). */
+  readonly launcher?: string;
+  /** RLIMIT_NPROC counts the processes of a tool in its user namespace: not for the real root. */
+  readonly countsProcesses: boolean;
+  /** Path of socat, which carries connections from inside a sandbox to the allow-list proxy. */
+  readonly socat?: string;
+  /** Directories in which leaf groups can be made, one for each controller. */
+  readonly cgroups: Readonly<Partial<Record<CgroupController, CgroupBase>>>;
+  /** One sentence for each part that is not there. */
+  readonly missing: Readonly<Partial<Record<AbilityName, string>>>;
+}
+export type AbilityName = 'bubblewrap' | 'launcher' | 'socat' | 'cgroup';
+
+export interface CgroupBase {
+  readonly version: 1 | 2;
+  /** Our leaf groups are made directly below it; it is never written to itself. */
+  readonly path: string;
+}
+
+/** What can be demanded of a sandbox: the fields of seed 003 and what is always meant to hold. */
+export const sandboxFields = [
+  'allowedPaths',
+  'allowNetwork',
+  'allowedHosts',
+  'maxMemoryMB',
+  'maxCpuPercent',
+  'maxExecutionMs',
+  'canReadFiles',
+  'canWriteFiles',
+  'canNetwork',
+  'canExecuteCommands',
+  'allowedEnvironmentVars',
+  'processes',
+  'temporaryDirectory',
+  'writableNotExecutable',
+  'systemCalls',
+  'otherProcesses',
+  'grandchildren',
+] as const;
+export type SandboxField = (typeof sandboxFields)[number];
+
+/** What holds for one tool on this host. */
+export interface EffectiveSandbox {
+  readonly tier: Tier;
+  readonly enforced: readonly SandboxField[];
+  readonly notEnforced: readonly SandboxField[];
+  /** Why something is not enforced, or how far it is. */
+  readonly notes: Readonly<Partial<Record<SandboxField, string>>>;
+}

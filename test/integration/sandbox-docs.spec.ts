@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Environment } from '../../src/config/environment.js';
+import { effectiveSandbox, upToTier } from '../../src/sandbox/enforcement.js';
+import { resolvePolicy } from '../../src/sandbox/sandbox-policy.js';
+import { type HostAbilities, sandboxFields } from '../../src/sandbox/sandbox.types.js';
+
+// real: docs/sandbox.md, the code that decides what holds, the specs that the table names; mock: a host with everything
+
+const read = (path: string): string => readFileSync(join(__dirname, '../..', path), 'utf8');
+const group = { version: 2, path: '/group' } as const;
+const host: HostAbilities = {
+  bubblewrap: '/bwrap',
+  launcher: '/launcher',
+  socat: '/socat',
+  countsProcesses: false,
+  cgroups: { memory: group, pids: group, cpu: group },
+  missing: {},
+};
+const everything = resolvePolicy(
+  {
+    allowedHosts: ['a.example'],
+    maxCpuPercent: 50,
+    canExecuteCommands: false,
+  },
+  { memoryMB: 512, processes: 64, temporaryMB: 64 },
+);
+const nothing = resolvePolicy({ allowNetwork: false }, everything);
+const rows = read('docs/sandbox.md')
+  .split('\n')
+  .filter((line) => /^\| `\w+` \| [●◐–] /.test(line))
+  .map((line) => line.slice(2, -2).split(' | '));
+
+it('the table has a row for every field, in their order', () => {
+  expect(rows.map(([field]) => field)).toEqual(sandboxFields.map((field) => `\`${field}\``));
+});
+
+it.each([0, 1, 2, 3] as const)('tier %i holds what the table says', (tier) => {
+  const abilities = upToTier(host, tier);
+  const marks = sandboxFields.map((field) => {
+    const policy = everything.restricts.has(field) ? everything : nothing;
+    const { enforced, notes } = effectiveSandbox(policy, abilities);
+    if (!enforced.includes(field)) return '–';
+    return notes[field] === undefined ? '●' : '◐';
+  });
+  expect(rows.map((cells) => cells[tier + 1])).toEqual(marks);
+});
+
+it('every row names a test that there is', () => {
+  const specs = [
+    'test/integration/sandbox.spec.ts',
+    'test/e2e/calls.e2e-spec.ts',
+    'test/e2e/pool.e2e-spec.ts',
+  ]
+    .map(read)
+    .join('\n');
+  for (const cells of rows) expect(specs).toContain(cells[5]);
+});
+
+it.each(['SANDBOX_TEMPORARY_MB', 'SANDBOX_MEMORY_MB', 'SANDBOX_PROCESSES'] as const)(
+  'the page states the default of %s',
+  (name) => {
+    const stated = new RegExp(`(\\d+) (?:MB|processes)[^()]*\\(\`${name}\`\\)`).exec(
+      read('docs/sandbox.md'),
+    )?.[1];
+    expect(Number(stated)).toBe(new Environment()[name]);
+  },
+);
