@@ -86,16 +86,7 @@ function toTree(env: Environment) {
       keys: secretKeysIn(env.SECRETS_KEY ?? '') ?? [],
       keyFile: resolve(root, env.TOOLKEEPER_DATA_DIR, 'secrets.key'),
     },
-    sandbox: {
-      policy: env.SANDBOX_POLICY as 'enforce' | 'best-effort',
-      maxTier: env.SANDBOX_MAX_TIER as 0 | 1 | 2 | 3,
-      defaults: {
-        memoryMB: env.SANDBOX_MEMORY_MB,
-        processes: env.SANDBOX_PROCESSES,
-        temporaryMB: env.SANDBOX_TEMPORARY_MB,
-      },
-      cgroup: env.SANDBOX_CGROUP,
-    },
+    sandbox: sandbox(env),
     toolInput: { maxBytes: env.TOOL_INPUT_MAX_BYTES, maxDepth: env.TOOL_INPUT_MAX_DEPTH },
     recorder: {
       maxBuffered: env.RECORDER_MAX_BUFFERED,
@@ -143,6 +134,19 @@ const wordsOf = (list = ''): string[] =>
     .filter(Boolean);
 
 /** What a custom tool may be started from. */
+function sandbox(env: Environment) {
+  return {
+    policy: env.SANDBOX_POLICY as 'enforce' | 'best-effort',
+    maxTier: env.SANDBOX_MAX_TIER as 0 | 1 | 2 | 3,
+    defaults: {
+      memoryMB: env.SANDBOX_MEMORY_MB,
+      processes: env.SANDBOX_PROCESSES,
+      temporaryMB: env.SANDBOX_TEMPORARY_MB,
+    },
+    cgroup: env.SANDBOX_CGROUP,
+  };
+}
+
 function commands(env: Environment, root: string) {
   const roots = wordsOf(env.CUSTOM_TOOLS_ALLOWED_ROOTS);
   // Who registers a tool on a loopback address has the machine already; elsewhere only what was put in its place runs.
