@@ -1,4 +1,4 @@
-import { classify, encodeRequest } from './json-rpc.js';
+import { classify, encodeRequest, idAfter } from './json-rpc.js';
 
 const open = new Set(['7']);
 const of = (message: Record<string, unknown>) => classify(message, open);
@@ -18,6 +18,17 @@ describe('encodeRequest', () => {
 
   it('writes empty params where there are none', () => {
     expect(JSON.parse(encodeRequest('1', 'health', undefined))).toMatchObject({ params: {} });
+  });
+});
+
+describe('idAfter', () => {
+  it('grows, and hardly ever by one', () => {
+    const ids = [0];
+    while (ids.length < 1_000) ids.push(idAfter(ids.at(-1) ?? 0));
+    const gaps = ids.slice(1).map((id, n) => id - (ids[n] ?? 0));
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(1);
+    expect(gaps.filter((gap) => gap < 5).length).toBeLessThan(5);
+    expect(ids.every(Number.isSafeInteger)).toBe(true);
   });
 });
 

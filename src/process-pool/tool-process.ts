@@ -1,6 +1,6 @@
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { ByteTail } from './byte-tail.js';
-import { classify, encodeRequest } from './json-rpc.js';
+import { classify, encodeRequest, idAfter } from './json-rpc.js';
 import { LineFramer } from './line-framer.js';
 import { type JsonObject, MessageReader } from './message-reader.js';
 import { whenQuiet } from './pipe-quiet.js';
@@ -83,7 +83,8 @@ export class ToolProcess {
    * @throws PoolFailure `protocol_error` with nothing written when the process does not read its input
    */
   send(method: string, params: unknown, exchange: Exchange): string {
-    const id = String(++this.lastId);
+    this.lastId = idAfter(this.lastId);
+    const id = String(this.lastId);
     const line = encodeRequest(id, method, params);
     const waiting = (this.child?.stdin.writableLength ?? 0) + Buffer.byteLength(line);
     const most = this.limits.maxPendingInputBytes;

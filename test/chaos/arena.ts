@@ -7,6 +7,7 @@ import { descriptorsOf, livesSince, processesMarked } from './census.js';
 import { ampleMs } from './fault.js';
 import { type Answer, endingOf, Gateway } from './gateway.js';
 import { type Lane, toolFile } from './lanes.js';
+import { Pulse } from './pulse.js';
 import type { ChaosInput } from './steps.js';
 
 /** One line of the ledger. */
@@ -16,8 +17,6 @@ export interface Noted {
   readonly role: 'self' | 'grandchild';
 }
 
-/** Noise of the machine: what should be at once may take this long. */
-export const slackMs = 5_000;
 /** Descriptors that may be open for a moment, such as those of a start under way. */
 const spareDescriptors = 12;
 const descriptorsPerProcess = 3;
@@ -28,6 +27,7 @@ export class Arena {
   readonly folder = makeTestFolder();
   readonly gateway: Gateway;
   private readonly ledger = join(this.folder, 'ledger');
+  private readonly pulse = new Pulse();
   private nonces = 0;
   private descriptorsAtRest = 0;
 
@@ -36,7 +36,14 @@ export class Arena {
     this.gateway = new Gateway(this.folder, variables);
   }
 
+  /** How late an answer may be, and how long an end may take. */
+  get slackMs(): number {
+    return this.pulse.slackMs;
+  }
+
   async open(): Promise<void> {
+    await this.pulse.stop();
+    this.pulse.start();
     await this.gateway.start();
     await this.gateway.memory();
     this.descriptorsAtRest = descriptorsOf(this.gateway.pid);
@@ -48,6 +55,7 @@ export class Arena {
       command: 'python3',
       args: [toolFile],
       description: 'Does what its input says',
+      timeoutMs: 300_000,
       ...lane.settings,
       ...members,
       env: this.environment(lane, members),
@@ -73,7 +81,7 @@ export class Arena {
 
   call(tool: string, input: ChaosInput, timeoutMs = ampleMs): Promise<Answer> {
     const body = { input, context: { timeoutMs } };
-    return this.gateway.request('POST', `tools/${tool}/execute`, body, timeoutMs + 4 * slackMs);
+    return this.gateway.request('POST', `tools/${tool}/execute`, body, timeoutMs + 4 * this.slackMs);
   }
 
   /** A call that nothing is wrong with. @returns what is wrong with its answer, if anything */
@@ -85,7 +93,7 @@ export class Arena {
     if (ending !== 'success') return `ended as ${ending} (${answer.status}): ${JSON.stringify(answer.body)}`;
     if (answer.body.result.nonce !== nonce)
       return `got another's answer: ${JSON.stringify(answer.body.result)}`;
-    if (answer.tookMs > workMs + slackMs) return `took ${answer.tookMs.toFixed(0)} ms`;
+    if (answer.tookMs > workMs + this.slackMs) return `took ${answer.tookMs.toFixed(0)} ms`;
     return undefined;
   }
 
@@ -109,7 +117,7 @@ export class Arena {
   /** Waits for the end of processes. @returns those that live on */
   async survivors(processes: readonly Noted[]): Promise<Noted[]> {
     const living = (): Noted[] => processes.filter(({ pid, startedAt }) => livesSince(pid, startedAt));
-    await until(() => living().length === 0, { timeoutMs: slackMs, what: 'their end' }).catch(
+    await until(() => living().length === 0, { timeoutMs: this.slackMs, what: 'their end' }).catch(
       () => undefined,
     );
     return living();
@@ -126,7 +134,7 @@ export class Arena {
   async tooMany(lane: Lane): Promise<string | undefined> {
     let living = 0;
     const few = (): boolean => (living = this.processesOf(lane)) <= lane.mostProcesses;
-    const isSettled = await until(few, { timeoutMs: slackMs, what: 'surplus processes to end' }).catch(
+    const isSettled = await until(few, { timeoutMs: this.slackMs, what: 'surplus processes to end' }).catch(
       () => false,
     );
     return isSettled ? undefined : `${lane.name} has ${living} processes, over ${lane.mostProcesses}`;
@@ -141,22 +149,23 @@ export class Arena {
     await until(all, { what: `${calls} calls of ${tool} to be admitted` });
   }
 
+  /** The processes that live, and the gateway's descriptors beyond theirs. */
+  holdings(): { readonly living: readonly number[]; readonly beyond: number } {
+    const living = processesMarked(this.mark).map(({ pid }) => pid);
+    return { living, beyond: descriptorsOf(this.gateway.pid) - living.length * descriptorsPerProcess };
+  }
+
   /** Waits until the gateway holds no more descriptors than its processes need. @returns what is wrong, if anything */
   async descriptorsBack(): Promise<string | undefined> {
-    let said = '';
-    const back = (): boolean => {
-      const living = processesMarked(this.mark).length;
-      const most = this.descriptorsAtRest + living * descriptorsPerProcess + spareDescriptors;
-      const open = descriptorsOf(this.gateway.pid);
-      said = `${open} descriptors are open, over ${most} (${living} processes live)`;
-      return open <= most;
-    };
-    const isBack = await until(back, { timeoutMs: slackMs, what: 'descriptors' }).catch(() => false);
-    return isBack ? undefined : said;
+    let beyond = 0;
+    const most = this.descriptorsAtRest + spareDescriptors;
+    const back = (): boolean => (beyond = this.holdings().beyond) <= most;
+    const isBack = await until(back, { timeoutMs: this.slackMs, what: 'descriptors' }).catch(() => false);
+    return isBack ? undefined : `${beyond} descriptors are open beyond those of processes, over ${most}`;
   }
 
   /** Waits until no process of the suite is left. @returns the pids of those that are */
-  async leftovers(patienceMs = slackMs): Promise<number[]> {
+  async leftovers(patienceMs = this.slackMs): Promise<number[]> {
     const left = (): number[] => processesMarked(this.mark).map(({ pid }) => pid);
     await until(() => left().length === 0, { timeoutMs: patienceMs, what: 'their end' }).catch(
       () => undefined,
@@ -166,6 +175,7 @@ export class Arena {
 
   /** Ends everything, what the suite found living on included. */
   async close(): Promise<void> {
+    await this.pulse.stop();
     await this.gateway.end('SIGTERM');
     for (const pid of await this.leftovers(1_000)) process.kill(pid, 'SIGKILL');
     rmSync(this.folder, { recursive: true, force: true });

@@ -4,6 +4,8 @@ import { trendOf } from './trend.js';
 /** Resident memory may not grow by more than this a fault; the line's lower bound counts. */
 const mostBytesPerFault = 1_024;
 
+const fewestSamples = 60;
+
 const { env } = process;
 const seed = Number(env['CHAOS_SEED'] ?? Math.floor(Math.random() * 2 ** 32));
 const faults = Number(env['CHAOS_FAULTS'] ?? fullCount);
@@ -25,6 +27,7 @@ const suite = new Suite({
   mostProblems: 50,
   say,
 });
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => suite.stop());
 const { findings, memory } = await suite.run();
 say(findings.table());
 say(`${findings.problems.length} problems in ${((Date.now() - began) / 1_000).toFixed(0)} s`);
@@ -40,8 +43,11 @@ if (findings.problems.length > 0 || climbs || incomplete) {
 /** The first quarter of the run fills caches and warms the compiler up. */
 function judgeMemory(): boolean {
   const settled = memory.slice(Math.floor(memory.length / 4));
-  const trend = trendOf(settled);
-  if (!trend) return false;
+  const trend = memory.length < fewestSamples ? undefined : trendOf(settled);
+  if (!trend) {
+    say('too short a run to tell whether memory climbs');
+    return false;
+  }
   const [first, last] = [settled[0], settled.at(-1)].map((point) => ((point?.y ?? 0) / 1_048_576).toFixed(1));
   const { slope, low, high } = trend;
   say(

@@ -1,5 +1,5 @@
 import { until } from '../support/wait.js';
-import { type Arena, type Noted, slackMs } from './arena.js';
+import type { Arena, Noted } from './arena.js';
 import type { Drill } from './drill.js';
 import type { Ending } from './fault.js';
 import { endingOf } from './gateway.js';
@@ -60,7 +60,7 @@ export const deathDrills: readonly Drill[] = [
         if (!allowed.includes(ending)) wrong(`a call in flight ended as ${ending}`);
       }
       const took = performance.now() - began;
-      if (took > 4_000 + slackMs) wrong(`the calls in flight took ${took.toFixed(0)} ms`);
+      if (took > 4_000 + arena.slackMs) wrong(`the calls in flight took ${took.toFixed(0)} ms`);
       const next = await arena.honest(orphaned.name);
       wrong(next && `the next call ${next}`);
       for (const { pid, role } of await arena.survivors(noted)) wrong(`process ${pid} (${role}) lives on`);

@@ -3,7 +3,7 @@ import { chmodSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { errorTable } from '../../src/common/errors.js';
 import { until } from '../support/wait.js';
-import { type Arena, slackMs } from './arena.js';
+import type { Arena } from './arena.js';
 import { lowestFreeDescriptor } from './census.js';
 import type { Drill } from './drill.js';
 import type { Ending } from './fault.js';
@@ -94,7 +94,7 @@ async function refused(arena: Arena, lane: Lane): Promise<string | undefined> {
     return `a call meanwhile ended as ${ending}: ${JSON.stringify(answer.body)}`;
   if (answer.status !== errorTable[ending as 'spawn_failed'].http)
     return `${ending} with HTTP ${answer.status}`;
-  if (answer.tookMs > slackMs) return `a call meanwhile took ${answer.tookMs.toFixed(0)} ms`;
+  if (answer.tookMs > arena.slackMs) return `a call meanwhile took ${answer.tookMs.toFixed(0)} ms`;
   return undefined;
 }
 
@@ -106,7 +106,7 @@ async function recovered(arena: Arena, lane: Lane): Promise<string | undefined> 
     const answer = await arena.call(lane.name, { nonce });
     const ending = endingOf(answer);
     if (ending !== 'success' && !unstartable.includes(ending)) wrong = `a call afterwards ended as ${ending}`;
-    if (answer.tookMs > slackMs) wrong = `a call afterwards took ${answer.tookMs.toFixed(0)} ms`;
+    if (answer.tookMs > arena.slackMs) wrong = `a call afterwards took ${answer.tookMs.toFixed(0)} ms`;
     return ending === 'success' || wrong !== undefined;
   };
   await until(works, { timeoutMs: recoveryMs, what: 'the tool to recover' }).catch((error: Error) => {

@@ -1,5 +1,5 @@
 import { errorTable } from '../../src/common/errors.js';
-import { type Arena, slackMs } from './arena.js';
+import type { Arena } from './arena.js';
 import type { Ending, Fault, Kind } from './fault.js';
 import { type Answer, endingOf } from './gateway.js';
 import type { Lane } from './lanes.js';
@@ -72,7 +72,8 @@ export class Injection {
     } else if (ending === 'success' && answer.body.result?.nonce !== nonce) {
       this.note('the call', `got another's answer: ${JSON.stringify(answer.body.result)}`);
     }
-    if (answer.tookMs > dueMs + slackMs) this.note('the call', `took ${answer.tookMs.toFixed(0)} ms`);
+    if (answer.tookMs > dueMs + this.arena.slackMs)
+      this.note('the call', `took ${answer.tookMs.toFixed(0)} ms`);
     if (!this.fault.twice) this.judgeAttempts(answer, ending);
   }
 
@@ -105,7 +106,7 @@ export class Injection {
       } else if (!allowed.includes(ending)) {
         this.note('a neighbour', `ended as ${ending}: ${JSON.stringify(answer.body)}`);
       }
-      const due = (fault.dueMs ?? 0) + work + slackMs;
+      const due = (fault.dueMs ?? 0) + work + this.arena.slackMs;
       if (answer.tookMs > due) this.note('a neighbour', `took ${answer.tookMs.toFixed(0)} ms`);
     } catch (error) {
       this.note('a neighbour', `was not answered: ${String(error)}`);
@@ -127,7 +128,8 @@ export class Injection {
     } else if (ending === 'success' && answer.body.result?.nonce !== nonce) {
       this.note('a call after it', `got ${JSON.stringify(answer.body.result)}`);
     }
-    if (answer.tookMs > 400 + slackMs) this.note('a call after it', `took ${answer.tookMs.toFixed(0)} ms`);
+    if (answer.tookMs > 400 + this.arena.slackMs)
+      this.note('a call after it', `took ${answer.tookMs.toFixed(0)} ms`);
   }
 
   private async processesGone(): Promise<void> {

@@ -67,7 +67,8 @@ export const endingKinds: readonly Kind[] = [
           [{ do: 'hang' }],
           // Python sets signal handlers in its main thread only.
           [...(lane.shared ? [] : [{ do: 'ignoreTerm' } as const]), { do: 'hang' }],
-          [{ do: 'reply', part: 0.5 }, { do: 'hang' }],
+          // A torn line would swallow the next answer of a process that others use.
+          [...(lane.shared ? [] : [{ do: 'reply', part: 0.5 } as const]), { do: 'hang' }],
         ]),
       ),
   },

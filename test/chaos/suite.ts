@@ -55,6 +55,7 @@ export class Suite {
   private readonly findings = new Findings();
   private readonly memory: Point[] = [];
   private readonly arena: Arena;
+  private stopped = false;
 
   constructor(private readonly options: SuiteOptions) {
     this.arena = new Arena(options.variables);
@@ -73,6 +74,11 @@ export class Suite {
       await arena.close();
     }
     return { findings, memory: this.memory };
+  }
+
+  /** Injects nothing more; what runs is still looked at, and everything is cleaned up. */
+  stop(): void {
+    this.stopped = true;
   }
 
   /** Lanes and drills run beside each other: what one of them suffers must not reach the others. */
@@ -155,7 +161,7 @@ export class Suite {
   }
 
   private isOver(): boolean {
-    return this.findings.problems.length >= this.options.mostProblems;
+    return this.stopped || this.findings.problems.length >= this.options.mostProblems;
   }
 
   private withoutSpawner(kind: string): boolean {
