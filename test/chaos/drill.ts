@@ -1,5 +1,4 @@
 import type { Arena } from './arena.js';
-import type { Findings } from './findings.js';
 import type { Random } from './random.js';
 
 /** A kind of fault that is no single call's: it happens to a tool or to the gateway. */
@@ -9,14 +8,8 @@ export interface Drill {
   /** Nothing else may run meanwhile. */
   readonly alone?: boolean;
   readonly needsSpawner?: boolean;
-  /** Before the first and after the last of them. */
+  /** Before the first of them. */
   prepare(arena: Arena): Promise<void>;
   /** Injects one and looks at everything that must hold; `wrong` takes what does not. */
   run(arena: Arena, random: Random, wrong: (what: string | undefined) => void): Promise<void>;
 }
-
-/** Says where something was wrong. */
-export const at =
-  (findings: Findings, where: string) =>
-  (what: string | undefined): void =>
-    findings.wrong(where, what);

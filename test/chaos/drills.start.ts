@@ -19,8 +19,8 @@ interface Sabotage {
   readonly name: string;
   readonly count: number;
   readonly alone?: boolean;
-  begin(arena: Arena, file: string): void;
-  end(arena: Arena, file: string): void;
+  readonly begin: (arena: Arena, file: string) => void;
+  readonly end: (arena: Arena, file: string) => void;
 }
 
 const sabotages: readonly Sabotage[] = [

@@ -36,7 +36,7 @@ export class Gateway {
 
   async start(): Promise<void> {
     const probe = pathToFileURL(join(process.cwd(), 'test/chaos/memory-probe.mjs')).href;
-    this.server = await startServer({
+    const variables = {
       TOOLKEEPER_DATA_DIR: this.folder,
       CUSTOM_TOOLS_DIR: this.folder,
       // What cleans up behind a tool must not need a sandbox.
@@ -48,7 +48,9 @@ export class Gateway {
       CHAOS_PROBE: this.probeFile,
       NODE_OPTIONS: `--import=${probe}`,
       ...this.variables,
-    });
+    };
+    // With everything else that goes on a start takes its time.
+    this.server = await startServer(variables, 120_000);
   }
 
   get pid(): number {
@@ -77,7 +79,7 @@ export class Gateway {
     const began = performance.now();
     const response = await fetch(`${this.running.url}/api/v1/${path}`, {
       method,
-      signal: AbortSignal.timeout(patienceMs),
+      signal: AbortSignal.timeout(Math.ceil(patienceMs)),
       ...(body !== undefined && {
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify(body),

@@ -1,5 +1,5 @@
 import { Arena } from './arena.js';
-import { at, type Drill } from './drill.js';
+import type { Drill } from './drill.js';
 import { changeDrills } from './drills.change.js';
 import { deathDrills } from './drills.death.js';
 import { startDrills } from './drills.start.js';
@@ -69,7 +69,7 @@ export class Suite {
       for (const drill of this.wantedDrills().filter(({ alone }) => alone)) await this.drill(drill);
       await this.everythingGone();
     } catch (error) {
-      findings.wrong('the suite', `${String(error)}\n${arena.gateway.log().slice(-3_000)}`);
+      this.wrong('the suite', `${describe(error)}\n${arena.gateway.log().slice(-1_500)}`);
     } finally {
       await arena.close();
     }
@@ -143,7 +143,8 @@ export class Suite {
     for (const { name } of body.data) await arena.gateway.request('DELETE', `custom-tools/${name}`);
     const left = await arena.leftovers();
     if (left.length > 0) this.wrong('the end', `${left.length} processes are left: ${left.join(', ')}`);
-    at(this.findings, 'the end')(await arena.descriptorsBack());
+    const open = await arena.descriptorsBack();
+    if (open !== undefined) this.wrong('the end', open);
   }
 
   private async sample(): Promise<void> {
@@ -188,4 +189,9 @@ export class Suite {
     for (const char of `${name}#${n}`) mixed = (Math.imul(mixed, 31) + (char.codePointAt(0) ?? 0)) >>> 0;
     return new Random(mixed);
   }
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message;
 }
