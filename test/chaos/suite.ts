@@ -9,13 +9,15 @@ import { Injection } from './injection.js';
 import { endingKinds } from './kinds.endings.js';
 import { frameKinds } from './kinds.frames.js';
 import { pipeKinds } from './kinds.pipes.js';
-import { type Lane, lanes } from './lanes.js';
+import { type Lane, lanes, ownLane } from './lanes.js';
 import { Random } from './random.js';
 import type { Point } from './trend.js';
 
 export const kinds: readonly Kind[] = [...endingKinds, ...frameKinds, ...pipeKinds];
 export const drills: readonly Drill[] = [...startDrills, ...changeDrills, ...deathDrills];
 const all: readonly { readonly name: string; readonly count: number }[] = [...kinds, ...drills];
+
+const scout = ownLane('chaos_scout', 1);
 
 /** Names of all kinds, and how many faults the long form injects. */
 export const kindNames: readonly string[] = all.map(({ name }) => name);
@@ -65,6 +67,10 @@ export class Suite {
     const { arena, findings } = this;
     try {
       await arena.open();
+      // The first process of all: whatever the gateway keeps for starting others is there afterwards.
+      await arena.register(scout);
+      const failure = await arena.honest(scout.name);
+      if (failure !== undefined) this.wrong('the first call', failure);
       await this.sideBySide();
       for (const drill of this.wantedDrills().filter(({ alone }) => alone)) await this.drill(drill);
       await this.everythingGone();
