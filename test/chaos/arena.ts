@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeTestFolder } from '../support/test-folder.js';
 import { until } from '../support/wait.js';
-import { descriptorsOf, livesSince, processesMarked } from './census.js';
+import { descriptorsOf, type FoundProcess, livesSince, processesMarked } from './census.js';
 import { ampleMs } from './fault.js';
 import { type Answer, endingOf, Gateway } from './gateway.js';
 import { type Lane, toolFile } from './lanes.js';
@@ -20,6 +20,7 @@ export interface Noted {
 /** Descriptors that may be open for a moment, such as those of a start under way. */
 const spareDescriptors = 12;
 const descriptorsPerProcess = 3;
+const seenForMs = 40;
 
 /** A gateway, the faulty tool registered with it under several names, and the folder they share. */
 export class Arena {
@@ -30,6 +31,8 @@ export class Arena {
   private readonly pulse = new Pulse();
   private nonces = 0;
   private descriptorsAtRest = 0;
+  private seen: readonly FoundProcess[] = [];
+  private seenAt = -Infinity;
 
   constructor(variables: Record<string, string> = {}) {
     mkdirSync(this.ledger);
@@ -125,9 +128,8 @@ export class Arena {
 
   /** Processes of a lane's tool; grandchildren that live on with the tool that started them included. */
   private processesOf(lane: Lane): number {
-    return processesMarked(this.mark).filter(({ environment }) =>
-      environment.includes(`CHAOS_TOOL=${this.nameTag(lane)}`),
-    ).length;
+    return this.marked().filter(({ environment }) => environment.includes(`CHAOS_TOOL=${this.nameTag(lane)}`))
+      .length;
   }
 
   /** Gives a lane's surplus processes time to end. @returns what is wrong, if some live on */
@@ -151,7 +153,7 @@ export class Arena {
 
   /** The processes that live, and the gateway's descriptors beyond theirs. */
   holdings(): { readonly living: readonly number[]; readonly beyond: number } {
-    const living = processesMarked(this.mark).map(({ pid }) => pid);
+    const living = this.marked().map(({ pid }) => pid);
     return { living, beyond: descriptorsOf(this.gateway.pid) - living.length * descriptorsPerProcess };
   }
 
@@ -166,7 +168,7 @@ export class Arena {
 
   /** Waits until no process of the suite is left. @returns the pids of those that are */
   async leftovers(patienceMs = this.slackMs): Promise<number[]> {
-    const left = (): number[] => processesMarked(this.mark).map(({ pid }) => pid);
+    const left = (): number[] => this.marked().map(({ pid }) => pid);
     await until(() => left().length === 0, { timeoutMs: patienceMs, what: 'their end' }).catch(
       () => undefined,
     );
@@ -179,6 +181,16 @@ export class Arena {
     await this.gateway.end('SIGTERM');
     for (const pid of await this.leftovers(1_000)) process.kill(pid, 'SIGKILL');
     rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** All processes of this run; looked at by many at once, so what was seen a moment ago is good enough. */
+  private marked(): readonly FoundProcess[] {
+    const now = performance.now();
+    if (now - this.seenAt > seenForMs) {
+      this.seen = processesMarked(this.mark);
+      this.seenAt = now;
+    }
+    return this.seen;
   }
 
   /** Ends with a sign that no other name begins with. */

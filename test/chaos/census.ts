@@ -5,14 +5,13 @@ export interface FoundProcess {
   readonly environment: string;
 }
 
-/** Every living process with this text in its environment or its command line. */
+/** Every living process with this text in its environment. */
 export function processesMarked(mark: string): FoundProcess[] {
   return readdirSync('/proc').flatMap((name) => {
     const pid = Number(name);
     if (!Number.isInteger(pid) || pid === process.pid) return [];
     const environment = read(pid, 'environ');
-    const marked = environment.includes(mark) || read(pid, 'cmdline').includes(mark);
-    return marked ? [{ pid, environment }] : [];
+    return environment.includes(mark) ? [{ pid, environment }] : [];
   });
 }
 

@@ -9,6 +9,7 @@ import type { Drill } from './drill.js';
 import type { Ending } from './fault.js';
 import { endingOf } from './gateway.js';
 import { type Lane, ownLane, toolFile } from './lanes.js';
+import { realInterpreter } from './pulse.js';
 
 const unstartable: readonly (Ending | undefined)[] = ['spawn_failed', 'tool_unavailable'];
 /** Long enough for the pause before the next start. */
@@ -119,8 +120,6 @@ function limitDescriptors(pid: number, most: number): void {
   execFileSync('prlimit', [`--pid=${pid}`, `--nofile=${most}:`]);
 }
 
-/** The interpreter itself, for a launcher script of a version manager costs 100 ms a start. */
 function withInterpreter(source: string): string {
-  const real = execFileSync('python3', ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' });
-  return source.replace(/^#!.*/, `#!${real.trim()}`);
+  return source.replace(/^#!.*/, `#!${realInterpreter()}`);
 }

@@ -1,17 +1,18 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { toolFile } from './lanes.js';
 
 /** What should be at once may take this long on a quiet machine. */
 const quietSlackMs = 5_000;
-const remembered = 60;
-const pauseMs = 500;
+const remembered = 20;
+const pauseMs = 1_500;
 
 /**
  * How slow the machine is at the moment: how long the same tool takes to start, answer and end without any gateway.
  * What others do on the machine must not look like a gateway that does not answer.
  */
 export class Pulse {
+  private readonly interpreter = realInterpreter();
   private readonly beats: number[] = [];
   private timer: NodeJS.Timeout | undefined;
   private beating: Promise<void> = Promise.resolve();
@@ -35,10 +36,15 @@ export class Pulse {
 
   private async beat(): Promise<void> {
     const began = performance.now();
-    const child = spawn('python3', [toolFile], { stdio: ['pipe', 'ignore', 'ignore'] });
+    const child = spawn(this.interpreter, [toolFile], { stdio: ['pipe', 'ignore', 'ignore'] });
     child.stdin.end('{"jsonrpc":"2.0","id":"0","method":"initialize"}\n');
     await once(child, 'exit');
     this.beats.push(performance.now() - began);
     if (this.beats.length > remembered) this.beats.shift();
   }
+}
+
+/** python3 itself: a version manager's script in its place costs 100 ms a start. */
+export function realInterpreter(): string {
+  return execFileSync('python3', ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' }).trim();
 }

@@ -66,20 +66,24 @@ export class Suite {
   async run(): Promise<SuiteResult> {
     const { arena, findings } = this;
     try {
-      await arena.open();
-      // The first process of all: whatever the gateway keeps for starting others is there afterwards.
-      await arena.register(scout);
-      const failure = await arena.honest(scout.name);
-      if (failure !== undefined) this.wrong('the first call', failure);
-      await this.sideBySide();
-      for (const drill of this.wantedDrills().filter(({ alone }) => alone)) await this.drill(drill);
-      await this.everythingGone();
-    } catch (error) {
-      this.wrong('the suite', `${describe(error)}\n${arena.gateway.log().slice(-1_500)}`);
+      await this.guarded(() => this.begin());
+      if (!this.isOver()) await this.sideBySide();
+      for (const drill of this.wantedDrills().filter(({ alone }) => alone)) {
+        await this.guarded(() => this.drill(drill));
+      }
+      await this.guarded(() => this.everythingGone());
     } finally {
       await arena.close();
     }
     return { findings, memory: this.memory };
+  }
+
+  private async begin(): Promise<void> {
+    await this.arena.open();
+    // The first process of all: whatever the gateway keeps for starting others is there afterwards.
+    await this.arena.register(scout);
+    const failure = await this.arena.honest(scout.name);
+    if (failure !== undefined) this.wrong('the first call', failure);
   }
 
   /** Injects nothing more; what runs is still looked at, and everything is cleaned up. */
@@ -94,14 +98,26 @@ export class Suite {
     const plan = this.plan();
     const used = lanes.filter(({ name }) => plan.get(name)?.length);
     try {
+      const drills = this.wantedDrills().filter(({ alone }) => !alone);
+      // Whichever breaks down: the others come to an end before anything is cleaned up.
       await Promise.all([
-        ...used.map((lane) => this.walk(lane, plan.get(lane.name) ?? [])),
-        ...this.wantedDrills()
-          .filter(({ alone }) => !alone)
-          .map((drill) => this.drill(drill)),
+        ...used.map((lane) => this.guarded(() => this.walk(lane, plan.get(lane.name) ?? []))),
+        ...drills.map((drill) => this.guarded(() => this.drill(drill))),
       ]);
     } finally {
       clearInterval(sampler);
+    }
+  }
+
+  /** What breaks down ends the suite, with what the gateway logged beside the expected failures of tools. */
+  private async guarded(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      this.stop();
+      const logged = this.arena.gateway.log().split('\n');
+      const errors = logged.filter((line) => /"(error|fatal)"/.test(line) && !line.includes('"tool error"'));
+      this.wrong('the suite', [describe(error), ...errors.slice(-5)].join('\n'));
     }
   }
 
