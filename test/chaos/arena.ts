@@ -178,9 +178,12 @@ export class Arena {
   /** Ends everything, what the suite found living on included. */
   async close(): Promise<void> {
     await this.pulse.stop();
-    await this.gateway.end('SIGTERM');
-    for (const pid of await this.leftovers(1_000)) process.kill(pid, 'SIGKILL');
-    rmSync(this.folder, { recursive: true, force: true });
+    try {
+      await this.gateway.end('SIGTERM');
+    } finally {
+      for (const pid of await this.leftovers(1_000)) process.kill(pid, 'SIGKILL');
+      rmSync(this.folder, { recursive: true, force: true });
+    }
   }
 
   /** All processes of this run; looked at by many at once, so what was seen a moment ago is good enough. */

@@ -21,6 +21,8 @@ export interface MemorySample {
   readonly external: number;
 }
 
+const longestEndMs = 60_000;
+
 /** The built server as a process of its own, and what can be asked of it from outside. */
 export class Gateway {
   private readonly probeFile: string;
@@ -68,10 +70,16 @@ export class Gateway {
     );
   }
 
+  /** @throws Error when it does not end within a minute; it is killed then */
   async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     const { server } = this;
     this.server = undefined;
-    await server?.end(signal);
+    if (!server) return;
+    const tooLong = setTimeout(() => server.child.kill('SIGKILL'), longestEndMs);
+    const code = await server.end(signal);
+    clearTimeout(tooLong);
+    if (signal === 'SIGTERM' && code === null)
+      throw new Error(`The server did not end within ${longestEndMs} ms`);
   }
 
   /** @param patienceMs when a request without an answer is given up */

@@ -73,7 +73,7 @@ export class Suite {
       }
       await this.guarded(() => this.everythingGone());
     } finally {
-      await arena.close();
+      await this.guarded(() => arena.close());
     }
     return { findings, memory: this.memory };
   }
