@@ -50,7 +50,7 @@ export const deathDrills: readonly Drill[] = [
     needsSpawner: true,
     prepare: (arena) => arena.register(orphaned),
     run: async (arena, random, wrong) => {
-      const spawner = arena.gateway.spawnerPid();
+      const spawner = arena.gateway.spawnerPid;
       if (spawner === undefined) return wrong('the gateway has no spawner');
       const { calls, noted } = await inFlight(arena, random, orphaned);
       process.kill(spawner, 'SIGKILL');
@@ -64,7 +64,7 @@ export const deathDrills: readonly Drill[] = [
       const next = await arena.honest(orphaned.name);
       wrong(next && `the next call ${next}`);
       for (const { pid, role } of await arena.survivors(noted)) wrong(`process ${pid} (${role}) lives on`);
-      const replaced = (): boolean => ![undefined, spawner].includes(arena.gateway.spawnerPid());
+      const replaced = (): boolean => ![undefined, spawner].includes(arena.gateway.spawnerPid);
       await until(replaced, { what: 'another spawner' }).catch((error: Error) => wrong(error.message));
       wrong(await arena.descriptorsBack());
     },

@@ -7,7 +7,7 @@ import type { Arena } from './arena.js';
 import { lowestFreeDescriptor } from './census.js';
 import type { Drill } from './drill.js';
 import type { Ending } from './fault.js';
-import { endingOf } from './gateway.js';
+import { endingOf, type Gateway } from './gateway.js';
 import { type Lane, ownLane, toolFile } from './lanes.js';
 import { realInterpreter } from './pulse.js';
 
@@ -47,8 +47,12 @@ const sabotages: readonly Sabotage[] = [
     name: 'emfile',
     count: 100,
     alone: true,
-    begin: ({ gateway }) => limitDescriptors(gateway.pid, lowestFreeDescriptor(gateway.pid)),
-    end: ({ gateway }) => limitDescriptors(gateway.pid, 20_000),
+    begin: ({ gateway }) => {
+      for (const pid of starters(gateway)) limitDescriptors(pid, lowestFreeDescriptor(pid));
+    },
+    end: ({ gateway }) => {
+      for (const pid of starters(gateway)) limitDescriptors(pid, 20_000);
+    },
   },
 ];
 
@@ -70,17 +74,17 @@ function startDrill({ name, count, alone, begin, end }: Sabotage): Drill {
       const file = fileIn(arena);
       wrong(await arena.honest(lane.name));
       const fault = `${name}-${arena.nonce().split('-')[0]}`;
+      const script = [{ do: 'exit', code: 1 } as const];
+      const last = await arena.call(lane.name, { nonce: arena.nonce(), fault, script });
+      if (endingOf(last) !== 'tool_crashed') wrong(`its last process ended as ${endingOf(last)}`);
+      for (const { pid } of await arena.survivors(arena.noted(fault))) wrong(`process ${pid} lives on`);
       begin(arena, file);
       try {
-        const script = [{ do: 'exit', code: 1 } as const];
-        const last = await arena.call(lane.name, { nonce: arena.nonce(), fault, script });
-        if (endingOf(last) !== 'tool_crashed') wrong(`its last process ended as ${endingOf(last)}`);
         for (let n = random.between(1, 4); n > 0; n--) wrong(await refused(arena, lane));
       } finally {
         end(arena, file);
       }
       wrong(await recovered(arena, lane));
-      for (const { pid } of await arena.survivors(arena.noted(fault))) wrong(`process ${pid} lives on`);
       arena.forget(fault);
       wrong(await arena.tooMany(lane));
       wrong(await arena.descriptorsBack());
@@ -114,6 +118,11 @@ async function recovered(arena: Arena, lane: Lane): Promise<string | undefined> 
     wrong ??= error.message;
   });
   return wrong;
+}
+
+/** The gateway, and what starts processes for it. */
+function starters({ pid, spawnerPid }: Gateway): number[] {
+  return [pid, ...(spawnerPid === undefined ? [] : [spawnerPid])];
 }
 
 function limitDescriptors(pid: number, most: number): void {

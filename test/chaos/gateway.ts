@@ -64,7 +64,7 @@ export class Gateway {
   }
 
   /** The process that starts tools for it, if it has one. */
-  spawnerPid(): number | undefined {
+  get spawnerPid(): number | undefined {
     return childrenOf(this.pid).find((pid) =>
       /toolkeeper-spawner|native\/bin\/spawner/.test(commandLineOf(pid).join(' ')),
     );

@@ -73,7 +73,7 @@ class Soak {
   private call(tool: string): void {
     const call = this.arena
       .honest(tool)
-      .catch((error: unknown) => `was not answered: ${String(error)}`)
+      .catch((error: unknown) => `was not answered: ${String((error as Error).cause ?? error)}`)
       .then((wrong) => {
         if (wrong === undefined) this.answered++;
         else this.lost.push(`${tool} ${wrong}`);

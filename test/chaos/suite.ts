@@ -188,7 +188,7 @@ export class Suite {
   }
 
   private withoutSpawner(kind: string): boolean {
-    const missing = this.arena.gateway.spawnerPid() === undefined;
+    const missing = this.arena.gateway.spawnerPid === undefined;
     if (missing) this.findings.skip(kind, 'no spawner here');
     return missing;
   }
