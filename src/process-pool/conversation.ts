@@ -1,4 +1,4 @@
-import { classify, type Incoming } from './json-rpc.js';
+import { classify, idAfter, type Incoming } from './json-rpc.js';
 import type { JsonObject } from './message-reader.js';
 import { type AddressedNotice, readNotice } from './notices.js';
 import type { PoolFailureReason, TerminationReason } from './pool.types.js';
@@ -33,7 +33,8 @@ export class Conversation {
   }
 
   nextId(): string {
-    return String(++this.lastId);
+    this.lastId = idAfter(this.lastId);
+    return String(this.lastId);
   }
 
   add(id: string, exchange: Exchange): void {

@@ -1,4 +1,4 @@
-import { classify, encodeNotification, encodeRequest } from './json-rpc.js';
+import { classify, encodeNotification, encodeRequest, idAfter } from './json-rpc.js';
 
 const open = new Set(['7']);
 const of = (message: Record<string, unknown>) => classify(message, open);
@@ -31,6 +31,17 @@ describe('encodeNotification', () => {
       method: 'cancel',
       params: { id: '7', note: 'a\u2029b' },
     });
+  });
+});
+
+describe('idAfter', () => {
+  it('grows, and hardly ever by one', () => {
+    const ids = [0];
+    while (ids.length < 1_000) ids.push(idAfter(ids.at(-1) ?? 0));
+    const gaps = ids.slice(1).map((id, n) => id - (ids[n] ?? 0));
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(1);
+    expect(gaps.filter((gap) => gap < 5).length).toBeLessThan(5);
+    expect(ids.every(Number.isSafeInteger)).toBe(true);
   });
 });
 

@@ -19,6 +19,14 @@ const encodeParams = (params: unknown): string =>
 
 const escapeSeparator = (char: string): string => (char === '\u2028' ? '\\u2028' : '\\u2029');
 
+const widestGap = 1_000_000;
+
+/**
+ * The id of a process's next request, a whole number. Not the next number: a tool that answers under an id near the
+ * right one by mistake must not answer the request that comes next.
+ */
+export const idAfter = (last: number): number => last + Math.ceil(Math.random() * widestGap);
+
 /** What a JSON object on a tool's output is to us. */
 export type Incoming =
   | { readonly kind: 'reply'; readonly id: string; readonly reply: Reply }

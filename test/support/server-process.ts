@@ -14,7 +14,10 @@ export interface ServerProcess {
 }
 
 /** Starts the built server as `npm start` does and waits until it says that it is ready. */
-export async function startServer(variables: Record<string, string>): Promise<ServerProcess> {
+export async function startServer(
+  variables: Record<string, string>,
+  readyWithinMs = 25_000,
+): Promise<ServerProcess> {
   const { child, log } = launchServer(variables);
   const ended = once(child, 'exit') as Promise<[number | null]>;
   const url = await until(
@@ -22,7 +25,7 @@ export async function startServer(variables: Record<string, string>): Promise<Se
       if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}:\n${log()}`);
       return /ready: (http:\/\/[\d.:]+)/.exec(log())?.[1];
     },
-    { timeoutMs: 25_000, what: 'the server to be ready' },
+    { timeoutMs: readyWithinMs, what: 'the server to be ready' },
   );
   return {
     child,

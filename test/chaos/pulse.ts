@@ -1,0 +1,50 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { toolFile } from './lanes.js';
+
+/** What should be at once may take this long on a quiet machine. */
+const quietSlackMs = 5_000;
+const remembered = 20;
+const pauseMs = 1_500;
+
+/**
+ * How slow the machine is at the moment: how long the same tool takes to start, answer and end without any gateway.
+ * What others do on the machine must not look like a gateway that does not answer.
+ */
+export class Pulse {
+  private readonly interpreter = realInterpreter();
+  private readonly beats: number[] = [];
+  private timer: NodeJS.Timeout | undefined;
+  private beating: Promise<void> = Promise.resolve();
+
+  /** Milliseconds that an answer may be late. */
+  get slackMs(): number {
+    return quietSlackMs + 10 * Math.max(0, ...this.beats);
+  }
+
+  start(): void {
+    this.timer = setTimeout(() => {
+      this.beating = this.beat().then(() => this.start());
+    }, pauseMs);
+  }
+
+  async stop(): Promise<void> {
+    clearTimeout(this.timer);
+    await this.beating;
+    clearTimeout(this.timer);
+  }
+
+  private async beat(): Promise<void> {
+    const began = performance.now();
+    const child = spawn(this.interpreter, [toolFile], { stdio: ['pipe', 'ignore', 'ignore'] });
+    child.stdin.end('{"jsonrpc":"2.0","id":"0","method":"initialize"}\n');
+    await once(child, 'exit');
+    this.beats.push(performance.now() - began);
+    if (this.beats.length > remembered) this.beats.shift();
+  }
+}
+
+/** python3 itself: a version manager's script in its place costs 100 ms a start. */
+export function realInterpreter(): string {
+  return execFileSync('python3', ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' }).trim();
+}
