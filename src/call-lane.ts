@@ -1,44 +1,155 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
-import { fastify, type FastifyInstance, type FastifyServerOptions } from 'fastify';
-import type { IncomingMessage, RequestListener, Server } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import { parse } from 'secure-json-parse';
+import { AccessPolicy } from './auth/access-policy.js';
+import { Problem } from './common/errors.js';
+import { requestIdFrom } from './common/ids.js';
+import { isDeeperThan } from './common/json-depth.js';
+import { Lifecycle } from './common/lifecycle.js';
 import { ProblemFilter } from './common/problem.filter.js';
+import { RequestContext } from './observability/request-context.js';
+import { RequestLog } from './observability/request-log.js';
+import { callOf } from './tools/incoming-call.js';
 import { ToolsService } from './tools/tools.service.js';
 
+export interface LaneLimits {
+  readonly bodyBytes: number;
+  readonly bodyDepth: number;
+}
+
 /** What is plain enough for the lane; every other spelling of the route goes to Nest's, which answers alike. */
-const calls = /^\/api\/v1\/tools\/[\w.-]{1,128}\/execute$/;
+const calls = /^\/api\/v1\/tools\/([\w.-]{1,128})\/execute$/;
+const route = '/api/v1/tools/:name/execute';
 
 /**
- * Lets calls of tools in by a Fastify instance of their own, behind the same server: around each request Nest's adapter
- * runs eight hooks, a body parser, its router and its handler, together more than the rest of a call but its tool.
- * The controller declares and documents the route and serves it where the lane does not. The door asks for the scope
- * itself, so that the lane needs none of Nest's guards.
- * @param dress adds the hooks that every request passes
+ * Lets plain calls of tools in beside Nest, on the same server: around each request Nest's adapter and Fastify run a
+ * dozen hooks, a body parser, a router and a handler, which together cost more than the door. The controller declares
+ * and documents the route, and serves it where the lane does not: events, other media types, odd names.
  */
-export async function openCallLane(
-  app: NestFastifyApplication,
-  options: FastifyServerOptions,
-  dress: (instance: FastifyInstance) => void,
-): Promise<void> {
-  const lane = fastify(options);
-  const tools = app.get(ToolsService);
-  const filter = new ProblemFilter();
-  dress(lane);
-  lane.setErrorHandler((error, request, reply) => {
-    filter.catch(error, new ExecutionContextHost([request, reply]));
-  });
-  lane.post('/api/v1/tools/:name/execute', (request, reply) => tools.execute(request, reply));
-  await lane.ready();
+export function openCallLane(app: NestFastifyApplication, limits: LaneLimits): void {
+  const lane = new CallLane(app, limits);
   const server: Server = app.getHttpServer();
   const others = server.listeners('request') as RequestListener[];
   server.removeAllListeners('request');
-  server.on('request', (request, response) => {
-    if (isPlainCall(request)) lane.routing(request, response);
-    else for (const listener of others) listener(request, response);
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    const tool = toolOfPlainCall(request);
+    if (tool !== undefined) lane.serve(tool, request, response);
+    else for (const listener of others) listener.call(server, request, response as never);
   });
 }
 
-function isPlainCall({ method, url = '', headers }: IncomingMessage): boolean {
-  const isJson = headers['content-type']?.startsWith('application/json') ?? false;
-  return method === 'POST' && isJson && calls.test(url);
+function toolOfPlainCall({ method, url = '', headers }: IncomingMessage): string | undefined {
+  if (method !== 'POST' || !headers['content-type']?.startsWith('application/json')) return undefined;
+  if (headers.accept?.includes('text/event-stream') || headers['content-encoding']) return undefined;
+  return calls.exec(url)?.[1];
 }
+
+class CallLane {
+  private readonly policy: AccessPolicy;
+  private readonly lifecycle: Lifecycle;
+  private readonly context: RequestContext;
+  private readonly log: RequestLog;
+  private readonly tools: ToolsService;
+  private readonly problems = new ProblemFilter();
+
+  constructor(
+    app: NestFastifyApplication,
+    private readonly limits: LaneLimits,
+  ) {
+    this.policy = app.get(AccessPolicy);
+    this.lifecycle = app.get(Lifecycle);
+    this.context = app.get(RequestContext, { strict: false });
+    this.log = app.get(RequestLog);
+    this.tools = app.get(ToolsService);
+  }
+
+  serve(tool: string, request: IncomingMessage, response: ServerResponse): void {
+    const id = requestIdFrom(request.headers['x-request-id']);
+    const startedAt = performance.now();
+    const caller = new AbortController();
+    this.lifecycle.requests.begin();
+    response.once('close', () => {
+      this.lifecycle.requests.end();
+      if (!response.writableFinished) caller.abort();
+      const { method = '', url = '' } = request;
+      const durationMs = performance.now() - startedAt;
+      this.log.completed({ id, method, url, statusCode: response.statusCode, durationMs });
+    });
+    this.answer(tool, id, request, response, caller.signal).catch((error: unknown) => {
+      const { status, headers, body } = this.problems.answer(error, id);
+      this.send(response, id, status, headers, body);
+    });
+  }
+
+  private async answer(
+    tool: string,
+    id: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { headers } = request;
+    // Before the body is read: who may not come in sends nothing.
+    const principal = this.policy.admit({ headers, route, declaredPublic: false });
+    const body = this.parse(await this.read(request));
+    const call = callOf({ tool, id, headers, principal, body, signal });
+    const { outcome, headers: budget } = await this.context.run(id, () => this.tools.call(call));
+    this.send(response, id, 200, { ...budget, 'content-type': json }, JSON.stringify(outcome));
+  }
+
+  /** @throws Problem `payload_too_large` */
+  private read(request: IncomingMessage): Promise<string> {
+    const { bodyBytes } = this.limits;
+    const tooLarge = () =>
+      new Problem('payload_too_large', `The body is over ${bodyBytes} bytes (BODY_LIMIT_BYTES)`);
+    return new Promise((resolve, reject) => {
+      if (Number(request.headers['content-length']) > bodyBytes) return reject(tooLarge());
+      const chunks: Buffer[] = [];
+      let bytes = 0;
+      request.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
+        if (bytes <= bodyBytes) chunks.push(chunk);
+        else reject(tooLarge());
+      });
+      request.on('end', () => {
+        const [only] = chunks;
+        resolve((only && chunks.length === 1 ? only : Buffer.concat(chunks)).toString());
+      });
+      request.on('error', reject);
+    });
+  }
+
+  /** @throws Problem `invalid_request` */
+  private parse(text: string): unknown {
+    let body: unknown;
+    try {
+      body = parse(text);
+    } catch (error) {
+      throw new Problem('invalid_request', `The body is not valid JSON: ${(error as Error).message}`);
+    }
+    const { bodyDepth } = this.limits;
+    if (!isDeeperThan(body, bodyDepth)) return body;
+    throw new Problem(
+      'invalid_request',
+      `The body is nested deeper than ${bodyDepth} levels (TOOL_INPUT_MAX_DEPTH)`,
+    );
+  }
+
+  private send(
+    response: ServerResponse,
+    id: string,
+    status: number,
+    headers: Record<string, string>,
+    body: string,
+  ): void {
+    if (response.headersSent || response.destroyed) return;
+    headers['x-request-id'] = id;
+    headers['content-length'] = String(Buffer.byteLength(body));
+    // A body that was not read to its end would be taken for the next request.
+    if (this.lifecycle.isDraining() || !response.req.complete) headers['connection'] = 'close';
+    response.writeHead(status, headers);
+    response.end(body);
+  }
+}
+
+const json = 'application/json; charset=utf-8';

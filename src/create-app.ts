@@ -19,10 +19,11 @@ import { RequestLog } from './observability/request-log.js';
 
 /** The server as `main` and the tests build it; it does not listen yet. */
 export async function createApp(config: AppConfig): Promise<NestFastifyApplication> {
-  const options = serverOptions(config);
+  // An input at its cap must pass, so the envelope around it has room, too.
+  const bodyBytes = Math.max(config.server.bodyLimitBytes, config.toolInput.maxBytes + 65_536);
   const app = await NestFactory.create<NestFastifyApplication>(
     AppModule.forRoot(config),
-    new FastifyAdapter(options),
+    new FastifyAdapter(serverOptions(config, bodyBytes)),
     {
       bufferLogs: true,
       abortOnError: false,
@@ -31,22 +32,21 @@ export async function createApp(config: AppConfig): Promise<NestFastifyApplicati
   app.useLogger(app.get(Logger));
   app.useGlobalPipes(createValidationPipe());
   app.useGlobalFilters(new ProblemFilter());
-  const dress = (instance: FastifyInstance): void => {
-    followRequests(instance, app.get(Lifecycle));
-    registerAuthHook(instance, app.get(AccessPolicy));
-    capBodyDepth(instance, config.toolInput.maxDepth);
-    app.get(RequestLog).register(instance);
-  };
-  dress(app.getHttpAdapter().getInstance());
-  await openCallLane(app, options, dress);
+  const fastify = app.getHttpAdapter().getInstance();
+  // An input that is too deep for its tool is refused by the door, with the code for that.
+  const bodyDepth = config.toolInput.maxDepth + 64;
+  followRequests(fastify, app.get(Lifecycle));
+  registerAuthHook(fastify, app.get(AccessPolicy));
+  capBodyDepth(fastify, bodyDepth);
+  app.get(RequestLog).register(fastify);
+  openCallLane(app, { bodyBytes, bodyDepth });
   setUpDocs(app);
   return app;
 }
 
-function serverOptions({ server, toolInput }: AppConfig): FastifyServerOptions {
+function serverOptions({ server }: AppConfig, bodyLimit: number): FastifyServerOptions {
   return {
-    // An input at its cap must pass, so the envelope around it has room, too.
-    bodyLimit: Math.max(server.bodyLimitBytes, toolInput.maxBytes + 65_536),
+    bodyLimit,
     requestTimeout: server.requestTimeoutMs,
     connectionTimeout: 0,
     keepAliveTimeout: server.keepAliveTimeoutMs,
@@ -76,9 +76,7 @@ function followRequests(fastify: FastifyInstance, lifecycle: Lifecycle): void {
 }
 
 /** What walks a body recurses: one that is nested without end must not reach it. */
-function capBodyDepth(fastify: FastifyInstance, inputDepth: number): void {
-  // An input that is too deep for its tool is refused by the door, with the code for that.
-  const most = inputDepth + 64;
+function capBodyDepth(fastify: FastifyInstance, most: number): void {
   fastify.addHook('preValidation', (request, _reply, done) => {
     if (!isDeeperThan(request.body, most)) return done();
     done(

@@ -3,6 +3,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { problemType } from './api-problems.decorator.js';
 import { errorTable, Problem, type ProblemCode } from './errors.js';
 
+/** A problem as HTTP carries it. */
+export interface ProblemAnswer {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly body: string;
+}
+
 /** Turns whatever a request threw into problem+json; nothing of an unexpected error's inside leaks. */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
@@ -11,17 +18,25 @@ export class ProblemFilter implements ExceptionFilter {
   catch(exception: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const request = http.getRequest<FastifyRequest>();
-    const reply = http.getResponse<FastifyReply>();
+    const { status, headers, body } = this.answer(exception, String(request.id));
+    void http.getResponse<FastifyReply>().status(status).headers(headers).send(body);
+  }
+
+  answer(exception: unknown, requestId: string): ProblemAnswer {
     const problem = asProblem(exception);
-    if (problem.code === 'internal_error') this.logger.error(exception, `request ${request.id} failed`);
-    const { retryAfterMs, headers } = problem.details;
-    if (retryAfterMs !== undefined)
-      void reply.header('retry-after', Math.max(1, Math.ceil(retryAfterMs / 1000)));
-    if (headers) void reply.headers(headers);
-    void reply
-      .status(problem.details.status ?? errorTable[problem.code].http)
-      .header('content-type', 'application/problem+json; charset=utf-8')
-      .send(JSON.stringify(problemBody(problem, String(request.id))));
+    if (problem.code === 'internal_error') this.logger.error(exception, `request ${requestId} failed`);
+    const { retryAfterMs, headers, status } = problem.details;
+    return {
+      status: status ?? errorTable[problem.code].http,
+      headers: {
+        ...(retryAfterMs !== undefined && {
+          'retry-after': String(Math.max(1, Math.ceil(retryAfterMs / 1000))),
+        }),
+        ...headers,
+        'content-type': 'application/problem+json; charset=utf-8',
+      },
+      body: JSON.stringify(problemBody(problem, requestId)),
+    };
   }
 }
 

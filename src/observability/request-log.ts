@@ -1,9 +1,17 @@
 import { Injectable } from '@nestjs/common';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { PinoLogger } from 'nestjs-pino';
 import { RequestContext } from './request-context.js';
 
 type RequestLevel = 'debug' | 'info' | 'error';
+
+export interface CompletedRequest {
+  readonly id: string;
+  readonly method: string;
+  readonly url: string;
+  readonly statusCode: number;
+  readonly durationMs: number;
+}
 
 /** Asked every few seconds by machines. */
 const quietPaths: ReadonlySet<string> = new Set(['/livez', '/readyz', '/startupz', '/metrics']);
@@ -22,21 +30,19 @@ export class RequestLog {
   register(fastify: FastifyInstance): void {
     // After the body was read: its reader's events would not carry the context on.
     fastify.addHook('preHandler', (request, _reply, done) => this.context.run(request.id, done));
-    fastify.addHook('onResponse', (request, reply, done) => {
-      this.completed(request, reply);
+    fastify.addHook('onResponse', ({ id, method, originalUrl }, { statusCode, elapsedTime }, done) => {
+      this.completed({ id, method, url: originalUrl, statusCode, durationMs: elapsedTime });
       done();
     });
   }
 
-  private completed(request: FastifyRequest, reply: FastifyReply): void {
-    const { statusCode } = reply;
+  completed({ id, method, url, statusCode, durationMs }: CompletedRequest): void {
     const level = levelOfStatus(statusCode);
     if (!this.logger.logger.isLevelEnabled(level)) return;
-    const path = pathOf(request.originalUrl);
+    const path = pathOf(url);
     if (quietPaths.has(path)) return;
-    const req = { id: request.id, method: request.method, path };
-    const durationMs = Math.round(reply.elapsedTime * 100) / 100;
-    this.logger[level]({ req, res: { statusCode }, durationMs }, 'request completed');
+    const line = { req: { id, method, path }, res: { statusCode } };
+    this.logger[level]({ ...line, durationMs: Math.round(durationMs * 100) / 100 }, 'request completed');
   }
 }
 

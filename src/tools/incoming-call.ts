@@ -1,25 +1,42 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { CallRequest } from '../tool-contract/tool-call.js';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { CallRequest, Principal } from '../tool-contract/tool-call.js';
 import { callContext } from './call-context.js';
 import { callerSignal } from './caller-signal.js';
 import { parseExecuteBody } from './execute-body.js';
 
+/** What HTTP brought, by whatever way it came in. */
+export interface IncomingRequest {
+  readonly tool: string;
+  readonly id: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly principal: Principal;
+  readonly body: unknown;
+  /** Aborts when the caller has left. */
+  readonly signal: AbortSignal;
+}
+
 /**
- * The call that a `POST …/{name}/…` asks for. Handlers of the hot path take only request and reply: for every other
- * parameter Nest makes a context and awaits its pipes, 5 µs together.
+ * The call that a `POST …/{name}/…` asks for.
  * @throws Problem `invalid_request` naming the fields
  */
-export function incomingCall(request: FastifyRequest, reply: FastifyReply): CallRequest {
-  const { headers, id, principal } = request;
-  if (!principal) throw new Error('The request reached its handler without passing the auth hook');
-  const body = parseExecuteBody(request.body);
+export function callOf({ tool, id, headers, principal, body, signal }: IncomingRequest): CallRequest {
+  const { input, context } = parseExecuteBody(body);
   return {
-    tool: (request.params as { name: string }).name,
-    input: body.input,
-    context: callContext(body.context, headers, { id, userId: principal.userId }),
+    tool,
+    input,
+    context: callContext(context, headers, { id, userId: principal.userId }),
     principal,
-    timeoutMs: body.context.timeoutMs,
-    signal: callerSignal(reply),
+    timeoutMs: context.timeoutMs,
+    signal,
     bytesAtMost: Number(headers['content-length']) || undefined,
   };
+}
+
+/** Handlers take only request and reply: for every other parameter Nest makes a context and awaits its pipes. */
+export function incomingCall(request: FastifyRequest, reply: FastifyReply): CallRequest {
+  const { headers, id, principal, body } = request;
+  if (!principal) throw new Error('The request reached its handler without passing the auth hook');
+  const tool = (request.params as { name: string }).name;
+  return callOf({ tool, id, headers, principal, body, signal: callerSignal(reply) });
 }

@@ -1,5 +1,5 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
-import { ExternalContextCreator } from '@nestjs/core';
+import { ModuleRef } from '@nestjs/core';
 import { Refusal } from '../common/errors.js';
 import { newId } from '../common/ids.js';
 import { Lifecycle } from '../common/lifecycle.js';
@@ -8,6 +8,7 @@ import { type BudgetState, CallTicket } from '../tool-contract/call-ticket.js';
 import type { Tool } from '../tool-contract/tool.js';
 import type { CallRequest, ToolCall } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
+import { GuardedHandler } from './guarded-handler.js';
 import { InputLimits } from './input-limits.js';
 import { ToolGateway } from './tool-gateway.js';
 import { ToolRegistry } from './tool-registry.js';
@@ -27,7 +28,7 @@ export class ToolDoor implements OnApplicationBootstrap {
 
   constructor(
     private readonly gateway: ToolGateway,
-    private readonly contexts: ExternalContextCreator,
+    private readonly modules: ModuleRef,
     private readonly registry: ToolRegistry,
     private readonly limits: InputLimits,
     private readonly lifecycle: Lifecycle,
@@ -97,22 +98,11 @@ export class ToolDoor implements OnApplicationBootstrap {
     }
   }
 
-  /** Not earlier: in a constructor Nest still hands out guards without their dependencies. */
   async onApplicationBootstrap(): Promise<void> {
-    const options = { guards: true, interceptors: true, filters: false };
     // The method itself, not a bound copy: guards and interceptor are read from it.
-    const execute = Reflect.get(ToolGateway.prototype, 'execute') as never;
-    this.enter = this.contexts.create(
-      this.gateway,
-      execute,
-      'execute',
-      '',
-      undefined,
-      undefined,
-      '',
-      options,
-      'tool',
-    );
+    const execute = Reflect.get(ToolGateway.prototype, 'execute') as typeof this.enter;
+    const handler = await GuardedHandler.of(this.gateway, execute, this.modules, 'tool');
+    this.enter = (call) => handler.run(call);
     await this.selfTest();
   }
 

@@ -43,6 +43,15 @@ export class ToolsService {
     return describeTool(tool, format);
   }
 
+  /**
+   * @returns the outcome, and what its answer says beside it
+   * @throws Refusal for a call that was not run
+   */
+  async call(request: CallRequest): Promise<{ outcome: ToolOutcome; headers?: Record<string, string> }> {
+    const { outcome, budget } = await this.door.call(request);
+    return budget ? { outcome, headers: rateLimitHeaders(budget) } : { outcome };
+  }
+
   async execute(request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome | Readable> {
     if (wantsEvents(request.headers.accept))
       return streamCall((call) => this.door.call(call), incomingCall(request, reply), reply);

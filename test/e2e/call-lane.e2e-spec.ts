@@ -1,0 +1,111 @@
+import { once } from 'node:events';
+import { request as httpRequest } from 'node:http';
+import { startApp, type TestApp } from '../support/app.js';
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Record<string, string | string[] | undefined>;
+  readonly text: string;
+}
+
+const key = 'an-admin-key-of-some-length';
+let tk: TestApp;
+
+beforeAll(async () => {
+  tk = await startApp({ BODY_LIMIT_BYTES: '4000', TOOL_INPUT_MAX_BYTES: '3000', ADMIN_API_KEY: key });
+});
+afterAll(() => tk.close());
+
+/** The lane takes the plain spelling; with a query the same route is Nest's. */
+const ways = { lane: '/api/v1/tools/get_playbooks/execute', nest: '/api/v1/tools/get_playbooks/execute?' };
+
+async function post(
+  path: string,
+  body: string | readonly string[],
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  const { hostname, port } = new URL(tk.url);
+  const sent = httpRequest({
+    hostname,
+    port,
+    path,
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-api-key': key, ...headers },
+  });
+  const answered = once(sent, 'response');
+  if (typeof body === 'string') sent.end(body);
+  else {
+    // Chunks without a length.
+    for (const chunk of body) sent.write(chunk);
+    sent.end();
+  }
+  // A server that has answered may close before it has read everything.
+  sent.on('error', () => undefined);
+  const [response] = await answered;
+  let text = '';
+  for await (const chunk of response) text += chunk;
+  return { status: response.statusCode, headers: response.headers, text };
+}
+
+/** Whether the connection goes on after a refused body is each one's own business. */
+const namesOfHeaders = ({ headers }: Answer) =>
+  Object.keys(headers)
+    .filter((name) => !['connection', 'keep-alive'].includes(name))
+    .sort();
+
+const call = JSON.stringify({ input: { query: 'pod OOMKilled' }, context: { investigationId: 'inv-lane' } });
+const deep = `{"input":${'['.repeat(300)}${']'.repeat(300)}}`;
+
+describe.each([
+  ['a call', call, {}, 200, undefined],
+  ['a call in chunks', [call.slice(0, 10), call.slice(10)], {}, 200, undefined],
+  [
+    'a media type with a charset',
+    call,
+    { 'content-type': 'application/json; charset=utf-8' },
+    200,
+    undefined,
+  ],
+  ['malformed JSON', '{"input":', {}, 400, 'invalid_request'],
+  ['no body at all', '', {}, 400, 'invalid_request'],
+  ['a prototype in the body', '{"input":{"__proto__":{"a":1}}}', {}, 400, 'invalid_request'],
+  ['an unknown field', '{"inputs":{}}', {}, 400, 'invalid_request'],
+  ['an input that breaks the schema', '{"input":{"query":7}}', {}, 422, 'invalid_input'],
+  ['a body that is nested too deeply', deep, {}, 400, 'invalid_request'],
+  ['a body over its limit', `{"input":"${'x'.repeat(80_000)}"}`, {}, 413, 'payload_too_large'],
+  [
+    'chunks over the limit',
+    Array.from({ length: 90 }, () => 'x'.repeat(1_000)),
+    {},
+    413,
+    'payload_too_large',
+  ],
+  ['no key', call, { 'x-api-key': '' }, 401, 'unauthorized'],
+  ['a wrong key', call, { 'x-api-key': 'wrong' }, 401, 'unauthorized'],
+] as const)('%s', (_what, body, headers, status, code) => {
+  it('is answered alike beside Nest and by Nest', async () => {
+    const answers = [await post(ways.lane, body, headers), await post(ways.nest, body, headers)];
+    for (const answer of answers) {
+      expect(answer.status).toBe(status);
+      expect(answer.headers['x-request-id']).toEqual(expect.any(String));
+      const type = code === undefined ? 'application/json' : 'application/problem+json';
+      expect(answer.headers['content-type']).toBe(`${type}; charset=utf-8`);
+      expect(JSON.parse(answer.text).code).toBe(code);
+    }
+    const [beside, within] = answers.map(namesOfHeaders);
+    expect(beside).toEqual(within);
+  });
+});
+
+describe('the lane', () => {
+  it('keeps the caller’s request id and tells what is left', async () => {
+    const { headers } = await post(ways.lane, call, { 'x-request-id': 'req-lane-1' });
+    expect(headers['x-request-id']).toBe('req-lane-1');
+    expect(headers['ratelimit-remaining']).toEqual(expect.stringMatching(/^\d+$/));
+  });
+
+  it('leaves names that it does not know to the door', async () => {
+    const { status, text } = await post('/api/v1/tools/nobody.knows-it/execute', call);
+    expect([status, JSON.parse(text).code]).toEqual([404, 'tool_not_found']);
+  });
+});
