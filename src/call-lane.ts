@@ -97,7 +97,7 @@ class CallLane {
     this.send(response, id, 200, { ...budget, 'content-type': json }, JSON.stringify(outcome));
   }
 
-  /** @throws Problem `payload_too_large` */
+  /** @throws Problem `payload_too_large`, or `invalid_request` where the caller left meanwhile */
   private read(request: IncomingMessage): Promise<string> {
     const { bodyBytes } = this.limits;
     const tooLarge = () =>
@@ -115,7 +115,7 @@ class CallLane {
         const [only] = chunks;
         resolve((only && chunks.length === 1 ? only : Buffer.concat(chunks)).toString());
       });
-      request.on('error', reject);
+      request.on('error', () => reject(new Problem('invalid_request', 'The body was cut off')));
     });
   }
 

@@ -91,7 +91,7 @@ async function setUp() {
   const app = await Test.createTestingModule({ imports: [Room] }).compile();
   const { modules } = app.get(Room);
   const target = app.get(Target);
-  const execute = Reflect.get(Target.prototype, 'execute') as Target['execute'];
+  const execute = Reflect.get(Target.prototype, 'execute');
   const handler = await GuardedHandler.of(target, execute, modules, 'tool');
   return { handler, target, modules, lines: app.get(Journal).lines };
 }
@@ -137,7 +137,7 @@ describe('GuardedHandler', () => {
 
   it('is not made for a method without guards', async () => {
     const { target, modules } = await setUp();
-    const open = Reflect.get(Target.prototype, 'open') as Target['open'];
+    const open = Reflect.get(Target.prototype, 'open');
     await expect(GuardedHandler.of(target, open, modules, 'tool')).rejects.toThrow('open has no guards');
   });
 });

@@ -100,7 +100,7 @@ export class ToolDoor implements OnApplicationBootstrap {
 
   async onApplicationBootstrap(): Promise<void> {
     // The method itself, not a bound copy: guards and interceptor are read from it.
-    const execute = Reflect.get(ToolGateway.prototype, 'execute') as typeof this.enter;
+    const execute = Reflect.get(ToolGateway.prototype, 'execute');
     const handler = await GuardedHandler.of(this.gateway, execute, this.modules, 'tool');
     this.enter = (call) => handler.run(call);
     await this.selfTest();
