@@ -6,13 +6,23 @@ import { ToolFailure } from '../tool-contract/tool-outcome.js';
  * A tool that watches its deadline itself (a process pool does, and cleans up) is left to do so.
  * @throws ToolFailure `timeout`, `cancelled`, or whatever the tool throws
  */
-export async function runUnderDeadline(
+export function runUnderDeadline(
   tool: Tool,
   input: unknown,
   run: Omit<ToolRun, 'signal'>,
   callerSignal: AbortSignal | undefined,
 ): Promise<unknown> {
-  if (tool.watchesDeadline) return tool.run(input, { ...run, signal: callerSignal ?? neverAborted });
+  return tool.watchesDeadline
+    ? tool.run(input, { ...run, signal: callerSignal ?? neverAborted })
+    : race(tool, input, run, callerSignal);
+}
+
+async function race(
+  tool: Tool,
+  input: unknown,
+  run: Omit<ToolRun, 'signal'>,
+  callerSignal: AbortSignal | undefined,
+): Promise<unknown> {
   const controller = new AbortController();
   let stop = (_failure: ToolFailure): void => undefined;
   const stopped = new Promise<never>((_resolve, reject) => {
