@@ -102,7 +102,7 @@ describe('a change of a tool in use', () => {
   it('lets a call in flight end on the old revision while new ones run the new', async () => {
     const gate = new Gate();
     try {
-      await tk.register('overtaken', { keepAlive: true, env: { N: 'old' } });
+      await tk.register('overtaken', { keepAlive: true, env: { N: 'old' }, sandbox: gate.sandbox });
       const inFlight = tk.call('overtaken', gate.input('x')).then(({ body }) => body);
       await gate.running('x');
       await tk.http
@@ -190,9 +190,9 @@ describe.each([
 
   it('a touched file changes nothing; a removed folder leaves its tool registered', async () => {
     const before = await get(tk, 'sayer');
-    const pid = async (): Promise<unknown> =>
-      (await tk.call('witness', { action: 'pid' }).expect(200)).body.result;
-    const warm = await pid();
+    const instance = async (): Promise<string> =>
+      (await tk.call('witness', { action: 'count' }).expect(200)).body.result.instance;
+    const warm = await instance();
     for (const file of ['sayer/tool.json', 'sayer/tool.mjs', 'witness/tool.json']) {
       utimesSync(join(dir, file), new Date(), new Date());
     }
@@ -201,7 +201,8 @@ describe.each([
     write('later', 'tool.json', { ...sayer, name: 'later', args: [fixture] });
     await until(async () => (await result(tk, 'later')) !== undefined, { what: 'the later tool' });
     expect((await get(tk, 'sayer')).revision).toBe(before.revision);
-    expect(await pid()).toBe(warm);
+    expect(warm).toEqual(expect.any(String));
+    expect(await instance()).toBe(warm);
   });
 });
 
