@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -141,6 +142,8 @@ describe.each([
     renameSync(join(dir, folder, `.${file}.new`), join(dir, folder, file));
   };
   const sayer = { name: 'sayer', command: 'node', args: ['tool.mjs'], keepAlive: true };
+  /** Its script lies outside of its folder. */
+  const elsewhere = { ...sayer, args: [fixture], sandbox: { allowedPaths: [fixtures] } };
   const says = (word: string) =>
     until(async () => (await result(tk, 'sayer')) === word, { what: `the tool to say ${word}` });
 
@@ -178,7 +181,7 @@ describe.each([
     write('sayer', 'tool.json', JSON.stringify({ ...sayer, description: 'Half' }).slice(0, -10));
     write('sayer', 'tool.mjs', 'this is no program');
     // Imported after both: then they have been looked at.
-    write('witness', 'tool.json', { ...sayer, name: `witness`, args: [fixture] });
+    write('witness', 'tool.json', { ...elsewhere, name: `witness` });
     await until(async () => (await result(tk, 'witness')) !== undefined, { what: 'the witness' });
     expect(await get(tk, 'sayer')).toMatchObject({ description: 'Other words', status: 'active' });
     expect(await result(tk, 'sayer')).toBe('two');
@@ -198,7 +201,7 @@ describe.each([
     }
     rmSync(join(dir, 'witness'), { recursive: true });
     // A change that comes after them is seen, so they have been.
-    write('later', 'tool.json', { ...sayer, name: 'later', args: [fixture] });
+    write('later', 'tool.json', { ...elsewhere, name: 'later' });
     await until(async () => (await result(tk, 'later')) !== undefined, { what: 'the later tool' });
     expect((await get(tk, 'sayer')).revision).toBe(before.revision);
     expect(warm).toEqual(expect.any(String));
@@ -246,8 +249,12 @@ describe('two servers on one database', () => {
   let a: TestApp;
   let b: TestApp;
   beforeAll(async () => {
-    a = await startApp({ CUSTOM_TOOLS_RELOAD_INTERVAL: '100' });
-    b = await startApp({ DATABASE_URL: a.db.url, CUSTOM_TOOLS_RELOAD_INTERVAL: '100' });
+    const variables = {
+      CUSTOM_TOOLS_RELOAD_INTERVAL: '100',
+      SECRETS_KEY: randomBytes(32).toString('hex'),
+    };
+    a = await startApp(variables);
+    b = await startApp({ ...variables, DATABASE_URL: a.db.url });
   });
   afterAll(async () => {
     await b.close();
