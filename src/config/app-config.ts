@@ -133,7 +133,6 @@ const wordsOf = (list = ''): string[] =>
     .map((word) => word.trim())
     .filter(Boolean);
 
-/** What a custom tool may be started from. */
 function sandbox(env: Environment) {
   return {
     policy: env.SANDBOX_POLICY as 'enforce' | 'best-effort',
@@ -147,6 +146,7 @@ function sandbox(env: Environment) {
   };
 }
 
+/** What a custom tool may be started from. */
 function commands(env: Environment, root: string) {
   const roots = wordsOf(env.CUSTOM_TOOLS_ALLOWED_ROOTS);
   // Who registers a tool on a loopback address has the machine already; elsewhere only what was put in its place runs.

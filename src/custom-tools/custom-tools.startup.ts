@@ -37,8 +37,13 @@ export class CustomToolsStartup implements OnApplicationBootstrap, BeforeApplica
   ) {}
 
   onApplicationBootstrap(): void {
-    this.work.register('custom tools', this.load());
-    this.work.register('secrets', this.renewal.run());
+    // Before the first tool is loaded: what a revision holds is compared by how its values are sealed.
+    const renewed = this.renewal.run();
+    this.work.register('secrets', renewed);
+    this.work.register(
+      'custom tools',
+      renewed.then(noMatter, noMatter).then(() => this.load()),
+    );
   }
 
   /** Calls in flight have had their time: the HTTP server, which closes next, would wait for them without end. */
@@ -70,3 +75,6 @@ export class CustomToolsStartup implements OnApplicationBootstrap, BeforeApplica
     }
   }
 }
+
+/** Tools whose values are as they should be run all the same. */
+const noMatter = (): void => undefined;

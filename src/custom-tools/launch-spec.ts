@@ -27,24 +27,28 @@ export interface Launch {
 
 /**
  * Resolves what a tool's process is started from: the real interpreter, the working directory, a clean environment.
+ * @param tool as registered
+ * @param place where it runs, and its arguments there
  * @param root where relative working directories begin
  * @param own the tool's own variables, opened
  * @throws Problem `invalid_request` that names the field
  */
 export async function launchSpec(
   tool: Omit<LaunchSettings, 'id' | 'env'>,
+  place: Pick<LaunchSettings, 'args' | 'workingDir'>,
   own: PlainEnv,
   root: string,
   rules: CommandRules,
 ): Promise<Launch> {
   rules.checkText(tool);
-  const cwd = resolve(root, tool.workingDir ?? '.');
+  const cwd = resolve(root, place.workingDir ?? '.');
   if (!(await isDirectory(cwd))) throw wrong('/workingDir', `is not a directory: ${cwd}`);
   if (tool.workingDir !== null) await rules.checkWorkingDir(cwd);
   const env = toolEnvironment(tool, own);
   const link = await realInterpreter(await findExecutable(tool.command, cwd, env['PATH'] ?? ''), env);
   const realPath = await realpath(link);
-  const { command, args } = tool;
+  const { command } = tool;
+  const { args } = place;
   await rules.checkCommand({ command, args, cwd, realPath, hostPath: await onHostPath(basename(command)) });
   checkPin(tool, realPath);
   return { spec: { command: await startPath(link, realPath), args, cwd, env }, realPath };

@@ -9,6 +9,7 @@ import {
   filesKey,
   type RevisionContent,
 } from './revision-content.js';
+import type { SealedValue, StoredEnv } from './secrets/secret-box.js';
 
 const file = (path: string, hash: string | null, changes: Partial<ProgramFile> = {}): ProgramFile => ({
   path,
@@ -18,11 +19,13 @@ const file = (path: string, hash: string | null, changes: Partial<ProgramFile> =
   ...changes,
 });
 
-const content = (
-  configuration: object,
-  env: Record<string, string> = {},
-  files: ProgramFile[] = [],
-): RevisionContent => ({ configuration: configuration as RevisionContent['configuration'], env, files });
+const sealed = (id: string): SealedValue => ({ alg: 'A256GCM', id, key: 'k', nonce: 'n', data: 'd' });
+
+const content = (configuration: object, env: StoredEnv = {}, files: ProgramFile[] = []): RevisionContent => ({
+  configuration: configuration as RevisionContent['configuration'],
+  env,
+  files,
+});
 
 describe('configurationOf', () => {
   it('leaves out who the tool is, how it is, and the values of its environment', () => {
@@ -44,18 +47,25 @@ describe('configurationOf', () => {
 });
 
 describe('contentHashOf', () => {
-  const base = content({ a: 1, b: { c: 2, d: 3 } }, { X: 'x' }, [file('f', 'h')]);
+  const base = content({ a: 1, b: { c: 2, d: 3 } }, { X: sealed('x') }, [file('f', 'h')]);
 
   it('is the same whatever the order of members and whenever a file was written', () => {
-    const other = content({ b: { d: 3, c: 2 }, a: 1 }, { X: 'x' }, [file('f', 'h', { modifiedAt: 'later' })]);
+    const other = content({ b: { d: 3, c: 2 }, a: 1 }, { X: sealed('x') }, [
+      file('f', 'h', { modifiedAt: 'later' }),
+    ]);
     expect(contentHashOf(other)).toBe(contentHashOf(base));
   });
 
+  it('is the same when a secret comes under another key', () => {
+    const renewed: SealedValue = { ...sealed('x'), key: 'other', nonce: 'other', data: 'other' };
+    expect(contentHashOf({ ...base, env: { X: renewed } })).toBe(contentHashOf(base));
+  });
+
   it.each([
-    ['a field', content({ a: 2, b: { c: 2, d: 3 } }, { X: 'x' }, [file('f', 'h')])],
-    ['a secret', content({ a: 1, b: { c: 2, d: 3 } }, { X: 'y' }, [file('f', 'h')])],
-    ["a file's content", content({ a: 1, b: { c: 2, d: 3 } }, { X: 'x' }, [file('f', 'i')])],
-    ['a file', content({ a: 1, b: { c: 2, d: 3 } }, { X: 'x' }, [file('f', 'h'), file('g', 'h')])],
+    ['a field', content({ a: 2, b: { c: 2, d: 3 } }, { X: sealed('x') }, [file('f', 'h')])],
+    ['a secret', content({ a: 1, b: { c: 2, d: 3 } }, { X: sealed('y') }, [file('f', 'h')])],
+    ["a file's content", content({ a: 1, b: { c: 2, d: 3 } }, { X: sealed('x') }, [file('f', 'i')])],
+    ['a file', content({ a: 1, b: { c: 2, d: 3 } }, { X: sealed('x') }, [file('f', 'h'), file('g', 'h')])],
   ])('differs where %s differs', (_what, other) => {
     expect(contentHashOf(other)).not.toBe(contentHashOf(base));
   });

@@ -1,9 +1,11 @@
 import { Injectable } from '@nestjs/common';
+import { withDescendantsEnded } from '../sandbox/enforcement.js';
 import { type Confined, Sandbox, SandboxRefusal } from '../sandbox/sandbox.js';
 import type { SandboxDemands } from '../sandbox/sandbox-policy.js';
 import type { EffectiveSandbox } from '../sandbox/sandbox.types.js';
 import type { CustomTool } from './custom-tool.entity.js';
 import { ToolPermissions } from './sandbox-settings.js';
+import { ToolLauncher } from './tool-launcher.js';
 import type { PreparedLaunch } from './tool-launches.js';
 import { wrong } from './wrong-field.js';
 
@@ -12,7 +14,10 @@ type Confinable = Pick<CustomTool, 'sandbox' | 'permissions'>;
 /** Puts the start of a tool's processes into its sandbox. */
 @Injectable()
 export class ToolConfinement {
-  constructor(private readonly sandbox: Sandbox) {}
+  constructor(
+    private readonly sandbox: Sandbox,
+    private readonly launcher: ToolLauncher,
+  ) {}
 
   /**
    * @returns the confined command; its `dispose` is due when no process of it will be started any more
@@ -29,7 +34,8 @@ export class ToolConfinement {
 
   /** What holds for a tool on this host. */
   effective(tool: Confinable): EffectiveSandbox {
-    return this.sandbox.effective(demandsOf(tool));
+    const effective = this.sandbox.effective(demandsOf(tool));
+    return this.launcher.endsDescendants ? withDescendantsEnded(effective) : effective;
   }
 }
 

@@ -39,6 +39,11 @@ export class ToolLauncher implements OnApplicationBootstrap, OnApplicationShutdo
     });
   }
 
+  /** Whatever a tool starts ends with it, also what leaves its process group. */
+  get endsDescendants(): boolean {
+    return this.client?.stats().usable === true;
+  }
+
   /** While this process is still small: starting the spawner costs a fork, too. */
   onApplicationBootstrap(): void {
     if (!this.client) {

@@ -30,7 +30,7 @@ export class ToolLaunches {
   async prepare(tool: LaunchSettings): Promise<PreparedLaunch> {
     const own = this.open(tool);
     const place = await ownPlace(tool, this.config.root);
-    const launch = await launchSpec({ ...tool, ...place.launch }, own, this.config.root, this.rules);
+    const launch = await launchSpec(tool, place.launch, own, this.config.root, this.rules);
     return { ...launch, place: place.own, redactor: new Redactor(own) };
   }
 

@@ -54,7 +54,7 @@ describe('a tool that declares cancel', () => {
     const pid = await result(pool, { action: 'pid' });
     await end(pool);
     expect(await result(pool, { action: 'pid' })).toBe(pid);
-    expect(await heard(pool)).toEqual([{ method: 'cancel', params: { id: '2', reason } }]);
+    expect(await heard(pool)).toEqual([{ method: 'cancel', params: { id: gate.idOf('a'), reason } }]);
     expect(lab.of('terminate')).toEqual([]);
   });
 

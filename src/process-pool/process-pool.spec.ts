@@ -25,6 +25,9 @@ afterEach(async () => {
 });
 
 const pidOf = async (answer: Promise<unknown>) => (await answer) as number;
+/** Bash that answers the request whose beginning it has read into `l`. */
+const bashReplies = (json: string) =>
+  `id=\${l#*'"id":"'}; echo '{"jsonrpc":"2.0","id":"'"\${id%%'"'*}"'","result":${json}}'`;
 
 describe('a call', () => {
   it.each([
@@ -361,9 +364,10 @@ describe('a process', () => {
     const used = await pidOf(result(pool, { action: 'pid' }));
     const count = (await result(pool, { action: 'count' }, { fresh: true })) as {
       pid: number;
+      instance: string;
       served: number;
     };
-    expect(count).toEqual({ pid: expect.any(Number), served: 1 });
+    expect(count).toEqual({ pid: expect.any(Number), instance: expect.any(String), served: 1 });
     expect(count.pid).not.toBe(used);
     expect(pool.stats().pids).toContain(count.pid);
     expect(await pidOf(result(pool, { action: 'pid' }))).toBe(count.pid);
@@ -405,14 +409,8 @@ describe('a process', () => {
   });
 
   it('is not reused when it answered without having read its request', async () => {
-    const spec = lab.spec(
-      [
-        '-c',
-        'read l; echo \'{"jsonrpc":"2.0","id":"0","result":{}}\'; read -n 9 l; echo \'{"jsonrpc":"2.0","id":"1","result":2}\'; sleep 60',
-      ],
-      'bash',
-    );
-    const pool = lab.pool({ spec });
+    const answers = `read l; ${bashReplies('{}')}; read -N 60 l; ${bashReplies('2')}`;
+    const pool = lab.pool({ spec: lab.spec(['-c', `${answers}; sleep 60`], 'bash') });
     expect(await result(pool, { text: 'x'.repeat(2_000_000) })).toBe(2);
     expect((await lab.until('terminate')).reason).toBe('protocol');
   });
@@ -436,8 +434,8 @@ describe('a process', () => {
   });
 
   it('that closes its input and goes on fails the next request, and another takes its place', async () => {
-    const answers = `echo '{"jsonrpc":"2.0","id":"0","result":{}}'; read l; exec 0<&-; echo '{"jsonrpc":"2.0","id":"1","result":1}'`;
-    const pool = lab.pool({ spec: lab.spec(['-c', `read l; ${answers}; sleep 60`], 'bash') });
+    const answers = `read l; ${bashReplies('{}')}; read l; exec 0<&-; ${bashReplies('1')}`;
+    const pool = lab.pool({ spec: lab.spec(['-c', `${answers}; sleep 60`], 'bash') });
     expect(await result(pool, {})).toBe(1);
     await expect(call(pool, {})).rejects.toMatchObject({ reason: 'protocol_error' });
     expect(await result(pool, {})).toBe(1);

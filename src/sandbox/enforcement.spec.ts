@@ -1,6 +1,6 @@
-import { effectiveSandbox, noSandbox, tierOf, upToTier } from './enforcement.js';
+import { effectiveSandbox, noSandbox, tierOf, upToTier, withDescendantsEnded } from './enforcement.js';
 import { resolvePolicy, type SandboxDemands } from './sandbox-policy.js';
-import type { HostAbilities } from './sandbox.types.js';
+import { type HostAbilities, sandboxFields } from './sandbox.types.js';
 
 const group = { version: 2, path: '/sys/fs/cgroup/ours' } as const;
 const full: HostAbilities = {
@@ -55,6 +55,22 @@ describe('effectiveSandbox', () => {
     const { tier, notEnforced } = effectiveSandbox(policy(), { ...rest, missing: { launcher: 'gone' } });
     expect([tier, notEnforced]).toEqual([2, ['writableNotExecutable', 'systemCalls']]);
   });
+
+  it.each([0, 1, 2, 3] as const)(
+    'what a tool starts ends with it where its starter sees to that: tier %i',
+    (tier) => {
+      const before = effectiveSandbox(policy(), upToTier(full, tier));
+      const after = withDescendantsEnded(before);
+      expect(after.enforced).toContain('grandchildren');
+      expect(after.notEnforced).not.toContain('grandchildren');
+      expect(after.notes.grandchildren).toBeUndefined();
+      const others = (fields: readonly string[]) => fields.filter((field) => field !== 'grandchildren');
+      expect(others(after.enforced)).toEqual(others(before.enforced));
+      expect(others(after.notEnforced)).toEqual(others(before.notEnforced));
+      const order = after.enforced.map((field) => sandboxFields.indexOf(field));
+      expect(order).toEqual([...order].sort((a, b) => a - b));
+    },
+  );
 
   it('memory is bounded for each process where there is no group', () => {
     const { notes, enforced } = effectiveSandbox(policy(), upToTier(full, 2));

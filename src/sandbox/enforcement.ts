@@ -63,6 +63,22 @@ export function noSandbox(policy: SandboxPolicy, why: string): EffectiveSandbox 
   return effectiveSandbox(policy, { ...nothing, missing });
 }
 
+/** The same where what a tool leaves behind is ended with it by whoever starts it, in a sandbox or not. */
+export function withDescendantsEnded({
+  tier,
+  enforced,
+  notEnforced,
+  notes,
+}: EffectiveSandbox): EffectiveSandbox {
+  const { grandchildren: _note, ...others } = notes;
+  return {
+    tier,
+    enforced: sandboxFields.filter((field) => field === 'grandchildren' || enforced.includes(field)),
+    notEnforced: notEnforced.filter((field) => field !== 'grandchildren'),
+    notes: others,
+  };
+}
+
 function verdictOn(field: SandboxField, policy: SandboxPolicy, host: HostAbilities): Verdict {
   switch (field) {
     case 'maxExecutionMs':

@@ -142,13 +142,17 @@ export class Arena {
     return isSettled ? undefined : `${lane.name} has ${living} processes, over ${lane.mostProcesses}`;
   }
 
-  /** Waits until so many calls of a tool run or wait. */
-  async busy(tool: string, calls: number): Promise<void> {
+  /** Waits until these calls of a tool run, wait or have ended. */
+  async admitted(tool: string, calls: readonly Promise<unknown>[]): Promise<void> {
+    let ended = 0;
+    for (const call of calls) void call.then(() => ended++);
     const all = async (): Promise<boolean> => {
+      // One that ends meanwhile is not counted twice.
+      const before = ended;
       const { body } = await this.gateway.request('GET', `custom-tools/${tool}/health`);
-      return body.processes.busy + body.processes.waiting >= calls;
+      return before + body.processes.busy + body.processes.waiting >= calls.length;
     };
-    await until(all, { what: `${calls} calls of ${tool} to be admitted` });
+    await until(all, { what: `${calls.length} calls of ${tool} to be admitted`, timeoutMs: 30_000 });
   }
 
   /** The processes that live, and the gateway's descriptors beyond theirs. */

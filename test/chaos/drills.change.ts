@@ -105,7 +105,10 @@ export const changeDrills: readonly Drill[] = [
       const calls = random.between(1, 5);
       const noted = Array.from({ length: calls }, () => fly(arena, deleted, random.between(300, 500)));
       // Connections are served in no order: all of them must have been admitted before the tool goes.
-      await arena.busy(deleted.name, calls);
+      await arena.admitted(
+        deleted.name,
+        noted.map((flight) => flight.wrong),
+      );
       const { status } = await arena.gateway.request('DELETE', `custom-tools/${deleted.name}`);
       if (status !== 204) wrong(`DELETE answered ${status}`);
       const late = await arena.call(deleted.name, { nonce: arena.nonce() });

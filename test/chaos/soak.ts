@@ -24,7 +24,10 @@ const oneShot: Lane = {
   mostProcesses: 5 + 4,
 };
 
-/** Two take turns of 3 s, so that the processes of the other one end by being idle; some calls get fresh ones. */
+/**
+ * One is called all the time, so that its processes are renewed; two take turns of 3 s, so that the processes of the
+ * other one end by being idle; some calls get fresh ones.
+ */
 const loads: readonly Load[] = [
   { lane: ownLane('soak_steady'), share: () => 0.5 },
   { lane: ownLane('soak_even', 4), share: (seconds) => (Math.floor(seconds / 3) % 2 === 0 ? 0.48 : 0) },
@@ -34,6 +37,7 @@ const loads: readonly Load[] = [
 
 const variables = {
   CUSTOM_TOOLS_IDLE_TIMEOUT: '1000',
+  CUSTOM_TOOLS_MAX_REQUESTS_PER_PROCESS: '200',
   CUSTOM_TOOLS_MAX_QUEUE: '1000',
 };
 

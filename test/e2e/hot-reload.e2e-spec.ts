@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -102,7 +103,7 @@ describe('a change of a tool in use', () => {
   it('lets a call in flight end on the old revision while new ones run the new', async () => {
     const gate = new Gate();
     try {
-      await tk.register('overtaken', { keepAlive: true, env: { N: 'old' } });
+      await tk.register('overtaken', { keepAlive: true, env: { N: 'old' }, sandbox: gate.sandbox });
       const inFlight = tk.call('overtaken', gate.input('x')).then(({ body }) => body);
       await gate.running('x');
       await tk.http
@@ -141,6 +142,8 @@ describe.each([
     renameSync(join(dir, folder, `.${file}.new`), join(dir, folder, file));
   };
   const sayer = { name: 'sayer', command: 'node', args: ['tool.mjs'], keepAlive: true };
+  /** Its script lies outside of its folder. */
+  const elsewhere = { ...sayer, args: [fixture], sandbox: { allowedPaths: [fixtures] } };
   const says = (word: string) =>
     until(async () => (await result(tk, 'sayer')) === word, { what: `the tool to say ${word}` });
 
@@ -178,7 +181,7 @@ describe.each([
     write('sayer', 'tool.json', JSON.stringify({ ...sayer, description: 'Half' }).slice(0, -10));
     write('sayer', 'tool.mjs', 'this is no program');
     // Imported after both: then they have been looked at.
-    write('witness', 'tool.json', { ...sayer, name: `witness`, args: [fixture] });
+    write('witness', 'tool.json', { ...elsewhere, name: `witness` });
     await until(async () => (await result(tk, 'witness')) !== undefined, { what: 'the witness' });
     expect(await get(tk, 'sayer')).toMatchObject({ description: 'Other words', status: 'active' });
     expect(await result(tk, 'sayer')).toBe('two');
@@ -190,18 +193,19 @@ describe.each([
 
   it('a touched file changes nothing; a removed folder leaves its tool registered', async () => {
     const before = await get(tk, 'sayer');
-    const pid = async (): Promise<unknown> =>
-      (await tk.call('witness', { action: 'pid' }).expect(200)).body.result;
-    const warm = await pid();
+    const instance = async (): Promise<string> =>
+      (await tk.call('witness', { action: 'count' }).expect(200)).body.result.instance;
+    const warm = await instance();
     for (const file of ['sayer/tool.json', 'sayer/tool.mjs', 'witness/tool.json']) {
       utimesSync(join(dir, file), new Date(), new Date());
     }
     rmSync(join(dir, 'witness'), { recursive: true });
     // A change that comes after them is seen, so they have been.
-    write('later', 'tool.json', { ...sayer, name: 'later', args: [fixture] });
+    write('later', 'tool.json', { ...elsewhere, name: 'later' });
     await until(async () => (await result(tk, 'later')) !== undefined, { what: 'the later tool' });
     expect((await get(tk, 'sayer')).revision).toBe(before.revision);
-    expect(await pid()).toBe(warm);
+    expect(warm).toEqual(expect.any(String));
+    expect(await instance()).toBe(warm);
   });
 });
 
@@ -245,8 +249,12 @@ describe('two servers on one database', () => {
   let a: TestApp;
   let b: TestApp;
   beforeAll(async () => {
-    a = await startApp({ CUSTOM_TOOLS_RELOAD_INTERVAL: '100' });
-    b = await startApp({ DATABASE_URL: a.db.url, CUSTOM_TOOLS_RELOAD_INTERVAL: '100' });
+    const variables = {
+      CUSTOM_TOOLS_RELOAD_INTERVAL: '100',
+      SECRETS_KEY: randomBytes(32).toString('hex'),
+    };
+    a = await startApp(variables);
+    b = await startApp({ ...variables, DATABASE_URL: a.db.url });
   });
   afterAll(async () => {
     await b.close();

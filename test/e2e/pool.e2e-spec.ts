@@ -71,12 +71,12 @@ describe('limits of a process', () => {
     const short = await startApp(limits);
     try {
       await short.register('worn', { keepAlive: true });
-      const first = (await short.call('worn', { action: 'pid' }).expect(200)).body.result;
+      const first = (await short.call('worn', { action: 'count' }).expect(200)).body.result.instance;
       await until(
         async () => {
-          const { body } = await short.call('worn', { action: 'pid' }).expect(200);
+          const { body } = await short.call('worn', { action: 'count' }).expect(200);
           expect(body.attempts).toBe(1);
-          return body.result !== first;
+          return body.result.instance !== first;
         },
         { what: 'a successor' },
       );

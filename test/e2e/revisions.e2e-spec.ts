@@ -8,6 +8,8 @@ import { until } from '../support/wait.js';
 // real: the server, its database, the tools' processes; mock: nothing
 
 const fixture = join(fixtures, 'fixture-tool.mjs');
+/** For scripts that lie elsewhere and import the fixture. */
+const importing = { allowedPaths: [fixtures] };
 const adminKey = 'an-admin-key-for-tests-only';
 
 let tk: TestApp;
@@ -140,7 +142,7 @@ describe('a diff', () => {
       args: [fixture],
     });
     await patch('compared', {
-      env: { KEPT: 'k', NEW: 'n', TURNED: 'after' },
+      env: { OLD: null, NEW: 'n', TURNED: 'after' },
       inputSchema: { type: 'object', properties: { a: { type: 'number' }, 'b/c': { type: 'string' } } },
       tags: ['x'],
       timeoutMs: 1_234,
@@ -191,7 +193,7 @@ describe('a roll-back', () => {
   it('asks the executable first: where it does not answer, nothing changes', async () => {
     const script = join(folder, 'vanishing.mjs');
     writeFileSync(script, `import '${fixture}';`);
-    await tk.register('guarded', { args: [script] });
+    await tk.register('guarded', { args: [script], sandbox: importing });
     await patch('guarded', { args: [fixture] }).expect(200);
     rmSync(script);
     await rollback('guarded', 1).expect(400, /"pointer":"\/command"/);
@@ -210,7 +212,7 @@ describe('a roll-back', () => {
   it('cannot bring files back, and says which', async () => {
     const script = join(folder, 'edited.mjs');
     writeFileSync(script, `import '${fixture}';`);
-    await tk.register('edited', { args: [script] });
+    await tk.register('edited', { args: [script], sandbox: importing });
     writeFileSync(script, `import '${fixture}'; // changed`);
     await patch('edited', {}).expect(200, /"revision":2/);
     const { body } = await tk.http.get(path('edited', '/revisions/2/diff')).expect(200);

@@ -88,15 +88,20 @@ describe('a drain', () => {
       command: 'node',
       args: [join(fixtures, 'fixture-tool.mjs'), mark],
       keepAlive: true,
+      minProcesses: 10,
       poolSize: 10,
     });
+    const processes = async (): Promise<Json> =>
+      (await json(`${server.url}/api/v1/custom-tools/slow/health`)).processes;
+    // Starts take their turns: the first calls would be over before the last process is there.
+    await until(async () => (await processes()).idle === 10, { what: '10 processes' });
     const call = () =>
       json(`${server.url}/api/v1/tools/slow/execute`, { input: { action: 'sleep', ms: 500 } });
     const calls = Array.from({ length: 50 }, call);
     await until(
       async () => {
-        const { processes } = await json(`${server.url}/api/v1/custom-tools/slow/health`);
-        return processes.busy === 10 && processes.waiting === 40;
+        const { busy, waiting } = await processes();
+        return busy === 10 && waiting === 40;
       },
       { what: '10 calls to run and 40 to wait' },
     );

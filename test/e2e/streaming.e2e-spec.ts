@@ -10,15 +10,16 @@ let tk: TestApp;
 let gate: Gate;
 
 beforeAll(async () => {
-  tk = await startApp({ INVESTIGATION_CALLS_PER_TOOL: '2' });
-  await tk.register('teller', { keepAlive: true, poolSize: 3 });
-  await tk.register('canceller', { keepAlive: true, args: [fixture, '--declares=cancel'] });
-});
-afterAll(() => tk.close());
-beforeEach(() => {
   gate = new Gate();
+  const { sandbox } = gate;
+  tk = await startApp({ INVESTIGATION_CALLS_PER_TOOL: '2' });
+  await tk.register('teller', { keepAlive: true, poolSize: 3, sandbox });
+  await tk.register('canceller', { keepAlive: true, args: [fixture, '--declares=cancel'], sandbox });
 });
-afterEach(() => gate.close());
+afterAll(async () => {
+  await tk.close();
+  gate.close();
+});
 
 const urlOf = (name: string) => `${tk.url}/api/v1/tools/${name}/execute`;
 const stream = (name: string, input: unknown, context = {}, signal?: AbortSignal) =>
@@ -93,7 +94,7 @@ describe('Accept: text/event-stream', () => {
   });
 
   it('is as good for a trial, also of an inactive tool', async () => {
-    await tk.register('resting', {});
+    await tk.register('resting', { sandbox: gate.sandbox });
     await tk.http.post('/api/v1/custom-tools/resting/disable').expect(200);
     const answer = await postForEvents(`${tk.url}/api/v1/custom-tools/resting/test`, {
       input: gate.input('trial'),
@@ -106,7 +107,7 @@ describe('Accept: text/event-stream', () => {
   });
 
   it('cancels the call when its client leaves; a tool that ends it in time keeps its process', async () => {
-    const { body: before } = await tk.call('canceller', { action: 'pid' }).expect(200);
+    const { body: before } = await tk.call('canceller', { action: 'count' }).expect(200);
     const client = new AbortController();
     const answer = await stream('canceller', gate.input('left'), {}, client.signal);
     await gate.running('left');
@@ -114,10 +115,10 @@ describe('Accept: text/event-stream', () => {
     await expect(answer.rest()).rejects.toThrow();
     const { body: heard } = await tk.call('canceller', { action: 'heard' }).expect(200);
     expect(heard.result).toEqual([
-      { method: 'cancel', params: { id: expect.any(String), reason: 'cancelled' } },
+      { method: 'cancel', params: { id: gate.idOf('left'), reason: 'cancelled' } },
     ]);
-    const { body: after } = await tk.call('canceller', { action: 'pid' }).expect(200);
-    expect(after.result).toBe(before.result);
+    const { body: after } = await tk.call('canceller', { action: 'count' }).expect(200);
+    expect(after.result.instance).toBe(before.result.instance);
     const executionId = /: execution (\S+)/.exec(answer.raw())?.[1] ?? '';
     const metric = await metricOf(executionId);
     expect(metric).toMatchObject({

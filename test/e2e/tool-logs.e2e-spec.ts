@@ -105,6 +105,7 @@ describe('the log of a tool', () => {
     await tk.register('failing', {
       args: [join(fixtures, 'fixture-tool.mjs'), `--start=unless:${marker}`],
       keepAlive: true,
+      sandbox: { allowedPaths: [folder] },
     });
     await tk.call('failing').expect(200);
     await tk.call('failing', { action: 'hang' }, { timeoutMs: 300 }).expect(200, /"status":"timeout"/);

@@ -41,8 +41,11 @@ const warm = async (name: string, settings: object = {}): Promise<void> => {
 };
 const after = (name: string, time: string) =>
   until(async () => (await get(name)).lastHealthCheck > time, { what: `a check of ${name}` });
-/** Stands in for the test's own marker file: with it the tool does not start. */
-const startsUnless = (file: string): string[] => [fixture, `--start=unless:${file}`];
+/** Settings of a tool that does not start while this file of the test's folder exists. */
+const startsUnless = (file: string): object => ({
+  args: [fixture, `--start=unless:${file}`],
+  sandbox: { allowedPaths: [folder] },
+});
 
 it('pings an idle process without starting or initialising one, and writes what it learned', async () => {
   await warm('idle');
@@ -60,7 +63,7 @@ it('pings an idle process without starting or initialising one, and writes what 
 it('leaves a busy process alone and does not call it dead', async () => {
   const gate = new Gate();
   try {
-    await warm('busy', { args: [fixture, '--health=hang'] });
+    await warm('busy', { args: [fixture, '--health=hang'], sandbox: gate.sandbox });
     const call = tk.call('busy', gate.input('x')).then(({ body }) => body);
     await gate.running('x');
     await round();
@@ -113,7 +116,7 @@ it('writes a crash down, and the recovery', async () => {
 
 it('marks a crashed tool that does not start any more as broken, tries it with growing pauses, and brings it back', async () => {
   const marker = join(folder, 'stop-1');
-  await warm('vanishing', { args: startsUnless(marker) });
+  await warm('vanishing', startsUnless(marker));
   writeFileSync(marker, '');
   await tk.call('vanishing', { action: 'crash' });
   await until(async () => (await get('vanishing')).healthStatus === 'unhealthy', { what: 'the crash' });
@@ -142,7 +145,7 @@ it.each([
   async (maxRetries, starts) => {
     const name = `failing_${maxRetries}`;
     const marker = join(folder, name);
-    await warm(name, { args: startsUnless(marker), maxRetries, minProcesses: 1 });
+    await warm(name, { ...startsUnless(marker), maxRetries, minProcesses: 1 });
     writeFileSync(marker, '');
     await tk.call(name, { action: 'crash' });
     await until(async () => (await get(name)).status === 'error', { what: 'the status error' });

@@ -7,6 +7,7 @@ import { Test } from '@nestjs/testing';
 import request from 'supertest';
 import { AccessPolicy } from '../../src/auth/access-policy.js';
 import { AuthGuard } from '../../src/auth/auth.guard.js';
+import { registerAuthHook } from '../../src/auth/auth.hook.js';
 import { AuthModule } from '../../src/auth/auth.module.js';
 import { CurrentPrincipal } from '../../src/auth/principal.decorator.js';
 import { Public, Scopes } from '../../src/auth/scopes.decorator.js';
@@ -61,6 +62,8 @@ async function start(variables: NodeJS.ProcessEnv): Promise<NestFastifyApplicati
   const module = await Test.createTestingModule({ imports: [TestModule] }).compile();
   const app = module.createNestApplication<NestFastifyApplication>(new FastifyAdapter());
   const fastify = app.getHttpAdapter().getInstance();
+  // As the server does: before there is any route.
+  registerAuthHook(fastify, app.get(AccessPolicy));
   fastify.get('/plain-early', () => 'plain');
   SwaggerModule.setup('docs', app, SwaggerModule.createDocument(app, new DocumentBuilder().build()), {
     ui: false,

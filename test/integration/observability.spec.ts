@@ -15,6 +15,7 @@ import { loggingParams } from '../../src/observability/logging.options.js';
 import { MetricsModule } from '../../src/observability/metrics.module.js';
 import { ProcessMetrics } from '../../src/observability/process-metrics.js';
 import { RequestContext } from '../../src/observability/request-context.js';
+import { RequestLog } from '../../src/observability/request-log.js';
 import { ToolLog, type ToolLogEntry } from '../../src/observability/tool-log.js';
 
 const adminKey = 'the-very-secret-admin-key';
@@ -71,6 +72,7 @@ describe('observability', () => {
       new FastifyAdapter({ genReqId: () => 'req-7' }),
     );
     app.useLogger(app.get(Logger));
+    app.get(RequestLog).register(app.getHttpAdapter().getInstance());
     await app.init();
     await app.getHttpAdapter().getInstance().ready();
     expect(app.get(APP_CONFIG)).toBe(config);

@@ -2,13 +2,19 @@
  * Every spec of the process pool again, over processes that the spawner starts: the imports below register them
  * here. Their own files run them over processes that are started directly.
  */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { launch } from '../../src/process-pool/process-group.js';
 import { findSpawner } from '../../src/process-pool/spawner-binary.js';
 import { SpawnerClient } from '../../src/process-pool/spawner-client.js';
 import { PoolLab } from '../fixtures/tools/pool-lab.js';
+import '../../src/process-pool/cancel.spec.js';
 import '../../src/process-pool/handshake.spec.js';
+import '../../src/process-pool/notices.spec.js';
 import '../../src/process-pool/process-pool.spec.js';
+import '../../src/process-pool/process-pool.fairness.spec.js';
 import '../../src/process-pool/process-pool.lifecycle.spec.js';
+import '../../src/process-pool/process-pool.renewal.spec.js';
 import './process-pool.spec.js';
 
 const spawner = new SpawnerClient({ binary: findSpawner(process.cwd()) ?? 'none' });
@@ -20,4 +26,14 @@ afterAll(async () => {
   PoolLab.launcher = launch;
   expect(spawner.stats()).toMatchObject({ restarts: 0, queued: 0, underWay: 0, running: 0 });
   await spawner.close();
+});
+
+it('is every spec of the pool that starts processes', () => {
+  const folder = join(process.cwd(), 'src/process-pool');
+  const here = readFileSync(__filename, 'utf8');
+  const starting = readdirSync(folder).filter(
+    (file) => file.endsWith('.spec.ts') && readFileSync(join(folder, file), 'utf8').includes('new PoolLab()'),
+  );
+  expect(starting.filter((file) => !here.includes(`/${file.replace(/ts$/, 'js')}'`))).toEqual([]);
+  expect(starting.length).toBeGreaterThan(5);
 });

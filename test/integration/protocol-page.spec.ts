@@ -92,7 +92,7 @@ describe('the exchange that docs/protocol.md shows', () => {
       });
       const shown = toTool.find(({ method }) => method === 'cancel');
       expect(await result(pool, { action: 'heard' })).toEqual([
-        { method: 'cancel', params: { ...shown.params, id: '2' } },
+        { method: 'cancel', params: { ...shown.params, id: gate.idOf('a') } },
       ]);
     } finally {
       await lab.close();

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Environment } from '../../src/config/environment.js';
-import { effectiveSandbox, upToTier } from '../../src/sandbox/enforcement.js';
+import { effectiveSandbox, upToTier, withDescendantsEnded } from '../../src/sandbox/enforcement.js';
 import { resolvePolicy } from '../../src/sandbox/sandbox-policy.js';
 import { type HostAbilities, sandboxFields } from '../../src/sandbox/sandbox.types.js';
 
@@ -39,7 +39,7 @@ it.each([0, 1, 2, 3] as const)('tier %i holds what the table says', (tier) => {
   const abilities = upToTier(host, tier);
   const marks = sandboxFields.map((field) => {
     const policy = everything.restricts.has(field) ? everything : nothing;
-    const { enforced, notes } = effectiveSandbox(policy, abilities);
+    const { enforced, notes } = withDescendantsEnded(effectiveSandbox(policy, abilities));
     if (!enforced.includes(field)) return '–';
     return notes[field] === undefined ? '●' : '◐';
   });

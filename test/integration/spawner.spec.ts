@@ -54,25 +54,28 @@ describe('the server', () => {
     const { text } = await test.http.get('/metrics').expect(200);
     return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
   };
-  const pidOf = async (): Promise<number> => {
-    const { body } = await test.call('through_spawner', { action: 'pid' }).expect(200);
-    expect(body.status).toBe('success');
-    return body.result;
+  const instance = async (): Promise<string> => {
+    const { body } = await test.call('through_spawner', { action: 'count' }).expect(200);
+    expect(body).toMatchObject({ status: 'success', result: { instance: expect.any(String) } });
+    return body.result.instance;
   };
   const spawners = () =>
     childrenOf(process.pid).filter((pid) => readFileSync(`/proc/${pid}/comm`, 'utf8').startsWith('spawner-'));
 
   it('starts tools through one spawner, and replaces it when it is killed', async () => {
-    await test.register('through_spawner', { keepAlive: true });
+    // Its process and, where it is sandboxed, those that build the sandbox.
+    const marked = new PoolLab();
+    await test.register('through_spawner', { keepAlive: true, env: { MARK: marked.mark } });
     const [spawner = NaN, ...others] = spawners();
     expect(others).toEqual([]);
-    const pid = await pidOf();
-    expect(childrenOf(spawner)).toContain(pid);
+    const first = await instance();
+    const processes = marked.alive();
+    expect(processes.filter((pid) => childrenOf(spawner).includes(pid))).toHaveLength(1);
     expect(await scrape('toolkeeper_spawner_up')).toBe(1);
     process.kill(spawner, 'SIGKILL');
-    await until(() => !readdirSync('/proc').includes(String(pid)), { what: 'the end of its tool' });
-    const next = await until(async () => (await pidOf()) !== pid, { what: 'another process of the tool' });
-    expect(next).toBe(true);
+    const left = (): number[] => marked.alive().filter((pid) => processes.includes(pid));
+    await until(() => left().length === 0, { what: 'the end of its tool' });
+    await until(async () => (await instance()) !== first, { what: 'another process of the tool' });
     expect(spawners()).toHaveLength(1);
     expect(await scrape('toolkeeper_spawner_restarts_total')).toBe(1);
   });
