@@ -1,3 +1,6 @@
+/** More levels than this are a stack overflow where each costs a call: JSON.stringify manages some thousand. */
+const writableLevels = 1_000;
+
 /** Stops at the first branch that is too deep, so that the recursion is bounded by the limit. */
 export function isDeeperThan(value: unknown, levels: number): boolean {
   if (value === null || typeof value !== 'object') return false;
@@ -6,4 +9,11 @@ export function isDeeperThan(value: unknown, levels: number): boolean {
     if (isDeeperThan(child, levels - 1)) return true;
   }
   return false;
+}
+
+/** The beginning of a value's JSON. What came from outside may have been read and still be too deep to be written. */
+export function jsonExcerpt(value: unknown, chars: number): string {
+  return isDeeperThan(value, writableLevels)
+    ? `(JSON of more than ${writableLevels} levels)`
+    : JSON.stringify(value).slice(0, chars);
 }

@@ -23,7 +23,8 @@ import { type PreparedLaunch, ToolLaunches } from './tool-launches.js';
 import { ToolLauncher } from './tool-launcher.js';
 
 /** An event of one of the pools, a trial's or a retiring one included; without secrets. Output goes to the logs. */
-export type RuntimeEvent = Exclude<PoolEvent, { type: 'stderr' }> & { readonly source: ProcessPool };
+export type RuntimeEvent = Exclude<PoolEvent, ToolWords> & { readonly source: ProcessPool };
+type ToolWords = { type: 'stderr' } | { type: 'log' };
 
 /** A tool as it would run here. */
 export interface PreparedTool {
@@ -166,7 +167,8 @@ export class CustomToolRuntimes {
     const output = new PoolOutput(this.logs.open(tool), redactor);
     pool.events.subscribe((event) => {
       output.on(event);
-      if (event.type !== 'stderr') this.events.emit({ ...withoutSecrets(event, redactor), source: pool });
+      if (event.type === 'stderr' || event.type === 'log') return;
+      this.events.emit({ ...withoutSecrets(event, redactor), source: pool });
     });
   }
 

@@ -15,6 +15,7 @@ import type { CustomTool } from './custom-tool.entity.js';
 import type { ProgramFile } from './program-files.js';
 import { contentHashOf, type RevisionContent } from './revision-content.js';
 import { isResultUnknown, mayRepeat, sayResultUnknown } from './safe-repetition.js';
+import { cleanNotice } from './secrets/clean-notice.js';
 import type { Redactor } from './secrets/redactor.js';
 
 export interface RunningBackend {
@@ -84,8 +85,8 @@ export class CustomToolWrapper implements Tool {
     run.notes.revision = this.running.revision;
     const { backend } = this;
     if ('unavailable' in backend) throw new ToolFailure('spawn_failed', backend.unavailable);
-    const { pool, workingDir, redactor } = backend;
-    const reply = await this.runSafely(run, redactor, () => this.request(pool, workingDir, input, run));
+    const { redactor } = backend;
+    const reply = await this.runSafely(run, redactor, () => this.request(backend, input, run));
     if ('result' in reply) return reply.result;
     const { code, message, data } = reply.error;
     throw new ToolFailure('tool_error', redactor.clean(message), { code, data: redactor.cleanJson(data) });
@@ -115,7 +116,11 @@ export class CustomToolWrapper implements Tool {
     }
   }
 
-  private request(pool: ProcessPool, workingDir: string, input: unknown, run: ToolRun): Promise<PoolAnswer> {
+  private request(
+    { pool, workingDir, redactor }: RunningBackend,
+    input: unknown,
+    run: ToolRun,
+  ): Promise<PoolAnswer> {
     const { executionId, context, deadline, signal, probe, onProgress } = run;
     const params = (timeout: number): unknown => ({
       input,
@@ -129,7 +134,7 @@ export class CustomToolWrapper implements Tool {
       signal,
       fresh: probe,
       executionId,
-      onNotice: onProgress,
+      onNotice: onProgress && ((notice) => onProgress(cleanNotice(notice, redactor))),
     });
   }
 

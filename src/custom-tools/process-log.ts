@@ -44,9 +44,6 @@ export class ProcessLog {
       case 'noise':
         this.metrics.strayLine(tool);
         return this.noise(event);
-      case 'log':
-        // What tools say is theirs: it follows the call, and is no line of our log.
-        return;
       default:
         return event satisfies never;
     }

@@ -100,6 +100,14 @@ describe('a conversation, whatever the tool says late, twice, or to nobody', () 
     expect([...requests.waiting]).toEqual(requests.ids.slice(1));
   });
 
+  it('survives a stray message that is too deep to be written', () => {
+    const noise: string[] = [];
+    const conversation = new Conversation({ noise: (line) => noise.push(line), log: () => undefined });
+    const deep = JSON.parse(`${'['.repeat(50_000)}${']'.repeat(50_000)}`) as unknown;
+    conversation.receive({ jsonrpc: '2.0', method: 'progress', params: deep }, 1);
+    expect(noise).toEqual([expect.stringContaining('levels')]);
+  });
+
   it('knows why its requests were given up only when all of them were', () => {
     const { conversation } = new Requests();
     expect(conversation.givenUp).toBeUndefined();

@@ -1,3 +1,4 @@
+import { jsonExcerpt } from '../common/json-depth.js';
 import { classify, idAfter, type Incoming } from './json-rpc.js';
 import type { JsonObject } from './message-reader.js';
 import { type AddressedNotice, readNotice } from './notices.js';
@@ -115,7 +116,7 @@ export class Conversation {
   }
 
   private stray(message: JsonObject): void {
-    this.observer.noise(JSON.stringify(message).slice(0, noiseChars));
+    this.observer.noise(jsonExcerpt(message, noiseChars));
   }
 
   private take(id: string): Exchange | undefined {

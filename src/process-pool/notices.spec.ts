@@ -46,6 +46,15 @@ describe('readNotice', () => {
     expect(said).toMatchObject({ notice: { message: 'x'.repeat(4_096) } });
   });
 
+  it('leaves data out that are nested deeper than they could be written', () => {
+    const nested = (levels: number): unknown => JSON.parse(`${'['.repeat(levels)}${']'.repeat(levels)}`);
+    const notice = { type: 'log', level: 'info', message: 'm' };
+    expect(readNotice('log', { message: 'm', data: nested(64) })).toEqual({
+      notice: { ...notice, data: nested(64) },
+    });
+    expect(readNotice('log', { message: 'm', data: nested(50_000) })).toEqual({ notice });
+  });
+
   it.each([
     ['progress', undefined],
     ['progress', []],

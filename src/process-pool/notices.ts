@@ -1,8 +1,11 @@
+import { isDeeperThan } from '../common/json-depth.js';
 import { type NoticeLevel, noticeLevels, type ToolNotice } from '../tool-contract/tool-notice.js';
 import type { JsonObject } from './message-reader.js';
 
 /** Characters of a notice's message that are kept. */
-const maxMessage = 4_096;
+export const maxNoticeChars = 4_096;
+/** Levels of a notice's data: deeper ones could not be written again. */
+const maxDataLevels = 64;
 
 /** A notice and the call it names, if it names one. */
 export interface AddressedNotice {
@@ -29,7 +32,7 @@ function readProgress({ progress, total, message }: JsonObject): ToolNotice | un
     type: 'progress',
     progress,
     ...(typeof total === 'number' && { total }),
-    ...(typeof message === 'string' && { message: message.slice(0, maxMessage) }),
+    ...(typeof message === 'string' && { message: message.slice(0, maxNoticeChars) }),
   };
 }
 
@@ -38,8 +41,8 @@ function readLog({ level, message, data }: JsonObject): ToolNotice | undefined {
   return {
     type: 'log',
     level: levelOf(level),
-    message: message.slice(0, maxMessage),
-    ...(data !== undefined && { data }),
+    message: message.slice(0, maxNoticeChars),
+    ...(data !== undefined && !isDeeperThan(data, maxDataLevels) && { data }),
   };
 }
 

@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs';
+import { jsonExcerpt } from '../common/json-depth.js';
 import type { Capabilities, Handshake, ProcessSpec, Reply } from './pool.types.js';
 
 /** The versions of the protocol that we speak, the newest first. 1.1 adds notifications and capabilities to 1.0. */
@@ -36,7 +37,7 @@ const isSpoken = (version: unknown): boolean => protocolVersions.some((spoken) =
 
 function notSpoken(version: unknown): string {
   const spoken = protocolVersions.map((each) => `"${each}"`).join(' and ');
-  const theirs = JSON.stringify(version).slice(0, 100);
+  const theirs = jsonExcerpt(version, 100);
   return `It answered "initialize" with protocolVersion ${theirs}; this server speaks ${spoken}`;
 }
 

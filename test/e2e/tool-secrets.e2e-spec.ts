@@ -13,6 +13,7 @@ import { join } from 'node:path';
 import { loadConfig } from '../../src/config/app-config.js';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
+import { postForEvents } from '../support/sse.js';
 import { makeTestFolder } from '../support/test-folder.js';
 import { until } from '../support/wait.js';
 
@@ -112,6 +113,97 @@ describe('the values of env', () => {
       .post('/api/v1/custom-tools')
       .send({ name: 'loud', command: 'bash', args: ['loud.sh'], workingDir: folder, env: { TOKEN: secret } })
       .expect(400, /my \[secret TOKEN\]/);
+  });
+});
+
+describe('what a tool says while it works', () => {
+  const notices = [
+    { method: 'progress', params: { progress: 1, message: `half of ${secret}` } },
+    { method: 'log', params: { level: 'warn', message: `with ${secret}`, data: { token: secret, n: 1 } } },
+    { method: 'log', params: { message: `${'x'.repeat(4_096 - 6)}${secret}` } },
+  ];
+  const logged = async (name: string): Promise<Json[]> =>
+    (await tk.http.get(`/api/v1/custom-tools/${name}/logs?limit=1000`).expect(200)).body.data;
+
+  it('reaches its caller and its log, without the values of env', async () => {
+    await tk.register('narrator', { env: { TOKEN: secret }, keepAlive: true });
+    const url = `${tk.url}/api/v1/tools/narrator/execute`;
+    const answer = await postForEvents(url, { input: { action: 'say', messages: notices } });
+    const events = await answer.rest();
+    expect(events.map(({ event, data }) => [event, data.message?.slice(-20)])).toEqual([
+      ['progress', 'half of [secret TOKEN]'.slice(-20)],
+      ['log', 'with [secret TOKEN]'],
+      ['log', 'xxxxxx[secret TOKEN]'],
+      ['outcome', undefined],
+    ]);
+    expect(events[1]?.data).toEqual({
+      level: 'warn',
+      message: 'with [secret TOKEN]',
+      data: { token: '[secret TOKEN]', n: 1 },
+    });
+    const entries = (await logged('narrator')).filter(({ event }) => event === 'log');
+    expect(entries).toMatchObject([
+      { level: 'warn', message: 'with [secret TOKEN]', data: { token: '[secret TOKEN]', n: 1 } },
+      { level: 'info', message: expect.stringMatching(/^x+\[secre$/), truncated: true },
+    ]);
+    const { executionId } = events[3]?.data;
+    expect(entries.map((entry) => entry.executionId)).toEqual([executionId, executionId]);
+    expect(answer.raw() + JSON.stringify(entries)).not.toContain('tok-');
+  });
+
+  it('reaches its log when nobody follows the call, and after it', async () => {
+    await tk.call('narrator', { action: 'say', messages: notices.slice(1, 2) }).expect(200);
+    const late = '{"jsonrpc":"2.0","method":"log","params":{"message":"after it"}}';
+    const text = `{"jsonrpc":"2.0","id":"$ID","result":1}\n${late}\n`;
+    await tk.call('narrator', { action: 'raw', text }).expect(200);
+    const last = async (): Promise<Json> => (await logged('narrator')).at(-1);
+    await until(async () => (await last()).message === 'after it', { what: 'the late notice' });
+    expect(await last()).toEqual({
+      id: expect.any(String),
+      timestamp: expect.any(String),
+      tool: 'narrator',
+      event: 'log',
+      level: 'info',
+      pid: expect.any(Number),
+      message: 'after it',
+    });
+  });
+
+  it('and the reasons of starts that fail, without them, too', async () => {
+    const script = join(folder, 'stubborn.mjs');
+    copyFileSync(fixture, script);
+    await tk.register('stubborn', { args: [script], env: { TOKEN: secret }, keepAlive: true });
+    await tk.call('stubborn').expect(200);
+    const refusing = `if (process.env.TOKEN) { console.error('bad token ' + process.env.TOKEN); process.exit(4); }`;
+    writeFileSync(script, refusing);
+    await tk.call('stubborn', { action: 'crash' }).expect(200);
+    await tk.call('stubborn').expect(200);
+    const failed = await until(
+      async () => (await logged('stubborn')).find(({ error }) => /^start 1 failed/.test(error ?? '')),
+      { what: 'the failed start' },
+    );
+    expect(failed).toMatchObject({
+      event: 'error',
+      level: 'error',
+      error: expect.stringMatching(/exit code 4/),
+    });
+    const all = JSON.stringify(await logged('stubborn'));
+    expect(all).toContain('bad token [secret TOKEN]');
+    expect(all).not.toContain('tok-');
+  });
+
+  it('cannot end the server by JSON that is too deep to be written', async () => {
+    const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
+    const text = ['log', 'progress', 'other']
+      .map((method) => `{"jsonrpc":"2.0","method":"${method}","params":{"message":"deep","data":${deep}}}\n`)
+      .join('');
+    const url = `${tk.url}/api/v1/tools/narrator/execute`;
+    const reply = '{"jsonrpc":"2.0","id":"$ID","result":"alive"}\n';
+    const answer = await postForEvents(url, { input: { action: 'raw', text: text + reply } });
+    expect(await answer.rest()).toMatchObject([
+      { event: 'log', data: { message: 'deep' } },
+      { event: 'outcome', data: { result: 'alive' } },
+    ]);
   });
 });
 

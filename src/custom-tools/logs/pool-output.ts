@@ -1,13 +1,17 @@
 import type { PoolEvent } from '../../process-pool/pool.types.js';
+import { cleanNotice } from '../secrets/clean-notice.js';
 import type { Redactor } from '../secrets/redactor.js';
 import type { LogEntry } from './log-entry.js';
 import { OutputLines } from './output-lines.js';
 import type { LogBook } from './tool-logs.js';
 
-/** Brings what the processes of one pool write (stderr, stray lines on stdout) into their tool's log. */
+type Said = Extract<PoolEvent, { type: 'log' }>;
+
+/** Brings what the processes of one pool say (stderr, stray lines on stdout, notifications) into their tool's log. */
 export class PoolOutput {
   private readonly processes = new Map<number, OutputLines>();
-  private skippedNoise = 0;
+  /** How many of what were left out since that was last said. */
+  private readonly skipped = new Map<string, number>();
 
   constructor(
     private readonly book: LogBook,
@@ -20,10 +24,12 @@ export class PoolOutput {
         return this.linesOf(event.pid).push(event.chunk);
       case 'noise':
         return this.stray(event.pid, event.line);
+      case 'log':
+        return this.said(event);
       case 'terminate':
         this.processes.get(event.pid)?.end();
         this.processes.delete(event.pid);
-        return this.saySkippedNoise();
+        return this.saySkipped();
       default:
     }
   }
@@ -40,17 +46,40 @@ export class PoolOutput {
   }
 
   private stray(pid: number, line: string): void {
-    if (!this.book.budget.take()) {
-      this.skippedNoise++;
-      return;
-    }
-    this.saySkippedNoise();
-    this.write({ event: 'stdout', level: 'warn', pid }, line, false);
+    if (this.affords('stray lines on stdout'))
+      this.write({ event: 'stdout', level: 'warn', pid }, line, false);
   }
 
-  private saySkippedNoise(): void {
-    if (this.skippedNoise > 0) this.say(`${this.skippedNoise} stray lines on stdout are not logged`);
-    this.skippedNoise = 0;
+  private said({ pid, notice, executionId }: Said): void {
+    if (!this.affords('log notifications')) return;
+    const { maxLineBytes } = this.book;
+    const { level, data, ...text } = notice;
+    const fits = data === undefined || Buffer.byteLength(JSON.stringify(data)) <= maxLineBytes;
+    const clean = cleanNotice({ ...text, level, ...(fits && { data }) }, this.redactor);
+    const message = upTo(maxLineBytes, clean.message);
+    this.append({
+      event: 'log',
+      level,
+      pid,
+      message,
+      ...(clean.data !== undefined && { data: clean.data }),
+      ...(executionId !== undefined && { executionId }),
+      ...(!(fits && message === clean.message) && { truncated: true as const }),
+    });
+  }
+
+  private affords(what: string): boolean {
+    if (!this.book.budget.take()) {
+      this.skipped.set(what, (this.skipped.get(what) ?? 0) + 1);
+      return false;
+    }
+    this.saySkipped();
+    return true;
+  }
+
+  private saySkipped(): void {
+    for (const [what, count] of this.skipped) this.say(`${count} ${what} are not logged`);
+    this.skipped.clear();
   }
 
   private say(what: string, pid?: number): void {
@@ -67,4 +96,12 @@ export class PoolOutput {
   private append(entry: Omit<LogEntry, 'timestamp' | 'tool'>): void {
     this.book.ring.append({ timestamp: new Date().toISOString(), tool: this.book.tool, ...entry });
   }
+}
+
+/** As many whole characters as fit. */
+function upTo(maxBytes: number, text: string): string {
+  const bytes = Buffer.from(text);
+  return bytes.length <= maxBytes
+    ? text
+    : new TextDecoder().decode(bytes.subarray(0, maxBytes), { stream: true });
 }

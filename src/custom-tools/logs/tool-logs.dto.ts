@@ -14,6 +14,7 @@ const events: readonly LogEvent[] = [
   'terminate',
   'stderr',
   'stdout',
+  'log',
 ];
 
 export class LogsQuery {
@@ -44,7 +45,7 @@ export class LogEntryBody {
     enum: events,
     example: 'stderr',
     description:
-      'spawn: a process starts, or is ready; terminate: it ended; error: a start failed, or lines were left out; health: the status changed; stderr, stdout: a line that the tool wrote',
+      'spawn: a process starts, or is ready; terminate: it ended; error: a start failed, or lines were left out; health: the status changed; stderr, stdout: a line that the tool wrote; log: what it said in a log notification',
   })
   readonly event!: LogEvent;
   @ApiPropertyOptional({ example: '3 lines had no time' }) readonly message?: string;
@@ -55,7 +56,17 @@ export class LogEntryBody {
   @ApiPropertyOptional({ example: 'idle', description: 'Why a process ended' }) readonly reason?: string;
   @ApiPropertyOptional({ type: Number, nullable: true, example: 0 }) readonly exitCode?: number | null;
   @ApiPropertyOptional({ type: String, nullable: true, example: null }) readonly signal?: string | null;
-  @ApiPropertyOptional({ example: true, description: 'The line was longer than CUSTOM_TOOLS_LOG_LINE_BYTES' })
+  @ApiPropertyOptional({ example: { lines: 3 }, description: 'Of a log notification, any JSON value' })
+  readonly data?: unknown;
+  @ApiPropertyOptional({
+    example: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f',
+    description: 'The call that a log notification is about',
+  })
+  readonly executionId?: string;
+  @ApiPropertyOptional({
+    example: true,
+    description: 'More than CUSTOM_TOOLS_LOG_LINE_BYTES: a message is cut off, data are left out',
+  })
   readonly truncated?: true;
 }
 
