@@ -186,13 +186,21 @@ export class CustomToolManager {
 
   /** Makes what runs here what the row says: at the start, and when somebody else changed it. */
   load(name: string): Promise<void> {
-    return this.oneAtATime.run(name, async () => {
-      const tool = await this.repository.find(name);
-      if (!tool) return this.forget(name);
-      this.logs.status(name, tool.status, tool.errorMessage);
-      if (tool.status === 'inactive') return this.deactivate(name);
-      if (!this.runtimes.get(name)?.isOf(tool)) await this.activate(tool);
-    });
+    return this.oneAtATime.run(name, () =>
+      this.loadRow(name).catch((error: unknown) => {
+        // Another replica stored the changed files first: what it stored is loaded.
+        if (error instanceof Problem && error.code === 'conflict') return this.loadRow(name);
+        throw error;
+      }),
+    );
+  }
+
+  private async loadRow(name: string): Promise<void> {
+    const tool = await this.repository.find(name);
+    if (!tool) return this.forget(name);
+    this.logs.status(name, tool.status, tool.errorMessage);
+    if (tool.status === 'inactive') return this.deactivate(name);
+    if (!this.runtimes.get(name)?.isOf(tool)) await this.activate(tool);
   }
 
   private async add(tool: CustomTool, origin: RevisionOrigin): Promise<CustomTool> {

@@ -17,6 +17,8 @@ export interface Fault {
   readonly beside?: readonly Ending[];
   /** Its process may not live on. */
   readonly ends: boolean;
+  /** Its answer races its deadline: on a busy machine it may be taken, and the process lives on. */
+  readonly races?: boolean;
   /** A second call with the same script and key, at the same time. */
   readonly twice?: boolean;
   /** The calls after it that may suffer, before the next one must work. */

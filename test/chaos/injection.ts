@@ -15,6 +15,8 @@ export class Injection {
   private readonly fault: Fault;
   /** The fault happens the first time only: its repetition is answered. */
   private readonly once: boolean;
+  /** The answer came before the deadline was noticed. */
+  private won = false;
 
   constructor(
     private readonly arena: Arena,
@@ -58,10 +60,11 @@ export class Injection {
   }
 
   private judge(answer: Answer, nonce: string): void {
-    const { endings, dueMs = 0 } = this.fault;
+    const { endings, dueMs = 0, races = false } = this.fault;
     const ending = endingOf(answer);
-    const allowed =
-      this.once && repeated.some((each) => endings.includes(each)) ? [...endings, 'success'] : endings;
+    const isRepeated = this.once && repeated.some((each) => endings.includes(each));
+    const allowed = races || isRepeated ? [...endings, 'success'] : endings;
+    this.won = races && ending === 'success';
     if (ending === undefined || !allowed.includes(ending)) {
       this.note(
         'the call',
@@ -134,7 +137,7 @@ export class Injection {
 
   private async processesGone(): Promise<void> {
     const { arena, lane, fault } = this;
-    if (fault.ends || lane.oneShot) {
+    if ((fault.ends && !this.won) || lane.oneShot) {
       const noted = arena.noted(this.id);
       // The repetition's process answered and lives on.
       const doomed =

@@ -73,7 +73,10 @@ export const frameKinds: readonly Kind[] = [
   {
     name: 'late_reply',
     count,
-    make: (random) => timedOut([{ do: 'sleep', ms: shortMs + random.between(0, 60) }, { do: 'reply' }]),
+    make: (random) => ({
+      ...timedOut([{ do: 'sleep', ms: shortMs + random.between(0, 60) }, { do: 'reply' }]),
+      races: true,
+    }),
   },
   {
     name: 'doubled_reply',

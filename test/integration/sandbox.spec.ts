@@ -334,7 +334,7 @@ it('what is demanded and cannot be enforced is refused with the field and the re
     const { body } = await tk.http.get('/api/v1/custom-tools/modest').expect(200);
     expect(body.effectiveSandbox).toMatchObject({
       tier: 0,
-      enforced: ['maxExecutionMs', 'allowedEnvironmentVars'],
+      enforced: ['maxExecutionMs', 'allowedEnvironmentVars', 'grandchildren'],
     });
     expect((await tk.http.get('/readyz').expect(200)).body.details.sandbox).toMatchObject({
       tier: 0,
