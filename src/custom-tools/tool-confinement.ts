@@ -5,7 +5,7 @@ import type { EffectiveSandbox } from '../sandbox/sandbox.types.js';
 import type { CustomTool } from './custom-tool.entity.js';
 import { ToolPermissions } from './sandbox-settings.js';
 import type { PreparedLaunch } from './tool-launches.js';
-import { wrong } from './wrong-field.js';
+import { asWrongCommand, wrong } from './wrong-field.js';
 
 type Confinable = Pick<CustomTool, 'sandbox' | 'permissions'>;
 
@@ -22,7 +22,7 @@ export class ToolConfinement {
     try {
       return await this.sandbox.confine(demandsOf(tool), spec, place);
     } catch (error) {
-      if (!(error instanceof SandboxRefusal)) throw error;
+      if (!(error instanceof SandboxRefusal)) throw asWrongCommand(error);
       throw wrong(pointerOf(error.field), error.message);
     }
   }
