@@ -64,15 +64,16 @@ export class CustomToolManager {
       const draft = this.draft(create);
       if (create.inputSchema) this.inspector.compile(create.inputSchema);
       const { handshake, realPath } = await this.inspector.inspect(draft);
-      return this.add({ ...completed(draft, create, handshake), pinnedCommand: realPath }, origin);
+      const tool = { ...completed(draft, create, handshake), pinnedCommand: realPath };
+      return this.add(await this.prepareToRun(tool), origin);
     });
   }
 
   /** Stores a tool that cannot be started here, with the reason; its monitor tries again. */
   registerBroken(create: CustomToolCreate, reason: string, origin: RevisionOrigin): Promise<CustomTool> {
-    return this.oneAtATime.run(create.name, () => {
+    return this.oneAtATime.run(create.name, async () => {
       const draft = { ...this.draft(create), ...brokenBy(reason) };
-      return this.add(completed(draft, create, {}), origin);
+      return this.add(await this.runtimes.prepare(completed(draft, create, {})), origin);
     });
   }
 
@@ -203,10 +204,8 @@ export class CustomToolManager {
     if (!this.runtimes.get(name)?.isOf(tool)) await this.activate(tool);
   }
 
-  private async add(tool: CustomTool, origin: RevisionOrigin): Promise<CustomTool> {
-    this.inspector.compile(tool.inputSchema);
-    const prepared = await this.runtimes.prepare(tool);
-    const added = await this.revisions.insert(tool, prepared.content, origin);
+  private async add(prepared: PreparedTool, origin: RevisionOrigin): Promise<CustomTool> {
+    const added = await this.revisions.insert(prepared.tool, prepared.content, origin);
     this.repository.announce(added);
     await this.run(prepared, added, added.revision);
     return added;
@@ -217,12 +216,22 @@ export class CustomToolManager {
     const status = before === 'inactive' ? 'inactive' : 'active';
     // The values may have come under a new key since the row was read: nothing goes back to an old one.
     const env = this.box.renew(tool.id, tool.env);
-    const prepared = await this.runtimes.prepare(Object.assign(tool, healthyNow(status), { env }));
+    const prepared = await this.prepareToRun(Object.assign(tool, healthyNow(status), { env }));
     const saved = await this.revisions.update(tool, prepared.content, origin);
     this.repository.announce(saved);
     const runs = this.runtimes.get(saved.name)?.serves(saved, prepared.content);
     if (status === 'active' && !runs) await this.run(prepared, saved, saved.revision);
     return saved;
+  }
+
+  /**
+   * Prepares a tool whose executable has just answered.
+   * @throws Problem `invalid_request` when its files have changed since then
+   */
+  private async prepareToRun(tool: CustomTool): Promise<PreparedTool> {
+    const prepared = await this.runtimes.prepare(tool);
+    if ('unavailable' in prepared.start) throw new Problem('invalid_request', prepared.start.unavailable);
+    return prepared;
   }
 
   /** Runs a stored tool. Its files may be others than those of its revision: then they are a revision of their own. */
@@ -239,12 +248,16 @@ export class CustomToolManager {
     await this.run(prepared, current, revision ?? tool.revision);
   }
 
-  /** Builds the tool's wrapper and lets the registry know it. */
+  /**
+   * Builds the tool's wrapper and lets the registry know it. One that cannot be started takes no place from one that
+   * runs as it would: what is in the way of its files may pass.
+   */
   private async run(prepared: PreparedTool, tool: CustomTool, revision: number): Promise<void> {
     if (this.registry.find(tool.name)?.definition.kind === 'builtin') {
       throw new Problem('conflict', `The name ${tool.name} belongs to a built-in tool`);
     }
     const wrapper = await this.runtimes.build({ ...prepared, tool }, revision);
+    if ('unavailable' in wrapper.backend && this.runtimes.get(tool.name)?.runsLike(tool)) return;
     this.runtimes.put(wrapper);
     this.registry.replace(wrapper);
     if ('unavailable' in wrapper.backend) {

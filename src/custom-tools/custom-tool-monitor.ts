@@ -21,6 +21,7 @@ const pingsAtOnce = 16;
 /** Tries of tools that cannot start cost processes: they have lanes of their own, and end within their start time-out. */
 const triesAtOnce = 4;
 const longestPauseMs = 600_000;
+const wellAgain = { status: 'active', healthStatus: 'healthy', errorMessage: null } as const;
 const noProcesses = { starting: 0, idle: 0, busy: 0, waiting: 0 };
 
 export interface CustomToolHealth extends Pick<
@@ -42,6 +43,8 @@ export class CustomToolMonitor {
   private readonly failing = new WeakSet<ProcessPool>();
   /** Pools whose last crash is written down and not yet followed by a good answer. */
   private readonly ailing = new WeakSet<ProcessPool>();
+  /** Pools of tools that were found broken by a trial start: a good start of their own says otherwise. */
+  private readonly doubted = new WeakSet<ProcessPool>();
 
   constructor(
     @Inject(APP_CONFIG) config: AppConfig,
@@ -135,6 +138,8 @@ export class CustomToolMonitor {
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       this.log.write({ tool: tool.name, event: 'error', error: error.detail });
+      const pool = this.poolOf(tool.name);
+      if (pool) this.doubted.add(pool);
       await this.write(tool.name, { status: 'error', errorMessage: error.detail, lastHealthCheck });
     }
   }
@@ -166,7 +171,9 @@ export class CustomToolMonitor {
       case 'failed':
         return { status: 'error', healthStatus: 'unhealthy', errorMessage: event.error };
       case 'recovered':
-        return { status: 'active', healthStatus: 'healthy', errorMessage: null };
+        return wellAgain;
+      case 'spawn':
+        return this.doubted.delete(event.source) ? wellAgain : undefined;
       case 'terminate': {
         // A tool that crashes with every call is written down once.
         if (event.reason !== 'crash' || this.ailing.has(event.source)) return undefined;

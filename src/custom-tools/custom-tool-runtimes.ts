@@ -89,14 +89,15 @@ export class CustomToolRuntimes {
     { tool, validate, content, start }: PreparedTool,
     revision: number,
   ): Promise<CustomToolWrapper> {
-    const { files } = content;
+    const backend = await this.backendOf(tool, start);
     const running = {
       revision,
       contentHash: contentHashOf(content),
-      files,
+      // Nothing runs of files that cannot be started: to whoever looks for changes they are new.
+      files: 'pool' in backend ? content.files : [],
       ...('spec' in start && { spec: start.spec }),
     };
-    return new CustomToolWrapper(tool, validate, await this.backendOf(tool, start), running);
+    return new CustomToolWrapper(tool, validate, backend, running);
   }
 
   /** Takes the place of the tool's earlier wrapper, whose calls in flight end on its own pool. */

@@ -13,7 +13,7 @@ import { ToolFailure } from '../tool-contract/tool-outcome.js';
 import type { InputValidator } from '../tools/input-validator.js';
 import type { CustomTool } from './custom-tool.entity.js';
 import type { ProgramFile } from './program-files.js';
-import { contentHashOf, type RevisionContent } from './revision-content.js';
+import { configurationOf, contentHashOf, type RevisionContent } from './revision-content.js';
 import { isResultUnknown, mayRepeat, sayResultUnknown } from './safe-repetition.js';
 import { cleanNotice } from './secrets/clean-notice.js';
 import type { Redactor } from './secrets/redactor.js';
@@ -63,6 +63,13 @@ export class CustomToolWrapper implements Tool {
   serves(tool: CustomTool, content: RevisionContent): boolean {
     const starts = 'pool' in this.backend && this.backend.pool.whyUnavailable() === undefined;
     return starts && this.isOf(tool) && this.running.contentHash === contentHashOf(content);
+  }
+
+  /** It has processes, and they do what those of this row would, but for what is in the files. */
+  runsLike(tool: CustomTool): boolean {
+    const settings = (of: CustomTool): string =>
+      contentHashOf({ configuration: configurationOf(of), env: of.env, files: [] });
+    return 'pool' in this.backend && this.tool.id === tool.id && settings(this.tool) === settings(tool);
   }
 
   reserve(): Release {

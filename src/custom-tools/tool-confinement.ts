@@ -7,7 +7,7 @@ import type { CustomTool } from './custom-tool.entity.js';
 import { ToolPermissions } from './sandbox-settings.js';
 import { ToolLauncher } from './tool-launcher.js';
 import type { PreparedLaunch } from './tool-launches.js';
-import { wrong } from './wrong-field.js';
+import { asWrongCommand, wrong } from './wrong-field.js';
 
 type Confinable = Pick<CustomTool, 'sandbox' | 'permissions'>;
 
@@ -27,7 +27,7 @@ export class ToolConfinement {
     try {
       return await this.sandbox.confine(demandsOf(tool), spec, place);
     } catch (error) {
-      if (!(error instanceof SandboxRefusal)) throw error;
+      if (!(error instanceof SandboxRefusal)) throw asWrongCommand(error);
       throw wrong(pointerOf(error.field), error.message);
     }
   }

@@ -5,7 +5,7 @@ import { type Launch, launchSpec, type LaunchSettings } from './launch-spec.js';
 import { ownPlace } from './own-place.js';
 import { Redactor } from './secrets/redactor.js';
 import { type PlainEnv, SecretBox, SecretUnreadable } from './secrets/secret-box.js';
-import { wrong } from './wrong-field.js';
+import { asWrongCommand, wrong } from './wrong-field.js';
 
 /** How a tool is started, and what of it must not be shown. */
 export interface PreparedLaunch extends Launch {
@@ -30,7 +30,11 @@ export class ToolLaunches {
   async prepare(tool: LaunchSettings): Promise<PreparedLaunch> {
     const own = this.open(tool);
     const place = await ownPlace(tool, this.config.root);
-    const launch = await launchSpec(tool, place.launch, own, this.config.root, this.rules);
+    const launch = await launchSpec(tool, place.launch, own, this.config.root, this.rules).catch(
+      (error: unknown) => {
+        throw asWrongCommand(error);
+      },
+    );
     return { ...launch, place: place.own, redactor: new Redactor(own) };
   }
 

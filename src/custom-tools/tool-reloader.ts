@@ -12,12 +12,15 @@ import type { CustomToolWrapper } from './custom-tool-wrapper.js';
 import { FolderWatcher } from './folder-watcher.js';
 import { InstalledToolsImporter } from './installed-tools.importer.js';
 import { isScriptName } from './program-files.js';
+import { RetrySchedule } from './retry-schedule.js';
 import { differingFiles, filesKey } from './revision-content.js';
 
 /** A file that was written this long ago is taken to be whole. */
 const settledMs = 150;
 /** Tools that are tried with new files at a time. */
 const reloadsAtOnce = 4;
+/** Files that were tried in vain and have not changed may be tools all the same: something else was in their way. */
+const longestPauseMs = 60_000;
 
 /**
  * Notices changed files of tools while the server runs: a new or changed tool.json, and the program of every tool that
@@ -28,8 +31,9 @@ export class ToolReloader {
   private readonly logger = new Logger(ToolReloader.name);
   private readonly loop: IntervalLoop;
   private readonly watcher: FolderWatcher;
-  /** Files that were tried in vain, by tool: tried again when they change. */
+  /** Files that were tried in vain, by tool: tried again at once when they change, else after growing pauses. */
   private readonly refused = new Map<string, string>();
+  private readonly tries: RetrySchedule;
   private saidThatItPolls = false;
 
   constructor(
@@ -38,9 +42,11 @@ export class ToolReloader {
     private readonly manager: CustomToolManager,
     private readonly runtimes: CustomToolRuntimes,
   ) {
+    const { reloadIntervalMs } = config.customTools;
+    this.tries = new RetrySchedule(reloadIntervalMs, Math.max(longestPauseMs, reloadIntervalMs));
     this.loop = new IntervalLoop(
       () => this.look(),
-      config.customTools.reloadIntervalMs,
+      reloadIntervalMs,
       (error) => this.logger.error(error),
     );
     this.watcher = new FolderWatcher(
@@ -66,7 +72,7 @@ export class ToolReloader {
     await this.importer.importAll();
     const tools = this.runtimes.all();
     const loaded = new Set(tools.map(({ definition }) => definition.name));
-    for (const name of this.refused.keys()) if (!loaded.has(name)) this.refused.delete(name);
+    for (const name of this.refused.keys()) if (!loaded.has(name)) this.accept(name);
     await forEachOf(tools, reloadsAtOnce, (tool) =>
       this.reloadIfChanged(tool).catch((error: unknown) => this.logger.error(error)),
     );
@@ -89,18 +95,32 @@ export class ToolReloader {
     const { name } = tool.definition;
     const files = await this.runtimes.filesOf(tool);
     const changed = differingFiles(tool.running.files, files);
-    if (changed.length === 0) return void this.refused.delete(name);
-    if (this.refused.get(name) === filesKey(files)) return;
+    if (changed.length === 0) return this.accept(name);
+    if (this.refused.get(name) === filesKey(files) && !this.tries.isDue(name, performance.now())) return;
     await delay(settledMs);
     if (filesKey(await this.runtimes.filesOf(tool)) !== filesKey(files)) return this.loop.hasten(settledMs);
     try {
       await this.manager.reload(name);
+      this.accept(name);
       this.logger.log(`${name} runs changed files: ${changed.join(', ')}`);
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
-      this.refused.set(name, filesKey(files));
-      this.logger.warn(`${name} goes on as it was, its changed files are no tool: ${error.detail}`);
+      this.refuse(name, filesKey(files), error.detail);
     }
+  }
+
+  private accept(name: string): void {
+    this.refused.delete(name);
+    this.tries.forget(name);
+  }
+
+  private refuse(name: string, files: string, reason: string): void {
+    if (this.refused.get(name) !== files) {
+      this.accept(name);
+      this.logger.warn(`${name} goes on as it was, its changed files are no tool: ${reason}`);
+    }
+    this.refused.set(name, files);
+    this.tries.failed(name, performance.now());
   }
 
   private cannotWatch(folder: string, error: unknown): void {

@@ -146,7 +146,7 @@ describe('what a tool says while it works', () => {
       { level: 'warn', message: 'with [secret TOKEN]', data: { token: '[secret TOKEN]', n: 1 } },
       { level: 'info', message: expect.stringMatching(/^x+\[secre$/), truncated: true },
     ]);
-    const { executionId } = events[3]?.data;
+    const executionId: unknown = events[3]?.data.executionId;
     expect(entries.map((entry) => entry.executionId)).toEqual([executionId, executionId]);
     expect(answer.raw() + JSON.stringify(entries)).not.toContain('tok-');
   });
