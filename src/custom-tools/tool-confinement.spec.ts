@@ -1,8 +1,10 @@
+import { Registry } from 'prom-client';
+import { loadConfig } from '../config/app-config.js';
+import { SpawnerMetrics } from '../observability/spawner-metrics.js';
 import { Sandbox } from '../sandbox/sandbox.js';
 import { Redactor } from './secrets/redactor.js';
 import { ToolConfinement } from './tool-confinement.js';
-
-// real: the file system; mock: a host with bubblewrap, which is not come to
+import { ToolLauncher } from './tool-launcher.js';
 
 it('says of files that went away meanwhile that the command is wrong, not that we failed', async () => {
   const confinement = new ToolConfinement(
@@ -13,6 +15,7 @@ it('says of files that went away meanwhile that the command is wrong, not that w
       abilities: { bubblewrap: '/bwrap', countsProcesses: false, cgroups: {}, missing: {} },
       secrets: [],
     }),
+    new ToolLauncher(loadConfig({}), new SpawnerMetrics(new Registry())),
   );
   const spec = { command: '/no/such/program', args: [], cwd: '/', env: {} };
   const launch = { spec, realPath: spec.command, place: undefined, redactor: new Redactor({}) };
