@@ -19,6 +19,7 @@ export const errorTable = {
   recorder_full: { http: 503, jsonRpc: -32603, title: 'The record of the call cannot be promised' },
   shutting_down: { http: 503, jsonRpc: -32603, title: 'The server is stopping' },
   tool_unavailable: { http: 503, jsonRpc: -32603, title: 'The tool cannot be started' },
+  database_unavailable: { http: 503, jsonRpc: -32603, title: 'The database does not answer' },
   rate_limited: { http: 429, jsonRpc: -32603, title: 'Too many requests' },
   invalid_request: { http: 400, jsonRpc: -32600, title: 'The request is malformed' },
   not_found: { http: 404, jsonRpc: -32600, title: 'No such resource' },
@@ -82,4 +83,9 @@ export class Problem extends Error {
 /** A call that was not run. Whatever was reserved for it is given back by the door. */
 export class Refusal extends Problem {
   override readonly name = 'Refusal';
+}
+
+/** The database could not be asked, or not in time: nobody's fault who asked. The message is for the log. */
+export class DatabaseUnavailable extends Error {
+  override readonly name = 'DatabaseUnavailable';
 }

@@ -1,7 +1,7 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { problemType } from './api-problems.decorator.js';
-import { errorTable, Problem, type ProblemCode } from './errors.js';
+import { DatabaseUnavailable, errorTable, Problem, type ProblemCode } from './errors.js';
 
 /** A problem as HTTP carries it. */
 export interface ProblemAnswer {
@@ -66,9 +66,17 @@ const codeOfStatus: Readonly<Record<number, ProblemCode>> = {
   429: 'rate_limited',
 };
 
+/** Names no host: that stands in the log. A change may have been made before the connection was lost. */
+const databaseUnavailable = new Problem(
+  'database_unavailable',
+  'The database does not answer; try again, and look first whether a change was made',
+  { retryAfterMs: 5_000 },
+);
+
 /** What a failure is to the outside. */
 export function asProblem(exception: unknown): Problem {
   if (exception instanceof Problem) return exception;
+  if (exception instanceof DatabaseUnavailable) return databaseUnavailable;
   if (exception instanceof SyntaxError && statusOf(exception) === 400) {
     return new Problem('invalid_request', `The body is not valid JSON: ${exception.message}`);
   }

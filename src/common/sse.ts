@@ -29,7 +29,24 @@ export function sseEvent({ id, event, data }: ServerSentEvent): string {
 /** A comment, which clients skip: it keeps proxies from closing a quiet stream, and finds out who has left. */
 export const sseHeartbeat = ': still here\n\n';
 
-/** The client asks for events by name; a wildcard is no wish for a stream. */
-export function acceptsEvents({ accept }: IncomingHttpHeaders): boolean {
-  return /(^|[,\s])text\/event-stream\s*($|[,;])/i.test(accept ?? '');
+/** A comment with a text of its own; without line breaks. */
+export const sseComment = (text: string): string => `: ${text}\n\n`;
+
+const eventStream = 'text/event-stream';
+
+/**
+ * Whether a client asks for events: it names them in its Accept header (a wildcard is no wish for a stream), and JSON
+ * neither with a higher weight nor with the same weight before them.
+ */
+export function acceptsEvents({ accept }: Pick<IncomingHttpHeaders, 'accept'>): boolean {
+  if (!accept || !/text\/event-stream/i.test(accept)) return false;
+  const ranges = accept.split(',').map((range) => {
+    const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
+    const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2);
+    return { type, weight: weight === undefined ? 1 : Number(weight) || 0 };
+  });
+  const best = ranges
+    .filter(({ type, weight }) => weight > 0 && (type === eventStream || type === 'application/json'))
+    .sort((a, b) => b.weight - a.weight)[0];
+  return best?.type === eventStream;
 }

@@ -30,7 +30,7 @@ const ApiName = (): MethodDecorator => ApiParam({ name: 'name', example: 'log_su
 
 @ApiTags('custom-tools')
 @Scopes('tools:admin')
-@ApiProblems('invalid_request', 'unauthorized', 'forbidden')
+@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
 @Controller('api/v1/custom-tools')
 export class CustomToolsController {
   constructor(private readonly service: CustomToolsService) {}

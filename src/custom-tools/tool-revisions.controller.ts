@@ -22,7 +22,7 @@ const ApiName = (): MethodDecorator => ApiParam({ name: 'name', example: 'log_su
 
 @ApiTags('custom-tools')
 @Scopes('tools:admin')
-@ApiProblems('invalid_request', 'unauthorized', 'forbidden', 'not_found')
+@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden', 'not_found')
 @Controller('api/v1/custom-tools/:name')
 export class ToolRevisionsController {
   constructor(private readonly service: ToolRevisionsService) {}

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
-import { DataSource, type DataSourceOptions } from 'typeorm';
+import { DataSource, type DataSourceOptions, type QueryRunner, type ReplicationMode } from 'typeorm';
 import type { AppConfig } from '../config/app-config.js';
 import { DatabaseLog } from './database-log.js';
+import { DatabaseReach } from './database-reach.js';
 import { EmbeddedPostgres } from './embedded/embedded-postgres.js';
 import { migrate, type MigrationClass } from './migrate.js';
 
@@ -22,6 +23,8 @@ interface Server {
  * connections, whoever closes it: Nest promises no order between the shutdown hooks of two modules.
  */
 export class ApplicationDataSource extends DataSource {
+  private readonly reach = new DatabaseReach();
+
   private constructor(
     options: DataSourceOptions,
     private readonly server: Server,
@@ -44,6 +47,11 @@ export class ApplicationDataSource extends DataSource {
       await server.stop();
       throw error;
     }
+  }
+
+  /** Whatever TypeORM sends to the database goes through one of these. */
+  override createQueryRunner(mode?: ReplicationMode): QueryRunner {
+    return this.reach.watch(super.createQueryRunner(mode));
   }
 
   override async destroy(): Promise<void> {

@@ -1,4 +1,4 @@
-import { isPassing } from './passing-error.js';
+import { isPassing, whyUnavailable } from './passing-error.js';
 
 const withCode = (code: string) => Object.assign(new Error('x'), { code });
 
@@ -14,5 +14,35 @@ describe('isPassing', () => {
     expect(isPassing(new Error('Connection terminated due to connection timeout'))).toBe(true);
     expect(isPassing(new Error('Query read timeout'))).toBe(false);
     expect(isPassing('text')).toBe(false);
+  });
+});
+
+describe('whyUnavailable', () => {
+  it.each(['ECONNREFUSED', 'EPIPE', '08006', '53300', '57P01', '57P03', '25P03', '28P01', '3D000'])(
+    '%s: it cannot be asked',
+    (code) => expect(whyUnavailable(withCode(code))).toEqual({ reason: 'x', tooSlow: false }),
+  );
+
+  it('tells a statement that took too long apart', () =>
+    expect(whyUnavailable(withCode('57014'))).toEqual({ reason: 'x', tooSlow: true }));
+
+  it.each(['23505', '42601', '22P02', '40001', 'EACCES'])('%s: it answered', (code) =>
+    expect(whyUnavailable(withCode(code))).toBeUndefined(),
+  );
+
+  it.each([
+    'timeout exceeded when trying to connect',
+    'Connection terminated due to connection timeout',
+    'Connection terminated unexpectedly',
+    'Query read timeout',
+    'Client has encountered a connection error and is not queryable',
+  ])('knows what the driver says without a code: %s', (message) =>
+    expect(whyUnavailable(new Error(message))).toEqual({ reason: message, tooSlow: false }),
+  );
+
+  it('says of a host with several addresses what one of them said', () => {
+    const error = Object.assign(new AggregateError([new Error('refused')], ''), { code: 'ECONNREFUSED' });
+    expect(whyUnavailable(error)).toEqual({ reason: 'refused', tooSlow: false });
+    for (const other of [new Error('a bug'), 'text', null]) expect(whyUnavailable(other)).toBeUndefined();
   });
 });

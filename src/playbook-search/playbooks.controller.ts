@@ -35,7 +35,14 @@ export class PlaybooksController {
     operationId: 'createPlaybook',
   })
   @ApiCreatedResponse({ type: PlaybookCreatedBody })
-  @ApiProblems('invalid_request', 'unauthorized', 'forbidden', 'conflict', 'payload_too_large')
+  @ApiProblems(
+    'invalid_request',
+    'database_unavailable',
+    'unauthorized',
+    'forbidden',
+    'conflict',
+    'payload_too_large',
+  )
   create(@Body() body: CreatePlaybookBody): Promise<object> {
     return this.catalogue.create(body);
   }
@@ -59,7 +66,7 @@ export class PlaybooksController {
     example: { 'label.environment': 'production' },
   })
   @ApiOkResponse({ type: PlaybookAnswerBody })
-  @ApiProblems('invalid_request', 'unauthorized', 'forbidden')
+  @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
   search(@SearchQuery() query: PlaybookQuery): Promise<object> {
     return this.catalogue.search(query);
   }
@@ -67,7 +74,7 @@ export class PlaybooksController {
   @Get()
   @ApiOperation({ summary: 'List the latest version of each playbook', operationId: 'listPlaybooks' })
   @ApiOkResponse({ type: PlaybookPageBody })
-  @ApiProblems('invalid_request', 'unauthorized', 'forbidden')
+  @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
   list(@Query() { limit, cursor }: ListPlaybooksQuery): Promise<object> {
     return this.catalogue.list(limit, cursor);
   }
@@ -78,7 +85,7 @@ export class PlaybooksController {
     operationId: 'listPlaybookVersions',
   })
   @ApiOkResponse({ type: PlaybookVersionsBody })
-  @ApiProblems('invalid_request', 'unauthorized', 'forbidden', 'not_found')
+  @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden', 'not_found')
   versions(@Param() { id }: PlaybookIdParams, @Query() query: VersionsQuery): Promise<object> {
     return this.catalogue.versions(id, query.include_disabled === 'true');
   }
@@ -86,7 +93,7 @@ export class PlaybooksController {
   @Get(':id/versions/:version')
   @ApiOperation({ summary: 'Show one version with its procedure', operationId: 'getPlaybookVersion' })
   @ApiOkResponse({ type: PlaybookBody })
-  @ApiProblems('invalid_request', 'unauthorized', 'forbidden', 'not_found')
+  @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden', 'not_found')
   get(@Param() { id, version }: PlaybookVersionParams): Promise<object> {
     return this.catalogue.get(id, version);
   }
@@ -97,7 +104,14 @@ export class PlaybooksController {
     operationId: 'disablePlaybook',
   })
   @ApiOkResponse({ type: PlaybookStatusBody })
-  @ApiProblems('invalid_request', 'unauthorized', 'forbidden', 'not_found', 'conflict')
+  @ApiProblems(
+    'invalid_request',
+    'database_unavailable',
+    'unauthorized',
+    'forbidden',
+    'not_found',
+    'conflict',
+  )
   disable(
     @Param() { id, version }: PlaybookVersionParams,
     @Body() body: DisablePlaybookBody,
@@ -108,7 +122,14 @@ export class PlaybooksController {
   @Patch(':id/:version/enable')
   @ApiOperation({ summary: 'Bring a disabled version back into search', operationId: 'enablePlaybook' })
   @ApiOkResponse({ type: PlaybookStatusBody })
-  @ApiProblems('invalid_request', 'unauthorized', 'forbidden', 'not_found', 'conflict')
+  @ApiProblems(
+    'invalid_request',
+    'database_unavailable',
+    'unauthorized',
+    'forbidden',
+    'not_found',
+    'conflict',
+  )
   enable(@Param() { id, version }: PlaybookVersionParams, @Body() body: EnablePlaybookBody): Promise<object> {
     return this.catalogue.enable(id, version, body.enabled_by);
   }

@@ -18,7 +18,7 @@ import { ToolHealthService } from './tool-health.service.js';
 
 /** How the tools are doing, and their circuits. */
 @ApiTags('tool-health')
-@ApiProblems('invalid_request', 'unauthorized', 'forbidden')
+@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
 @Controller('api/v1/tool-health')
 export class ToolHealthController {
   constructor(

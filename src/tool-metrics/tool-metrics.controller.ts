@@ -19,7 +19,7 @@ import { ToolMetricsService } from './tool-metrics.service.js';
 import type { ToolStats } from './tool-stats.js';
 
 @ApiTags('tool-metrics')
-@ApiProblems('invalid_request', 'unauthorized', 'forbidden')
+@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
 @Controller('api/v1/tool-metrics')
 export class ToolMetricsController {
   constructor(private readonly service: ToolMetricsService) {}

@@ -2,42 +2,26 @@ import { Logger } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type { Readable } from 'node:stream';
 import { asProblem, problemBody } from '../common/problem.filter.js';
+import { sseHeaders } from '../common/sse.js';
 import { rateLimitHeaders } from '../investigations/rate-limit-headers.js';
 import type { BudgetState } from '../tool-contract/call-ticket.js';
 import type { CallRequest, CallStart } from '../tool-contract/tool-call.js';
 import { EventStream } from './event-stream.js';
 import type { CallAnswer } from './tool-door.js';
 
-const eventStream = 'text/event-stream';
-
-/**
- * Whether a caller asked for events: it names them in its Accept header, and JSON neither with a higher weight nor
- * with the same weight before them.
- */
-export function wantsEvents(accept: string | undefined): boolean {
-  if (!accept?.includes(eventStream)) return false;
-  const ranges = accept.split(',').map((range) => {
-    const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
-    const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2);
-    return { type, weight: weight === undefined ? 1 : Number(weight) || 0 };
-  });
-  const best = ranges
-    .filter(({ type, weight }) => weight > 0 && (type === eventStream || type === 'application/json'))
-    .sort((a, b) => b.weight - a.weight)[0];
-  return best?.type === eventStream;
-}
-
 /**
  * Runs a call and gives its notices, then its outcome, as server-sent events. The stream begins when the call can no
  * longer be refused, so that a refusal answers as it does without a stream.
+ * @param heartbeatMs how often a quiet stream says that it lives
  * @throws Refusal for a call that was not run
  */
 export async function streamCall(
   run: (request: CallRequest) => Promise<CallAnswer>,
   request: CallRequest,
   reply: FastifyReply,
+  heartbeatMs: number,
 ): Promise<Readable> {
-  const stream = new EventStream();
+  const stream = new EventStream(heartbeatMs);
   try {
     const budget = await begin(run, request, stream);
     if (budget) void reply.headers(rateLimitHeaders(budget));
@@ -45,12 +29,7 @@ export async function streamCall(
     stream.destroy();
     throw error;
   }
-  // Proxies must hand every event on as it comes.
-  void reply.headers({
-    'content-type': `${eventStream}; charset=utf-8`,
-    'cache-control': 'no-store',
-    'x-accel-buffering': 'no',
-  });
+  void reply.headers(sseHeaders);
   return stream;
 }
 

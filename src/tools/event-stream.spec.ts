@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
+import { sseHeartbeat } from '../common/sse.js';
 import { EventStream } from './event-stream.js';
-import { wantsEvents } from './call-stream.js';
 
 const log = (message: string) => ({ type: 'log', level: 'info', message }) as const;
 const progress = (n: number) => ({ type: 'progress', progress: n }) as const;
@@ -18,7 +18,7 @@ const eventsOf = (stream: string): [string, unknown][] =>
 
 describe('EventStream', () => {
   it('writes notices and the outcome in order, one line of data each', async () => {
-    const stream = new EventStream();
+    const stream = new EventStream(60_000);
     stream.comment('execution e');
     stream.notice({ type: 'progress', progress: 1, total: 2, message: 'a\n\nevent: outcome' });
     stream.notice({ type: 'log', level: 'warn', message: 'b', data: { c: 1 } });
@@ -41,14 +41,14 @@ describe('EventStream', () => {
     stream.setEncoding('utf8');
     await once(stream, 'data');
     const [second] = (await once(stream, 'data')) as [string];
-    expect(second).toBe(': still running\n\n');
+    expect(second).toBe(sseHeartbeat);
     stream.destroy();
     stream.notice(log('nobody is there'));
     stream.finish('outcome', {});
   });
 
   it('keeps little for a client that does not read: the newest progress, the last logs, a word on the rest', async () => {
-    const stream = new EventStream();
+    const stream = new EventStream(60_000);
     for (let n = 0; n < 20_000; n++) {
       stream.notice(log(`${n} ${'x'.repeat(1_000)}`));
       stream.notice(progress(n));
@@ -72,7 +72,7 @@ describe('EventStream', () => {
   });
 
   it('goes on with what waited when the client reads again', async () => {
-    const stream = new EventStream();
+    const stream = new EventStream(60_000);
     for (let n = 0; n < 100; n++) stream.notice(log(`${n} ${'x'.repeat(1_000)}`));
     stream.setEncoding('utf8');
     let read = '';
@@ -86,31 +86,10 @@ describe('EventStream', () => {
   });
 
   it('passes a single notice that is larger than all that may wait', async () => {
-    const stream = new EventStream();
+    const stream = new EventStream(60_000);
     stream.notice(log('y'.repeat(70_000)));
     stream.notice(log('z'.repeat(400_000)));
     stream.finish('outcome', {});
     expect(eventsOf(await text(stream)).map(([name]) => name)).toEqual(['log', 'log', 'outcome']);
-  });
-});
-
-describe('wantsEvents', () => {
-  it.each([
-    ['text/event-stream', true],
-    ['Text/Event-Stream'.toLowerCase() + '; charset=utf-8', true],
-    ['text/event-stream, application/json', true],
-    ['text/event-stream;q=0.9, */*;q=0.1', true],
-    ['application/json;q=0.5, text/event-stream', true],
-    ['application/json, text/event-stream', false],
-    ['application/json, text/event-stream;q=0.5', false],
-    ['text/event-stream;q=0', false],
-    ['text/event-stream;q=x', false],
-    ['text/event-stream-not', false],
-    ['application/json', false],
-    ['*/*', false],
-    ['', false],
-    [undefined, false],
-  ])('%s: %s', (accept, wanted) => {
-    expect(wantsEvents(accept)).toBe(wanted);
   });
 });

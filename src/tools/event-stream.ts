@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
+import { sseComment, sseEvent, sseHeartbeat } from '../common/sse.js';
 import type { ToolNotice } from '../tool-contract/tool-notice.js';
 
 /** Bytes of notices that wait for a client that reads slowly, beside the 64 KiB of the stream itself. */
 const maxWaitingBytes = 262_144;
-const defaultHeartbeatMs = 15_000;
 
 interface WaitingNotice {
   readonly type: ToolNotice['type'];
@@ -23,22 +23,22 @@ export class EventStream extends Readable {
   private isOver = false;
   private readonly heartbeat: NodeJS.Timeout;
 
-  constructor(heartbeatMs = defaultHeartbeatMs) {
+  constructor(heartbeatMs: number) {
     super({ highWaterMark: 65_536 });
     this.heartbeat = setInterval(() => {
-      if (!this.isFull) this.comment('still running');
+      if (!this.isFull) this.put(sseHeartbeat);
     }, heartbeatMs);
     this.heartbeat.unref();
   }
 
   /** A line that clients skip. */
   comment(text: string): void {
-    this.put(`: ${text}\n\n`);
+    this.put(sseComment(text));
   }
 
   notice({ type, ...data }: ToolNotice): void {
     if (this.isOver || this.destroyed) return;
-    const text = event(type, data);
+    const text = sseEvent({ event: type, data });
     if (this.isFull) this.wait({ type, text });
     else this.put(text);
   }
@@ -47,7 +47,7 @@ export class EventStream extends Readable {
   finish(name: 'outcome' | 'problem', data: unknown): void {
     if (this.isOver || this.destroyed) return;
     this.flush(true);
-    this.put(event(name, data));
+    this.put(sseEvent({ event: name, data }));
     this.isOver = true;
     clearInterval(this.heartbeat);
     this.push(null);
@@ -93,7 +93,7 @@ export class EventStream extends Readable {
     if (missing > 0) {
       this.leftOut = 0;
       const message = `${missing} notices were left out: the client reads too slowly`;
-      this.put(event('log', { level: 'warn', message }));
+      this.put(sseEvent({ event: 'log', data: { level: 'warn', message } }));
     }
     while (this.waiting.length > 0 && (all || !this.isFull)) {
       const [next] = this.waiting;
@@ -102,6 +102,3 @@ export class EventStream extends Readable {
     }
   }
 }
-
-/** JSON knows no raw line break, so an event's data is one line. */
-const event = (name: string, data: unknown): string => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;

@@ -1,13 +1,15 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import { Problem } from '../common/errors.js';
 import { pageOf } from '../common/page.js';
+import { acceptsEvents } from '../common/sse.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { rateLimitHeaders } from '../investigations/rate-limit-headers.js';
 import type { Tool } from '../tool-contract/tool.js';
 import type { CallRequest } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
-import { streamCall, wantsEvents } from './call-stream.js';
+import { streamCall } from './call-stream.js';
 import { incomingCall } from './incoming-call.js';
 import { type CallAnswer, ToolDoor } from './tool-door.js';
 import { describeTool, type ToolFormat } from './tool-formats.js';
@@ -23,6 +25,7 @@ export class ToolsService {
   constructor(
     private readonly registry: ToolRegistry,
     private readonly door: ToolDoor,
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server'>,
   ) {}
 
   list({ format, query, limit, cursor }: ListToolsQuery): { data: object[]; nextCursor: string | null } {
@@ -52,21 +55,24 @@ export class ToolsService {
     return budget ? { outcome, headers: rateLimitHeaders(budget) } : { outcome };
   }
 
-  async execute(request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome | Readable> {
-    if (wantsEvents(request.headers.accept))
-      return streamCall((call) => this.door.call(call), incomingCall(request, reply), reply);
-    return answer(await this.door.call(incomingCall(request, reply)), reply);
+  execute(request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome | Readable> {
+    return this.respond((call) => this.door.call(call), request, reply);
   }
 
   /** A trial run of a tool that may be inactive or cut off. */
-  async test(
-    withTool: WithTool,
+  test(withTool: WithTool, request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome | Readable> {
+    const run = (call: CallRequest): Promise<CallAnswer> => withTool((tool) => this.door.test(tool, call));
+    return this.respond(run, request, reply);
+  }
+
+  private async respond(
+    run: (call: CallRequest) => Promise<CallAnswer>,
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<ToolOutcome | Readable> {
-    const run = (call: CallRequest): Promise<CallAnswer> => withTool((tool) => this.door.test(tool, call));
     const call = incomingCall(request, reply);
-    if (wantsEvents(request.headers.accept)) return streamCall(run, call, reply);
+    if (acceptsEvents(request.headers))
+      return streamCall(run, call, reply, this.config.server.sseHeartbeatMs);
     return answer(await run(call), reply);
   }
 }

@@ -153,3 +153,17 @@ describe('Accept: text/event-stream', () => {
     expect(received).toContain('"result":"flooded"');
   });
 });
+
+it('a quiet stream says that it lives, and its connection ends with it', async () => {
+  const app = await startApp({ SSE_HEARTBEAT_MS: '100' });
+  try {
+    await app.register('sleeper');
+    const input = { action: 'sleep', ms: 500 };
+    const answer = await postForEvents(`${app.url}/api/v1/tools/sleeper/execute`, { input });
+    expect(await answer.rest()).toMatchObject([{ event: 'outcome' }]);
+    expect(answer.raw().match(/^: still here$/gm)?.length).toBeGreaterThan(1);
+    expect(answer.response.headers).toMatchObject({ connection: 'close', 'x-accel-buffering': 'no' });
+  } finally {
+    await app.close();
+  }
+});

@@ -46,7 +46,15 @@ export class ToolLogsController {
       'text/event-stream': { schema: { type: 'string' }, example: stream },
     },
   })
-  @ApiProblems('not_found', 'invalid_request', 'rate_limited', 'shutting_down', 'unauthorized', 'forbidden')
+  @ApiProblems(
+    'not_found',
+    'invalid_request',
+    'rate_limited',
+    'shutting_down',
+    'database_unavailable',
+    'unauthorized',
+    'forbidden',
+  )
   logs(
     @Param('name') name: string,
     @Query() query: LogsQuery,
