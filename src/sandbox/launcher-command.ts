@@ -7,10 +7,11 @@ export interface LauncherSettings {
   readonly read: readonly string[];
   readonly write: readonly string[];
   readonly run: readonly string[];
+  /** Inside of a network namespace that says so by itself, this changes nothing. */
   readonly network: boolean;
   /** Bytes and counts; what is absent is not limited. */
   readonly limits: { readonly data?: number; readonly nproc?: number; readonly fsize?: number };
-  /** No process namespace around it: the process ends with its parent, and none of its children leaves its group. */
+  /** No namespaces around it: the launcher is all there is. */
   readonly alone: boolean;
 }
 
@@ -24,9 +25,8 @@ export function launcherCommand(settings: LauncherSettings): string[] {
   );
   return [
     program,
-    ...(alone ? ['--pdeathsig', '--no-detach'] : []),
     '--seccomp',
-    ...(network ? [] : ['--no-net', '--no-unix']),
+    ...(alone ? standingIn(network) : []),
     ...paths,
     ...read.flatMap((path) => ['--ro', path]),
     ...run.flatMap((path) => ['--rx', path]),
@@ -35,3 +35,19 @@ export function launcherCommand(settings: LauncherSettings): string[] {
     '--',
   ];
 }
+
+/**
+ * Stands in for namespaces. The process ends with its parent, and none of its children leaves its group, which is
+ * ended as a whole. Modes and owners, which landlock leaves alone, are not changed. A unix socket is a way around
+ * every path: `--no-net` denies those as well, and who has a network is denied them alone.
+ *
+ * `--parent` is left out: by the time the launcher runs, the spawner has already asked for the signal at its death and
+ * looked whether it still is the parent, and neither exec nor dropping capabilities takes that back. Its pid could not
+ * be named here anyway: a spawner that dies is replaced, and where there is none the server starts the process itself.
+ */
+const standingIn = (network: boolean): string[] => [
+  '--pdeathsig',
+  '--no-detach',
+  '--no-chmod',
+  network ? '--no-unix' : '--no-net',
+];

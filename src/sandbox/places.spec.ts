@@ -93,11 +93,18 @@ describe('command lines', () => {
     expect(line.join(' ')).not.toMatch(/--remount-ro \/ /);
   });
 
-  it('launcher: alone it keeps the process group together and, unless granted, off every socket', () => {
+  it('launcher: alone it stands in for namespaces; inside of them it leaves sockets and modes to them', () => {
     const settings = { program: 'l', places, read: [], write: [], run: [], limits: { data: 7 } };
     expect(launcherCommand({ ...settings, network: false, alone: true }).join(' ')).toBe(
-      'l --pdeathsig --no-detach --seccomp --no-net --no-unix --rw /data --ro /etc/ssl/certs --rx /tmp/tool --rx /usr --rlimit data=7 --rlimit core=0 --',
+      'l --seccomp --pdeathsig --no-detach --no-chmod --no-net --rw /data --ro /etc/ssl/certs --rx /tmp/tool --rx /usr --rlimit data=7 --rlimit core=0 --',
     );
-    expect(launcherCommand({ ...settings, network: true, alone: false })[1]).toBe('--seccomp');
+    const withNetwork = launcherCommand({ ...settings, network: true, alone: true });
+    expect(withNetwork.slice(0, 6).join(' ')).toBe(
+      'l --seccomp --pdeathsig --no-detach --no-chmod --no-unix',
+    );
+    for (const network of [true, false]) {
+      const inside = launcherCommand({ ...settings, network, alone: false });
+      expect(inside.slice(0, 3)).toEqual(['l', '--seccomp', '--rw']);
+    }
   });
 });

@@ -216,7 +216,7 @@ export class Sandbox {
       places,
       ...(alone ? outside : inside),
       run: proxy ? [ownFiles] : [],
-      network: !alone || policy.network !== 'none',
+      network: policy.network !== 'none',
       limits,
       alone,
     });

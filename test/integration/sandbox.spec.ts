@@ -52,6 +52,7 @@ const acts: readonly Act[] = [
     input: () => ({ path: `/proc/${process.pid}/environ` }),
   },
   { act: 'write', what: 'writes outside', field: 'canWriteFiles', input: pathOutside('written') },
+  { act: 'chmod', what: 'changes a mode outside', field: 'canWriteFiles', input: pathOutside('secret') },
   { act: 'symlink', what: 'follows its own link out', field: 'canReadFiles', input: pathOutside('secret') },
   {
     act: 'tcp',
@@ -76,6 +77,13 @@ const acts: readonly Act[] = [
     what: 'connects to an abstract socket',
     field: 'allowNetwork',
     input: () => ({ path: `@toolkeeper-${process.pid}` }),
+  },
+  {
+    act: 'unix',
+    what: 'goes from its network to a unix socket',
+    field: 'allowedPaths',
+    input: pathOutside('outside.sock'),
+    settings: () => ({ sandbox: { allowNetwork: true } }),
   },
   {
     act: 'get',
