@@ -2,7 +2,6 @@
  * What starting processes costs those who do not start any: the delay of the event loop of a server with much memory
  * while processes start, and a warm tool's latency while another one crashes again and again.
  */
-import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,11 +9,10 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { latencies, median, percentile, print, rounds, seconds } from './measure.mjs';
 import { makePool, poolCall } from './pool-under-test.mjs';
+import { smallestChild } from './smallest-child.mjs';
 
 const ballastBytes = 512 * 1_048_576;
 const spawnsPerSecond = 20;
-const bash =
-  'while IFS= read -r l; do i="${l#*\\"id\\":\\"}"; echo "{\\"jsonrpc\\":\\"2.0\\",\\"id\\":\\"${i%%\\"*}\\",\\"result\\":{}}"; done';
 
 export async function benchPoolIsolation() {
   const folder = mkdtempSync(join(tmpdir(), 'toolkeeper-bench-'));
@@ -25,15 +23,6 @@ export async function benchPoolIsolation() {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-}
-
-/** A C program where there is a compiler, else bash. */
-function smallestChild(folder) {
-  const binary = join(folder, 'echo-child');
-  const { status } = spawnSync('gcc', ['-O2', '-o', binary, join(import.meta.dirname, 'echo-child.c')]);
-  return status === 0
-    ? { what: 'C', command: binary, args: [] }
-    : { what: 'bash', command: 'bash', args: ['-c', bash] };
 }
 
 async function benchEventLoop({ what, command, args }) {

@@ -5,9 +5,10 @@ const benches = {
   pool: async () => {
     await (await import('./pool.bench.mjs')).benchPool();
     await (await import('./pool-isolation.bench.mjs')).benchPoolIsolation();
-    await (await import('./pool-under-test.mjs')).closeLauncher();
   },
+  sandbox: async () => (await import('./sandbox.bench.mjs')).benchSandbox(),
 };
-for (const [name, bench] of Object.entries(benches)) {
-  if (wanted.length === 0 || wanted.includes(name)) await bench();
-}
+const chosen = Object.keys(benches).filter((name) => wanted.length === 0 || wanted.includes(name));
+for (const name of chosen) await benches[name]();
+// It lives as long as processes may be started.
+if (chosen.some((name) => name !== 'door')) await (await import('./pool-under-test.mjs')).closeLauncher();
