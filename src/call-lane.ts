@@ -40,7 +40,7 @@ export function openCallLane(app: NestFastifyApplication, limits: LaneLimits): v
 
 function toolOfPlainCall({ method, url = '', headers }: IncomingMessage): string | undefined {
   if (method !== 'POST' || !headers['content-type']?.startsWith('application/json')) return undefined;
-  if (headers.accept?.includes('text/event-stream') || headers['content-encoding']) return undefined;
+  if (/text\/event-stream/i.test(headers.accept ?? '') || headers['content-encoding']) return undefined;
   return calls.exec(url)?.[1];
 }
 
