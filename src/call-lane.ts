@@ -4,7 +4,7 @@ import { parse } from 'secure-json-parse';
 import { AccessPolicy } from './auth/access-policy.js';
 import { Problem } from './common/errors.js';
 import { requestIdFrom } from './common/ids.js';
-import { isDeeperThan } from './common/json-depth.js';
+import { refuseDeepBody } from './common/json-depth.js';
 import { Lifecycle } from './common/lifecycle.js';
 import { ProblemFilter } from './common/problem.filter.js';
 import { RequestContext } from './observability/request-context.js';
@@ -127,12 +127,8 @@ class CallLane {
     } catch (error) {
       throw new Problem('invalid_request', `The body is not valid JSON: ${(error as Error).message}`);
     }
-    const { bodyDepth } = this.limits;
-    if (!isDeeperThan(body, bodyDepth)) return body;
-    throw new Problem(
-      'invalid_request',
-      `The body is nested deeper than ${bodyDepth} levels (TOOL_INPUT_MAX_DEPTH)`,
-    );
+    refuseDeepBody(body, this.limits.bodyDepth);
+    return body;
   }
 
   private send(

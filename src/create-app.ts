@@ -7,9 +7,8 @@ import { AppModule } from './app.module.js';
 import { AccessPolicy } from './auth/access-policy.js';
 import { registerAuthHook } from './auth/auth.hook.js';
 import { openCallLane } from './call-lane.js';
-import { Problem } from './common/errors.js';
 import { requestIdFrom } from './common/ids.js';
-import { isDeeperThan } from './common/json-depth.js';
+import { refuseDeepBody } from './common/json-depth.js';
 import { Lifecycle } from './common/lifecycle.js';
 import { ProblemFilter } from './common/problem.filter.js';
 import { createValidationPipe } from './common/validation.pipe.js';
@@ -75,12 +74,13 @@ function followRequests(fastify: FastifyInstance, lifecycle: Lifecycle): void {
   });
 }
 
-/** What walks a body recurses: one that is nested without end must not reach it. */
 function capBodyDepth(fastify: FastifyInstance, most: number): void {
   fastify.addHook('preValidation', (request, _reply, done) => {
-    if (!isDeeperThan(request.body, most)) return done();
-    done(
-      new Problem('invalid_request', `The body is nested deeper than ${most} levels (TOOL_INPUT_MAX_DEPTH)`),
-    );
+    try {
+      refuseDeepBody(request.body, most);
+      done();
+    } catch (error) {
+      done(error as Error);
+    }
   });
 }

@@ -1,3 +1,5 @@
+import { Problem } from './errors.js';
+
 /** More levels than this are a stack overflow where each costs a call: JSON.stringify manages some thousand. */
 const writableLevels = 1_000;
 
@@ -16,4 +18,16 @@ export function jsonExcerpt(value: unknown, chars: number): string {
   return isDeeperThan(value, writableLevels)
     ? `(JSON of more than ${writableLevels} levels)`
     : JSON.stringify(value).slice(0, chars);
+}
+
+/**
+ * What walks a body recurses: one that is nested without end must not reach it.
+ * @throws Problem `invalid_request`
+ */
+export function refuseDeepBody(body: unknown, most: number): void {
+  if (!isDeeperThan(body, most)) return;
+  throw new Problem(
+    'invalid_request',
+    `The body is nested deeper than ${most} levels (TOOL_INPUT_MAX_DEPTH)`,
+  );
 }
