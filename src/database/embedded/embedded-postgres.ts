@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ClusterFiles, type Postmaster } from './cluster-files.js';
 import { EmbeddedPostgresError } from './embedded-postgres.error.js';
-import { FileLock } from './file-lock.js';
+import { FileLock } from '../../common/file-lock.js';
 import { PostgresBinaries } from './postgres-binaries.js';
 import { freePort, logSize, logTail, pathFor, type ProgramOptions, startProgram } from './server-process.js';
 import { type ServerUser, serverUserFor } from './server-user.js';

@@ -63,7 +63,7 @@ describe('FileLock', () => {
     lock.release();
     // The same name is derived from the same dead owner: its right of take-over is stale as well.
     writeFileSync(path, `${dead} first`);
-    const { sha256 } = await import('../../common/canonical-json.js');
+    const { sha256 } = await import('./canonical-json.js');
     writeFileSync(`${path}.${sha256(`${dead} first`).slice(0, 16)}`, `${dead} second`);
     (await FileLock.acquire(path, 1_000)).release();
     expect(readdirSync(folder)).toEqual([]);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { sha256 } from '../../common/canonical-json.js';
+import { sha256 } from './canonical-json.js';
 import { identityOf, lives } from './process-identity.js';
 
 /**
