@@ -1,12 +1,12 @@
 import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
-import { CurrentPrincipal } from '../auth/principal.decorator.js';
-import { Scopes } from '../auth/scopes.decorator.js';
-import { ApiProblems } from '../common/api-problems.decorator.js';
-import type { Page } from '../common/page.js';
-import { PageQuery } from '../common/page.dto.js';
-import type { Principal } from '../tool-contract/tool-call.js';
-import { CustomToolBody } from './custom-tool.view.js';
+import { CurrentPrincipal } from '../../auth/principal.decorator.js';
+import { Scopes } from '../../auth/scopes.decorator.js';
+import { ApiProblems } from '../../common/api-problems.decorator.js';
+import type { Page } from '../../common/page.js';
+import { PageQuery } from '../../common/page.dto.js';
+import type { Principal } from '../../tool-contract/tool-call.js';
+import { CustomToolBody } from '../custom-tool.view.js';
 import {
   RevisionBody,
   RevisionDiffBody,

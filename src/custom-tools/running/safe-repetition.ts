@@ -1,5 +1,5 @@
-import type { PoolFailure, PoolFailureReason } from '../process-pool/pool.types.js';
-import type { ToolAnnotations } from '../tool-contract/tool.js';
+import type { PoolFailure, PoolFailureReason } from '../../process-pool/pool.types.js';
+import type { ToolAnnotations } from '../../tool-contract/tool.js';
 
 /** Failures after which another try may go better. Past its deadline a call has no time for one. */
 const repeatable: ReadonlySet<PoolFailureReason> = new Set([

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { CustomTool } from './custom-tool.entity.js';
+import type { CustomTool } from '../custom-tool.entity.js';
 import type { ProgramFile } from './program-files.js';
 import {
   changesBetween,
@@ -9,7 +9,7 @@ import {
   filesKey,
   type RevisionContent,
 } from './revision-content.js';
-import type { SealedValue, StoredEnv } from './secrets/secret-box.js';
+import type { SealedValue, StoredEnv } from '../secrets/secret-box.js';
 
 const file = (path: string, hash: string | null, changes: Partial<ProgramFile> = {}): ProgramFile => ({
   path,

@@ -1,4 +1,4 @@
-import type { PoolFailureReason } from '../process-pool/pool.types.js';
+import type { PoolFailureReason } from '../../process-pool/pool.types.js';
 import { isResultUnknown, mayRepeat, type RepetitionFacts, sayResultUnknown } from './safe-repetition.js';
 
 /** Every reason there is, and whether another try may go better: a new reason must find its place here. */

@@ -1,8 +1,8 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Type } from 'class-transformer';
 import { IsInt, IsString, Max, Min } from 'class-validator';
-import { Optional } from '../common/optional.decorator.js';
-import { withoutValues } from './custom-tool.view.js';
+import { Optional } from '../../common/optional.decorator.js';
+import { withoutValues } from '../custom-tool.view.js';
 import { type CustomToolRevision, revisionSources } from './tool-revision.entity.js';
 
 const largest = 2_147_483_647;

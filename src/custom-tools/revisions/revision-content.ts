@@ -1,8 +1,8 @@
-import { canonicalJson, sha256 } from '../common/canonical-json.js';
-import type { CustomTool } from './custom-tool.entity.js';
-import { withoutValues } from './custom-tool.view.js';
+import { canonicalJson, sha256 } from '../../common/canonical-json.js';
+import type { CustomTool } from '../custom-tool.entity.js';
+import { withoutValues } from '../custom-tool.view.js';
 import type { ProgramFile } from './program-files.js';
-import { identityOf, type StoredEnv } from './secrets/secret-box.js';
+import { identityOf, type StoredEnv } from '../secrets/secret-box.js';
 import type { ToolConfiguration } from './tool-revision.entity.js';
 
 /** What identifies a revision. */

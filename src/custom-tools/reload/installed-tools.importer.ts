@@ -1,15 +1,15 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { glob, readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { sha256 } from '../common/canonical-json.js';
-import { Problem } from '../common/errors.js';
-import { createValidationPipe } from '../common/validation.pipe.js';
-import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
-import type { CustomTool } from './custom-tool.entity.js';
-import { CustomToolManager } from './custom-tool-manager.js';
-import { CustomToolCreate } from './custom-tools.dto.js';
-import { CustomToolsRepository } from './custom-tools.repository.js';
-import { portablePath } from './program-files.js';
+import { sha256 } from '../../common/canonical-json.js';
+import { Problem } from '../../common/errors.js';
+import { createValidationPipe } from '../../common/validation.pipe.js';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import type { CustomTool } from '../custom-tool.entity.js';
+import { CustomToolManager } from '../custom-tool-manager.js';
+import { CustomToolCreate } from '../custom-tools.dto.js';
+import { CustomToolsRepository } from '../custom-tools.repository.js';
+import { portablePath } from '../revisions/program-files.js';
 
 /** A tool.json as it was when it was last looked into. */
 interface Seen {

@@ -1,15 +1,15 @@
 import { Injectable } from '@nestjs/common';
-import { canonicalJson } from '../common/canonical-json.js';
-import { Problem } from '../common/errors.js';
-import { decodeCursor, encodeCursor, type Page } from '../common/page.js';
-import type { PageQuery } from '../common/page.dto.js';
-import type { CustomTool } from './custom-tool.entity.js';
-import { CustomToolManager } from './custom-tool-manager.js';
-import { type CustomToolBody, customToolView } from './custom-tool.view.js';
-import { CustomToolRuntimes } from './custom-tool-runtimes.js';
+import { canonicalJson } from '../../common/canonical-json.js';
+import { Problem } from '../../common/errors.js';
+import { decodeCursor, encodeCursor, type Page } from '../../common/page.js';
+import type { PageQuery } from '../../common/page.dto.js';
+import type { CustomTool } from '../custom-tool.entity.js';
+import { CustomToolManager } from '../custom-tool-manager.js';
+import { type CustomToolBody, customToolView } from '../custom-tool.view.js';
+import { CustomToolRuntimes } from '../running/custom-tool-runtimes.js';
 import { changesBetween, configurationOf, differingFiles, envIdentity } from './revision-content.js';
 import type { CustomToolRevision } from './tool-revision.entity.js';
-import { ToolConfinement } from './tool-confinement.js';
+import { ToolSandbox } from '../launch/tool-sandbox.js';
 import {
   type RevisionBody,
   type RevisionDiffBody,
@@ -27,7 +27,7 @@ export class ToolRevisionsService {
     private readonly manager: CustomToolManager,
     private readonly revisions: ToolRevisionsRepository,
     private readonly runtimes: CustomToolRuntimes,
-    private readonly confinement: ToolConfinement,
+    private readonly sandbox: ToolSandbox,
   ) {}
 
   /** The newest first. */
@@ -65,7 +65,7 @@ export class ToolRevisionsService {
       const samePath = tool.command === wanted.configuration.command;
       Object.assign(tool, wanted.configuration, { env: wanted.env }, !samePath && { pinnedCommand: null });
     });
-    return customToolView(restored, this.confinement.effective(restored));
+    return customToolView(restored, this.sandbox.effective(restored));
   }
 
   private async refuseFilesOnly(tool: CustomTool, wanted: CustomToolRevision): Promise<void> {

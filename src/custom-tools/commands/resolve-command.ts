@@ -4,12 +4,12 @@ import { access, open, realpath, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { hostVariable } from '../config/host-environment.js';
-import type { ProcessSpec } from '../process-pool/pool.types.js';
-import type { CommandRules } from './commands/command-rules.js';
-import type { CustomTool } from './custom-tool.entity.js';
-import type { PlainEnv } from './secrets/secret-box.js';
-import { wrong } from './wrong-field.js';
+import { hostVariable } from '../../config/host-environment.js';
+import type { ProcessSpec } from '../../process-pool/pool.types.js';
+import type { CommandRules } from './command-rules.js';
+import type { CustomTool } from '../custom-tool.entity.js';
+import type { PlainEnv } from '../secrets/secret-box.js';
+import { wrong } from '../wrong-field.js';
 
 export type LaunchSettings = Pick<
   CustomTool,
@@ -19,7 +19,7 @@ export type LaunchSettings = Pick<
 /** What of a registration says how its processes run. */
 export type LaunchableTool = LaunchSettings & Pick<CustomTool, 'sandbox'>;
 
-export interface Launch {
+export interface ResolvedCommand {
   readonly spec: ProcessSpec;
   /** The file that the command led to, links resolved. */
   readonly realPath: string;
@@ -33,13 +33,13 @@ export interface Launch {
  * @param own the tool's own variables, opened
  * @throws Problem `invalid_request` that names the field
  */
-export async function launchSpec(
+export async function resolveCommand(
   tool: Omit<LaunchSettings, 'id' | 'env'>,
   place: Pick<LaunchSettings, 'args' | 'workingDir'>,
   own: PlainEnv,
   root: string,
   rules: CommandRules,
-): Promise<Launch> {
+): Promise<ResolvedCommand> {
   rules.checkText(tool);
   const cwd = resolve(root, place.workingDir ?? '.');
   if (!(await isDirectory(cwd))) throw wrong('/workingDir', `is not a directory: ${cwd}`);
@@ -52,6 +52,12 @@ export async function launchSpec(
   await rules.checkCommand({ command, args, cwd, realPath, hostPath: await onHostPath(basename(command)) });
   checkPin(tool, realPath);
   return { spec: { command: await startPath(link, realPath), args, cwd, env }, realPath };
+}
+
+/** @throws Problem `invalid_request` when a file that could be started cannot be any more */
+export async function checkExecutable(path: string): Promise<void> {
+  const problem = await whyNotExecutable(path);
+  if (problem !== undefined) throw wrong('/command', `${JSON.stringify(path)} ${problem}`);
 }
 
 /**

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { open, readdir, stat } from 'node:fs/promises';
 import { extname, join, relative, resolve, sep } from 'node:path';
-import type { ProcessSpec } from '../process-pool/pool.types.js';
+import type { ProcessSpec } from '../../process-pool/pool.types.js';
 
 /** A file that a tool's process runs. */
 export interface ProgramFile {

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, LessThan, QueryFailedError, Repository } from 'typeorm';
-import { Problem } from '../common/errors.js';
-import { CustomTool } from './custom-tool.entity.js';
+import { Problem } from '../../common/errors.js';
+import { CustomTool } from '../custom-tool.entity.js';
 import { contentHashOf, type RevisionContent } from './revision-content.js';
 import { CustomToolRevision, type RevisionSource } from './tool-revision.entity.js';
 

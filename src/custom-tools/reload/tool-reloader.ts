@@ -2,18 +2,18 @@ import { Inject, Injectable, Logger } from '@nestjs/common';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Problem } from '../common/errors.js';
-import { forEachOf } from '../common/for-each-of.js';
-import { IntervalLoop } from '../common/interval-loop.js';
-import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
-import { CustomToolManager } from './custom-tool-manager.js';
-import { CustomToolRuntimes } from './custom-tool-runtimes.js';
-import type { CustomToolWrapper } from './custom-tool-wrapper.js';
+import { Problem } from '../../common/errors.js';
+import { forEachOf } from '../../common/for-each-of.js';
+import { IntervalLoop } from '../../common/interval-loop.js';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { CustomToolManager } from '../custom-tool-manager.js';
+import { CustomToolRuntimes } from '../running/custom-tool-runtimes.js';
+import type { CustomToolWrapper } from '../running/custom-tool-wrapper.js';
 import { FolderWatcher } from './folder-watcher.js';
 import { InstalledToolsImporter } from './installed-tools.importer.js';
-import { isScriptName } from './program-files.js';
-import { RetrySchedule } from './retry-schedule.js';
-import { differingFiles, filesKey } from './revision-content.js';
+import { isScriptName } from '../revisions/program-files.js';
+import { RetrySchedule } from '../retry-schedule.js';
+import { differingFiles, filesKey } from '../revisions/revision-content.js';
 
 /** A file that was written this long ago is taken to be whole. */
 const settledMs = 150;

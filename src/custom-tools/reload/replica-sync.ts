@@ -1,9 +1,9 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import { IntervalLoop } from '../common/interval-loop.js';
-import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
-import { CustomToolManager } from './custom-tool-manager.js';
-import { CustomToolRuntimes } from './custom-tool-runtimes.js';
-import { CustomToolsRepository, type ToolState } from './custom-tools.repository.js';
+import { IntervalLoop } from '../../common/interval-loop.js';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { CustomToolManager } from '../custom-tool-manager.js';
+import { CustomToolRuntimes } from '../running/custom-tool-runtimes.js';
+import { CustomToolsRepository, type ToolState } from '../custom-tools.repository.js';
 
 /**
  * Lets what other replicas did to tools take effect here: registered, changed, removed, enabled, disabled. Compares

@@ -1,16 +1,16 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { canonicalJson } from '../common/canonical-json.js';
-import { Problem } from '../common/errors.js';
-import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
-import { probeExecutable } from '../process-pool/handshake.js';
-import { type Handshake, PoolFailure } from '../process-pool/pool.types.js';
-import { compileInputSchema, type InputValidator } from '../tools/input-validator.js';
-import type { CustomTool } from './custom-tool.entity.js';
-import type { LaunchableTool } from './launch-spec.js';
-import { ToolConfinement } from './tool-confinement.js';
-import { ToolLauncher } from './tool-launcher.js';
-import { type PreparedLaunch, ToolLaunches } from './tool-launches.js';
-import { wrong } from './wrong-field.js';
+import { canonicalJson } from '../../common/canonical-json.js';
+import { Problem } from '../../common/errors.js';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { probeExecutable } from '../../process-pool/handshake.js';
+import { type Handshake, PoolFailure } from '../../process-pool/pool.types.js';
+import { compileInputSchema, type InputValidator } from '../../tools/input-validator.js';
+import type { CustomTool } from '../custom-tool.entity.js';
+import type { LaunchableTool } from '../commands/resolve-command.js';
+import { ToolSandbox } from './tool-sandbox.js';
+import { ToolSpawner } from './tool-spawner.js';
+import { type PreparedLaunch, LaunchPreparation } from './launch-preparation.js';
+import { wrong } from '../wrong-field.js';
 
 export interface Inspection extends PreparedLaunch {
   readonly handshake: Handshake;
@@ -21,19 +21,19 @@ export interface Inspection extends PreparedLaunch {
 export class ToolInspector {
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
-    private readonly launcher: ToolLauncher,
-    private readonly launches: ToolLaunches,
-    private readonly confinement: ToolConfinement,
+    private readonly spawner: ToolSpawner,
+    private readonly preparation: LaunchPreparation,
+    private readonly sandbox: ToolSandbox,
   ) {}
 
   /** @throws Problem `invalid_request` with the reason, the executable's stderr included */
   async inspect(tool: LaunchableTool): Promise<Inspection> {
-    const launch = await this.launches.prepare(tool);
-    const confined = await this.confinement.confine(tool, launch);
+    const launch = await this.preparation.prepare(tool);
+    const confined = await this.sandbox.confine(tool, launch);
     const { startTimeoutMs, stopGraceMs, maxOutputBytes, stderrBytes } = this.config.customTools;
     try {
       const limits = { startTimeoutMs, stopGraceMs, maxLineBytes: maxOutputBytes, stderrBytes };
-      const handshake = await probeExecutable(confined.command, limits, this.launcher.launch);
+      const handshake = await probeExecutable(confined.command, limits, this.spawner.launch);
       return { ...launch, handshake: launch.redactor.cleanJson(handshake) as Handshake };
     } catch (error) {
       if (!(error instanceof PoolFailure)) throw error;

@@ -5,12 +5,12 @@ import {
   type OnApplicationBootstrap,
   type OnApplicationShutdown,
 } from '@nestjs/common';
-import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
-import { SpawnerMetrics } from '../observability/spawner-metrics.js';
-import { launch } from '../process-pool/process-group.js';
-import { findSpawner } from '../process-pool/spawner-binary.js';
-import { SpawnerClient, type SpawnerEvent } from '../process-pool/spawner-client.js';
-import type { Launcher } from '../process-pool/tool-process.types.js';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { SpawnerMetrics } from '../../observability/spawner-metrics.js';
+import { launch } from '../../process-pool/process-group.js';
+import { findSpawner } from '../../process-pool/spawner-binary.js';
+import { SpawnerClient, type SpawnerEvent } from '../../process-pool/spawner-client.js';
+import type { Launcher } from '../../process-pool/tool-process.types.js';
 
 const directly =
   'processes of tools are started by the server itself: each start holds up everything else for some milliseconds, ' +
@@ -18,10 +18,10 @@ const directly =
 
 /** What starts the processes of all tools: one spawner, or the server itself where there is none for the platform. */
 @Injectable()
-export class ToolLauncher implements OnApplicationBootstrap, OnApplicationShutdown {
+export class ToolSpawner implements OnApplicationBootstrap, OnApplicationShutdown {
   readonly launch: Launcher;
   private readonly client: SpawnerClient | undefined;
-  private readonly logger = new Logger(ToolLauncher.name);
+  private readonly logger = new Logger(ToolSpawner.name);
 
   constructor(@Inject(APP_CONFIG) { root, customTools }: AppConfig, metrics: SpawnerMetrics) {
     const binary = findSpawner(root);

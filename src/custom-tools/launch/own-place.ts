@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { dirname, resolve } from 'node:path';
-import type { LaunchSettings } from './launch-spec.js';
+import type { LaunchSettings } from '../commands/resolve-command.js';
 
 export interface OwnPlace {
   /** The directory that is the tool's own, else its file alone; undefined where it has neither. */

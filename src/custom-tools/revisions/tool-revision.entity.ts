@@ -1,7 +1,7 @@
 import { Column, CreateDateColumn, Entity, PrimaryColumn } from 'typeorm';
-import type { CustomTool } from './custom-tool.entity.js';
+import type { CustomTool } from '../custom-tool.entity.js';
 import type { ProgramFile } from './program-files.js';
-import type { StoredEnv } from './secrets/secret-box.js';
+import type { StoredEnv } from '../secrets/secret-box.js';
 
 export const revisionSources = ['register', 'patch', 'import', 'reload', 'rollback'] as const;
 /** Why a revision was made. */

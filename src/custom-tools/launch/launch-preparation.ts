@@ -1,14 +1,14 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
-import { CommandRules } from './commands/command-rules.js';
-import { type Launch, launchSpec, type LaunchSettings } from './launch-spec.js';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { CommandRules } from '../commands/command-rules.js';
+import { resolveCommand, type LaunchSettings, type ResolvedCommand } from '../commands/resolve-command.js';
 import { ownPlace } from './own-place.js';
-import { Redactor } from './secrets/redactor.js';
-import { type PlainEnv, SecretBox, SecretUnreadable } from './secrets/secret-box.js';
-import { asWrongCommand, wrong } from './wrong-field.js';
+import { Redactor } from '../secrets/redactor.js';
+import { type PlainEnv, SecretBox, SecretUnreadable } from '../secrets/secret-box.js';
+import { asWrongCommand, wrong } from '../wrong-field.js';
 
 /** How a tool is started, and what of it must not be shown. */
-export interface PreparedLaunch extends Launch {
+export interface PreparedLaunch extends ResolvedCommand {
   /** The directory that is the tool's own, or its file alone. */
   readonly place: string | undefined;
   readonly redactor: Redactor;
@@ -16,7 +16,7 @@ export interface PreparedLaunch extends Launch {
 
 /** Prepares the start of a tool's processes: the one place where stored secrets are opened. */
 @Injectable()
-export class ToolLaunches {
+export class LaunchPreparation {
   private readonly rules: CommandRules;
 
   constructor(
@@ -30,7 +30,7 @@ export class ToolLaunches {
   async prepare(tool: LaunchSettings): Promise<PreparedLaunch> {
     const own = this.open(tool);
     const place = await ownPlace(tool, this.config.root);
-    const launch = await launchSpec(tool, place.launch, own, this.config.root, this.rules).catch(
+    const launch = await resolveCommand(tool, place.launch, own, this.config.root, this.rules).catch(
       (error: unknown) => {
         throw asWrongCommand(error);
       },

@@ -1,19 +1,19 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import { Deadline } from '../common/deadline.js';
-import { Problem } from '../common/errors.js';
-import { forEachOf } from '../common/for-each-of.js';
-import { IntervalLoop } from '../common/interval-loop.js';
-import { KeyedMutex } from '../common/keyed-mutex.js';
-import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
-import { ToolLog } from '../observability/tool-log.js';
-import type { PoolStats, Reply } from '../process-pool/pool.types.js';
-import type { ProcessPool } from '../process-pool/process-pool.js';
-import type { CustomTool, HealthStatus } from './custom-tool.entity.js';
-import { CustomToolManager } from './custom-tool-manager.js';
+import { Deadline } from '../../common/deadline.js';
+import { Problem } from '../../common/errors.js';
+import { forEachOf } from '../../common/for-each-of.js';
+import { IntervalLoop } from '../../common/interval-loop.js';
+import { KeyedMutex } from '../../common/keyed-mutex.js';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { ToolLog } from '../../observability/tool-log.js';
+import type { PoolStats, Reply } from '../../process-pool/pool.types.js';
+import type { ProcessPool } from '../../process-pool/process-pool.js';
+import type { CustomTool, HealthStatus } from '../custom-tool.entity.js';
+import { CustomToolManager } from '../custom-tool-manager.js';
 import { CustomToolRuntimes, type RuntimeEvent } from './custom-tool-runtimes.js';
-import { CustomToolsRepository, type ToolCondition } from './custom-tools.repository.js';
-import { RetrySchedule } from './retry-schedule.js';
-import { ToolInspector } from './tool-inspector.js';
+import { CustomToolsRepository, type ToolCondition } from '../custom-tools.repository.js';
+import { RetrySchedule } from '../retry-schedule.js';
+import { ToolInspector } from '../launch/tool-inspector.js';
 
 const pingTimeoutMs = 5_000;
 /** A slow tool holds up one lane, not the others' pings. */

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { until } from '../../test/support/wait.js';
+import { until } from '../../../test/support/wait.js';
 import { FolderWatcher } from './folder-watcher.js';
 
 // real: folders and the system's notices; mock: nothing

@@ -1,22 +1,22 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Refusal } from '../common/errors.js';
+import { Refusal } from '../../common/errors.js';
 import {
   type PoolAnswer,
   PoolFailure,
   type ProcessSpec,
   type Reply,
   type RequestNotes,
-} from '../process-pool/pool.types.js';
-import type { ProcessPool } from '../process-pool/process-pool.js';
-import type { Release, Tool, ToolDefinition, ToolRun } from '../tool-contract/tool.js';
-import { ToolFailure } from '../tool-contract/tool-outcome.js';
-import type { InputValidator } from '../tools/input-validator.js';
-import type { CustomTool } from './custom-tool.entity.js';
-import type { ProgramFile } from './program-files.js';
-import { configurationOf, contentHashOf, type RevisionContent } from './revision-content.js';
+} from '../../process-pool/pool.types.js';
+import type { ProcessPool } from '../../process-pool/process-pool.js';
+import type { Release, Tool, ToolDefinition, ToolRun } from '../../tool-contract/tool.js';
+import { ToolFailure } from '../../tool-contract/tool-outcome.js';
+import type { InputValidator } from '../../tools/input-validator.js';
+import type { CustomTool } from '../custom-tool.entity.js';
+import type { ProgramFile } from '../revisions/program-files.js';
+import { configurationOf, contentHashOf, type RevisionContent } from '../revisions/revision-content.js';
 import { isResultUnknown, mayRepeat, sayResultUnknown } from './safe-repetition.js';
-import { cleanNotice } from './secrets/clean-notice.js';
-import type { Redactor } from './secrets/redactor.js';
+import { cleanNotice } from '../secrets/clean-notice.js';
+import type { Redactor } from '../secrets/redactor.js';
 
 export interface RunningBackend {
   readonly pool: ProcessPool;

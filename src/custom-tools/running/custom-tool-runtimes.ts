@@ -1,26 +1,26 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import { Problem } from '../common/errors.js';
-import { TypedEvents } from '../common/typed-events.js';
-import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
-import { ProcessMetrics } from '../observability/process-metrics.js';
-import { ProcessBudget } from '../process-pool/process-budget.js';
-import type { PoolEvent, PoolSettings, ProcessSpec } from '../process-pool/pool.types.js';
-import { ProcessPool } from '../process-pool/process-pool.js';
-import { residentBytes } from '../process-pool/resident-memory.js';
-import type { Confined } from '../sandbox/sandbox.js';
-import type { InputValidator } from '../tools/input-validator.js';
-import { SpawnGate } from '../process-pool/spawn-gate.js';
-import type { CustomTool } from './custom-tool.entity.js';
+import { Problem } from '../../common/errors.js';
+import { TypedEvents } from '../../common/typed-events.js';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { ProcessMetrics } from '../../observability/process-metrics.js';
+import { ProcessBudget } from '../../process-pool/process-budget.js';
+import type { PoolEvent, PoolSettings, ProcessSpec } from '../../process-pool/pool.types.js';
+import { ProcessPool } from '../../process-pool/process-pool.js';
+import { residentBytes } from '../../process-pool/resident-memory.js';
+import type { Confined } from '../../sandbox/sandbox.js';
+import type { InputValidator } from '../../tools/input-validator.js';
+import { SpawnGate } from '../../process-pool/spawn-gate.js';
+import type { CustomTool } from '../custom-tool.entity.js';
 import { CustomToolWrapper, type ToolBackend } from './custom-tool-wrapper.js';
-import { PoolOutput } from './logs/pool-output.js';
-import { ToolLogs } from './logs/tool-logs.js';
-import { type ProgramFile, ProgramFiles } from './program-files.js';
-import { configurationOf, contentHashOf, type RevisionContent } from './revision-content.js';
-import type { Redactor } from './secrets/redactor.js';
-import { ToolConfinement } from './tool-confinement.js';
-import { ToolInspector } from './tool-inspector.js';
-import { type PreparedLaunch, ToolLaunches } from './tool-launches.js';
-import { ToolLauncher } from './tool-launcher.js';
+import { PoolOutput } from '../logs/pool-output.js';
+import { ToolLogs } from '../logs/tool-logs.js';
+import { type ProgramFile, ProgramFiles } from '../revisions/program-files.js';
+import { configurationOf, contentHashOf, type RevisionContent } from '../revisions/revision-content.js';
+import type { Redactor } from '../secrets/redactor.js';
+import { ToolSandbox } from '../launch/tool-sandbox.js';
+import { ToolInspector } from '../launch/tool-inspector.js';
+import { type PreparedLaunch, LaunchPreparation } from '../launch/launch-preparation.js';
+import { ToolSpawner } from '../launch/tool-spawner.js';
 
 /** An event of one of the pools, a trial's or a retiring one included; without secrets. Output goes to the logs. */
 export type RuntimeEvent = Exclude<PoolEvent, ToolWords> & { readonly source: ProcessPool };
@@ -50,9 +50,9 @@ export class CustomToolRuntimes {
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
     private readonly inspector: ToolInspector,
-    private readonly launcher: ToolLauncher,
-    private readonly launches: ToolLaunches,
-    private readonly confinement: ToolConfinement,
+    private readonly spawner: ToolSpawner,
+    private readonly preparation: LaunchPreparation,
+    private readonly sandbox: ToolSandbox,
     private readonly logs: ToolLogs,
     metrics: ProcessMetrics,
   ) {
@@ -71,10 +71,13 @@ export class CustomToolRuntimes {
     return [...this.wrappers.values()];
   }
 
-  /** Finds out what would run, without starting anything. */
-  async prepare(tool: CustomTool): Promise<PreparedTool> {
+  /**
+   * Finds out what would run, without starting anything.
+   * @param launch of a tool whose launch has been prepared before
+   */
+  async prepare(tool: CustomTool, launch?: PreparedLaunch): Promise<PreparedTool> {
     const validate = this.inspector.compile(tool.inputSchema);
-    const { files, start } = await this.program(tool);
+    const { files, start } = await this.program(tool, launch);
     const content = { configuration: configurationOf(tool), env: tool.env, files };
     return { tool, validate, content, start };
   }
@@ -133,9 +136,12 @@ export class CustomToolRuntimes {
     await Promise.all([...this.pools.keys()].map((pool) => this.stop(pool, 0)));
   }
 
-  private async program(tool: CustomTool): Promise<Pick<PreparedTool, 'start'> & { files: ProgramFile[] }> {
+  private async program(
+    tool: CustomTool,
+    launch?: PreparedLaunch,
+  ): Promise<Pick<PreparedTool, 'start'> & { files: ProgramFile[] }> {
     try {
-      const start = await this.launches.prepare(tool);
+      const start = launch ?? (await this.preparation.prepare(tool));
       return { files: await this.programFiles.of(start.spec), start };
     } catch (error) {
       return { files: [], start: asUnavailable(error) };
@@ -145,7 +151,7 @@ export class CustomToolRuntimes {
   private async backendOf(tool: CustomTool, start: PreparedTool['start']): Promise<ToolBackend> {
     if ('unavailable' in start) return start;
     const { spec, realPath, redactor } = start;
-    const confined = await this.confinement.confine(tool, start).catch(asUnavailable);
+    const confined = await this.sandbox.confine(tool, start).catch(asUnavailable);
     if ('unavailable' in confined) return confined;
     if (this.closed) {
       await confined.dispose();
@@ -154,7 +160,7 @@ export class CustomToolRuntimes {
     const pool = new ProcessPool(this.poolSettings(tool, confined.command), {
       budget: this.budget,
       gate: this.gate,
-      launcher: this.launcher.launch,
+      launcher: this.spawner.launch,
     });
     this.pools.set(pool, confined);
     this.follow(pool, tool.name, redactor);

@@ -1,22 +1,22 @@
 import { Injectable } from '@nestjs/common';
-import { withDescendantsEnded } from '../sandbox/enforcement.js';
-import { type Confined, Sandbox, SandboxRefusal } from '../sandbox/sandbox.js';
-import type { SandboxDemands } from '../sandbox/sandbox-policy.js';
-import type { EffectiveSandbox } from '../sandbox/sandbox.types.js';
-import type { CustomTool } from './custom-tool.entity.js';
-import { ToolPermissions } from './sandbox-settings.js';
-import { ToolLauncher } from './tool-launcher.js';
-import type { PreparedLaunch } from './tool-launches.js';
-import { asWrongCommand, wrong } from './wrong-field.js';
+import { withDescendantsEnded } from '../../sandbox/enforcement.js';
+import { type Confined, Sandbox, SandboxRefusal } from '../../sandbox/sandbox.js';
+import type { SandboxDemands } from '../../sandbox/sandbox-policy.js';
+import type { EffectiveSandbox } from '../../sandbox/sandbox.types.js';
+import type { CustomTool } from '../custom-tool.entity.js';
+import { ToolPermissions } from '../sandbox-settings.js';
+import { ToolSpawner } from './tool-spawner.js';
+import type { PreparedLaunch } from './launch-preparation.js';
+import { asWrongCommand, wrong } from '../wrong-field.js';
 
 type Confinable = Pick<CustomTool, 'sandbox' | 'permissions'>;
 
 /** Puts the start of a tool's processes into its sandbox. */
 @Injectable()
-export class ToolConfinement {
+export class ToolSandbox {
   constructor(
     private readonly sandbox: Sandbox,
-    private readonly launcher: ToolLauncher,
+    private readonly spawner: ToolSpawner,
   ) {}
 
   /**
@@ -35,7 +35,7 @@ export class ToolConfinement {
   /** What holds for a tool on this host. */
   effective(tool: Confinable): EffectiveSandbox {
     const effective = this.sandbox.effective(demandsOf(tool));
-    return this.launcher.endsDescendants ? withDescendantsEnded(effective) : effective;
+    return this.spawner.endsDescendants ? withDescendantsEnded(effective) : effective;
   }
 }
 

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { ProcessMetrics } from '../observability/process-metrics.js';
-import { levelOf, ToolLog, type ToolLogEntry } from '../observability/tool-log.js';
+import { ProcessMetrics } from '../../observability/process-metrics.js';
+import { levelOf, ToolLog, type ToolLogEntry } from '../../observability/tool-log.js';
 import { CustomToolRuntimes, type RuntimeEvent } from './custom-tool-runtimes.js';
-import { CustomToolsRepository } from './custom-tools.repository.js';
-import { ToolLogs } from './logs/tool-logs.js';
+import { CustomToolsRepository } from '../custom-tools.repository.js';
+import { ToolLogs } from '../logs/tool-logs.js';
 
 /** Writes what happens to processes into logs (seed 003's events) and metrics: the pool itself knows neither. */
 @Injectable()

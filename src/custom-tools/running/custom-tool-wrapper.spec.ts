@@ -1,12 +1,12 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PoolLab } from '../../test/fixtures/tools/pool-lab.js';
-import { Deadline } from '../common/deadline.js';
-import type { PoolSettings } from '../process-pool/pool.types.js';
-import type { ExecutionNotes, ToolAnnotations, ToolRun } from '../tool-contract/tool.js';
-import { Redactor } from './secrets/redactor.js';
-import { CustomTool } from './custom-tool.entity.js';
+import { PoolLab } from '../../../test/fixtures/tools/pool-lab.js';
+import { Deadline } from '../../common/deadline.js';
+import type { PoolSettings } from '../../process-pool/pool.types.js';
+import type { ExecutionNotes, ToolAnnotations, ToolRun } from '../../tool-contract/tool.js';
+import { Redactor } from '../secrets/redactor.js';
+import { CustomTool } from '../custom-tool.entity.js';
 import { CustomToolWrapper } from './custom-tool-wrapper.js';
 
 /** Appends a byte to the file for each call, then does what `then` says: the last of the list goes on for ever. */
