@@ -7,10 +7,10 @@ import { storableText } from '../common/pg-text.js';
 import type { ToolMetric } from './tool-metric.entity.js';
 import * as sql from './tool-metrics.sql.js';
 import {
+  type CountedRow,
   emptyStats,
   type FilledToolStats,
-  filledStats,
-  type StatsRow,
+  statsByTool,
   type ToolStats,
 } from './tool-stats.js';
 
@@ -57,19 +57,16 @@ export class ToolMetricsRepository {
   async getToolStats(tool: string, range: { since?: Date; until?: Date } = {}): Promise<ToolStats> {
     const until = range.until ?? new Date();
     const since = range.since ?? new Date(until.getTime() - dayMs);
-    const [row] = await this.select<StatsRow>(sql.selectStats, [storableText(tool), since, until]);
     const period = { since: since.toISOString(), until: until.toISOString() };
-    return row && row.totalCalls > 0 ? filledStats(tool, row, period) : emptyStats(tool, period);
+    const rows = await this.select<CountedRow>(sql.selectStats, [since, until, storableText(tool)]);
+    const stats = statsByTool(rows, period).get(storableText(tool));
+    return stats ? { ...stats, toolName: tool } : emptyStats(tool, period);
   }
 
   /** By name, in one query; a tool without calls in the period is absent. */
   async getStatsOfAllTools(since: Date, until: Date): Promise<Map<string, FilledToolStats>> {
-    const rows = await this.select<StatsRow & { toolName: string }>(sql.selectStatsOfAllTools, [
-      since,
-      until,
-    ]);
-    const period = { since: since.toISOString(), until: until.toISOString() };
-    return new Map(rows.map((row) => [row.toolName, filledStats(row.toolName, row, period)]));
+    const rows = await this.select<CountedRow>(sql.selectStatsOfAllTools, [since, until]);
+    return statsByTool(rows, { since: since.toISOString(), until: until.toISOString() });
   }
 
   /** Errors and timeouts, of one tool or of all. */
