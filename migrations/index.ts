@@ -4,6 +4,7 @@ import { PlaybookCatalog1732200040000 } from './0004-playbook-catalog.js';
 import { CustomToolRevisions1732200050000 } from './0005-custom-tool-revisions.js';
 import { PinnedCommand1732200060000 } from './0006-pinned-command.js';
 import { ToolMetricsIndexes1732200070000 } from './0007-tool-metrics-indexes.js';
+import { IdempotencyKeys1732200140000 } from './0014-idempotency-keys.js';
 
 /** Every migration in order; append only. */
 export const migrations = [
@@ -13,4 +14,5 @@ export const migrations = [
   CustomToolRevisions1732200050000,
   PinnedCommand1732200060000,
   ToolMetricsIndexes1732200070000,
+  IdempotencyKeys1732200140000,
 ];

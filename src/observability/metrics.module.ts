@@ -5,6 +5,7 @@ import { CallMetrics } from './call-metrics.js';
 import { MetricsController } from './metrics.controller.js';
 import { ProcessMetrics } from './process-metrics.js';
 import { RecorderMetrics } from './recorder-metrics.js';
+import { RepetitionMetrics } from './repetition-metrics.js';
 import { SpawnerMetrics } from './spawner-metrics.js';
 
 /** Every app has its own registry: several can live in one process, as they do in tests. */
@@ -22,9 +23,10 @@ import { SpawnerMetrics } from './spawner-metrics.js';
     CallMetrics,
     ProcessMetrics,
     RecorderMetrics,
+    RepetitionMetrics,
     SpawnerMetrics,
   ],
-  exports: [Registry, CallMetrics, ProcessMetrics, RecorderMetrics, SpawnerMetrics],
+  exports: [Registry, CallMetrics, ProcessMetrics, RecorderMetrics, RepetitionMetrics, SpawnerMetrics],
 })
 export class MetricsModule {}
 
