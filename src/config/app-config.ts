@@ -102,6 +102,11 @@ function toTree(env: Environment) {
       ttlMs: env.INVESTIGATION_TTL_HOURS * 3_600_000,
       maxTracked: env.INVESTIGATION_MAX_TRACKED,
     },
+    idempotency: {
+      ttlMs: env.IDEMPOTENCY_TTL_HOURS * 3_600_000,
+      leaseMs: env.IDEMPOTENCY_LEASE_MS,
+      maxOutcomeBytes: env.IDEMPOTENCY_MAX_OUTCOME_BYTES,
+    },
     playbooks: { dir: resolve(root, env.PLAYBOOKS_DIR) },
   };
 }

@@ -114,6 +114,11 @@ export class Environment {
   @IsNumber() @Min(0.001) @Max(8_760) @Type(() => Number) INVESTIGATION_TTL_HOURS = 24;
   @WholeNumber(1, 10_000_000) INVESTIGATION_MAX_TRACKED = 100_000;
 
+  // Safe repetition
+  @IsNumber() @Min(0.001) @Max(8_760) @Type(() => Number) IDEMPOTENCY_TTL_HOURS = 24;
+  @WholeNumber(100, 600_000) IDEMPOTENCY_LEASE_MS = 10_000;
+  @WholeNumber(1_024, 1_073_741_824) IDEMPOTENCY_MAX_OUTCOME_BYTES = 1_048_576;
+
   // Playbooks
   @IsString() @IsNotEmpty() PLAYBOOKS_DIR = './playbooks';
 }
