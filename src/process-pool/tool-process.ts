@@ -66,18 +66,20 @@ export class ToolProcess {
     });
     this.framer = new LineFramer(limits.maxLineBytes, this.reader);
     this.stderr = new ByteTail(limits.stderrBytes);
+    let child: LaunchedProcess;
     try {
-      this.child = launcher(spec);
+      child = launcher(spec);
     } catch (error) {
       // Said later, as a spawn error is: the owner does not hold this object yet.
       setImmediate(() => this.notStarted(whyNotStarted(error as NodeJS.ErrnoException, spec)));
       return;
     }
+    this.child = child;
     this.after(limits.startTimeoutMs, () => {
       this.failStart(`It did not answer "initialize" within ${limits.startTimeoutMs} ms`);
     });
-    this.child.on('error', (error) => this.notStarted(whyNotStarted(error, spec)));
-    this.child.on('spawn', () => this.begin());
+    child.on('error', (error) => this.notStarted(whyNotStarted(error, spec)));
+    child.on('spawn', () => this.begin(child));
   }
 
   /** It may be given a request. */
@@ -189,8 +191,8 @@ export class ToolProcess {
     child.on('exit', (code, signal) => this.exited(child, code, signal));
   }
 
-  private begin(): void {
-    if (this.child) this.listen(this.child);
+  private begin(child: LaunchedProcess): void {
+    this.listen(child);
     // It may have been told to end before it ran.
     if (this.cause) return;
     this.write('0', encodeRequest('0', 'initialize', initializeParams), {
