@@ -5,6 +5,7 @@ import { CustomToolRevisions1732200050000 } from './0005-custom-tool-revisions.j
 import { PinnedCommand1732200060000 } from './0006-pinned-command.js';
 import { ToolMetricsIndexes1732200070000 } from './0007-tool-metrics-indexes.js';
 import { CircuitTransitions1732200120000 } from './0012-circuit-transitions.js';
+import { CustomToolThresholds1732200130000 } from './0013-custom-tool-thresholds.js';
 
 /** Every migration in order; append only. */
 export const migrations = [
@@ -15,4 +16,5 @@ export const migrations = [
   PinnedCommand1732200060000,
   ToolMetricsIndexes1732200070000,
   CircuitTransitions1732200120000,
+  CustomToolThresholds1732200130000,
 ];
