@@ -6,6 +6,7 @@ import { PinnedCommand1732200060000 } from './0006-pinned-command.js';
 import { ToolMetricsIndexes1732200070000 } from './0007-tool-metrics-indexes.js';
 import { Quarantine1732200080000 } from './0008-quarantine.js';
 import { CircuitTransitions1732200120000 } from './0012-circuit-transitions.js';
+import { CustomToolThresholds1732200130000 } from './0013-custom-tool-thresholds.js';
 import { IdempotencyKeys1732200140000 } from './0014-idempotency-keys.js';
 
 /** Every migration in order; append only. */
@@ -18,5 +19,6 @@ export const migrations = [
   ToolMetricsIndexes1732200070000,
   Quarantine1732200080000,
   CircuitTransitions1732200120000,
+  CustomToolThresholds1732200130000,
   IdempotencyKeys1732200140000,
 ];

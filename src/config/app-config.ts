@@ -97,6 +97,7 @@ function toTree(env: Environment) {
       maxOpenMs: env.CIRCUIT_MAX_OPEN_MS,
       probes: env.CIRCUIT_PROBES,
     },
+    healthWatch: { intervalMs: env.HEALTH_WATCH_INTERVAL_MS },
     investigations: {
       callsPerTool: env.INVESTIGATION_CALLS_PER_TOOL,
       ttlMs: env.INVESTIGATION_TTL_HOURS * 3_600_000,

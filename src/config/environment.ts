@@ -109,6 +109,9 @@ export class Environment {
   @WholeNumber(10, 86_400_000) CIRCUIT_MAX_OPEN_MS = 300_000;
   @WholeNumber(1, 100) CIRCUIT_PROBES = 3;
 
+  // Health
+  @WholeNumber(100, 86_400_000) HEALTH_WATCH_INTERVAL_MS = 60_000;
+
   // Investigations
   @WholeNumber(0, 1_000_000) INVESTIGATION_CALLS_PER_TOOL = 10;
   @IsNumber() @Min(0.001) @Max(8_760) @Type(() => Number) INVESTIGATION_TTL_HOURS = 24;

@@ -17,6 +17,7 @@ import { changedEnv, sealedEnv } from './secrets/env-changes.js';
 import { SecretBox, type StoredEnv } from './secrets/secret-box.js';
 import { checkExecutable } from './commands/resolve-command.js';
 import { type Inspection, ToolInspector } from './launch/tool-inspector.js';
+import { checkedThresholds } from './threshold-settings.js';
 import {
   brokenBy,
   checkPool,
@@ -133,6 +134,7 @@ export class CustomToolManager {
     return this.oneAtATime.run(name, async () => {
       const tool = await this.repository.get(name);
       await apply(tool);
+      tool.thresholds = checkedThresholds(tool.thresholds);
       checkPool(tool, this.config.customTools.maxPoolSize);
       this.inspector.compile(tool.inputSchema);
       const inspected = await this.inspector.inspect(tool);

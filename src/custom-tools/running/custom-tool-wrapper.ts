@@ -202,6 +202,7 @@ function definitionOf(tool: CustomTool): ToolDefinition {
     version,
     inputSchema,
     annotations,
+    thresholds,
     tags,
     timeoutMs,
     fallback,
@@ -216,6 +217,7 @@ function definitionOf(tool: CustomTool): ToolDefinition {
     annotations,
     tags,
     timeoutMs: Math.min(timeoutMs, tool.sandbox?.maxExecutionMs ?? Infinity),
+    ...(thresholds !== null && { thresholds }),
     ...(fallback !== null && { fallback }),
     ...(callsPerInvestigation !== null && { callsPerInvestigation }),
   };
