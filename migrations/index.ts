@@ -4,6 +4,7 @@ import { PlaybookCatalog1732200040000 } from './0004-playbook-catalog.js';
 import { CustomToolRevisions1732200050000 } from './0005-custom-tool-revisions.js';
 import { PinnedCommand1732200060000 } from './0006-pinned-command.js';
 import { ToolMetricsIndexes1732200070000 } from './0007-tool-metrics-indexes.js';
+import { ToolMetricsByDay1732200090000 } from './0009-tool-metrics-by-day.js';
 
 /** Every migration in order; append only. */
 export const migrations = [
@@ -13,4 +14,5 @@ export const migrations = [
   CustomToolRevisions1732200050000,
   PinnedCommand1732200060000,
   ToolMetricsIndexes1732200070000,
+  ToolMetricsByDay1732200090000,
 ];

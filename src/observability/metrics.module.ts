@@ -3,6 +3,7 @@ import { PrometheusModule } from '@willsoto/nestjs-prometheus';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { CallMetrics } from './call-metrics.js';
 import { MetricsController } from './metrics.controller.js';
+import { PartitionMetrics } from './partition-metrics.js';
 import { ProcessMetrics } from './process-metrics.js';
 import { RecorderMetrics } from './recorder-metrics.js';
 import { SpawnerMetrics } from './spawner-metrics.js';
@@ -20,11 +21,12 @@ import { SpawnerMetrics } from './spawner-metrics.js';
   providers: [
     { provide: Registry, useFactory: createRegistry },
     CallMetrics,
+    PartitionMetrics,
     ProcessMetrics,
     RecorderMetrics,
     SpawnerMetrics,
   ],
-  exports: [Registry, CallMetrics, ProcessMetrics, RecorderMetrics, SpawnerMetrics],
+  exports: [Registry, CallMetrics, PartitionMetrics, ProcessMetrics, RecorderMetrics, SpawnerMetrics],
 })
 export class MetricsModule {}
 

@@ -1,9 +1,11 @@
 import { Logger, Module, type OnApplicationShutdown } from '@nestjs/common';
-import { TypeOrmModule } from '@nestjs/typeorm';
+import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
+import type { DataSource } from 'typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { RecorderMetrics } from '../observability/recorder-metrics.js';
 import { ExecutionEvents } from './execution-events.js';
 import { ExecutionRecorder, type RecorderReport } from './execution-recorder.js';
+import { MetricPartitions } from './metric-partitions.js';
 import { MetricsRetention } from './metrics-retention.js';
 import { ToolMetric } from './tool-metric.entity.js';
 import { ToolMetricsController } from './tool-metrics.controller.js';
@@ -18,6 +20,11 @@ import { ToolMetricsService } from './tool-metrics.service.js';
     ToolMetricsRepository,
     ExecutionEvents,
     MetricsRetention,
+    {
+      provide: MetricPartitions,
+      inject: [getDataSourceToken()],
+      useFactory: (db: DataSource) => new MetricPartitions(db),
+    },
     ToolMetricsService,
     {
       provide: ExecutionRecorder,

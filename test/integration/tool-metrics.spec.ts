@@ -136,7 +136,11 @@ describe('tool-metrics', () => {
       const metric = newToolMetric({ toolName: 't', metadata: { attempts: 1 } });
       await record(metric);
       const { body } = await http.get(`${base}/executions/${metric.metricId}`).expect(200);
-      expect(body).toStrictEqual({ ...metric, recordedAt: metric.recordedAt.toISOString() });
+      expect(body).toStrictEqual({
+        ...metric,
+        recordedAt: metric.recordedAt.toISOString(),
+        semanticFailure: null,
+      });
       for (const id of [newId(), 'no-id']) {
         const missing = await http.get(`${base}/executions/${id}`).expect(404);
         expect(missing.body.code).toBe('not_found');
