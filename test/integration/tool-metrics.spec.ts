@@ -258,7 +258,7 @@ describe('tool-metrics', () => {
       await until(
         async () => {
           const blocked = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-            WHERE wait_event_type = 'Lock' AND datname = current_database()`;
+            WHERE wait_event_type = 'Lock' AND datname = current_database() AND query LIKE '%INSERT INTO tool_metrics (%'`;
           return (await admin.query(blocked)).rowCount;
         },
         { what: 'a blocked write' },
