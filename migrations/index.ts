@@ -5,6 +5,7 @@ import { CustomToolRevisions1732200050000 } from './0005-custom-tool-revisions.j
 import { PinnedCommand1732200060000 } from './0006-pinned-command.js';
 import { ToolMetricsIndexes1732200070000 } from './0007-tool-metrics-indexes.js';
 import { IdempotencyKeys1732200140000 } from './0014-idempotency-keys.js';
+import { ToolCache1732200150000 } from './0015-tool-cache.js';
 
 /** Every migration in order; append only. */
 export const migrations = [
@@ -15,4 +16,5 @@ export const migrations = [
   PinnedCommand1732200060000,
   ToolMetricsIndexes1732200070000,
   IdempotencyKeys1732200140000,
+  ToolCache1732200150000,
 ];

@@ -112,6 +112,7 @@ function toTree(env: Environment) {
       leaseMs: env.IDEMPOTENCY_LEASE_MS,
       maxOutcomeBytes: env.IDEMPOTENCY_MAX_OUTCOME_BYTES,
     },
+    resultCache: { maxBytes: env.RESULT_CACHE_MAX_BYTES },
     playbooks: { dir: resolve(root, env.PLAYBOOKS_DIR) },
   };
 }

@@ -114,6 +114,7 @@ export class Environment {
   @IsNumber() @Min(0.001) @Max(8_760) @Type(() => Number) IDEMPOTENCY_TTL_HOURS = 24;
   @WholeNumber(100, 600_000) IDEMPOTENCY_LEASE_MS = 10_000;
   @WholeNumber(1_024, 1_073_741_824) IDEMPOTENCY_MAX_OUTCOME_BYTES = 1_048_576;
+  @WholeNumber(1_024, 1_099_511_627_776) RESULT_CACHE_MAX_BYTES = 67_108_864;
 
   // Playbooks
   @IsString() @IsNotEmpty() PLAYBOOKS_DIR = './playbooks';

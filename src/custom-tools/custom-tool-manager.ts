@@ -18,6 +18,7 @@ import { SecretBox, type StoredEnv } from './secrets/secret-box.js';
 import { ToolInspector } from './tool-inspector.js';
 import {
   brokenBy,
+  checkCache,
   checkPool,
   completed,
   draftOf,
@@ -136,6 +137,7 @@ export class CustomToolManager {
       const tool = await this.repository.get(name);
       await apply(tool);
       checkPool(tool, this.config.customTools.maxPoolSize);
+      checkCache(tool);
       this.inspector.compile(tool.inputSchema);
       tool.pinnedCommand = (await this.inspector.inspect(tool)).realPath;
       return this.settle(tool, tool.status, origin);
@@ -284,6 +286,7 @@ export class CustomToolManager {
     const env = sealedEnv(this.box, id, create.env ?? {}, envBefore);
     const draft = draftOf(create, { id, env, timeoutMs: defaultTimeoutMs });
     checkPool(draft, maxPoolSize);
+    checkCache(draft);
     return draft;
   }
 }

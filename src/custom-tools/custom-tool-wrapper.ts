@@ -206,6 +206,7 @@ function definitionOf(tool: CustomTool): ToolDefinition {
     timeoutMs,
     fallback,
     callsPerInvestigation,
+    cacheTtlMs,
   } = tool;
   return {
     name,
@@ -218,5 +219,6 @@ function definitionOf(tool: CustomTool): ToolDefinition {
     timeoutMs: Math.min(timeoutMs, tool.sandbox?.maxExecutionMs ?? Infinity),
     ...(fallback !== null && { fallback }),
     ...(callsPerInvestigation !== null && { callsPerInvestigation }),
+    ...(cacheTtlMs !== null && { cacheTtlMs }),
   };
 }

@@ -20,7 +20,8 @@ export type ToolConfiguration = Omit<
   | 'errorMessage'
   | 'createdAt'
   | 'updatedAt'
->;
+  | 'cacheTtlMs'
+> & { readonly cacheTtlMs?: number | null };
 
 /** What a tool was from some moment on; never changed. */
 @Entity('custom_tool_revisions')

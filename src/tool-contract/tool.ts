@@ -30,6 +30,8 @@ export interface ToolDefinition {
   readonly fallback?: unknown;
   /** Calls an investigation may spend on this tool; absent: the configured default; 0: no limit. */
   readonly callsPerInvestigation?: number;
+  /** How long a result answers equal calls, in milliseconds; only of a tool that only reads. Absent or 0: never. */
+  readonly cacheTtlMs?: number;
 }
 
 /** What one execution learned on its way; becomes the metric's metadata. All durations in milliseconds. */
