@@ -13,7 +13,7 @@ const allowed = {
   'process-pool': [...base, 'tool-contract'],
   sandbox: [...base],
   'tool-metrics': [...base, 'tool-contract', 'database'],
-  'tool-health': [...base, 'tool-contract', 'database', 'tool-metrics'],
+  'tool-health': [...base, 'tool-contract', 'database', 'auth', 'tool-metrics'],
   investigations: [...base, 'tool-contract', 'database'],
   repetition: [...base, 'tool-contract', 'database'],
   tools: [...base, 'tool-contract', 'auth', 'tool-metrics', 'tool-health', 'investigations', 'repetition'],

@@ -15,6 +15,7 @@ import { CustomToolsRepository } from './custom-tools.repository.js';
 import { ToolLogs } from './logs/tool-logs.js';
 import { changedEnv, sealedEnv } from './secrets/env-changes.js';
 import { SecretBox, type StoredEnv } from './secrets/secret-box.js';
+import { checkedThresholds } from './threshold-settings.js';
 import { ToolInspector } from './tool-inspector.js';
 import {
   brokenBy,
@@ -136,6 +137,7 @@ export class CustomToolManager {
     return this.oneAtATime.run(name, async () => {
       const tool = await this.repository.get(name);
       await apply(tool);
+      tool.thresholds = checkedThresholds(tool.thresholds);
       checkPool(tool, this.config.customTools.maxPoolSize);
       checkCache(tool);
       this.inspector.compile(tool.inputSchema);

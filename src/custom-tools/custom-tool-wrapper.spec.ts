@@ -60,6 +60,7 @@ function wrapper({ then, annotations, maxRetries = 3, retryDelayMs = 1, settings
     maxRetries,
     retryDelayMs,
     timeoutMs: 20_000,
+    thresholds: null,
     fallback: null,
     callsPerInvestigation: null,
     cacheTtlMs: null,

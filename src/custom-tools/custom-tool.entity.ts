@@ -1,5 +1,6 @@
 import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn } from 'typeorm';
 import type { JsonSchema, ToolAnnotations } from '../tool-contract/tool.js';
+import type { ToolThresholds } from '../tool-contract/tool-thresholds.js';
 import type { SandboxSettings, ToolPermissions } from './sandbox-settings.js';
 import type { StoredEnv } from './secrets/secret-box.js';
 
@@ -31,6 +32,8 @@ export class CustomTool {
   @Column('integer', { name: 'max_concurrency' }) maxConcurrency!: number;
   @Column('boolean', { name: 'keep_alive' }) keepAlive!: boolean;
   @Column('jsonb') annotations!: ToolAnnotations;
+  /** Where its health is judged by other limits than the defaults; null: nowhere. */
+  @Column('jsonb', { nullable: true }) thresholds!: Partial<ToolThresholds> | null;
   @Column('jsonb', { nullable: true }) sandbox!: SandboxSettings | null;
   @Column('jsonb', { nullable: true }) permissions!: ToolPermissions | null;
   @Column('jsonb', { nullable: true }) fallback!: unknown;

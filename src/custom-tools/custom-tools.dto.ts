@@ -21,6 +21,7 @@ import type { JsonSchema } from '../tool-contract/tool.js';
 import { type ToolStatus, toolStatuses } from './custom-tool.entity.js';
 import { SandboxSettings, ToolPermissions } from './sandbox-settings.js';
 import type { EnvChanges } from './secrets/env-changes.js';
+import { ThresholdSettings } from './threshold-settings.js';
 import { IsStringMap, JsonObject, NoNulCharacters } from './text.validators.js';
 
 /** May an agent repeat it, does it change the world: absent means the careful answer. */
@@ -155,6 +156,13 @@ export class CustomToolCreate {
   @ValidateNested()
   @Type(() => AnnotationsInput)
   readonly annotations?: AnnotationsInput;
+
+  @ApiPropertyOptional({ type: ThresholdSettings, description: 'A change replaces them as a whole' })
+  @Optional()
+  @IsObject()
+  @ValidateNested()
+  @Type(() => ThresholdSettings)
+  readonly thresholds?: ThresholdSettings;
 
   @ApiPropertyOptional({ type: SandboxSettings })
   @Optional()

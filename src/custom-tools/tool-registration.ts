@@ -2,6 +2,7 @@ import { storableJson, storableText } from '../common/pg-text.js';
 import type { Handshake } from '../process-pool/pool.types.js';
 import type { CustomTool, ToolStatus } from './custom-tool.entity.js';
 import type { CustomToolCreate } from './custom-tools.dto.js';
+import { checkedThresholds } from './threshold-settings.js';
 import { wrong } from './wrong-field.js';
 
 /** As MCP's defaults: nothing is promised, everything may happen. */
@@ -41,6 +42,7 @@ export function draftOf(
     ...defaults,
     ...given,
     annotations: { ...carefulAnnotations, ...given.annotations },
+    thresholds: checkedThresholds(create.thresholds),
   } as CustomTool;
 }
 

@@ -21,7 +21,9 @@ export type ToolConfiguration = Omit<
   | 'createdAt'
   | 'updatedAt'
   | 'cacheTtlMs'
-> & { readonly cacheTtlMs?: number | null };
+  | 'thresholds'
+> &
+  Partial<Pick<CustomTool, 'cacheTtlMs' | 'thresholds'>>;
 
 /** What a tool was from some moment on; never changed. */
 @Entity('custom_tool_revisions')

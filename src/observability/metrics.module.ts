@@ -2,6 +2,7 @@ import { Global, Module } from '@nestjs/common';
 import { PrometheusModule } from '@willsoto/nestjs-prometheus';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { CallMetrics } from './call-metrics.js';
+import { CircuitMetrics } from './circuit-metrics.js';
 import { MetricsController } from './metrics.controller.js';
 import { ProcessMetrics } from './process-metrics.js';
 import { RecorderMetrics } from './recorder-metrics.js';
@@ -21,12 +22,21 @@ import { SpawnerMetrics } from './spawner-metrics.js';
   providers: [
     { provide: Registry, useFactory: createRegistry },
     CallMetrics,
+    CircuitMetrics,
     ProcessMetrics,
     RecorderMetrics,
     RepetitionMetrics,
     SpawnerMetrics,
   ],
-  exports: [Registry, CallMetrics, ProcessMetrics, RecorderMetrics, RepetitionMetrics, SpawnerMetrics],
+  exports: [
+    Registry,
+    CallMetrics,
+    CircuitMetrics,
+    ProcessMetrics,
+    RecorderMetrics,
+    RepetitionMetrics,
+    SpawnerMetrics,
+  ],
 })
 export class MetricsModule {}
 

@@ -2,6 +2,7 @@ import type { Deadline } from '../common/deadline.js';
 import type { FieldProblem } from '../common/errors.js';
 import type { CallContext } from './call-context.js';
 import type { NoticeListener } from './tool-notice.js';
+import type { ToolThresholds } from './tool-thresholds.js';
 
 export type ToolKind = 'builtin' | 'custom';
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -32,6 +33,8 @@ export interface ToolDefinition {
   readonly callsPerInvestigation?: number;
   /** How long a result answers equal calls, in milliseconds; only of a tool that only reads. Absent or 0: never. */
   readonly cacheTtlMs?: number;
+  /** Where its health is judged by other limits than the defaults. */
+  readonly thresholds?: Partial<ToolThresholds>;
 }
 
 /** What one execution learned on its way; becomes the metric's metadata. All durations in milliseconds. */

@@ -1,13 +1,16 @@
 import { Logger } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
+import { Registry } from 'prom-client';
 import { Refusal } from '../common/errors.js';
 import { loadConfig } from '../config/app-config.js';
+import { CircuitMetrics } from '../observability/circuit-metrics.js';
 import { CallTicket } from '../tool-contract/call-ticket.js';
 import type { Tool } from '../tool-contract/tool.js';
 import type { ToolCall } from '../tool-contract/tool-call.js';
 import { ExecutionEvents } from '../tool-metrics/execution-events.js';
 import { CircuitBreakerGuard } from './circuit-breaker.guard.js';
 import { CircuitBreakers } from './circuit-breakers.js';
+import { CircuitEvents } from './circuit-events.js';
 import { KnownTools } from './known-tools.js';
 
 const fallback = { fallback: 'continue_without_context' };
@@ -48,9 +51,19 @@ function contextOf(call: unknown, type = 'tool') {
 function setUp() {
   const clock = { time: 1_000_000, now: () => clock.time };
   const events = new ExecutionEvents();
-  const noRows = { getFaultSamples: async () => [] };
+  const noRows = { getFaultSamples: async () => [], pasts: async () => new Map() };
   const known = new KnownTools();
-  const circuits = new CircuitBreakers(loadConfig({}), clock, () => 0, events, noRows as never, known);
+  const circuits = new CircuitBreakers(
+    loadConfig({}),
+    clock,
+    () => 0,
+    events,
+    new CircuitEvents(),
+    noRows as never,
+    noRows as never,
+    known,
+    new CircuitMetrics(new Registry()),
+  );
   const guard = new CircuitBreakerGuard(circuits);
   const refusalOf = (call: ToolCall): Refusal => {
     try {
@@ -93,12 +106,14 @@ it('stamps calls of a closed circuit', () => {
 it('refuses calls of an open circuit with the wait and the fallback, and does not stamp them', () => {
   const { circuits, guard, clock, refusalOf } = setUp();
   guard.canActivate(contextOf(newCall()));
-  circuits.open('search', 'maintenance');
+  circuits.find('search').breaker.openByHand({ by: 'alice', reason: 'maintenance' });
   clock.time += 1_000;
   const call = newCall();
   const refusal = refusalOf(call);
   expect(refusal.code).toBe('circuit_open');
-  expect(refusal.detail).toBe('search is cut off: maintenance');
+  expect(refusal.detail).toBe(
+    'search is cut off: maintenance (opened by alice; it stays so until it is closed or reset by hand)',
+  );
   expect(refusal.details).toEqual({ retryAfterMs: 300_000, fallback });
   expect(isStamped(call)).toBe(false);
 });
@@ -106,7 +121,7 @@ it('refuses calls of an open circuit with the wait and the fallback, and does no
 it("lets an operator's trial pass an open circuit", () => {
   const { circuits, guard } = setUp();
   guard.canActivate(contextOf(newCall()));
-  circuits.open('search');
+  circuits.find('search').breaker.openByHand({ by: 'alice', reason: 'maintenance' });
   const call = newCall(true);
   expect(guard.canActivate(contextOf(call))).toBe(true);
   expect(isStamped(call)).toBe(true);

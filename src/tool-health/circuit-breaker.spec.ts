@@ -1,4 +1,5 @@
-import { CircuitBreaker, type CircuitSettings, type CircuitTransition } from './circuit-breaker.js';
+import { CircuitBreaker } from './circuit-breaker.js';
+import type { CircuitChange, CircuitPast, CircuitSettings } from './circuit-state.js';
 
 const settings: CircuitSettings = {
   failures: 5,
@@ -9,9 +10,11 @@ const settings: CircuitSettings = {
   probes: 3,
 };
 
+const hand = (reason: string) => ({ by: 'alice', reason });
+
 function setUp(changes: Partial<CircuitSettings> = {}) {
   const clock = { time: 1_000_000, now: () => clock.time };
-  const transitions: CircuitTransition[] = [];
+  const transitions: CircuitChange[] = [];
   let random = 0;
   const breaker = new CircuitBreaker(
     { ...settings, ...changes },
@@ -54,7 +57,13 @@ describe('a closed circuit', () => {
     const { breaker, results, admitted } = setUp();
     results(4, true);
     expect(admitted()).toBe('pass');
-    expect(breaker.current()).toEqual({ kind: 'closed', since: 1_000_000, reason: null, openings: 0 });
+    expect(breaker.current()).toEqual({
+      kind: 'closed',
+      since: 1_000_000,
+      reason: null,
+      by: null,
+      openings: 0,
+    });
   });
 
   it('opens with the fifth fault', () => {
@@ -65,10 +74,11 @@ describe('a closed circuit', () => {
       kind: 'open',
       since: 1_000_000,
       reason,
+      by: null,
       until: 1_030_000,
       openings: 1,
     });
-    expect(transitions).toEqual([{ at: 1_000_000, from: 'closed', to: 'open', reason }]);
+    expect(transitions).toEqual([{ at: 1_000_000, from: 'closed', to: 'open', reason, by: null }]);
   });
 
   it.each([
@@ -85,6 +95,27 @@ describe('a closed circuit', () => {
     const { breaker, results } = setUp({ minFailureRate: 0 });
     results(10_000, false);
     results(5, true);
+    expect(breaker.current().kind).toBe('open');
+  });
+
+  it.each([
+    [51, 49, 'closed'],
+    [50, 50, 'open'],
+    [49, 51, 'open'],
+  ])('with %d successes and %d faults is %s: 50 %% is enough, 49 %% is not', (successes, faults, state) => {
+    const { breaker, results } = setUp();
+    results(successes, false);
+    results(faults, true);
+    expect(breaker.current().kind).toBe(state);
+  });
+
+  it.each([7, 14, 28, 29, 55, 57, 58])('opens at exactly %d %% where that is the rate', (percent) => {
+    // 100 · 0.07 is a little more than 7 for a computer.
+    const { breaker, results } = setUp({ minFailureRate: percent / 100 });
+    results(100 - percent, false);
+    results(percent - 1, true);
+    expect(breaker.current().kind).toBe('closed');
+    results(1, true);
     expect(breaker.current().kind).toBe('open');
   });
 
@@ -270,11 +301,15 @@ describe('repeated openings', () => {
 describe('by hand', () => {
   it('an opened circuit stays open until it is closed', () => {
     const { breaker, clock, results, admitted } = setUp();
-    breaker.openByHand('maintenance');
+    breaker.openByHand(hand('maintenance'));
     clock.time += 86_400_000;
     results(10, false);
-    expect(breaker.admit('a')).toEqual({ kind: 'refuse', reason: 'maintenance', retryAfterMs: 300_000 });
-    breaker.closeByHand('maintenance is over');
+    expect(breaker.admit('a')).toEqual({
+      kind: 'refuse',
+      reason: 'maintenance (opened by alice; it stays so until it is closed or reset by hand)',
+      retryAfterMs: 300_000,
+    });
+    breaker.closeByHand(hand('maintenance is over'));
     expect(breaker.current()).toMatchObject({ kind: 'closed', reason: 'maintenance is over' });
     expect(admitted()).toBe('pass');
   });
@@ -282,7 +317,7 @@ describe('by hand', () => {
   it('a closed circuit starts with an empty window, but remembers its openings', () => {
     const { breaker, clock, results } = setUp();
     results(5, true);
-    breaker.closeByHand('fixed');
+    breaker.closeByHand(hand('fixed'));
     expect(breaker.counts()).toEqual({ calls: 0, faults: 0 });
     results(5, true);
     expect(breaker.current()).toMatchObject({ kind: 'open', until: clock.time + 60_000 });
@@ -291,11 +326,12 @@ describe('by hand', () => {
   it('a reset circuit remembers nothing', () => {
     const { breaker, clock, results, transitions } = setUp();
     results(5, true);
-    breaker.reset('new version');
+    breaker.reset(hand('new version'));
     expect(breaker.current()).toEqual({
       kind: 'closed',
       since: clock.time,
       reason: 'new version',
+      by: 'alice',
       openings: 0,
     });
     results(5, true);
@@ -306,7 +342,7 @@ describe('by hand', () => {
   it('overriding a half-open circuit makes its probes ordinary calls', () => {
     const { breaker } = setUpHalfOpen();
     breaker.admit('probe');
-    breaker.closeByHand('fixed');
+    breaker.closeByHand(hand('fixed'));
     breaker.record({ executionId: 'probe', fault: true });
     expect(breaker.current().kind).toBe('closed');
     expect(breaker.counts()).toEqual({ calls: 1, faults: 1 });
@@ -320,7 +356,7 @@ describe('restored after a restart', () => {
 
   it('is open when it would have been', () => {
     const { breaker } = setUp();
-    breaker.restore(faults(5, 990_000));
+    breaker.restore({ samples: faults(5, 990_000) });
     expect(breaker.current()).toMatchObject({
       kind: 'open',
       since: 990_000,
@@ -331,39 +367,123 @@ describe('restored after a restart', () => {
 
   it('is half-open when its opening has passed meanwhile', () => {
     const { breaker } = setUp();
-    breaker.restore(faults(5, 960_000));
+    breaker.restore({ samples: faults(5, 960_000) });
     expect(breaker.current()).toMatchObject({ kind: 'half_open', since: 990_000 });
   });
 
   it('is closed, with its counts, when too few failed', () => {
     const { breaker } = setUp();
-    breaker.restore([...faults(4, 960_000), ...successes(1, 970_000)]);
+    breaker.restore({ samples: [...faults(4, 960_000), ...successes(1, 970_000)] });
     expect(breaker.current().kind).toBe('closed');
     expect(breaker.counts()).toEqual({ calls: 5, faults: 4 });
   });
 
   it('is closed when enough calls have succeeded since, in whatever order they come', () => {
     const { breaker } = setUp();
-    breaker.restore([...successes(3, 970_000), ...faults(5, 960_000)]);
+    breaker.restore({ samples: [...successes(3, 970_000), ...faults(5, 960_000)] });
+    expect(breaker.current().kind).toBe('closed');
+  });
+
+  const past = (changes: Partial<CircuitPast>): CircuitPast => ({ samples: faults(5, 990_000), ...changes });
+
+  it('is closed when it was closed after those faults', () => {
+    const { breaker } = setUp();
+    breaker.restore(past({ lastState: 'closed', closedAt: 990_000 }));
+    expect(breaker.current().kind).toBe('closed');
+    expect(breaker.counts()).toEqual({ calls: 0, faults: 0 });
+  });
+
+  it('is open when it failed again after its closing', () => {
+    const { breaker } = setUp();
+    breaker.restore(past({ lastState: 'open', closedAt: 989_999 }));
+    expect(breaker.current().kind).toBe('open');
+  });
+
+  it('is held open when somebody opened it by hand, whatever the samples say', () => {
+    const { breaker, clock, transitions } = setUp();
+    const held = { at: 500, by: 'alice', reason: 'maintenance' };
+    breaker.restore({ samples: successes(50, 990_000), lastState: 'open', held });
+    clock.time += 86_400_000;
+    expect(breaker.current()).toEqual({
+      kind: 'open',
+      since: 500,
+      reason: 'maintenance',
+      by: 'alice',
+      until: null,
+      openings: 0,
+    });
+    expect(transitions).toEqual([]);
+  });
+
+  it('tells an opening once: not again when it was the last that was heard', () => {
+    const told = setUp();
+    told.breaker.restore(past({ lastState: 'open' }));
+    expect(told.transitions).toEqual([]);
+    const untold = setUp();
+    untold.breaker.restore(past({ lastState: 'half_open' }));
+    expect(untold.transitions).toMatchObject([{ at: 990_000, from: 'half_open', to: 'open' }]);
+  });
+
+  it('tells that it is closed where it was last heard to be open', () => {
+    const { breaker, transitions } = setUp();
+    breaker.restore({ samples: [], lastState: 'open' });
+    expect(transitions).toEqual([
+      {
+        at: 1_000_000,
+        from: 'open',
+        to: 'closed',
+        reason: 'The last window before the restart holds too few faults',
+        by: null,
+      },
+    ]);
     expect(breaker.current().kind).toBe('closed');
   });
 
   it('is closed without any history', () => {
     const { breaker } = setUp();
-    breaker.restore([]);
+    breaker.restore({ samples: [] });
     expect(breaker.current().kind).toBe('closed');
   });
 
   it('stays as it is when it was opened by hand meanwhile', () => {
     const { breaker } = setUp();
-    breaker.openByHand('maintenance');
-    breaker.restore(faults(5, 990_000));
+    breaker.openByHand(hand('maintenance'));
+    breaker.restore({ samples: faults(5, 990_000) });
     expect(breaker.current()).toMatchObject({ kind: 'open', reason: 'maintenance' });
+  });
+});
+
+describe('adjusted', () => {
+  it('counts by the new number of faults, with what the window holds', () => {
+    const { breaker, results } = setUp();
+    results(4, true);
+    breaker.adjust({ ...settings, failures: 10 });
+    results(5, true);
+    expect(breaker.current().kind).toBe('closed');
+    results(1, true);
+    expect(breaker.current().kind).toBe('open');
+  });
+
+  it('keeps what fits in the new window', () => {
+    const { breaker, clock, results } = setUp();
+    results(2, true);
+    clock.time += 120_000;
+    results(1, true);
+    breaker.adjust({ ...settings, windowMs: 600_000 });
+    expect(breaker.counts()).toEqual({ calls: 3, faults: 3 });
+    breaker.adjust({ ...settings, windowMs: 60_000 });
+    expect(breaker.counts()).toEqual({ calls: 1, faults: 1 });
+  });
+
+  it('stays in its state', () => {
+    const { breaker } = setUpHalfOpen();
+    breaker.adjust({ ...settings, failures: 50, windowMs: 1_000 });
+    expect(breaker.current().kind).toBe('half_open');
   });
 });
 
 it('needs nobody to listen', () => {
   const breaker = new CircuitBreaker(settings, { now: () => 0 }, Math.random);
-  breaker.openByHand('maintenance');
+  breaker.openByHand(hand('maintenance'));
   expect(breaker.current().kind).toBe('open');
 });

@@ -1,66 +1,14 @@
 import type { Clock } from '../common/clock.js';
-import type { Release } from '../tool-contract/tool.js';
-import { SampleRing } from './sample-ring.js';
-
-/** When a circuit opens and how it comes back; durations in milliseconds. */
-export interface CircuitSettings {
-  /** Tool faults in the window that open the circuit … */
-  readonly failures: number;
-  /** … if they are at least this part (0 to 1) of the window's calls. */
-  readonly minFailureRate: number;
-  readonly windowMs: number;
-  readonly openMs: number;
-  readonly maxOpenMs: number;
-  /** Calls that may try the tool in half-open; as many successes close the circuit. */
-  readonly probes: number;
-}
-
-/** All times are milliseconds since 1970. `openings` counts the openings in a row. */
-export type CircuitState =
-  | {
-      readonly kind: 'closed';
-      readonly since: number;
-      readonly reason: string | null;
-      readonly openings: number;
-    }
-  | {
-      readonly kind: 'open';
-      readonly since: number;
-      readonly reason: string;
-      /** When probing begins; null: opened by hand, until closed by hand. */
-      readonly until: number | null;
-      readonly openings: number;
-    }
-  | {
-      readonly kind: 'half_open';
-      readonly since: number;
-      readonly reason: string;
-      readonly openings: number;
-      /** Executions that are trying the tool now. */
-      readonly permits: Set<string>;
-      successes: number;
-    };
-
-export interface CircuitTransition {
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  readonly from: CircuitState['kind'];
-  readonly to: CircuitState['kind'];
-  readonly reason: string;
-}
-
-/** What the circuit says to a call. */
-export type Admission =
-  | { readonly kind: 'pass' }
-  /** The call tries the tool; `release` gives its place back when no result comes of it. */
-  | { readonly kind: 'probe'; readonly release: Release }
-  | { readonly kind: 'refuse'; readonly reason: string; readonly retryAfterMs: number };
-
-/** How a call ended, as far as the circuit cares. */
-export interface CircuitSample {
-  readonly executionId: string;
-  readonly fault: boolean;
-}
+import type {
+  Admission,
+  CircuitChange,
+  CircuitOverride,
+  CircuitPast,
+  CircuitSample,
+  CircuitSettings,
+  CircuitState,
+} from './circuit-state.js';
+import { SampleRing, type WindowCounts } from './sample-ring.js';
 
 const pass: Admission = { kind: 'pass' };
 /** When all probe places are taken, one is likely to be free or the circuit closed after this time. */
@@ -71,18 +19,18 @@ const probeRetryMs = 1_000;
  * a while, then lets a few through to try the tool. Time moves it lazily: there is no timer.
  */
 export class CircuitBreaker {
-  private readonly window: SampleRing;
+  private window: SampleRing;
   private state: CircuitState;
 
   constructor(
-    private readonly settings: CircuitSettings,
+    private settings: CircuitSettings,
     private readonly clock: Clock,
     /** 0 to 1, for the jitter. */
     private readonly random: () => number,
-    private readonly onTransition: (transition: CircuitTransition) => void = () => undefined,
+    private readonly onChange: (change: CircuitChange) => void = () => undefined,
   ) {
     this.window = new SampleRing(settings.windowMs);
-    this.state = { kind: 'closed', since: clock.now(), reason: null, openings: 0 };
+    this.state = { kind: 'closed', since: clock.now(), reason: null, by: null, openings: 0 };
   }
 
   /** Asked once for each call before it runs. */
@@ -91,10 +39,8 @@ export class CircuitBreaker {
     switch (state.kind) {
       case 'closed':
         return pass;
-      case 'open': {
-        const retryAfterMs = state.until === null ? this.settings.maxOpenMs : state.until - this.clock.now();
-        return { kind: 'refuse', reason: state.reason, retryAfterMs };
-      }
+      case 'open':
+        return this.refuse(state);
       case 'half_open': {
         const { permits, successes, reason } = state;
         const free = permits.size + successes < this.settings.probes;
@@ -124,38 +70,53 @@ export class CircuitBreaker {
   }
 
   /**
-   * Fills the window with what happened before a restart, in any order, and opens the circuit if it would be open
-   * now: the window is failing, and too few calls have succeeded since its last fault to have closed it again.
+   * Takes up what happened before a restart: what was opened by hand stays open, and the circuit opens if it would be
+   * open now, that is if the window is failing and too few calls have succeeded since its last fault to have closed it.
    */
-  restore(samples: readonly { readonly at: number; readonly fault: boolean }[]): void {
+  restore({ samples, lastState = 'closed', closedAt = -Infinity, held }: CircuitPast): void {
     const now = this.clock.now();
-    const sorted = [...samples].sort((a, b) => a.at - b.at);
+    const sorted = samples.filter(({ at }) => at > closedAt).sort((a, b) => a.at - b.at);
     for (const { at, fault } of sorted) this.window.add(at, fault);
-    const lastFault = sorted.findLastIndex(({ fault }) => fault);
-    const successesSince = sorted.length - 1 - lastFault;
-    const openedAt = sorted[lastFault]?.at;
-    const stays = openedAt === undefined || successesSince >= this.settings.probes || !this.isFailing(now);
-    if (stays || this.state.kind !== 'closed') return;
-    this.open(openedAt, `${this.faultsReason(now)} (before the restart)`);
+    // Whatever has moved it meanwhile knows better.
+    if (this.state.kind !== 'closed' || this.state.reason !== null) return;
+    const openedAt = this.openingIn(sorted, now);
+    if (held) {
+      const { at, reason, by } = held;
+      this.state = { kind: 'open', since: at, reason, by, until: null, openings: 0 };
+    } else if (openedAt !== undefined) {
+      const state = this.opened(openedAt, `${this.faultsReason(now)} (before the restart)`);
+      // The opening itself has been told before.
+      if (lastState === 'open') this.state = state;
+      else this.enter(state, openedAt, lastState);
+    } else if (lastState !== 'closed') {
+      const reason = 'The last window before the restart holds too few faults';
+      this.enter({ ...this.state, reason, by: null }, now, lastState);
+    }
+  }
+
+  /** Goes on by other settings: the state stays, the window keeps what fits. */
+  adjust(settings: CircuitSettings): void {
+    if (settings.windowMs !== this.settings.windowMs) this.window = this.window.resized(settings.windowMs);
+    this.settings = settings;
   }
 
   /** Refuses every call until the circuit is closed or reset by hand. */
-  openByHand(reason: string): void {
+  openByHand({ by, reason }: CircuitOverride): void {
     const now = this.clock.now();
     const { openings } = this.current();
-    this.enter({ kind: 'open', since: now, reason, until: null, openings }, now);
+    this.enter({ kind: 'open', since: now, reason, by, until: null, openings }, now);
   }
 
   /** Lets calls pass and forgets the window's faults; an opening soon after still counts as a repeated one. */
-  closeByHand(reason: string): void {
+  closeByHand(override: CircuitOverride): void {
     const { openings } = this.current();
-    this.close(this.clock.now(), reason, openings);
+    this.close(this.clock.now(), override, openings);
   }
 
   /** As new: closed, without faults or openings. */
-  reset(reason: string): void {
+  reset(override: CircuitOverride): void {
     this.current();
-    this.close(this.clock.now(), reason, 0);
+    this.close(this.clock.now(), override, 0);
   }
 
   /** The state as of now: an opening that is over has become half-open. */
@@ -164,14 +125,30 @@ export class CircuitBreaker {
     if (state.kind !== 'open' || state.until === null || this.clock.now() < state.until) return state;
     const { until, reason, openings } = state;
     return this.enter(
-      { kind: 'half_open', since: until, reason, openings, permits: new Set(), successes: 0 },
+      { kind: 'half_open', since: until, reason, by: null, openings, permits: new Set(), successes: 0 },
       until,
     );
   }
 
   /** What the window holds now. */
-  counts(): { readonly calls: number; readonly faults: number } {
-    return this.window.totals(this.clock.now());
+  counts(): WindowCounts {
+    return { ...this.window.totals(this.clock.now()) };
+  }
+
+  /** Opened by hand, and not yet closed by hand. */
+  isHeld(): boolean {
+    return this.state.kind === 'open' && this.state.until === null;
+  }
+
+  /** By which it opens and comes back. */
+  rules(): CircuitSettings {
+    return this.settings;
+  }
+
+  private refuse({ until, reason, by }: CircuitState & { kind: 'open' }): Admission {
+    if (until !== null) return { kind: 'refuse', reason, retryAfterMs: until - this.clock.now() };
+    const held = `${reason} (opened by ${by ?? 'hand'}; it stays so until it is closed or reset by hand)`;
+    return { kind: 'refuse', reason: held, retryAfterMs: this.settings.maxOpenMs };
   }
 
   private takeProbe(state: CircuitState & { kind: 'half_open' }, fault: boolean, now: number): void {
@@ -181,12 +158,23 @@ export class CircuitBreaker {
     }
     state.successes++;
     const { probes } = this.settings;
-    if (state.successes >= probes) this.close(now, `${probes} probes succeeded`, state.openings);
+    if (state.successes < probes) return;
+    this.close(now, { by: null, reason: `${probes} probes succeeded` }, state.openings);
+  }
+
+  /** When the last of these faults opened the circuit, if it would still be open. */
+  private openingIn(sorted: CircuitPast['samples'], now: number): number | undefined {
+    const lastFault = sorted.findLastIndex(({ fault }) => fault);
+    const successesSince = sorted.length - 1 - lastFault;
+    if (successesSince >= this.settings.probes || !this.isFailing(now)) return undefined;
+    return sorted[lastFault]?.at;
   }
 
   private isFailing(now: number): boolean {
     const { calls, faults } = this.window.totals(now);
-    return faults >= this.settings.failures && faults >= calls * this.settings.minFailureRate;
+    const { failures, minFailureRate } = this.settings;
+    // Divided, for the quotient is the number that the rate was written as: 100 · 0.07 is more than 7.
+    return faults >= failures && faults / calls >= minFailureRate;
   }
 
   private faultsReason(now: number): string {
@@ -195,11 +183,15 @@ export class CircuitBreaker {
   }
 
   private open(at: number, reason: string): void {
+    this.enter(this.opened(at, reason), at);
+  }
+
+  private opened(at: number, reason: string): CircuitState & { kind: 'open' } {
     const { state } = this;
     // A circuit that stayed closed for a whole window starts again with the shortest opening.
     const recovered = state.kind === 'closed' && at - state.since >= this.settings.windowMs;
     const openings = (recovered ? 0 : state.openings) + 1;
-    this.enter({ kind: 'open', since: at, reason, until: at + this.openFor(openings), openings }, at);
+    return { kind: 'open', since: at, reason, by: null, until: at + this.openFor(openings), openings };
   }
 
   /** Doubles with each opening in a row; repeated ones are up to a fifth shorter, so that circuits do not probe in step. */
@@ -209,15 +201,22 @@ export class CircuitBreaker {
     return openings === 1 ? ms : Math.round(ms * (1 - this.random() / 5));
   }
 
-  private close(at: number, reason: string, openings: number): void {
+  private close(
+    at: number,
+    { by, reason }: { readonly by: string | null; readonly reason: string },
+    openings: number,
+  ): void {
     this.window.clear();
-    this.enter({ kind: 'closed', since: at, reason, openings }, at);
+    this.enter({ kind: 'closed', since: at, reason, by, openings }, at);
   }
 
-  private enter<S extends CircuitState & { reason: string }>(state: S, at: number): S {
-    const from = this.state.kind;
+  private enter<S extends CircuitState & { reason: string }>(
+    state: S,
+    at: number,
+    from = this.state.kind,
+  ): S {
     this.state = state;
-    this.onTransition({ at, from, to: state.kind, reason: state.reason });
+    this.onChange({ at, from, to: state.kind, reason: state.reason, by: state.by });
     return state;
   }
 }

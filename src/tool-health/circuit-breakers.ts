@@ -8,54 +8,62 @@ import {
 } from '@nestjs/common';
 import { CLOCK, type Clock } from '../common/clock.js';
 import { Problem } from '../common/errors.js';
+import { newId } from '../common/ids.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { CircuitMetrics, type CircuitSampleOfTool } from '../observability/circuit-metrics.js';
 import type { ExecutionEvent } from '../tool-metrics/execution-event.js';
 import { ExecutionEvents } from '../tool-metrics/execution-events.js';
 import { ToolMetricsRepository } from '../tool-metrics/tool-metrics.repository.js';
-import {
-  type Admission,
-  CircuitBreaker,
-  type CircuitSettings,
-  type CircuitTransition,
-} from './circuit-breaker.js';
-import type { CircuitView } from './circuit.dto.js';
-import { viewOfCircuit } from './circuit-view.js';
+import { CircuitBreaker } from './circuit-breaker.js';
+import { CircuitEvents, type CircuitTransition } from './circuit-events.js';
+import type { Admission, CircuitChange, CircuitKind, CircuitPast, CircuitSettings } from './circuit-state.js';
+import { CircuitTransitionsRepository } from './circuit-transitions.repository.js';
 import { KnownTools } from './known-tools.js';
 
 /** A source of numbers from 0 to 1. */
 export const RANDOM = Symbol('Random');
 
-interface Tracked {
+/** One tool's circuit and what has happened to it since the start. */
+export interface TrackedCircuit {
   readonly breaker: CircuitBreaker;
-  /** Oldest first. */
+  /** Oldest first; the last 50. */
   readonly history: CircuitTransition[];
+  readonly transitions: Record<CircuitKind, number>;
 }
 
 const maxHistory = 50;
 /** Circuits of tools that are gone are kept up to this number in all. */
 const maxTracked = 10_000;
+const minuteMs = 60_000;
 
-/** The circuits of all tools: in memory, fed by what the recorder says, filled from the last window at start. */
+/** The circuits of all tools: in memory, fed by what the recorder says, filled from what the database knows at start. */
 @Injectable()
 export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(CircuitBreakers.name);
-  private readonly circuits = new Map<string, Tracked>();
+  private readonly circuits = new Map<string, TrackedCircuit>();
   private readonly settings: CircuitSettings;
-  private unsubscribe: (() => void) | undefined;
+  private readonly subscriptions: (() => void)[] = [];
 
   constructor(
     @Inject(APP_CONFIG) config: AppConfig,
     @Inject(CLOCK) private readonly clock: Clock,
     @Inject(RANDOM) private readonly random: () => number,
-    private readonly events: ExecutionEvents,
+    private readonly executions: ExecutionEvents,
+    private readonly events: CircuitEvents,
     private readonly metrics: ToolMetricsRepository,
+    private readonly transitions: CircuitTransitionsRepository,
     private readonly knownTools: KnownTools,
+    observed: CircuitMetrics,
   ) {
     this.settings = config.circuit;
+    observed.observe(() => this.samples());
   }
 
   onModuleInit(): void {
-    this.unsubscribe = this.events.subscribe((event) => this.take(event));
+    this.subscriptions.push(
+      this.executions.subscribe((event) => this.take(event)),
+      this.knownTools.changes.subscribe(() => this.adjust()),
+    );
   }
 
   /** A history that cannot be read leaves the circuits closed and does not stop the start. */
@@ -63,12 +71,12 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     try {
       await this.rehydrate();
     } catch (error) {
-      this.logger.error(error, 'circuits start without the last window: it could not be read');
+      this.logger.error(error, 'circuits start without their past: it could not be read');
     }
   }
 
   onApplicationShutdown(): void {
-    this.unsubscribe?.();
+    for (const end of this.subscriptions) end();
   }
 
   /** Asked by the guard for each call; on the hot path. */
@@ -77,27 +85,14 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
   }
 
   /** @throws Problem `not_found` for a tool that is neither registered nor was seen since the start */
-  circuitOf(tool: string): CircuitView {
-    const { breaker, history } = this.existing(tool);
-    return viewOfCircuit(tool, breaker, history);
+  find(tool: string): TrackedCircuit {
+    if (this.circuits.has(tool) || this.knownTools.has(tool)) return this.track(tool);
+    throw new Problem('not_found', `There is no circuit of a tool named ${JSON.stringify(tool)}`);
   }
 
-  /** Refuses every call of the tool until its circuit is closed or reset. @throws Problem `not_found` */
-  open(tool: string, reason = 'Opened by hand'): CircuitView {
-    this.existing(tool).breaker.openByHand(reason);
-    return this.circuitOf(tool);
-  }
-
-  /** @throws Problem `not_found` */
-  close(tool: string, reason = 'Closed by hand'): CircuitView {
-    this.existing(tool).breaker.closeByHand(reason);
-    return this.circuitOf(tool);
-  }
-
-  /** Closes the circuit and forgets its openings. @throws Problem `not_found` */
-  reset(tool: string, reason = 'Reset by hand'): CircuitView {
-    this.existing(tool).breaker.reset(reason);
-    return this.circuitOf(tool);
+  /** Looks at every circuit, so that what time has brought about is told. */
+  look(): void {
+    for (const { breaker } of this.circuits.values()) breaker.current();
   }
 
   private take(event: ExecutionEvent): void {
@@ -106,46 +101,89 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
   }
 
   private async rehydrate(): Promise<void> {
-    const samples = await this.metrics.getFaultSamples(new Date(this.clock.now() - this.settings.windowMs));
+    const since = new Date(this.clock.now() - this.settings.windowMs);
+    const [samples, pasts] = await Promise.all([
+      this.metrics.getFaultSamples(since),
+      this.transitions.pasts(),
+    ]);
     const byTool = new Map<string, { at: number; fault: boolean }[]>();
+    for (const tool of pasts.keys()) byTool.set(tool, []);
     for (const { tool, at, fault } of samples) {
       const own = byTool.get(tool) ?? [];
       own.push({ at: at.getTime(), fault });
       byTool.set(tool, own);
     }
-    for (const [tool, own] of byTool) this.track(tool).breaker.restore(own);
+    for (const [tool, own] of byTool) this.restore(tool, { ...pasts.get(tool), samples: own });
   }
 
-  private existing(tool: string): Tracked {
-    if (this.circuits.has(tool) || this.knownTools.has(tool)) return this.track(tool);
-    throw new Problem('not_found', `There is no circuit of a tool named ${JSON.stringify(tool)}`);
+  private restore(tool: string, past: CircuitPast): void {
+    this.track(tool).breaker.restore(past);
   }
 
-  private track(tool: string): Tracked {
+  /** A tool's own error threshold and window stand in for the configured ones. */
+  private settingsOf(tool: string): CircuitSettings {
+    const { errorThreshold, windowMinutes } = this.knownTools.ownThresholdsOf(tool);
+    const { failures, windowMs } = this.settings;
+    return {
+      ...this.settings,
+      failures: errorThreshold ?? failures,
+      windowMs: windowMinutes === undefined ? windowMs : windowMinutes * minuteMs,
+    };
+  }
+
+  private adjust(): void {
+    for (const [tool, { breaker }] of this.circuits) {
+      const [before, now] = [breaker.rules(), this.settingsOf(tool)];
+      if (before.failures !== now.failures || before.windowMs !== now.windowMs) breaker.adjust(now);
+    }
+  }
+
+  private track(tool: string): TrackedCircuit {
     const known = this.circuits.get(tool);
     if (known) return known;
     if (this.circuits.size >= maxTracked) this.forgetGoneTools();
-    const history: CircuitTransition[] = [];
-    const breaker = new CircuitBreaker(this.settings, this.clock, this.random, (transition) => {
-      history.push(transition);
-      if (history.length > maxHistory) history.shift();
-      this.log(tool, transition);
-    });
-    const tracked = { breaker, history };
+    const breaker = new CircuitBreaker(this.settingsOf(tool), this.clock, this.random, (change) =>
+      this.tell(tool, change),
+    );
+    const tracked = { breaker, history: [], transitions: { closed: 0, open: 0, half_open: 0 } };
     this.circuits.set(tool, tracked);
     return tracked;
   }
 
   private forgetGoneTools(): void {
-    for (const tool of this.circuits.keys()) {
-      if (!this.knownTools.has(tool)) this.circuits.delete(tool);
+    for (const [tool, { breaker }] of this.circuits) {
+      if (!this.knownTools.has(tool) && !breaker.isHeld()) this.circuits.delete(tool);
     }
   }
 
-  private log(tool: string, { from, to, reason }: CircuitTransition): void {
-    const entry = { event: `circuit_${to}`, tool, from, reason };
+  private tell(tool: string, change: CircuitChange): void {
+    const transition = { id: newId(change.at), tool, ...change };
+    const tracked = this.circuits.get(tool);
+    if (tracked) {
+      tracked.transitions[change.to] += 1;
+      tracked.history.push(transition);
+      if (tracked.history.length > maxHistory) tracked.history.shift();
+    }
+    this.log(transition);
+    this.events.emit(transition);
+  }
+
+  private log({ tool, from, to, reason, by }: CircuitTransition): void {
+    const entry = { event: `circuit_${to}`, tool, from, reason, ...(by !== null && { by }) };
     if (to === 'open') this.logger.warn(entry, 'circuit opened');
     else this.logger.log(entry, 'circuit changed');
+  }
+
+  /** Of registered tools only: the label's values are bounded by them. */
+  private samples(): CircuitSampleOfTool[] {
+    return this.knownTools.names().map((tool) => {
+      const tracked = this.circuits.get(tool);
+      return {
+        tool,
+        state: tracked?.breaker.current().kind ?? 'closed',
+        transitions: tracked?.transitions ?? {},
+      };
+    });
   }
 }
 

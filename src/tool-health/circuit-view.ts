@@ -1,25 +1,52 @@
-import type { CircuitBreaker, CircuitTransition } from './circuit-breaker.js';
+import type { CircuitBreaker } from './circuit-breaker.js';
+import type { CircuitTransition } from './circuit-events.js';
 import type { CircuitView } from './circuit.dto.js';
 
+/** What of a circuit's history is shown. */
+export interface ShownHistory {
+  /** Oldest first. */
+  readonly transitions: readonly CircuitTransition[];
+  /** False: the database could not be read, and this is what happened since the start. */
+  readonly complete: boolean;
+}
+
 /** A circuit as operators see it; times in ISO 8601. */
-export function viewOfCircuit(
-  tool: string,
-  breaker: CircuitBreaker,
-  history: readonly CircuitTransition[],
-): CircuitView {
-  // First: looking at the state may add the transition that time has brought about.
+export function viewOfCircuit(tool: string, breaker: CircuitBreaker, history: ShownHistory): CircuitView {
   const state = breaker.current();
   const { faults, calls } = breaker.counts();
+  const { failures, minFailureRate, windowMs } = breaker.rules();
+  const until = state.kind === 'open' ? state.until : null;
   return {
     tool,
     state: state.kind,
     reason: state.reason,
+    by: state.by,
     since: iso(state.since),
-    nextProbeAt: state.kind === 'open' && state.until !== null ? iso(state.until) : null,
+    nextProbeAt: until === null ? null : iso(until),
+    heldByHand: breaker.isHeld(),
     faultsInWindow: faults,
     callsInWindow: calls,
-    history: history.map((transition) => ({ ...transition, at: iso(transition.at) })),
+    opensAt: { faults: failures, minFailureRate, windowMs },
+    history: history.transitions.map(({ at, from, to, reason, by }) => ({
+      at: iso(at),
+      from,
+      to,
+      reason,
+      by,
+    })),
+    historyComplete: history.complete,
   };
+}
+
+/** The last `limit` of what was written down and of what came since, oldest first. */
+export function mergedHistory(
+  written: readonly CircuitTransition[],
+  recent: readonly CircuitTransition[],
+  limit: number,
+): CircuitTransition[] {
+  const known = new Set(written.map(({ id }) => id));
+  const lastKnown = recent.findLastIndex(({ id }) => known.has(id));
+  return [...written, ...recent.slice(lastKnown + 1)].slice(-limit);
 }
 
 const iso = (at: number): string => new Date(at).toISOString();

@@ -1,16 +1,90 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { IsOptional, IsString, Length } from 'class-validator';
+import { Type } from 'class-transformer';
+import { IsInt, IsString, Length, Max, Min } from 'class-validator';
+import { Optional } from '../common/optional.decorator.js';
+import type { CircuitKind } from './circuit-state.js';
 
 const states = ['closed', 'open', 'half_open'] as const;
-type CircuitStateName = (typeof states)[number];
 
-/** Why an operator overrides a circuit. */
+/** Who overrides a circuit, and why. */
 export class OverrideCircuitBody {
+  @ApiPropertyOptional({
+    example: 'on-call@example.com',
+    minLength: 1,
+    maxLength: 200,
+    description: 'Who does it; absent: the caller, as their key says',
+  })
+  @Optional()
+  @IsString()
+  @Length(1, 200)
+  readonly by?: string;
+
   @ApiPropertyOptional({ example: 'The upstream API is in maintenance', minLength: 1, maxLength: 500 })
-  @IsOptional()
+  @Optional()
   @IsString()
   @Length(1, 500)
   readonly reason?: string;
+}
+
+export class CircuitQuery {
+  @ApiPropertyOptional({
+    example: 50,
+    default: 50,
+    minimum: 1,
+    maximum: 1_000,
+    description: 'The newest changes of state to show',
+  })
+  @Type(() => Number)
+  @IsInt()
+  @Min(1)
+  @Max(1_000)
+  readonly limit: number = 50;
+}
+
+export class CircuitAdviceQuery {
+  @ApiPropertyOptional({
+    example: 5,
+    minimum: 1,
+    maximum: 10_000,
+    description: "Absent: the tool's own errorThreshold, else 5",
+  })
+  @Optional()
+  @Type(() => Number)
+  @IsInt()
+  @Min(1)
+  @Max(10_000)
+  readonly errorThreshold?: number;
+
+  @ApiPropertyOptional({
+    example: 5,
+    minimum: 1,
+    maximum: 1_440,
+    description: "Absent: the tool's own windowMinutes, else 5",
+  })
+  @Optional()
+  @Type(() => Number)
+  @IsInt()
+  @Min(1)
+  @Max(1_440)
+  readonly windowMinutes?: number;
+}
+
+/** What a count of errors alone advises (seed 000's should_circuit_break); the circuit decides by more. */
+export class CircuitAdvice {
+  @ApiProperty({ example: 'log_summary' })
+  readonly tool!: string;
+
+  @ApiProperty({ example: true, description: 'Errors and timeouts of the window reach the threshold' })
+  readonly shouldBreak!: boolean;
+
+  @ApiProperty({ example: 7, description: 'Errors and timeouts of the window' })
+  readonly errors!: number;
+
+  @ApiProperty({ example: 5 })
+  readonly errorThreshold!: number;
+
+  @ApiProperty({ example: 5 })
+  readonly windowMinutes!: number;
 }
 
 export class CircuitTransitionView {
@@ -18,13 +92,27 @@ export class CircuitTransitionView {
   readonly at!: string;
 
   @ApiProperty({ enum: states, example: 'closed' })
-  readonly from!: CircuitStateName;
+  readonly from!: CircuitKind;
 
   @ApiProperty({ enum: states, example: 'open' })
-  readonly to!: CircuitStateName;
+  readonly to!: CircuitKind;
 
   @ApiProperty({ example: '5 of 5 calls in the last 300 s were tool faults' })
   readonly reason!: string;
+
+  @ApiProperty({ type: String, nullable: true, example: null, description: 'null: it happened by itself' })
+  readonly by!: string | null;
+}
+
+export class CircuitRulesView {
+  @ApiProperty({ example: 5, description: 'Tool faults in the window …' })
+  readonly faults!: number;
+
+  @ApiProperty({ example: 0.5, description: "… that are at least this share of the window's calls" })
+  readonly minFailureRate!: number;
+
+  @ApiProperty({ example: 300_000 })
+  readonly windowMs!: number;
 }
 
 export class CircuitView {
@@ -32,7 +120,7 @@ export class CircuitView {
   readonly tool!: string;
 
   @ApiProperty({ enum: states, example: 'open' })
-  readonly state!: CircuitStateName;
+  readonly state!: CircuitKind;
 
   @ApiProperty({
     type: String,
@@ -42,6 +130,14 @@ export class CircuitView {
   })
   readonly reason!: string | null;
 
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: null,
+    description: 'Who put it into this state by hand; null: it went there by itself',
+  })
+  readonly by!: string | null;
+
   @ApiProperty({ example: '2026-01-23T10:30:00.000Z', description: 'Beginning of the state' })
   readonly since!: string;
 
@@ -49,10 +145,15 @@ export class CircuitView {
     type: String,
     nullable: true,
     example: '2026-01-23T10:30:30.000Z',
-    description:
-      'When an open circuit lets the first calls try the tool; null when it is not open or opened by hand',
+    description: 'When an open circuit lets the first calls try the tool; null when none is to come',
   })
   readonly nextProbeAt!: string | null;
+
+  @ApiProperty({
+    example: false,
+    description: 'Opened by hand: it stays open until it is closed or reset by hand, also across restarts',
+  })
+  readonly heldByHand!: boolean;
 
   @ApiProperty({ example: 5, description: 'Tool faults in the window' })
   readonly faultsInWindow!: number;
@@ -60,6 +161,15 @@ export class CircuitView {
   @ApiProperty({ example: 5, description: 'Calls in the window' })
   readonly callsInWindow!: number;
 
-  @ApiProperty({ type: [CircuitTransitionView], description: 'The last 50 changes of state, oldest first' })
+  @ApiProperty({ type: CircuitRulesView, description: 'What opens it' })
+  readonly opensAt!: CircuitRulesView;
+
+  @ApiProperty({ type: [CircuitTransitionView], description: 'The newest changes of state, oldest first' })
   readonly history!: CircuitTransitionView[];
+
+  @ApiProperty({
+    example: true,
+    description: 'false: the database is away, and this is what happened since the start',
+  })
+  readonly historyComplete!: boolean;
 }

@@ -1,12 +1,5 @@
-import {
-  countByStatus,
-  defaultThresholds,
-  grade,
-  type HealthStatus,
-  neverExecuted,
-  overallStatus,
-  rounded,
-} from './grading.js';
+import { defaultThresholds } from '../tool-contract/tool-thresholds.js';
+import { countByStatus, grade, type HealthStatus, neverExecuted, overallStatus, rounded } from './grading.js';
 
 describe('grade', () => {
   const critical = 'Urgent: Investigate tool failures';

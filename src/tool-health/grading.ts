@@ -1,24 +1,8 @@
+import { defaultThresholds, type ToolThresholds } from '../tool-contract/tool-thresholds.js';
+
 /** How a tool is doing (seed 000). */
 export const healthStatuses = ['healthy', 'degraded', 'unhealthy', 'unknown'] as const;
 export type HealthStatus = (typeof healthStatuses)[number];
-
-/** Limits of the grades; rates are 0 to 1, latencies milliseconds, each limit still belongs to the better grade. */
-export interface HealthThresholds {
-  readonly successRateHealthy: number;
-  readonly successRateDegraded: number;
-  readonly latencyHealthyMs: number;
-  readonly latencyDegradedMs: number;
-  /** Below this number of calls nothing is said. */
-  readonly minCalls: number;
-}
-
-export const defaultThresholds: HealthThresholds = {
-  successRateHealthy: 0.95,
-  successRateDegraded: 0.8,
-  latencyHealthyMs: 2000,
-  latencyDegradedMs: 5000,
-  minCalls: 5,
-};
 
 /** What a grade is made of: one tool's calls of one period. */
 export interface GradedStats {
@@ -35,7 +19,7 @@ export interface Grade {
 }
 
 /** Grades a tool: the worse of its success rate and its latency decides (seed 000). */
-export function grade(stats: GradedStats, thresholds: HealthThresholds = defaultThresholds): Grade {
+export function grade(stats: GradedStats, thresholds: ToolThresholds = defaultThresholds): Grade {
   if (stats.totalCalls < thresholds.minCalls) {
     return {
       status: 'unknown',
@@ -77,10 +61,7 @@ function worst(statuses: readonly HealthStatus[]): HealthStatus {
   return worstFirst.find((status) => statuses.includes(status)) ?? 'unknown';
 }
 
-function gradeSuccessRate(
-  rate: number,
-  { successRateHealthy, successRateDegraded }: HealthThresholds,
-): Grade {
+function gradeSuccessRate(rate: number, { successRateHealthy, successRateDegraded }: ToolThresholds): Grade {
   if (rate >= successRateHealthy) return healthy;
   if (rate >= successRateDegraded) {
     return {
@@ -96,7 +77,7 @@ function gradeSuccessRate(
   };
 }
 
-function gradeLatency(avgMs: number, { latencyHealthyMs, latencyDegradedMs }: HealthThresholds): Grade {
+function gradeLatency(avgMs: number, { latencyHealthyMs, latencyDegradedMs }: ToolThresholds): Grade {
   if (avgMs <= latencyHealthyMs) return healthy;
   if (avgMs <= latencyDegradedMs) {
     return {

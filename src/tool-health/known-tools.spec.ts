@@ -1,4 +1,4 @@
-import { defaultThresholds } from './grading.js';
+import { defaultThresholds } from '../tool-contract/tool-thresholds.js';
 import { KnownTools } from './known-tools.js';
 
 it('knows the tools of the last push', () => {
@@ -15,4 +15,13 @@ it("puts a tool's thresholds over the defaults", () => {
   expect(known.thresholdsOf('slow')).toEqual({ ...defaultThresholds, latencyHealthyMs: 60_000 });
   expect(known.thresholdsOf('usual')).toEqual(defaultThresholds);
   expect(known.thresholdsOf('nobody')).toEqual(defaultThresholds);
+});
+
+it('tells after each push, when the new tools are already known', () => {
+  const known = new KnownTools();
+  const seen: string[][] = [];
+  known.changes.subscribe(() => seen.push(known.names()));
+  known.set([{ name: 'a' }]);
+  known.set([]);
+  expect(seen).toEqual([['a'], []]);
 });

@@ -1,20 +1,27 @@
-import { Injectable } from '@nestjs/common';
-import { defaultThresholds, type HealthThresholds } from './grading.js';
+import { Injectable, Logger } from '@nestjs/common';
+import { TypedEvents } from '../common/typed-events.js';
+import { defaultThresholds, type ToolThresholds } from '../tool-contract/tool-thresholds.js';
 
 /** What health knows of a registered tool. */
 export interface KnownTool {
   readonly name: string;
   /** Where the tool's limits differ from the defaults. */
-  readonly thresholds?: Partial<HealthThresholds>;
+  readonly thresholds?: Partial<ToolThresholds>;
 }
+
+const none: Partial<ToolThresholds> = {};
 
 /** The tools that are registered now; the registry pushes them in after each change. */
 @Injectable()
 export class KnownTools {
+  private readonly logger = new Logger(KnownTools.name);
   private tools: ReadonlyMap<string, KnownTool> = new Map();
+  /** Says after each push. */
+  readonly changes = new TypedEvents<void>((error) => this.logger.error(error));
 
   set(tools: readonly KnownTool[]): void {
     this.tools = new Map(tools.map((tool) => [tool.name, tool]));
+    this.changes.emit();
   }
 
   has(name: string): boolean {
@@ -25,7 +32,12 @@ export class KnownTools {
     return [...this.tools.keys()];
   }
 
-  thresholdsOf(name: string): HealthThresholds {
-    return { ...defaultThresholds, ...this.tools.get(name)?.thresholds };
+  thresholdsOf(name: string): ToolThresholds {
+    return { ...defaultThresholds, ...this.ownThresholdsOf(name) };
+  }
+
+  /** Only what the tool itself says. */
+  ownThresholdsOf(name: string): Partial<ToolThresholds> {
+    return this.tools.get(name)?.thresholds ?? none;
   }
 }

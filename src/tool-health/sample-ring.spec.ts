@@ -40,6 +40,24 @@ describe('SampleRing', () => {
     expect(ring.totals(10)).toEqual({ calls: 0, faults: 0 });
   });
 
+  it('forgets everything after a long silence, and goes on', () => {
+    const ring = new SampleRing(600);
+    for (let at = 0; at < 600; at += 10) ring.add(at, true);
+    expect(ring.totals(599)).toEqual({ calls: 60, faults: 60 });
+    ring.add(1_000_000_007, false);
+    expect(ring.totals(1_000_000_007)).toEqual({ calls: 1, faults: 0 });
+  });
+
+  it('takes what it holds into another window', () => {
+    const ring = new SampleRing(600);
+    ring.add(1_000, true);
+    ring.add(1_000, false);
+    ring.add(1_300, true);
+    expect(ring.resized(1_200).totals(1_300)).toEqual({ calls: 3, faults: 2 });
+    expect(ring.resized(120).totals(1_300)).toEqual({ calls: 1, faults: 1 });
+    expect(new SampleRing(600).resized(60).totals(0)).toEqual({ calls: 0, faults: 0 });
+  });
+
   it('equals a list of samples cut by bucket', () => {
     const sample = fc.record({ wait: fc.integer({ min: 0, max: 400 }), fault: fc.boolean() });
     fc.assert(

@@ -1,70 +1,82 @@
-/** One slice of the window. */
-interface Bucket {
-  calls: number;
-  faults: number;
+export interface WindowCounts {
+  readonly calls: number;
+  readonly faults: number;
 }
 
 /**
- * Counts calls and faults of the last `windowMs` in a fixed number of buckets: adding and reading cost the same
- * however many calls there were. The window is exact to one bucket: it is never longer than `windowMs` and up to one
- * bucket shorter.
+ * Counts calls and faults of the last `windowMs` in a ring of counters: adding and reading cost the same however many
+ * calls there were, and allocate nothing. The window is exact to one slice: it is never longer than `windowMs` and up
+ * to one slice shorter.
  */
 export class SampleRing {
-  private readonly buckets = new Map<number, Bucket>();
-  private readonly total: Bucket = { calls: 0, faults: 0 };
-  private readonly bucketMs: number;
+  private readonly calls: Float64Array;
+  private readonly faults: Float64Array;
+  private readonly total = { calls: 0, faults: 0 };
+  private readonly sliceMs: number;
+  /** Number of the newest slice, counted since 1970. */
   private newest = -Infinity;
 
   constructor(
-    windowMs: number,
+    readonly windowMs: number,
     private readonly size = 60,
   ) {
-    this.bucketMs = windowMs / size;
+    this.sliceMs = windowMs / size;
+    this.calls = new Float64Array(size);
+    this.faults = new Float64Array(size);
   }
 
   /** @param at milliseconds since 1970; what is older than the window is not counted */
   add(at: number, fault: boolean): void {
-    const slot = this.slotOf(at);
-    this.advance(slot);
-    if (slot <= this.newest - this.size) return;
-    for (const bucket of [this.bucketOf(slot), this.total]) {
-      bucket.calls++;
-      if (fault) bucket.faults++;
-    }
+    this.count(at, 1, fault ? 1 : 0);
   }
 
-  totals(now: number): Readonly<Bucket> {
-    this.advance(this.slotOf(now));
+  totals(now: number): WindowCounts {
+    this.advance(this.sliceOf(now));
     return this.total;
   }
 
   clear(): void {
-    this.buckets.clear();
+    this.calls.fill(0);
+    this.faults.fill(0);
     this.total.calls = 0;
     this.total.faults = 0;
   }
 
-  private slotOf(at: number): number {
-    return Math.floor(at / this.bucketMs);
-  }
-
-  private bucketOf(slot: number): Bucket {
-    const known = this.buckets.get(slot);
-    if (known) return known;
-    const bucket = { calls: 0, faults: 0 };
-    this.buckets.set(slot, bucket);
-    return bucket;
-  }
-
-  /** Forgets what has left the window; at most `size` buckets exist. A clock that steps back moves nothing. */
-  private advance(slot: number): void {
-    if (slot <= this.newest) return;
-    this.newest = slot;
-    for (const [old, { calls, faults }] of this.buckets) {
-      if (old > slot - this.size) continue;
-      this.total.calls -= calls;
-      this.total.faults -= faults;
-      this.buckets.delete(old);
+  /** Another window with what this one still holds; a slice's samples count at its beginning. */
+  resized(windowMs: number): SampleRing {
+    const ring = new SampleRing(windowMs, this.size);
+    for (let slice = Math.max(0, this.newest - this.size + 1); slice <= this.newest; slice++) {
+      const calls = this.calls[slice % this.size] ?? 0;
+      if (calls > 0) ring.count(slice * this.sliceMs, calls, this.faults[slice % this.size] ?? 0);
     }
+    return ring;
+  }
+
+  private count(at: number, calls: number, faults: number): void {
+    const slice = this.sliceOf(at);
+    this.advance(slice);
+    if (slice <= this.newest - this.size) return;
+    const place = slice % this.size;
+    this.calls[place] = (this.calls[place] ?? 0) + calls;
+    this.faults[place] = (this.faults[place] ?? 0) + faults;
+    this.total.calls += calls;
+    this.total.faults += faults;
+  }
+
+  private sliceOf(at: number): number {
+    return Math.floor(at / this.sliceMs);
+  }
+
+  /** Forgets what has left the window: at most `size` slices, however long nothing happened. A clock that steps back moves nothing. */
+  private advance(slice: number): void {
+    if (slice <= this.newest) return;
+    for (let next = Math.max(0, this.newest + 1, slice - this.size + 1); next <= slice; next++) {
+      const place = next % this.size;
+      this.total.calls -= this.calls[place] ?? 0;
+      this.total.faults -= this.faults[place] ?? 0;
+      this.calls[place] = 0;
+      this.faults[place] = 0;
+    }
+    this.newest = slice;
   }
 }

@@ -1,9 +1,17 @@
 import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { CurrentPrincipal } from '../auth/principal.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
+import type { Principal } from '../tool-contract/tool-call.js';
 import { ToolParams } from '../tool-metrics/tool-metrics.dto.js';
-import { CircuitBreakers } from './circuit-breakers.js';
-import { CircuitView, OverrideCircuitBody } from './circuit.dto.js';
+import {
+  CircuitAdvice,
+  CircuitAdviceQuery,
+  CircuitQuery,
+  CircuitView,
+  OverrideCircuitBody,
+} from './circuit.dto.js';
+import { CircuitsService } from './circuits.service.js';
 import {
   DashboardSummary,
   ErrorPatternsQuery,
@@ -23,7 +31,7 @@ import { ToolHealthService } from './tool-health.service.js';
 export class ToolHealthController {
   constructor(
     private readonly health: ToolHealthService,
-    private readonly circuits: CircuitBreakers,
+    private readonly circuits: CircuitsService,
   ) {}
 
   @Get()
@@ -82,8 +90,19 @@ export class ToolHealthController {
   @ApiOperation({ summary: "State, reason and history of a tool's circuit" })
   @ApiOkResponse({ type: CircuitView })
   @ApiProblems('not_found')
-  circuit(@Param() { tool }: ToolParams): CircuitView {
-    return this.circuits.circuitOf(tool);
+  circuit(@Param() { tool }: ToolParams, @Query() { limit }: CircuitQuery): Promise<CircuitView> {
+    return this.circuits.circuitOf(tool, limit);
+  }
+
+  @Get(':tool/circuit/advice')
+  @ApiOperation({
+    summary: 'Would a count of errors alone advise to break the circuit?',
+    description:
+      'Advice only, and of unknown tools as well: the circuit itself also looks at the failure rate.',
+  })
+  @ApiOkResponse({ type: CircuitAdvice })
+  advice(@Param() { tool }: ToolParams, @Query() query: CircuitAdviceQuery): Promise<CircuitAdvice> {
+    return this.health.circuitAdvice(tool, query);
   }
 
   @Post(':tool/circuit/open')
@@ -91,8 +110,12 @@ export class ToolHealthController {
   @ApiOperation({ summary: 'Refuse all calls of a tool until its circuit is closed or reset' })
   @ApiOkResponse({ type: CircuitView })
   @ApiProblems('not_found')
-  open(@Param() { tool }: ToolParams, @Body() { reason }: OverrideCircuitBody): CircuitView {
-    return this.circuits.open(tool, reason);
+  open(
+    @Param() { tool }: ToolParams,
+    @Body() body: OverrideCircuitBody,
+    @CurrentPrincipal() { userId }: Principal,
+  ): Promise<CircuitView> {
+    return this.circuits.open(tool, body, userId);
   }
 
   @Post(':tool/circuit/close')
@@ -100,8 +123,12 @@ export class ToolHealthController {
   @ApiOperation({ summary: 'Let calls of a tool pass again' })
   @ApiOkResponse({ type: CircuitView })
   @ApiProblems('not_found')
-  close(@Param() { tool }: ToolParams, @Body() { reason }: OverrideCircuitBody): CircuitView {
-    return this.circuits.close(tool, reason);
+  close(
+    @Param() { tool }: ToolParams,
+    @Body() body: OverrideCircuitBody,
+    @CurrentPrincipal() { userId }: Principal,
+  ): Promise<CircuitView> {
+    return this.circuits.close(tool, body, userId);
   }
 
   @Post(':tool/circuit/reset')
@@ -109,7 +136,11 @@ export class ToolHealthController {
   @ApiOperation({ summary: "Close a tool's circuit and forget its earlier openings" })
   @ApiOkResponse({ type: CircuitView })
   @ApiProblems('not_found')
-  reset(@Param() { tool }: ToolParams, @Body() { reason }: OverrideCircuitBody): CircuitView {
-    return this.circuits.reset(tool, reason);
+  reset(
+    @Param() { tool }: ToolParams,
+    @Body() body: OverrideCircuitBody,
+    @CurrentPrincipal() { userId }: Principal,
+  ): Promise<CircuitView> {
+    return this.circuits.reset(tool, body, userId);
   }
 }

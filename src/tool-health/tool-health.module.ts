@@ -2,6 +2,11 @@ import { Module } from '@nestjs/common';
 import { CLOCK, systemClock } from '../common/clock.js';
 import { ToolMetricsModule } from '../tool-metrics/tool-metrics.module.js';
 import { CircuitBreakers, RANDOM } from './circuit-breakers.js';
+import { CircuitEvents } from './circuit-events.js';
+import { CircuitHistory } from './circuit-history.js';
+import { CircuitTransitionsRepository } from './circuit-transitions.repository.js';
+import { CircuitsService } from './circuits.service.js';
+import { HealthEvents } from './health-events.js';
 import { KnownTools } from './known-tools.js';
 import { ToolHealthController } from './tool-health.controller.js';
 import { ToolHealthService } from './tool-health.service.js';
@@ -11,11 +16,16 @@ import { ToolHealthService } from './tool-health.service.js';
   controllers: [ToolHealthController],
   providers: [
     KnownTools,
+    CircuitEvents,
+    CircuitTransitionsRepository,
+    CircuitHistory,
     CircuitBreakers,
+    CircuitsService,
+    HealthEvents,
     ToolHealthService,
     { provide: CLOCK, useValue: systemClock },
     { provide: RANDOM, useValue: Math.random },
   ],
-  exports: [KnownTools, CircuitBreakers, ToolHealthService],
+  exports: [KnownTools, CircuitBreakers, CircuitEvents, HealthEvents, ToolHealthService],
 })
 export class ToolHealthModule {}

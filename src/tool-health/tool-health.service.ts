@@ -4,6 +4,7 @@ import { Problem } from '../common/errors.js';
 import { newToolMetric, type ToolMetric } from '../tool-metrics/tool-metric.entity.js';
 import { ToolMetricsRepository } from '../tool-metrics/tool-metrics.repository.js';
 import type { ToolStats } from '../tool-metrics/tool-stats.js';
+import type { CircuitAdvice, CircuitAdviceQuery } from './circuit.dto.js';
 import { type ErrorPatterns, errorPatterns } from './error-patterns.js';
 import { countByStatus, type Grade, grade, neverExecuted, overallStatus, rounded } from './grading.js';
 import { KnownTools } from './known-tools.js';
@@ -74,13 +75,25 @@ export class ToolHealthService {
     return report;
   }
 
-  /** Advice only: counts errors and timeouts of the window, whatever the number of calls. The circuits decide. */
-  async shouldCircuitBreak(tool: string, errorThreshold = 5, windowMinutes = 5): Promise<boolean> {
+  /**
+   * Advice only: counts errors and timeouts of the window, whatever the number of calls. The circuits decide. Defaults
+   * are the tool's own, else 5 errors in 5 minutes.
+   */
+  async shouldCircuitBreak(tool: string, errorThreshold?: number, windowMinutes?: number): Promise<boolean> {
+    const { shouldBreak } = await this.circuitAdvice(tool, { errorThreshold, windowMinutes });
+    return shouldBreak;
+  }
+
+  /** `shouldCircuitBreak` with the figures that it is made of. */
+  async circuitAdvice(tool: string, query: CircuitAdviceQuery = {}): Promise<CircuitAdvice> {
+    const own = this.knownTools.thresholdsOf(tool);
+    const { errorThreshold = own.errorThreshold, windowMinutes = own.windowMinutes } = query;
     const since = new Date(this.clock.now() - windowMinutes * minuteMs);
-    const failures = await this.metrics.countFailures(tool, since);
-    if (failures < errorThreshold) return false;
-    this.logger.warn({ event: 'circuit_breaker_triggered', tool, failures, errorThreshold, windowMinutes });
-    return true;
+    const errors = await this.metrics.countFailures(tool, since);
+    const shouldBreak = errors >= errorThreshold;
+    const advice = { tool, shouldBreak, errors, errorThreshold, windowMinutes };
+    if (shouldBreak) this.logger.warn({ event: 'circuit_breaker_triggered', ...advice });
+    return advice;
   }
 
   /** Of the newest failures of all time. */

@@ -16,7 +16,6 @@ import {
   ToolStatsBody,
 } from './tool-metrics.dto.js';
 import { ToolMetricsService } from './tool-metrics.service.js';
-import type { ToolStats } from './tool-stats.js';
 
 @ApiTags('tool-metrics')
 @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
@@ -27,7 +26,7 @@ export class ToolMetricsController {
   @Get('stats/:tool')
   @ApiOperation({ summary: "A tool's statistics over a period; trials do not count" })
   @ApiOkResponse({ type: ToolStatsBody })
-  stats(@Param() { tool }: ToolParams, @Query() query: PeriodQuery): Promise<ToolStats> {
+  stats(@Param() { tool }: ToolParams, @Query() query: PeriodQuery): Promise<ToolStatsBody> {
     return this.service.stats(tool, query);
   }
 

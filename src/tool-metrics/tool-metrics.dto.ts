@@ -156,6 +156,29 @@ export class ToolStatsBody {
 
   @ApiProperty({ type: StatsPeriodBody })
   readonly period!: StatsPeriodBody;
+
+  @ApiPropertyOptional({ example: 120, description: 'Milliseconds; percentiles are at most 2 % off' })
+  readonly p50TimeMs?: number;
+
+  @ApiPropertyOptional({ example: 410 })
+  readonly p95TimeMs?: number;
+
+  @ApiPropertyOptional({ example: 480 })
+  readonly p99TimeMs?: number;
+
+  @ApiPropertyOptional({
+    example: 1,
+    description: 'Executions that were marked as wrong in what they answered',
+  })
+  readonly semanticFailureCount?: number;
+
+  @ApiPropertyOptional({
+    type: 'object',
+    additionalProperties: { type: 'integer' },
+    example: { tool_error: 3, timeout: 2 },
+    description: 'What was no success, by type, most frequent first',
+  })
+  readonly errorTypes?: Readonly<Record<string, number>>;
 }
 
 export class ExecutionPage {

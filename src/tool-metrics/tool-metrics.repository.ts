@@ -1,17 +1,17 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
-import { type DataSource, QueryFailedError } from 'typeorm';
+import type { DataSource } from 'typeorm';
 import { timeOfId } from '../common/ids.js';
+import { directSlot, insertBatch, isRowFault } from './batch-insert.js';
 import type { MetricWriter } from './execution-recorder.js';
-import { insertParameters } from './insert-parameters.js';
 import { storableText } from '../common/pg-text.js';
 import type { ToolMetric } from './tool-metric.entity.js';
 import * as sql from './tool-metrics.sql.js';
 import {
+  type CountedRow,
   emptyStats,
   type FilledToolStats,
-  filledStats,
-  type StatsRow,
+  statsByTool,
   type ToolStats,
 } from './tool-stats.js';
 
@@ -28,19 +28,12 @@ export type RecentOutcome = Pick<ToolMetric, 'status' | 'errorMessage' | 'record
 /** Where a page of executions begins: after this one, towards older ones. */
 export type PagePosition = Pick<ToolMetric, 'recordedAt' | 'metricId'>;
 
-/** A metric that cannot even be sent. */
-class UnstorableMetric extends Error {
-  override readonly name = 'UnstorableMetric';
-}
-
 const dayMs = 86_400_000;
 const deletedAtOnce = 10_000;
 /** Executions longer than this may be missing from a window that they end in. */
 const longestExecution = '10 minutes';
 const newest = { before: 'infinity', id: 'ffffffff-ffff-ffff-ffff-ffffffffffff' };
 const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
-/** SQLSTATE classes of which a value is the cause: data exception, integrity violation, limit exceeded. */
-const rowFault = /^(22|23|54)/;
 
 /** Between the making of an execution's id and its start; generous. */
 const longestAdmissionMs = 60_000;
@@ -58,35 +51,28 @@ export class ToolMetricsRepository implements MetricWriter {
 
   /** One statement for all of them; ids that are there already change nothing. */
   async recordMany(metrics: readonly ToolMetric[]): Promise<void> {
-    if (metrics.length === 0) return;
-    await this.db.query(sql.insertMetrics, parametersOf(metrics));
+    await insertBatch(this.db, metrics, directSlot);
   }
 
   /** Trying again would fail again: the values are to blame, not the database. */
   isRowFault(error: unknown): boolean {
-    if (error instanceof UnstorableMetric) return true;
-    if (!(error instanceof QueryFailedError)) return false;
-    const { code } = error.driverError as { readonly code?: unknown };
-    return typeof code === 'string' && rowFault.test(code);
+    return isRowFault(error);
   }
 
   /** The last 24 hours unless told otherwise; a period without calls has the short form. */
   async getToolStats(tool: string, range: { since?: Date; until?: Date } = {}): Promise<ToolStats> {
     const until = range.until ?? new Date();
     const since = range.since ?? new Date(until.getTime() - dayMs);
-    const [row] = await this.select<StatsRow>(sql.selectStats, [storableText(tool), since, until]);
     const period = { since: since.toISOString(), until: until.toISOString() };
-    return row && row.totalCalls > 0 ? filledStats(tool, row, period) : emptyStats(tool, period);
+    const rows = await this.select<CountedRow>(sql.selectStats, [since, until, storableText(tool)]);
+    const stats = statsByTool(rows, period).get(storableText(tool));
+    return stats ? { ...stats, toolName: tool } : emptyStats(tool, period);
   }
 
   /** By name, in one query; a tool without calls in the period is absent. */
   async getStatsOfAllTools(since: Date, until: Date): Promise<Map<string, FilledToolStats>> {
-    const rows = await this.select<StatsRow & { toolName: string }>(sql.selectStatsOfAllTools, [
-      since,
-      until,
-    ]);
-    const period = { since: since.toISOString(), until: until.toISOString() };
-    return new Map(rows.map((row) => [row.toolName, filledStats(row.toolName, row, period)]));
+    const rows = await this.select<CountedRow>(sql.selectStatsOfAllTools, [since, until]);
+    return statsByTool(rows, { since: since.toISOString(), until: until.toISOString() });
   }
 
   /** Errors and timeouts, of one tool or of all. */
@@ -171,13 +157,5 @@ export class ToolMetricsRepository implements MetricWriter {
 
   private select<Row>(statement: string, parameters: unknown[] = []): Promise<Row[]> {
     return this.db.query<Row[]>(statement, parameters);
-  }
-}
-
-function parametersOf(metrics: readonly ToolMetric[]): string[] {
-  try {
-    return insertParameters(metrics);
-  } catch (error) {
-    throw new UnstorableMetric('The metric cannot be written down', { cause: error });
   }
 }

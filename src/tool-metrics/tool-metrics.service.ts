@@ -9,9 +9,10 @@ import type {
   ExecutionsQuery,
   PeriodQuery,
   SlowQuery,
+  ToolStatsBody,
 } from './tool-metrics.dto.js';
 import { type PagePosition, ToolMetricsRepository } from './tool-metrics.repository.js';
-import type { ToolStats } from './tool-stats.js';
+import { figuresOf } from './tool-stats.js';
 
 /** What happened, as REST asks for it. */
 @Injectable()
@@ -21,13 +22,13 @@ export class ToolMetricsService {
     private readonly recorder: ExecutionRecorder,
   ) {}
 
-  async stats(tool: string, { since, until }: PeriodQuery): Promise<ToolStats> {
+  async stats(tool: string, { since, until }: PeriodQuery): Promise<ToolStatsBody> {
     if (since && until && since > until) {
       const detail = 'must not be after until';
       throw new Problem('invalid_request', `since ${detail}`, { errors: [{ pointer: '/since', detail }] });
     }
     await this.catchUp();
-    return this.repository.getToolStats(tool, { since, until });
+    return figuresOf(await this.repository.getToolStats(tool, { since, until }));
   }
 
   async errors({ tool, limit }: ErrorsQuery): Promise<Page<ToolMetric>> {

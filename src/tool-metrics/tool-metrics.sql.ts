@@ -1,3 +1,5 @@
+import { latencyBucketSql, latencyEntrySql } from './latency-histogram.js';
+
 /** Every statement on tool_metrics. Statistics leave trials (is_test) out; lists show them with their mark. */
 
 const columns = `
@@ -20,49 +22,28 @@ const columns = `
     tool_fault        AS "toolFault",
     recorded_at       AS "recordedAt"`;
 
-const statistics = `
-    count(*)::int                                       AS "totalCalls",
-    (count(*) FILTER (WHERE status = 'success'))::int   AS "successCount",
-    (count(*) FILTER (WHERE status = 'error'))::int     AS "errorCount",
-    (count(*) FILTER (WHERE status = 'timeout'))::int   AS "timeoutCount",
-    coalesce(round(avg(execution_time_ms), 2), 0)::float8 AS "avgTimeMs",
-    coalesce(min(execution_time_ms), 0)                 AS "minTimeMs",
-    coalesce(max(execution_time_ms), 0)                 AS "maxTimeMs",
-    coalesce(sum(input_size), 0)::float8                AS "totalInputBytes",
-    coalesce(sum(output_size), 0)::float8               AS "totalOutputBytes"`;
+const statistics = (of = ''): string => `
+  SELECT tool_name AS "toolName", status, error_type AS "errorType", sum(n)::float8 AS calls,
+         sum(total_ms)::float8 AS "totalMs", min(min_ms) AS "minMs", max(max_ms) AS "maxMs",
+         sum(input_bytes)::float8 AS "inputBytes", sum(output_bytes)::float8 AS "outputBytes",
+         0 AS "semanticFailures",
+         string_agg(${latencyEntrySql('bucket', 'n')}, ''::bytea) AS latency
+  FROM (
+    SELECT tool_name, status, coalesce(error_type, '') AS error_type,
+           ${latencyBucketSql('execution_time_ms')} AS bucket, count(*) AS n,
+           sum(execution_time_ms) AS total_ms, min(execution_time_ms) AS min_ms, max(execution_time_ms) AS max_ms,
+           sum(input_size) AS input_bytes, sum(output_size) AS output_bytes
+    FROM tool_metrics
+    WHERE recorded_at BETWEEN $1 AND $2 AND NOT is_test ${of}
+    GROUP BY 1, 2, 3, 4
+  ) AS buckets
+  GROUP BY 1, 2, 3`;
 
-/** One array a column, in the order of `insertParameters`. A row that is there already stays as it is. */
-export const insertMetrics = `
-  INSERT INTO tool_metrics (
-    metric_id, tool_name, user_id, session_id, request_id, investigation_id, run_id, status, execution_time_ms,
-    error_type, error_message, parameters_hash, input_size, output_size, metadata, is_test, tool_fault, recorded_at
-  )
-  SELECT
-    metric_id, tool_name, user_id, session_id, request_id, investigation_id, run_id, status, execution_time_ms,
-    error_type, error_message, parameters_hash, input_size, output_size, metadata, is_test, tool_fault,
-    to_timestamp(recorded_ms / 1000)
-  FROM unnest(
-    $1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::int[],
-    $10::text[], $11::text[], $12::text[], $13::int[], $14::int[], $15::jsonb[], $16::bool[], $17::bool[],
-    $18::float8[]
-  ) AS batch (
-    metric_id, tool_name, user_id, session_id, request_id, investigation_id, run_id, status, execution_time_ms,
-    error_type, error_message, parameters_hash, input_size, output_size, metadata, is_test, tool_fault, recorded_ms
-  )
-  ON CONFLICT (recorded_at, metric_id) DO NOTHING`;
-
-/** tool, since, until */
-export const selectStats = `
-  SELECT ${statistics}
-  FROM tool_metrics
-  WHERE tool_name = $1 AND recorded_at BETWEEN $2 AND $3 AND NOT is_test`;
+/** since, until, tool */
+export const selectStats = statistics('AND tool_name = $3');
 
 /** since, until */
-export const selectStatsOfAllTools = `
-  SELECT tool_name AS "toolName", ${statistics}
-  FROM tool_metrics
-  WHERE recorded_at BETWEEN $1 AND $2 AND NOT is_test
-  GROUP BY tool_name`;
+export const selectStatsOfAllTools = statistics();
 
 /** limit */
 export const selectErrors = `

@@ -45,7 +45,8 @@ export class ToolRegistry {
   }
 
   private announce(): void {
-    this.knownTools.set([...this.tools.keys()].map((name) => ({ name })));
+    const definitions = [...this.tools.values()].map(({ definition }) => definition);
+    this.knownTools.set(definitions.map(({ name, thresholds }) => ({ name, thresholds })));
     this.changes.emit();
   }
 }

@@ -2,11 +2,13 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import { Test } from '@nestjs/testing';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { CLOCK } from '../../src/common/clock.js';
+import { newId } from '../../src/common/ids.js';
 import { ProblemFilter } from '../../src/common/problem.filter.js';
 import { createValidationPipe } from '../../src/common/validation.pipe.js';
 import { loadConfig } from '../../src/config/app-config.js';
 import { MetricsModule } from '../../src/observability/metrics.module.js';
 import { ConfigModule } from '../../src/config/config.module.js';
+import { CircuitTransitionsRepository } from '../../src/tool-health/circuit-transitions.repository.js';
 import { KnownTools } from '../../src/tool-health/known-tools.js';
 import { ToolHealthModule } from '../../src/tool-health/tool-health.module.js';
 import { ToolHealthService } from '../../src/tool-health/tool-health.service.js';
@@ -48,6 +50,12 @@ async function startApp(): Promise<void> {
   app = module.createNestApplication<NestFastifyApplication>(new FastifyAdapter(), { logger: false });
   app.useGlobalPipes(createValidationPipe());
   app.useGlobalFilters(new ProblemFilter());
+  app
+    .getHttpAdapter()
+    .getInstance()
+    .addHook('onRequest', async (visit) => {
+      visit.principal = { userId: 'operator', scopes: new Set() };
+    });
   metrics = app.get(ToolMetricsRepository);
   health = app.get(ToolHealthService);
   known = app.get(KnownTools);
@@ -420,16 +428,54 @@ describe('over REST', () => {
   it('shows a circuit and lets it be overridden', async () => {
     known.set([{ name: 'search' }]);
     expect(await request('GET', '/search/circuit')).toMatchObject({ status: 200, body: { state: 'closed' } });
-    const opened = await request('POST', '/search/circuit/open', { reason: 'maintenance' });
-    expect(opened).toMatchObject({ status: 200, body: { state: 'open', reason: 'maintenance' } });
+    const opened = await request('POST', '/search/circuit/open', { by: 'alice', reason: 'maintenance' });
+    expect(opened).toMatchObject({
+      status: 200,
+      body: { state: 'open', by: 'alice', reason: 'maintenance', heldByHand: true, nextProbeAt: null },
+    });
     expect(await request('POST', '/search/circuit/close')).toMatchObject({
       status: 200,
-      body: { state: 'closed' },
+      body: { state: 'closed', by: 'operator', reason: 'Closed by hand', heldByHand: false },
     });
     expect(await request('POST', '/search/circuit/reset', {})).toMatchObject({
       status: 200,
       body: { state: 'closed', history: [{ to: 'open' }, { to: 'closed' }, { to: 'closed' }] },
     });
+    const { body } = await request('GET', '/search/circuit?limit=2');
+    expect(body).toMatchObject({
+      historyComplete: true,
+      history: [
+        { from: 'open', to: 'closed', by: 'operator', reason: 'Closed by hand', at: checkedAt },
+        { from: 'closed', to: 'closed', by: 'operator', reason: 'Reset by hand', at: checkedAt },
+      ],
+    });
+  });
+
+  it('shows a circuit, and obeys, while its history cannot be read', async () => {
+    known.set([{ name: 'search' }]);
+    await request('GET', '/search/circuit');
+    await db.dataSource.query('ALTER TABLE circuit_transitions RENAME TO elsewhere');
+    expect(await request('POST', '/search/circuit/open', {})).toMatchObject({
+      status: 200,
+      body: { state: 'open', history: [{ to: 'open' }], historyComplete: false },
+    });
+    await db.dataSource.query('ALTER TABLE elsewhere RENAME TO circuit_transitions');
+    expect(await request('GET', '/search/circuit')).toMatchObject({
+      body: { state: 'open', history: [{ to: 'open', by: 'operator' }], historyComplete: true },
+    });
+  });
+
+  it("advises by the count of errors, with the tool's own thresholds as defaults", async () => {
+    await record('search', 6, failure);
+    const advice = { tool: 'search', errors: 6, errorThreshold: 5, windowMinutes: 5, shouldBreak: true };
+    expect(await request('GET', '/search/circuit/advice')).toEqual({ status: 200, body: advice });
+    known.set([{ name: 'search', thresholds: { errorThreshold: 7, windowMinutes: 10 } }]);
+    expect(await request('GET', '/search/circuit/advice')).toEqual({
+      status: 200,
+      body: { ...advice, errorThreshold: 7, windowMinutes: 10, shouldBreak: false },
+    });
+    const asked = await request('GET', '/search/circuit/advice?errorThreshold=6&windowMinutes=1');
+    expect(asked.body).toMatchObject({ errorThreshold: 6, windowMinutes: 1, shouldBreak: true });
   });
 
   it('refuses to override with a bad reason, or the circuit of no tool', async () => {
@@ -468,6 +514,82 @@ describe('circuits', () => {
     expect(await request('GET', '/recovered/circuit')).toMatchObject({
       body: { state: 'closed', faultsInWindow: 5 },
     });
+  });
+
+  const anew = async (): Promise<void> => {
+    await app.close();
+    if (!db.dataSource.isInitialized) await db.dataSource.initialize();
+    await startApp();
+    known.set([{ name: 'search' }]);
+  };
+
+  it('stay open by hand across a restart, and closed by hand in spite of the faults before', async () => {
+    known.set([{ name: 'search' }]);
+    await request('POST', '/search/circuit/open', { by: 'alice', reason: 'maintenance' });
+    await anew();
+    expect(await request('GET', '/search/circuit')).toMatchObject({
+      body: {
+        state: 'open',
+        heldByHand: true,
+        by: 'alice',
+        reason: 'maintenance',
+        history: [{ to: 'open' }],
+      },
+    });
+    await record('search', 9, { ...failure, recordedAt: ago(10_000) });
+    await request('POST', '/search/circuit/close', {});
+    await anew();
+    expect(await request('GET', '/search/circuit')).toMatchObject({
+      body: { state: 'closed', faultsInWindow: 0, history: [{ to: 'open' }, { to: 'closed' }] },
+    });
+  });
+
+  it('forget their history with the metrics of its time, but never who holds one open', async () => {
+    const transitions = app.get(CircuitTransitionsRepository);
+    const old = (tool: string, to: 'open' | 'closed', by: string | null) => ({
+      id: newId(),
+      tool,
+      from: 'closed' as const,
+      to,
+      reason: 'long ago',
+      by,
+      at: now - 31 * 24 * hour,
+    });
+    await transitions.insert([
+      old('held', 'closed', 'alice'),
+      old('held', 'open', 'alice'),
+      old('held', 'open', null),
+      old('held', 'closed', null),
+      { ...old('held', 'open', null), at: now },
+      old('calm', 'open', null),
+      old('calm', 'closed', null),
+    ]);
+    expect(await transitions.deleteOlder(ago(30 * 24 * hour))).toBe(4);
+    expect((await transitions.newest('held', 10)).map(({ to, by }) => [to, by])).toEqual([
+      ['open', 'alice'],
+      ['open', null],
+    ]);
+    expect(await transitions.newest('calm', 10)).toHaveLength(1);
+    expect((await transitions.pasts()).get('held')).toMatchObject({
+      lastState: 'open',
+      held: { by: 'alice', reason: 'long ago' },
+    });
+  });
+
+  it('write a transition once, however often its batch is repeated', async () => {
+    const transitions = app.get(CircuitTransitionsRepository);
+    const one = {
+      id: newId(),
+      tool: 'search',
+      from: 'closed',
+      to: 'open',
+      reason: 'r\0',
+      by: 'a',
+      at: now,
+    } as const;
+    await transitions.insert([one]);
+    await transitions.insert([one]);
+    expect(await transitions.newest('search', 10)).toEqual([{ ...one, reason: 'r\uFFFD' }]);
   });
 
   it('hear what the recorder says', async () => {

@@ -3,6 +3,7 @@ import { DataSource } from 'typeorm';
 import { newId } from '../../src/common/ids.js';
 import { newToolMetric, ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
 import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
+import { figuresOf } from '../../src/tool-metrics/tool-stats.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 
 const minute = 60_000;
@@ -194,7 +195,7 @@ describe('ToolMetricsRepository', () => {
         { executionTimeMs: 9_999, isTest: true },
         { executionTimeMs: 9_999, toolName: 'other' },
       );
-      await expect(repository.getToolStats('t', range)).resolves.toStrictEqual({
+      expect(figuresOf(await repository.getToolStats('t', range))).toStrictEqual({
         toolName: 't',
         totalCalls: 5,
         successCount: 2,
@@ -207,6 +208,11 @@ describe('ToolMetricsRepository', () => {
         totalInputBytes: 4_000_000_000,
         totalOutputBytes: 11,
         period,
+        p50TimeMs: 100.5,
+        p95TimeMs: 500,
+        p99TimeMs: 500,
+        semanticFailureCount: 0,
+        errorTypes: { unknown: 3 },
       });
     });
 

@@ -1,0 +1,83 @@
+import type { Release } from '../tool-contract/tool.js';
+
+/** When a circuit opens and how it comes back; durations in milliseconds. */
+export interface CircuitSettings {
+  /** Tool faults in the window that open the circuit … */
+  readonly failures: number;
+  /** … if they are at least this part (0 to 1) of the window's calls. */
+  readonly minFailureRate: number;
+  readonly windowMs: number;
+  readonly openMs: number;
+  readonly maxOpenMs: number;
+  /** Calls that may try the tool in half-open; as many successes close the circuit. */
+  readonly probes: number;
+}
+
+interface StateBase {
+  /** Milliseconds since 1970. */
+  readonly since: number;
+  /** Who put it into this state by hand; null: it went there by itself. */
+  readonly by: string | null;
+  /** Openings in a row. */
+  readonly openings: number;
+}
+
+export type CircuitState =
+  | (StateBase & { readonly kind: 'closed'; readonly reason: string | null })
+  | (StateBase & {
+      readonly kind: 'open';
+      readonly reason: string;
+      /** When probing begins, milliseconds since 1970; null: held open until it is closed or reset by hand. */
+      readonly until: number | null;
+    })
+  | (StateBase & {
+      readonly kind: 'half_open';
+      readonly reason: string;
+      /** Executions that are trying the tool now. */
+      readonly permits: Set<string>;
+      successes: number;
+    });
+
+export type CircuitKind = CircuitState['kind'];
+
+/** What happened to a circuit. */
+export interface CircuitChange {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly from: CircuitKind;
+  readonly to: CircuitKind;
+  readonly reason: string;
+  /** Who did it by hand; null: it happened by itself. */
+  readonly by: string | null;
+}
+
+/** What the circuit says to a call. */
+export type Admission =
+  | { readonly kind: 'pass' }
+  /** The call tries the tool; `release` gives its place back when no result comes of it. */
+  | { readonly kind: 'probe'; readonly release: Release }
+  | { readonly kind: 'refuse'; readonly reason: string; readonly retryAfterMs: number };
+
+/** How a call ended, as far as the circuit cares. */
+export interface CircuitSample {
+  readonly executionId: string;
+  readonly fault: boolean;
+}
+
+/** What somebody did by hand, and why. */
+export interface CircuitOverride {
+  readonly by: string;
+  readonly reason: string;
+}
+
+/** What is known of a circuit from before a restart; times in milliseconds since 1970. */
+export interface CircuitPast {
+  /** In any order. */
+  readonly samples: readonly { readonly at: number; readonly fault: boolean }[];
+  /** Its state when it was last heard of. */
+  readonly lastState?: CircuitKind;
+  /** When it was last closed: what came before counts no more. */
+  readonly closedAt?: number;
+  /** It was opened by hand, and nobody has closed it since. */
+  readonly held?: CircuitOverride & { readonly at: number };
+}

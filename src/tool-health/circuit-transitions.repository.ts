@@ -1,0 +1,106 @@
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import type { DataSource } from 'typeorm';
+import { storableText } from '../common/pg-text.js';
+import type { CircuitTransition } from './circuit-events.js';
+import type { CircuitKind, CircuitPast } from './circuit-state.js';
+
+interface TransitionRow extends Omit<CircuitTransition, 'at'> {
+  readonly at: Date;
+}
+
+interface PastRow {
+  readonly tool: string;
+  readonly lastState: CircuitKind;
+  readonly closedAt: Date | null;
+  /** What was done by hand last, if anything. */
+  readonly byHand: { readonly to: CircuitKind; at: number; reason: string; by: string } | null;
+}
+
+/** A transition that is there already stays as it is: a batch may be written again. */
+const insert = `
+  INSERT INTO circuit_transitions (transition_id, tool, from_state, to_state, reason, changed_by, at)
+  SELECT transition_id, tool, from_state, to_state, reason, changed_by, to_timestamp(at_ms / 1000)
+  FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::float8[])
+    WITH ORDINALITY AS batch (transition_id, tool, from_state, to_state, reason, changed_by, at_ms, place)
+  ORDER BY place
+  ON CONFLICT (transition_id) DO NOTHING`;
+
+/** tool, limit */
+const selectNewest = `
+  SELECT transition_id AS "id", tool, from_state AS "from", to_state AS "to", reason, changed_by AS "by", at
+  FROM circuit_transitions
+  WHERE tool = $1
+  ORDER BY seq DESC
+  LIMIT $2`;
+
+const selectPasts = `
+  SELECT tool,
+         (array_agg(to_state ORDER BY seq DESC))[1] AS "lastState",
+         max(at) FILTER (WHERE to_state = 'closed') AS "closedAt",
+         (array_agg(
+           jsonb_build_object('to', to_state, 'at', extract(epoch FROM at) * 1000, 'reason', reason, 'by', changed_by)
+           ORDER BY seq DESC
+         ) FILTER (WHERE changed_by IS NOT NULL))[1] AS "byHand"
+  FROM circuit_transitions
+  GROUP BY tool`;
+
+/** before: of each tool its last transition and what was done by hand last stay, whatever their age */
+const deleteOlder = `
+  WITH deleted AS (
+    DELETE FROM circuit_transitions old
+    WHERE at < $1 AND EXISTS (
+      SELECT 1 FROM circuit_transitions later
+      WHERE later.tool = old.tool AND later.seq > old.seq
+        AND (old.changed_by IS NULL OR later.changed_by IS NOT NULL)
+    )
+    RETURNING 1
+  )
+  SELECT count(*)::int AS "deleted" FROM deleted`;
+
+/** What happened to the circuits, durable. */
+@Injectable()
+export class CircuitTransitionsRepository {
+  constructor(@InjectDataSource() private readonly db: DataSource) {}
+
+  /** In the order in which they happened. */
+  async insert(transitions: readonly CircuitTransition[]): Promise<void> {
+    const column = (of: (transition: CircuitTransition) => unknown): unknown[] => transitions.map(of);
+    await this.db.query(insert, [
+      column(({ id }) => id),
+      column(({ tool }) => storableText(tool)),
+      column(({ from }) => from),
+      column(({ to }) => to),
+      column(({ reason }) => storableText(reason)),
+      column(({ by }) => by && storableText(by)),
+      column(({ at }) => at),
+    ]);
+  }
+
+  /** The newest of one tool, oldest first. */
+  async newest(tool: string, limit: number): Promise<CircuitTransition[]> {
+    const rows = await this.db.query<TransitionRow[]>(selectNewest, [storableText(tool), limit]);
+    return rows.map((row) => ({ ...row, at: row.at.getTime() })).reverse();
+  }
+
+  /** What each circuit needs to know of the time before a restart, by tool. */
+  async pasts(): Promise<Map<string, Omit<CircuitPast, 'samples'>>> {
+    const rows = await this.db.query<PastRow[]>(selectPasts);
+    return new Map(
+      rows.map(({ tool, lastState, closedAt, byHand }) => [
+        tool,
+        {
+          lastState,
+          ...(closedAt && { closedAt: closedAt.getTime() }),
+          ...(byHand?.to === 'open' && { held: byHand }),
+        },
+      ]),
+    );
+  }
+
+  /** @returns how many were deleted */
+  async deleteOlder(before: Date): Promise<number> {
+    const [row] = await this.db.query<{ deleted: number }[]>(deleteOlder, [before]);
+    return row?.deleted ?? 0;
+  }
+}
