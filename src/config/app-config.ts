@@ -113,6 +113,7 @@ function toTree(env: Environment) {
       maxOutcomeBytes: env.IDEMPOTENCY_MAX_OUTCOME_BYTES,
     },
     resultCache: { maxBytes: env.RESULT_CACHE_MAX_BYTES },
+    events: { kept: env.EVENTS_KEPT, maxStreams: env.EVENTS_STREAMS },
     playbooks: { dir: resolve(root, env.PLAYBOOKS_DIR) },
   };
 }

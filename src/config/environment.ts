@@ -116,6 +116,10 @@ export class Environment {
   @WholeNumber(1_024, 1_073_741_824) IDEMPOTENCY_MAX_OUTCOME_BYTES = 1_048_576;
   @WholeNumber(1_024, 1_099_511_627_776) RESULT_CACHE_MAX_BYTES = 67_108_864;
 
+  // Events
+  @WholeNumber(10, 100_000) EVENTS_KEPT = 1_000;
+  @WholeNumber(1, 10_000) EVENTS_STREAMS = 50;
+
   // Playbooks
   @IsString() @IsNotEmpty() PLAYBOOKS_DIR = './playbooks';
 }

@@ -22,6 +22,7 @@ import { SecretBox } from './secrets/secret-box.js';
 import { SecretsRenewal } from './secrets/secrets-renewal.js';
 import { ReplicaSync } from './replica-sync.js';
 import { ProcessRenewal } from './process-renewal.js';
+import { ToolEventSource } from './tool-event-source.js';
 import { ToolInspector } from './tool-inspector.js';
 import { ToolConfinement } from './tool-confinement.js';
 import { ToolLaunches } from './tool-launches.js';
@@ -61,6 +62,7 @@ export class CustomToolsModule {
         CustomToolsService,
         ToolRevisionsService,
         ProcessLog,
+        ToolEventSource,
         ProcessRenewal,
         ToolLaunches,
         ToolLogs,
