@@ -11,7 +11,7 @@ import {
   Min,
   MinLength,
 } from 'class-validator';
-import { Flag, SecretKeys, WholeNumber } from './variable.decorators.js';
+import { Flag, SecretKeys, WebUrls, WholeNumber } from './variable.decorators.js';
 
 /**
  * Every environment variable that Toolkeeper reads, with its default and its bounds.
@@ -119,6 +119,12 @@ export class Environment {
   // Events
   @WholeNumber(10, 100_000) EVENTS_KEPT = 1_000;
   @WholeNumber(1, 10_000) EVENTS_STREAMS = 50;
+  @IsOptional() @WebUrls() WEBHOOK_URLS?: string;
+  @IsOptional() @IsString() @MinLength(16) WEBHOOK_SECRET?: string;
+  @IsOptional() @IsString() WEBHOOK_EVENTS?: string;
+  @WholeNumber(100, 600_000) WEBHOOK_TIMEOUT_MS = 5_000;
+  @WholeNumber(1, 100) WEBHOOK_MAX_ATTEMPTS = 8;
+  @WholeNumber(1, 1_000_000) WEBHOOK_MAX_QUEUE = 1_000;
 
   // Playbooks
   @IsString() @IsNotEmpty() PLAYBOOKS_DIR = './playbooks';
