@@ -97,8 +97,8 @@ export class Environment {
   @WholeNumber(0, 1_099_511_627_776) JOURNAL_MAX_BYTES = 1_073_741_824;
   @IsIn(['process', 'power']) JOURNAL_DURABILITY = 'process';
   @IsIn(['refuse', 'drop']) RECORDER_WHEN_FULL = 'refuse';
-  @WholeNumber(1, 10_000) RECORDER_BATCH_SIZE = 2_000;
-  @WholeNumber(1, 60_000) RECORDER_FLUSH_INTERVAL_MS = 100;
+  @WholeNumber(1, 10_000) RECORDER_BATCH_SIZE = 5_000;
+  @WholeNumber(1, 60_000) RECORDER_FLUSH_INTERVAL_MS = 250;
   @WholeNumber(1, 3_650) METRICS_RETENTION_DAYS = 30;
 
   // Circuit breaker

@@ -2,6 +2,7 @@ import { ByteTail } from './byte-tail.js';
 import type { CancelReason } from './cancellation.js';
 import { Conversation } from './conversation.js';
 import { encodeNotification, encodeRequest } from './json-rpc.js';
+import { inputFull } from './failure-messages.js';
 import { LineFramer } from './line-framer.js';
 import { MessageReader } from './message-reader.js';
 import { whenQuiet } from './pipe-quiet.js';
@@ -101,12 +102,7 @@ export class ToolProcess {
     const line = encodeRequest(id, method, params);
     const waiting = (this.child?.stdin.writableLength ?? 0) + this.outgoing.length + Buffer.byteLength(line);
     const most = this.limits.maxPendingInputBytes;
-    if (waiting > most) {
-      throw new PoolFailure(
-        'protocol_error',
-        `${waiting} bytes would wait in the tool's input, over ${most}`,
-      );
-    }
+    if (waiting > most) throw new PoolFailure('protocol_error', inputFull(waiting, most));
     this.write(id, line, exchange);
     return id;
   }
