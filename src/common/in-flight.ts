@@ -16,6 +16,16 @@ export class InFlight {
     if (this.current === 0) this.onIdle?.();
   }
 
+  /** Counts a piece of work from its beginning to its end. */
+  async during<T>(work: () => Promise<T>): Promise<T> {
+    this.begin();
+    try {
+      return await work();
+    } finally {
+      this.end();
+    }
+  }
+
   /** Resolves when nothing is in flight, or when the time is up. */
   idle(timeoutMs: number): Promise<void> {
     return new Promise((resolve) => {

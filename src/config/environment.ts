@@ -92,8 +92,12 @@ export class Environment {
   SANDBOX_CGROUP = 'auto';
 
   // Recording
-  @WholeNumber(1, 10_000_000) RECORDER_MAX_BUFFERED = 100_000;
-  @WholeNumber(1, 10_000) RECORDER_BATCH_SIZE = 1_000;
+  /** Empty: `journal` in the data directory. */
+  @IsString() JOURNAL_DIR = '';
+  @WholeNumber(0, 1_099_511_627_776) JOURNAL_MAX_BYTES = 1_073_741_824;
+  @IsIn(['process', 'power']) JOURNAL_DURABILITY = 'process';
+  @IsIn(['refuse', 'drop']) RECORDER_WHEN_FULL = 'refuse';
+  @WholeNumber(1, 10_000) RECORDER_BATCH_SIZE = 2_000;
   @WholeNumber(1, 60_000) RECORDER_FLUSH_INTERVAL_MS = 100;
   @WholeNumber(1, 3_650) METRICS_RETENTION_DAYS = 30;
 
@@ -112,6 +116,11 @@ export class Environment {
   @WholeNumber(0, 1_000_000) INVESTIGATION_CALLS_PER_TOOL = 10;
   @IsNumber() @Min(0.001) @Max(8_760) @Type(() => Number) INVESTIGATION_TTL_HOURS = 24;
   @WholeNumber(1, 10_000_000) INVESTIGATION_MAX_TRACKED = 100_000;
+
+  // Safe repetition
+  @IsNumber() @Min(0.001) @Max(8_760) @Type(() => Number) IDEMPOTENCY_TTL_HOURS = 24;
+  @WholeNumber(100, 600_000) IDEMPOTENCY_LEASE_MS = 10_000;
+  @WholeNumber(1_024, 1_073_741_824) IDEMPOTENCY_MAX_OUTCOME_BYTES = 1_048_576;
 
   // Playbooks
   @IsString() @IsNotEmpty() PLAYBOOKS_DIR = './playbooks';

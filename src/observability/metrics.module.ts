@@ -6,6 +6,7 @@ import { CircuitMetrics } from './circuit-metrics.js';
 import { MetricsController } from './metrics.controller.js';
 import { ProcessMetrics } from './process-metrics.js';
 import { RecorderMetrics } from './recorder-metrics.js';
+import { RepetitionMetrics } from './repetition-metrics.js';
 import { SpawnerMetrics } from './spawner-metrics.js';
 
 /** Every app has its own registry: several can live in one process, as they do in tests. */
@@ -24,9 +25,18 @@ import { SpawnerMetrics } from './spawner-metrics.js';
     CircuitMetrics,
     ProcessMetrics,
     RecorderMetrics,
+    RepetitionMetrics,
     SpawnerMetrics,
   ],
-  exports: [Registry, CallMetrics, CircuitMetrics, ProcessMetrics, RecorderMetrics, SpawnerMetrics],
+  exports: [
+    Registry,
+    CallMetrics,
+    CircuitMetrics,
+    ProcessMetrics,
+    RecorderMetrics,
+    RepetitionMetrics,
+    SpawnerMetrics,
+  ],
 })
 export class MetricsModule {}
 

@@ -33,6 +33,8 @@ export interface CallRequest {
   readonly onProgress?: NoticeListener;
   /** Bytes of the input as the transport received it, or more; absent where it does not know. */
   readonly bytesAtMost?: number;
+  /** The caller's own name for this call: with the same one it is not run twice. */
+  readonly idempotencyKey?: string;
   /** A trial run by an operator: no budget, no circuit, no grade. */
   readonly test?: boolean;
 }

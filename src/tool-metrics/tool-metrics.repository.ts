@@ -2,8 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { timeOfId } from '../common/ids.js';
-import { directSlot, insertBatch, isRowFault } from './batch-insert.js';
-import type { MetricWriter } from './execution-recorder.js';
+import { directSlot, insertBatch } from './batch-insert.js';
 import { storableText } from '../common/pg-text.js';
 import type { ToolMetric } from './tool-metric.entity.js';
 import * as sql from './tool-metrics.sql.js';
@@ -40,7 +39,7 @@ const longestAdmissionMs = 60_000;
 
 /** The durable records of executions (seed 000). Bounds in time are inclusive; lists begin with the newest. */
 @Injectable()
-export class ToolMetricsRepository implements MetricWriter {
+export class ToolMetricsRepository {
   constructor(@InjectDataSource() private readonly db: DataSource) {}
 
   /** A metric whose id is there already changes nothing. */
@@ -52,11 +51,6 @@ export class ToolMetricsRepository implements MetricWriter {
   /** One statement for all of them; ids that are there already change nothing. */
   async recordMany(metrics: readonly ToolMetric[]): Promise<void> {
     await insertBatch(this.db, metrics, directSlot);
-  }
-
-  /** Trying again would fail again: the values are to blame, not the database. */
-  isRowFault(error: unknown): boolean {
-    return isRowFault(error);
   }
 
   /** The last 24 hours unless told otherwise; a period without calls has the short form. */

@@ -3,9 +3,8 @@ import type { FastifyReply } from 'fastify';
 import type { Readable } from 'node:stream';
 import { asProblem, problemBody } from '../common/problem.filter.js';
 import { sseHeaders } from '../common/sse.js';
-import { rateLimitHeaders } from '../investigations/rate-limit-headers.js';
-import type { BudgetState } from '../tool-contract/call-ticket.js';
 import type { CallRequest, CallStart } from '../tool-contract/tool-call.js';
+import { headersOf } from './answer-headers.js';
 import { EventStream } from './event-stream.js';
 import type { CallAnswer } from './tool-door.js';
 
@@ -23,8 +22,8 @@ export async function streamCall(
 ): Promise<Readable> {
   const stream = new EventStream(heartbeatMs);
   try {
-    const budget = await begin(run, request, stream);
-    if (budget) void reply.headers(rateLimitHeaders(budget));
+    const headers = headersOf(await begin(run, request, stream));
+    if (headers) void reply.headers(headers);
   } catch (error) {
     stream.destroy();
     throw error;
@@ -33,23 +32,23 @@ export async function streamCall(
   return stream;
 }
 
-/** @returns what is left of the budget, as soon as the call runs; the rest of it happens in the stream */
+/** @returns what is known of the answer as soon as the call runs; the rest of it happens in the stream */
 function begin(
   run: (request: CallRequest) => Promise<CallAnswer>,
   request: CallRequest,
   stream: EventStream,
-): Promise<BudgetState | undefined> {
+): Promise<Pick<CallAnswer, 'budget' | 'replayed'>> {
   return new Promise((resolve, reject) => {
     let begun = false;
     const onStart = ({ executionId, budget }: CallStart): void => {
       begun = true;
       stream.comment(`execution ${executionId}`);
-      resolve(budget);
+      resolve({ budget });
     };
     run({ ...request, onStart, onProgress: (notice) => stream.notice(notice) }).then(
-      ({ outcome, budget }) => {
-        resolve(budget);
-        stream.finish('outcome', outcome);
+      (answer) => {
+        resolve(answer);
+        stream.finish('outcome', answer.outcome);
       },
       (error: Error) => {
         if (begun) stream.finish('problem', problemOf(error, request));

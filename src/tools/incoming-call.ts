@@ -4,6 +4,7 @@ import type { CallRequest, Principal } from '../tool-contract/tool-call.js';
 import { callContext } from './call-context.js';
 import { callerSignal } from './caller-signal.js';
 import { parseExecuteBody } from './execute-body.js';
+import { idempotencyKeyFrom } from './idempotency-key.js';
 
 /** What HTTP brought, by whatever way it came in. */
 export interface IncomingRequest {
@@ -29,6 +30,7 @@ export function callOf({ tool, id, headers, principal, body, signal }: IncomingR
     principal,
     timeoutMs: context.timeoutMs,
     signal,
+    idempotencyKey: idempotencyKeyFrom(headers),
     bytesAtMost: Number(headers['content-length']) || undefined,
   };
 }

@@ -4,6 +4,8 @@ import { Refusal } from '../common/errors.js';
 import { newId } from '../common/ids.js';
 import { Lifecycle } from '../common/lifecycle.js';
 import { CallMetrics } from '../observability/call-metrics.js';
+import { RepetitionMetrics } from '../observability/repetition-metrics.js';
+import { type FirstRun, IdempotentCalls, type KeyedCall } from '../repetition/idempotent-calls.js';
 import { type BudgetState, CallTicket } from '../tool-contract/call-ticket.js';
 import type { Tool } from '../tool-contract/tool.js';
 import type { CallRequest, ToolCall } from '../tool-contract/tool-call.js';
@@ -17,7 +19,12 @@ export interface CallAnswer {
   readonly outcome: ToolOutcome;
   /** What is left of the investigation's budget; absent without an investigation or a limit. */
   readonly budget?: BudgetState;
+  /** An earlier call with the same idempotency key was answered so: nothing was run. */
+  readonly replayed?: true;
 }
+
+/** How long a call waits for an earlier one with its key, where neither the caller nor the tool says. */
+const defaultWaitMs = 30_000;
 
 /** The one way to call a tool: REST, MCP and test runs all come through here. */
 @Injectable()
@@ -33,13 +40,44 @@ export class ToolDoor implements OnApplicationBootstrap {
     private readonly limits: InputLimits,
     private readonly lifecycle: Lifecycle,
     private readonly metrics: CallMetrics,
+    private readonly keys: IdempotentCalls,
+    private readonly repetitions: RepetitionMetrics,
   ) {}
 
   /** @throws Refusal for a call that was not run */
   async call(request: CallRequest): Promise<CallAnswer> {
     this.checkCaller(request);
+    return request.idempotencyKey === undefined ? this.start(request) : this.once(request);
+  }
+
+  /**
+   * A caller who gives a key may leave and come back for the outcome: a call that has begun is not cancelled with it.
+   * Whoever finds an outcome needs no tool any more, so the key is looked at first.
+   */
+  private async once({ idempotencyKey = '', signal, ...request }: CallRequest): Promise<CallAnswer> {
+    const definition = this.registry.find(request.tool)?.definition;
+    const waitMs = Math.min(request.timeoutMs ?? Infinity, definition?.timeoutMs ?? defaultWaitMs);
+    const idempotent = definition?.annotations.idempotent ?? false;
+    const call: KeyedCall = { ...request, idempotencyKey, signal, waitMs, idempotent };
+    let begun = false;
+    const run = ({ executionId, remainingMs }: FirstRun): Promise<CallAnswer> => {
+      begun = true;
+      const first = { ...request, timeoutMs: Math.max(1, remainingMs) };
+      return this.lifecycle.requests.during(() => this.start(first, executionId));
+    };
+    try {
+      const answer = await this.keys.once(call, run);
+      if ('replayed' in answer) this.repetitions.replayed(answer.outcome.tool);
+      return answer;
+    } catch (error) {
+      if (!begun && error instanceof Refusal) this.metrics.refused(definition?.name, error.code);
+      throw error;
+    }
+  }
+
+  private async start(request: CallRequest, executionId?: string): Promise<CallAnswer> {
     const tool = this.registry.find(request.tool);
-    if (tool) return this.run(tool, request);
+    if (tool) return this.run(tool, request, executionId);
     this.metrics.refused(undefined, 'tool_not_found');
     throw new Refusal(
       'tool_not_found',
@@ -53,9 +91,9 @@ export class ToolDoor implements OnApplicationBootstrap {
     return this.run(tool, { ...request, test: true });
   }
 
-  private async run(tool: Tool, request: CallRequest): Promise<CallAnswer> {
+  private async run(tool: Tool, request: CallRequest, executionId = newId()): Promise<CallAnswer> {
     const { name } = tool.definition;
-    const ticket = new CallTicket(newId(), tool);
+    const ticket = new CallTicket(executionId, tool);
     let refused = false;
     try {
       this.admit(tool, request);

@@ -1,5 +1,5 @@
 import { Controller, Get, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
-import { ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { ApiHeader, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import { Scopes } from '../auth/scopes.decorator.js';
@@ -42,6 +42,13 @@ export class ToolsController {
     operationId: 'executeTool',
   })
   @ApiParam({ name: 'name', example: 'get_playbooks' })
+  @ApiHeader({
+    name: 'idempotency-key',
+    required: false,
+    description:
+      'With the same key a call is not run twice: its outcome is given back with `idempotent-replayed: true`, for IDEMPOTENCY_TTL_HOURS',
+    schema: { type: 'string', minLength: 1, maxLength: 255 },
+  })
   @ApiExecute(
     { input: { query: 'pod OOMKilled, exit code 137' }, context: { investigationId: 'inv-42' } },
     'tool_not_found',
@@ -54,6 +61,9 @@ export class ToolsController {
     'recorder_full',
     'shutting_down',
     'tool_unavailable',
+    'conflict',
+    'idempotency_key_reused',
+    'database_unavailable',
     'unauthorized',
     'forbidden',
   )

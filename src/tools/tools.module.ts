@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { InvestigationsModule } from '../investigations/investigations.module.js';
+import { RepetitionModule } from '../repetition/repetition.module.js';
 import { ToolHealthModule } from '../tool-health/tool-health.module.js';
 import { ToolMetricsModule } from '../tool-metrics/tool-metrics.module.js';
 import { InputLimits } from './input-limits.js';
@@ -11,7 +12,7 @@ import { ToolsService } from './tools.service.js';
 
 /** Only the registry and the service in front of the door leave this room; the gateway stays inside. */
 @Module({
-  imports: [ToolMetricsModule, ToolHealthModule, InvestigationsModule],
+  imports: [ToolMetricsModule, ToolHealthModule, InvestigationsModule, RepetitionModule],
   controllers: [ToolsController],
   providers: [ToolRegistry, ToolGateway, ToolDoor, InputLimits, ToolsService],
   exports: [ToolRegistry, ToolsService],

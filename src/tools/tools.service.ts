@@ -5,10 +5,10 @@ import { Problem } from '../common/errors.js';
 import { pageOf } from '../common/page.js';
 import { acceptsEvents } from '../common/sse.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
-import { rateLimitHeaders } from '../investigations/rate-limit-headers.js';
 import type { Tool } from '../tool-contract/tool.js';
 import type { CallRequest } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
+import { headersOf } from './answer-headers.js';
 import { streamCall } from './call-stream.js';
 import { incomingCall } from './incoming-call.js';
 import { type CallAnswer, ToolDoor } from './tool-door.js';
@@ -51,8 +51,8 @@ export class ToolsService {
    * @throws Refusal for a call that was not run
    */
   async call(request: CallRequest): Promise<{ outcome: ToolOutcome; headers?: Record<string, string> }> {
-    const { outcome, budget } = await this.door.call(request);
-    return budget ? { outcome, headers: rateLimitHeaders(budget) } : { outcome };
+    const answer = await this.door.call(request);
+    return { outcome: answer.outcome, headers: headersOf(answer) };
   }
 
   execute(request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome | Readable> {
@@ -77,7 +77,8 @@ export class ToolsService {
   }
 }
 
-function answer({ outcome, budget }: CallAnswer, reply: FastifyReply): ToolOutcome {
-  if (budget) void reply.headers(rateLimitHeaders(budget));
-  return outcome;
+function answer(given: CallAnswer, reply: FastifyReply): ToolOutcome {
+  const headers = headersOf(given);
+  if (headers) void reply.headers(headers);
+  return given.outcome;
 }

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { DataSource } from 'typeorm';
 import { newId } from '../../src/common/ids.js';
 import { newToolMetric, ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
+import { isRowFault } from '../../src/tool-metrics/batch-insert.js';
 import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
 import { figuresOf } from '../../src/tool-metrics/tool-stats.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
@@ -164,7 +165,7 @@ describe('ToolMetricsRepository', () => {
       ]) {
         const error = await failure(bad);
         expect(error).toBeInstanceOf(Error);
-        expect(repository.isRowFault(error)).toBe(true);
+        expect(isRowFault(error)).toBe(true);
       }
     });
 
@@ -177,7 +178,7 @@ describe('ToolMetricsRepository', () => {
         .query('SELECT * FROM no_such_table')
         .catch((error: unknown) => error);
       expect([away, wrong]).toEqual([expect.any(Error), expect.any(Error)]);
-      expect([repository.isRowFault(away), repository.isRowFault(wrong)]).toEqual([false, false]);
+      expect([isRowFault(away), isRowFault(wrong)]).toEqual([false, false]);
     });
   });
 

@@ -1,0 +1,128 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import type { DataSource } from 'typeorm';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import type { Claim, IdempotencyStore, KeyState } from './idempotency-store.js';
+
+type Held = Pick<Claim, 'id' | 'scope'>;
+
+interface KeyRow {
+  readonly input_hash: string;
+  readonly claim: string;
+  readonly outcome: string | null;
+  readonly abandoned: boolean;
+}
+
+const deletedAtOnce = 1_000;
+/** Whole milliseconds, as an interval of a parameter. */
+const ms = (parameter: string): string => `${parameter} * interval '1 millisecond'`;
+
+/** Rows of idempotency_keys. The database's clock decides for all replicas. */
+@Injectable()
+export class IdempotencyRepository implements IdempotencyStore {
+  private readonly ttlMs: number;
+  private readonly leaseMs: number;
+
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(APP_CONFIG) { idempotency }: Pick<AppConfig, 'idempotency'>,
+  ) {
+    this.ttlMs = idempotency.ttlMs;
+    this.leaseMs = idempotency.leaseMs;
+  }
+
+  async claim({ id, scope, tool, inputHash }: Claim): Promise<KeyState | undefined> {
+    const [row] = await this.rows<KeyRow & { readonly claimed: boolean }>(
+      `WITH mine AS (
+         INSERT INTO idempotency_keys AS old (scope, tool, input_hash, claim, held_until, expires_at)
+         VALUES ($1, $2, $3, $4, now() + ${ms('$5')}, now() + ${ms('$6')})
+         ON CONFLICT (scope) DO UPDATE
+         SET input_hash = excluded.input_hash, claim = excluded.claim, held_until = excluded.held_until,
+             outcome = NULL, created_at = now(), expires_at = excluded.expires_at
+         WHERE old.expires_at <= now() AND (old.outcome IS NOT NULL OR old.held_until <= now())
+         RETURNING input_hash, claim
+       )
+       SELECT true AS claimed, input_hash, claim, NULL AS outcome, false AS abandoned FROM mine
+       UNION ALL
+       SELECT false, input_hash, claim, outcome, held_until <= now() FROM idempotency_keys
+       WHERE scope = $1 AND NOT EXISTS (SELECT FROM mine)`,
+      [scope, tool, inputHash, id, this.leaseMs, this.ttlMs],
+    );
+    return row && (row.claimed ? { kind: 'claimed' } : stateOf(row));
+  }
+
+  takeOver(holder: string, { id, scope }: Claim): Promise<boolean> {
+    return this.changes(
+      `UPDATE idempotency_keys SET claim = $3, held_until = now() + ${ms('$4')}
+       WHERE scope = $1 AND claim = $2 AND outcome IS NULL AND held_until <= now() RETURNING 1`,
+      [scope, holder, id, this.leaseMs],
+    );
+  }
+
+  end({ id, scope }: Held, outcome: string): Promise<boolean> {
+    return this.changes(
+      `UPDATE idempotency_keys SET outcome = $3, expires_at = now() + ${ms('$4')}
+       WHERE scope = $1 AND claim = $2 AND outcome IS NULL RETURNING 1`,
+      [scope, id, outcome, this.ttlMs],
+    );
+  }
+
+  endAbandoned({ id, scope }: Held, outcome: string): Promise<boolean> {
+    return this.changes(
+      `UPDATE idempotency_keys SET outcome = $3, expires_at = now() + ${ms('$4')}
+       WHERE scope = $1 AND claim = $2 AND outcome IS NULL AND held_until <= now() RETURNING 1`,
+      [scope, id, outcome, this.ttlMs],
+    );
+  }
+
+  async release({ id, scope }: Held): Promise<void> {
+    const sql =
+      'DELETE FROM idempotency_keys WHERE scope = $1 AND claim = $2 AND outcome IS NULL RETURNING 1';
+    await this.changes(sql, [scope, id]);
+  }
+
+  async renew(claims: readonly Held[]): Promise<void> {
+    // In the order of the key: two replicas that renew never wait for each other in a circle.
+    const sorted = [...claims].sort((a, b) => (a.scope < b.scope ? -1 : 1));
+    await this.changes(
+      `UPDATE idempotency_keys AS k SET held_until = now() + ${ms('$3')}
+       FROM unnest($1::text[], $2::uuid[]) AS held (scope, claim)
+       WHERE k.scope = held.scope AND k.claim = held.claim AND k.outcome IS NULL RETURNING 1`,
+      [sorted.map(({ scope }) => scope), sorted.map(({ id }) => id), this.leaseMs],
+    );
+  }
+
+  /** Removes what is kept no longer. @returns how many */
+  async deleteExpired(): Promise<number> {
+    let deleted = 0;
+    for (;;) {
+      // In small steps: a long delete would hold up whoever claims one of these keys anew.
+      const rows = await this.rows(
+        `DELETE FROM idempotency_keys WHERE scope IN (
+           SELECT scope FROM idempotency_keys
+           WHERE expires_at <= now() AND (outcome IS NOT NULL OR held_until <= now())
+           LIMIT $1 FOR UPDATE SKIP LOCKED
+         ) RETURNING 1`,
+        [deletedAtOnce],
+      );
+      deleted += rows.length;
+      if (rows.length < deletedAtOnce) return deleted;
+    }
+  }
+
+  private async changes(sql: string, parameters: unknown[]): Promise<boolean> {
+    return (await this.rows(sql, parameters)).length > 0;
+  }
+
+  /** TypeORM answers an UPDATE or DELETE with its rows and their number. */
+  private async rows<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
+    const answer = await this.dataSource.query<Row[] | [Row[], number]>(sql, parameters);
+    return (Array.isArray(answer[0]) ? answer[0] : answer) as Row[];
+  }
+}
+
+function stateOf({ input_hash: inputHash, claim: holder, outcome, abandoned }: KeyRow): KeyState {
+  return outcome === null
+    ? { kind: 'running', inputHash, holder, abandoned }
+    : { kind: 'ended', inputHash, outcome };
+}

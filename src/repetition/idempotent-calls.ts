@@ -1,0 +1,192 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { canonicalJson, sha256 } from '../common/canonical-json.js';
+import { Deadline } from '../common/deadline.js';
+import { DatabaseUnavailable, Refusal } from '../common/errors.js';
+import { newId } from '../common/ids.js';
+import type { CallRequest } from '../tool-contract/tool-call.js';
+import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
+import type { ClaimKeeper } from './claim-keeper.js';
+import type { Claim, IdempotencyStore, KeyState } from './idempotency-store.js';
+import { interruptedOutcome, unkeptOutcome } from './lost-outcome.js';
+
+/** A call with a key, and what of its tool matters here. */
+export interface KeyedCall extends Pick<CallRequest, 'tool' | 'input' | 'context' | 'principal'> {
+  readonly idempotencyKey: string;
+  /** How long it may wait for the first call with its key, in milliseconds. */
+  readonly waitMs: number;
+  /** Aborts when the caller has left. */
+  readonly signal?: AbortSignal;
+  /** The tool says of itself that running it twice does no harm. */
+  readonly idempotent: boolean;
+}
+
+/** What the first call with the key answered. */
+export interface Replay {
+  readonly outcome: ToolOutcome;
+  readonly replayed: true;
+}
+
+export interface FirstRun {
+  /** The id under which it must be run. */
+  readonly executionId: string;
+  /** What is left of `waitMs`. */
+  readonly remainingMs: number;
+}
+
+type Run<Answer> = (first: FirstRun) => Promise<Answer>;
+
+const firstPauseMs = 25;
+const longestPauseMs = 500;
+
+/**
+ * Runs the first call with a key and gives its outcome to the others, whether they come later or meanwhile, here or at
+ * another gateway. A call that is refused frees its key.
+ */
+export class IdempotentCalls {
+  /** What this gateway runs or waits for, by key and input: who comes meanwhile asks no database. */
+  private readonly here = new Map<string, Promise<ToolOutcome | undefined>>();
+
+  constructor(
+    private readonly store: IdempotencyStore,
+    private readonly keeper: ClaimKeeper,
+    private readonly maxOutcomeBytes: number,
+  ) {}
+
+  /**
+   * @throws Refusal `conflict` when the first call still runs at the end of the wait, `idempotency_key_reused`,
+   *   `database_unavailable`; and whatever `run` throws
+   */
+  async once<Answer extends { readonly outcome: ToolOutcome }>(
+    call: KeyedCall,
+    run: Run<Answer>,
+  ): Promise<Answer | Replay> {
+    const scope = scopeOf(call);
+    const inputHash = sha256(canonicalJson(call.input));
+    const deadline = Deadline.ofSmallest([call.waitMs]);
+    const place = `${scope} ${inputHash}`;
+    for (;;) {
+      const other = this.here.get(place);
+      if (!other) break;
+      const outcome = await within(deadline, call.signal, other);
+      if (outcome) return { outcome, replayed: true };
+    }
+    const { promise, resolve } = Promise.withResolvers<ToolOutcome | undefined>();
+    this.here.set(place, promise);
+    let outcome: ToolOutcome | undefined;
+    try {
+      const claim = { id: newId(), scope, tool: call.tool, inputHash };
+      const answer = await this.claimAndRun(claim, call, deadline, run);
+      outcome = answer.outcome;
+      return answer;
+    } finally {
+      this.here.delete(place);
+      resolve(outcome);
+    }
+  }
+
+  private async claimAndRun<Answer extends { readonly outcome: ToolOutcome }>(
+    claim: Claim,
+    call: KeyedCall,
+    deadline: Deadline,
+    run: Run<Answer>,
+  ): Promise<Answer | Replay> {
+    let pauseMs = firstPauseMs;
+    for (;;) {
+      const state = await this.ask(() => this.claimOrTakeOver(claim, call));
+      if (state?.kind === 'claimed') return this.run(claim, call, deadline, run);
+      if (state && state.inputHash !== claim.inputHash) throw reused(call.tool);
+      if (state?.kind === 'ended')
+        return { outcome: JSON.parse(state.outcome) as ToolOutcome, replayed: true };
+      if (state === undefined) continue;
+      await within(deadline, call.signal, delay(pauseMs));
+      pauseMs = Math.min(2 * pauseMs, longestPauseMs);
+    }
+  }
+
+  /** Nobody is left to say how an abandoned call ended. What may be run twice is; of the rest that is its outcome. */
+  private async claimOrTakeOver(claim: Claim, { idempotent }: KeyedCall): Promise<KeyState | undefined> {
+    const state = await this.store.claim(claim);
+    if (state?.kind !== 'running' || !state.abandoned || state.inputHash !== claim.inputHash) return state;
+    const { holder } = state;
+    if (idempotent) return (await this.store.takeOver(holder, claim)) ? { kind: 'claimed' } : undefined;
+    const { scope, tool, inputHash } = claim;
+    const outcome = JSON.stringify(interruptedOutcome(holder, tool));
+    const ended = await this.store.endAbandoned({ id: holder, scope }, outcome);
+    return ended ? { kind: 'ended', inputHash, outcome } : undefined;
+  }
+
+  private async run<Answer extends { readonly outcome: ToolOutcome }>(
+    claim: Claim,
+    { idempotent }: KeyedCall,
+    deadline: Deadline,
+    run: Run<Answer>,
+  ): Promise<Answer> {
+    this.keeper.hold(claim);
+    try {
+      const answer = await run({ executionId: claim.id, remainingMs: deadline.remainingMs() });
+      const { outcome } = answer;
+      const undone = idempotent && outcome.status === 'error' && outcome.error.type === 'interrupted';
+      await this.keeper.end(claim, undone ? 'released' : { outcome: this.kept(outcome) });
+      return answer;
+    } catch (error) {
+      // Refused: nothing was run. A bug of ours may have struck after the tool had done its work.
+      const harmless = error instanceof Refusal || idempotent;
+      const outcome = JSON.stringify(interruptedOutcome(claim.id, claim.tool));
+      await this.keeper.end(claim, harmless ? 'released' : { outcome });
+      throw error;
+    }
+  }
+
+  private kept(outcome: ToolOutcome): string {
+    const json = JSON.stringify(outcome);
+    const bytes = Buffer.byteLength(json);
+    return bytes <= this.maxOutcomeBytes
+      ? json
+      : JSON.stringify(unkeptOutcome(outcome, bytes, this.maxOutcomeBytes));
+  }
+
+  /** Without the database nobody knows whether the call was run: it is not run now. */
+  private async ask<T>(question: () => Promise<T>): Promise<T> {
+    try {
+      return await question();
+    } catch (error) {
+      if (!(error instanceof DatabaseUnavailable)) throw error;
+      const detail = 'The database does not answer, and without it a call with an Idempotency-Key is not run';
+      throw new Refusal('database_unavailable', detail, { retryAfterMs: 5_000 });
+    }
+  }
+}
+
+/** Only the same caller, for the same user and project, finds what was kept. The key itself is stored nowhere. */
+function scopeOf({ principal, context, tool, idempotencyKey }: KeyedCall): string {
+  const { userId, projectId } = context;
+  return sha256(JSON.stringify([principal.userId, userId, projectId, tool, idempotencyKey]));
+}
+
+/** @throws Refusal `conflict` when the time is up or the caller leaves before */
+async function within<T>(deadline: Deadline, signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
+  const given = new AbortController();
+  const over = AbortSignal.any(signal ? [signal, given.signal] : [given.signal]);
+  // Not unref'd: while somebody waits there is something to do.
+  const late = delay(deadline.remainingMs(), undefined, { signal: over })
+    .catch(() => undefined)
+    .then((): never => {
+      throw stillRuns();
+    });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    given.abort();
+    late.catch(() => undefined);
+  }
+}
+
+function stillRuns(): Refusal {
+  const detail = 'The first call with this Idempotency-Key still runs: ask again later for its outcome';
+  return new Refusal('conflict', detail, { retryAfterMs: 1_000 });
+}
+
+function reused(tool: string): Refusal {
+  const detail = `This Idempotency-Key came before in a call of ${tool}, with another input`;
+  return new Refusal('idempotency_key_reused', detail);
+}

@@ -1,0 +1,13 @@
+import { rateLimitHeaders } from '../investigations/rate-limit-headers.js';
+import type { CallAnswer } from './tool-door.js';
+
+const replayed = { 'Idempotent-Replayed': 'true' };
+
+/** What an answer says beside its outcome; undefined: nothing. */
+export function headersOf({
+  budget,
+  replayed: isReplay,
+}: Pick<CallAnswer, 'budget' | 'replayed'>): Record<string, string> | undefined {
+  if (isReplay) return replayed;
+  return budget && rateLimitHeaders(budget);
+}
