@@ -15,9 +15,9 @@ import { CustomToolsRepository } from './custom-tools.repository.js';
 import { ToolLogs } from './logs/tool-logs.js';
 import { changedEnv, sealedEnv } from './secrets/env-changes.js';
 import { SecretBox, type StoredEnv } from './secrets/secret-box.js';
-import { checkedThresholds } from './threshold-settings.js';
 import { checkExecutable } from './commands/resolve-command.js';
 import { type Inspection, ToolInspector } from './launch/tool-inspector.js';
+import { checkedThresholds } from './threshold-settings.js';
 import {
   brokenBy,
   checkPool,

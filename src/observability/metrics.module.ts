@@ -4,6 +4,7 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 import { CallMetrics } from './call-metrics.js';
 import { CircuitMetrics } from './circuit-metrics.js';
 import { MetricsController } from './metrics.controller.js';
+import { PartitionMetrics } from './partition-metrics.js';
 import { ProcessMetrics } from './process-metrics.js';
 import { RecorderMetrics } from './recorder-metrics.js';
 import { RepetitionMetrics } from './repetition-metrics.js';
@@ -23,6 +24,7 @@ import { SpawnerMetrics } from './spawner-metrics.js';
     { provide: Registry, useFactory: createRegistry },
     CallMetrics,
     CircuitMetrics,
+    PartitionMetrics,
     ProcessMetrics,
     RecorderMetrics,
     RepetitionMetrics,
@@ -32,6 +34,7 @@ import { SpawnerMetrics } from './spawner-metrics.js';
     Registry,
     CallMetrics,
     CircuitMetrics,
+    PartitionMetrics,
     ProcessMetrics,
     RecorderMetrics,
     RepetitionMetrics,

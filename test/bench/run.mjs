@@ -7,6 +7,7 @@ const benches = {
     await (await import('./pool-isolation.bench.mjs')).benchPoolIsolation();
   },
   breaker: async () => (await import('./breaker.bench.mjs')).benchBreaker(),
+  metrics: async () => (await import('./metrics.bench.mjs')).benchMetrics(),
   sandbox: async () => (await import('./sandbox.bench.mjs')).benchSandbox(),
 };
 const chosen = Object.keys(benches).filter((name) => wanted.length === 0 || wanted.includes(name));

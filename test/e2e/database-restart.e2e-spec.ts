@@ -1,7 +1,7 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { FileLock } from '../../src/database/embedded/file-lock.js';
-import { identityOf } from '../../src/database/embedded/process-identity.js';
+import { FileLock } from '../../src/common/file-lock.js';
+import { identityOf } from '../../src/common/process-identity.js';
 import { fixtures } from '../support/app.js';
 import type { Json } from '../support/json.js';
 import { type ServerProcess, startServer } from '../support/server-process.js';
