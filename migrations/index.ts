@@ -9,6 +9,7 @@ import { ToolMetricsByDay1732200090000 } from './0009-tool-metrics-by-day.js';
 import { CircuitTransitions1732200120000 } from './0012-circuit-transitions.js';
 import { CustomToolThresholds1732200130000 } from './0013-custom-tool-thresholds.js';
 import { IdempotencyKeys1732200140000 } from './0014-idempotency-keys.js';
+import { ToolCache1732200150000 } from './0015-tool-cache.js';
 
 /** Every migration in order; append only. */
 export const migrations = [
@@ -23,4 +24,5 @@ export const migrations = [
   CircuitTransitions1732200120000,
   CustomToolThresholds1732200130000,
   IdempotencyKeys1732200140000,
+  ToolCache1732200150000,
 ];

@@ -4,6 +4,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { sha256 } from './canonical-json.js';
 import { identityOf, lives } from './process-identity.js';
 
+/** Somebody who lives has the lock. */
+export class LockHeld extends Error {
+  override readonly name = 'LockHeld';
+}
+
 /**
  * A lock between processes that is a file naming its owner. The file appears with its content in one step (a hard
  * link), so it is never seen empty; a lock whose owner died is taken over by exactly one of those who wait.
@@ -13,12 +18,12 @@ export class FileLock {
 
   /**
    * Waits until the lock is ours.
-   * @throws Error naming the owner when that takes longer than `timeoutMs`
+   * @throws LockHeld naming the owner when that takes longer than `timeoutMs`; what the disk says when it cannot be written
    */
   static async acquire(path: string, timeoutMs = 60_000): Promise<FileLock> {
     const end = Date.now() + timeoutMs;
     while (!tryTake(path)) {
-      if (Date.now() > end) throw new Error(`${path} is held by process ${read(path) ?? '(just gone)'}`);
+      if (Date.now() > end) throw new LockHeld(`${path} is held by process ${read(path) ?? '(just gone)'}`);
       await delay(20);
     }
     return new FileLock(path);

@@ -11,7 +11,7 @@ import {
   Min,
   MinLength,
 } from 'class-validator';
-import { Flag, SecretKeys, WholeNumber } from './variable.decorators.js';
+import { Flag, SecretKeys, WebUrls, WholeNumber } from './variable.decorators.js';
 
 /**
  * Every environment variable that Toolkeeper reads, with its default and its bounds.
@@ -121,6 +121,17 @@ export class Environment {
   @IsNumber() @Min(0.001) @Max(8_760) @Type(() => Number) IDEMPOTENCY_TTL_HOURS = 24;
   @WholeNumber(100, 600_000) IDEMPOTENCY_LEASE_MS = 10_000;
   @WholeNumber(1_024, 1_073_741_824) IDEMPOTENCY_MAX_OUTCOME_BYTES = 1_048_576;
+  @WholeNumber(1_024, 1_099_511_627_776) RESULT_CACHE_MAX_BYTES = 67_108_864;
+
+  // Events
+  @WholeNumber(10, 100_000) EVENTS_KEPT = 1_000;
+  @WholeNumber(1, 10_000) EVENTS_STREAMS = 50;
+  @IsOptional() @WebUrls() WEBHOOK_URLS?: string;
+  @IsOptional() @IsString() @MinLength(16) WEBHOOK_SECRET?: string;
+  @IsOptional() @IsString() WEBHOOK_EVENTS?: string;
+  @WholeNumber(100, 600_000) WEBHOOK_TIMEOUT_MS = 5_000;
+  @WholeNumber(1, 100) WEBHOOK_MAX_ATTEMPTS = 8;
+  @WholeNumber(1, 1_000_000) WEBHOOK_MAX_QUEUE = 1_000;
 
   // Playbooks
   @IsString() @IsNotEmpty() PLAYBOOKS_DIR = './playbooks';

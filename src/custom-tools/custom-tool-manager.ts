@@ -20,6 +20,7 @@ import { type Inspection, ToolInspector } from './launch/tool-inspector.js';
 import { checkedThresholds } from './threshold-settings.js';
 import {
   brokenBy,
+  checkCache,
   checkPool,
   completed,
   draftOf,
@@ -136,6 +137,7 @@ export class CustomToolManager {
       await apply(tool);
       tool.thresholds = checkedThresholds(tool.thresholds);
       checkPool(tool, this.config.customTools.maxPoolSize);
+      checkCache(tool);
       this.inspector.compile(tool.inputSchema);
       const inspected = await this.inspector.inspect(tool);
       tool.pinnedCommand = inspected.realPath;
@@ -288,6 +290,7 @@ export class CustomToolManager {
     const env = sealedEnv(this.box, id, create.env ?? {}, envBefore);
     const draft = draftOf(create, { id, env, timeoutMs: defaultTimeoutMs });
     checkPool(draft, maxPoolSize);
+    checkCache(draft);
     return draft;
   }
 }

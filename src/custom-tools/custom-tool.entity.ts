@@ -39,6 +39,8 @@ export class CustomTool {
   @Column('jsonb', { nullable: true }) fallback!: unknown;
   @Column('integer', { name: 'calls_per_investigation', nullable: true }) callsPerInvestigation!:
     number | null;
+  /** How long a result answers equal calls; null: never. */
+  @Column('integer', { name: 'cache_ttl_ms', nullable: true }) cacheTtlMs!: number | null;
   /** The current one's number; 0 until its first is made. */
   @Column('integer') revision!: number;
   @Column('text') status!: ToolStatus;

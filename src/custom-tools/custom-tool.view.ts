@@ -66,6 +66,8 @@ export class CustomToolBody {
   readonly fallback?: unknown;
   @ApiProperty({ type: Number, nullable: true, example: null }) readonly callsPerInvestigation!:
     number | null;
+  @ApiProperty({ type: Number, nullable: true, example: null, description: 'Milliseconds; null: never' })
+  readonly cacheTtlMs!: number | null;
   @ApiProperty({ example: 1, description: 'Number of its current revision' }) readonly revision!: number;
   @ApiProperty({ enum: toolStatuses, example: 'active' }) readonly status!: string;
   @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly healthStatus!: string;

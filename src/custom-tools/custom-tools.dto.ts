@@ -195,6 +195,17 @@ export class CustomToolCreate {
   @Max(1_000_000)
   readonly callsPerInvestigation?: number;
 
+  @ApiPropertyOptional({
+    default: 0,
+    example: 60_000,
+    description: 'How long a result answers equal calls, milliseconds; needs annotations.readOnly. 0: never',
+  })
+  @Optional()
+  @IsInt()
+  @Min(0)
+  @Max(2_147_483_647)
+  readonly cacheTtlMs?: number;
+
   @ApiPropertyOptional({ type: [String], example: ['text'] })
   @Optional()
   @IsArray()

@@ -31,6 +31,7 @@ export function draftOf(
     permissions: null,
     fallback: null,
     callsPerInvestigation: null,
+    cacheTtlMs: null,
     tags: [],
     metadata: {},
     revision: 0,
@@ -77,6 +78,14 @@ export function checkPool(tool: CustomTool, maxPoolSize: number): void {
   if (minProcesses > poolSize)
     throw wrong('/minProcesses', `must not be greater than poolSize (${poolSize})`);
   if (minProcesses > 0 && !keepAlive) throw wrong('/minProcesses', 'needs keepAlive');
+}
+
+/** @throws Problem `invalid_request` */
+export function checkCache({
+  cacheTtlMs,
+  annotations,
+}: Pick<CustomTool, 'cacheTtlMs' | 'annotations'>): void {
+  if (cacheTtlMs && !annotations.readOnly) throw wrong('/cacheTtlMs', 'needs annotations.readOnly');
 }
 
 export function brokenBy(errorMessage: string) {

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import pg from 'pg';
 import { DataSource, type DataSourceOptions, type QueryRunner, type ReplicationMode } from 'typeorm';
 import type { AppConfig } from '../config/app-config.js';
 import { DatabaseLog } from './database-log.js';
@@ -11,6 +12,17 @@ export interface DatabaseSetup {
   readonly config: Pick<AppConfig, 'database' | 'dataDir'>;
   readonly migrations: readonly MigrationClass[];
   readonly entities: DataSourceOptions['entities'];
+}
+
+/**
+ * Between the pool, which stops listening, and TypeORM, which begins a moment later, nobody hears that a connection
+ * ends: an error without a listener would end the process. Whoever uses the connection is told by its next query.
+ */
+class HeardClient extends pg.Client {
+  constructor(config?: string | pg.ClientConfig) {
+    super(config);
+    this.on('error', () => undefined);
+  }
 }
 
 /** A server to connect to, and what to do when we are done with it. */
@@ -90,6 +102,7 @@ function optionsFor(
     uuidExtension: 'pgcrypto',
     installExtensions: false,
     extra: {
+      Client: HeardClient,
       connectionTimeoutMillis: database.connectTimeoutMs,
       query_timeout: database.queryTimeoutMs,
       statement_timeout: database.statementTimeoutMs,

@@ -1,10 +1,14 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
 import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/terminus';
 import { Lifecycle } from '../common/lifecycle.js';
 import { StartupWork } from '../common/startup-work.js';
 import { DatabaseHealth } from '../database/database-health.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { RecorderMetrics } from '../observability/recorder-metrics.js';
 import { Sandbox } from '../sandbox/sandbox.js';
+import { ExecutionRecorder } from '../tool-metrics/execution-recorder.js';
 import { ToolRegistry } from '../tools/tool-registry.js';
+import { gradeRecorder } from './recorder-readiness.js';
 
 const pingTimeoutMs = 2_000;
 
@@ -20,6 +24,9 @@ export class HealthIndicators {
     private readonly databaseHealth: DatabaseHealth,
     private readonly registry: ToolRegistry,
     private readonly sandboxOfHost: Sandbox,
+    private readonly executionRecorder: ExecutionRecorder,
+    private readonly recorderMetrics: RecorderMetrics,
+    @Inject(APP_CONFIG) private readonly config: AppConfig,
   ) {}
 
   /** Up while new calls are taken. */
@@ -53,6 +60,25 @@ export class HealthIndicators {
     if (!enabled || tier === 0)
       return indicator.degraded({ ...data, message: 'tools run without a sandbox' });
     return indicator.up(data);
+  }
+
+  /** Down while calls are refused because their records cannot be promised. */
+  recorder(): HealthIndicatorResult {
+    const indicator = this.health.check('recorder');
+    const state = this.executionRecorder.state();
+    const { damagedLines, lastWriteFailureAt } = this.recorderMetrics;
+    const writeFailedAgoMs = Date.now() - lastWriteFailureAt;
+    const { depth, oldestMs, bytes, dropped } = state;
+    const data = { depth, oldestMs, bytes, dropped, damagedLines };
+    const grade = gradeRecorder({
+      ...state,
+      damagedLines,
+      writeFailedAgoMs,
+      whenFull: this.config.recorder.whenFull,
+    });
+    if (grade.status === 'up') return indicator.up(data);
+    const more = { ...data, message: grade.message };
+    return grade.status === 'down' ? indicator.down(more) : indicator.degraded(more);
   }
 
   /** Degraded, not down, when a part of the start work failed. */

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { TerminusModule } from '@nestjs/terminus';
 import { DatabaseModule } from '../database/database.module.js';
 import { SandboxModule } from '../sandbox/sandbox.module.js';
+import { ToolMetricsModule } from '../tool-metrics/tool-metrics.module.js';
 import { ToolsModule } from '../tools/tools.module.js';
 import { HealthController } from './health.controller.js';
 import { HealthIndicators } from './health.indicators.js';
@@ -9,7 +10,13 @@ import { HealthService } from './health.service.js';
 
 @Module({
   // Terminus would log every failed probe as an error; the body says enough.
-  imports: [TerminusModule.forRoot({ logger: false }), DatabaseModule, SandboxModule, ToolsModule],
+  imports: [
+    TerminusModule.forRoot({ logger: false }),
+    DatabaseModule,
+    SandboxModule,
+    ToolMetricsModule,
+    ToolsModule,
+  ],
   controllers: [HealthController],
   providers: [HealthIndicators, HealthService],
 })

@@ -21,6 +21,7 @@ export class HealthService {
       () => this.ask.database(),
       () => this.ask.tools(),
       () => this.ask.sandbox(),
+      () => this.ask.recorder(),
     ]);
   }
 

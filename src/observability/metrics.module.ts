@@ -9,6 +9,7 @@ import { ProcessMetrics } from './process-metrics.js';
 import { RecorderMetrics } from './recorder-metrics.js';
 import { RepetitionMetrics } from './repetition-metrics.js';
 import { SpawnerMetrics } from './spawner-metrics.js';
+import { WebhookMetrics } from './webhook-metrics.js';
 
 /** Every app has its own registry: several can live in one process, as they do in tests. */
 @Global()
@@ -29,6 +30,7 @@ import { SpawnerMetrics } from './spawner-metrics.js';
     RecorderMetrics,
     RepetitionMetrics,
     SpawnerMetrics,
+    WebhookMetrics,
   ],
   exports: [
     Registry,
@@ -39,6 +41,7 @@ import { SpawnerMetrics } from './spawner-metrics.js';
     RecorderMetrics,
     RepetitionMetrics,
     SpawnerMetrics,
+    WebhookMetrics,
   ],
 })
 export class MetricsModule {}

@@ -20,6 +20,9 @@ export class RecorderMetrics {
   private source: () => RecorderSample = () => nothing;
   private readonly quarantinedTotal: Counter;
   private readonly damagedTotal: Counter;
+  private readonly writeFailuresTotal: Counter;
+  private damagedLineCount = 0;
+  private writeFailureAt = 0;
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -61,6 +64,16 @@ export class RecorderMetrics {
       help: 'Lines of the journal that could not be read',
       registers,
     });
+    this.writeFailuresTotal = new Counter({
+      name: 'toolkeeper_journal_write_failures_total',
+      help: 'Writes and syncs of the journal that failed',
+      registers,
+    });
+  }
+
+  /** Lines of the journal that could not be read since the start. */
+  get damagedLines(): number {
+    return this.damagedLineCount;
   }
 
   observe(source: () => RecorderSample): void {
@@ -71,7 +84,18 @@ export class RecorderMetrics {
     this.quarantinedTotal.inc();
   }
 
+  /** Milliseconds since 1970; 0: none since the start. */
+  get lastWriteFailureAt(): number {
+    return this.writeFailureAt;
+  }
+
+  writeFailed(): void {
+    this.writeFailuresTotal.inc();
+    this.writeFailureAt = Date.now();
+  }
+
   damaged(lines: number): void {
     this.damagedTotal.inc(lines);
+    this.damagedLineCount += lines;
   }
 }

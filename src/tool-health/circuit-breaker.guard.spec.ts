@@ -62,6 +62,7 @@ function setUp() {
     noRows as never,
     noRows as never,
     known,
+    { replayed: Promise.resolve() } as never,
     new CircuitMetrics(new Registry()),
   );
   const guard = new CircuitBreakerGuard(circuits);

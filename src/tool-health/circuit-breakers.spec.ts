@@ -19,7 +19,11 @@ const invalidParams = { status: 'error', errorType: 'tool_error', fault: false }
 type Pasts = Awaited<ReturnType<CircuitTransitionsRepository['pasts']>>;
 
 /** Ours: what the database would answer, and the clock. */
-function setUp(samples: () => Promise<FaultSample[]> = async () => [], pasts: Pasts = new Map()) {
+function setUp(
+  samples: () => Promise<FaultSample[]> = async () => [],
+  pasts: Pasts = new Map(),
+  replayed: Promise<void> = Promise.resolve(),
+) {
   const clock = { time: Date.parse('2026-01-23T10:30:00.000Z'), now: () => clock.time };
   const executions = new ExecutionEvents();
   const transitions = new CircuitEvents();
@@ -42,6 +46,7 @@ function setUp(samples: () => Promise<FaultSample[]> = async () => [], pasts: Pa
     rows as never,
     written as never,
     known,
+    { replayed } as never,
     new CircuitMetrics(registry),
   );
   const circuitOf = (tool: string) => {
@@ -287,6 +292,25 @@ describe('at the start', () => {
       ...hand,
     });
     expect(circuitOf('mended')).toMatchObject({ state: 'closed', faultsInWindow: 0 });
+  });
+
+  it('waits for what a gateway that died left in the journal', async () => {
+    const journal = Promise.withResolvers<void>();
+    const rows: FaultSample[] = [];
+    const { circuits, circuitOf, asked } = setUp(async () => rows, new Map(), journal.promise);
+    const started = circuits.onApplicationBootstrap();
+    await new Promise(setImmediate);
+    expect(asked).toEqual([]);
+    for (let i = 0; i < 5; i++) rows.push({ tool: 'search', at, fault: true });
+    journal.resolve();
+    await started;
+    expect(circuitOf('search').state).toBe('open');
+  });
+
+  it('does not wait for ever: a journal that cannot be replayed does not stop the start', async () => {
+    const { circuits, asked } = setUp(undefined, undefined, new Promise(() => undefined));
+    await circuits.onApplicationBootstrap();
+    expect(asked).toHaveLength(1);
   });
 
   it('goes on with closed circuits when the history cannot be read', async () => {

@@ -6,6 +6,7 @@ import {
   type OnApplicationShutdown,
   type OnModuleInit,
 } from '@nestjs/common';
+import { setTimeout as delay } from 'node:timers/promises';
 import { CLOCK, type Clock } from '../common/clock.js';
 import { Problem } from '../common/errors.js';
 import { newId } from '../common/ids.js';
@@ -13,6 +14,7 @@ import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { CircuitMetrics, type CircuitSampleOfTool } from '../observability/circuit-metrics.js';
 import type { ExecutionEvent } from '../tool-metrics/execution-event.js';
 import { ExecutionEvents } from '../tool-metrics/execution-events.js';
+import { ExecutionRecorder } from '../tool-metrics/execution-recorder.js';
 import { ToolMetricsRepository } from '../tool-metrics/tool-metrics.repository.js';
 import { CircuitBreaker } from './circuit-breaker.js';
 import { CircuitEvents, type CircuitTransition } from './circuit-events.js';
@@ -35,6 +37,8 @@ const maxHistory = 50;
 /** Circuits of tools that are gone are kept up to this number in all. */
 const maxTracked = 10_000;
 const minuteMs = 60_000;
+/** How long the start waits for the rows of a gateway that died. */
+const replayPatienceMs = 5_000;
 
 /** The circuits of all tools: in memory, fed by what the recorder says, filled from what the database knows at start. */
 @Injectable()
@@ -53,6 +57,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     private readonly metrics: ToolMetricsRepository,
     private readonly transitions: CircuitTransitionsRepository,
     private readonly knownTools: KnownTools,
+    private readonly recorder: ExecutionRecorder,
     observed: CircuitMetrics,
   ) {
     this.settings = config.circuit;
@@ -69,6 +74,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
   /** A history that cannot be read leaves the circuits closed and does not stop the start. */
   async onApplicationBootstrap(): Promise<void> {
     try {
+      await this.lastJournal();
       await this.rehydrate();
     } catch (error) {
       this.logger.error(error, 'circuits start without their past: it could not be read');
@@ -98,6 +104,17 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
   private take(event: ExecutionEvent): void {
     if (event.test || isNobodysResult(event)) return;
     this.track(event.tool).breaker.record({ executionId: event.executionId, fault: event.fault });
+  }
+
+  /** What a gateway that died left in the journal belongs to the past, too; a database that is away shall not hold the start up. */
+  private async lastJournal(): Promise<void> {
+    const controller = new AbortController();
+    const timeUp = delay(replayPatienceMs, true, { signal: controller.signal, ref: false });
+    const late = await Promise.race([this.recorder.replayed, timeUp]);
+    controller.abort();
+    await timeUp.catch(() => undefined);
+    if (late)
+      this.logger.warn('circuits start without what the last journal holds: it is not in the database yet');
   }
 
   private async rehydrate(): Promise<void> {

@@ -47,7 +47,14 @@ describe('ExecutionRecorder', () => {
 
   it('tells how much waits, and since when', async () => {
     const recorder = open();
-    expect(recorder.state()).toEqual({ depth: 0, oldestMs: 0, bytes: 0, recorded: 0, dropped: 0 });
+    expect(recorder.state()).toEqual({
+      depth: 0,
+      oldestMs: 0,
+      bytes: 0,
+      recorded: 0,
+      dropped: 0,
+      full: false,
+    });
     for (const id of ['a', 'b']) {
       await recorder.begin(startOf(id));
       await recorder.finish({ ...endOf(id), endedAt: Date.now() - 60_000 });

@@ -39,6 +39,8 @@ export interface RecorderState {
   readonly recorded: number;
   /** Executions that ran without a record since the start. */
   readonly dropped: number;
+  /** No more can be promised: the journal is at its cap. */
+  readonly full: boolean;
 }
 
 const retryAfterMs = 1_000;
@@ -67,7 +69,7 @@ export class ExecutionRecorder {
     const { settled, bytes } = this.journal;
     const depth = this.ends - settled.place;
     const oldestMs = depth > 0 ? Math.max(0, Date.now() - this.waitingSince) : 0;
-    return { depth, oldestMs, bytes, recorded: settled.place, dropped: this.dropped };
+    return { depth, oldestMs, bytes, recorded: settled.place, dropped: this.dropped, full: this.isFull() };
   }
 
   /** Resolves when the rows of an earlier gateway's journal are in the database. */

@@ -1,5 +1,11 @@
-/** `npm run chaos`: the long form. CHAOS_SEED, CHAOS_FAULTS and CHAOS_KINDS steer it (docs/chaos.md). */
+/**
+ * `npm run chaos`: the long form; `npm run chaos -- recording`: that of the recording. CHAOS_SEED, CHAOS_FAULTS and
+ * CHAOS_KINDS steer them (docs/chaos.md).
+ */
 import './typescript.mjs';
 
 process.chdir(new URL('../..', import.meta.url).pathname);
-await import('./chaos.ts');
+const [, , suite] = process.argv;
+if (suite === 'recording') await import('./recording/recording.ts');
+else if (suite === undefined) await import('./chaos.ts');
+else throw new Error(`There is no chaos of ${suite}; known is: recording`);

@@ -93,6 +93,7 @@ describe('health', () => {
       database: { status: 'up', responseTime: expect.any(Number) },
       tools: { status: 'up', registered: 0 },
       sandbox: expect.objectContaining({ enabled: true, policy: 'enforce' }),
+      recorder: { status: 'up', depth: 0, oldestMs: 0, bytes: 0, dropped: 0, damagedLines: 0 },
     });
   });
 

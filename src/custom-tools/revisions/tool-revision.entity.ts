@@ -20,8 +20,10 @@ export type ToolConfiguration = Omit<
   | 'errorMessage'
   | 'createdAt'
   | 'updatedAt'
+  | 'cacheTtlMs'
   | 'thresholds'
-> & { readonly thresholds?: CustomTool['thresholds'] };
+> &
+  Partial<Pick<CustomTool, 'cacheTtlMs' | 'thresholds'>>;
 
 /** What a tool was from some moment on; never changed. */
 @Entity('custom_tool_revisions')

@@ -63,6 +63,7 @@ function wrapper({ then, annotations, maxRetries = 3, retryDelayMs = 1, settings
     thresholds: null,
     fallback: null,
     callsPerInvestigation: null,
+    cacheTtlMs: null,
   });
   const pool = lab.pool({ spec, ...settings });
   const running = { revision: 1, contentHash: '', files: [], spec };

@@ -207,6 +207,7 @@ function definitionOf(tool: CustomTool): ToolDefinition {
     timeoutMs,
     fallback,
     callsPerInvestigation,
+    cacheTtlMs,
   } = tool;
   return {
     name,
@@ -220,5 +221,6 @@ function definitionOf(tool: CustomTool): ToolDefinition {
     ...(thresholds !== null && { thresholds }),
     ...(fallback !== null && { fallback }),
     ...(callsPerInvestigation !== null && { callsPerInvestigation }),
+    ...(cacheTtlMs !== null && { cacheTtlMs }),
   };
 }

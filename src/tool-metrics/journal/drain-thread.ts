@@ -92,6 +92,8 @@ export class DrainThread {
     // The gateway's end does not wait for it: what it has not done is in the journal.
     worker.unref();
     this.worker = worker;
+    // Asked while there was no thread.
+    for (const { request } of this.waiters.values()) worker.postMessage(request);
   }
 
   private hear(news: DrainNews): void {
@@ -102,7 +104,11 @@ export class DrainThread {
       else waiter?.reject(new Error(news.error));
       return;
     }
-    if ('settled' in news) this.last = news.settled;
+    if ('settled' in news) {
+      // A thread that was started again sends once more what the one before it had committed.
+      if (news.settled.place <= this.last.place) return;
+      this.last = news.settled;
+    }
     if ('replayed' in news) this.onReplayed();
     this.report.news(news);
   }

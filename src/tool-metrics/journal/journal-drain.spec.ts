@@ -1,11 +1,12 @@
 import fc from 'fast-check';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ToolMetric } from '../tool-metric.entity.js';
 import { encodeEntry, type JournalEntry } from './journal-entry.js';
 import { JournalDrain } from './journal-drain.js';
 import { segmentPath, segmentsIn } from './segment-files.js';
+import { WrittenMark } from './written-mark.js';
 
 const start = (metricId: string): JournalEntry => ({
   start: {
@@ -60,8 +61,8 @@ describe('JournalDrain', () => {
   const said: string[] = [];
   const write = (segment: number, ...entries: JournalEntry[]): void =>
     writeFileSync(segmentPath(folder, segment), text(entries), { flag: 'a' });
-  const drainOf = (replayThrough = 0, batchSize = 100): JournalDrain =>
-    new JournalDrain({ folder, batchSize, replayThrough }, table, {
+  const drainOf = (replayThrough = 0, batchSize = 100, mark?: WrittenMark): JournalDrain =>
+    new JournalDrain({ folder, batchSize, replayThrough, written: mark?.memory }, table, {
       damaged: (segment, { lines }) => said.push(`damaged ${segment}: ${lines}`),
       quarantined: ({ metricId }) => said.push(`quarantined ${metricId}`),
       removed: (segment) => said.push(`removed ${segment}`),
@@ -195,6 +196,82 @@ describe('JournalDrain', () => {
     write(1, end('a'));
     await drainAll(drain);
     expect([drain.finish(), segmentsIn(folder)]).toEqual([true, []]);
+  });
+
+  it('never takes for interrupted what is in flight here, whenever it starts again', async () => {
+    write(2, start('in flight'));
+    write(3, end('in flight'));
+    // The thread died and was started again: the earlier gateways' segments, up to 1, are gone since long.
+    await drainAll(drainOf(1));
+    expect(table.statusOf('in flight')).toBe('success/');
+    expect(said.at(-1)).toBe('replayed 0, interrupted 0');
+  });
+
+  it('interrupts what earlier gateways left once, however much of its own it reads before they are committed', async () => {
+    write(1, start('lost'));
+    write(2, start('in flight'));
+    write(3, end('in flight'));
+    table.away = true;
+    const drain = drainOf(1);
+    await expect(drain.step()).rejects.toThrow('away');
+    table.away = false;
+    await drainAll(drain);
+    expect(table.statusOf('lost')).toBe('error/interrupted');
+    expect(table.statusOf('in flight')).toBe('success/');
+  });
+
+  it('keeps what explains a start for as long as the start is there', async () => {
+    table.poison.add('poison');
+    write(1, start('slow'), start('refused'), start('poison'));
+    write(2, { discard: 'refused' });
+    write(3, end('poison'));
+    write(4);
+    const drain = drainOf();
+    await drainAll(drain);
+    expect(segmentsIn(folder)).toEqual([1, 2, 3, 4]);
+    // The gateway dies; what made the row poison is not in what an interruption would record.
+    table.poison.clear();
+    write(5);
+    await drainAll(drainOf(4));
+    expect(table.statusOf('slow')).toBe('error/interrupted');
+    expect(table.statusOf('refused')).toBeUndefined();
+    expect(table.statusOf('poison')).toBe('success/');
+  });
+
+  it('lets go of what explained a start that is gone', async () => {
+    write(1, start('slow'), start('refused'));
+    write(2, { discard: 'refused' });
+    write(3, end('slow'));
+    write(4);
+    await drainAll(drainOf());
+    expect(segmentsIn(folder)).toEqual([4]);
+  });
+
+  it('reads no further than its writer says', async () => {
+    const mark = new WrittenMark();
+    write(1, start('a'), end('a'));
+    const promised = statSync(segmentPath(folder, 1)).size;
+    mark.set(1, promised);
+    // The half of a batch whose write fails, seen before the writer cuts it off.
+    write(1, start('refused'));
+    const drain = drainOf(0, 100, mark);
+    await drainAll(drain);
+    truncateSync(segmentPath(folder, 1), promised);
+    write(1, start('b'), end('b', 2));
+    write(2);
+    mark.set(2, 0);
+    await drainAll(drain);
+    expect([...table.rows.keys()]).toEqual(['a', 'b']);
+    expect([segmentsIn(folder), said]).toEqual([[2], ['removed 1']]);
+  });
+
+  it('reports damage of the last segment too', async () => {
+    write(1, start('a'), end('a'));
+    writeFileSync(segmentPath(folder, 1), 'no entry\n', { flag: 'a' });
+    const drain = drainOf();
+    await drainAll(drain);
+    expect(drain.finish()).toBe(true);
+    expect(said).toContain('damaged 1: 1');
   });
 
   it('survives 1,000 torn and flipped journals: what is whole arrives as it was, nothing else does', async () => {

@@ -4,6 +4,7 @@ import { interruptedRow, rowOf } from './execution-row.js';
 import type { ExecutionStart, JournalEntry } from './journal-entry.js';
 import { segmentPath, segmentsIn } from './segment-files.js';
 import { type Damage, SegmentReader } from './segment-reader.js';
+import { WrittenMark } from './written-mark.js';
 
 /** Where the rows go. Writing the same row twice must be harmless. */
 export interface RowSink {
@@ -19,6 +20,8 @@ export interface DrainSettings {
   readonly batchSize: number;
   /** The last segment of earlier gateways: a start there without an end was interrupted. 0: there is none. */
   readonly replayThrough: number;
+  /** Of the WrittenMark that the writer keeps; absent: whatever is in the files may be read. */
+  readonly written?: SharedArrayBuffer | undefined;
 }
 
 export interface DrainReport {
@@ -43,6 +46,8 @@ interface Segment {
   /** Starts and ends read here that are not in the database yet: it must stay until they are. */
   held: number;
   finished: boolean;
+  /** Segments that say what became of starts here, where that is no row: without them it would be guessed. */
+  readonly explainedIn: Segment[];
 }
 
 interface OpenStart {
@@ -66,6 +71,7 @@ export class JournalDrain {
   private readonly open = new Map<string, OpenStart>();
   private readonly rows: Row[] = [];
   private current: Segment | undefined;
+  private readonly mark: WrittenMark | undefined;
   private replaying: boolean;
   private replayedRows = 0;
   private interruptedRows = 0;
@@ -77,6 +83,7 @@ export class JournalDrain {
     private readonly report: DrainReport,
   ) {
     this.replaying = settings.replayThrough > 0;
+    this.mark = settings.written && new WrittenMark(settings.written);
   }
 
   get settled(): Settled {
@@ -102,8 +109,7 @@ export class JournalDrain {
   /** The writer has closed: what is committed wholly is not needed any more. @returns whether nothing is left */
   finish(): boolean {
     if (this.rows.length > 0 || this.open.size > 0 || !this.current) return false;
-    this.current.reader.end();
-    this.current.finished = true;
+    this.end(this.current);
     this.removeFinished();
     return this.segments.size === 0;
   }
@@ -115,7 +121,7 @@ export class JournalDrain {
       const newest = segmentsIn(this.settings.folder);
       this.current ??= this.openAfter(0, newest);
       if (!this.current) return true;
-      const entries = this.current.reader.next();
+      const entries = this.current.reader.next(this.mark?.limitOf(this.current.number));
       if (entries) for (const entry of entries) this.take(entry, this.current);
       else if (!this.advance(this.current, newest)) return true;
     }
@@ -126,7 +132,7 @@ export class JournalDrain {
     const next = listed.find((each) => each > number);
     if (next === undefined) return undefined;
     const reader = new SegmentReader(segmentPath(this.settings.folder, next));
-    const segment = { number: next, reader, held: 0, finished: false };
+    const segment = { number: next, reader, held: 0, finished: false, explainedIn: [] };
     this.segments.set(next, segment);
     return segment;
   }
@@ -134,13 +140,19 @@ export class JournalDrain {
   private advance(segment: Segment, listed: readonly number[]): boolean {
     const next = this.openAfter(segment.number, listed);
     if (!next) return false;
+    this.end(segment);
+    this.current = next;
+    const { replayThrough } = this.settings;
+    // Here alone: what is open in our own segments is in flight.
+    if (segment.number <= replayThrough && next.number > replayThrough) this.interruptOpen();
+    return true;
+  }
+
+  private end(segment: Segment): void {
     segment.reader.end();
     segment.finished = true;
     const { damage } = segment.reader;
     if (damage.lines > 0) this.report.damaged(segment.number, damage);
-    this.current = next;
-    if (this.replaying && next.number > this.settings.replayThrough) this.interruptOpen();
-    return true;
   }
 
   private take(entry: JournalEntry, segment: Segment): void {
@@ -162,7 +174,9 @@ export class JournalDrain {
       });
     } else {
       const opened = this.close(entry.discard);
-      if (opened) opened.segment.held -= 1;
+      if (!opened) return;
+      opened.segment.held -= 1;
+      explain(opened.segment, segment);
     }
   }
 
@@ -192,6 +206,8 @@ export class JournalDrain {
       if (rows.length === 1) {
         await this.sink.quarantine(first.metric, error);
         this.report.quarantined(first.metric, error);
+        const [started, ended] = first.segments;
+        if (started && ended) explain(started, ended);
         return;
       }
       const half = Math.ceil(rows.length / 2);
@@ -211,6 +227,7 @@ export class JournalDrain {
       if (!segment.finished || segment.held > 0) continue;
       rmSync(segmentPath(this.settings.folder, segment.number), { force: true });
       this.segments.delete(segment.number);
+      for (const later of segment.explainedIn) later.held -= 1;
       this.report.removed(segment.number);
     }
   }
@@ -221,4 +238,11 @@ export class JournalDrain {
     this.replaying = false;
     this.report.replayed(this.replayedRows, this.interruptedRows);
   }
+}
+
+/** What became of a start there is said here: read again without it, the start would pass for interrupted. */
+function explain(started: Segment, said: Segment): void {
+  if (started === said) return;
+  said.held += 1;
+  started.explainedIn.push(said);
 }

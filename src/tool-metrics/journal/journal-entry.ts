@@ -45,10 +45,23 @@ export function decodeEntry(line: Buffer): JournalEntry | undefined {
   const json = line.subarray(checksumLength + 1);
   if (crc32(json) !== checksumOf(line)) return undefined;
   try {
-    return JSON.parse(json.toString()) as JournalEntry;
+    const entry: unknown = JSON.parse(json.toString());
+    return isEntry(entry) ? entry : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** A checksum tells damage; it does not tell what another version wrote. */
+function isEntry(value: unknown): value is JournalEntry {
+  if (typeof value !== 'object' || value === null) return false;
+  const { start, end, discard } = value as {
+    start?: Partial<ExecutionStart>;
+    end?: unknown;
+    discard?: unknown;
+  };
+  if (start) return typeof start.metricId === 'string' && typeof start.toolName === 'string';
+  return typeof discard === 'string' || (typeof end === 'object' && end !== null);
 }
 
 /** Whole lines of a buffer and what is left of the last one. */

@@ -5,11 +5,13 @@ import type { JournalReport } from './open-journal.js';
 /** Says what becomes of the journal: messages only, since a failed statement's error drags all its rows along. */
 export function journalLog(logger: Logger, metrics: RecorderMetrics): JournalReport {
   return {
-    writeFailed: (error) =>
+    writeFailed: (error) => {
+      metrics.writeFailed();
       logger.error(
         { event: 'journal_write_failed', error: messageOf(error) },
         'the journal cannot be written',
-      ),
+      );
+    },
     drainEnded: (error, restartInMs) =>
       logger.error(
         { event: 'journal_drain_ended', restartInMs, error: messageOf(error) },

@@ -1,4 +1,13 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Durability, JournalWriter } from './journal-writer.js';
@@ -88,6 +97,17 @@ describe('JournalWriter', () => {
     rmSync(folder, { recursive: true });
     void writer.append('b\n');
     await expect(writer.close()).resolves.toBe(false);
+  });
+
+  it('never writes again after its end: the descriptor may be that of another file', async () => {
+    const writer = open();
+    await writer.append('a\n');
+    await writer.close();
+    const other = openSync(join(folder, 'other'), 'w+');
+    await expect(writer.append('b\n')).resolves.toBe(false);
+    closeSync(other);
+    expect([readFileSync(join(folder, 'other'), 'utf8'), written()]).toEqual(['', 'a\n']);
+    expect(failures).toEqual([new Error('The journal is closed')]);
   });
 
   it('never writes over a segment', () => {

@@ -1,6 +1,7 @@
 import { close, fdatasync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { segmentPath } from './segment-files.js';
+import type { WrittenMark } from './written-mark.js';
 
 /** `process`: what was acknowledged survives the death of the gateway. `power`: that of the machine, too. */
 export type Durability = 'process' | 'power';
@@ -12,6 +13,8 @@ export interface WriterSettings {
   readonly durability: Durability;
   /** Number of the first segment; there must be none yet that is as high. */
   readonly firstSegment: number;
+  /** Kept for a reader in another thread. */
+  readonly mark?: WrittenMark;
 }
 
 export interface WriterReport {
@@ -49,6 +52,8 @@ export class JournalWriter {
   private timer: NodeJS.Timeout | undefined;
   private syncing: Promise<void> | undefined;
   private dirty = false;
+  private closed = false;
+  private failing = false;
   private awaitingSync: Batch[] = [];
   private readonly sizes = new Map<number, number>();
   private total = 0;
@@ -59,6 +64,7 @@ export class JournalWriter {
   ) {
     this.segment = settings.firstSegment;
     this.fd = this.open(this.segment);
+    settings.mark?.set(this.segment, 0);
   }
 
   /** Bytes of the segments written here that were not removed yet. */
@@ -80,6 +86,11 @@ export class JournalWriter {
     return batch.written;
   }
 
+  /** Those written here that are not known to be gone. */
+  segments(): number[] {
+    return [...this.sizes.keys()];
+  }
+
   /** A segment is gone from the disk. */
   removed(segment: number): void {
     this.total -= this.sizes.get(segment) ?? 0;
@@ -89,6 +100,7 @@ export class JournalWriter {
   /** Writes what is left, syncs and closes. @returns whether everything is written */
   async close(): Promise<boolean> {
     const written = await this.append('');
+    this.closed = true;
     clearTimeout(this.timer);
     await this.release(this.fd);
     return written;
@@ -112,7 +124,7 @@ export class JournalWriter {
       this.write(batch.kept + batch.tried);
     } catch (error) {
       this.leftover = batch.kept;
-      if (this.leftover !== '') setTimeout(() => this.current(), retryMs).unref();
+      if (this.leftover !== '' && !this.closed) setTimeout(() => this.current(), retryMs).unref();
       this.report.failed(error);
       batch.settle(false);
       return;
@@ -125,7 +137,11 @@ export class JournalWriter {
 
   private write(text: string): void {
     if (text === '') return;
-    if (this.position >= this.settings.segmentBytes) this.rotate();
+    // Its number may belong to another file by now.
+    if (this.closed) throw new Error('The journal is closed');
+    // A segment that could not be written is left to the drain: removing it may be all that makes room.
+    const spoilt = this.failing && this.position > 0;
+    if (spoilt || this.position >= this.settings.segmentBytes) this.rotate();
     const bytes = Buffer.from(text);
     try {
       for (let at = 0; at < bytes.length;) {
@@ -134,9 +150,12 @@ export class JournalWriter {
     } catch (error) {
       // Half a batch must not be read as if it had been promised.
       ftruncateSync(this.fd, this.position);
+      this.failing = true;
       throw error;
     }
+    this.failing = false;
     this.position += bytes.length;
+    this.settings.mark?.set(this.segment, this.position);
     this.total += bytes.length;
     this.sizes.set(this.segment, this.position);
   }
@@ -147,6 +166,7 @@ export class JournalWriter {
     this.segment += 1;
     this.fd = next;
     this.position = 0;
+    this.settings.mark?.set(this.segment, 0);
   }
 
   private open(segment: number): number {

@@ -1,7 +1,7 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { FileLock } from '../../common/file-lock.js';
+import { FileLock, LockHeld } from '../../common/file-lock.js';
 import type { Journal } from '../execution-recorder.js';
 import type { DrainNews } from './drain-messages.js';
 import { DrainThread } from './drain-thread.js';
@@ -9,6 +9,7 @@ import type { Settled } from './journal-drain.js';
 import { type Durability, JournalWriter } from './journal-writer.js';
 import type { SinkSettings } from './row-sink.js';
 import { segmentPath, segmentsIn } from './segment-files.js';
+import { WrittenMark } from './written-mark.js';
 
 export interface JournalSettings {
   /** One gateway at a time; on a volume that outlives it. */
@@ -52,14 +53,18 @@ export class OpenJournal implements Journal {
     const found = segmentsIn(folder);
     this.inherited = new Map(found.map((number) => [number, statSync(segmentPath(folder, number)).size]));
     const replayThrough = found.at(-1) ?? 0;
+    const mark = new WrittenMark();
     this.writer = new JournalWriter(
-      { folder, segmentBytes, durability, firstSegment: replayThrough + 1 },
+      { folder, segmentBytes, durability, firstSegment: replayThrough + 1, mark },
       { failed: (error) => report.writeFailed(error) },
     );
-    const orders = { drain: { folder, batchSize, replayThrough }, sink, intervalMs };
+    const orders = { drain: { folder, batchSize, replayThrough, written: mark.memory }, sink, intervalMs };
     this.drain = new DrainThread(script, orders, {
       news: (news) => this.hear(news),
-      ended: (error, restartInMs) => report.drainEnded(error, restartInMs),
+      ended: (error, restartInMs) => {
+        this.forgetRemoved(folder);
+        report.drainEnded(error, restartInMs);
+      },
     });
   }
 
@@ -68,6 +73,7 @@ export class OpenJournal implements Journal {
     mkdirSync(settings.folder, { recursive: true, mode: 0o700 });
     const lock = await FileLock.acquire(join(settings.folder, 'lock'), lockTimeoutMs).catch(
       (error: unknown) => {
+        if (!(error instanceof LockHeld)) throw error;
         throw new Error(
           'The journal of executions belongs to another gateway: give each its own JOURNAL_DIR',
           {
@@ -136,7 +142,19 @@ export class OpenJournal implements Journal {
   private hear(news: Exclude<DrainNews, { flushed: number }>): void {
     if ('settled' in news) return this.settledListener(news.settled);
     if (!('removed' in news)) return this.report.news(news);
-    this.inherited.delete(news.removed);
-    this.writer.removed(news.removed);
+    this.forget(news.removed);
+  }
+
+  private forget(segment: number): void {
+    this.inherited.delete(segment);
+    this.writer.removed(segment);
+  }
+
+  /** A thread that died may have removed segments without a word; they would count for ever. */
+  private forgetRemoved(folder: string): void {
+    const there = new Set(segmentsIn(folder));
+    for (const segment of [...this.inherited.keys(), ...this.writer.segments()]) {
+      if (!there.has(segment)) this.forget(segment);
+    }
   }
 }

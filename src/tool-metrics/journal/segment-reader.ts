@@ -28,9 +28,13 @@ export class SegmentReader {
     return { lines: this.damagedLines, bytes: this.damagedBytes };
   }
 
-  /** @returns the entries of the next chunk; undefined at the end of what is written so far */
-  next(): JournalEntry[] | undefined {
-    const length = readSync(this.fd, this.chunk, 0, chunkBytes, this.position);
+  /**
+   * @param limit of the bytes that may be read
+   * @returns the entries of the next chunk; undefined at the end of what is written so far
+   */
+  next(limit = Infinity): JournalEntry[] | undefined {
+    const wanted = Math.min(chunkBytes, Math.max(0, limit - this.position));
+    const length = readSync(this.fd, this.chunk, 0, wanted, this.position);
     if (length === 0) return undefined;
     this.position += length;
     const { lines, rest } = splitLines(Buffer.concat([this.rest, this.chunk.subarray(0, length)]));

@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto';
+import type { OwnPostgres } from './own-postgres.js';
+
+/** What came of the calls of one drill, and what the database says about them. */
+export interface Verdict {
+  readonly calls: number;
+  readonly acknowledged: number;
+  /** Answered with a refusal: never run. */
+  readonly refused: number;
+  readonly interrupted: number;
+  /** Acknowledged without a row. */
+  readonly lost: number;
+  /** Calls with more rows than one. */
+  readonly doubled: number;
+  /** Acknowledged with a row that says something else. */
+  readonly wrong: number;
+  /** Refused with a row. */
+  readonly phantom: number;
+}
+
+interface Sent {
+  /** `<execution id> <how it ended>`, 'refused', or nothing when no answer came. */
+  answer?: string;
+}
+
+/** Keeps what the client was told; each call has a session of its own, by which its row is found. */
+export class Ledger {
+  readonly mark = randomUUID().slice(0, 8);
+  private readonly sent = new Map<string, Sent>();
+  private readonly refusedCodes = new Map<string, number>();
+  private open = 0;
+
+  get acknowledged(): number {
+    return [...this.sent.values()].filter(({ answer }) => answer?.includes(' ')).length;
+  }
+
+  /** Calls without an answer yet. */
+  get unanswered(): number {
+    return this.open;
+  }
+
+  refusedWith(code: string): number {
+    return this.refusedCodes.get(code) ?? 0;
+  }
+
+  /** Never throws: a gateway that dies is what this is about. */
+  async call(url: string, tool: string, input: unknown): Promise<void> {
+    const session = `${this.mark}-${this.sent.size}`;
+    const entry: Sent = {};
+    this.sent.set(session, entry);
+    this.open += 1;
+    try {
+      const response = await fetch(`${url}/api/v1/tools/${tool}/execute`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-session-id': session },
+        body: JSON.stringify({ input }),
+      });
+      const body = (await response.json()) as Record<string, unknown>;
+      entry.answer = this.answerOf(body);
+    } catch {
+      // Not answered: whether it ran is for the rows to say.
+    } finally {
+      this.open -= 1;
+    }
+  }
+
+  /** The sessions of all calls acknowledged until now. */
+  acknowledgedSessions(): string[] {
+    return [...this.sent].filter(([, { answer }]) => answer?.includes(' ')).map(([session]) => session);
+  }
+
+  async haveRows(db: OwnPostgres, sessions: readonly string[]): Promise<boolean> {
+    const rows = await this.rows(db);
+    return sessions.every((session) => rows.has(session));
+  }
+
+  async verdict(db: OwnPostgres): Promise<Verdict> {
+    const rows = await this.rows(db);
+    const tally = { acknowledged: 0, refused: 0, interrupted: 0, lost: 0, doubled: 0, wrong: 0, phantom: 0 };
+    for (const [session, { answer }] of this.sent) {
+      const own = rows.get(session) ?? [];
+      if (own.length > 1) tally.doubled += 1;
+      if (own.some((row) => row.endsWith(' error/interrupted'))) tally.interrupted += 1;
+      if (answer === 'refused') {
+        tally.refused += 1;
+        if (own.length > 0) tally.phantom += 1;
+      } else if (answer !== undefined) {
+        tally.acknowledged += 1;
+        if (own.length === 0) tally.lost += 1;
+        else if (!own.includes(answer)) tally.wrong += 1;
+      }
+    }
+    return { calls: this.sent.size, ...tally };
+  }
+
+  private answerOf(body: Record<string, unknown>): string {
+    if (typeof body['executionId'] === 'string') {
+      const error = body['error'] as { type?: string } | undefined;
+      return `${body['executionId']} ${String(body['status'])}/${error?.type ?? ''}`;
+    }
+    const code = String(body['code']);
+    this.refusedCodes.set(code, this.refusedWith(code) + 1);
+    return 'refused';
+  }
+
+  private async rows(db: OwnPostgres): Promise<Map<string, string[]>> {
+    const found = await db.query(
+      `SELECT session_id AS session, metric_id || ' ' || status || '/' || coalesce(error_type, '') AS said
+       FROM tool_metrics WHERE starts_with(session_id, $1)`,
+      [`${this.mark}-`],
+    );
+    const rows = new Map<string, string[]>();
+    for (const { session, said } of found) {
+      const own = rows.get(String(session)) ?? [];
+      own.push(String(said));
+      rows.set(String(session), own);
+    }
+    return rows;
+  }
+}
