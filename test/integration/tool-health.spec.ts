@@ -183,6 +183,15 @@ describe('checkToolHealth', () => {
     });
   });
 
+  it('shows semantic failures as their own figure: they are successes still', async () => {
+    await record('search', 9);
+    const { metricId } = await metrics.record(newToolMetric({ toolName: 'search', recordedAt: ago(minute) }));
+    const before = await health.checkToolHealth('search');
+    expect(before).toMatchObject({ status: 'healthy', successRate: 1, semanticFailures: 0 });
+    await metrics.markSemanticFailure(metricId, 'It answered a question that nobody had asked');
+    expect(await health.checkToolHealth('search')).toEqual({ ...before, semanticFailures: 1 });
+  });
+
   it('says since when the tool was seen so, and tells a change of the last hour once', async () => {
     const heard: HealthChange[] = [];
     app.get(HealthEvents).subscribe((change) => heard.push(change));
