@@ -27,6 +27,7 @@ export function loadConfig(variables: NodeJS.ProcessEnv = process.env): AppConfi
     'ADMIN_API_KEY',
     'ALLOWED_HOSTS',
     'CUSTOM_TOOLS_ALLOWED_ROOTS',
+    'JOURNAL_DIR',
     'SECRETS_KEY',
     'WEBHOOK_URLS',
     'WEBHOOK_SECRET',
@@ -203,7 +204,7 @@ function commands(env: Environment, root: string) {
 
 function recorder(env: Environment, root: string) {
   return {
-    journalDir: resolve(root, env.JOURNAL_DIR || join(env.TOOLKEEPER_DATA_DIR, 'journal')),
+    journalDir: resolve(root, env.JOURNAL_DIR ?? join(env.TOOLKEEPER_DATA_DIR, 'journal')),
     maxBytes: env.JOURNAL_MAX_BYTES,
     durability: env.JOURNAL_DURABILITY as 'process' | 'power',
     whenFull: env.RECORDER_WHEN_FULL as 'refuse' | 'drop',

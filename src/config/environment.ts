@@ -92,8 +92,7 @@ export class Environment {
   SANDBOX_CGROUP = 'auto';
 
   // Recording
-  /** Empty: `journal` in the data directory. */
-  @IsString() JOURNAL_DIR = '';
+  @IsOptional() @IsString() JOURNAL_DIR?: string;
   @WholeNumber(0, 1_099_511_627_776) JOURNAL_MAX_BYTES = 1_073_741_824;
   @IsIn(['process', 'power']) JOURNAL_DURABILITY = 'process';
   @IsIn(['refuse', 'drop']) RECORDER_WHEN_FULL = 'refuse';

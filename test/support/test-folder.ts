@@ -1,4 +1,5 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
@@ -20,6 +21,15 @@ export async function removeDeadTestFolders(): Promise<void> {
     if (maker === undefined || lives(maker)) continue;
     const folder = join(tmpdir(), name);
     await new EmbeddedPostgres({ directory: join(folder, 'postgres') }).stopForAll();
+    unmountBelow(folder);
     rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** A test of full disks that was killed leaves one mounted. */
+function unmountBelow(folder: string): void {
+  for (const line of readFileSync('/proc/self/mounts', 'utf8').split('\n')) {
+    const [, at = ''] = line.split(' ');
+    if (at.startsWith(`${folder}/`)) execFileSync('umount', ['--lazy', at], { stdio: 'pipe' });
   }
 }
