@@ -57,7 +57,7 @@ describe('a process that has served its requests', () => {
   });
 
   it('ends with its last request, and gets no other one', async () => {
-    const pool = bench.lab.pool({ maxRequests: 1, maxConcurrency: 2, stopGraceMs: 20 }, exact);
+    const pool = bench.lab.pool({ maxRequests: 1, maxConcurrency: 2, stopGraceMs: 5_000 }, exact);
     const last = call(pool, bench.gate.input('last'));
     await bench.gate.running('last');
     await bench.lab.untilCount('spawn', 2);

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { built } from './built.js';
 import { until } from './wait.js';
 
@@ -38,13 +39,23 @@ export async function startServer(
   };
 }
 
+/** What `npm start` runs, its memory settings included. */
+function startCommand(root: string): string {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    scripts: { start: string };
+  };
+  return scripts.start;
+}
+
 /** For starts that are expected to fail. */
 export function launchServer(variables: Record<string, string>): { child: ChildProcess; log: () => string } {
   const root = built();
   const { DATABASE_URL: _theRunsOwn, ...inherited } = process.env;
-  const child = spawn(process.execPath, [join(root, 'dist', 'src', 'main.js')], {
+  // With the Node of this run first, as npm would find it; `exec` makes the server this very child.
+  const path = `${dirname(process.execPath)}:${inherited['PATH'] ?? ''}`;
+  const child = spawn('sh', ['-c', startCommand(root)], {
     cwd: root,
-    env: { ...inherited, PORT: '0', ...variables },
+    env: { ...inherited, PATH: path, PORT: '0', ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let text = '';

@@ -111,13 +111,18 @@ function toolEnvironment(
 }
 
 async function findExecutable(command: string, cwd: string, path: string): Promise<string> {
-  let reason = 'was not found on the PATH';
-  for (const candidate of candidatesFor(command, cwd, path)) {
-    const problem = await whyNotExecutable(candidate);
-    if (problem === undefined) return candidate;
-    if (command.includes('/')) reason = problem;
-  }
+  const found = await firstExecutable(candidatesFor(command, cwd, path));
+  if (found !== undefined) return found;
+  const reason = command.includes('/')
+    ? await whyNotExecutable(resolve(cwd, command))
+    : 'was not found on the PATH';
   throw wrong('/command', `${JSON.stringify(command)} ${reason}`);
+}
+
+/** Looked at side by side: one after the other, each look waits for a turn of an event loop that may be busy. */
+async function firstExecutable(candidates: readonly string[]): Promise<string | undefined> {
+  const problems = await Promise.all(candidates.map(whyNotExecutable));
+  return candidates[problems.indexOf(undefined)];
 }
 
 function candidatesFor(command: string, cwd: string, path: string): string[] {
@@ -128,12 +133,9 @@ function candidatesFor(command: string, cwd: string, path: string): string[] {
 /** The real path of what the server itself would start under this name. */
 async function onHostPath(name: string): Promise<string | undefined> {
   const path = hostVariable('PATH') ?? '';
-  for (const candidate of candidatesFor(name, '/', path)) {
-    if ((await whyNotExecutable(candidate)) === undefined) {
-      return realpath(await realInterpreter(candidate, { PATH: path, HOME: hostVariable('HOME') ?? '/' }));
-    }
-  }
-  return undefined;
+  const found = await firstExecutable(candidatesFor(name, '/', path));
+  if (found === undefined) return undefined;
+  return realpath(await realInterpreter(found, { PATH: path, HOME: hostVariable('HOME') ?? '/' }));
 }
 
 async function whyNotExecutable(path: string): Promise<string | undefined> {
