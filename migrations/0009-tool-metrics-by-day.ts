@@ -39,8 +39,8 @@ export class ToolMetricsByDay1732200090000 implements MigrationInterface {
       FROM tool_metrics`);
     await runner.query('DROP TABLE tool_metrics, tool_metric_rollups');
     await runner.query('DROP FUNCTION make_tool_metrics_day(date), empty_tool_metric_rollups()');
-    await runner.query(`DROP FUNCTION metric_latency_bucket(integer), metric_latency_entry(integer, bigint)`);
     await runner.query('DROP FUNCTION metric_latency_compacted(bytea)');
+    await runner.query(`DROP FUNCTION metric_latency_bucket(integer), metric_latency_entry(integer, bigint)`);
     await runner.query('ALTER TABLE tool_metrics_undivided RENAME TO tool_metrics');
     await runner.query('ALTER TABLE tool_metrics ADD PRIMARY KEY (recorded_at, metric_id)');
     await runner.query(`

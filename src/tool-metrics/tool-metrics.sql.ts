@@ -73,11 +73,26 @@ export const selectToolNames = `
   WHERE seconds = 86400
   ORDER BY 1`;
 
-/** Tools that were only tried have none. */
+/**
+ * Tools that were only tried have none. Names come out of the index alone; cells of old days are read for the tools only
+ * that the last days do not know.
+ */
 export const selectLastUses = `
-  SELECT tool_name AS "toolName", max(last_at) AS "lastUsed"
+  WITH recent AS MATERIALIZED (
+    SELECT tool_name, max(last_at) AS last_at
+    FROM tool_metric_rollups
+    WHERE seconds = 86400 AND starts_at >= now() - interval '2 days' AND NOT is_test
+    GROUP BY tool_name
+  ), dormant AS MATERIALIZED (
+    SELECT DISTINCT tool_name FROM tool_metric_rollups WHERE seconds = 86400 AND NOT is_test
+    EXCEPT
+    SELECT tool_name FROM recent
+  )
+  SELECT tool_name AS "toolName", last_at AS "lastUsed" FROM recent
+  UNION ALL
+  SELECT tool_name, max(last_at)
   FROM tool_metric_rollups
-  WHERE seconds = 86400 AND NOT is_test
+  WHERE seconds = 86400 AND NOT is_test AND tool_name = ANY (ARRAY(SELECT tool_name FROM dormant))
   GROUP BY tool_name`;
 
 /**

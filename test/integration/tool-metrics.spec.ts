@@ -91,7 +91,8 @@ describe('tool-metrics', () => {
       app.get(ToolMetricsRepository).recordMany(rows.map((row) => newToolMetric({ toolName: 't', ...row })));
 
     beforeAll(async () => {
-      app = await createApp(database.url);
+      // What is recorded long ago here shall not go at the start.
+      app = await createApp(database.url, { METRICS_RETENTION_DAYS: '3650' });
       http = supertest(app.getHttpServer());
     });
     afterAll(() => app.close());
@@ -158,6 +159,84 @@ describe('tool-metrics', () => {
       expect((await http.get(`${base}/executions?limit=5`)).body.nextCursor).toBeNull();
     });
 
+    it('lists the executions that every filter lets through', async () => {
+      const one = { toolName: 'b', investigationId: 'i', runId: 'r', userId: 'u', executionTimeMs: 2_000 };
+      const recordedAt = new Date('2026-01-01T12:00:00Z');
+      await record(
+        { ...one, sessionId: 'all', status: 'error', errorType: 'tool_error', recordedAt },
+        { ...one, sessionId: 'good' },
+        { sessionId: 'other', status: 'timeout', errorType: 'timeout', executionTimeMs: 500 },
+      );
+      const listed = async (query: string): Promise<string[]> => {
+        const { body } = await http.get(`${base}/executions?${query}`).expect(200);
+        return body.data.map((row: ToolMetric) => row.sessionId).sort();
+      };
+      expect(await listed('status=error')).toEqual(['all']);
+      expect(await listed('status=success')).toEqual(['good']);
+      expect(await listed('errorType=timeout')).toEqual(['other']);
+      expect(await listed('investigationId=i')).toEqual(['all', 'good']);
+      expect(await listed('runId=r&slowMs=2000')).toEqual(['all', 'good']);
+      expect(await listed('userId=u&status=error')).toEqual(['all']);
+      expect(await listed('userId=anonymous')).toEqual(['other']);
+      expect(await listed('slowMs=500')).toEqual(['all', 'good', 'other']);
+      expect(await listed('slowMs=501')).toEqual(['all', 'good']);
+      expect(await listed('until=2026-01-01T12:00:00Z&since=2026-01-01T12:00:00Z')).toEqual(['all']);
+      expect(await listed('since=2026-01-01T12:00:00.001Z')).toEqual(['good', 'other']);
+      expect(
+        await listed('tool=b&status=error&errorType=tool_error&investigationId=i&runId=r&userId=u&slowMs=1'),
+      ).toEqual(['all']);
+      expect(await listed('tool=b&errorType=timeout')).toEqual([]);
+    });
+
+    it('counts how often the same input came again', async () => {
+      const call = (parametersHash: string, investigationId: string | null, isTest = false) => ({
+        parametersHash,
+        investigationId,
+        isTest,
+      });
+      await record(
+        ...['x', 'x', 'x', 'y'].map((hash) => call(hash, 'i')),
+        ...['x', 'y'].map((hash) => call(hash, null)),
+        call('x', 'i', true),
+        { toolName: 'b', parametersHash: 'x', investigationId: 'i', recordedAt: new Date(0) },
+      );
+      const again = { toolName: 't', calls: 4, distinctCalls: 2, duplicateCalls: 2, duplicateShare: 0.5 };
+      const once = { toolName: 't', calls: 2, distinctCalls: 2, duplicateCalls: 0, duplicateShare: 0 };
+      const all = await http.get(`${base}/duplicates`).expect(200);
+      expect(all.body).toStrictEqual({
+        data: [
+          { ...again, investigationId: 'i' },
+          { ...once, investigationId: null },
+        ],
+        nextCursor: null,
+      });
+      const filtered = await http
+        .get(`${base}/duplicates?tool=b&investigationId=i&since=1970-01-01`)
+        .expect(200);
+      expect(filtered.body.data).toMatchObject([{ toolName: 'b', calls: 1, duplicateShare: 0 }]);
+    });
+
+    it('marks an execution as wrong in what it answered, and takes that back', async () => {
+      const metric = newToolMetric({ toolName: 't' });
+      await record(metric, {});
+      const mark = `${base}/executions/${metric.metricId}/semantic-failure`;
+      const seen = async (): Promise<unknown[]> => [
+        (await http.get(`${base}/executions/${metric.metricId}`)).body.semanticFailure,
+        (await http.get(`${base}/stats/t`)).body.semanticFailureCount,
+        (await http.get(`${base}/stats/t`)).body.successRate,
+      ];
+      await http.post(mark).send({ reason: 'empty' }).expect(204);
+      await http.post(mark).send({ reason: 'the answer is empty' }).expect(204);
+      expect(await seen()).toEqual(['the answer is empty', 1, 1]);
+      await http.delete(mark).expect(204);
+      await http.delete(mark).expect(204);
+      expect(await seen()).toEqual([null, 0, 1]);
+      await http.post(`${base}/executions/${newId()}/semantic-failure`).send({ reason: 'x' }).expect(404);
+      for (const body of [{}, { reason: '' }, { reason: 'x'.repeat(501) }]) {
+        await http.post(mark).send(body).expect(400);
+      }
+    });
+
     it('answers one execution, or that there is none', async () => {
       const metric = newToolMetric({ toolName: 't', metadata: { attempts: 1 } });
       await record(metric);
@@ -202,6 +281,10 @@ describe('tool-metrics', () => {
       ['get', 'slow?thresholdMs=-1', '/thresholdMs'],
       ['get', 'slow?limit=many', '/limit'],
       ['get', 'executions?cursor=x', '/cursor'],
+      ['get', 'executions?status=bad', '/status'],
+      ['get', 'executions?slowMs=-1', '/slowMs'],
+      ['get', 'executions?since=2026-01-02&until=2026-01-01', '/since'],
+      ['get', 'duplicates?limit=0', '/limit'],
       [
         'get',
         `executions?cursor=${Buffer.from('2026-13-45T00:00:00.000Z|x').toString('base64url')}`,

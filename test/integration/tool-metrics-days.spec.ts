@@ -1,0 +1,142 @@
+import { Logger } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { ToolMetricsByDay1732200090000 } from '../../migrations/0009-tool-metrics-by-day.js';
+import { migrations } from '../../migrations/index.js';
+import { migrate } from '../../src/database/migrate.js';
+import { MetricPartitions } from '../../src/tool-metrics/metric-partitions.js';
+import { newToolMetric, type ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
+import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
+import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.js';
+
+const day = 86_400_000;
+const today = Math.floor(Date.now() / day) * day;
+const suffix = (start: number): string => new Date(start).toISOString().slice(0, 10).replaceAll('-', '');
+
+/** real: PostgreSQL */
+describe('the days of tool_metrics', () => {
+  beforeAll(() => Logger.overrideLogger(false));
+
+  let database: TestDatabase;
+  let repository: ToolMetricsRepository;
+  let partitions: MetricPartitions;
+
+  beforeEach(async () => {
+    database = await createTestDatabase();
+    repository = new ToolMetricsRepository(database.dataSource);
+    partitions = new MetricPartitions(database.dataSource);
+  });
+  afterEach(() => database.drop());
+
+  const record = (...times: number[]): Promise<void> =>
+    repository.recordMany(
+      times.map((time) => newToolMetric({ toolName: 't', executionTimeMs: 5, recordedAt: new Date(time) })),
+    );
+  const tables = async (): Promise<string[]> => {
+    const rows = await database.dataSource.query<{ name: string }[]>(
+      `SELECT relname AS name FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid WHERE relkind = 'r' ORDER BY 1`,
+    );
+    return rows.map(({ name }) => name);
+  };
+  const totalOf = async (since: number, until: number): Promise<number> =>
+    (await repository.getToolStats('t', { since: new Date(since), until: new Date(until) })).totalCalls;
+
+  it('are made ahead once, of executions and of what counts them', async () => {
+    expect(await partitions.makeAhead(9)).toBe(2);
+    expect(await partitions.makeAhead(9)).toBe(0);
+    expect(await tables()).toEqual(
+      expect.arrayContaining([
+        `tool_metrics_${suffix(today + 9 * day)}`,
+        `tool_metric_rollups_${suffix(today + 9 * day)}`,
+      ]),
+    );
+  });
+
+  it('are made by two replicas at once', async () => {
+    const made = await Promise.all([partitions.makeAhead(12), partitions.makeAhead(12)]);
+    expect(made.reduce((sum, count) => sum + count)).toBe(5);
+  });
+
+  it('take over what had to wait in the default partition', async () => {
+    const [first, second] = [today + 8 * day + 1, today + 9 * day + 2];
+    await record(first, second, second);
+    expect(await partitions.countInDefault()).toBe(3);
+    await partitions.makeAhead(8);
+    expect(await partitions.countInDefault()).toBe(2);
+    await partitions.makeAhead(9);
+    expect(await partitions.countInDefault()).toBe(0);
+    expect(await totalOf(today, today + 20 * day)).toBe(3);
+    expect(await totalOf(first, second - 1)).toBe(1);
+  });
+
+  it('go as a whole when they are old, and in part where the age cuts one', async () => {
+    for (const ago of [1, 2, 3]) {
+      await database.dataSource.query('SELECT make_tool_metrics_day($1::date)', [
+        new Date(today - ago * day).toISOString(),
+      ]);
+    }
+    const now = Date.now();
+    await record(now - 3 * day, now - 2 * day - 1_000, now - 2 * day + 60_000, now - day, now);
+    await expect(repository.cleanupOldMetrics(2)).resolves.toBe(2);
+    expect(await tables()).not.toContain(`tool_metrics_${suffix(now - 3 * day)}`);
+    expect(await tables()).not.toContain(`tool_metric_rollups_${suffix(now - 3 * day)}`);
+    expect(await tables()).toContain(`tool_metrics_${suffix(now - 2 * day)}`);
+    expect(await totalOf(now - 9 * day, now)).toBe(3);
+  });
+
+  it('two that clean at once, while others write and read, count each execution once', async () => {
+    await database.dataSource.query('SELECT make_tool_metrics_day($1::date)', [
+      new Date(today - day).toISOString(),
+    ]);
+    const cut = today + 1;
+    await record(...Array.from({ length: 500 }, (_, i) => today - day + i * 1_000));
+    let busy = true;
+    const others = [1, 2].map(async () => {
+      while (busy) {
+        await record(Date.now());
+        await totalOf(today - 2 * day, Date.now());
+      }
+    });
+    const removed = await Promise.all([1, 2].map(() => partitions.removeBefore(new Date(cut))));
+    busy = false;
+    await Promise.all(others);
+    expect(removed.reduce((sum, count) => sum + count)).toBe(500);
+    expect(await totalOf(today - 2 * day, today - 1)).toBe(0);
+  });
+
+  it('begin with the executions that were there before them', async () => {
+    const empty = await createEmptyDatabase();
+    const { url } = empty;
+    const before = migrations.slice(0, migrations.indexOf(ToolMetricsByDay1732200090000));
+    await migrate(url, before);
+    const old = new DataSource({ type: 'postgres', url, installExtensions: false });
+    await old.initialize();
+    await old.query(`
+      INSERT INTO tool_metrics (tool_name, user_id, status, error_type, execution_time_ms, recorded_at, metadata)
+      SELECT 't', 'u', CASE WHEN i % 4 = 0 THEN 'error' ELSE 'success' END, CASE WHEN i % 4 = 0 THEN 'tool_error' END, i,
+             now() - i * interval '1 hour', '{"attempts": 2}'
+      FROM generate_series(1, 100) AS i`);
+    const [kept] = await old.query<ToolMetric[]>('SELECT * FROM tool_metrics ORDER BY recorded_at LIMIT 1');
+    await migrate(url, migrations);
+    const migrated = new ToolMetricsRepository(old);
+    const stats = await migrated.getToolStats('t', { since: new Date(0), until: new Date() });
+    expect(stats).toMatchObject({
+      totalCalls: 100,
+      errorCount: 25,
+      errorTypes: { tool_error: 25 },
+      minTimeMs: 1,
+      maxTimeMs: 100,
+      avgTimeMs: 50.5,
+      p50TimeMs: 49.5,
+    });
+    expect(await new MetricPartitions(old).countInDefault()).toBe(0);
+    expect(await old.query('SELECT * FROM tool_metrics ORDER BY recorded_at LIMIT 1')).toEqual([
+      { ...kept, semantic_failure: null },
+    ]);
+    const runner = old.createQueryRunner();
+    await new ToolMetricsByDay1732200090000().down(runner);
+    await runner.release();
+    expect(await old.query('SELECT * FROM tool_metrics ORDER BY recorded_at LIMIT 1')).toEqual([kept]);
+    await old.destroy();
+    await empty.drop();
+  });
+});
