@@ -98,22 +98,14 @@ function toTree(env: Environment) {
       flushIntervalMs: env.RECORDER_FLUSH_INTERVAL_MS,
       retentionDays: env.METRICS_RETENTION_DAYS,
     },
-    circuit: {
-      failures: env.CIRCUIT_FAILURES,
-      minFailureRate: env.CIRCUIT_MIN_FAILURE_RATE,
-      windowMs: env.CIRCUIT_WINDOW_MS,
-      openMs: env.CIRCUIT_OPEN_MS,
-      maxOpenMs: env.CIRCUIT_MAX_OPEN_MS,
-      probes: env.CIRCUIT_PROBES,
-    },
+    circuit: circuit(env),
     investigations: {
       callsPerTool: env.INVESTIGATION_CALLS_PER_TOOL,
       ttlMs: env.INVESTIGATION_TTL_HOURS * 3_600_000,
       maxTracked: env.INVESTIGATION_MAX_TRACKED,
     },
     ...repetition(env),
-    events: { kept: env.EVENTS_KEPT, maxStreams: env.EVENTS_STREAMS },
-    webhooks: webhooks(env),
+    ...events(env),
     playbooks: { dir: resolve(root, env.PLAYBOOKS_DIR) },
   };
 }
@@ -134,6 +126,17 @@ function server(env: Environment) {
   };
 }
 
+function circuit(env: Environment) {
+  return {
+    failures: env.CIRCUIT_FAILURES,
+    minFailureRate: env.CIRCUIT_MIN_FAILURE_RATE,
+    windowMs: env.CIRCUIT_WINDOW_MS,
+    openMs: env.CIRCUIT_OPEN_MS,
+    maxOpenMs: env.CIRCUIT_MAX_OPEN_MS,
+    probes: env.CIRCUIT_PROBES,
+  };
+}
+
 function repetition(env: Environment) {
   return {
     idempotency: {
@@ -143,6 +146,10 @@ function repetition(env: Environment) {
     },
     resultCache: { maxBytes: env.RESULT_CACHE_MAX_BYTES },
   };
+}
+
+function events(env: Environment) {
+  return { events: { kept: env.EVENTS_KEPT, maxStreams: env.EVENTS_STREAMS }, webhooks: webhooks(env) };
 }
 
 function webhooks(env: Environment) {
