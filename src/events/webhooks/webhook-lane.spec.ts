@@ -75,7 +75,9 @@ describe('WebhookLane', () => {
     const { receiver, lane, results } = await setUp();
     lane.send(message('m-1'));
     await delivered(results, 1);
-    const { headers, body } = receiver.received[0] ?? { headers: {}, body: '' };
+    const [first] = receiver.received;
+    if (!first) throw new Error('nothing was received');
+    const { headers, body } = first;
     expect(body).toBe('{"id":"m-1","text":"wörld"}');
     expect(headers['content-type']).toBe('application/json');
     const at = headers['webhook-timestamp'];
