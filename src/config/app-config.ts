@@ -92,13 +92,9 @@ function toTree(env: Environment) {
     },
     sandbox: sandbox(env),
     toolInput: { maxBytes: env.TOOL_INPUT_MAX_BYTES, maxDepth: env.TOOL_INPUT_MAX_DEPTH },
-    recorder: {
-      maxBuffered: env.RECORDER_MAX_BUFFERED,
-      batchSize: env.RECORDER_BATCH_SIZE,
-      flushIntervalMs: env.RECORDER_FLUSH_INTERVAL_MS,
-      retentionDays: env.METRICS_RETENTION_DAYS,
-    },
+    recorder: recorder(env, root),
     circuit: circuit(env),
+    healthWatch: { intervalMs: env.HEALTH_WATCH_INTERVAL_MS },
     investigations: {
       callsPerTool: env.INVESTIGATION_CALLS_PER_TOOL,
       ttlMs: env.INVESTIGATION_TTL_HOURS * 3_600_000,
@@ -209,6 +205,18 @@ function commands(env: Environment, root: string) {
           ? undefined
           : roots.map((path) => resolve(root, path)),
     allowInlineCode: env.CUSTOM_TOOLS_ALLOW_INLINE_CODE,
+  };
+}
+
+function recorder(env: Environment, root: string) {
+  return {
+    journalDir: resolve(root, env.JOURNAL_DIR || join(env.TOOLKEEPER_DATA_DIR, 'journal')),
+    maxBytes: env.JOURNAL_MAX_BYTES,
+    durability: env.JOURNAL_DURABILITY as 'process' | 'power',
+    whenFull: env.RECORDER_WHEN_FULL as 'refuse' | 'drop',
+    batchSize: env.RECORDER_BATCH_SIZE,
+    flushIntervalMs: env.RECORDER_FLUSH_INTERVAL_MS,
+    retentionDays: env.METRICS_RETENTION_DAYS,
   };
 }
 

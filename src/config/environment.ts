@@ -92,8 +92,12 @@ export class Environment {
   SANDBOX_CGROUP = 'auto';
 
   // Recording
-  @WholeNumber(1, 10_000_000) RECORDER_MAX_BUFFERED = 100_000;
-  @WholeNumber(1, 10_000) RECORDER_BATCH_SIZE = 1_000;
+  /** Empty: `journal` in the data directory. */
+  @IsString() JOURNAL_DIR = '';
+  @WholeNumber(0, 1_099_511_627_776) JOURNAL_MAX_BYTES = 1_073_741_824;
+  @IsIn(['process', 'power']) JOURNAL_DURABILITY = 'process';
+  @IsIn(['refuse', 'drop']) RECORDER_WHEN_FULL = 'refuse';
+  @WholeNumber(1, 10_000) RECORDER_BATCH_SIZE = 2_000;
   @WholeNumber(1, 60_000) RECORDER_FLUSH_INTERVAL_MS = 100;
   @WholeNumber(1, 3_650) METRICS_RETENTION_DAYS = 30;
 
@@ -104,6 +108,9 @@ export class Environment {
   @WholeNumber(10, 86_400_000) CIRCUIT_OPEN_MS = 30_000;
   @WholeNumber(10, 86_400_000) CIRCUIT_MAX_OPEN_MS = 300_000;
   @WholeNumber(1, 100) CIRCUIT_PROBES = 3;
+
+  // Health
+  @WholeNumber(100, 86_400_000) HEALTH_WATCH_INTERVAL_MS = 60_000;
 
   // Investigations
   @WholeNumber(0, 1_000_000) INVESTIGATION_CALLS_PER_TOOL = 10;

@@ -8,15 +8,16 @@ import { CallMetrics } from '../observability/call-metrics.js';
 import { ProcessMetrics } from '../observability/process-metrics.js';
 import { ToolRegistry } from '../tools/tool-registry.js';
 import type { CustomTool, ToolStatus } from './custom-tool.entity.js';
-import { CustomToolRuntimes, type PreparedTool } from './custom-tool-runtimes.js';
-import type { CustomToolWrapper } from './custom-tool-wrapper.js';
+import { CustomToolRuntimes, type PreparedTool } from './running/custom-tool-runtimes.js';
+import type { CustomToolWrapper } from './running/custom-tool-wrapper.js';
 import type { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from './custom-tools.dto.js';
 import { CustomToolsRepository } from './custom-tools.repository.js';
 import { ToolLogs } from './logs/tool-logs.js';
 import { changedEnv, sealedEnv } from './secrets/env-changes.js';
 import { SecretBox, type StoredEnv } from './secrets/secret-box.js';
+import { checkExecutable } from './commands/resolve-command.js';
+import { type Inspection, ToolInspector } from './launch/tool-inspector.js';
 import { checkedThresholds } from './threshold-settings.js';
-import { ToolInspector } from './tool-inspector.js';
 import {
   brokenBy,
   checkCache,
@@ -26,7 +27,7 @@ import {
   healthyNow,
   withoutUndefined,
 } from './tool-registration.js';
-import { type RevisionOrigin, ToolRevisionsRepository } from './tool-revisions.repository.js';
+import { type RevisionOrigin, ToolRevisionsRepository } from './revisions/tool-revisions.repository.js';
 
 /** Registers, changes and removes custom tools (seed 003, CustomToolManager). The database row is the truth. */
 @Injectable()
@@ -65,9 +66,8 @@ export class CustomToolManager {
       }
       const draft = this.draft(create);
       if (create.inputSchema) this.inspector.compile(create.inputSchema);
-      const { handshake, realPath } = await this.inspector.inspect(draft);
-      const tool = { ...completed(draft, create, handshake), pinnedCommand: realPath };
-      return this.add(await this.prepareToRun(tool), origin);
+      const inspected = await this.inspector.inspect(draft);
+      return this.add(await this.prepareToRun(completed(draft, create, inspected), inspected), origin);
     });
   }
 
@@ -75,7 +75,7 @@ export class CustomToolManager {
   registerBroken(create: CustomToolCreate, reason: string, origin: RevisionOrigin): Promise<CustomTool> {
     return this.oneAtATime.run(create.name, async () => {
       const draft = { ...this.draft(create), ...brokenBy(reason) };
-      return this.add(await this.runtimes.prepare(completed(draft, create, {})), origin);
+      return this.add(await this.runtimes.prepare(completed(draft, create)), origin);
     });
   }
 
@@ -84,8 +84,8 @@ export class CustomToolManager {
     return this.oneAtATime.run(create.name, async () => {
       const { id, env, revision, status: before } = await this.repository.get(create.name);
       const draft = { ...this.draft(create, id, env), revision };
-      const { handshake, realPath } = await this.inspector.inspect(draft);
-      return this.settle({ ...completed(draft, create, handshake), pinnedCommand: realPath }, before, origin);
+      const inspected = await this.inspector.inspect(draft);
+      return this.settle(completed(draft, create, inspected), inspected, before, origin);
     });
   }
 
@@ -94,8 +94,7 @@ export class CustomToolManager {
     return this.oneAtATime.run(name, async () => {
       const tool = await this.repository.find(name);
       if (tool?.status !== 'error') return;
-      await this.inspector.inspect(tool);
-      await this.settle(tool, 'active', ofItself);
+      await this.settle(tool, await this.inspector.inspect(tool), 'active', ofItself);
     });
   }
 
@@ -107,8 +106,7 @@ export class CustomToolManager {
     return this.oneAtATime.run(name, async () => {
       const tool = await this.repository.find(name);
       if (!tool || tool.status === 'inactive') return;
-      await this.inspector.inspect(tool);
-      await this.settle(tool, tool.status, ofItself);
+      await this.settle(tool, await this.inspector.inspect(tool), tool.status, ofItself);
     });
   }
 
@@ -141,8 +139,9 @@ export class CustomToolManager {
       checkPool(tool, this.config.customTools.maxPoolSize);
       checkCache(tool);
       this.inspector.compile(tool.inputSchema);
-      tool.pinnedCommand = (await this.inspector.inspect(tool)).realPath;
-      return this.settle(tool, tool.status, origin);
+      const inspected = await this.inspector.inspect(tool);
+      tool.pinnedCommand = inspected.realPath;
+      return this.settle(tool, inspected, tool.status, origin);
     });
   }
 
@@ -157,8 +156,7 @@ export class CustomToolManager {
   enable(name: string): Promise<CustomTool> {
     return this.oneAtATime.run(name, async () => {
       const tool = await this.repository.get(name);
-      await this.inspector.inspect(tool);
-      return this.settle(tool, 'active', ofItself);
+      return this.settle(tool, await this.inspector.inspect(tool), 'active', ofItself);
     });
   }
 
@@ -216,11 +214,16 @@ export class CustomToolManager {
   }
 
   /** Stores a tool whose executable has just answered: that mends status `error`; an inactive tool stays so. */
-  private async settle(tool: CustomTool, before: ToolStatus, origin: RevisionOrigin): Promise<CustomTool> {
+  private async settle(
+    tool: CustomTool,
+    inspected: Inspection,
+    before: ToolStatus,
+    origin: RevisionOrigin,
+  ): Promise<CustomTool> {
     const status = before === 'inactive' ? 'inactive' : 'active';
     // The values may have come under a new key since the row was read: nothing goes back to an old one.
     const env = this.box.renew(tool.id, tool.env);
-    const prepared = await this.prepareToRun(Object.assign(tool, healthyNow(status), { env }));
+    const prepared = await this.prepareToRun(Object.assign(tool, healthyNow(status), { env }), inspected);
     const saved = await this.revisions.update(tool, prepared.content, origin);
     this.repository.announce(saved);
     const runs = this.runtimes.get(saved.name)?.serves(saved, prepared.content);
@@ -229,13 +232,12 @@ export class CustomToolManager {
   }
 
   /**
-   * Prepares a tool whose executable has just answered.
-   * @throws Problem `invalid_request` when its files have changed since then
+   * Prepares a tool whose executable has just answered: it is started as it was for that.
+   * @throws Problem `invalid_request` when it cannot be executed any more
    */
-  private async prepareToRun(tool: CustomTool): Promise<PreparedTool> {
-    const prepared = await this.runtimes.prepare(tool);
-    if ('unavailable' in prepared.start) throw new Problem('invalid_request', prepared.start.unavailable);
-    return prepared;
+  private async prepareToRun(tool: CustomTool, inspected: Inspection): Promise<PreparedTool> {
+    await checkExecutable(inspected.spec.command);
+    return this.runtimes.prepare(tool, inspected);
   }
 
   /** Runs a stored tool. Its files may be others than those of its revision: then they are a revision of their own. */

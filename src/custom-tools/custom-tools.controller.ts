@@ -22,7 +22,7 @@ import {
   CustomToolListBody,
   ValidationBody,
 } from './custom-tool.view.js';
-import type { CustomToolHealth } from './custom-tool-monitor.js';
+import type { CustomToolHealth } from './running/custom-tool-monitor.js';
 import { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from './custom-tools.dto.js';
 import { CustomToolsService } from './custom-tools.service.js';
 

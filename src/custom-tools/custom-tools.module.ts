@@ -5,33 +5,33 @@ import { SandboxModule } from '../sandbox/sandbox.module.js';
 import { ToolsModule } from '../tools/tools.module.js';
 import { CustomTool, CustomToolImport } from './custom-tool.entity.js';
 import { CustomToolManager } from './custom-tool-manager.js';
-import { CustomToolMonitor } from './custom-tool-monitor.js';
-import { CustomToolRuntimes } from './custom-tool-runtimes.js';
+import { CustomToolMonitor } from './running/custom-tool-monitor.js';
+import { CustomToolRuntimes } from './running/custom-tool-runtimes.js';
 import { CustomToolsController } from './custom-tools.controller.js';
 import { CustomToolsRepository } from './custom-tools.repository.js';
 import { CustomToolsService } from './custom-tools.service.js';
 import { CustomToolsStartup } from './custom-tools.startup.js';
-import { InstalledToolsImporter } from './installed-tools.importer.js';
+import { InstalledToolsImporter } from './reload/installed-tools.importer.js';
 import { LogStreams } from './logs/log-streams.js';
 import { ToolLogsController } from './logs/tool-logs.controller.js';
 import { ToolLogs } from './logs/tool-logs.js';
 import { ToolLogsService } from './logs/tool-logs.service.js';
-import { ProcessLog } from './process-log.js';
+import { ProcessLog } from './running/process-log.js';
 import { KeyRing } from './secrets/key-ring.js';
 import { SecretBox } from './secrets/secret-box.js';
 import { SecretsRenewal } from './secrets/secrets-renewal.js';
-import { ReplicaSync } from './replica-sync.js';
-import { ProcessRenewal } from './process-renewal.js';
-import { ToolEventSource } from './tool-event-source.js';
-import { ToolInspector } from './tool-inspector.js';
-import { ToolConfinement } from './tool-confinement.js';
-import { ToolLaunches } from './tool-launches.js';
-import { ToolLauncher } from './tool-launcher.js';
-import { ToolReloader } from './tool-reloader.js';
-import { CustomToolRevision } from './tool-revision.entity.js';
-import { ToolRevisionsController } from './tool-revisions.controller.js';
-import { ToolRevisionsRepository } from './tool-revisions.repository.js';
-import { ToolRevisionsService } from './tool-revisions.service.js';
+import { ToolEventSource } from './running/tool-event-source.js';
+import { ReplicaSync } from './reload/replica-sync.js';
+import { ProcessRenewal } from './running/process-renewal.js';
+import { ToolInspector } from './launch/tool-inspector.js';
+import { ToolSandbox } from './launch/tool-sandbox.js';
+import { LaunchPreparation } from './launch/launch-preparation.js';
+import { ToolSpawner } from './launch/tool-spawner.js';
+import { ToolReloader } from './reload/tool-reloader.js';
+import { CustomToolRevision } from './revisions/tool-revision.entity.js';
+import { ToolRevisionsController } from './revisions/tool-revisions.controller.js';
+import { ToolRevisionsRepository } from './revisions/tool-revisions.repository.js';
+import { ToolRevisionsService } from './revisions/tool-revisions.service.js';
 
 @Module({})
 export class CustomToolsModule {
@@ -48,8 +48,8 @@ export class CustomToolsModule {
       controllers: [CustomToolsController, ToolRevisionsController, ToolLogsController],
       providers: [
         CustomToolsRepository,
-        ToolLauncher,
-        ToolConfinement,
+        ToolSpawner,
+        ToolSandbox,
         ToolRevisionsRepository,
         ToolInspector,
         CustomToolRuntimes,
@@ -64,7 +64,7 @@ export class CustomToolsModule {
         ProcessLog,
         ToolEventSource,
         ProcessRenewal,
-        ToolLaunches,
+        LaunchPreparation,
         ToolLogs,
         LogStreams,
         ToolLogsService,

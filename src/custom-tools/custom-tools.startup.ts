@@ -9,12 +9,12 @@ import { StartupWork } from '../common/startup-work.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { Sandbox } from '../sandbox/sandbox.js';
 import { CustomToolManager } from './custom-tool-manager.js';
-import { CustomToolMonitor } from './custom-tool-monitor.js';
-import { CustomToolRuntimes } from './custom-tool-runtimes.js';
+import { CustomToolMonitor } from './running/custom-tool-monitor.js';
+import { CustomToolRuntimes } from './running/custom-tool-runtimes.js';
 import { CustomToolsRepository } from './custom-tools.repository.js';
-import { InstalledToolsImporter } from './installed-tools.importer.js';
-import { ReplicaSync } from './replica-sync.js';
-import { ToolReloader } from './tool-reloader.js';
+import { InstalledToolsImporter } from './reload/installed-tools.importer.js';
+import { ReplicaSync } from './reload/replica-sync.js';
+import { ToolReloader } from './reload/tool-reloader.js';
 import { SecretsRenewal } from './secrets/secrets-renewal.js';
 
 /** Loads the registered tools and imports the installed ones in the background; readiness waits for it. */

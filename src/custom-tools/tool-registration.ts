@@ -50,7 +50,12 @@ export function draftOf(
  * Fills what the registration omits from the executable's own words.
  * @throws Problem `invalid_request` with the field that neither gives
  */
-export function completed(draft: CustomTool, create: CustomToolCreate, handshake: Handshake): CustomTool {
+export function completed(
+  draft: CustomTool,
+  create: CustomToolCreate,
+  inspected?: { readonly handshake: Handshake; readonly realPath: string },
+): CustomTool {
+  const handshake = inspected?.handshake ?? {};
   const { description = handshake.description, inputSchema = handshake.inputSchema } = create;
   const missing = 'is needed: neither the registration nor the executable gives it';
   if (!description) throw wrong('/description', missing);
@@ -60,7 +65,8 @@ export function completed(draft: CustomTool, create: CustomToolCreate, handshake
   if (storableJson(inputSchema) !== JSON.stringify(inputSchema)) throw wrong('/inputSchema', unclean);
   const version = create.version ?? handshake.version ?? draft.version;
   const maxConcurrency = create.maxConcurrency ?? handshake.maxConcurrency ?? draft.maxConcurrency;
-  return { ...draft, description, inputSchema, version, maxConcurrency };
+  const pinnedCommand = inspected?.realPath ?? draft.pinnedCommand;
+  return { ...draft, description, inputSchema, version, maxConcurrency, pinnedCommand };
 }
 
 /** @throws Problem `invalid_request` with the field */

@@ -4,6 +4,7 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 import { CallMetrics } from './call-metrics.js';
 import { CircuitMetrics } from './circuit-metrics.js';
 import { MetricsController } from './metrics.controller.js';
+import { PartitionMetrics } from './partition-metrics.js';
 import { ProcessMetrics } from './process-metrics.js';
 import { RecorderMetrics } from './recorder-metrics.js';
 import { RepetitionMetrics } from './repetition-metrics.js';
@@ -24,6 +25,7 @@ import { WebhookMetrics } from './webhook-metrics.js';
     { provide: Registry, useFactory: createRegistry },
     CallMetrics,
     CircuitMetrics,
+    PartitionMetrics,
     ProcessMetrics,
     RecorderMetrics,
     RepetitionMetrics,
@@ -34,6 +36,7 @@ import { WebhookMetrics } from './webhook-metrics.js';
     Registry,
     CallMetrics,
     CircuitMetrics,
+    PartitionMetrics,
     ProcessMetrics,
     RecorderMetrics,
     RepetitionMetrics,

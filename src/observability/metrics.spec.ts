@@ -94,15 +94,25 @@ describe('RecorderMetrics', () => {
     const metrics = new RecorderMetrics(registry);
     expect(await scrape(registry)).toEqual([
       'toolkeeper_recorder_depth 0',
+      'toolkeeper_recorder_oldest_seconds 0',
+      'toolkeeper_journal_bytes 0',
       'toolkeeper_recorder_recorded_total 0',
-      'toolkeeper_recorder_lost_total 0',
+      'toolkeeper_recorder_dropped_total 0',
+      'toolkeeper_recorder_quarantined_total 0',
+      'toolkeeper_journal_damaged_lines_total 0',
     ]);
-    metrics.observe(() => ({ depth: 7, recordedTotal: 100, lostTotal: 2 }));
+    metrics.observe(() => ({ depth: 7, oldestMs: 1_500, bytes: 4_096, recorded: 100, dropped: 2 }));
+    metrics.quarantined();
+    metrics.damaged(3);
     await scrape(registry);
     expect(await scrape(registry)).toEqual([
       'toolkeeper_recorder_depth 7',
+      'toolkeeper_recorder_oldest_seconds 1.5',
+      'toolkeeper_journal_bytes 4096',
       'toolkeeper_recorder_recorded_total 100',
-      'toolkeeper_recorder_lost_total 2',
+      'toolkeeper_recorder_dropped_total 2',
+      'toolkeeper_recorder_quarantined_total 1',
+      'toolkeeper_journal_damaged_lines_total 3',
     ]);
   });
 });

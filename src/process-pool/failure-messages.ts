@@ -25,11 +25,14 @@ export function givenUpWaiting(reason: GiveUpReason, totalMs: number, why: strin
   }
 }
 
+/** What a caller reads when no process can be had. */
+export const cannotStart = (tool: string, error: string): string =>
+  `Tool "${tool}" cannot be started: ${error}`;
+
 /** Requests that a pool does not take at all. */
 export const refusals = {
   queueFull: (tool: string, capacity: number) =>
     new PoolFailure('queue_full', `Tool "${tool}" has ${capacity} calls running and waiting already`),
   stopping: (tool: string) => new PoolFailure('shutting_down', `Tool "${tool}" is stopping`),
-  cannotStart: (tool: string, error: string) =>
-    new PoolFailure('spawn_failed', `Tool "${tool}" cannot be started: ${error}`),
+  cannotStart: (tool: string, error: string) => new PoolFailure('spawn_failed', cannotStart(tool, error)),
 };

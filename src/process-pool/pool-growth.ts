@@ -1,7 +1,7 @@
 import { PoolMember } from './pool-members.js';
 import type { PoolShrink } from './pool-shrink.js';
 import type { PoolFailure } from './pool.types.js';
-import { refusals } from './failure-messages.js';
+import { cannotStart, refusals } from './failure-messages.js';
 import { RestartPolicy } from './restart-policy.js';
 import { ToolProcess } from './tool-process.js';
 import type { Ending, Launcher, ProcessObserver } from './tool-process.types.js';
@@ -222,12 +222,12 @@ export class PoolGrowth {
         });
       },
       log: (notice, executionId) => {
-        const pid = member.process.pid ?? 0;
+        const { pid } = member;
         this.parts.events.emit({ type: 'log', pool: this.parts.settings.name, pid, notice, executionId });
       },
       stderr: (chunk) => {
         const pool = this.parts.settings.name;
-        this.parts.events.emit({ type: 'stderr', pool, pid: member.process.pid ?? 0, chunk });
+        this.parts.events.emit({ type: 'stderr', pool, pid: member.pid, chunk });
       },
       drained: () => this.changed(member),
       // What takes its place is decided when it has ended and it is known how.
@@ -265,7 +265,7 @@ export class PoolGrowth {
     if (counted && failures === this.parts.settings.maxFailedStarts)
       this.parts.events.emit({ type: 'failed', pool, error });
     if (this.policy.failed && this.parts.members.ready === 0) {
-      this.host.giveUpWaiting(refusals.cannotStart(pool, error).message);
+      this.host.giveUpWaiting(cannotStart(pool, error));
     }
     this.host.advance();
   }

@@ -8,7 +8,7 @@ import { processesWith } from '../../test/support/processes.js';
 import { until } from '../../test/support/wait.js';
 import { launch } from './process-group.js';
 import type { ProcessSpec } from './pool.types.js';
-import { commandLineOf } from '../database/embedded/process-identity.js';
+import { commandLineOf } from '../common/process-identity.js';
 import { findSpawner } from './spawner-binary.js';
 import { SpawnerClient, type SpawnerEvent, type SpawnerOptions } from './spawner-client.js';
 import type { LaunchedProcess, Launcher } from './tool-process.types.js';

@@ -1,5 +1,7 @@
 import { type CallHandler, type ExecutionContext, Logger } from '@nestjs/common';
+import { rmSync } from 'node:fs';
 import { lastValueFrom, type Observable, of, throwError } from 'rxjs';
+import { TestJournal } from '../../test/support/journal.js';
 import { canonicalJson, sha256 } from '../common/canonical-json.js';
 import { Refusal } from '../common/errors.js';
 import { newId } from '../common/ids.js';
@@ -45,18 +47,19 @@ function callOf(changes: Partial<CallRequest> = {}): ToolCall {
 const contextOf = (type: string, call?: ToolCall): ExecutionContext =>
   ({ getType: () => type, getArgByIndex: () => call }) as unknown as ExecutionContext;
 
-function setup(maxBuffered = 10) {
-  const rows: ToolMetric[] = [];
-  const writer = {
-    recordMany: async (metrics: readonly ToolMetric[]) => void rows.push(...metrics),
-    isRowFault: () => false,
-  };
-  const report = { retrying: () => undefined, lost: () => undefined };
-  const recorder = new ExecutionRecorder(
-    writer,
-    { maxBuffered, batchSize: 10, flushIntervalMs: 60_000 },
-    report,
-  );
+const journals: TestJournal[] = [];
+afterEach(async () => {
+  for (const journal of journals.splice(0)) {
+    await journal.close();
+    rmSync(journal.folder, { recursive: true, force: true });
+  }
+});
+
+function setup(maxBytes = 100_000) {
+  const journal = new TestJournal();
+  journals.push(journal);
+  const { rows } = journal;
+  const recorder = new ExecutionRecorder(journal, { maxBytes, whenFull: 'refuse' });
   const events = new ExecutionEvents();
   const said: ExecutionEvent[] = [];
   events.subscribe((event) => said.push(event));
@@ -97,7 +100,7 @@ describe('ExecutionRecorderInterceptor', () => {
     const { interceptor, recorder } = setup(0);
     const next: CallHandler = { handle: () => of('page') };
     await expect(lastValueFrom(interceptor.intercept(contextOf('http'), next))).resolves.toBe('page');
-    expect(recorder.depth()).toBe(0);
+    expect(recorder.state().bytes).toBe(0);
   });
 
   it('records a success with hash, sizes and context', async () => {
@@ -233,11 +236,11 @@ describe('ExecutionRecorderInterceptor', () => {
   });
 
   it('records nothing of a call that was refused after all, and gives its place back', async () => {
-    const { run, recorder, said } = setup(1);
+    const { run, recorder, said, rows } = setup();
     const refusal = new Refusal('shutting_down', 'stopping');
     await expect(run(callOf(), () => throwError(() => refusal))).rejects.toBe(refusal);
-    expect([recorder.depth(), said.length]).toEqual([0, 0]);
-    expect(() => recorder.assertRoom()).not.toThrow();
+    await recorder.flush();
+    expect([rows.length, said.length]).toEqual([0, 0]);
   });
 
   it('refuses a call whose record cannot be promised, before it starts', () => {
@@ -250,13 +253,13 @@ describe('ExecutionRecorderInterceptor', () => {
   });
 
   it('takes no place for a call that did not pass its guards', () => {
-    const { interceptor, recorder } = setup(1);
+    const { interceptor, recorder } = setup();
     const call = callOf({});
     const unguarded = { ...call, ticket: new CallTicket(newId(), tool) };
     expect(() => interceptor.intercept(contextOf('tool', unguarded), { handle: jest.fn() })).toThrow(
       'guards',
     );
-    expect(() => recorder.assertRoom()).not.toThrow();
+    expect(recorder.state().bytes).toBe(0);
   });
 
   it('records a result that is no JSON, without a size', async () => {

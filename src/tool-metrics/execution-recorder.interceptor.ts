@@ -1,20 +1,16 @@
 import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
-import { type Observable, tap } from 'rxjs';
+import { from, lastValueFrom, type Observable } from 'rxjs';
 import { Refusal } from '../common/errors.js';
 import type { ToolCall } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
+import { endOfBug, endOfOutcome, eventOf, type RecordedEnd, startOf } from './execution-entries.js';
 import { ExecutionEvents } from './execution-events.js';
 import { ExecutionRecorder } from './execution-recorder.js';
-import {
-  eventOf,
-  metricOfBug,
-  metricOfOutcome,
-  startedExecution,
-  type StartedExecution,
-} from './metric-of-execution.js';
-import type { ToolMetric } from './tool-metric.entity.js';
 
-/** Starts the call's clock when a place for its record is sure, and records how the execution ended. */
+/**
+ * Starts the call's clock when its record is sure, and records how the execution ended: the start before the tool
+ * hears of the call, the end before its caller is answered.
+ */
 @Injectable()
 export class ExecutionRecorderInterceptor implements NestInterceptor<ToolOutcome, ToolOutcome> {
   constructor(
@@ -27,22 +23,26 @@ export class ExecutionRecorderInterceptor implements NestInterceptor<ToolOutcome
     const call = context.getArgByIndex<ToolCall>(0);
     this.recorder.assertRoom();
     call.ticket.start();
-    const started = startedExecution(call, new Date());
-    this.recorder.begin();
-    return next.handle().pipe(
-      tap({
-        next: (outcome) => this.end(started, metricOfOutcome(started, outcome)),
-        error: (error: unknown) => {
-          // Refused after all (the tool stopped meanwhile): no execution, no record.
-          if (error instanceof Refusal) this.recorder.discard();
-          else this.end(started, metricOfBug(started, error));
-        },
-      }),
-    );
+    return from(this.record(call, next));
   }
 
-  private end(started: StartedExecution, metric: ToolMetric): void {
-    this.recorder.finish(metric);
-    this.events.emit(eventOf(started, metric, Date.now()));
+  private async record(call: ToolCall, next: CallHandler<ToolOutcome>): Promise<ToolOutcome> {
+    const recorded = await this.recorder.begin(startOf(call, Date.now()));
+    let outcome: ToolOutcome;
+    try {
+      outcome = await lastValueFrom(next.handle());
+    } catch (error) {
+      // Refused after all (the tool stopped meanwhile): no execution, no record.
+      if (!(error instanceof Refusal)) await this.end(call, endOfBug(call, error, Date.now()), recorded);
+      else if (recorded) this.recorder.discard(call.ticket.executionId);
+      throw error;
+    }
+    await this.end(call, endOfOutcome(call, outcome, Date.now()), recorded);
+    return outcome;
+  }
+
+  private async end(call: ToolCall, end: RecordedEnd, recorded: boolean): Promise<void> {
+    this.events.emit(eventOf(call, end));
+    if (recorded) await this.recorder.finish(end);
   }
 }

@@ -1,9 +1,14 @@
 import { Logger, Module, type OnApplicationShutdown } from '@nestjs/common';
-import { TypeOrmModule } from '@nestjs/typeorm';
+import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
+import { join } from 'node:path';
+import type { DataSource } from 'typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { RecorderMetrics } from '../observability/recorder-metrics.js';
 import { ExecutionEvents } from './execution-events.js';
-import { ExecutionRecorder, type RecorderReport } from './execution-recorder.js';
+import { ExecutionRecorder } from './execution-recorder.js';
+import { journalLog } from './journal/journal-log.js';
+import { OpenJournal } from './journal/open-journal.js';
+import { MetricPartitions } from './metric-partitions.js';
 import { MetricsRetention } from './metrics-retention.js';
 import { ToolMetric } from './tool-metric.entity.js';
 import { ToolMetricsController } from './tool-metrics.controller.js';
@@ -18,12 +23,16 @@ import { ToolMetricsService } from './tool-metrics.service.js';
     ToolMetricsRepository,
     ExecutionEvents,
     MetricsRetention,
+    {
+      provide: MetricPartitions,
+      inject: [getDataSourceToken()],
+      useFactory: (db: DataSource) => new MetricPartitions(db),
+    },
     ToolMetricsService,
     {
       provide: ExecutionRecorder,
-      inject: [ToolMetricsRepository, APP_CONFIG],
-      useFactory: (repository: ToolMetricsRepository, config: AppConfig) =>
-        new ExecutionRecorder(repository, config.recorder, logged(new Logger(ExecutionRecorder.name))),
+      inject: [getDataSourceToken(), APP_CONFIG, RecorderMetrics],
+      useFactory: openRecorder,
     },
   ],
   exports: [ToolMetricsRepository, ExecutionRecorder, ExecutionEvents],
@@ -33,32 +42,39 @@ export class ToolMetricsModule implements OnApplicationShutdown {
     private readonly recorder: ExecutionRecorder,
     metrics: RecorderMetrics,
   ) {
-    metrics.observe(() => {
-      const { recordedTotal, lostTotal } = recorder;
-      return { depth: recorder.depth(), recordedTotal, lostTotal };
-    });
+    metrics.observe(() => recorder.state());
   }
 
-  /** TypeORM closes its connections after the modules that import it: everything is written by then. */
+  /** TypeORM closes its connections after the modules that import it. */
   async onApplicationShutdown(): Promise<void> {
     await this.recorder.close();
   }
 }
 
-/** Messages only: a failed statement's error drags all its rows along. */
-function logged(logger: Logger): RecorderReport {
-  const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-  return {
-    retrying: (error, depth, retryInMs) =>
-      logger.warn(
-        { event: 'recorder_retry', depth, retryInMs, error: messageOf(error) },
-        'records could not be written yet',
-      ),
-    lost: (metrics, error) => {
-      for (const { metricId, toolName, status } of metrics) {
-        const entry = { event: 'execution_record_lost', executionId: metricId, tool: toolName, status };
-        logger.error({ ...entry, error: messageOf(error) }, 'the record of an execution is lost');
-      }
+const segmentBytes = 16_777_216;
+
+async function openRecorder(
+  db: DataSource,
+  { root, recorder, database }: AppConfig,
+  metrics: RecorderMetrics,
+): Promise<ExecutionRecorder> {
+  const { options } = db;
+  if (options.type !== 'postgres' || !options.url) throw new Error('The journal needs a PostgreSQL URL');
+  const journal = await OpenJournal.open(
+    {
+      folder: recorder.journalDir,
+      segmentBytes: Math.max(1, Math.min(segmentBytes, Math.floor(recorder.maxBytes / 8))),
+      durability: recorder.durability,
+      batchSize: recorder.batchSize,
+      intervalMs: recorder.flushIntervalMs,
+      script: join(root, 'dist', 'src', 'tool-metrics', 'journal', 'drain.worker.js'),
+      sink: {
+        url: options.url,
+        connectTimeoutMs: database.connectTimeoutMs,
+        queryTimeoutMs: database.queryTimeoutMs,
+      },
     },
-  };
+    journalLog(new Logger(ExecutionRecorder.name), metrics),
+  );
+  return new ExecutionRecorder(journal, recorder);
 }

@@ -1,8 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CustomToolMonitor } from '../../src/custom-tools/custom-tool-monitor.js';
-import { CustomToolRuntimes, type RuntimeEvent } from '../../src/custom-tools/custom-tool-runtimes.js';
+import { CustomToolMonitor } from '../../src/custom-tools/running/custom-tool-monitor.js';
+import {
+  CustomToolRuntimes,
+  type RuntimeEvent,
+} from '../../src/custom-tools/running/custom-tool-runtimes.js';
 import { Gate } from '../fixtures/tools/gate.js';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';

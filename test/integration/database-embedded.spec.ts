@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EmbeddedPostgres, type RunningPostgres } from '../../src/database/embedded/embedded-postgres.js';
-import { commandLineOf, identityOf } from '../../src/database/embedded/process-identity.js';
+import { commandLineOf, identityOf } from '../../src/common/process-identity.js';
 import { built } from '../support/built.js';
 import { startOwner } from '../support/embedded-owner.js';
 import { processesWith } from '../support/processes.js';

@@ -10,7 +10,7 @@ import { ApplicationDataSource } from '../../src/database/application-data-sourc
 import { DatabaseHealth } from '../../src/database/database-health.js';
 import { DatabaseModule } from '../../src/database/database.module.js';
 import { EmbeddedPostgresError } from '../../src/database/embedded/embedded-postgres.error.js';
-import { identityOf } from '../../src/database/embedded/process-identity.js';
+import { identityOf } from '../../src/common/process-identity.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { processesWith } from '../support/processes.js';
 import { makeTestFolder } from '../support/test-folder.js';

@@ -9,6 +9,7 @@ import { loadConfig } from '../../src/config/app-config.js';
 import { MetricsModule } from '../../src/observability/metrics.module.js';
 import { ConfigModule } from '../../src/config/config.module.js';
 import { CircuitTransitionsRepository } from '../../src/tool-health/circuit-transitions.repository.js';
+import { type HealthChange, HealthEvents } from '../../src/tool-health/health-events.js';
 import { KnownTools } from '../../src/tool-health/known-tools.js';
 import { ToolHealthModule } from '../../src/tool-health/tool-health.module.js';
 import { ToolHealthService } from '../../src/tool-health/tool-health.service.js';
@@ -119,8 +120,16 @@ describe('checkToolHealth', () => {
       avgLatencyMs: 115.05,
       totalCalls: 20,
       recentErrors: 3,
+      failureRate: 0.15,
+      slowCallRate: 0,
+      slowCallMs: 5_000,
+      p50LatencyMs: expect.closeTo(100, -0.3),
+      p95LatencyMs: expect.closeTo(150, -0.5),
+      p99LatencyMs: 301,
+      semanticFailures: 0,
       issues: ['Success rate is 85.0% (target: ≥95.0%)'],
       recommendations: ['Investigate recent error patterns'],
+      why: [{ rule: 'success_rate', figure: 0.85, threshold: 0.95, since: checkedAt }],
       checkedAt,
     });
     expect(await health.checkToolHealth('search', 3)).toMatchObject({ totalCalls: 70, successRate: 0.9571 });
@@ -156,6 +165,44 @@ describe('checkToolHealth', () => {
     known.set([{ name: 'slow', thresholds: { latencyHealthyMs: 10_000, latencyDegradedMs: 20_000 } }]);
     await record('slow', 5, { executionTimeMs: 9_000 });
     expect(await health.checkToolHealth('slow')).toMatchObject({ status: 'healthy', issues: [] });
+  });
+
+  it('shows slow calls beside failures, by the limit of the tool', async () => {
+    known.set([{ name: 'lenient', thresholds: { slowCallMs: 9_000 } }, { name: 'usual' }]);
+    for (const tool of ['lenient', 'usual']) {
+      await record(tool, 7, { executionTimeMs: 100 });
+      await record(tool, 2, { executionTimeMs: 6_000 });
+      await record(tool, 1, { ...timeout, executionTimeMs: 30_000 });
+    }
+    const figures = { successRate: 0.9, failureRate: 0.1, semanticFailures: 0 };
+    expect(await health.checkToolHealth('usual')).toMatchObject({ ...figures, slowCallRate: 0.3 });
+    expect(await health.checkToolHealth('lenient')).toMatchObject({
+      ...figures,
+      slowCallRate: 0.1,
+      slowCallMs: 9_000,
+    });
+  });
+
+  it('says since when the tool was seen so, and tells a change of the last hour once', async () => {
+    const heard: HealthChange[] = [];
+    app.get(HealthEvents).subscribe((change) => heard.push(change));
+    await record('search', 5, { executionTimeMs: 3_000 });
+    expect(await health.checkToolHealth('search')).toMatchObject({ why: [{ since: checkedAt }] });
+    expect(await health.checkToolHealth('search', 7)).toMatchObject({ why: [{ since: null }] });
+    expect(await health.checkToolHealth('nobody')).toMatchObject({ why: [{ since: null }] });
+    expect(heard).toEqual([]);
+    await record('search', 5, failure);
+    await health.checkAllToolsHealth();
+    await health.checkAllToolsHealth();
+    expect(heard).toEqual([
+      {
+        tool: 'search',
+        from: 'degraded',
+        to: 'unhealthy',
+        at: now,
+        why: 'Success rate is critically low: 50.0%',
+      },
+    ]);
   });
 });
 
@@ -212,6 +259,11 @@ describe('shouldCircuitBreak', () => {
 });
 
 describe('getErrorPatterns', () => {
+  const seen = (since: number, example: string) => {
+    const at = ago(since).toISOString();
+    return { firstSeen: at, lastSeen: at, example };
+  };
+
   it('groups the newest failures of all time', async () => {
     await record('search', 3, { ...failure, recordedAt: ago(48 * hour) });
     await record('search', 2, { ...timeout, recordedAt: ago(2 * minute) });
@@ -226,6 +278,11 @@ describe('getErrorPatterns', () => {
         { errorType: 'unknown', count: 1 },
       ],
       recentMessages: ['no answer', 'no answer', 'it crashed', 'it crashed'],
+      messages: [
+        { errorType: 'tool_crashed', message: 'it crashed', count: 3, ...seen(48 * hour, 'it crashed') },
+        { errorType: 'timeout', message: 'no answer', count: 2, ...seen(2 * minute, 'no answer') },
+        { errorType: 'unknown', message: '', count: 1, ...seen(minute, '') },
+      ],
     });
     expect(await health.getErrorPatterns('search', 3)).toMatchObject({ totalErrors: 3 });
     expect(await health.getErrorPatterns('nobody')).toMatchObject({

@@ -3,6 +3,8 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { Client } from 'pg';
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import supertest from 'supertest';
 import { newId } from '../../src/common/ids.js';
 import { ProblemFilter } from '../../src/common/problem.filter.js';
@@ -12,9 +14,11 @@ import { MetricsModule } from '../../src/observability/metrics.module.js';
 import { ConfigModule } from '../../src/config/config.module.js';
 import { ExecutionRecorder } from '../../src/tool-metrics/execution-recorder.js';
 import { newToolMetric, type ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
+import { encodeEntry, type ExecutionStart } from '../../src/tool-metrics/journal/journal-entry.js';
 import { ToolMetricsModule } from '../../src/tool-metrics/tool-metrics.module.js';
 import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { makeTestFolder } from '../support/test-folder.js';
 import { until } from '../support/wait.js';
 
 const base = '/api/v1/tool-metrics';
@@ -23,7 +27,7 @@ const base = '/api/v1/tool-metrics';
 async function createApp(url: string, variables: NodeJS.ProcessEnv = {}): Promise<INestApplication> {
   const module = await Test.createTestingModule({
     imports: [
-      ConfigModule.forRoot(loadConfig(variables)),
+      ConfigModule.forRoot(loadConfig({ JOURNAL_DIR: makeTestFolder(), ...variables })),
       MetricsModule,
       TypeOrmModule.forRoot({
         type: 'postgres',
@@ -41,6 +45,28 @@ async function createApp(url: string, variables: NodeJS.ProcessEnv = {}): Promis
   await app.init();
   await (app.getHttpAdapter().getInstance() as { ready(): Promise<void> }).ready();
   return app;
+}
+
+const startOf = (fields: Partial<ExecutionStart>): ExecutionStart => ({
+  metricId: newId(),
+  toolName: 't',
+  userId: 'u',
+  startedAt: Date.now(),
+  metadata: {},
+  ...fields,
+});
+const endOf = (metricId: string) => ({
+  metricId,
+  status: 'success',
+  executionTimeMs: 1,
+  endedAt: Date.now(),
+});
+
+/** From its start to its end, by way of the journal. */
+async function execution(recorder: ExecutionRecorder, fields: Partial<ExecutionStart> = {}): Promise<void> {
+  const start = startOf(fields);
+  await recorder.begin(start);
+  await recorder.finish(endOf(start.metricId));
 }
 
 describe('tool-metrics', () => {
@@ -136,7 +162,11 @@ describe('tool-metrics', () => {
       const metric = newToolMetric({ toolName: 't', metadata: { attempts: 1 } });
       await record(metric);
       const { body } = await http.get(`${base}/executions/${metric.metricId}`).expect(200);
-      expect(body).toStrictEqual({ ...metric, recordedAt: metric.recordedAt.toISOString() });
+      expect(body).toStrictEqual({
+        ...metric,
+        recordedAt: metric.recordedAt.toISOString(),
+        semanticFailure: null,
+      });
       for (const id of [newId(), 'no-id']) {
         const missing = await http.get(`${base}/executions/${id}`).expect(404);
         expect(missing.body.code).toBe('not_found');
@@ -144,12 +174,10 @@ describe('tool-metrics', () => {
       }
     });
 
-    it('shows an execution that is still in the buffer', async () => {
-      const recorder = app.get(ExecutionRecorder);
-      const metric = newToolMetric({ toolName: 't' });
-      recorder.begin();
-      recorder.finish(metric);
-      await http.get(`${base}/executions/${metric.metricId}`).expect(200);
+    it('shows an execution that is still in the journal', async () => {
+      const metricId = newId();
+      await execution(app.get(ExecutionRecorder), { metricId });
+      await http.get(`${base}/executions/${metricId}`).expect(200);
     });
 
     it('deletes old metrics and says how many', async () => {
@@ -199,46 +227,76 @@ describe('tool-metrics', () => {
         RECORDER_FLUSH_INTERVAL_MS: '5',
       });
       const recorder = app.get(ExecutionRecorder);
-      for (let i = 0; i < 5_000; i += 1) {
-        recorder.begin();
-        recorder.finish(newToolMetric({ toolName: `t${i % 7}`, metadata: { i } }));
+      for (let i = 0; i < 5_000; i += 100) {
+        const some = Array.from({ length: 100 }, (_, n) =>
+          execution(recorder, { toolName: `t${n % 7}`, metadata: { n } }),
+        );
+        await Promise.all(some);
         if (i % 500 === 0) await recorder.flush();
       }
-      await until(() => recorder.depth() === 0, { what: 'an empty buffer' });
-      expect(await count()).toBe(5_000);
-      expect([recorder.recordedTotal, recorder.lostTotal]).toEqual([5_000, 0]);
+      await until(() => recorder.state().depth === 0, { what: 'an empty journal' });
+      expect([await count(), recorder.state().recorded]).toEqual([5_000, 5_000]);
       await app.close();
     });
 
-    it('writes everything at shutdown before the connections close', async () => {
-      const app = await createApp(database.url, { RECORDER_FLUSH_INTERVAL_MS: '60000' });
+    it('writes everything at shutdown and leaves no journal', async () => {
+      const folder = makeTestFolder();
+      const app = await createApp(database.url, { JOURNAL_DIR: folder, RECORDER_FLUSH_INTERVAL_MS: '60000' });
       const recorder = app.get(ExecutionRecorder);
-      for (let i = 0; i < 1_500; i += 1) {
-        recorder.begin();
-        if (i < 1_499) recorder.finish(newToolMetric({ toolName: 't' }));
-      }
-      expect(await count()).toBeLessThan(1_500);
+      await Promise.all(Array.from({ length: 1_499 }, () => execution(recorder)));
+      expect(await count()).toBeLessThan(1_499);
+      const last = newId();
+      await recorder.begin(startOf({ metricId: last }));
       const closed = app.close();
-      recorder.finish(newToolMetric({ toolName: 'ended while closing' }));
+      await recorder.finish(endOf(last));
       await closed;
-      expect(await count()).toBe(1_500);
-      expect([recorder.depth(), recorder.lostTotal]).toEqual([0, 0]);
+      expect([await count(), readdirSync(folder)]).toEqual([1_500, []]);
     });
 
-    it('loses a row that cannot be stored, says so, and writes the others', async () => {
+    it('sets a row aside that cannot be stored, says so, and writes the others', async () => {
       const logged = jest.spyOn(Logger.prototype, 'error').mockReturnValue();
       const app = await createApp(database.url);
       const recorder = app.get(ExecutionRecorder);
-      for (const metricId of [newId(), 'no uuid', newId()]) {
-        recorder.begin();
-        recorder.finish(newToolMetric({ toolName: 't', metricId }));
-      }
+      for (const metricId of [newId(), 'no uuid', newId()]) await execution(recorder, { metricId });
       await recorder.flush();
-      expect([await count(), recorder.recordedTotal, recorder.lostTotal]).toEqual([2, 2, 1]);
+      expect([await count(), recorder.state().depth]).toEqual([2, 0]);
       expect(logged.mock.calls).toMatchObject([
-        [{ event: 'execution_record_lost', executionId: 'no uuid', tool: 't' }, expect.any(String)],
+        [{ event: 'execution_quarantined', executionId: 'no uuid', tool: 't' }, expect.any(String)],
       ]);
+      const [aside] = await database.dataSource.query<{ metric_id: string; record: string }[]>(
+        'SELECT * FROM tool_metrics_quarantine',
+      );
+      expect(aside?.metric_id).toBe('no uuid');
+      expect(JSON.parse(aside?.record ?? '')).toMatchObject({ metricId: 'no uuid', status: 'success' });
       logged.mockRestore();
+      await app.close();
+    });
+
+    it('gives a dead gateway’s executions their rows, interrupted where they had no end', async () => {
+      const folder = makeTestFolder();
+      const [ended, interrupted] = [newId(), newId()];
+      writeFileSync(
+        join(folder, '0000000007.journal'),
+        encodeEntry({ start: startOf({ metricId: interrupted }) }) +
+          encodeEntry({ start: startOf({ metricId: ended }) }) +
+          encodeEntry({ end: { ...endOf(ended), place: 1 } }),
+      );
+      const app = await createApp(database.url, { JOURNAL_DIR: folder });
+      await app.get(ExecutionRecorder).replayed;
+      const rows = await app.get(ToolMetricsRepository).getExecutions({ limit: 10 });
+      expect(rows).toHaveLength(2);
+      expect(rows).toContainEqual(expect.objectContaining({ metricId: ended, status: 'success' }));
+      expect(rows).toContainEqual(
+        expect.objectContaining({ metricId: interrupted, status: 'error', errorType: 'interrupted' }),
+      );
+      await app.close();
+      expect(readdirSync(folder)).toEqual([]);
+    });
+
+    it('refuses a journal that another gateway has open', async () => {
+      const folder = makeTestFolder();
+      const app = await createApp(database.url, { JOURNAL_DIR: folder });
+      await expect(createApp(database.url, { JOURNAL_DIR: folder })).rejects.toThrow('JOURNAL_DIR');
       await app.close();
     });
 
@@ -249,22 +307,22 @@ describe('tool-metrics', () => {
       const admin = new Client({ connectionString: database.url });
       await admin.connect();
       await admin.query('BEGIN; LOCK TABLE tool_metrics IN ACCESS EXCLUSIVE MODE');
-      recorder.begin();
-      recorder.finish(newToolMetric({ toolName: 't' }));
+      await execution(recorder);
       await until(
         async () => {
           const blocked = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-            WHERE wait_event_type = 'Lock' AND datname = current_database()`;
-          return (await admin.query(blocked)).rowCount;
+            WHERE wait_event_type = 'Lock' AND datname = current_database() AND query LIKE '%INSERT INTO tool_metrics (%'`;
+          // Not by the one that holds the lock: within its transaction it always sees the same activity.
+          return (await database.dataSource.query<unknown[]>(blocked)).length > 0;
         },
         { what: 'a blocked write' },
       );
       await until(() => warned.mock.calls.length > 0, { what: 'the report of a failed write' });
-      expect(recorder.depth()).toBe(1);
+      expect(recorder.state().depth).toBe(1);
       await admin.query('COMMIT');
-      await until(() => recorder.depth() === 0, { what: 'the repetition' });
+      await until(() => recorder.state().depth === 0, { what: 'the repetition' });
       expect(await count()).toBe(1);
-      expect(warned.mock.calls[0]?.[0]).toMatchObject({ event: 'recorder_retry', depth: 1, retryInMs: 100 });
+      expect(warned.mock.calls[0]?.[0]).toMatchObject({ event: 'recorder_retry', delayMs: 100 });
       warned.mockRestore();
       await admin.end();
       await app.close();

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
-import { identityOf, lives } from '../../src/database/embedded/process-identity.js';
+import { identityOf, lives } from '../../src/common/process-identity.js';
 
 const prefix = 'toolkeeper-test-';
 

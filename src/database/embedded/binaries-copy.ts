@@ -1,7 +1,7 @@
 import { constants, type Stats } from 'node:fs';
 import { chmod, copyFile, lstat, mkdir, readFile, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
-import { FileLock } from './file-lock.js';
+import { FileLock } from '../../common/file-lock.js';
 
 const lockTimeoutMs = 30_000;
 

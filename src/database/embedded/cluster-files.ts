@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { chownSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { commandLineOf, identityOf, lives } from './process-identity.js';
+import { commandLineOf, identityOf, lives } from '../../common/process-identity.js';
 import type { ServerUser } from './server-user.js';
 
 /** What the server says of itself in postmaster.pid. */

@@ -1,0 +1,87 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { FileLock } from './file-lock.js';
+import { identityOf } from './process-identity.js';
+
+describe('FileLock', () => {
+  let folder: string;
+  let path: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'file-lock-'));
+    path = join(folder, 'lock');
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  it('names its owner and leaves nothing behind', async () => {
+    const lock = await FileLock.acquire(path);
+    expect(readFileSync(path, 'utf8')).toContain(identityOf(process.pid));
+    lock.release();
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it('lets one in at a time', async () => {
+    let inside = 0;
+    let most = 0;
+    const visit = async () => {
+      const lock = await FileLock.acquire(path);
+      most = Math.max(most, (inside += 1));
+      await new Promise(setImmediate);
+      inside -= 1;
+      lock.release();
+    };
+    await Promise.all(Array.from({ length: 10 }, visit));
+    expect(most).toBe(1);
+  });
+
+  it('says who holds it when that lasts too long', async () => {
+    const lock = await FileLock.acquire(path);
+    await expect(FileLock.acquire(path, 30)).rejects.toThrow(`held by process ${process.pid}-`);
+    lock.release();
+  });
+
+  it('is taken over from an owner that died, by one of many', async () => {
+    writeFileSync(path, `${await deadIdentity()} some-nonce`);
+    let inside = 0;
+    const visit = async () => {
+      const lock = await FileLock.acquire(path);
+      expect((inside += 1)).toBe(1);
+      await new Promise(setImmediate);
+      inside -= 1;
+      lock.release();
+    };
+    await Promise.all(Array.from({ length: 10 }, visit));
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it('is taken over when its owner and then the one that was taking over died', async () => {
+    const dead = await deadIdentity();
+    writeFileSync(path, `${dead} first`);
+    const lock = await FileLock.acquire(path);
+    lock.release();
+    // The same name is derived from the same dead owner: its right of take-over is stale as well.
+    writeFileSync(path, `${dead} first`);
+    const { sha256 } = await import('./canonical-json.js');
+    writeFileSync(`${path}.${sha256(`${dead} first`).slice(0, 16)}`, `${dead} second`);
+    (await FileLock.acquire(path, 1_000)).release();
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it('takes a torn file for a dead owner’s', async () => {
+    writeFileSync(path, '');
+    (await FileLock.acquire(path, 1_000)).release();
+  });
+
+  it('passes other failures on', async () => {
+    await expect(FileLock.acquire(join(folder, 'missing', 'lock'))).rejects.toThrow('ENOENT');
+  });
+});
+
+async function deadIdentity(): Promise<string> {
+  const child = spawn('true');
+  const identity = identityOf(child.pid ?? 0) ?? `${child.pid}-1`;
+  await once(child, 'exit');
+  return identity;
+}

@@ -1,0 +1,178 @@
+import { execFile } from 'node:child_process';
+import { constants } from 'node:fs';
+import { access, open, realpath, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { hostVariable } from '../../config/host-environment.js';
+import type { ProcessSpec } from '../../process-pool/pool.types.js';
+import type { CommandRules } from './command-rules.js';
+import type { CustomTool } from '../custom-tool.entity.js';
+import type { PlainEnv } from '../secrets/secret-box.js';
+import { wrong } from '../wrong-field.js';
+
+export type LaunchSettings = Pick<
+  CustomTool,
+  'id' | 'command' | 'args' | 'workingDir' | 'env' | 'permissions' | 'pinnedCommand'
+>;
+
+/** What of a registration says how its processes run. */
+export type LaunchableTool = LaunchSettings & Pick<CustomTool, 'sandbox'>;
+
+export interface ResolvedCommand {
+  readonly spec: ProcessSpec;
+  /** The file that the command led to, links resolved. */
+  readonly realPath: string;
+}
+
+/**
+ * Resolves what a tool's process is started from: the real interpreter, the working directory, a clean environment.
+ * @param tool as registered
+ * @param place where it runs, and its arguments there
+ * @param root where relative working directories begin
+ * @param own the tool's own variables, opened
+ * @throws Problem `invalid_request` that names the field
+ */
+export async function resolveCommand(
+  tool: Omit<LaunchSettings, 'id' | 'env'>,
+  place: Pick<LaunchSettings, 'args' | 'workingDir'>,
+  own: PlainEnv,
+  root: string,
+  rules: CommandRules,
+): Promise<ResolvedCommand> {
+  rules.checkText(tool);
+  const cwd = resolve(root, place.workingDir ?? '.');
+  if (!(await isDirectory(cwd))) throw wrong('/workingDir', `is not a directory: ${cwd}`);
+  if (tool.workingDir !== null) await rules.checkWorkingDir(cwd);
+  const env = toolEnvironment(tool, own);
+  const link = await realInterpreter(await findExecutable(tool.command, cwd, env['PATH'] ?? ''), env);
+  const realPath = await realpath(link);
+  const { command } = tool;
+  const { args } = place;
+  await rules.checkCommand({ command, args, cwd, realPath, hostPath: await onHostPath(basename(command)) });
+  checkPin(tool, realPath);
+  return { spec: { command: await startPath(link, realPath), args, cwd, env }, realPath };
+}
+
+/** @throws Problem `invalid_request` when a file that could be started cannot be any more */
+export async function checkExecutable(path: string): Promise<void> {
+  const problem = await whyNotExecutable(path);
+  if (problem !== undefined) throw wrong('/command', `${JSON.stringify(path)} ${problem}`);
+}
+
+/**
+ * A path must lead where it led when it was registered. A bare name is looked up on the server's own PATH, which is
+ * the operator's: an upgrade of the interpreter is no attack.
+ */
+function checkPin(
+  { command, pinnedCommand }: Pick<LaunchSettings, 'command' | 'pinnedCommand'>,
+  real: string,
+): void {
+  if (!command.includes('/') || pinnedCommand === null || pinnedCommand === real) return;
+  throw wrong(
+    '/command',
+    `leads to ${real} now, but led to ${pinnedCommand} when it was registered; change the tool's command to accept that`,
+  );
+}
+
+/**
+ * The file itself is started, so that a link that is changed later changes nothing. Two kinds of program must be
+ * started by their link: Python finds its virtual environment beside it, a multi-call program its name in it.
+ */
+async function startPath(link: string, real: string): Promise<string> {
+  if (link === real || multiCall.has(basename(real))) return link;
+  const inEnvironment = await stat(join(dirname(dirname(link)), 'pyvenv.cfg')).then(
+    () => true,
+    () => false,
+  );
+  return inEnvironment ? link : real;
+}
+
+const multiCall: ReadonlySet<string> = new Set([
+  'busybox',
+  'toybox',
+  'coreutils',
+  'volta-shim',
+  'mise',
+  'snap',
+]);
+
+/** Built from nothing: four names of the host, those the tool was granted, and the tool's own. */
+function toolEnvironment(
+  { permissions }: Pick<LaunchSettings, 'permissions'>,
+  own: PlainEnv,
+): Record<string, string> {
+  const granted = ['PATH', 'HOME', 'LANG', ...(permissions?.allowedEnvironmentVars ?? [])];
+  const inherited = granted.flatMap((name) => {
+    const value = hostVariable(name);
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return { LANG: 'C.UTF-8', TMPDIR: tmpdir(), ...Object.fromEntries(inherited), ...own };
+}
+
+async function findExecutable(command: string, cwd: string, path: string): Promise<string> {
+  let reason = 'was not found on the PATH';
+  for (const candidate of candidatesFor(command, cwd, path)) {
+    const problem = await whyNotExecutable(candidate);
+    if (problem === undefined) return candidate;
+    if (command.includes('/')) reason = problem;
+  }
+  throw wrong('/command', `${JSON.stringify(command)} ${reason}`);
+}
+
+function candidatesFor(command: string, cwd: string, path: string): string[] {
+  if (command.includes('/')) return [isAbsolute(command) ? command : resolve(cwd, command)];
+  return path.split(delimiter).map((folder) => join(folder, command));
+}
+
+/** The real path of what the server itself would start under this name. */
+async function onHostPath(name: string): Promise<string | undefined> {
+  const path = hostVariable('PATH') ?? '';
+  for (const candidate of candidatesFor(name, '/', path)) {
+    if ((await whyNotExecutable(candidate)) === undefined) {
+      return realpath(await realInterpreter(candidate, { PATH: path, HOME: hostVariable('HOME') ?? '/' }));
+    }
+  }
+  return undefined;
+}
+
+async function whyNotExecutable(path: string): Promise<string | undefined> {
+  try {
+    if (!(await stat(path)).isFile()) return 'is not a file';
+    await access(path, constants.X_OK);
+    return undefined;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EACCES' ? 'is not executable' : 'does not exist';
+  }
+}
+
+/** `python3` may be a shim script that costs 100 ms a start: the interpreter itself says where it is. */
+async function realInterpreter(path: string, env: Record<string, string>): Promise<string> {
+  if (!/^python[\d.]*$/.test(basename(path)) || !(await isScript(path))) return path;
+  try {
+    const ask = promisify(execFile)(path, ['-c', 'import sys; print(sys.executable)'], {
+      env,
+      timeout: 10_000,
+    });
+    return await realpath((await ask).stdout.trim());
+  } catch {
+    return path;
+  }
+}
+
+async function isScript(path: string): Promise<boolean> {
+  const file = await open(path);
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(2), 0, 2, 0);
+    return bytesRead === 2 && buffer.toString() === '#!';
+  } finally {
+    await file.close();
+  }
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+}

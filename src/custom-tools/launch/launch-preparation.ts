@@ -1,0 +1,49 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { CommandRules } from '../commands/command-rules.js';
+import { resolveCommand, type LaunchSettings, type ResolvedCommand } from '../commands/resolve-command.js';
+import { ownPlace } from './own-place.js';
+import { Redactor } from '../secrets/redactor.js';
+import { type PlainEnv, SecretBox, SecretUnreadable } from '../secrets/secret-box.js';
+import { asWrongCommand, wrong } from '../wrong-field.js';
+
+/** How a tool is started, and what of it must not be shown. */
+export interface PreparedLaunch extends ResolvedCommand {
+  /** The directory that is the tool's own, or its file alone. */
+  readonly place: string | undefined;
+  readonly redactor: Redactor;
+}
+
+/** Prepares the start of a tool's processes: the one place where stored secrets are opened. */
+@Injectable()
+export class LaunchPreparation {
+  private readonly rules: CommandRules;
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'commands' | 'root'>,
+    private readonly box: SecretBox,
+  ) {
+    this.rules = new CommandRules(config.commands);
+  }
+
+  /** @throws Problem `invalid_request` that names the field: a value whose key is missing is `/env` */
+  async prepare(tool: LaunchSettings): Promise<PreparedLaunch> {
+    const own = this.open(tool);
+    const place = await ownPlace(tool, this.config.root);
+    const launch = await resolveCommand(tool, place.launch, own, this.config.root, this.rules).catch(
+      (error: unknown) => {
+        throw asWrongCommand(error);
+      },
+    );
+    return { ...launch, place: place.own, redactor: new Redactor(own) };
+  }
+
+  private open({ id, env }: LaunchSettings): PlainEnv {
+    try {
+      return this.box.open(id, env);
+    } catch (error) {
+      if (error instanceof SecretUnreadable) throw wrong('/env', `cannot be read: ${error.message}`);
+      throw error;
+    }
+  }
+}

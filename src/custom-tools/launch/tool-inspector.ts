@@ -1,0 +1,81 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { canonicalJson } from '../../common/canonical-json.js';
+import { Problem } from '../../common/errors.js';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { probeExecutable } from '../../process-pool/handshake.js';
+import { type Handshake, PoolFailure } from '../../process-pool/pool.types.js';
+import { compileInputSchema, type InputValidator } from '../../tools/input-validator.js';
+import type { CustomTool } from '../custom-tool.entity.js';
+import type { LaunchableTool } from '../commands/resolve-command.js';
+import { ToolSandbox } from './tool-sandbox.js';
+import { ToolSpawner } from './tool-spawner.js';
+import { type PreparedLaunch, LaunchPreparation } from './launch-preparation.js';
+import { wrong } from '../wrong-field.js';
+
+export interface Inspection extends PreparedLaunch {
+  readonly handshake: Handshake;
+}
+
+/** Finds out whether an executable is a tool, by starting it once and asking. */
+@Injectable()
+export class ToolInspector {
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: AppConfig,
+    private readonly spawner: ToolSpawner,
+    private readonly preparation: LaunchPreparation,
+    private readonly sandbox: ToolSandbox,
+  ) {}
+
+  /** @throws Problem `invalid_request` with the reason, the executable's stderr included */
+  async inspect(tool: LaunchableTool): Promise<Inspection> {
+    const launch = await this.preparation.prepare(tool);
+    const confined = await this.sandbox.confine(tool, launch);
+    const { startTimeoutMs, stopGraceMs, maxOutputBytes, stderrBytes } = this.config.customTools;
+    try {
+      const limits = { startTimeoutMs, stopGraceMs, maxLineBytes: maxOutputBytes, stderrBytes };
+      const handshake = await probeExecutable(confined.command, limits, this.spawner.launch);
+      return { ...launch, handshake: launch.redactor.cleanJson(handshake) as Handshake };
+    } catch (error) {
+      if (!(error instanceof PoolFailure)) throw error;
+      const { redactor } = launch;
+      const stderr = redactor.clean(error.notes.stderrTail?.trim() ?? '', { start: true });
+      throw wrong(
+        '/command',
+        `is not a tool: ${redactor.clean(error.message)}${stderr ? `; its stderr ends with: ${stderr}` : ''}`,
+      );
+    } finally {
+      await confined.dispose();
+    }
+  }
+
+  compile(schema: unknown): InputValidator {
+    return compileInputSchema(schema, this.config.customTools);
+  }
+
+  /** @returns every way in which the registered tool and its executable disagree */
+  async mismatches(tool: CustomTool): Promise<string[]> {
+    try {
+      this.compile(tool.inputSchema);
+      const { handshake } = await this.inspect(tool);
+      return differences(tool, handshake);
+    } catch (error) {
+      if (error instanceof Problem) return [error.detail];
+      throw error;
+    }
+  }
+}
+
+function differences(tool: CustomTool, handshake: Handshake): string[] {
+  const fields = ['name', 'description', 'version', 'inputSchema'] as const;
+  return fields.flatMap((field) => {
+    const theirs = handshake[field];
+    if (theirs === undefined) return [`${field}: the executable does not say its own in initialize`];
+    if (canonicalJson(theirs) === canonicalJson(tool[field])) return [];
+    return [`${field}: registered as ${shorten(tool[field])}, the executable says ${shorten(theirs)}`];
+  });
+}
+
+function shorten(value: unknown): string {
+  const text = JSON.stringify(value);
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
+}

@@ -1,0 +1,26 @@
+import { Registry } from 'prom-client';
+import { loadConfig } from '../../config/app-config.js';
+import { SpawnerMetrics } from '../../observability/spawner-metrics.js';
+import { Sandbox } from '../../sandbox/sandbox.js';
+import { Redactor } from '../secrets/redactor.js';
+import { ToolSandbox } from './tool-sandbox.js';
+import { ToolSpawner } from './tool-spawner.js';
+
+it('says of files that went away meanwhile that the command is wrong, not that we failed', async () => {
+  const sandbox = new ToolSandbox(
+    new Sandbox({
+      enabled: true,
+      mode: 'enforce',
+      defaults: { memoryMB: 512, processes: 64, temporaryMB: 64 },
+      abilities: { bubblewrap: '/bwrap', countsProcesses: false, cgroups: {}, missing: {} },
+      secrets: [],
+    }),
+    new ToolSpawner(loadConfig({}), new SpawnerMetrics(new Registry())),
+  );
+  const spec = { command: '/no/such/program', args: [], cwd: '/', env: {} };
+  const launch = { spec, realPath: spec.command, place: undefined, redactor: new Redactor({}) };
+  await expect(sandbox.confine({ sandbox: null, permissions: null }, launch)).rejects.toMatchObject({
+    code: 'invalid_request',
+    details: { errors: [{ pointer: '/command', detail: expect.stringContaining('/no/such/program') }] },
+  });
+});

@@ -1,0 +1,56 @@
+import { Injectable } from '@nestjs/common';
+import { withDescendantsEnded } from '../../sandbox/enforcement.js';
+import { type Confined, Sandbox, SandboxRefusal } from '../../sandbox/sandbox.js';
+import type { SandboxDemands } from '../../sandbox/sandbox-policy.js';
+import type { EffectiveSandbox } from '../../sandbox/sandbox.types.js';
+import type { CustomTool } from '../custom-tool.entity.js';
+import { ToolPermissions } from '../sandbox-settings.js';
+import { ToolSpawner } from './tool-spawner.js';
+import type { PreparedLaunch } from './launch-preparation.js';
+import { asWrongCommand, wrong } from '../wrong-field.js';
+
+type Confinable = Pick<CustomTool, 'sandbox' | 'permissions'>;
+
+/** Puts the start of a tool's processes into its sandbox. */
+@Injectable()
+export class ToolSandbox {
+  constructor(
+    private readonly sandbox: Sandbox,
+    private readonly spawner: ToolSpawner,
+  ) {}
+
+  /**
+   * @returns the confined command; its `dispose` is due when no process of it will be started any more
+   * @throws Problem `invalid_request` that names the field which this host cannot enforce
+   */
+  async confine(tool: Confinable, { spec, place }: PreparedLaunch): Promise<Confined> {
+    try {
+      return await this.sandbox.confine(demandsOf(tool), spec, place);
+    } catch (error) {
+      if (!(error instanceof SandboxRefusal)) throw asWrongCommand(error);
+      throw wrong(pointerOf(error.field), error.message);
+    }
+  }
+
+  /** What holds for a tool on this host. */
+  effective(tool: Confinable): EffectiveSandbox {
+    const effective = this.sandbox.effective(demandsOf(tool));
+    return this.spawner.endsDescendants ? withDescendantsEnded(effective) : effective;
+  }
+}
+
+function demandsOf({ sandbox, permissions }: Confinable): SandboxDemands {
+  return { ...sandbox, ...permissions };
+}
+
+const permissionFields = [
+  'canReadFiles',
+  'canWriteFiles',
+  'canNetwork',
+  'canExecuteCommands',
+] as const satisfies readonly (keyof ToolPermissions)[];
+
+function pointerOf(field: string): string {
+  const isPermission = (permissionFields as readonly string[]).includes(field);
+  return `/${isPermission ? 'permissions' : 'sandbox'}/${field}`;
+}

@@ -1,0 +1,69 @@
+import {
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { SpawnerMetrics } from '../../observability/spawner-metrics.js';
+import { launch } from '../../process-pool/process-group.js';
+import { findSpawner } from '../../process-pool/spawner-binary.js';
+import { SpawnerClient, type SpawnerEvent } from '../../process-pool/spawner-client.js';
+import type { Launcher } from '../../process-pool/tool-process.types.js';
+
+const directly =
+  'processes of tools are started by the server itself: each start holds up everything else for some milliseconds, ' +
+  'and what leaves its process group outlives its tool';
+
+/** What starts the processes of all tools: one spawner, or the server itself where there is none for the platform. */
+@Injectable()
+export class ToolSpawner implements OnApplicationBootstrap, OnApplicationShutdown {
+  readonly launch: Launcher;
+  private readonly client: SpawnerClient | undefined;
+  private readonly logger = new Logger(ToolSpawner.name);
+
+  constructor(@Inject(APP_CONFIG) { root, customTools }: AppConfig, metrics: SpawnerMetrics) {
+    const binary = findSpawner(root);
+    const client =
+      binary === undefined
+        ? undefined
+        : new SpawnerClient({ binary, maxUnderWay: customTools.maxConcurrentStarts });
+    this.client = client;
+    this.launch = client?.launch ?? launch;
+    if (!client) return;
+    client.events.subscribe((event) => this.on(event));
+    metrics.observe(() => {
+      const { usable, restarts, queued, underWay } = client.stats();
+      return { up: usable, restarts, waiting: queued + underWay };
+    });
+  }
+
+  /** Whatever a tool starts ends with it, also what leaves its process group. */
+  get endsDescendants(): boolean {
+    return this.client?.stats().usable === true;
+  }
+
+  /** While this process is still small: starting the spawner costs a fork, too. */
+  onApplicationBootstrap(): void {
+    if (!this.client) {
+      this.logger.warn(`No spawner for ${process.platform}-${process.arch} in native/bin: ${directly}`);
+    }
+    this.client?.start();
+  }
+
+  /** The pools have ended their processes before; what is left ends now. */
+  async onApplicationShutdown(): Promise<void> {
+    await this.client?.close();
+  }
+
+  private on(event: SpawnerEvent): void {
+    if (event.type === 'unusable') {
+      return this.logger.error(`The spawner cannot work here (${event.why}): ${directly}`);
+    }
+    const { pid, why, running } = event;
+    this.logger.error(
+      `The spawner (pid ${pid}) ${why}, and ${running} processes of tools with it; another took its place`,
+    );
+  }
+}

@@ -1,0 +1,122 @@
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import { glob, readdir, readFile, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { sha256 } from '../../common/canonical-json.js';
+import { Problem } from '../../common/errors.js';
+import { createValidationPipe } from '../../common/validation.pipe.js';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import type { CustomTool } from '../custom-tool.entity.js';
+import { CustomToolManager } from '../custom-tool-manager.js';
+import { CustomToolCreate } from '../custom-tools.dto.js';
+import { CustomToolsRepository } from '../custom-tools.repository.js';
+import { portablePath } from '../revisions/program-files.js';
+
+/** A tool.json as it was when it was last looked into. */
+interface Seen {
+  readonly file: string;
+  /** It was not imported: another try is worth it when anything beside it changes. */
+  readonly folder?: string;
+}
+
+const imported = { source: 'import', by: 'toolkeeper' } as const;
+const mostEntries = 1_000;
+
+/** Brings `<dir>/<folder>/tool.json` into the database when its content is new; the row is the truth afterwards. */
+@Injectable()
+export class InstalledToolsImporter {
+  private readonly logger = new Logger(InstalledToolsImporter.name);
+  private readonly pipe = createValidationPipe();
+  private readonly seen = new Map<string, Seen>();
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: AppConfig,
+    private readonly repository: CustomToolsRepository,
+    private readonly manager: CustomToolManager,
+  ) {}
+
+  /**
+   * Imports what is new or changed since it was last looked at. One bad file is logged with its reason and never keeps
+   * the others out: what it said before stays in force.
+   */
+  async importAll(): Promise<void> {
+    const { dir } = this.config.customTools;
+    const files: string[] = [];
+    for await (const file of glob('*/tool.json', { cwd: dir })) files.push(join(dir, file));
+    for (const file of files.sort()) if (await this.isNew(file)) await this.look(file);
+    for (const file of this.seen.keys()) if (!files.includes(file)) this.gone(file);
+  }
+
+  private async isNew(path: string): Promise<boolean> {
+    const seen = this.seen.get(path);
+    if (!seen || seen.file !== (await stateOf(path))) return true;
+    return seen.folder !== undefined && seen.folder !== (await folderState(dirname(path)));
+  }
+
+  private async look(path: string): Promise<void> {
+    // Taken before the content is read: what is written meanwhile is another state.
+    const [file, folder] = [await stateOf(path), await folderState(dirname(path))];
+    try {
+      await this.importFile(path);
+      this.seen.set(path, { file });
+    } catch (error) {
+      this.seen.set(path, { file, folder });
+      const reason = error instanceof Problem || error instanceof SyntaxError ? error.message : error;
+      const name = portablePath(this.config.root, path);
+      this.logger.error({ file: name, err: reason }, `${name} was not imported: ${String(reason)}`);
+    }
+  }
+
+  private gone(path: string): void {
+    this.seen.delete(path);
+    this.logger.warn(`${portablePath(this.config.root, path)} is gone; its tool stays until it is removed`);
+  }
+
+  private async importFile(path: string): Promise<void> {
+    const content = await readFile(path, 'utf8');
+    const hash = sha256(content);
+    const key = portablePath(this.config.root, path);
+    const importedHash = await this.repository.importedHash(key);
+    if (importedHash === hash) return;
+    const create = await this.parse(content, dirname(path));
+    const known = await this.repository.find(create.name);
+    if (known && importedHash === undefined) {
+      throw new Problem('conflict', `the tool name ${create.name} was registered by somebody else`);
+    }
+    await (known ? this.manager.reimport(create, imported) : this.register(create));
+    await this.repository.rememberImport(key, hash);
+    this.logger.log(`${key} was imported as ${create.name}`);
+  }
+
+  /** An interpreter that is missing here shows as status `error` and keeps nobody waiting. */
+  private async register(create: CustomToolCreate): Promise<CustomTool> {
+    try {
+      return await this.manager.register(create, imported);
+    } catch (error) {
+      const storable = create.description !== undefined && create.inputSchema !== undefined;
+      if (!(error instanceof Problem) || error.code !== 'invalid_request' || !storable) throw error;
+      return this.manager.registerBroken(create, error.detail, imported);
+    }
+  }
+
+  private async parse(content: string, folder: string): Promise<CustomToolCreate> {
+    const body = { workingDir: portablePath(this.config.root, folder), ...(JSON.parse(content) as object) };
+    return (await this.pipe.transform(body, {
+      type: 'body',
+      metatype: CustomToolCreate,
+    })) as CustomToolCreate;
+  }
+}
+
+/** Another text whenever the file's content may have changed. */
+async function stateOf(path: string): Promise<string> {
+  const found = await stat(path).catch(() => undefined);
+  return found ? [found.ino, found.size, found.mtimeMs, found.ctimeMs].join(' ') : 'gone';
+}
+
+async function folderState(folder: string): Promise<string> {
+  const names = (await readdir(folder).catch(() => [])).sort().slice(0, mostEntries);
+  const states = await Promise.all(
+    names.map(async (name) => [name, await stateOf(join(folder, name))].join(' ')),
+  );
+  return states.join('\n');
+}

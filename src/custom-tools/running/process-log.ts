@@ -1,0 +1,76 @@
+import { Injectable } from '@nestjs/common';
+import { ProcessMetrics } from '../../observability/process-metrics.js';
+import { levelOf, ToolLog, type ToolLogEntry } from '../../observability/tool-log.js';
+import { CustomToolRuntimes, type RuntimeEvent } from './custom-tool-runtimes.js';
+import { CustomToolsRepository } from '../custom-tools.repository.js';
+import { ToolLogs } from '../logs/tool-logs.js';
+
+/** Writes what happens to processes into logs (seed 003's events) and metrics: the pool itself knows neither. */
+@Injectable()
+export class ProcessLog {
+  private readonly noisy = new Set<number>();
+
+  constructor(
+    runtimes: CustomToolRuntimes,
+    repository: CustomToolsRepository,
+    private readonly log: ToolLog,
+    private readonly logs: ToolLogs,
+    private readonly metrics: ProcessMetrics,
+  ) {
+    runtimes.events.subscribe((event) => this.on(event));
+    repository.conditions.subscribe(({ name, status, errorMessage }) => {
+      if (status) this.logs.status(name, status, errorMessage);
+    });
+  }
+
+  private on(event: RuntimeEvent): void {
+    const tool = event.pool;
+    switch (event.type) {
+      case 'starting':
+        return this.logs.append({ tool, level: 'debug', event: 'spawn', message: 'a process is started' });
+      case 'spawn': {
+        const { pid, durationMs } = event;
+        this.metrics.spawned(tool);
+        return this.write({ tool, event: 'spawn', durationMs, pid }, 'the process is ready');
+      }
+      case 'terminate':
+        return this.terminated(event);
+      case 'start_failed':
+        return this.write({ tool, event: 'error', error: `start ${event.failures} failed: ${event.error}` });
+      case 'failed':
+        return this.write({ tool, event: 'error', error: event.error });
+      case 'recovered':
+        return this.write({ tool, event: 'health', reason: 'recovered' });
+      case 'noise':
+        this.metrics.strayLine(tool);
+        return this.noise(event);
+      default:
+        return event satisfies never;
+    }
+  }
+
+  private terminated(event: Extract<RuntimeEvent, { type: 'terminate' }>): void {
+    const { pool: tool, pid, reason, exitCode, signal } = event;
+    const faulty = reason === 'crash' || reason === 'protocol' || reason === 'output';
+    this.noisy.delete(pid);
+    this.metrics.terminated(tool, reason);
+    const how = signal === null ? `exit code ${exitCode}` : signal;
+    this.write(
+      { tool, event: 'terminate', pid, reason, exitCode, signal, ...(faulty && { error: reason }) },
+      `the process ended with ${how} (${reason})`,
+    );
+  }
+
+  /** A tool may chatter by the megabyte: the first stray line of each process is worth a line of the server's log. */
+  private noise({ pool: tool, pid }: Extract<RuntimeEvent, { type: 'noise' }>): void {
+    if (this.noisy.has(pid)) return;
+    this.noisy.add(pid);
+    this.log.write({ tool, event: 'error', pid, error: 'writes lines to stdout that are no messages' });
+  }
+
+  /** Into the server's log and the tool's own. */
+  private write(entry: ToolLogEntry, message?: string): void {
+    this.log.write(entry);
+    this.logs.append({ ...entry, level: levelOf(entry), ...(message !== undefined && { message }) });
+  }
+}

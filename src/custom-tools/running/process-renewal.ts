@@ -1,0 +1,43 @@
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { IntervalLoop } from '../../common/interval-loop.js';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { residentBytes } from '../../process-pool/resident-memory.js';
+import { CustomToolRuntimes } from './custom-tool-runtimes.js';
+
+/** Looks at the age and memory of every tool's processes, outside of calls, so that worn ones are replaced. */
+@Injectable()
+export class ProcessRenewal implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly logger = new Logger(ProcessRenewal.name);
+  private readonly loop: IntervalLoop;
+
+  constructor(
+    @Inject(APP_CONFIG) { customTools }: AppConfig,
+    private readonly runtimes: CustomToolRuntimes,
+  ) {
+    const onError = (error: unknown): void => this.logger.error(error);
+    this.loop = new IntervalLoop(() => this.inspectAll(), customTools.processCheckIntervalMs, onError);
+  }
+
+  onApplicationBootstrap(): void {
+    this.loop.start();
+  }
+
+  beforeApplicationShutdown(): Promise<void> {
+    return this.loop.stop();
+  }
+
+  /** One pool a turn of the event loop: reading /proc takes about 0.05 ms a process. */
+  private async inspectAll(): Promise<void> {
+    for (const pool of this.runtimes.living()) {
+      pool.inspect(residentBytes);
+      await nextTurn();
+    }
+  }
+}

@@ -1,0 +1,98 @@
+import { canonicalJson, sha256 } from '../common/canonical-json.js';
+import type { ToolCall } from '../tool-contract/tool-call.js';
+import { isToolFault, type OutcomeStatus, type ToolOutcome } from '../tool-contract/tool-outcome.js';
+import type { ExecutionEvent } from './execution-event.js';
+import type { ExecutionEnd, ExecutionStart } from './journal/journal-entry.js';
+
+/** How an execution ended, as recorder and listeners are told. */
+export type RecordedEnd = Omit<ExecutionEnd, 'place'> & {
+  readonly status: OutcomeStatus;
+  readonly errorType?: ExecutionEvent['errorType'];
+};
+
+/** Characters kept of what a tool says: the journal is bounded by bytes, so a record must be bounded too. */
+const maxText = 4_096;
+
+export function startOf(call: ToolCall, startedAt: number): ExecutionStart {
+  const { context, ticket, test } = call;
+  // Sorting the keys changes no byte count: one serialisation serves both.
+  const input = canonicalJson(call.input);
+  return {
+    metricId: ticket.executionId,
+    toolName: ticket.tool.definition.name,
+    userId: context.userId,
+    sessionId: context.sessionId,
+    requestId: context.requestId,
+    investigationId: context.investigationId,
+    runId: context.runId,
+    parametersHash: sha256(input),
+    inputSize: Buffer.byteLength(input),
+    isTest: test,
+    startedAt,
+    metadata: {
+      version: ticket.tool.definition.version,
+      projectId: context.projectId,
+      runId: context.runId,
+      threadId: context.threadId,
+      labels: context.labels,
+      probe: ticket.probe || undefined,
+    },
+  };
+}
+
+export function endOfOutcome(call: ToolCall, outcome: ToolOutcome, endedAt: number): RecordedEnd {
+  const { status, executionTimeMs, result } = outcome;
+  const error = outcome.status === 'success' ? undefined : outcome.error;
+  return {
+    metricId: call.ticket.executionId,
+    status,
+    executionTimeMs,
+    errorType: error?.type,
+    errorMessage: error?.message.slice(0, maxText),
+    toolFault: isToolFault(error) || undefined,
+    outputSize: call.ticket.notes.outputBytes ?? (error ? 0 : jsonBytes(result)),
+    metadata: notesOf(call, error?.code),
+    endedAt,
+  };
+}
+
+/** The handler itself failed: our bug, not the tool's fault. */
+export function endOfBug(call: ToolCall, error: unknown, endedAt: number): RecordedEnd {
+  return {
+    metricId: call.ticket.executionId,
+    status: 'error',
+    executionTimeMs: call.ticket.elapsedMs(),
+    errorType: 'internal_error',
+    errorMessage: (error instanceof Error ? error.message : String(error)).slice(0, maxText),
+    metadata: notesOf(call, undefined),
+    endedAt,
+  };
+}
+
+export function eventOf({ ticket, test = false }: ToolCall, end: RecordedEnd): ExecutionEvent {
+  return {
+    executionId: ticket.executionId,
+    tool: ticket.tool.definition.name,
+    status: end.status,
+    errorType: end.errorType,
+    fault: end.toolFault ?? false,
+    executionTimeMs: end.executionTimeMs,
+    at: end.endedAt,
+    test,
+    probe: ticket.probe,
+  };
+}
+
+/** Absent values leave no key behind: JSON drops them. */
+function notesOf({ ticket: { notes } }: ToolCall, errorCode: number | undefined): Record<string, unknown> {
+  return { ...notes, outputBytes: undefined, stderrTail: notes.stderrTail?.slice(-maxText), errorCode };
+}
+
+/** A result that is no JSON fails where it is answered; its record has no size. */
+function jsonBytes(value: unknown): number {
+  try {
+    return Buffer.byteLength(JSON.stringify(value) ?? '');
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,241 @@
+import fc from 'fast-check';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ToolMetric } from '../tool-metric.entity.js';
+import { encodeEntry, type JournalEntry } from './journal-entry.js';
+import { JournalDrain } from './journal-drain.js';
+import { segmentPath, segmentsIn } from './segment-files.js';
+
+const start = (metricId: string): JournalEntry => ({
+  start: {
+    metricId,
+    toolName: `tool of ${metricId}`,
+    userId: 'u',
+    startedAt: 1_000,
+    metadata: { version: '1' },
+  },
+});
+const end = (metricId: string, place = 1): JournalEntry => ({
+  end: { metricId, status: 'success', executionTimeMs: 5, endedAt: 1_005, place, metadata: { attempts: 1 } },
+});
+const text = (entries: readonly JournalEntry[]): string => entries.map(encodeEntry).join('');
+
+class RowFault extends Error {}
+
+/** real: the files; in memory: the table */
+class Table {
+  readonly rows = new Map<string, ToolMetric>();
+  readonly quarantined: string[] = [];
+  readonly batches: number[] = [];
+  readonly poison = new Set<string>();
+  away = false;
+
+  insert(rows: readonly ToolMetric[]): Promise<void> {
+    if (this.away) return Promise.reject(new Error('away'));
+    if (rows.some(({ metricId }) => this.poison.has(metricId))) return Promise.reject(new RowFault('poison'));
+    this.batches.push(rows.length);
+    for (const row of rows) if (!this.rows.has(row.metricId)) this.rows.set(row.metricId, row);
+    return Promise.resolve();
+  }
+
+  quarantine(row: ToolMetric): Promise<void> {
+    this.quarantined.push(row.metricId);
+    return Promise.resolve();
+  }
+
+  isRowFault(error: unknown): boolean {
+    return error instanceof RowFault;
+  }
+
+  statusOf(id: string): string | undefined {
+    const row = this.rows.get(id);
+    return row && `${row.status}/${row.errorType ?? ''}`;
+  }
+}
+
+describe('JournalDrain', () => {
+  let folder: string;
+  let table: Table;
+  const said: string[] = [];
+  const write = (segment: number, ...entries: JournalEntry[]): void =>
+    writeFileSync(segmentPath(folder, segment), text(entries), { flag: 'a' });
+  const drainOf = (replayThrough = 0, batchSize = 100): JournalDrain =>
+    new JournalDrain({ folder, batchSize, replayThrough }, table, {
+      damaged: (segment, { lines }) => said.push(`damaged ${segment}: ${lines}`),
+      quarantined: ({ metricId }) => said.push(`quarantined ${metricId}`),
+      removed: (segment) => said.push(`removed ${segment}`),
+      replayed: (rows, interrupted) => said.push(`replayed ${rows}, interrupted ${interrupted}`),
+    });
+  const drainAll = async (drain: JournalDrain): Promise<void> => {
+    while (await drain.step());
+  };
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'journal-'));
+    table = new Table();
+    said.length = 0;
+  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('puts starts and ends together', async () => {
+    write(1, start('a'), start('b'), end('b', 1), end('a', 2));
+    const drain = drainOf();
+    await drainAll(drain);
+    expect([...table.rows.keys()]).toEqual(['b', 'a']);
+    expect(table.rows.get('a')).toEqual({
+      metricId: 'a',
+      toolName: 'tool of a',
+      userId: 'u',
+      sessionId: null,
+      requestId: null,
+      investigationId: null,
+      runId: null,
+      status: 'success',
+      executionTimeMs: 5,
+      errorType: null,
+      errorMessage: null,
+      parametersHash: null,
+      inputSize: 0,
+      outputSize: 0,
+      metadata: { version: '1', attempts: 1 },
+      isTest: false,
+      toolFault: false,
+      recordedAt: new Date(1_000),
+    });
+    expect(drain.settled).toEqual({ place: 2, endedAt: 1_005 });
+  });
+
+  it('waits for the end of what is in flight, and for the rest of a line', async () => {
+    const line = encodeEntry(end('a'));
+    write(1, start('a'));
+    writeFileSync(segmentPath(folder, 1), line.slice(0, 10), { flag: 'a' });
+    const drain = drainOf();
+    await drainAll(drain);
+    expect(table.rows.size).toBe(0);
+    writeFileSync(segmentPath(folder, 1), line.slice(10), { flag: 'a' });
+    await drainAll(drain);
+    expect(table.statusOf('a')).toBe('success/');
+  });
+
+  it('writes batches of the given size', async () => {
+    write(1, ...Array.from({ length: 25 }, (_, n) => [start(`${n}`), end(`${n}`)]).flat());
+    await drainAll(drainOf(0, 10));
+    expect(table.batches).toEqual([10, 10, 5]);
+  });
+
+  it('forgets what was refused after all', async () => {
+    write(1, start('a'), { discard: 'a' }, { discard: 'never started' }, end('a'));
+    write(2);
+    await drainAll(drainOf(1));
+    expect(table.rows.size).toBe(0);
+    expect(said).toEqual(['removed 1', 'replayed 0, interrupted 0']);
+  });
+
+  it('marks what an earlier gateway left without an end, and nothing of its own', async () => {
+    write(1, start('lost'), start('ended'));
+    write(2, end('ended'), start('lost too'));
+    write(3, start('in flight'));
+    await drainAll(drainOf(2));
+    expect(table.statusOf('lost')).toBe('error/interrupted');
+    expect(table.statusOf('lost too')).toBe('error/interrupted');
+    expect(table.statusOf('ended')).toBe('success/');
+    expect(table.statusOf('in flight')).toBeUndefined();
+    expect(table.rows.get('lost')?.toolFault).toBe(false);
+    expect(segmentsIn(folder)).toEqual([3]);
+    expect(said.at(-1)).toBe('replayed 3, interrupted 2');
+  });
+
+  it('keeps a segment until the last of its rows is committed', async () => {
+    write(1, start('slow'), start('a'), end('a', 1));
+    write(2, start('b'), end('b', 2));
+    write(3);
+    const drain = drainOf();
+    await drainAll(drain);
+    expect(segmentsIn(folder)).toEqual([1, 3]);
+    write(3, end('slow', 3));
+    await drainAll(drain);
+    expect(segmentsIn(folder)).toEqual([3]);
+  });
+
+  it('sends the same rows again after a failure, and adds nothing twice after its death', async () => {
+    write(1, start('a'), end('a'));
+    write(2);
+    table.away = true;
+    const drain = drainOf();
+    await expect(drain.step()).rejects.toThrow('away');
+    expect(segmentsIn(folder)).toEqual([1, 2]);
+    table.away = false;
+    const before = readFileSync(segmentPath(folder, 1));
+    await drainAll(drain);
+    expect([table.rows.size, segmentsIn(folder)]).toEqual([1, [2]]);
+    // It died between the commit and the removal.
+    writeFileSync(segmentPath(folder, 1), before);
+    await drainAll(drainOf());
+    expect([table.rows.size, segmentsIn(folder)]).toEqual([1, [2]]);
+  });
+
+  it('sets poison aside and nothing else', async () => {
+    const ids = Array.from({ length: 100 }, (_, n) => `${n}`);
+    for (const id of ['0', '41', '42', '99']) table.poison.add(id);
+    write(1, ...ids.flatMap((id, n) => [start(id), end(id, n + 1)]));
+    const drain = drainOf();
+    await drainAll(drain);
+    expect(table.quarantined).toEqual(['0', '41', '42', '99']);
+    expect(table.rows.size).toBe(96);
+    expect(drain.settled.place).toBe(100);
+  });
+
+  it('leaves an empty folder when nothing is left, and everything otherwise', async () => {
+    write(1, start('a'));
+    const drain = drainOf();
+    expect(drain.finish()).toBe(false);
+    await drainAll(drain);
+    expect([drain.finish(), segmentsIn(folder)]).toEqual([false, [1]]);
+    write(1, end('a'));
+    await drainAll(drain);
+    expect([drain.finish(), segmentsIn(folder)]).toEqual([true, []]);
+  });
+
+  it('survives 1,000 torn and flipped journals: what is whole arrives as it was, nothing else does', async () => {
+    const ids = Array.from({ length: 12 }, (_, n) => `id-${n}`);
+    const whole = Buffer.from(text(ids.flatMap((id, n) => [start(id), end(id, n + 1)])));
+    const lines = whole.toString().split('\n');
+    const damage = fc.oneof(
+      fc.record({ cut: fc.nat(whole.length - 1) }),
+      fc.record({
+        flips: fc.array(fc.tuple(fc.nat(whole.length - 1), fc.integer({ min: 1, max: 255 })), {
+          minLength: 1,
+          maxLength: 4,
+        }),
+      }),
+    );
+    await fc.assert(
+      fc.asyncProperty(damage, async (each) => {
+        const journal = Buffer.from('cut' in each ? whole.subarray(0, each.cut) : whole);
+        if ('flips' in each) for (const [at, by] of each.flips) journal[at] = (journal[at] ?? 0) ^ by;
+        rmSync(folder, { recursive: true });
+        folder = mkdtempSync(join(tmpdir(), 'journal-'));
+        writeFileSync(segmentPath(folder, 1), journal);
+        write(2);
+        table = new Table();
+        said.length = 0;
+        await drainAll(drainOf(1));
+        // A line without its line feed may lack more.
+        const intact = new Set(journal.toString().split('\n').slice(0, -1));
+        const has = (n: number): boolean => intact.has(lines[n] ?? '?');
+        ids.forEach((id, n) => {
+          const started = has(2 * n);
+          const ended = has(2 * n + 1);
+          const expected = started ? (ended ? 'success/' : 'error/interrupted') : undefined;
+          expect([id, table.statusOf(id)]).toEqual([id, expected]);
+        });
+        expect(table.rows.size).toBe(ids.filter((_, n) => has(2 * n)).length);
+        expect(segmentsIn(folder)).toEqual([2]);
+        if (!journal.equals(whole) && journal.at(-1) !== 0x0a && journal.length > 0)
+          expect(said.join()).toContain('damaged 1');
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+});

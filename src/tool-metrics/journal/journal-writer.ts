@@ -1,0 +1,198 @@
+import { close, fdatasync, ftruncateSync, openSync, writeSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { segmentPath } from './segment-files.js';
+
+/** `process`: what was acknowledged survives the death of the gateway. `power`: that of the machine, too. */
+export type Durability = 'process' | 'power';
+
+export interface WriterSettings {
+  readonly folder: string;
+  /** A segment that has reached this many bytes is followed by another. */
+  readonly segmentBytes: number;
+  readonly durability: Durability;
+  /** Number of the first segment; there must be none yet that is as high. */
+  readonly firstSegment: number;
+}
+
+export interface WriterReport {
+  /** A write or a sync failed; what must be kept is tried again. */
+  failed(error: unknown): void;
+}
+
+/** What was appended since the last write; all of it shares one answer. */
+interface Batch {
+  /** Kept until written, whatever happens. */
+  kept: string;
+  /** Given up when the write fails: those who appended it are told. */
+  tried: string;
+  readonly written: Promise<boolean>;
+  readonly settle: (written: boolean) => void;
+}
+
+const syncWithinMs = 50;
+const retryMs = 100;
+const syncFile = promisify(fdatasync);
+const closeFile = promisify(close);
+
+/**
+ * Appends lines to the newest segment: one synchronous write for all that one turn of the event loop brings, which
+ * costs less than any asynchronous one and is in the system's hands before anybody is told. Syncing to the disk
+ * follows in the background, or is waited for (`power`): back to back, never on a timer.
+ */
+export class JournalWriter {
+  private segment: number;
+  private fd: number;
+  private position = 0;
+  private batch: Batch | undefined;
+  /** What a failed write left that must not be lost. */
+  private leftover = '';
+  private timer: NodeJS.Timeout | undefined;
+  private syncing: Promise<void> | undefined;
+  private dirty = false;
+  private awaitingSync: Batch[] = [];
+  private readonly sizes = new Map<number, number>();
+  private total = 0;
+
+  constructor(
+    private readonly settings: WriterSettings,
+    private readonly report: WriterReport,
+  ) {
+    this.segment = settings.firstSegment;
+    this.fd = this.open(this.segment);
+  }
+
+  /** Bytes of the segments written here that were not removed yet. */
+  get bytes(): number {
+    return this.total;
+  }
+
+  /** @returns whether the line is written; it never will be if not */
+  tryAppend(line: string): Promise<boolean> {
+    const batch = this.current();
+    batch.tried += line;
+    return batch.written;
+  }
+
+  /** The line is written as soon as it can be. @returns false when that is not yet */
+  append(line: string): Promise<boolean> {
+    const batch = this.current();
+    batch.kept += line;
+    return batch.written;
+  }
+
+  /** A segment is gone from the disk. */
+  removed(segment: number): void {
+    this.total -= this.sizes.get(segment) ?? 0;
+    this.sizes.delete(segment);
+  }
+
+  /** Writes what is left, syncs and closes. @returns whether everything is written */
+  async close(): Promise<boolean> {
+    const written = await this.append('');
+    clearTimeout(this.timer);
+    await this.release(this.fd);
+    return written;
+  }
+
+  private current(): Batch {
+    if (this.batch) return this.batch;
+    let settle: Batch['settle'] = () => undefined;
+    const written = new Promise<boolean>((resolve) => (settle = resolve));
+    this.batch = { kept: this.leftover, tried: '', written, settle };
+    this.leftover = '';
+    setImmediate(() => this.flush());
+    return this.batch;
+  }
+
+  private flush(): void {
+    const { batch } = this;
+    if (!batch) return;
+    this.batch = undefined;
+    try {
+      this.write(batch.kept + batch.tried);
+    } catch (error) {
+      this.leftover = batch.kept;
+      if (this.leftover !== '') setTimeout(() => this.current(), retryMs).unref();
+      this.report.failed(error);
+      batch.settle(false);
+      return;
+    }
+    if (this.settings.durability === 'process') batch.settle(true);
+    else this.awaitingSync.push(batch);
+    this.dirty = true;
+    this.scheduleSync();
+  }
+
+  private write(text: string): void {
+    if (text === '') return;
+    if (this.position >= this.settings.segmentBytes) this.rotate();
+    const bytes = Buffer.from(text);
+    try {
+      for (let at = 0; at < bytes.length;) {
+        at += writeSync(this.fd, bytes, at, bytes.length - at, this.position + at);
+      }
+    } catch (error) {
+      // Half a batch must not be read as if it had been promised.
+      ftruncateSync(this.fd, this.position);
+      throw error;
+    }
+    this.position += bytes.length;
+    this.total += bytes.length;
+    this.sizes.set(this.segment, this.position);
+  }
+
+  private rotate(): void {
+    const next = this.open(this.segment + 1);
+    void this.release(this.fd);
+    this.segment += 1;
+    this.fd = next;
+    this.position = 0;
+  }
+
+  private open(segment: number): number {
+    return openSync(segmentPath(this.settings.folder, segment), 'wx', 0o600);
+  }
+
+  private scheduleSync(): void {
+    if (this.syncing || this.timer) return;
+    if (this.settings.durability === 'power') return this.startSync();
+    this.timer = setTimeout(() => {
+      this.timer = undefined;
+      this.startSync();
+    }, syncWithinMs);
+    this.timer.unref();
+  }
+
+  private startSync(): void {
+    this.dirty = false;
+    this.syncing = this.sync(this.fd, this.takeAwaiting()).then(() => {
+      this.syncing = undefined;
+      if (this.dirty) this.scheduleSync();
+    });
+  }
+
+  /** A file is closed after its last sync: its number may be given to another file at once. */
+  private async release(fd: number): Promise<void> {
+    const awaiting = this.takeAwaiting();
+    await this.syncing;
+    await this.sync(fd, awaiting);
+    await closeFile(fd);
+  }
+
+  private async sync(fd: number, awaiting: readonly Batch[]): Promise<void> {
+    const synced = await syncFile(fd).then(
+      () => true,
+      (error: unknown) => {
+        this.report.failed(error);
+        return false;
+      },
+    );
+    for (const batch of awaiting) batch.settle(synced);
+  }
+
+  private takeAwaiting(): Batch[] {
+    const awaiting = this.awaitingSync;
+    this.awaitingSync = [];
+    return awaiting;
+  }
+}

@@ -1,0 +1,92 @@
+import pg from 'pg';
+import { storableText } from '../../common/pg-text.js';
+import { insertBatch, isRowFault } from '../batch-insert.js';
+import type { ToolMetric } from '../tool-metric.entity.js';
+import type { RowSink } from './journal-drain.js';
+
+/** Durations in milliseconds. */
+export interface SinkSettings {
+  readonly url: string;
+  readonly connectTimeoutMs: number;
+  readonly queryTimeoutMs: number;
+}
+
+/** 'journal\0' in ASCII: no other program's advisory locks have this class by chance. */
+const slotClass = 0x6a6f7572;
+const slots = 256;
+const insertQuarantined = `
+  INSERT INTO tool_metrics_quarantine (metric_id, tool_name, reason, record)
+  VALUES ($1, $2, $3, $4)
+  ON CONFLICT (metric_id) DO NOTHING`;
+const leaseSlot = `
+  SELECT slot FROM generate_series(1, $2::int) AS slot WHERE pg_try_advisory_lock($1::int, slot) LIMIT 1`;
+
+/** The database as the journal's drain sees it: one connection of its own, made anew whenever it fails. */
+export class PostgresRowSink implements RowSink {
+  private client: pg.Client | undefined;
+  private slot = 0;
+
+  constructor(private readonly settings: SinkSettings) {}
+
+  insert(rows: readonly ToolMetric[]): Promise<void> {
+    return this.with((client) => insertBatch(client, rows, this.slot));
+  }
+
+  async quarantine(row: ToolMetric, reason: unknown): Promise<void> {
+    const why = reason instanceof Error ? reason.message : String(reason);
+    const values = [row.metricId, storableText(row.toolName), storableText(why), JSON.stringify(row)];
+    await this.with((client) => client.query(insertQuarantined, values));
+  }
+
+  isRowFault(error: unknown): boolean {
+    return isRowFault(error);
+  }
+
+  async close(): Promise<void> {
+    const { client } = this;
+    this.client = undefined;
+    await client?.end().catch(() => undefined);
+  }
+
+  /** After a failure of the connection or a time-out nobody knows what state it is in: it is never used again. */
+  private async with<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
+    const client = (this.client ??= await this.connect());
+    try {
+      return await work(client);
+    } catch (error) {
+      if (!isRowFault(error)) void this.close();
+      throw error;
+    }
+  }
+
+  private async connect(): Promise<pg.Client> {
+    const { url, connectTimeoutMs, queryTimeoutMs } = this.settings;
+    const client = new pg.Client({
+      connectionString: url,
+      application_name: 'toolkeeper journal',
+      connectionTimeoutMillis: connectTimeoutMs,
+      query_timeout: queryTimeoutMs,
+      statement_timeout: queryTimeoutMs,
+      idle_in_transaction_session_timeout: queryTimeoutMs,
+    });
+    client.on('error', () => {
+      if (this.client === client) this.client = undefined;
+    });
+    try {
+      await client.connect();
+      this.slot = await lease(client);
+      return client;
+    } catch (error) {
+      await client.end().catch(() => undefined);
+      throw error;
+    }
+  }
+}
+
+/** A number that no other drain of this database has: side by side they never wait for each other's rollup rows. */
+async function lease(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ slot: number }>(leaseSlot, [slotClass, slots]);
+  const [row] = rows;
+  if (!row) throw new Error(`All ${slots} writer slots of the database are taken`);
+  return row.slot;
+}

@@ -1,0 +1,63 @@
+import { closeSync, openSync, readSync } from 'node:fs';
+import { decodeEntry, type JournalEntry, splitLines } from './journal-entry.js';
+
+/** Lines and bytes that could not be read. */
+export interface Damage {
+  readonly lines: number;
+  readonly bytes: number;
+}
+
+const chunkBytes = 262_144;
+/** No entry comes near: a stretch of this length without a line feed is damage, not an entry that is being written. */
+const maxLineBytes = 4_194_304;
+
+/** Reads one segment from its beginning, as far as it is written at the moment. */
+export class SegmentReader {
+  private readonly fd: number;
+  private readonly chunk = Buffer.allocUnsafe(chunkBytes);
+  private position = 0;
+  private rest: Buffer = Buffer.alloc(0);
+  private damagedLines = 0;
+  private damagedBytes = 0;
+
+  constructor(path: string) {
+    this.fd = openSync(path, 'r');
+  }
+
+  get damage(): Damage {
+    return { lines: this.damagedLines, bytes: this.damagedBytes };
+  }
+
+  /** @returns the entries of the next chunk; undefined at the end of what is written so far */
+  next(): JournalEntry[] | undefined {
+    const length = readSync(this.fd, this.chunk, 0, chunkBytes, this.position);
+    if (length === 0) return undefined;
+    this.position += length;
+    const { lines, rest } = splitLines(Buffer.concat([this.rest, this.chunk.subarray(0, length)]));
+    this.rest = rest;
+    if (rest.length > maxLineBytes) this.giveUpRest();
+    return lines.flatMap((line) => this.decode(line));
+  }
+
+  /** Nothing more will be written. @returns whether the last line was torn */
+  end(): boolean {
+    const torn = this.rest.length > 0;
+    if (torn) this.giveUpRest();
+    closeSync(this.fd);
+    return torn;
+  }
+
+  private decode(line: Buffer): JournalEntry[] {
+    const entry = decodeEntry(line);
+    if (entry) return [entry];
+    this.damagedLines += 1;
+    this.damagedBytes += line.length + 1;
+    return [];
+  }
+
+  private giveUpRest(): void {
+    this.damagedLines += 1;
+    this.damagedBytes += this.rest.length;
+    this.rest = Buffer.alloc(0);
+  }
+}
