@@ -94,14 +94,7 @@ function toTree(env: Environment) {
     sandbox: sandbox(env),
     toolInput: { maxBytes: env.TOOL_INPUT_MAX_BYTES, maxDepth: env.TOOL_INPUT_MAX_DEPTH },
     recorder: recorder(env, root),
-    circuit: {
-      failures: env.CIRCUIT_FAILURES,
-      minFailureRate: env.CIRCUIT_MIN_FAILURE_RATE,
-      windowMs: env.CIRCUIT_WINDOW_MS,
-      openMs: env.CIRCUIT_OPEN_MS,
-      maxOpenMs: env.CIRCUIT_MAX_OPEN_MS,
-      probes: env.CIRCUIT_PROBES,
-    },
+    circuit: circuit(env),
     healthWatch: { intervalMs: env.HEALTH_WATCH_INTERVAL_MS },
     investigations: {
       callsPerTool: env.INVESTIGATION_CALLS_PER_TOOL,
@@ -109,8 +102,7 @@ function toTree(env: Environment) {
       maxTracked: env.INVESTIGATION_MAX_TRACKED,
     },
     ...repetition(env),
-    events: { kept: env.EVENTS_KEPT, maxStreams: env.EVENTS_STREAMS },
-    webhooks: webhooks(env),
+    ...events(env),
     playbooks: { dir: resolve(root, env.PLAYBOOKS_DIR) },
   };
 }
@@ -131,6 +123,17 @@ function server(env: Environment) {
   };
 }
 
+function circuit(env: Environment) {
+  return {
+    failures: env.CIRCUIT_FAILURES,
+    minFailureRate: env.CIRCUIT_MIN_FAILURE_RATE,
+    windowMs: env.CIRCUIT_WINDOW_MS,
+    openMs: env.CIRCUIT_OPEN_MS,
+    maxOpenMs: env.CIRCUIT_MAX_OPEN_MS,
+    probes: env.CIRCUIT_PROBES,
+  };
+}
+
 function repetition(env: Environment) {
   return {
     idempotency: {
@@ -140,6 +143,10 @@ function repetition(env: Environment) {
     },
     resultCache: { maxBytes: env.RESULT_CACHE_MAX_BYTES },
   };
+}
+
+function events(env: Environment) {
+  return { events: { kept: env.EVENTS_KEPT, maxStreams: env.EVENTS_STREAMS }, webhooks: webhooks(env) };
 }
 
 function webhooks(env: Environment) {

@@ -105,9 +105,10 @@ describe('a key', () => {
 
   it('is a conflict for whoever cannot wait so long', async () => {
     const call = keyed();
-    const { run, finish } = tool();
+    const { run, runs, finish } = tool();
     const { calls } = gateway();
     const first = calls.once(call, run);
+    await until(() => runs.length > 0, { what: 'the first call to run' });
     const impatient = { ...call, waitMs: 40 };
     expect(await codeOf(calls.once(impatient, run))).toBe('conflict');
     expect(await codeOf(gateway().calls.once(impatient, run))).toBe('conflict');
@@ -248,6 +249,7 @@ describe('a gateway that dies while a call runs', () => {
     const call = keyed({ idempotent: true });
     const { run, runs, finish } = tool();
     const first = gateway().calls.once(call, run);
+    await until(() => runs.length > 0, { what: 'the first call to run' });
     // Three leases long.
     expect(await codeOf(gateway().calls.once({ ...call, waitMs: 900 }, run))).toBe('conflict');
     finish();
