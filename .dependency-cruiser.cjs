@@ -20,6 +20,7 @@ const allowed = {
   'custom-tools': [...base, 'tool-contract', 'database', 'auth', 'process-pool', 'sandbox', 'tools'],
   'builtin-tools': [...base, 'tool-contract', 'tools'],
   'playbook-search': [...base, 'tool-contract', 'database', 'auth', 'tools'],
+  events: [...base, 'auth', 'tool-health'],
   health: [
     ...base,
     'database',

@@ -5,8 +5,11 @@ import { CustomToolRevisions1732200050000 } from './0005-custom-tool-revisions.j
 import { PinnedCommand1732200060000 } from './0006-pinned-command.js';
 import { ToolMetricsIndexes1732200070000 } from './0007-tool-metrics-indexes.js';
 import { Quarantine1732200080000 } from './0008-quarantine.js';
+import { ToolMetricsByDay1732200090000 } from './0009-tool-metrics-by-day.js';
 import { CircuitTransitions1732200120000 } from './0012-circuit-transitions.js';
+import { CustomToolThresholds1732200130000 } from './0013-custom-tool-thresholds.js';
 import { IdempotencyKeys1732200140000 } from './0014-idempotency-keys.js';
+import { ToolCache1732200150000 } from './0015-tool-cache.js';
 
 /** Every migration in order; append only. */
 export const migrations = [
@@ -17,6 +20,9 @@ export const migrations = [
   PinnedCommand1732200060000,
   ToolMetricsIndexes1732200070000,
   Quarantine1732200080000,
+  ToolMetricsByDay1732200090000,
   CircuitTransitions1732200120000,
+  CustomToolThresholds1732200130000,
   IdempotencyKeys1732200140000,
+  ToolCache1732200150000,
 ];

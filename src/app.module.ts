@@ -5,6 +5,7 @@ import type { AppConfig } from './config/app-config.js';
 import { ConfigModule } from './config/config.module.js';
 import { CustomToolsModule } from './custom-tools/custom-tools.module.js';
 import { DatabaseModule } from './database/database.module.js';
+import { EventsModule } from './events/events.module.js';
 import { HealthModule } from './health/health.module.js';
 import { LoggingModule } from './observability/logging.module.js';
 import { MetricsModule } from './observability/metrics.module.js';
@@ -26,6 +27,7 @@ export class AppModule {
         AuthModule,
         HealthModule,
         ToolsModule,
+        EventsModule,
         CustomToolsModule.forRoot(config),
         PlaybookSearchModule,
       ],

@@ -1,8 +1,12 @@
 import { Global, Module } from '@nestjs/common';
 import { Lifecycle } from './lifecycle.js';
 import { StartupWork } from './startup-work.js';
+import { ToolEvents } from './tool-events.js';
 
-/** One state and one list of start work for the whole server. */
+/** One state, one list of start work and one place for events for the whole server. */
 @Global()
-@Module({ providers: [Lifecycle, StartupWork], exports: [Lifecycle, StartupWork] })
+@Module({
+  providers: [Lifecycle, StartupWork, ToolEvents],
+  exports: [Lifecycle, StartupWork, ToolEvents],
+})
 export class LifecycleModule {}

@@ -40,6 +40,16 @@ describe('loadConfig', () => {
     for (const name of Object.keys(bad)) expect(() => loadConfig(bad)).toThrow(name);
   });
 
+  it.each([
+    [{ WEBHOOK_URLS: 'https://example.com/hook' }, 'WEBHOOK_SECRET'],
+    [{ WEBHOOK_URLS: 'ftp://user:hidden@example.com', WEBHOOK_SECRET: 'x'.repeat(16) }, 'WEBHOOK_URLS'],
+    [{ WEBHOOK_EVENTS: 'tool.crashed,tool.bored' }, 'tool.bored'],
+  ])('does not accept %j', (variables, said) => {
+    expect(() => loadConfig(variables)).toThrow(ConfigurationError);
+    expect(() => loadConfig(variables)).toThrow(said);
+    expect(() => loadConfig(variables)).not.toThrow('hidden');
+  });
+
   it.each(['0.0.0.0', '::', '10.1.2.3', 'example.com'])('does not take %s for loopback', (HOST) => {
     expect(loadConfig({ HOST }).server.loopback).toBe(false);
   });

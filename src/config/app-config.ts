@@ -3,6 +3,7 @@ import { validateSync } from 'class-validator';
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { toolEventTypes } from '../common/tool-events.js';
 import { Environment } from './environment.js';
 import { secretKeysIn } from './secret-keys.js';
 
@@ -27,6 +28,9 @@ export function loadConfig(variables: NodeJS.ProcessEnv = process.env): AppConfi
     'ALLOWED_HOSTS',
     'CUSTOM_TOOLS_ALLOWED_ROOTS',
     'SECRETS_KEY',
+    'WEBHOOK_URLS',
+    'WEBHOOK_SECRET',
+    'WEBHOOK_EVENTS',
   ];
   const given = [...known, ...optional].flatMap((name) => {
     const value = variables[name]?.trim();
@@ -97,16 +101,15 @@ function toTree(env: Environment) {
       maxOpenMs: env.CIRCUIT_MAX_OPEN_MS,
       probes: env.CIRCUIT_PROBES,
     },
+    healthWatch: { intervalMs: env.HEALTH_WATCH_INTERVAL_MS },
     investigations: {
       callsPerTool: env.INVESTIGATION_CALLS_PER_TOOL,
       ttlMs: env.INVESTIGATION_TTL_HOURS * 3_600_000,
       maxTracked: env.INVESTIGATION_MAX_TRACKED,
     },
-    idempotency: {
-      ttlMs: env.IDEMPOTENCY_TTL_HOURS * 3_600_000,
-      leaseMs: env.IDEMPOTENCY_LEASE_MS,
-      maxOutcomeBytes: env.IDEMPOTENCY_MAX_OUTCOME_BYTES,
-    },
+    ...repetition(env),
+    events: { kept: env.EVENTS_KEPT, maxStreams: env.EVENTS_STREAMS },
+    webhooks: webhooks(env),
     playbooks: { dir: resolve(root, env.PLAYBOOKS_DIR) },
   };
 }
@@ -124,6 +127,40 @@ function server(env: Environment) {
     /** Host names besides loopback that a keyless server answers to. */
     allowedHosts: wordsOf(env.ALLOWED_HOSTS).map((host) => host.toLowerCase()),
     sseHeartbeatMs: env.SSE_HEARTBEAT_MS,
+  };
+}
+
+function repetition(env: Environment) {
+  return {
+    idempotency: {
+      ttlMs: env.IDEMPOTENCY_TTL_HOURS * 3_600_000,
+      leaseMs: env.IDEMPOTENCY_LEASE_MS,
+      maxOutcomeBytes: env.IDEMPOTENCY_MAX_OUTCOME_BYTES,
+    },
+    resultCache: { maxBytes: env.RESULT_CACHE_MAX_BYTES },
+  };
+}
+
+function webhooks(env: Environment) {
+  const urls = wordsOf(env.WEBHOOK_URLS);
+  const types = wordsOf(env.WEBHOOK_EVENTS);
+  const unknown = types.filter((type) => !(toolEventTypes as readonly string[]).includes(type));
+  if (unknown.length > 0) {
+    throw new ConfigurationError(
+      `WEBHOOK_EVENTS: ${unknown.join(', ')}: there are ${toolEventTypes.join(', ')}`,
+    );
+  }
+  if (urls.length > 0 && env.WEBHOOK_SECRET === undefined) {
+    throw new ConfigurationError('WEBHOOK_URLS needs WEBHOOK_SECRET: webhooks are signed');
+  }
+  return {
+    urls,
+    secret: env.WEBHOOK_SECRET,
+    /** Undefined: all of them. */
+    types: types.length > 0 ? new Set(types) : undefined,
+    timeoutMs: env.WEBHOOK_TIMEOUT_MS,
+    maxAttempts: env.WEBHOOK_MAX_ATTEMPTS,
+    maxQueue: env.WEBHOOK_MAX_QUEUE,
   };
 }
 

@@ -11,7 +11,7 @@ import {
   Min,
   MinLength,
 } from 'class-validator';
-import { Flag, SecretKeys, WholeNumber } from './variable.decorators.js';
+import { Flag, SecretKeys, WebUrls, WholeNumber } from './variable.decorators.js';
 
 /**
  * Every environment variable that Toolkeeper reads, with its default and its bounds.
@@ -97,8 +97,8 @@ export class Environment {
   @WholeNumber(0, 1_099_511_627_776) JOURNAL_MAX_BYTES = 1_073_741_824;
   @IsIn(['process', 'power']) JOURNAL_DURABILITY = 'process';
   @IsIn(['refuse', 'drop']) RECORDER_WHEN_FULL = 'refuse';
-  @WholeNumber(1, 10_000) RECORDER_BATCH_SIZE = 2_000;
-  @WholeNumber(1, 60_000) RECORDER_FLUSH_INTERVAL_MS = 100;
+  @WholeNumber(1, 10_000) RECORDER_BATCH_SIZE = 5_000;
+  @WholeNumber(1, 60_000) RECORDER_FLUSH_INTERVAL_MS = 250;
   @WholeNumber(1, 3_650) METRICS_RETENTION_DAYS = 30;
 
   // Circuit breaker
@@ -109,6 +109,9 @@ export class Environment {
   @WholeNumber(10, 86_400_000) CIRCUIT_MAX_OPEN_MS = 300_000;
   @WholeNumber(1, 100) CIRCUIT_PROBES = 3;
 
+  // Health
+  @WholeNumber(100, 86_400_000) HEALTH_WATCH_INTERVAL_MS = 60_000;
+
   // Investigations
   @WholeNumber(0, 1_000_000) INVESTIGATION_CALLS_PER_TOOL = 10;
   @IsNumber() @Min(0.001) @Max(8_760) @Type(() => Number) INVESTIGATION_TTL_HOURS = 24;
@@ -118,6 +121,17 @@ export class Environment {
   @IsNumber() @Min(0.001) @Max(8_760) @Type(() => Number) IDEMPOTENCY_TTL_HOURS = 24;
   @WholeNumber(100, 600_000) IDEMPOTENCY_LEASE_MS = 10_000;
   @WholeNumber(1_024, 1_073_741_824) IDEMPOTENCY_MAX_OUTCOME_BYTES = 1_048_576;
+  @WholeNumber(1_024, 1_099_511_627_776) RESULT_CACHE_MAX_BYTES = 67_108_864;
+
+  // Events
+  @WholeNumber(10, 100_000) EVENTS_KEPT = 1_000;
+  @WholeNumber(1, 10_000) EVENTS_STREAMS = 50;
+  @IsOptional() @WebUrls() WEBHOOK_URLS?: string;
+  @IsOptional() @IsString() @MinLength(16) WEBHOOK_SECRET?: string;
+  @IsOptional() @IsString() WEBHOOK_EVENTS?: string;
+  @WholeNumber(100, 600_000) WEBHOOK_TIMEOUT_MS = 5_000;
+  @WholeNumber(1, 100) WEBHOOK_MAX_ATTEMPTS = 8;
+  @WholeNumber(1, 1_000_000) WEBHOOK_MAX_QUEUE = 1_000;
 
   // Playbooks
   @IsString() @IsNotEmpty() PLAYBOOKS_DIR = './playbooks';

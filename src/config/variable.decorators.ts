@@ -25,6 +25,14 @@ export function Flag(): PropertyDecorator {
   );
 }
 
+/** One or more http or https URLs, comma-separated. The message must not quote the value: a URL may hold a secret. */
+export function WebUrls(): PropertyDecorator {
+  const isUrl = (text: string): boolean => /^https?:$/.test(URL.parse(text.trim())?.protocol ?? '');
+  const validate = (value: unknown): boolean => typeof value === 'string' && value.split(',').every(isUrl);
+  const defaultMessage = (): string => 'must be http or https URLs, separated by commas';
+  return ValidateBy({ name: 'webUrls', validator: { validate, defaultMessage } });
+}
+
 /** One or more keys of 32 bytes, comma-separated. The message must not quote the value. */
 export function SecretKeys(): PropertyDecorator {
   const validate = (value: unknown): boolean =>

@@ -17,8 +17,10 @@ import { changedEnv, sealedEnv } from './secrets/env-changes.js';
 import { SecretBox, type StoredEnv } from './secrets/secret-box.js';
 import { checkExecutable } from './commands/resolve-command.js';
 import { type Inspection, ToolInspector } from './launch/tool-inspector.js';
+import { checkedThresholds } from './threshold-settings.js';
 import {
   brokenBy,
+  checkCache,
   checkPool,
   completed,
   draftOf,
@@ -133,7 +135,9 @@ export class CustomToolManager {
     return this.oneAtATime.run(name, async () => {
       const tool = await this.repository.get(name);
       await apply(tool);
+      tool.thresholds = checkedThresholds(tool.thresholds);
       checkPool(tool, this.config.customTools.maxPoolSize);
+      checkCache(tool);
       this.inspector.compile(tool.inputSchema);
       const inspected = await this.inspector.inspect(tool);
       tool.pinnedCommand = inspected.realPath;
@@ -286,6 +290,7 @@ export class CustomToolManager {
     const env = sealedEnv(this.box, id, create.env ?? {}, envBefore);
     const draft = draftOf(create, { id, env, timeoutMs: defaultTimeoutMs });
     checkPool(draft, maxPoolSize);
+    checkCache(draft);
     return draft;
   }
 }

@@ -1,5 +1,6 @@
 import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn } from 'typeorm';
 import type { JsonSchema, ToolAnnotations } from '../tool-contract/tool.js';
+import type { ToolThresholds } from '../tool-contract/tool-thresholds.js';
 import type { SandboxSettings, ToolPermissions } from './sandbox-settings.js';
 import type { StoredEnv } from './secrets/secret-box.js';
 
@@ -31,11 +32,15 @@ export class CustomTool {
   @Column('integer', { name: 'max_concurrency' }) maxConcurrency!: number;
   @Column('boolean', { name: 'keep_alive' }) keepAlive!: boolean;
   @Column('jsonb') annotations!: ToolAnnotations;
+  /** Where its health is judged by other limits than the defaults; null: nowhere. */
+  @Column('jsonb', { nullable: true }) thresholds!: Partial<ToolThresholds> | null;
   @Column('jsonb', { nullable: true }) sandbox!: SandboxSettings | null;
   @Column('jsonb', { nullable: true }) permissions!: ToolPermissions | null;
   @Column('jsonb', { nullable: true }) fallback!: unknown;
   @Column('integer', { name: 'calls_per_investigation', nullable: true }) callsPerInvestigation!:
     number | null;
+  /** How long a result answers equal calls; null: never. */
+  @Column('integer', { name: 'cache_ttl_ms', nullable: true }) cacheTtlMs!: number | null;
   /** The current one's number; 0 until its first is made. */
   @Column('integer') revision!: number;
   @Column('text') status!: ToolStatus;

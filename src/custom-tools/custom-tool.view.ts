@@ -4,6 +4,7 @@ import { AnnotationsBody } from '../tools/tools.dto.js';
 import { type CustomTool, healthStatuses, toolStatuses } from './custom-tool.entity.js';
 import type { EffectiveSandbox } from '../sandbox/sandbox.types.js';
 import { SandboxSettings, ToolPermissions } from './sandbox-settings.js';
+import { ThresholdSettings } from './threshold-settings.js';
 import { hiddenValue } from './secrets/env-changes.js';
 import type { StoredEnv } from './secrets/secret-box.js';
 
@@ -56,6 +57,8 @@ export class CustomToolBody {
   @ApiProperty({ example: 1 }) readonly maxConcurrency!: number;
   @ApiProperty({ example: true }) readonly keepAlive!: boolean;
   @ApiProperty({ type: AnnotationsBody }) readonly annotations!: ToolAnnotations;
+  @ApiProperty({ type: ThresholdSettings, description: 'Where its health is not judged by the defaults' })
+  readonly thresholds!: ThresholdSettings;
   @ApiProperty({ type: SandboxSettings }) readonly sandbox!: SandboxSettings;
   @ApiProperty({ type: ToolPermissions }) readonly permissions!: ToolPermissions;
   @ApiProperty({ type: EffectiveSandboxBody }) readonly effectiveSandbox!: EffectiveSandboxBody;
@@ -63,6 +66,8 @@ export class CustomToolBody {
   readonly fallback?: unknown;
   @ApiProperty({ type: Number, nullable: true, example: null }) readonly callsPerInvestigation!:
     number | null;
+  @ApiProperty({ type: Number, nullable: true, example: null, description: 'Milliseconds; null: never' })
+  readonly cacheTtlMs!: number | null;
   @ApiProperty({ example: 1, description: 'Number of its current revision' }) readonly revision!: number;
   @ApiProperty({ enum: toolStatuses, example: 'active' }) readonly status!: string;
   @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly healthStatus!: string;
@@ -87,6 +92,7 @@ export function customToolView(tool: CustomTool, effectiveSandbox: EffectiveSand
   return {
     ...tool,
     env: withoutValues(tool.env),
+    thresholds: tool.thresholds ?? {},
     sandbox: sandbox ?? {},
     permissions: permissions ?? {},
     fallback: fallback ?? undefined,

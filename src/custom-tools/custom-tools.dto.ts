@@ -21,6 +21,7 @@ import type { JsonSchema } from '../tool-contract/tool.js';
 import { type ToolStatus, toolStatuses } from './custom-tool.entity.js';
 import { SandboxSettings, ToolPermissions } from './sandbox-settings.js';
 import type { EnvChanges } from './secrets/env-changes.js';
+import { ThresholdSettings } from './threshold-settings.js';
 import { IsStringMap, JsonObject, NoNulCharacters } from './text.validators.js';
 
 /** May an agent repeat it, does it change the world: absent means the careful answer. */
@@ -156,6 +157,13 @@ export class CustomToolCreate {
   @Type(() => AnnotationsInput)
   readonly annotations?: AnnotationsInput;
 
+  @ApiPropertyOptional({ type: ThresholdSettings, description: 'A change replaces them as a whole' })
+  @Optional()
+  @IsObject()
+  @ValidateNested()
+  @Type(() => ThresholdSettings)
+  readonly thresholds?: ThresholdSettings;
+
   @ApiPropertyOptional({ type: SandboxSettings })
   @Optional()
   @IsObject()
@@ -186,6 +194,17 @@ export class CustomToolCreate {
   @Min(0)
   @Max(1_000_000)
   readonly callsPerInvestigation?: number;
+
+  @ApiPropertyOptional({
+    default: 0,
+    example: 60_000,
+    description: 'How long a result answers equal calls, milliseconds; needs annotations.readOnly. 0: never',
+  })
+  @Optional()
+  @IsInt()
+  @Min(0)
+  @Max(2_147_483_647)
+  readonly cacheTtlMs?: number;
 
   @ApiPropertyOptional({ type: [String], example: ['text'] })
   @Optional()

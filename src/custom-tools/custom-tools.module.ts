@@ -22,6 +22,7 @@ import { SecretBox } from './secrets/secret-box.js';
 import { SecretsRenewal } from './secrets/secrets-renewal.js';
 import { ReplicaSync } from './reload/replica-sync.js';
 import { ProcessRenewal } from './running/process-renewal.js';
+import { ToolEventSource } from './tool-event-source.js';
 import { ToolInspector } from './launch/tool-inspector.js';
 import { ToolSandbox } from './launch/tool-sandbox.js';
 import { LaunchPreparation } from './launch/launch-preparation.js';
@@ -61,6 +62,7 @@ export class CustomToolsModule {
         CustomToolsService,
         ToolRevisionsService,
         ProcessLog,
+        ToolEventSource,
         ProcessRenewal,
         LaunchPreparation,
         ToolLogs,

@@ -18,7 +18,9 @@ export interface ToolCondition {
 
 /** What of a tool tells whether it is loaded as it should be. */
 export type ToolState = Pick<CustomTool, 'id' | 'name' | 'revision' | 'status'>;
-export type WrittenCondition = Pick<ToolCondition, 'status' | 'errorMessage'> & { readonly name: string };
+export type WrittenCondition = Pick<ToolCondition, 'status' | 'healthStatus' | 'errorMessage'> & {
+  readonly name: string;
+};
 
 /** Rows of custom_tools and custom_tool_imports. */
 @Injectable()

@@ -2,6 +2,7 @@ import { storableJson, storableText } from '../common/pg-text.js';
 import type { Handshake } from '../process-pool/pool.types.js';
 import type { CustomTool, ToolStatus } from './custom-tool.entity.js';
 import type { CustomToolCreate } from './custom-tools.dto.js';
+import { checkedThresholds } from './threshold-settings.js';
 import { wrong } from './wrong-field.js';
 
 /** As MCP's defaults: nothing is promised, everything may happen. */
@@ -30,6 +31,7 @@ export function draftOf(
     permissions: null,
     fallback: null,
     callsPerInvestigation: null,
+    cacheTtlMs: null,
     tags: [],
     metadata: {},
     revision: 0,
@@ -40,6 +42,7 @@ export function draftOf(
     ...defaults,
     ...given,
     annotations: { ...carefulAnnotations, ...given.annotations },
+    thresholds: checkedThresholds(create.thresholds),
   } as CustomTool;
 }
 
@@ -75,6 +78,14 @@ export function checkPool(tool: CustomTool, maxPoolSize: number): void {
   if (minProcesses > poolSize)
     throw wrong('/minProcesses', `must not be greater than poolSize (${poolSize})`);
   if (minProcesses > 0 && !keepAlive) throw wrong('/minProcesses', 'needs keepAlive');
+}
+
+/** @throws Problem `invalid_request` */
+export function checkCache({
+  cacheTtlMs,
+  annotations,
+}: Pick<CustomTool, 'cacheTtlMs' | 'annotations'>): void {
+  if (cacheTtlMs && !annotations.readOnly) throw wrong('/cacheTtlMs', 'needs annotations.readOnly');
 }
 
 export function brokenBy(errorMessage: string) {

@@ -5,6 +5,7 @@ import type { AppConfig } from '../config/app-config.js';
 import { DatabaseLog } from './database-log.js';
 import { DatabaseReach } from './database-reach.js';
 import { EmbeddedPostgres } from './embedded/embedded-postgres.js';
+import { PostgresKeeper } from './embedded/postgres-keeper.js';
 import { migrate, type MigrationClass } from './migrate.js';
 
 export interface DatabaseSetup {
@@ -77,11 +78,12 @@ export class ApplicationDataSource extends DataSource {
 
 async function startServer({ database, dataDir }: DatabaseSetup['config']): Promise<Server> {
   if (database.url) return { url: database.url, stop: async () => {} };
-  return new EmbeddedPostgres({
+  const postgres = new EmbeddedPostgres({
     directory: join(dataDir, 'postgres'),
     // Room for the migrations and for an operator beside a full pool.
     settings: { max_connections: String(Math.max(100, database.poolSize + 20)) },
-  }).start();
+  });
+  return PostgresKeeper.start(postgres);
 }
 
 /** All four time-outs are needed: without them a frozen server hangs its callers for ever. */

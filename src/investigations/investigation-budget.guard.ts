@@ -14,6 +14,8 @@ export class InvestigationBudgetGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     if (context.getType<string>() !== 'tool') return true;
     const call = context.getArgByIndex<ToolCall>(0);
+    // Paid already, where a kept result might have answered it.
+    if (call.ticket.has('budget')) return true;
     const { investigationId } = call.context;
     if (!call.test && investigationId) return this.spend(call, investigationId);
     call.ticket.stamp('budget');

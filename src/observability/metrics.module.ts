@@ -4,10 +4,12 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 import { CallMetrics } from './call-metrics.js';
 import { CircuitMetrics } from './circuit-metrics.js';
 import { MetricsController } from './metrics.controller.js';
+import { PartitionMetrics } from './partition-metrics.js';
 import { ProcessMetrics } from './process-metrics.js';
 import { RecorderMetrics } from './recorder-metrics.js';
 import { RepetitionMetrics } from './repetition-metrics.js';
 import { SpawnerMetrics } from './spawner-metrics.js';
+import { WebhookMetrics } from './webhook-metrics.js';
 
 /** Every app has its own registry: several can live in one process, as they do in tests. */
 @Global()
@@ -23,19 +25,23 @@ import { SpawnerMetrics } from './spawner-metrics.js';
     { provide: Registry, useFactory: createRegistry },
     CallMetrics,
     CircuitMetrics,
+    PartitionMetrics,
     ProcessMetrics,
     RecorderMetrics,
     RepetitionMetrics,
     SpawnerMetrics,
+    WebhookMetrics,
   ],
   exports: [
     Registry,
     CallMetrics,
     CircuitMetrics,
+    PartitionMetrics,
     ProcessMetrics,
     RecorderMetrics,
     RepetitionMetrics,
     SpawnerMetrics,
+    WebhookMetrics,
   ],
 })
 export class MetricsModule {}

@@ -1,35 +1,26 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { Gate } from '../../test/fixtures/tools/gate.js';
-import { call, eventually, PoolLab, result } from '../../test/fixtures/tools/pool-lab.js';
+import {
+  benchForEachTest,
+  call,
+  eventually,
+  type PoolLab,
+  result,
+} from '../../test/fixtures/tools/pool-lab.js';
 import { Deadline } from '../common/deadline.js';
 import type { PoolSettings } from './pool.types.js';
 
-let lab: PoolLab;
-let gate: Gate;
-let folder: string;
-
-beforeEach(() => {
-  lab = new PoolLab();
-  gate = new Gate();
-  folder = mkdtempSync(join(tmpdir(), 'cancel-'));
-});
-afterEach(async () => {
-  await lab.close();
-  gate.close();
-  rmSync(folder, { recursive: true });
-});
+const bench = benchForEachTest();
 
 /** A pool whose tool declares `cancel`, and does on it what `how` says. */
 const cancellable = (how: string, settings: Partial<PoolSettings> = {}) =>
-  lab.pool({ spec: lab.spec(['--declares=cancel', `--cancel=${how}`]), ...settings });
+  bench.lab.pool({ spec: bench.lab.spec(['--declares=cancel', `--cancel=${how}`]), ...settings });
 
 /** A call that runs inside the tool and is given up by its caller there. */
 async function giveUp(pool: ReturnType<PoolLab['pool']>, key: string): Promise<void> {
   const caller = new AbortController();
-  const given = call(pool, gate.input(key), { signal: caller.signal });
-  await gate.running(key);
+  const given = call(pool, bench.gate.input(key), { signal: caller.signal });
+  await bench.gate.running(key);
   caller.abort();
   await expect(given).rejects.toMatchObject({ reason: 'cancelled', written: true });
 }
@@ -42,7 +33,7 @@ describe('a tool that declares cancel', () => {
     [
       'its deadline passes',
       async (pool: ReturnType<PoolLab['pool']>) => {
-        await expect(call(pool, gate.input('a'), { timeoutMs: 300 })).rejects.toMatchObject({
+        await expect(call(pool, bench.gate.input('a'), { timeoutMs: 300 })).rejects.toMatchObject({
           reason: 'timeout',
           message: 'The tool did not answer within 300 ms',
         });
@@ -54,8 +45,8 @@ describe('a tool that declares cancel', () => {
     const pid = await result(pool, { action: 'pid' });
     await end(pool);
     expect(await result(pool, { action: 'pid' })).toBe(pid);
-    expect(await heard(pool)).toEqual([{ method: 'cancel', params: { id: gate.idOf('a'), reason } }]);
-    expect(lab.of('terminate')).toEqual([]);
+    expect(await heard(pool)).toEqual([{ method: 'cancel', params: { id: bench.gate.idOf('a'), reason } }]);
+    expect(bench.lab.of('terminate')).toEqual([]);
   });
 
   it('keeps its place until it has answered: the next call waits', async () => {
@@ -64,9 +55,9 @@ describe('a tool that declares cancel', () => {
     expect(pool.stats()).toMatchObject({ busy: 1, idle: 0 });
     const next = call(pool, { next: 1 });
     expect(pool.stats()).toMatchObject({ waiting: 1 });
-    await gate.open('a');
+    await bench.gate.open('a');
     expect((await next).reply).toEqual({ result: { next: 1 } });
-    expect(lab.of('spawn')).toHaveLength(1);
+    expect(bench.lab.of('spawn')).toHaveLength(1);
   });
 
   it('is killed when the grace is over, and never used again', async () => {
@@ -75,20 +66,20 @@ describe('a tool that declares cancel', () => {
     await giveUp(pool, 'a');
     const next = await call(pool, { action: 'pid' });
     expect(next.notes.pid).not.toBe(pid);
-    expect(await lab.until('terminate')).toMatchObject({ pid, reason: 'cancelled' });
+    expect(await bench.lab.until('terminate')).toMatchObject({ pid, reason: 'cancelled' });
   });
 
   it('may exit instead: that is its end by cancel, no crash', async () => {
     const pool = cancellable('exit');
     await giveUp(pool, 'a');
-    expect(await lab.until('terminate')).toMatchObject({ reason: 'cancelled', exitCode: 1 });
+    expect(await bench.lab.until('terminate')).toMatchObject({ reason: 'cancelled', exitCode: 1 });
     expect(await result(pool, {})).toEqual({});
   });
 
   it('is not asked with a grace of 0', async () => {
     const pool = cancellable('answer', { cancelGraceMs: 0 });
     await giveUp(pool, 'a');
-    expect(await lab.until('terminate')).toMatchObject({ reason: 'cancelled' });
+    expect(await bench.lab.until('terminate')).toMatchObject({ reason: 'cancelled' });
   });
 
   it('is killed when it does not read its input: it could not be asked', async () => {
@@ -96,30 +87,30 @@ describe('a tool that declares cancel', () => {
     await result(pool, { action: 'deaf' });
     const big = { text: 'x'.repeat(3_000_000) };
     await expect(call(pool, big, { timeoutMs: 200 })).rejects.toMatchObject({ reason: 'timeout' });
-    expect(await lab.until('terminate')).toMatchObject({ reason: 'timeout' });
+    expect(await bench.lab.until('terminate')).toMatchObject({ reason: 'timeout' });
   });
 
   it('is not asked to cancel a health check', async () => {
-    const spec = lab.spec(['--declares=cancel', '--health=hang']);
-    const pool = lab.pool({ spec, cancelGraceMs: 60_000 });
+    const spec = bench.lab.spec(['--declares=cancel', '--health=hang']);
+    const pool = bench.lab.pool({ spec, cancelGraceMs: 60_000 });
     await result(pool, {});
     await expect(pool.health(Deadline.ofSmallest([50]))).rejects.toMatchObject({ reason: 'timeout' });
-    expect(await lab.until('terminate')).toMatchObject({ reason: 'timeout' });
+    expect(await bench.lab.until('terminate')).toMatchObject({ reason: 'timeout' });
   });
 
   it('stops at once with its pool, although the grace is long', async () => {
     const pool = cancellable('ignore', { cancelGraceMs: 60_000 });
     await giveUp(pool, 'a');
     await pool.stop();
-    expect(lab.alive()).toEqual([]);
+    expect(bench.lab.alive()).toEqual([]);
   });
 
   it('gets a fresh process for each call where it keeps none alive, and ends after the cancelled one', async () => {
     const pool = cancellable('answer', { keepAlive: false });
     await giveUp(pool, 'a');
     expect(await result(pool, { action: 'count' })).toMatchObject({ served: 1 });
-    await lab.untilCount('terminate', 2);
-    expect(lab.of('terminate').map(({ reason }) => reason)).toEqual(['one_shot', 'one_shot']);
+    await bench.lab.untilCount('terminate', 2);
+    expect(bench.lab.of('terminate').map(({ reason }) => reason)).toEqual(['one_shot', 'one_shot']);
   });
 });
 
@@ -129,75 +120,75 @@ describe('late, doubled and unknown answers after a cancel', () => {
     for (let n = 0; n < 5; n++) {
       const notices: unknown[] = [];
       const caller = new AbortController();
-      const given = call(pool, gate.input(`given-${n}`), { signal: caller.signal });
-      await gate.running(`given-${n}`);
+      const given = call(pool, bench.gate.input(`given-${n}`), { signal: caller.signal });
+      await bench.gate.running(`given-${n}`);
       caller.abort();
       await expect(given).rejects.toMatchObject({ reason: 'cancelled' });
       const onNotice = (notice: unknown) => notices.push(notice);
       expect((await call(pool, { n }, { onNotice })).reply).toEqual({ result: { n } });
       expect(notices).toEqual([]);
     }
-    expect(lab.of('spawn')).toHaveLength(1);
-    expect(lab.of('terminate')).toEqual([]);
+    expect(bench.lab.of('spawn')).toHaveLength(1);
+    expect(bench.lab.of('terminate')).toEqual([]);
   });
 
   it('are dropped when they come after the grace, from a process that must not live', async () => {
     const pool = cancellable('ignore', { cancelGraceMs: 20, maxConcurrency: 2 });
-    const neighbour = call(pool, gate.input('neighbour'));
-    await gate.running('neighbour');
+    const neighbour = call(pool, bench.gate.input('neighbour'));
+    await bench.gate.running('neighbour');
     await giveUp(pool, 'late');
     await eventually(() => pool.stats().busy === 0);
-    await gate.open('late');
-    await gate.open('neighbour');
+    await bench.gate.open('late');
+    await bench.gate.open('neighbour');
     expect((await neighbour).reply).toMatchObject({ result: { key: 'neighbour' } });
-    expect(await lab.until('terminate')).toMatchObject({ reason: 'cancelled' });
+    expect(await bench.lab.until('terminate')).toMatchObject({ reason: 'cancelled' });
   });
 });
 
 describe('the neighbours of a cancelled call', () => {
   it('go on on the same process when the tool cancels in time', async () => {
     const pool = cancellable('answer', { maxConcurrency: 3 });
-    const neighbours = ['x', 'y'].map((key) => call(pool, gate.input(key)));
-    await Promise.all(['x', 'y'].map((key) => gate.running(key)));
+    const neighbours = ['x', 'y'].map((key) => call(pool, bench.gate.input(key)));
+    await Promise.all(['x', 'y'].map((key) => bench.gate.running(key)));
     await giveUp(pool, 'a');
     await giveUp(pool, 'b');
-    for (const key of ['y', 'x']) await gate.open(key);
+    for (const key of ['y', 'x']) await bench.gate.open(key);
     const answers = await Promise.all(neighbours);
     expect(answers.map(({ reply }) => reply)).toMatchObject([
       { result: { key: 'x' } },
       { result: { key: 'y' } },
     ]);
-    expect(lab.of('spawn')).toHaveLength(1);
-    expect(lab.of('terminate')).toEqual([]);
+    expect(bench.lab.of('spawn')).toHaveLength(1);
+    expect(bench.lab.of('terminate')).toEqual([]);
   });
 
   it('are answered before the process ends when the tool does not cancel in time', async () => {
     const pool = cancellable('ignore', { maxConcurrency: 2, cancelGraceMs: 20 });
-    const neighbour = call(pool, gate.input('x'));
-    await gate.running('x');
+    const neighbour = call(pool, bench.gate.input('x'));
+    await bench.gate.running('x');
     await giveUp(pool, 'a');
     await eventually(() => pool.stats().busy === 0);
-    expect(lab.of('terminate')).toEqual([]);
-    await gate.open('x');
+    expect(bench.lab.of('terminate')).toEqual([]);
+    await bench.gate.open('x');
     expect((await neighbour).reply).toMatchObject({ result: { key: 'x' } });
-    await lab.until('terminate');
+    await bench.lab.until('terminate');
   });
 });
 
 describe('a stopping process', () => {
-  const goodbye = () => join(folder, 'goodbye');
+  const goodbye = () => join(bench.folder, 'goodbye');
 
   it('gets shutdown before its input is closed when it declared it', async () => {
-    const spec = lab.spec(['--declares=shutdown', `--shutdown=${goodbye()}`]);
-    const pool = lab.pool({ spec });
+    const spec = bench.lab.spec(['--declares=shutdown', `--shutdown=${goodbye()}`]);
+    const pool = bench.lab.pool({ spec });
     await result(pool, {});
     await pool.stop();
     expect(existsSync(goodbye())).toBe(true);
-    expect(lab.of('terminate')).toEqual([expect.objectContaining({ reason: 'stop', exitCode: 0 })]);
+    expect(bench.lab.of('terminate')).toEqual([expect.objectContaining({ reason: 'stop', exitCode: 0 })]);
   });
 
   it('gets nothing when it did not', async () => {
-    const pool = lab.pool({ spec: lab.spec([`--shutdown=${goodbye()}`]) });
+    const pool = bench.lab.pool({ spec: bench.lab.spec([`--shutdown=${goodbye()}`]) });
     await result(pool, {});
     await pool.stop();
     expect(existsSync(goodbye())).toBe(false);

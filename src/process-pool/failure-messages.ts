@@ -36,3 +36,6 @@ export const refusals = {
   stopping: (tool: string) => new PoolFailure('shutting_down', `Tool "${tool}" is stopping`),
   cannotStart: (tool: string, error: string) => new PoolFailure('spawn_failed', cannotStart(tool, error)),
 };
+
+export const inputFull = (waitingBytes: number, most: number): string =>
+  `${waitingBytes} bytes would wait in the tool's input, over ${most}`;

@@ -20,6 +20,8 @@ export interface RequestOwner {
 }
 
 const longestTimerMs = 2_147_483_647;
+/** Milliseconds without digits that mean nothing. */
+const inMicroseconds = (ms: number): number => Math.round(ms * 1_000) / 1_000;
 
 /** One request from its arrival to its end: one promise, and a timer while it waits. Settling it twice is harmless. */
 export class PendingRequest implements Exchange, RunningRequest, InLine<PendingRequest> {
@@ -77,9 +79,9 @@ export class PendingRequest implements Exchange, RunningRequest, InLine<PendingR
     clearTimeout(this.timer);
     this.member = member;
     member.running.add(this);
-    this.notes.queueMs = performance.now() - this.arrivedAt;
+    this.notes.queueMs = inMicroseconds(performance.now() - this.arrivedAt);
     this.notes.pid = member.process.pid;
-    if (member.readyAt > this.arrivedAt) this.notes.spawnMs = member.startMs;
+    if (member.readyAt > this.arrivedAt) this.notes.spawnMs = inMicroseconds(member.startMs);
   }
 
   answered(reply: Reply, outputBytes: number): void {

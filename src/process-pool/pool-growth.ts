@@ -222,12 +222,12 @@ export class PoolGrowth {
         });
       },
       log: (notice, executionId) => {
-        const pid = member.process.pid ?? 0;
+        const { pid } = member;
         this.parts.events.emit({ type: 'log', pool: this.parts.settings.name, pid, notice, executionId });
       },
       stderr: (chunk) => {
         const pool = this.parts.settings.name;
-        this.parts.events.emit({ type: 'stderr', pool, pid: member.process.pid ?? 0, chunk });
+        this.parts.events.emit({ type: 'stderr', pool, pid: member.pid, chunk });
       },
       drained: () => this.changed(member),
       // What takes its place is decided when it has ended and it is known how.

@@ -2,23 +2,12 @@ import fc from 'fast-check';
 import { getEventListeners } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { Gate } from '../../test/fixtures/tools/gate.js';
-import { call, eventually, PoolLab, result } from '../../test/fixtures/tools/pool-lab.js';
+import { benchForEachTest, call, eventually, result } from '../../test/fixtures/tools/pool-lab.js';
 import { ProcessBudget } from './process-budget.js';
 import type { ProcessPool } from './process-pool.js';
 import { SpawnGate } from './spawn-gate.js';
 
-let lab: PoolLab;
-let gate: Gate;
-
-beforeEach(() => {
-  lab = new PoolLab();
-  gate = new Gate();
-});
-afterEach(async () => {
-  await lab.close();
-  gate.close();
-});
+const bench = benchForEachTest();
 
 /** Callers that never stop until `done` says so. */
 const flood = (pool: ProcessPool, callers: number, done: () => boolean) =>
@@ -34,7 +23,7 @@ describe('a tool that always has work', () => {
     ['several requests at a time, so that it is never idle', { maxConcurrency: 3 }],
   ])('does not starve another where there is one process for both: %s', async (_how, settings) => {
     const budget = new ProcessBudget(1);
-    const [a, b, c] = ['a', 'b', 'c'].map((name) => lab.pool({ name, ...settings }, { budget })) as [
+    const [a, b, c] = ['a', 'b', 'c'].map((name) => bench.lab.pool({ name, ...settings }, { budget })) as [
       ProcessPool,
       ProcessPool,
       ProcessPool,
@@ -50,7 +39,7 @@ describe('a tool that always has work', () => {
 
   it('shares what there is with another that always has work', async () => {
     const budget = new ProcessBudget(4);
-    const [a, b] = ['a', 'b'].map((name) => lab.pool({ name, poolSize: 4 }, { budget })) as [
+    const [a, b] = ['a', 'b'].map((name) => bench.lab.pool({ name, poolSize: 4 }, { budget })) as [
       ProcessPool,
       ProcessPool,
     ];
@@ -67,7 +56,7 @@ describe('starts', () => {
   it('are bounded over all pools', async () => {
     const starts = new SpawnGate(2);
     const pools = Array.from({ length: 4 }, (_, n) =>
-      lab.pool({ name: `p${n}`, poolSize: 3, minProcesses: 3 }, { gate: starts }),
+      bench.lab.pool({ name: `p${n}`, poolSize: 3, minProcesses: 3 }, { gate: starts }),
     );
     const warm = pools.map((pool) => pool.warm());
     let most = 0;
@@ -87,18 +76,18 @@ describe('starts', () => {
   it('of a tool that crashes again and again, or hangs, do not keep others from starting', async () => {
     const starts = new SpawnGate(2);
     const options = { gate: starts };
-    const crashing = lab.pool(
-      { spec: lab.spec(['--start=exit']), poolSize: 5, maxFailedStarts: 99 },
+    const crashing = bench.lab.pool(
+      { spec: bench.lab.spec(['--start=exit']), poolSize: 5, maxFailedStarts: 99 },
       options,
     );
-    const hanging = lab.pool({ spec: lab.spec(['--start=hang']), poolSize: 5 }, options);
+    const hanging = bench.lab.pool({ spec: bench.lab.spec(['--start=hang']), poolSize: 5 }, options);
     const caller = new AbortController();
     const hopeless = [crashing, crashing, crashing, hanging, hanging, hanging].map((pool) =>
       call(pool, {}, { signal: caller.signal }).catch(({ reason }) => reason),
     );
-    await lab.until('start_failed');
+    await bench.lab.until('start_failed');
     for (let n = 0; n < 3; n++) {
-      const pool = lab.pool({ name: `good${n}` }, options);
+      const pool = bench.lab.pool({ name: `good${n}` }, options);
       expect(await result(pool, {}, { timeoutMs: 5_000 })).toEqual({});
     }
     caller.abort();
@@ -108,9 +97,9 @@ describe('starts', () => {
 
   it('say so to a request that waits for one', async () => {
     const starts = new SpawnGate(1);
-    const hanging = lab.pool({ spec: lab.spec(['--start=hang']) }, { gate: starts });
+    const hanging = bench.lab.pool({ spec: bench.lab.spec(['--start=hang']) }, { gate: starts });
     const first = call(hanging, {}, { timeoutMs: 500 }).catch(({ reason }) => reason);
-    await expect(call(lab.pool({}, { gate: starts }), {}, { timeoutMs: 30 })).rejects.toThrow(
+    await expect(call(bench.lab.pool({}, { gate: starts }), {}, { timeoutMs: 30 })).rejects.toThrow(
       'as many processes as may start at a time were starting',
     );
     expect(await first).toBe('timeout');
@@ -118,9 +107,9 @@ describe('starts', () => {
 
   it('of a pool that stops while it waits at the gate are forgotten', async () => {
     const starts = new SpawnGate(1);
-    const hanging = lab.pool({ spec: lab.spec(['--start=hang']) }, { gate: starts });
+    const hanging = bench.lab.pool({ spec: bench.lab.spec(['--start=hang']) }, { gate: starts });
     const first = call(hanging, {}, { timeoutMs: 300 }).catch(({ reason }) => reason);
-    const waiting = lab.pool({ minProcesses: 2, poolSize: 2 }, { gate: starts });
+    const waiting = bench.lab.pool({ minProcesses: 2, poolSize: 2 }, { gate: starts });
     const warm = waiting.warm();
     expect(starts.waiting).toBe(1);
     await waiting.stop();
@@ -137,9 +126,9 @@ describe('a waiter that gives up', () => {
   })();
 
   it('leaves no trace: neither memory nor a listener nor a place in the queue', async () => {
-    const pool = lab.pool({ maxQueue: 10_000 });
-    const running = call(pool, gate.input('a'));
-    await gate.running('a');
+    const pool = bench.lab.pool({ maxQueue: 10_000 });
+    const running = call(pool, bench.gate.input('a'));
+    await bench.gate.running('a');
     const shared = new AbortController();
     const wave = async () => {
       const callers = Array.from({ length: 2_000 }, () => new AbortController());
@@ -163,12 +152,12 @@ describe('a waiter that gives up', () => {
     // Ten thousand waiters that were kept would be more than 10 MB.
     expect(process.memoryUsage().heapUsed - before).toBeLessThan(1_000_000);
     expect(getEventListeners(shared.signal, 'abort')).toEqual([]);
-    await gate.open('a');
+    await bench.gate.open('a');
     await running;
   });
 
   it('does not disturb the order of the others, whichever of them give up', async () => {
-    const pool = lab.pool({ maxQueue: 100 });
+    const pool = bench.lab.pool({ maxQueue: 100 });
     const fates = fc.array(fc.constantFrom('stays', 'leaves', 'late', 'fresh'), {
       minLength: 2,
       maxLength: 12,
@@ -176,8 +165,8 @@ describe('a waiter that gives up', () => {
     await fc.assert(
       fc.asyncProperty(fates, async (waiters) => {
         const key = `first${Math.random()}`;
-        const first = call(pool, gate.input(key));
-        await gate.running(key);
+        const first = call(pool, bench.gate.input(key));
+        await bench.gate.running(key);
         const served: number[] = [];
         const caller = new AbortController();
         const calls = waiters.map(async (fate, n) => {
@@ -193,7 +182,7 @@ describe('a waiter that gives up', () => {
         });
         caller.abort();
         await eventually(() => pool.stats().waiting === waiters.filter((fate) => fate === 'stays').length);
-        await gate.open(key);
+        await bench.gate.open(key);
         await Promise.all([first, ...calls]);
         expect(served).toEqual([...waiters.keys()].filter((n) => waiters[n] === 'stays'));
       }),
@@ -203,14 +192,14 @@ describe('a waiter that gives up', () => {
 
   it('stops waiting for room on a full server: an idle process elsewhere stays', async () => {
     const budget = new ProcessBudget(1);
-    const [a, b] = [lab.pool({ name: 'a' }, { budget }), lab.pool({ name: 'b' }, { budget })];
-    const busy = call(a, gate.input('a'));
-    await gate.running('a');
+    const [a, b] = [bench.lab.pool({ name: 'a' }, { budget }), bench.lab.pool({ name: 'b' }, { budget })];
+    const busy = call(a, bench.gate.input('a'));
+    await bench.gate.running('a');
     await expect(call(b, {}, { timeoutMs: 20 })).rejects.toMatchObject({ reason: 'timeout' });
     expect(budget.contended).toBe(false);
-    await gate.open('a');
+    await bench.gate.open('a');
     await busy;
     expect(await result(a, {})).toEqual({});
-    expect(lab.of('terminate')).toEqual([]);
+    expect(bench.lab.of('terminate')).toEqual([]);
   });
 });

@@ -1,48 +1,33 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Gate } from '../../test/fixtures/tools/gate.js';
-import { call, eventually, PoolLab, result } from '../../test/fixtures/tools/pool-lab.js';
+import { benchForEachTest, call, eventually, result } from '../../test/fixtures/tools/pool-lab.js';
 import { ProcessBudget } from './process-budget.js';
 import { launch } from './process-group.js';
 import { ProcessPool } from './process-pool.js';
 
-let lab: PoolLab;
-let gate: Gate;
-let folder: string;
+const bench = benchForEachTest();
 
-beforeEach(() => {
-  lab = new PoolLab();
-  gate = new Gate();
-  folder = mkdtempSync(join(tmpdir(), 'pool-'));
-});
-afterEach(async () => {
-  await lab.close();
-  gate.close();
-  rmSync(folder, { recursive: true });
-});
-
-const broken = () => ({ spec: lab.spec(['--start=exit']) });
+const broken = () => ({ spec: bench.lab.spec(['--start=exit']) });
 
 describe('warm', () => {
   it('starts the minimum and keeps it', async () => {
-    const pool = lab.pool({ poolSize: 3, minProcesses: 2 });
+    const pool = bench.lab.pool({ poolSize: 3, minProcesses: 2 });
     await pool.warm();
     expect(pool.stats()).toMatchObject({ idle: 2, starting: 0 });
     const [first] = pool.stats().pids;
     if (first) process.kill(first, 'SIGKILL');
-    await lab.untilCount('spawn', 3);
+    await bench.lab.untilCount('spawn', 3);
     await eventually(() => pool.stats().idle === 2);
   });
 
   it('needs nothing for a pool without a minimum', async () => {
-    const pool = lab.pool();
+    const pool = bench.lab.pool();
     await pool.warm();
-    expect(lab.events).toEqual([]);
+    expect(bench.lab.events).toEqual([]);
   });
 
   it('says why when the tool cannot be started', async () => {
-    const pool = lab.pool({ ...broken(), minProcesses: 1, maxFailedStarts: 2 });
+    const pool = bench.lab.pool({ ...broken(), minProcesses: 1, maxFailedStarts: 2 });
     await expect(pool.warm()).rejects.toMatchObject({
       reason: 'spawn_failed',
       message: expect.stringMatching(/exit code 7.*its stderr ends with: ModuleNotFoundError/),
@@ -50,25 +35,25 @@ describe('warm', () => {
   });
 
   it('is content with what the cap over all pools leaves', async () => {
-    const pool = lab.pool({ poolSize: 3, minProcesses: 3 }, { budget: new ProcessBudget(1) });
+    const pool = bench.lab.pool({ poolSize: 3, minProcesses: 3 }, { budget: new ProcessBudget(1) });
     await pool.warm();
     expect(pool.stats().idle).toBe(1);
   });
 
   it('ends when the pool stops', async () => {
-    const pool = lab.pool({ spec: lab.spec(['--start=hang']), minProcesses: 1 });
+    const pool = bench.lab.pool({ spec: bench.lab.spec(['--start=hang']), minProcesses: 1 });
     const warm = pool.warm();
     await pool.stop();
     await warm;
     await pool.warm();
-    expect(lab.of('start_failed')).toEqual([]);
-    expect(lab.of('terminate')[0]?.reason).toBe('stop');
+    expect(bench.lab.of('start_failed')).toEqual([]);
+    expect(bench.lab.of('terminate')[0]?.reason).toBe('stop');
   });
 });
 
 describe('a tool that cannot be started', () => {
   it('is tried again with growing pauses while a request waits; then the request fails with the reason', async () => {
-    const pool = lab.pool(broken());
+    const pool = bench.lab.pool(broken());
     const started = performance.now();
     await expect(call(pool, {})).rejects.toMatchObject({
       reason: 'spawn_failed',
@@ -76,60 +61,64 @@ describe('a tool that cannot be started', () => {
       message: expect.stringContaining('ModuleNotFoundError'),
     });
     expect(performance.now() - started).toBeGreaterThan(290);
-    expect(lab.of('start_failed').map(({ failures }) => failures)).toEqual([1, 2, 3]);
-    expect(lab.of('failed')).toHaveLength(1);
-    expect(lab.of('terminate')[0]).toMatchObject({ reason: 'start_failed', exitCode: 7 });
+    expect(bench.lab.of('start_failed').map(({ failures }) => failures)).toEqual([1, 2, 3]);
+    expect(bench.lab.of('failed')).toHaveLength(1);
+    expect(bench.lab.of('terminate')[0]).toMatchObject({ reason: 'start_failed', exitCode: 7 });
   });
 
   it('then fails requests at once, with one trial start per pause', async () => {
-    const pool = lab.pool({ ...broken(), maxFailedStarts: 1 });
+    const pool = bench.lab.pool({ ...broken(), maxFailedStarts: 1 });
     await expect(call(pool, {})).rejects.toMatchObject({ reason: 'spawn_failed' });
-    const before = lab.of('start_failed').length;
+    const before = bench.lab.of('start_failed').length;
     for (let n = 0; n < 20; n++)
       await expect(call(pool, {})).rejects.toMatchObject({ reason: 'spawn_failed' });
-    expect(lab.of('start_failed')).toHaveLength(before);
-    await lab.untilCount('start_failed', before + 1);
-    expect(lab.of('failed')).toHaveLength(1);
+    expect(bench.lab.of('start_failed')).toHaveLength(before);
+    await bench.lab.untilCount('start_failed', before + 1);
+    expect(bench.lab.of('failed')).toHaveLength(1);
   });
 
   it('recovers by itself with a good start, and says so', async () => {
-    const flag = join(folder, 'broken');
+    const flag = join(bench.folder, 'broken');
     writeFileSync(flag, '');
-    const pool = lab.pool({ spec: lab.spec([`--start=unless:${flag}`]), maxFailedStarts: 2 });
+    const pool = bench.lab.pool({ spec: bench.lab.spec([`--start=unless:${flag}`]), maxFailedStarts: 2 });
     await expect(call(pool, {})).rejects.toMatchObject({ reason: 'spawn_failed' });
     rmSync(flag);
-    await lab.until('recovered');
+    await bench.lab.until('recovered');
     expect(await result(pool, {})).toEqual({});
   });
 
   it('does not fail requests that a running process can still serve', async () => {
-    const flag = join(folder, 'broken');
-    const pool = lab.pool({ spec: lab.spec([`--start=unless:${flag}`]), poolSize: 2, maxFailedStarts: 1 });
-    const first = call(pool, gate.input('a'));
-    await gate.running('a');
+    const flag = join(bench.folder, 'broken');
+    const pool = bench.lab.pool({
+      spec: bench.lab.spec([`--start=unless:${flag}`]),
+      poolSize: 2,
+      maxFailedStarts: 1,
+    });
+    const first = call(pool, bench.gate.input('a'));
+    await bench.gate.running('a');
     writeFileSync(flag, '');
     const second = call(pool, { second: 1 });
-    await lab.until('failed');
-    await gate.open('a');
+    await bench.lab.until('failed');
+    await bench.gate.open('a');
     await first;
     expect((await second).reply).toEqual({ result: { second: 1 } });
   });
 
   it('counts starts side by side once', async () => {
-    const pool = lab.pool({ ...broken(), poolSize: 5, minProcesses: 5, maxFailedStarts: 10 });
+    const pool = bench.lab.pool({ ...broken(), poolSize: 5, minProcesses: 5, maxFailedStarts: 10 });
     pool.warm().catch(() => undefined);
-    await lab.untilCount('start_failed', 5);
+    await bench.lab.untilCount('start_failed', 5);
     expect(
-      lab
+      bench.lab
         .of('start_failed')
         .slice(0, 5)
         .filter(({ failures }) => failures === 1).length,
     ).toBeGreaterThan(1);
-    expect(lab.of('failed')).toEqual([]);
+    expect(bench.lab.of('failed')).toEqual([]);
   });
 
   it('says the last reason to a request whose deadline passes meanwhile', async () => {
-    const pool = lab.pool({ ...broken(), maxFailedStarts: 99 });
+    const pool = bench.lab.pool({ ...broken(), maxFailedStarts: 99 });
     await expect(call(pool, {}, { timeoutMs: 2_000 })).rejects.toMatchObject({
       reason: 'timeout',
       message: expect.stringMatching(/its last start failed \(.*exit code 7/),
@@ -137,29 +126,29 @@ describe('a tool that cannot be started', () => {
   });
 
   it('is ended when it does not answer initialize in time', async () => {
-    const pool = lab.pool({
-      spec: lab.spec(['--start=hang', '--ignore-eof', '--ignore-term']),
+    const pool = bench.lab.pool({
+      spec: bench.lab.spec(['--start=hang', '--ignore-eof', '--ignore-term']),
       startTimeoutMs: 200,
       maxFailedStarts: 1,
     });
     await expect(call(pool, {})).rejects.toThrow('did not answer "initialize" within 200 ms');
-    await eventually(() => lab.alive().length === 0);
+    await eventually(() => bench.lab.alive().length === 0);
   });
 
   it('needs no process for its failure: a command that is missing', async () => {
-    const pool = lab.pool({ spec: lab.spec([], '/no/such/tool'), maxFailedStarts: 1 });
+    const pool = bench.lab.pool({ spec: bench.lab.spec([], '/no/such/tool'), maxFailedStarts: 1 });
     expect(pool.whyUnavailable()).toBeUndefined();
     const failed = expect(call(pool, {})).rejects.toThrow('"/no/such/tool" was not found');
     expect(pool.stats()).toMatchObject({ starting: 1, pids: [] });
     await failed;
     expect(pool.whyUnavailable()).toContain('"/no/such/tool" was not found');
-    expect(lab.of('terminate')).toEqual([]);
+    expect(bench.lab.of('terminate')).toEqual([]);
     expect(pool.stats().pids).toEqual([]);
   });
 
   it('is tried again after a launcher that throws', async () => {
     let turns = 0;
-    const pool = lab.pool(
+    const pool = bench.lab.pool(
       {},
       {
         launcher: (spec) => {
@@ -169,34 +158,34 @@ describe('a tool that cannot be started', () => {
       },
     );
     expect(await result(pool, {})).toEqual({});
-    expect(lab.of('start_failed')[0]?.error).toContain('no processes left');
+    expect(bench.lab.of('start_failed')[0]?.error).toContain('no processes left');
   });
 
   it('is not started in a storm when its processes die unused', async () => {
-    const pool = lab.pool({ spec: lab.spec(['--start=die-after']), minProcesses: 1 });
+    const pool = bench.lab.pool({ spec: bench.lab.spec(['--start=die-after']), minProcesses: 1 });
     const started = performance.now();
     await pool.warm();
-    await lab.untilCount('spawn', 4);
+    await bench.lab.untilCount('spawn', 4);
     expect(performance.now() - started).toBeGreaterThan(100 + 200 + 400);
-    expect(lab.of('terminate')[0]).toMatchObject({ reason: 'crash', exitCode: 4 });
+    expect(bench.lab.of('terminate')[0]).toMatchObject({ reason: 'crash', exitCode: 4 });
   });
 });
 
 describe('stop', () => {
   it('awaits running and waiting calls, refuses new ones, and leaves no process', async () => {
-    const pool = lab.pool({ poolSize: 2, maxQueue: 50 });
+    const pool = bench.lab.pool({ poolSize: 2, maxQueue: 50 });
     const calls = Array.from({ length: 20 }, (_, n) => result(pool, { action: 'sleep', ms: 20, n }));
     const stopped = pool.stop(10_000);
     await expect(call(pool, {})).rejects.toMatchObject({ reason: 'shutting_down' });
     expect(() => pool.reserve()).toThrow(expect.objectContaining({ reason: 'shutting_down' }));
     await expect(Promise.all(calls)).resolves.toHaveLength(20);
     await stopped;
-    expect(lab.alive()).toEqual([]);
+    expect(bench.lab.alive()).toEqual([]);
     expect(pool.stop()).toBe(pool.stop());
   });
 
   it('serves calls that were admitted before it, and waits for places to be given back', async () => {
-    const pool = lab.pool();
+    const pool = bench.lab.pool();
     const release = pool.reserve();
     let stopped = false;
     const stop = pool.stop(10_000).then(() => (stopped = true));
@@ -207,10 +196,10 @@ describe('stop', () => {
   });
 
   it('cuts off what has not ended in time', async () => {
-    const pool = lab.pool({ spec: lab.spec(['--ignore-eof', '--ignore-term']) });
+    const pool = bench.lab.pool({ spec: bench.lab.spec(['--ignore-eof', '--ignore-term']) });
     const release = pool.reserve();
-    const running = call(pool, gate.input('a'));
-    await gate.running('a');
+    const running = call(pool, bench.gate.input('a'));
+    await bench.gate.running('a');
     const waiting = call(pool, {});
     const stopped = pool.stop(50);
     await expect(running).rejects.toMatchObject({ reason: 'shutting_down', written: true });
@@ -218,8 +207,8 @@ describe('stop', () => {
     await expect(call(pool, {})).rejects.toMatchObject({ reason: 'shutting_down' });
     await stopped;
     release();
-    expect(lab.alive()).toEqual([]);
-    expect(lab.of('terminate')[0]).toMatchObject({ reason: 'stop', signal: 'SIGKILL' });
+    expect(bench.lab.alive()).toEqual([]);
+    expect(bench.lab.of('terminate')[0]).toMatchObject({ reason: 'stop', signal: 'SIGKILL' });
   });
 
   it.each([
@@ -227,40 +216,40 @@ describe('stop', () => {
     ['then sends SIGTERM', ['--ignore-eof'], { exitCode: null, signal: 'SIGTERM' }],
     ['then sends SIGKILL', ['--ignore-eof', '--ignore-term'], { exitCode: null, signal: 'SIGKILL' }],
   ])('%s', async (_step, options, ending) => {
-    const pool = lab.pool({ spec: lab.spec(options), stopGraceMs: 150 });
+    const pool = bench.lab.pool({ spec: bench.lab.spec(options), stopGraceMs: 150 });
     await result(pool, {});
     await pool.stop();
-    expect(lab.of('terminate')).toEqual([expect.objectContaining({ reason: 'stop', ...ending })]);
+    expect(bench.lab.of('terminate')).toEqual([expect.objectContaining({ reason: 'stop', ...ending })]);
   });
 
   it('ends grandchildren with their process', async () => {
-    const pool = lab.pool();
+    const pool = bench.lab.pool();
     await result(pool, { action: 'grandchild', then: 'stay' });
-    expect(lab.alive()).toHaveLength(2);
+    expect(bench.lab.alive()).toHaveLength(2);
     await pool.stop();
-    await eventually(() => lab.alive().length === 0);
+    await eventually(() => bench.lab.alive().length === 0);
   });
 
   it('of a pool without caps and with a listener that throws', async () => {
-    const pool = new ProcessPool(lab.settings());
+    const pool = new ProcessPool(bench.lab.settings());
     pool.events.subscribe(() => {
       throw new Error('a bad listener');
     });
     expect(await result(pool, { n: 1 })).toEqual({ n: 1 });
     await pool.stop();
-    expect(lab.alive()).toEqual([]);
+    expect(bench.lab.alive()).toEqual([]);
   });
 
   it('of a pool that never ran anything is done at once', async () => {
-    await lab.pool().stop();
-    expect(lab.events).toEqual([]);
+    await bench.lab.pool().stop();
+    expect(bench.lab.events).toEqual([]);
   });
 
   it('while a start failed before does not try again', async () => {
-    const pool = lab.pool({ ...broken(), minProcesses: 1 });
+    const pool = bench.lab.pool({ ...broken(), minProcesses: 1 });
     pool.warm().catch(() => undefined);
-    await lab.until('terminate');
+    await bench.lab.until('terminate');
     await pool.stop();
-    expect(lab.alive()).toEqual([]);
+    expect(bench.lab.alive()).toEqual([]);
   });
 });

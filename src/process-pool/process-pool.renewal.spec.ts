@@ -1,51 +1,36 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Gate } from '../../test/fixtures/tools/gate.js';
-import { call, eventually, isAlive, PoolLab, result } from '../../test/fixtures/tools/pool-lab.js';
+import { benchForEachTest, call, eventually, isAlive, result } from '../../test/fixtures/tools/pool-lab.js';
 import { ProcessBudget } from './process-budget.js';
 import type { ProcessPool } from './process-pool.js';
 
-let lab: PoolLab;
-let gate: Gate;
-let folder: string;
-
-beforeEach(() => {
-  lab = new PoolLab();
-  gate = new Gate();
-  folder = mkdtempSync(join(tmpdir(), 'renewal-'));
-});
-afterEach(async () => {
-  await lab.close();
-  gate.close();
-  rmSync(folder, { recursive: true });
-});
+const bench = benchForEachTest();
 
 /** Processes get exactly the pool's limits. */
 const exact = { random: () => 1 };
 const pid = async (pool: ProcessPool) => (await result(pool, { action: 'pid' })) as number;
-const endings = () => lab.of('terminate').map(({ reason }) => reason);
+const endings = () => bench.lab.of('terminate').map(({ reason }) => reason);
 const unknown = () => undefined;
 
 describe('a process that has served its requests', () => {
   it('leaves when its successor is ready; no call waits for either', async () => {
-    const pool = lab.pool({ maxRequests: 3 }, exact);
+    const pool = bench.lab.pool({ maxRequests: 3 }, exact);
     const first = await pid(pool);
     for (let n = 0; n < 30; n++) {
       const { notes } = await call(pool, { action: 'sleep', ms: 5 });
       expect(notes.spawnMs).toBeUndefined();
     }
-    await lab.until('terminate');
-    expect(lab.of('terminate')[0]).toMatchObject({ pid: first, reason: 'requests', exitCode: 0 });
+    await bench.lab.until('terminate');
+    expect(bench.lab.of('terminate')[0]).toMatchObject({ pid: first, reason: 'requests', exitCode: 0 });
     expect(await pid(pool)).not.toBe(first);
     expect(new Set(endings())).toEqual(new Set(['requests']));
   });
 
   it('goes on serving until then, however long its successor takes', async () => {
-    const pool = lab.pool({ maxRequests: 2, spec: lab.spec(['--start=slow:400']) }, exact);
+    const pool = bench.lab.pool({ maxRequests: 2, spec: bench.lab.spec(['--start=slow:400']) }, exact);
     const first = await pid(pool);
     let served = 0;
-    while (lab.of('spawn').length < 2) {
+    while (bench.lab.of('spawn').length < 2) {
       expect(await pid(pool)).toBe(first);
       served++;
     }
@@ -54,94 +39,94 @@ describe('a process that has served its requests', () => {
   });
 
   it('goes on serving when its successor cannot start, which is tried again', async () => {
-    const flag = join(folder, 'broken');
-    const pool = lab.pool({ maxRequests: 1, spec: lab.spec([`--start=unless:${flag}`]) }, exact);
+    const flag = join(bench.folder, 'broken');
+    const pool = bench.lab.pool({ maxRequests: 1, spec: bench.lab.spec([`--start=unless:${flag}`]) }, exact);
     writeFileSync(flag, '');
     rmSync(flag);
     const first = await pid(pool);
-    await lab.untilCount('spawn', 2);
+    await bench.lab.untilCount('spawn', 2);
     const second = await pid(pool);
     writeFileSync(flag, '');
-    await lab.until('failed');
+    await bench.lab.until('failed');
     expect(second).not.toBe(first);
     const third = await pid(pool);
     expect((await call(pool, {})).notes.pid).toBe(third);
     rmSync(flag);
-    await lab.until('recovered');
+    await bench.lab.until('recovered');
     await eventually(() => endings().includes('requests') && !isAlive(third));
   });
 
   it('ends with its last request, and gets no other one', async () => {
-    const pool = lab.pool({ maxRequests: 1, maxConcurrency: 2, stopGraceMs: 20 }, exact);
-    const last = call(pool, gate.input('last'));
-    await gate.running('last');
-    await lab.untilCount('spawn', 2);
+    const pool = bench.lab.pool({ maxRequests: 1, maxConcurrency: 2, stopGraceMs: 20 }, exact);
+    const last = call(pool, bench.gate.input('last'));
+    await bench.gate.running('last');
+    await bench.lab.untilCount('spawn', 2);
     const next = await call(pool, {});
-    await lab.untilCount('spawn', 3);
-    await gate.open('last');
+    await bench.lab.untilCount('spawn', 3);
+    await bench.gate.open('last');
     const { reply, notes } = await last;
     expect(reply).toMatchObject({ result: { key: 'last' } });
     expect(next.notes.pid).not.toBe(notes.pid);
-    expect(await lab.until('terminate', (event) => event.pid === notes.pid)).toMatchObject({
+    expect(await bench.lab.until('terminate', (event) => event.pid === notes.pid)).toMatchObject({
       reason: 'requests',
       exitCode: 0,
     });
   });
 
   it('is killed after all when its last request does not end', async () => {
-    const pool = lab.pool({ maxRequests: 1, maxConcurrency: 2 }, exact);
+    const pool = bench.lab.pool({ maxRequests: 1, maxConcurrency: 2 }, exact);
     await expect(call(pool, { action: 'hang' }, { timeoutMs: 1_000 })).rejects.toMatchObject({
       reason: 'timeout',
     });
-    expect(lab.of('spawn').length).toBeGreaterThan(1);
-    expect((await lab.until('terminate')).reason).toBe('timeout');
+    expect(bench.lab.of('spawn').length).toBeGreaterThan(1);
+    expect((await bench.lab.until('terminate')).reason).toBe('timeout');
   });
 
   it('that is condemned meanwhile is not dismissed as well', async () => {
-    const spec = lab.spec(['--start=slow:500']);
-    const pool = lab.pool({ maxRequests: 2, maxConcurrency: 2, spec }, exact);
-    const other = call(pool, gate.input('other'));
-    await gate.running('other');
+    const spec = bench.lab.spec(['--start=slow:500']);
+    const pool = bench.lab.pool({ maxRequests: 2, maxConcurrency: 2, spec }, exact);
+    const other = call(pool, bench.gate.input('other'));
+    await bench.gate.running('other');
     await expect(call(pool, { action: 'hang' }, { timeoutMs: 50 })).rejects.toMatchObject({
       reason: 'timeout',
     });
-    await lab.untilCount('spawn', 2);
-    await gate.open('other');
+    await bench.lab.untilCount('spawn', 2);
+    await bench.gate.open('other');
     await other;
-    expect((await lab.until('terminate')).reason).toBe('timeout');
+    expect((await bench.lab.until('terminate')).reason).toBe('timeout');
   });
 
   it('that crashes meanwhile leaves its place to the one successor', async () => {
-    const pool = lab.pool({ maxRequests: 1 }, exact);
+    const pool = bench.lab.pool({ maxRequests: 1 }, exact);
     await expect(call(pool, { action: 'crash' })).rejects.toMatchObject({ reason: 'tool_crashed' });
-    await lab.untilCount('spawn', 2);
+    await bench.lab.untilCount('spawn', 2);
     await eventually(() => pool.stats().pids.length === 1);
     expect(endings()).toEqual(['crash']);
   });
 
   it('does so at its own limit, between three quarters of the pool’s and all of it', async () => {
     const draws = [0, 0, 1, 1];
-    const pool = lab.pool({ maxRequests: 4, poolSize: 2 }, { random: () => draws.shift() ?? 1 });
+    const pool = bench.lab.pool({ maxRequests: 4, poolSize: 2 }, { random: () => draws.shift() ?? 1 });
     await Promise.all([
-      gate.open('a'),
-      gate.open('b'),
-      ...['a', 'b'].map((key) => call(pool, gate.input(key))),
+      bench.gate.open('a'),
+      bench.gate.open('b'),
+      ...['a', 'b'].map((key) => call(pool, bench.gate.input(key))),
     ]);
-    const [low, high] = lab.of('spawn').map((event) => event.pid) as [number, number];
+    const [low, high] = bench.lab.of('spawn').map((event) => event.pid) as [number, number];
     const served = new Map([
       [low, 1],
       [high, 1],
     ]);
-    while (!lab.of('terminate').length) {
+    while (!bench.lab.of('terminate').length) {
       const { notes } = await call(pool, { action: 'sleep', ms: 30 });
       served.set(notes.pid ?? 0, (served.get(notes.pid ?? 0) ?? 0) + 1);
     }
-    const ended = lab.of('terminate')[0]?.pid ?? 0;
+    const ended = bench.lab.of('terminate')[0]?.pid ?? 0;
     expect(served.get(ended)).toBeGreaterThanOrEqual(ended === low ? 3 : 4);
   });
 
   it('is one of at most poolSize and a successor', async () => {
-    const pool = lab.pool({ maxRequests: 1, poolSize: 2, maxQueue: 100 }, exact);
+    const pool = bench.lab.pool({ maxRequests: 1, poolSize: 2, maxQueue: 100 }, exact);
     let most = 0;
     const calls = Array.from({ length: 40 }, async () => {
       await call(pool, { action: 'sleep', ms: 5 });
@@ -153,55 +138,55 @@ describe('a process that has served its requests', () => {
   });
 
   it('has no successor while the pool stops', async () => {
-    const pool = lab.pool({ maxRequests: 1 }, exact);
-    const last = call(pool, gate.input('last'));
+    const pool = bench.lab.pool({ maxRequests: 1 }, exact);
+    const last = call(pool, bench.gate.input('last'));
     const stopped = pool.stop(10_000);
-    await gate.open('last');
+    await bench.gate.open('last');
     await last;
     await stopped;
-    expect(lab.of('spawn')).toHaveLength(1);
+    expect(bench.lab.of('spawn')).toHaveLength(1);
     expect(endings()).toEqual(['stop']);
   });
 
   it('waits for room where the server runs as many processes as it may', async () => {
     const budget = new ProcessBudget(2);
     const [pool, other] = [
-      lab.pool({ name: 'worn', maxRequests: 1 }, { budget, ...exact }),
-      lab.pool({ name: 'other' }, { budget }),
+      bench.lab.pool({ name: 'worn', maxRequests: 1 }, { budget, ...exact }),
+      bench.lab.pool({ name: 'other' }, { budget }),
     ];
-    const busy = call(other, gate.input('a'));
-    await gate.running('a');
+    const busy = call(other, bench.gate.input('a'));
+    await bench.gate.running('a');
     const first = await pid(pool);
     expect(await pid(pool)).toBe(first);
     expect(budget.contended).toBe(false);
-    await gate.open('a');
+    await bench.gate.open('a');
     await busy;
     await other.stop();
-    await lab.until('terminate', ({ reason }) => reason === 'requests');
+    await bench.lab.until('terminate', ({ reason }) => reason === 'requests');
     expect(await pid(pool)).not.toBe(first);
   });
 });
 
 describe('a process that is inspected', () => {
   it('is replaced when it is old enough, and a pool that nobody uses becomes idle all the same', async () => {
-    const pool = lab.pool({ maxAgeMs: 1, idleTimeoutMs: 600 }, exact);
+    const pool = bench.lab.pool({ maxAgeMs: 1, idleTimeoutMs: 600 }, exact);
     const first = await pid(pool);
     await eventually(() => (pool.inspect(unknown), endings().length > 0));
-    expect(lab.of('terminate')[0]).toMatchObject({ pid: first, reason: 'age' });
+    expect(bench.lab.of('terminate')[0]).toMatchObject({ pid: first, reason: 'age' });
     await eventually(() => (pool.inspect(unknown), endings().includes('idle')));
     await eventually(() => pool.stats().pids.length === 0);
   });
 
   it('stays while it is younger', async () => {
-    const pool = lab.pool({ maxAgeMs: 60_000, maxRequests: 100 }, exact);
+    const pool = bench.lab.pool({ maxAgeMs: 60_000, maxRequests: 100 }, exact);
     const first = await pid(pool);
     pool.inspect(unknown);
     expect(await pid(pool)).toBe(first);
-    expect(lab.of('spawn')).toHaveLength(1);
+    expect(bench.lab.of('spawn')).toHaveLength(1);
   });
 
   it('is replaced when it is too large', async () => {
-    const pool = lab.pool({ maxRssBytes: 1_000 }, exact);
+    const pool = bench.lab.pool({ maxRssBytes: 1_000 }, exact);
     const first = await pid(pool);
     pool.inspect(unknown);
     pool.inspect((asked) => (asked === first ? 1_000 : undefined));
@@ -209,19 +194,19 @@ describe('a process that is inspected', () => {
     pool.inspect((asked) => (asked === first ? 1_001 : undefined));
     expect(pool.stats().starting).toBe(1);
     pool.inspect(() => 1_001);
-    expect(await lab.until('terminate')).toMatchObject({ pid: first, reason: 'memory' });
-    expect(lab.of('spawn')).toHaveLength(2);
+    expect(await bench.lab.until('terminate')).toMatchObject({ pid: first, reason: 'memory' });
+    expect(bench.lab.of('spawn')).toHaveLength(2);
   });
 
   it('is not replaced for its size before it has served anybody, nor asked where nothing is limited', async () => {
     const asked = jest.fn(() => 5_000);
-    const unused = lab.pool({ maxRssBytes: 1_000, minProcesses: 1 });
+    const unused = bench.lab.pool({ maxRssBytes: 1_000, minProcesses: 1 });
     await unused.warm();
     unused.inspect(asked);
-    const unlimited = lab.pool();
+    const unlimited = bench.lab.pool();
     await pid(unlimited);
     unlimited.inspect(asked);
-    const oneShot = lab.pool({ maxRssBytes: 1_000, maxAgeMs: 1, maxRequests: 1, keepAlive: false });
+    const oneShot = bench.lab.pool({ maxRssBytes: 1_000, maxAgeMs: 1, maxRequests: 1, keepAlive: false });
     await oneShot.warm();
     await pid(oneShot);
     oneShot.inspect(asked);
@@ -229,14 +214,14 @@ describe('a process that is inspected', () => {
   });
 
   it('makes room for its own successor on a full server once nobody needs it', async () => {
-    const pool = lab.pool({ maxRssBytes: 1_000 }, { budget: new ProcessBudget(1), ...exact });
-    const busy = call(pool, gate.input('a'));
-    await gate.running('a');
+    const pool = bench.lab.pool({ maxRssBytes: 1_000 }, { budget: new ProcessBudget(1), ...exact });
+    const busy = call(pool, bench.gate.input('a'));
+    await bench.gate.running('a');
     pool.inspect(() => 5_000);
     const first = pool.stats().pids[0];
-    await gate.open('a');
+    await bench.gate.open('a');
     await busy;
-    expect(await lab.until('terminate')).toMatchObject({ pid: first, reason: 'memory' });
+    expect(await bench.lab.until('terminate')).toMatchObject({ pid: first, reason: 'memory' });
     expect(await pid(pool)).not.toBe(first);
   });
 });

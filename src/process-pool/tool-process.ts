@@ -2,6 +2,7 @@ import { ByteTail } from './byte-tail.js';
 import type { CancelReason } from './cancellation.js';
 import { Conversation } from './conversation.js';
 import { encodeNotification, encodeRequest } from './json-rpc.js';
+import { inputFull } from './failure-messages.js';
 import { LineFramer } from './line-framer.js';
 import { MessageReader } from './message-reader.js';
 import { whenQuiet } from './pipe-quiet.js';
@@ -27,6 +28,8 @@ import type {
 const brokenGraceMs = 200;
 const noiseLineChars = 500;
 const tailBytes = 2_048;
+/** So much is written at once: more lines would hardly make it cheaper, and it may fill the pipe. */
+const gatheredChars = 16_384;
 
 /**
  * One running executable that speaks JSON-RPC 2.0 lines (seed 003). It starts at once with `initialize`; a process
@@ -45,6 +48,8 @@ export class ToolProcess {
   private cause: TerminationReason | undefined;
   private timer: NodeJS.Timeout | undefined;
   private pipeClosed = false;
+  /** Lines to be written when those who bring more of them have had their turn. */
+  private outgoing = '';
   private capabilities: Capabilities = {};
   /** A write filled the pipe: nothing more is written until it drains. */
   congested = false;
@@ -62,18 +67,20 @@ export class ToolProcess {
     });
     this.framer = new LineFramer(limits.maxLineBytes, this.reader);
     this.stderr = new ByteTail(limits.stderrBytes);
+    let child: LaunchedProcess;
     try {
-      this.child = launcher(spec);
+      child = launcher(spec);
     } catch (error) {
       // Said later, as a spawn error is: the owner does not hold this object yet.
       setImmediate(() => this.notStarted(whyNotStarted(error as NodeJS.ErrnoException, spec)));
       return;
     }
+    this.child = child;
     this.after(limits.startTimeoutMs, () => {
       this.failStart(`It did not answer "initialize" within ${limits.startTimeoutMs} ms`);
     });
-    this.child.on('error', (error) => this.notStarted(whyNotStarted(error, spec)));
-    this.child.on('spawn', () => this.begin());
+    child.on('error', (error) => this.notStarted(whyNotStarted(error, spec)));
+    child.on('spawn', () => this.begin(child));
   }
 
   /** It may be given a request. */
@@ -93,14 +100,9 @@ export class ToolProcess {
   send(method: string, params: unknown, exchange: Exchange): string {
     const id = this.conversation.nextId();
     const line = encodeRequest(id, method, params);
-    const waiting = (this.child?.stdin.writableLength ?? 0) + Buffer.byteLength(line);
+    const waiting = (this.child?.stdin.writableLength ?? 0) + this.outgoing.length + Buffer.byteLength(line);
     const most = this.limits.maxPendingInputBytes;
-    if (waiting > most) {
-      throw new PoolFailure(
-        'protocol_error',
-        `${waiting} bytes would wait in the tool's input, over ${most}`,
-      );
-    }
+    if (waiting > most) throw new PoolFailure('protocol_error', inputFull(waiting, most));
     this.write(id, line, exchange);
     return id;
   }
@@ -132,6 +134,7 @@ export class ToolProcess {
     if (this.pid === undefined) return this.kill(reason);
     this.cause = reason;
     if (this.capabilities.shutdown) this.notify('shutdown', {});
+    this.flush();
     this.child?.stdin.end();
     this.after(this.limits.stopGraceMs, () => {
       this.signal('SIGTERM');
@@ -148,9 +151,7 @@ export class ToolProcess {
   }
 
   private write(id: string, line: string, exchange: Exchange): void {
-    const pipelined = this.conversation.size > 0;
     this.conversation.add(id, exchange);
-    if (pipelined) this.gather();
     this.writeLine(line);
   }
 
@@ -158,16 +159,17 @@ export class ToolProcess {
     this.writeLine(encodeNotification(method, params));
   }
 
+  /** Lines that come together, as those of all calls whose starts were recorded at once do, share one system call. */
   private writeLine(line: string): void {
-    if (this.child?.stdin.write(line) === false) this.congested = true;
+    if (this.outgoing === '') process.nextTick(() => this.flush());
+    this.outgoing += line;
+    if (this.outgoing.length >= gatheredChars) this.flush();
   }
 
-  /** Requests that reach a busy process in one turn of the event loop share one system call. */
-  private gather(): void {
-    const stdin = this.child?.stdin;
-    if (!stdin || stdin.writableCorked > 0) return;
-    stdin.cork();
-    setImmediate(() => stdin.uncork());
+  private flush(): void {
+    const lines = this.outgoing;
+    this.outgoing = '';
+    if (lines !== '' && this.child?.stdin.write(lines) === false) this.congested = true;
   }
 
   private listen(child: LaunchedProcess): void {
@@ -185,8 +187,8 @@ export class ToolProcess {
     child.on('exit', (code, signal) => this.exited(child, code, signal));
   }
 
-  private begin(): void {
-    if (this.child) this.listen(this.child);
+  private begin(child: LaunchedProcess): void {
+    this.listen(child);
     // It may have been told to end before it ran.
     if (this.cause) return;
     this.write('0', encodeRequest('0', 'initialize', initializeParams), {

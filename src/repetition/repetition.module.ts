@@ -1,10 +1,12 @@
 import { Logger, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { RepetitionMetrics } from '../observability/repetition-metrics.js';
 import { ClaimKeeper, type KeeperReport } from './claim-keeper.js';
 import { IdempotencyRepository } from './idempotency.repository.js';
 import { IdempotencySweep } from './idempotency-sweep.js';
 import { IdempotentCalls } from './idempotent-calls.js';
+import { ResultCache } from './result-cache.js';
 
 /** What keeps a call from being run twice. */
 @Module({
@@ -25,8 +27,17 @@ import { IdempotentCalls } from './idempotent-calls.js';
       useFactory: (store: IdempotencyRepository, keeper: ClaimKeeper, { idempotency }: AppConfig) =>
         new IdempotentCalls(store, keeper, idempotency.maxOutcomeBytes),
     },
+    {
+      provide: ResultCache,
+      inject: [APP_CONFIG, RepetitionMetrics],
+      useFactory: ({ resultCache }: AppConfig, metrics: RepetitionMetrics) => {
+        const cache = new ResultCache(resultCache.maxBytes, (tool, answer) => metrics.cached(tool, answer));
+        metrics.observe(() => cache.bytes);
+        return cache;
+      },
+    },
   ],
-  exports: [IdempotentCalls],
+  exports: [IdempotentCalls, ResultCache],
 })
 export class RepetitionModule implements OnApplicationBootstrap, OnApplicationShutdown {
   constructor(

@@ -40,6 +40,10 @@ export class CallTicket {
     this.passed[gate] = true;
   }
 
+  has(gate: Gate): boolean {
+    return this.passed[gate];
+  }
+
   /** Given back only if the call is refused after all (a budget unit). */
   returnIfRefused(release: Release): void {
     this.onRefusal.push(release);

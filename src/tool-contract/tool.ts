@@ -31,6 +31,8 @@ export interface ToolDefinition {
   readonly fallback?: unknown;
   /** Calls an investigation may spend on this tool; absent: the configured default; 0: no limit. */
   readonly callsPerInvestigation?: number;
+  /** How long a result answers equal calls, in milliseconds; only of a tool that only reads. Absent or 0: never. */
+  readonly cacheTtlMs?: number;
   /** Where its health is judged by other limits than the defaults. */
   readonly thresholds?: Partial<ToolThresholds>;
 }

@@ -100,14 +100,14 @@ describe('what a circuit hears', () => {
   });
 
   it('keeps the circuits of tools apart', () => {
-    const { circuits, circuitOf, say } = setUp();
+    const { circuitOf, say } = setUp();
     say(5, { ...fault, tool: 'other' });
     expect(circuitOf('other').state).toBe('open');
     expect(circuitOf('search').state).toBe('closed');
   });
 
   it("counts a tool's answer of -32602 as a success: the tool is alive", () => {
-    const { circuits, circuitOf, say } = setUp();
+    const { circuitOf, say } = setUp();
     say(6, invalidParams);
     say(5, fault);
     expect(circuitOf('search')).toMatchObject({
@@ -118,13 +118,13 @@ describe('what a circuit hears', () => {
   });
 
   it.each(['cancelled', 'interrupted', 'upstream_unavailable'] as const)('ignores %s', (errorType) => {
-    const { circuits, circuitOf, say } = setUp();
+    const { circuitOf, say } = setUp();
     say(6, { status: 'error', errorType, fault: false });
     expect(circuitOf('search')).toMatchObject({ callsInWindow: 0, faultsInWindow: 0 });
   });
 
   it("ignores operators' trials", () => {
-    const { circuits, circuitOf, say } = setUp();
+    const { circuitOf, say } = setUp();
     say(6, { ...fault, test: true });
     expect(circuitOf('search')).toMatchObject({ state: 'closed', callsInWindow: 0 });
   });

@@ -38,17 +38,15 @@ export function viewOfCircuit(tool: string, breaker: CircuitBreaker, history: Sh
   };
 }
 
-/** The last `limit` of what was written down and what was not yet, oldest first. */
+/** The last `limit` of what was written down and of what came since, oldest first. */
 export function mergedHistory(
   written: readonly CircuitTransition[],
   recent: readonly CircuitTransition[],
   limit: number,
 ): CircuitTransition[] {
   const known = new Set(written.map(({ id }) => id));
-  // What the rows still lack is newer than they are, unless it is older than all that was read.
-  const [oldest] = written;
-  const lacking = recent.filter(({ id, at }) => !known.has(id) && (!oldest || at >= oldest.at));
-  return [...written, ...lacking].slice(-limit);
+  const lastKnown = recent.findLastIndex(({ id }) => known.has(id));
+  return [...written, ...recent.slice(lastKnown + 1)].slice(-limit);
 }
 
 const iso = (at: number): string => new Date(at).toISOString();

@@ -30,13 +30,13 @@ export class CircuitQuery {
   @ApiPropertyOptional({
     example: 50,
     default: 50,
-    minimum: 0,
+    minimum: 1,
     maximum: 1_000,
     description: 'The newest changes of state to show',
   })
   @Type(() => Number)
   @IsInt()
-  @Min(0)
+  @Min(1)
   @Max(1_000)
   readonly limit: number = 50;
 }

@@ -1,5 +1,13 @@
 import { defaultThresholds } from '../tool-contract/tool-thresholds.js';
-import { countByStatus, grade, type HealthStatus, neverExecuted, overallStatus, rounded } from './grading.js';
+import {
+  countByStatus,
+  grade,
+  type HealthReason,
+  type HealthStatus,
+  neverExecuted,
+  overallStatus,
+  rounded,
+} from './grading.js';
 
 describe('grade', () => {
   const critical = 'Urgent: Investigate tool failures';
@@ -130,7 +138,7 @@ describe('grade', () => {
     ],
     ['five calls are enough', 5, 1, 10, 'healthy', [], []],
   ])('%s', (_case, totalCalls, successRate, avgTimeMs, status, issues, recommendations) => {
-    expect(grade({ totalCalls, successRate, avgTimeMs })).toEqual({ status, issues, recommendations });
+    expect(grade({ totalCalls, successRate, avgTimeMs })).toMatchObject({ status, issues, recommendations });
   });
 
   it("follows a tool's own thresholds, also in its texts", () => {
@@ -145,6 +153,55 @@ describe('grade', () => {
       'Success rate is 99.0% (target: ≥99.9%)',
       'Latency is 150ms (target: ≤100ms)',
     ]);
+  });
+
+  it.each([
+    [0.9995, '99.95%'],
+    [0.999, '99.9%'],
+    [0.29, '29.0%'],
+    [0.07, '7.0%'],
+    [0.123456, '12.3456%'],
+    [1, '100.0%'],
+  ])('names a target of %d with the digits that it needs', (successRateHealthy, target) => {
+    const own = { ...defaultThresholds, successRateHealthy, successRateDegraded: 0 };
+    const { issues } = grade({ totalCalls: 100, successRate: 0.01, avgTimeMs: 1 }, own);
+    expect(issues).toEqual([`Success rate is 1.0% (target: ≥${target})`]);
+  });
+
+  it.each<[string, number, number, number, HealthReason[]]>([
+    [
+      'of a healthy tool both rules',
+      10,
+      0.99,
+      150.555,
+      [
+        { rule: 'success_rate', figure: 0.99, threshold: 0.95 },
+        { rule: 'avg_latency', figure: 150.56, threshold: 2000 },
+      ],
+    ],
+    ['degraded by its success', 10, 0.9, 1, [{ rule: 'success_rate', figure: 0.9, threshold: 0.95 }]],
+    ['degraded by its latency', 10, 1, 3000, [{ rule: 'avg_latency', figure: 3000, threshold: 2000 }]],
+    [
+      'degraded by both',
+      10,
+      0.9,
+      3000,
+      [
+        { rule: 'success_rate', figure: 0.9, threshold: 0.95 },
+        { rule: 'avg_latency', figure: 3000, threshold: 2000 },
+      ],
+    ],
+    [
+      'unhealthy: only what made it so',
+      10,
+      1 / 3,
+      3000,
+      [{ rule: 'success_rate', figure: 0.3333, threshold: 0.8 }],
+    ],
+    ['unhealthy by its latency', 10, 0.9, 6000, [{ rule: 'avg_latency', figure: 6000, threshold: 5000 }]],
+    ['too few calls', 3, 1, 1, [{ rule: 'minimum_calls', figure: 3, threshold: 5 }]],
+  ])('says why: %s', (_case, totalCalls, successRate, avgTimeMs, why) => {
+    expect(grade({ totalCalls, successRate, avgTimeMs }).why).toEqual(why);
   });
 
   it('rounds exact ties to the even digit, as the seed does', () => {
@@ -195,5 +252,6 @@ it('says of a tool that was never executed that it was not', () => {
     status: 'unknown',
     issues: ['No execution history'],
     recommendations: ['Tool has not been executed yet'],
+    why: [{ rule: 'ever_executed', figure: 0, threshold: 1 }],
   });
 });

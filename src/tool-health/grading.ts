@@ -12,8 +12,21 @@ export interface GradedStats {
   readonly avgTimeMs: number;
 }
 
+export const healthRules = ['ever_executed', 'minimum_calls', 'success_rate', 'avg_latency'] as const;
+export type HealthRule = (typeof healthRules)[number];
+
+/** A rule that decided a grade. Rates are 0 to 1 with four decimals, latencies milliseconds with two. */
+export interface HealthReason {
+  readonly rule: HealthRule;
+  readonly figure: number;
+  /** What the figure did not reach, or did not pass; of a healthy tool what it had to. */
+  readonly threshold: number;
+}
+
 export interface Grade {
   readonly status: HealthStatus;
+  /** Which rules decided: those whose own grade is `status`. */
+  readonly why: readonly HealthReason[];
   readonly issues: readonly string[];
   readonly recommendations: readonly string[];
 }
@@ -23,13 +36,16 @@ export function grade(stats: GradedStats, thresholds: ToolThresholds = defaultTh
   if (stats.totalCalls < thresholds.minCalls) {
     return {
       status: 'unknown',
+      why: [{ rule: 'minimum_calls', figure: stats.totalCalls, threshold: thresholds.minCalls }],
       issues: [`Insufficient data (${stats.totalCalls} calls)`],
       recommendations: ['Need more usage data for accurate assessment'],
     };
   }
   const parts = [gradeSuccessRate(stats.successRate, thresholds), gradeLatency(stats.avgTimeMs, thresholds)];
+  const status = worst(parts.map((part) => part.status));
   return {
-    status: worst(parts.map((part) => part.status)),
+    status,
+    why: parts.flatMap((part) => (part.status === status ? part.why : [])),
     issues: parts.flatMap((part) => part.issues),
     recommendations: parts.flatMap((part) => part.recommendations),
   };
@@ -38,6 +54,7 @@ export function grade(stats: GradedStats, thresholds: ToolThresholds = defaultTh
 /** The grade of a registered tool that was never called. */
 export const neverExecuted: Grade = {
   status: 'unknown',
+  why: [{ rule: 'ever_executed', figure: 0, threshold: 1 }],
   issues: ['No execution history'],
   recommendations: ['Tool has not been executed yet'],
 };
@@ -54,7 +71,6 @@ export function countByStatus(statuses: readonly HealthStatus[]): Record<HealthS
   return counts;
 }
 
-const healthy: Grade = { status: 'healthy', issues: [], recommendations: [] };
 const worstFirst = ['unhealthy', 'degraded', 'healthy'] as const;
 
 function worst(statuses: readonly HealthStatus[]): HealthStatus {
@@ -62,38 +78,61 @@ function worst(statuses: readonly HealthStatus[]): HealthStatus {
 }
 
 function gradeSuccessRate(rate: number, { successRateHealthy, successRateDegraded }: ToolThresholds): Grade {
-  if (rate >= successRateHealthy) return healthy;
+  const why = (threshold: number): HealthReason[] => [
+    { rule: 'success_rate', figure: rounded(rate, 4), threshold },
+  ];
+  if (rate >= successRateHealthy) return healthy(why(successRateHealthy));
   if (rate >= successRateDegraded) {
     return {
       status: 'degraded',
-      issues: [`Success rate is ${percent(rate)} (target: ≥${percent(successRateHealthy)})`],
+      why: why(successRateHealthy),
+      issues: [`Success rate is ${percent(rate)} (target: ≥${percentTarget(successRateHealthy)})`],
       recommendations: ['Investigate recent error patterns'],
     };
   }
   return {
     status: 'unhealthy',
+    why: why(successRateDegraded),
     issues: [`Success rate is critically low: ${percent(rate)}`],
     recommendations: ['Urgent: Investigate tool failures'],
   };
 }
 
 function gradeLatency(avgMs: number, { latencyHealthyMs, latencyDegradedMs }: ToolThresholds): Grade {
-  if (avgMs <= latencyHealthyMs) return healthy;
+  const why = (threshold: number): HealthReason[] => [
+    { rule: 'avg_latency', figure: rounded(avgMs, 2), threshold },
+  ];
+  if (avgMs <= latencyHealthyMs) return healthy(why(latencyHealthyMs));
   if (avgMs <= latencyDegradedMs) {
     return {
       status: 'degraded',
+      why: why(latencyHealthyMs),
       issues: [`Latency is ${fixed(avgMs, 0)}ms (target: ≤${latencyHealthyMs}ms)`],
       recommendations: ['Consider caching or optimization'],
     };
   }
   return {
     status: 'unhealthy',
+    why: why(latencyDegradedMs),
     issues: [`Latency is critically high: ${fixed(avgMs, 0)}ms`],
     recommendations: ['Urgent: Investigate performance bottlenecks'],
   };
 }
 
+const healthy = (why: readonly HealthReason[]): Grade => ({
+  status: 'healthy',
+  why,
+  issues: [],
+  recommendations: [],
+});
+
 const percent = (rate: number): string => `${fixed(rate * 100, 1)}%`;
+
+/** A tool's own target may need more digits: 99.95 % is not 100.0 %. */
+function percentTarget(rate: number): string {
+  const exact = Number((rate * 100).toPrecision(12));
+  return `${exact === Number(exact.toFixed(1)) ? exact.toFixed(1) : exact}%`;
+}
 
 /** The value with so many decimal places, rounded as the seed does. */
 export const rounded = (value: number, digits: number): number => Number(fixed(value, digits));

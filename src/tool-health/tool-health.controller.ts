@@ -12,10 +12,9 @@ import {
   OverrideCircuitBody,
 } from './circuit.dto.js';
 import { CircuitsService } from './circuits.service.js';
+import { ErrorPatternsQuery, ErrorPatternsView } from './error-patterns.dto.js';
 import {
   DashboardSummary,
-  ErrorPatternsQuery,
-  ErrorPatternsView,
   HealthPeriodQuery,
   HealthSummary,
   SystemHealthReport,

@@ -1,7 +1,7 @@
 import { ApiExtraModels, ApiProperty, ApiPropertyOptional, getSchemaPath } from '@nestjs/swagger';
 import { Type } from 'class-transformer';
 import { IsInt, Max, Min } from 'class-validator';
-import { type HealthStatus, healthStatuses } from './grading.js';
+import { type HealthRule, healthRules, type HealthStatus, healthStatuses } from './grading.js';
 
 const checkedAtExample = '2026-01-23T10:30:00.000Z';
 
@@ -20,19 +20,26 @@ export class HealthPeriodQuery {
   readonly periodHours: number = 1;
 }
 
-export class ErrorPatternsQuery {
-  @ApiPropertyOptional({
-    example: 20,
-    default: 20,
-    minimum: 1,
-    maximum: 1_000,
-    description: 'Newest failures to read',
+/** Why a tool has its grade. */
+export class HealthReasonView {
+  @ApiProperty({ enum: healthRules, example: 'success_rate', description: 'The rule that decided' })
+  readonly rule!: HealthRule;
+
+  @ApiProperty({ example: 0.85, description: 'Rates 0 to 1, latencies in milliseconds' })
+  readonly figure!: number;
+
+  @ApiProperty({ example: 0.95, description: "The tool's limit that the figure was held against" })
+  readonly threshold!: number;
+
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: checkedAtExample,
+    description:
+      'When this server first saw the tool so, without another status since: it may have been so before the start. ' +
+      'null for periods other than 1 and 24 hours',
   })
-  @Type(() => Number)
-  @IsInt()
-  @Min(1)
-  @Max(1_000)
-  readonly limit: number = 20;
+  readonly since!: string | null;
 }
 
 /** Health report of one tool (seed 000's ToolHealthReport). */
@@ -55,11 +62,43 @@ export class ToolHealthReport {
   @ApiProperty({ example: 15, description: 'Errors and timeouts' })
   readonly recentErrors!: number;
 
+  @ApiProperty({ example: 0.15, description: 'Errors and timeouts among the calls, 0 to 1' })
+  readonly failureRate!: number;
+
+  @ApiProperty({
+    example: 0.02,
+    description:
+      'Calls that took slowCallMs or longer, whatever their status, 0 to 1; counted in buckets: durations within 2 % ' +
+      'of the limit may count on either side',
+  })
+  readonly slowCallRate!: number;
+
+  @ApiProperty({ example: 5000, description: "The tool's limit of a slow call" })
+  readonly slowCallMs!: number;
+
+  @ApiProperty({ example: 120, description: 'Milliseconds, at most 2 % off, as the other percentiles' })
+  readonly p50LatencyMs!: number;
+
+  @ApiProperty({ example: 480 })
+  readonly p95LatencyMs!: number;
+
+  @ApiProperty({ example: 900 })
+  readonly p99LatencyMs!: number;
+
+  @ApiProperty({
+    example: 1,
+    description: 'Executions marked as having answered wrongly; they touch neither success rate nor grade',
+  })
+  readonly semanticFailures!: number;
+
   @ApiProperty({ type: [String], example: ['Success rate is 85.0% (target: ≥95.0%)'] })
   readonly issues!: readonly string[];
 
   @ApiProperty({ type: [String], example: ['Investigate recent error patterns'] })
   readonly recommendations!: readonly string[];
+
+  @ApiProperty({ type: [HealthReasonView], description: 'Which rules decided the status' })
+  readonly why!: readonly HealthReasonView[];
 
   @ApiProperty({ example: checkedAtExample })
   readonly checkedAt!: string;
@@ -207,30 +246,4 @@ export class ToolHealthInfo {
 
   @ApiProperty({ type: String, nullable: true, example: 'Search timed out after 5000ms' })
   readonly lastError!: string | null;
-}
-
-export class ErrorPatternView {
-  @ApiProperty({ example: 'timeout' })
-  readonly errorType!: string;
-
-  @ApiProperty({ example: 5 })
-  readonly count!: number;
-}
-
-export class ErrorPatternsView {
-  @ApiProperty({ example: 'log_summary' })
-  readonly toolName!: string;
-
-  @ApiProperty({ example: 10 })
-  readonly totalErrors!: number;
-
-  @ApiProperty({ type: [ErrorPatternView], description: 'Most frequent first' })
-  readonly patterns!: readonly ErrorPatternView[];
-
-  @ApiProperty({
-    type: [String],
-    example: ['Search timed out after 5000ms'],
-    description: 'Of the five newest failures',
-  })
-  readonly recentMessages!: readonly string[];
 }

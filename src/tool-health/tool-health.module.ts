@@ -7,6 +7,7 @@ import { CircuitHistory } from './circuit-history.js';
 import { CircuitTransitionsRepository } from './circuit-transitions.repository.js';
 import { CircuitsService } from './circuits.service.js';
 import { HealthEvents } from './health-events.js';
+import { HealthWatch } from './health-watch.js';
 import { KnownTools } from './known-tools.js';
 import { ToolHealthController } from './tool-health.controller.js';
 import { ToolHealthService } from './tool-health.service.js';
@@ -23,6 +24,7 @@ import { ToolHealthService } from './tool-health.service.js';
     CircuitsService,
     HealthEvents,
     ToolHealthService,
+    HealthWatch,
     { provide: CLOCK, useValue: systemClock },
     { provide: RANDOM, useValue: Math.random },
   ],

@@ -6,8 +6,11 @@ import { ToolMetricsRepository } from '../tool-metrics/tool-metrics.repository.j
 import type { ToolStats } from '../tool-metrics/tool-stats.js';
 import type { CircuitAdvice, CircuitAdviceQuery } from './circuit.dto.js';
 import { type ErrorPatterns, errorPatterns } from './error-patterns.js';
-import { countByStatus, type Grade, grade, neverExecuted, overallStatus, rounded } from './grading.js';
+import { countByStatus, type Grade, grade, neverExecuted, overallStatus } from './grading.js';
+import { HealthEvents } from './health-events.js';
+import { reportOf } from './health-report.js';
 import { KnownTools } from './known-tools.js';
+import { StatusLog } from './status-log.js';
 import type {
   DashboardSummary,
   HealthSummary,
@@ -37,15 +40,19 @@ const nobodysFault: readonly (string | null | undefined)[] = [
   'upstream_unavailable',
 ];
 const noCalls = { totalCalls: 0, successRate: 0, avgTimeMs: 0 };
+/** Grades of these periods are followed: the default one and the dashboard's. */
+const followedHours = [1, dayHours];
 
 /** Says what the metrics mean: grades, error patterns, summaries (seed 000's ToolHealthService). */
 @Injectable()
 export class ToolHealthService {
   private readonly logger = new Logger(ToolHealthService.name);
+  private readonly statuses = new StatusLog();
 
   constructor(
     private readonly metrics: ToolMetricsRepository,
     private readonly knownTools: KnownTools,
+    private readonly events: HealthEvents,
     @Inject(CLOCK) private readonly clock: Clock,
   ) {}
 
@@ -66,7 +73,7 @@ export class ToolHealthService {
   async checkToolHealth(tool: string, periodHours = 1): Promise<ToolHealthReport> {
     const now = this.clock.now();
     const stats = await this.metrics.getToolStats(tool, this.period(now, periodHours));
-    return this.report(tool, stats, now);
+    return this.report(tool, stats, { hours: periodHours, now });
   }
 
   /** Every tool that is registered or was ever executed, by name. */
@@ -178,10 +185,10 @@ export class ToolHealthService {
       this.metrics.getStatsOfAllTools(since, until),
     ]);
     const names = [...new Set([...this.knownTools.names(), ...lastUses.keys()])].sort();
-    const toolReports = names.map((name) => {
-      const stats = statsByTool.get(name) ?? noCalls;
-      return this.report(name, stats, now, lastUses.has(name) ? undefined : neverExecuted);
-    });
+    const period = { hours: periodHours, now };
+    const toolReports = names.map((name) =>
+      this.report(name, statsByTool.get(name), period, lastUses.has(name) ? undefined : neverExecuted),
+    );
     const statuses = toolReports.map(({ status }) => status);
     const report = {
       status: overallStatus(statuses),
@@ -194,23 +201,26 @@ export class ToolHealthService {
 
   private report(
     toolName: string,
-    stats: Pick<ToolStats, 'totalCalls' | 'successRate' | 'avgTimeMs'> | ToolStats,
-    now: number,
+    stats: ToolStats | undefined,
+    { hours, now }: { readonly hours: number; readonly now: number },
     fixedGrade?: Grade,
   ): ToolHealthReport {
-    const { status, issues, recommendations } =
-      fixedGrade ?? grade(stats, this.knownTools.thresholdsOf(toolName));
-    return {
-      toolName,
-      status,
-      successRate: rounded(stats.successRate, 4),
-      avgLatencyMs: rounded(stats.avgTimeMs, 2),
-      totalCalls: stats.totalCalls,
-      recentErrors: 'errorCount' in stats ? stats.errorCount + stats.timeoutCount : 0,
-      issues,
-      recommendations,
-      checkedAt: new Date(now).toISOString(),
-    };
+    const thresholds = this.knownTools.thresholdsOf(toolName);
+    const graded = fixedGrade ?? grade(stats ?? noCalls, thresholds);
+    const isKnown = this.knownTools.has(toolName) || (stats?.totalCalls ?? 0) > 0;
+    const since = isKnown ? this.follow(toolName, graded, hours, now) : null;
+    return reportOf(toolName, stats, thresholds, graded, { now, since });
+  }
+
+  /** @returns since when the tool was seen to be so; null for grades of other periods than those that are followed */
+  private follow(tool: string, { status, issues }: Grade, hours: number, now: number): number | null {
+    if (!followedHours.includes(hours)) return null;
+    const { since, changedFrom } = this.statuses.note(String(hours), tool, status, now);
+    if (changedFrom !== undefined && hours === 1) {
+      const why = issues.join('; ') || 'Success rate and latency are within their targets';
+      this.events.emit({ tool, from: changedFrom, to: status, at: now, why });
+    }
+    return since;
   }
 
   private period(now: number, hours: number): { since: Date; until: Date } {

@@ -1,19 +1,29 @@
-/** One array a column, in the order of `insertParameters`. A row that is there already stays as it is. */
-export const insertMetrics = `
-  INSERT INTO tool_metrics (
-    metric_id, tool_name, user_id, session_id, request_id, investigation_id, run_id, status, execution_time_ms,
-    error_type, error_message, parameters_hash, input_size, output_size, metadata, is_test, tool_fault, recorded_at
-  )
-  SELECT
-    metric_id, tool_name, user_id, session_id, request_id, investigation_id, run_id, status, execution_time_ms,
-    error_type, error_message, parameters_hash, input_size, output_size, metadata, is_test, tool_fault,
-    to_timestamp(recorded_ms / 1000)
-  FROM unnest(
-    $1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::int[],
-    $10::text[], $11::text[], $12::text[], $13::int[], $14::int[], $15::jsonb[], $16::bool[], $17::bool[],
-    $18::float8[]
-  ) AS batch (
-    metric_id, tool_name, user_id, session_id, request_id, investigation_id, run_id, status, execution_time_ms,
-    error_type, error_message, parameters_hash, input_size, output_size, metadata, is_test, tool_fault, recorded_ms
-  )
-  ON CONFLICT (recorded_at, metric_id) DO NOTHING`;
+import { rollUp } from './rollup.sql.js';
+
+const columns = `
+      metric_id, tool_name, user_id, session_id, request_id, investigation_id, run_id, status, execution_time_ms,
+      error_type, error_message, parameters_hash, input_size, output_size, metadata, is_test, tool_fault`;
+
+/** What the cells count of a row. */
+const returned =
+  'tool_name, status, error_type, is_test, execution_time_ms, input_size, output_size, semantic_failure, recorded_at';
+
+/**
+ * One array a column, in the order of `insertParameters`, then the writer's slot. A row that is there already stays as it
+ * is and is counted no second time.
+ */
+export const insertMetrics = rollUp(
+  `ins AS (
+    INSERT INTO tool_metrics (${columns}, recorded_at)
+    SELECT ${columns}, to_timestamp(recorded_ms / 1000)
+    FROM unnest(
+      $1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::int[],
+      $10::text[], $11::text[], $12::text[], $13::int[], $14::int[], $15::jsonb[], $16::bool[], $17::bool[],
+      $18::float8[]
+    ) AS batch (${columns}, recorded_ms)
+    ON CONFLICT (recorded_at, metric_id) DO NOTHING
+    RETURNING ${returned}
+  )`,
+  'ins',
+  '$19::int',
+);

@@ -29,8 +29,7 @@ export async function insertBatch(
   writerSlot: number,
 ): Promise<void> {
   if (metrics.length === 0) return;
-  void writerSlot;
-  await db.query(insertMetrics, parametersOf(metrics));
+  await db.query(insertMetrics, [...parametersOf(metrics), writerSlot]);
 }
 
 /** Trying again would fail again: the values are to blame, not the database. */

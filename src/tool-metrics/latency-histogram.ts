@@ -1,20 +1,11 @@
 /** Each bucket's upper bound is this many times its lower one: its middle is at most 2 % off. */
 const growth = 1.04;
-const lnGrowth = 0.039_220_713_153_281_33;
 /** 0 ms has its own; the last one holds the largest 32-bit number. */
 const bucketCount = 550;
 /** An entry is 32 bits: 10 of bucket, 2 of place, 20 of digit. A count is the sum of its digits, each × 2^(20 × place). */
 const bucketShift = 22;
 const placeShift = 20;
 const digitMask = 0xf_ffff;
-
-/** How SQL names the bucket of a column of whole milliseconds. */
-export const latencyBucketSql = (milliseconds: string): string =>
-  `CASE WHEN ${milliseconds} < 1 THEN 0 ELSE 1 + floor(ln(${milliseconds}::float8) / ${lnGrowth})::int END`;
-
-/** How SQL writes one entry down; more than a million in one bucket need several. */
-export const latencyEntrySql = (bucket: string, count: string): string =>
-  `int4send((${bucket} << ${bucketShift}) | ${count}::int)`;
 
 /** The middle of the whole milliseconds that a bucket holds. */
 const middles = Float64Array.from({ length: bucketCount }, (_, bucket) => {

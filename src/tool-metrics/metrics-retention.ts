@@ -7,38 +7,64 @@ import {
 } from '@nestjs/common';
 import { IntervalLoop } from '../common/interval-loop.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { PartitionMetrics } from '../observability/partition-metrics.js';
+import { MetricPartitions } from './metric-partitions.js';
 import { ToolMetricsRepository } from './tool-metrics.repository.js';
 
-const dayMs = 86_400_000;
+const hourMs = 3_600_000;
+/** What is recorded goes to its day even if nobody makes new ones for a week. */
+const daysAhead = 7;
 
-/** Deletes metrics that are older than METRICS_RETENTION_DAYS: once after the start, then daily. */
+/**
+ * Deletes metrics that are older than METRICS_RETENTION_DAYS, and makes the days to come: both once after the start,
+ * then every hour.
+ */
 @Injectable()
 export class MetricsRetention implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(MetricsRetention.name);
   private readonly days: number;
   private readonly loop: IntervalLoop;
   private first: Promise<void> = Promise.resolve();
+  private stray = 0;
 
   constructor(
     @Inject(APP_CONFIG) config: AppConfig,
     private readonly repository: ToolMetricsRepository,
+    private readonly partitions: MetricPartitions,
+    metrics: PartitionMetrics,
   ) {
+    metrics.observe(() => this.stray);
     this.days = config.recorder.retentionDays;
     this.loop = new IntervalLoop(
-      () => this.clean(),
-      dayMs,
+      () => this.run(),
+      hourMs,
       (error) => this.failed(error),
     );
   }
 
   /** A server that restarts every day cleans as well; the start does not wait for it. */
   onApplicationBootstrap(): void {
-    this.first = this.clean().catch((error: unknown) => this.failed(error));
+    this.first = this.run().catch((error: unknown) => this.failed(error));
     this.loop.start();
   }
 
   async onApplicationShutdown(): Promise<void> {
     await Promise.all([this.first, this.loop.stop()]);
+  }
+
+  private async run(): Promise<void> {
+    await this.makeDays().catch((error: unknown) =>
+      this.logger.warn(error, 'the days to come could not be made'),
+    );
+    await this.clean();
+  }
+
+  private async makeDays(): Promise<void> {
+    await this.partitions.makeAhead(daysAhead);
+    this.stray = await this.partitions.countInDefault();
+    if (this.stray === 0) return;
+    const entry = { event: 'metrics_in_default_partition', rows: this.stray };
+    this.logger.warn(entry, 'metrics were recorded on days that have no partition');
   }
 
   private async clean(): Promise<void> {

@@ -1,20 +1,24 @@
-import { Controller, Delete, Get, Param, Query } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Body, Controller, Delete, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
+import { ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import type { Page } from '../common/page.js';
-import { ToolMetric } from './tool-metric.entity.js';
+import { Execution } from './execution.js';
 import {
   CleanupBody,
   CleanupQuery,
+  DuplicatesPage,
+  DuplicatesQuery,
   ErrorsQuery,
   ExecutionPage,
   ExecutionsQuery,
   PeriodQuery,
+  SemanticFailureRequest,
   SlowQuery,
   ToolNamesPage,
   ToolParams,
   ToolStatsBody,
 } from './tool-metrics.dto.js';
+import type { Duplicates } from './tool-metrics.repository.js';
 import { ToolMetricsService } from './tool-metrics.service.js';
 
 @ApiTags('tool-metrics')
@@ -33,30 +37,55 @@ export class ToolMetricsController {
   @Get('errors')
   @ApiOperation({ summary: 'The newest errors and timeouts' })
   @ApiOkResponse({ type: ExecutionPage })
-  errors(@Query() query: ErrorsQuery): Promise<Page<ToolMetric>> {
+  errors(@Query() query: ErrorsQuery): Promise<Page<Execution>> {
     return this.service.errors(query);
   }
 
   @Get('slow')
   @ApiOperation({ summary: 'Executions that took at least the threshold, slowest first' })
   @ApiOkResponse({ type: ExecutionPage })
-  slow(@Query() query: SlowQuery): Promise<Page<ToolMetric>> {
+  slow(@Query() query: SlowQuery): Promise<Page<Execution>> {
     return this.service.slow(query);
   }
 
   @Get('executions')
-  @ApiOperation({ summary: 'Executions, newest first' })
+  @ApiOperation({ summary: 'Executions that every filter lets through, newest first' })
   @ApiOkResponse({ type: ExecutionPage })
-  executions(@Query() query: ExecutionsQuery): Promise<Page<ToolMetric>> {
+  executions(@Query() query: ExecutionsQuery): Promise<Page<Execution>> {
     return this.service.executions(query);
   }
 
   @Get('executions/:id')
   @ApiOperation({ summary: 'One execution' })
-  @ApiOkResponse({ type: ToolMetric })
+  @ApiOkResponse({ type: Execution })
   @ApiProblems('not_found')
-  execution(@Param('id') id: string): Promise<ToolMetric> {
+  execution(@Param('id') id: string): Promise<Execution> {
     return this.service.execution(id);
+  }
+
+  @Post('executions/:id/semantic-failure')
+  @HttpCode(204)
+  @ApiOperation({ summary: 'Mark an execution as one that answered wrongly; its status stays' })
+  @ApiNoContentResponse()
+  @ApiProblems('not_found')
+  markSemanticFailure(@Param('id') id: string, @Body() { reason }: SemanticFailureRequest): Promise<void> {
+    return this.service.markSemanticFailure(id, reason);
+  }
+
+  @Delete('executions/:id/semantic-failure')
+  @HttpCode(204)
+  @ApiOperation({ summary: 'Take such a mark back' })
+  @ApiNoContentResponse()
+  @ApiProblems('not_found')
+  unmarkSemanticFailure(@Param('id') id: string): Promise<void> {
+    return this.service.markSemanticFailure(id, null);
+  }
+
+  @Get('duplicates')
+  @ApiOperation({ summary: 'How often tools were called again with the same input; most repetitions first' })
+  @ApiOkResponse({ type: DuplicatesPage })
+  duplicates(@Query() query: DuplicatesQuery): Promise<Page<Duplicates>> {
+    return this.service.duplicates(query);
   }
 
   @Get('tools')

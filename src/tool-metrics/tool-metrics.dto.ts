@@ -1,35 +1,11 @@
-import { applyDecorators } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { Transform, Type } from 'class-transformer';
-import { IsDate, IsInt, IsOptional, IsString, Length, Max, Min } from 'class-validator';
-import { ToolMetric } from './tool-metric.entity.js';
+import { IsIn, IsOptional, IsString, Length } from 'class-validator';
+import { IsoTime, QueryNumber, ShortText } from './query.decorators.js';
+import { Execution } from './execution.js';
 
-const isoTime = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
+const statuses = ['success', 'error', 'timeout'];
 
-/** A moment as ISO 8601; without an offset it is UTC. */
-function IsoTime(): PropertyDecorator {
-  return applyDecorators(
-    Transform(({ value }: { value: unknown }) => (typeof value === 'string' ? momentOf(value) : value)),
-    IsDate({ message: '$property must be an ISO 8601 time, such as 2026-01-23T10:30:00Z' }),
-  );
-}
-
-function momentOf(text: string): Date | string {
-  if (!isoTime.test(text)) return text;
-  return new Date(/T.*(Z|[+-]\d{2}:?\d{2})$/.test(text) || !text.includes('T') ? text : `${text}Z`);
-}
-
-/** A whole number in a query string, between two bounds, both included. */
-function QueryNumber(min: number, max: number): PropertyDecorator {
-  return applyDecorators(
-    IsInt(),
-    Min(min),
-    Max(max),
-    Type(() => Number),
-  );
-}
-
-const ToolName = (): PropertyDecorator => applyDecorators(IsString(), Length(1, 256));
+const ToolName = ShortText;
 
 export class ToolParams {
   @ToolName()
@@ -86,6 +62,56 @@ export class ExecutionsQuery {
   @ApiPropertyOptional({ example: 'log_summary', description: 'Of all tools when absent' })
   readonly tool?: string;
 
+  @IsOptional()
+  @IsIn(statuses)
+  @ApiPropertyOptional({ enum: statuses, example: 'error' })
+  readonly status?: string;
+
+  @IsOptional()
+  @ShortText()
+  @ApiPropertyOptional({ example: 'tool_error', description: 'Failures of this type' })
+  readonly errorType?: string;
+
+  @IsOptional()
+  @ShortText()
+  @ApiPropertyOptional({ example: 'inv-1' })
+  readonly investigationId?: string;
+
+  @IsOptional()
+  @ShortText()
+  @ApiPropertyOptional({ example: 'run-1' })
+  readonly runId?: string;
+
+  @IsOptional()
+  @ShortText()
+  @ApiPropertyOptional({ example: 'user-123' })
+  readonly userId?: string;
+
+  @IsOptional()
+  @IsoTime()
+  @ApiPropertyOptional({
+    type: String,
+    format: 'date-time',
+    example: '2026-01-22T10:30:00Z',
+    description: 'Included',
+  })
+  readonly since?: Date;
+
+  @IsOptional()
+  @IsoTime()
+  @ApiPropertyOptional({
+    type: String,
+    format: 'date-time',
+    example: '2026-01-23T10:30:00Z',
+    description: 'Included',
+  })
+  readonly until?: Date;
+
+  @IsOptional()
+  @QueryNumber(0, 2_147_483_647)
+  @ApiPropertyOptional({ example: 5_000, minimum: 0, description: 'Took at least so many milliseconds' })
+  readonly slowMs?: number;
+
   @QueryNumber(1, 1_000)
   @ApiPropertyOptional({ example: 100, default: 100, minimum: 1, maximum: 1_000 })
   readonly limit: number = 100;
@@ -97,6 +123,32 @@ export class ExecutionsQuery {
     description: 'nextCursor of the page before',
   })
   readonly cursor?: string;
+}
+
+export class DuplicatesQuery extends PeriodQuery {
+  @IsOptional()
+  @ToolName()
+  @ApiPropertyOptional({ example: 'log_summary', description: 'Of all tools when absent' })
+  readonly tool?: string;
+
+  @IsOptional()
+  @ShortText()
+  @ApiPropertyOptional({
+    example: 'inv-1',
+    description: 'Of all investigations, and outside of them, when absent',
+  })
+  readonly investigationId?: string;
+
+  @QueryNumber(1, 1_000)
+  @ApiPropertyOptional({ example: 100, default: 100, minimum: 1, maximum: 1_000 })
+  readonly limit: number = 100;
+}
+
+export class SemanticFailureRequest {
+  @IsString()
+  @Length(1, 500)
+  @ApiProperty({ example: 'The answer is empty although the log has errors', maxLength: 500 })
+  readonly reason!: string;
 }
 
 export class CleanupQuery {
@@ -181,9 +233,42 @@ export class ToolStatsBody {
   readonly errorTypes?: Readonly<Record<string, number>>;
 }
 
+export class DuplicatesBody {
+  @ApiProperty({ example: 'log_summary' })
+  readonly toolName!: string;
+
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: 'inv-1',
+    description: 'null: outside of any investigation',
+  })
+  readonly investigationId!: string | null;
+
+  @ApiProperty({ example: 10 })
+  readonly calls!: number;
+
+  @ApiProperty({ example: 7, description: 'Different inputs' })
+  readonly distinctCalls!: number;
+
+  @ApiProperty({ example: 3, description: 'Calls whose input had been there' })
+  readonly duplicateCalls!: number;
+
+  @ApiProperty({ example: 0.3, description: '0 to 1' })
+  readonly duplicateShare!: number;
+}
+
+export class DuplicatesPage {
+  @ApiProperty({ type: [DuplicatesBody] })
+  readonly data!: DuplicatesBody[];
+
+  @ApiProperty({ type: String, nullable: true, example: null })
+  readonly nextCursor!: string | null;
+}
+
 export class ExecutionPage {
-  @ApiProperty({ type: [ToolMetric] })
-  readonly data!: ToolMetric[];
+  @ApiProperty({ type: [Execution] })
+  readonly data!: Execution[];
 
   @ApiProperty({
     type: String,

@@ -8,6 +8,7 @@ import { ExecutionEvents } from './execution-events.js';
 import { ExecutionRecorder } from './execution-recorder.js';
 import { journalLog } from './journal/journal-log.js';
 import { OpenJournal } from './journal/open-journal.js';
+import { MetricPartitions } from './metric-partitions.js';
 import { MetricsRetention } from './metrics-retention.js';
 import { ToolMetric } from './tool-metric.entity.js';
 import { ToolMetricsController } from './tool-metrics.controller.js';
@@ -22,6 +23,11 @@ import { ToolMetricsService } from './tool-metrics.service.js';
     ToolMetricsRepository,
     ExecutionEvents,
     MetricsRetention,
+    {
+      provide: MetricPartitions,
+      inject: [getDataSourceToken()],
+      useFactory: (db: DataSource) => new MetricPartitions(db),
+    },
     ToolMetricsService,
     {
       provide: ExecutionRecorder,

@@ -4,6 +4,17 @@ import type { DataSource } from 'typeorm';
 import { timeOfId } from '../common/ids.js';
 import { directSlot, insertBatch } from './batch-insert.js';
 import { storableText } from '../common/pg-text.js';
+import type { Execution } from './execution.js';
+import {
+  type ExecutionFilter,
+  type PagePosition,
+  selectDuplicates,
+  selectExecutions,
+} from './executions.sql.js';
+import { MetricPartitions } from './metric-partitions.js';
+import { markSemanticFailure } from './semantic-failure.sql.js';
+import { periodParts } from './period-parts.js';
+import { selectStats } from './stats.sql.js';
 import type { ToolMetric } from './tool-metric.entity.js';
 import * as sql from './tool-metrics.sql.js';
 import {
@@ -21,17 +32,23 @@ export interface FaultSample {
   readonly fault: boolean;
 }
 
+/** Of one tool in one investigation, or outside of any (null). */
+export interface Duplicates {
+  readonly toolName: string;
+  readonly investigationId: string | null;
+  readonly calls: number;
+  readonly distinctCalls: number;
+  readonly duplicateCalls: number;
+  /** 0 to 1. */
+  readonly duplicateShare: number;
+}
+
 export type ErrorRow = Pick<ToolMetric, 'errorType' | 'errorMessage' | 'recordedAt'>;
 export type RecentOutcome = Pick<ToolMetric, 'status' | 'errorMessage' | 'recordedAt'>;
 
-/** Where a page of executions begins: after this one, towards older ones. */
-export type PagePosition = Pick<ToolMetric, 'recordedAt' | 'metricId'>;
-
 const dayMs = 86_400_000;
-const deletedAtOnce = 10_000;
 /** Executions longer than this may be missing from a window that they end in. */
 const longestExecution = '10 minutes';
-const newest = { before: 'infinity', id: 'ffffffff-ffff-ffff-ffff-ffffffffffff' };
 const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
 /** Between the making of an execution's id and its start; generous. */
@@ -58,21 +75,21 @@ export class ToolMetricsRepository {
     const until = range.until ?? new Date();
     const since = range.since ?? new Date(until.getTime() - dayMs);
     const period = { since: since.toISOString(), until: until.toISOString() };
-    const rows = await this.select<CountedRow>(sql.selectStats, [since, until, storableText(tool)]);
-    const stats = statsByTool(rows, period).get(storableText(tool));
+    const name = storableText(tool);
+    const stats = statsByTool(await this.figures(since, until, name), period).get(name);
     return stats ? { ...stats, toolName: tool } : emptyStats(tool, period);
   }
 
   /** By name, in one query; a tool without calls in the period is absent. */
   async getStatsOfAllTools(since: Date, until: Date): Promise<Map<string, FilledToolStats>> {
-    const rows = await this.select<CountedRow>(sql.selectStatsOfAllTools, [since, until]);
+    const rows = await this.figures(since, until);
     return statsByTool(rows, { since: since.toISOString(), until: until.toISOString() });
   }
 
   /** Errors and timeouts, of one tool or of all. */
-  async getRecentErrors(tool?: string, limit = 10): Promise<ToolMetric[]> {
-    if (tool === undefined) return this.select<ToolMetric>(sql.selectErrors, [limit]);
-    return this.select<ToolMetric>(sql.selectErrorsOfTool, [limit, storableText(tool)]);
+  async getRecentErrors(tool?: string, limit = 10): Promise<Execution[]> {
+    if (tool === undefined) return this.select<Execution>(sql.selectErrors, [limit]);
+    return this.select<Execution>(sql.selectErrorsOfTool, [limit, storableText(tool)]);
   }
 
   /** Every tool with a metric, trials included; sorted. */
@@ -88,44 +105,57 @@ export class ToolMetricsRepository {
   }
 
   /** Executions of at least the threshold, slowest first. */
-  async getSlowExecutions(thresholdMs = 5_000, limit = 20): Promise<ToolMetric[]> {
-    return this.select<ToolMetric>(sql.selectSlow, [thresholdMs, limit]);
+  async getSlowExecutions(thresholdMs = 5_000, limit = 20): Promise<Execution[]> {
+    return this.select<Execution>(sql.selectSlow, [thresholdMs, limit]);
   }
 
-  async getRecentExecutions(tool: string, limit = 100): Promise<ToolMetric[]> {
+  async getRecentExecutions(tool: string, limit = 100): Promise<Execution[]> {
     return this.getExecutions({ tool, limit });
   }
 
-  /** Of one tool or of all, from the newest or after a position. */
-  async getExecutions(query: { tool?: string; limit: number; after?: PagePosition }): Promise<ToolMetric[]> {
-    const { tool, limit, after } = query;
-    const page = [limit, after?.recordedAt ?? newest.before, after?.metricId ?? newest.id];
-    if (tool === undefined) return this.select<ToolMetric>(sql.selectExecutions, page);
-    return this.select<ToolMetric>(sql.selectExecutionsOfTool, [...page, storableText(tool)]);
+  /** What the filter lets through, from the newest or after a position. */
+  async getExecutions(
+    query: ExecutionFilter & { readonly limit: number; readonly after?: PagePosition },
+  ): Promise<Execution[]> {
+    const { limit, after, ...filter } = query;
+    const { text, values } = selectExecutions(filter, limit, after);
+    return this.select<Execution>(text, [...values]);
   }
 
-  async getExecution(id: string): Promise<ToolMetric | undefined> {
+  /** How often tools were called again with the same input, by tool and investigation; most repetitions first. */
+  async getDuplicates(query: {
+    readonly since: Date;
+    readonly until: Date;
+    readonly limit: number;
+    readonly tool?: string;
+    readonly investigationId?: string;
+  }): Promise<Duplicates[]> {
+    const { text, values } = selectDuplicates(query, query.limit, query);
+    return this.select<Duplicates>(text, [...values]);
+  }
+
+  async getExecution(id: string): Promise<Execution | undefined> {
     if (!uuid.test(id)) return undefined;
-    const made = timeOfId(id);
-    // Our own ids tell where to look; those of other makers are searched for everywhere.
-    const range =
-      made === undefined
-        ? ['-infinity', 'infinity']
-        : [new Date(made - longestAdmissionMs), new Date(made + longestAdmissionMs)];
-    const [metric] = await this.select<ToolMetric>(sql.selectExecution, [id, ...range]);
+    const [metric] = await this.select<Execution>(sql.selectExecution, [id, ...recordedBetween(id)]);
     return metric;
   }
 
-  /** @returns how many rows were deleted */
+  /**
+   * Says that an execution answered wrongly although it came to its end, or takes that back.
+   * @param reason short; null: none
+   * @returns false when there is no such execution
+   */
+  async markSemanticFailure(id: string, reason: string | null): Promise<boolean> {
+    if (!uuid.test(id)) return false;
+    const text = reason === null ? null : storableText(reason);
+    const values = [id, ...recordedBetween(id), text, directSlot];
+    const [row] = await this.select<{ found: number }>(markSemanticFailure, values);
+    return (row?.found ?? 0) > 0;
+  }
+
+  /** Whole days go as they are, the rest by rows. @returns how many executions were deleted */
   async cleanupOldMetrics(olderThanDays = 30): Promise<number> {
-    const before = new Date(Date.now() - olderThanDays * dayMs);
-    let total = 0;
-    for (;;) {
-      const [row] = await this.select<{ deleted: number }>(sql.deleteOlder, [before, deletedAtOnce]);
-      const deleted = row?.deleted ?? 0;
-      total += deleted;
-      if (deleted < deletedAtOnce) return total;
-    }
+    return new MetricPartitions(this.db).removeBefore(new Date(Date.now() - olderThanDays * dayMs));
   }
 
   /** What counts for circuits and ended after `since`, oldest first; no trials, nothing that was nobody's doing. */
@@ -149,7 +179,20 @@ export class ToolMetricsRepository {
     return this.select<RecentOutcome>(sql.selectRecentOutcomes, [storableText(tool), limit]);
   }
 
+  private async figures(since: Date, until: Date, tool?: string): Promise<CountedRow[]> {
+    if (since > until) return [];
+    const { text, values } = selectStats(periodParts(since, until), tool);
+    return this.select<CountedRow>(text, [...values]);
+  }
+
   private select<Row>(statement: string, parameters: unknown[] = []): Promise<Row[]> {
     return this.db.query<Row[]>(statement, parameters);
   }
+}
+
+/** Our own ids tell where to look; those of other makers are searched for everywhere. */
+function recordedBetween(id: string): [Date | string, Date | string] {
+  const made = timeOfId(id);
+  if (made === undefined) return ['-infinity', 'infinity'];
+  return [new Date(made - longestAdmissionMs), new Date(made + longestAdmissionMs)];
 }

@@ -2,16 +2,18 @@ import { Injectable } from '@nestjs/common';
 import { Problem } from '../common/errors.js';
 import { decodeCursor, encodeCursor, type Page } from '../common/page.js';
 import { ExecutionRecorder } from './execution-recorder.js';
-import type { ToolMetric } from './tool-metric.entity.js';
+import type { Execution } from './execution.js';
+import type { PagePosition } from './executions.sql.js';
 import type {
   CleanupQuery,
+  DuplicatesQuery,
   ErrorsQuery,
   ExecutionsQuery,
   PeriodQuery,
   SlowQuery,
   ToolStatsBody,
 } from './tool-metrics.dto.js';
-import { type PagePosition, ToolMetricsRepository } from './tool-metrics.repository.js';
+import { type Duplicates, ToolMetricsRepository } from './tool-metrics.repository.js';
 import { figuresOf } from './tool-stats.js';
 
 /** What happened, as REST asks for it. */
@@ -23,39 +25,51 @@ export class ToolMetricsService {
   ) {}
 
   async stats(tool: string, { since, until }: PeriodQuery): Promise<ToolStatsBody> {
-    if (since && until && since > until) {
-      const detail = 'must not be after until';
-      throw new Problem('invalid_request', `since ${detail}`, { errors: [{ pointer: '/since', detail }] });
-    }
+    assertInOrder(since, until);
     await this.catchUp();
     return figuresOf(await this.repository.getToolStats(tool, { since, until }));
   }
 
-  async errors({ tool, limit }: ErrorsQuery): Promise<Page<ToolMetric>> {
+  async errors({ tool, limit }: ErrorsQuery): Promise<Page<Execution>> {
     await this.catchUp();
     return { data: await this.repository.getRecentErrors(tool, limit), nextCursor: null };
   }
 
-  async slow({ thresholdMs, limit }: SlowQuery): Promise<Page<ToolMetric>> {
+  async slow({ thresholdMs, limit }: SlowQuery): Promise<Page<Execution>> {
     await this.catchUp();
     return { data: await this.repository.getSlowExecutions(thresholdMs, limit), nextCursor: null };
   }
 
-  async executions({ tool, limit, cursor }: ExecutionsQuery): Promise<Page<ToolMetric>> {
+  async executions({ limit, cursor, ...filter }: ExecutionsQuery): Promise<Page<Execution>> {
+    assertInOrder(filter.since, filter.until);
     const after = cursor === undefined ? undefined : positionOf(cursor);
     await this.catchUp();
-    const rows = await this.repository.getExecutions({ tool, limit: limit + 1, after });
+    const rows = await this.repository.getExecutions({ ...filter, limit: limit + 1, after });
     const data = rows.slice(0, limit);
     const last = data.at(-1);
     return { data, nextCursor: last && rows.length > limit ? cursorOf(last) : null };
   }
 
   /** @throws Problem `not_found` */
-  async execution(id: string): Promise<ToolMetric> {
+  async execution(id: string): Promise<Execution> {
     await this.catchUp();
     const metric = await this.repository.getExecution(id);
-    if (!metric) throw new Problem('not_found', `There is no execution ${JSON.stringify(id)}`);
+    if (!metric) throw noSuchExecution(id);
     return metric;
+  }
+
+  /** @param reason null takes the mark back @throws Problem `not_found` */
+  async markSemanticFailure(id: string, reason: string | null): Promise<void> {
+    await this.catchUp();
+    if (!(await this.repository.markSemanticFailure(id, reason))) throw noSuchExecution(id);
+  }
+
+  /** Of the last 24 hours unless told otherwise. */
+  async duplicates({ since, until = new Date(), ...of }: DuplicatesQuery): Promise<Page<Duplicates>> {
+    assertInOrder(since, until);
+    await this.catchUp();
+    const range = { since: since ?? new Date(until.getTime() - dayMs), until };
+    return { data: await this.repository.getDuplicates({ ...of, ...range }), nextCursor: null };
   }
 
   async tools(): Promise<Page<string>> {
@@ -72,6 +86,18 @@ export class ToolMetricsService {
   private async catchUp(): Promise<void> {
     await this.recorder.flush().catch(() => undefined);
   }
+}
+
+const dayMs = 86_400_000;
+
+const noSuchExecution = (id: string): Problem =>
+  new Problem('not_found', `There is no execution ${JSON.stringify(id)}`);
+
+/** @throws Problem `invalid_request` */
+function assertInOrder(since: Date | undefined, until: Date | undefined): void {
+  if (!since || !until || since <= until) return;
+  const detail = 'must not be after until';
+  throw new Problem('invalid_request', `since ${detail}`, { errors: [{ pointer: '/since', detail }] });
 }
 
 const cursorOf = ({ recordedAt, metricId }: PagePosition): string =>

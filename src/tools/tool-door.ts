@@ -6,10 +6,12 @@ import { Lifecycle } from '../common/lifecycle.js';
 import { CallMetrics } from '../observability/call-metrics.js';
 import { RepetitionMetrics } from '../observability/repetition-metrics.js';
 import { type FirstRun, IdempotentCalls, type KeyedCall } from '../repetition/idempotent-calls.js';
+import { isCacheable } from '../repetition/result-cache.js';
 import { type BudgetState, CallTicket } from '../tool-contract/call-ticket.js';
 import type { Tool } from '../tool-contract/tool.js';
 import type { CallRequest, ToolCall } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
+import { type CacheableCall, CachedGateway } from './cached-gateway.js';
 import { GuardedHandler } from './guarded-handler.js';
 import { InputLimits } from './input-limits.js';
 import { ToolGateway } from './tool-gateway.js';
@@ -29,12 +31,13 @@ const defaultWaitMs = 30_000;
 /** The one way to call a tool: REST, MCP and test runs all come through here. */
 @Injectable()
 export class ToolDoor implements OnApplicationBootstrap {
-  private enter: (call: ToolCall) => Promise<ToolOutcome> = () => {
-    throw new Refusal('tool_unavailable', 'The server is still starting', { retryAfterMs: 1_000 });
-  };
+  private enter: (call: ToolCall) => Promise<ToolOutcome> = notYet;
+
+  private enterCached: (call: CacheableCall) => Promise<ToolOutcome> = notYet;
 
   constructor(
     private readonly gateway: ToolGateway,
+    private readonly cachedGateway: CachedGateway,
     private readonly modules: ModuleRef,
     private readonly registry: ToolRegistry,
     private readonly limits: InputLimits,
@@ -75,7 +78,7 @@ export class ToolDoor implements OnApplicationBootstrap {
     }
   }
 
-  private async start(request: CallRequest, executionId?: string): Promise<CallAnswer> {
+  private start(request: CallRequest, executionId?: string): Promise<CallAnswer> {
     const tool = this.registry.find(request.tool);
     if (tool) return this.run(tool, request, executionId);
     this.metrics.refused(undefined, 'tool_not_found');
@@ -97,7 +100,10 @@ export class ToolDoor implements OnApplicationBootstrap {
     let refused = false;
     try {
       this.admit(tool, request);
-      const outcome = await this.enter({ ...request, ticket });
+      const call = { ...request, ticket };
+      const outcome = await (isCacheable(tool.definition) && !request.test
+        ? this.enterCached({ ...call, run: this.enter })
+        : this.enter(call));
       return { outcome, ...(ticket.budget && { budget: ticket.budget }) };
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
@@ -140,7 +146,10 @@ export class ToolDoor implements OnApplicationBootstrap {
     // The method itself, not a bound copy: guards and interceptor are read from it.
     const execute = Reflect.get(ToolGateway.prototype, 'execute');
     const handler = await GuardedHandler.of(this.gateway, execute, this.modules, 'tool');
+    const executeCached = Reflect.get(CachedGateway.prototype, 'execute');
+    const cached = await GuardedHandler.of(this.cachedGateway, executeCached, this.modules, 'tool');
     this.enter = (call) => handler.run(call);
+    this.enterCached = (call) => cached.run(call);
     await this.selfTest();
   }
 
@@ -169,6 +178,9 @@ export class ToolDoor implements OnApplicationBootstrap {
   }
 }
 
+const notYet = (): never => {
+  throw new Refusal('tool_unavailable', 'The server is still starting', { retryAfterMs: 1_000 });
+};
 const nobody = { userId: 'self-test', scopes: new Set<never>() };
 const selfTestContext = { userId: 'self-test', requestId: 'self-test', projectId: 'default' };
 const selfTestDefinition = {

@@ -3,6 +3,7 @@ import { InvestigationsModule } from '../investigations/investigations.module.js
 import { RepetitionModule } from '../repetition/repetition.module.js';
 import { ToolHealthModule } from '../tool-health/tool-health.module.js';
 import { ToolMetricsModule } from '../tool-metrics/tool-metrics.module.js';
+import { CachedGateway } from './cached-gateway.js';
 import { InputLimits } from './input-limits.js';
 import { ToolDoor } from './tool-door.js';
 import { ToolGateway } from './tool-gateway.js';
@@ -14,7 +15,7 @@ import { ToolsService } from './tools.service.js';
 @Module({
   imports: [ToolMetricsModule, ToolHealthModule, InvestigationsModule, RepetitionModule],
   controllers: [ToolsController],
-  providers: [ToolRegistry, ToolGateway, ToolDoor, InputLimits, ToolsService],
+  providers: [ToolRegistry, ToolGateway, CachedGateway, ToolDoor, InputLimits, ToolsService],
   exports: [ToolRegistry, ToolsService],
 })
 export class ToolsModule {}

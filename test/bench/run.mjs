@@ -6,9 +6,12 @@ const benches = {
     await (await import('./pool.bench.mjs')).benchPool();
     await (await import('./pool-isolation.bench.mjs')).benchPoolIsolation();
   },
+  breaker: async () => (await import('./breaker.bench.mjs')).benchBreaker(),
+  metrics: async () => (await import('./metrics.bench.mjs')).benchMetrics(),
   sandbox: async () => (await import('./sandbox.bench.mjs')).benchSandbox(),
 };
 const chosen = Object.keys(benches).filter((name) => wanted.length === 0 || wanted.includes(name));
 for (const name of chosen) await benches[name]();
 // It lives as long as processes may be started.
-if (chosen.some((name) => name !== 'door')) await (await import('./pool-under-test.mjs')).closeLauncher();
+if (chosen.some((name) => name === 'pool' || name === 'sandbox'))
+  await (await import('./pool-under-test.mjs')).closeLauncher();

@@ -152,7 +152,7 @@ export class Arena {
       const { body } = await this.gateway.request('GET', `custom-tools/${tool}/health`);
       return before + body.processes.busy + body.processes.waiting >= calls.length;
     };
-    await until(all, { what: `${calls.length} calls of ${tool} to be admitted`, timeoutMs: 30_000 });
+    await until(all, { what: `${calls.length} calls of ${tool} to be admitted`, timeoutMs: this.slackMs });
   }
 
   /** The processes that live, and the gateway's descriptors beyond theirs. */

@@ -17,7 +17,10 @@ export interface Fault {
   readonly beside?: readonly Ending[];
   /** Its process may not live on. */
   readonly ends: boolean;
-  /** Its answer races its deadline: on a busy machine it may be taken, and the process lives on. */
+  /**
+   * Its answer races its deadline. A gateway that was held up at that moment finds both at once, and gives the answer:
+   * to throw it away would call unknown what is known. So it may end in success too, and then the process lives on.
+   */
   readonly races?: boolean;
   /** A second call with the same script and key, at the same time. */
   readonly twice?: boolean;

@@ -224,6 +224,7 @@ describe('keys', () => {
     await tk.db.dataSource.query(`DELETE FROM custom_tool_revisions WHERE tool_id = $1`, [
       (await rowOf('rotated')).id,
     ]);
+    const unreadable = (await rowOf('talkative')).env;
     await restart(keys[0], async (app) => {
       expect(await envOf('rotated', app)).toMatchObject({ TOKEN: secret, OLD: 'plain text' });
       // Sealed under a key file that this server does not have.
@@ -237,12 +238,18 @@ describe('keys', () => {
       await app.http.get('/readyz').expect(200);
     });
     const underFirst = await rowOf('rotated');
-    expect(JSON.stringify(underFirst.env)).not.toContain('plain');
+    expect(JSON.stringify(underFirst.env)).not.toMatch(/plain|tok-/);
+    // Every value is under the first key of its server's, whatever it was under before.
+    const keysOf = ({ env }: Json): unknown[] => Object.values(env).map((value: Json) => value.key);
+    expect(keysOf(underFirst)).toEqual([underFirst.env.TOKEN.key, underFirst.env.TOKEN.key]);
     await restart(`${keys[1]},${keys[0]}`, async (app) => {
       expect(await envOf('rotated', app)).toMatchObject({ TOKEN: secret });
     });
     const underSecond = await rowOf('rotated');
+    expect(keysOf(underSecond)).toEqual([underSecond.env.TOKEN.key, underSecond.env.TOKEN.key]);
     expect(underSecond.env.TOKEN.key).not.toBe(underFirst.env.TOKEN.key);
+    // What no server of these could read stayed as it was.
+    expect((await rowOf('talkative')).env).toEqual(unreadable);
     // Another key is no change of the tool.
     const { revision, updated_at } = underFirst;
     expect(underSecond).toMatchObject({ revision, updated_at });

@@ -21,7 +21,7 @@ afterAll(async () => {
 });
 
 /** One gateway of several that share the database. */
-function gateway({ settings = {} as Partial<typeof idempotency>, alive = true } = {}) {
+function gateway({ settings = {}, alive = true } = {}) {
   const all = { ...idempotency, ...settings };
   const store = new IdempotencyRepository(db.dataSource, { idempotency: all });
   const lost: Claim[] = [];

@@ -2,11 +2,14 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import { Test } from '@nestjs/testing';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { CLOCK } from '../../src/common/clock.js';
+import { newId } from '../../src/common/ids.js';
 import { ProblemFilter } from '../../src/common/problem.filter.js';
 import { createValidationPipe } from '../../src/common/validation.pipe.js';
 import { loadConfig } from '../../src/config/app-config.js';
 import { MetricsModule } from '../../src/observability/metrics.module.js';
 import { ConfigModule } from '../../src/config/config.module.js';
+import { CircuitTransitionsRepository } from '../../src/tool-health/circuit-transitions.repository.js';
+import { type HealthChange, HealthEvents } from '../../src/tool-health/health-events.js';
 import { KnownTools } from '../../src/tool-health/known-tools.js';
 import { ToolHealthModule } from '../../src/tool-health/tool-health.module.js';
 import { ToolHealthService } from '../../src/tool-health/tool-health.service.js';
@@ -48,6 +51,12 @@ async function startApp(): Promise<void> {
   app = module.createNestApplication<NestFastifyApplication>(new FastifyAdapter(), { logger: false });
   app.useGlobalPipes(createValidationPipe());
   app.useGlobalFilters(new ProblemFilter());
+  app
+    .getHttpAdapter()
+    .getInstance()
+    .addHook('onRequest', async (visit) => {
+      visit.principal = { userId: 'operator', scopes: new Set() };
+    });
   metrics = app.get(ToolMetricsRepository);
   health = app.get(ToolHealthService);
   known = app.get(KnownTools);
@@ -111,8 +120,16 @@ describe('checkToolHealth', () => {
       avgLatencyMs: 115.05,
       totalCalls: 20,
       recentErrors: 3,
+      failureRate: 0.15,
+      slowCallRate: 0,
+      slowCallMs: 5_000,
+      p50LatencyMs: expect.closeTo(100, -0.3),
+      p95LatencyMs: expect.closeTo(150, -0.5),
+      p99LatencyMs: 301,
+      semanticFailures: 0,
       issues: ['Success rate is 85.0% (target: ≥95.0%)'],
       recommendations: ['Investigate recent error patterns'],
+      why: [{ rule: 'success_rate', figure: 0.85, threshold: 0.95, since: checkedAt }],
       checkedAt,
     });
     expect(await health.checkToolHealth('search', 3)).toMatchObject({ totalCalls: 70, successRate: 0.9571 });
@@ -148,6 +165,53 @@ describe('checkToolHealth', () => {
     known.set([{ name: 'slow', thresholds: { latencyHealthyMs: 10_000, latencyDegradedMs: 20_000 } }]);
     await record('slow', 5, { executionTimeMs: 9_000 });
     expect(await health.checkToolHealth('slow')).toMatchObject({ status: 'healthy', issues: [] });
+  });
+
+  it('shows slow calls beside failures, by the limit of the tool', async () => {
+    known.set([{ name: 'lenient', thresholds: { slowCallMs: 9_000 } }, { name: 'usual' }]);
+    for (const tool of ['lenient', 'usual']) {
+      await record(tool, 7, { executionTimeMs: 100 });
+      await record(tool, 2, { executionTimeMs: 6_000 });
+      await record(tool, 1, { ...timeout, executionTimeMs: 30_000 });
+    }
+    const figures = { successRate: 0.9, failureRate: 0.1, semanticFailures: 0 };
+    expect(await health.checkToolHealth('usual')).toMatchObject({ ...figures, slowCallRate: 0.3 });
+    expect(await health.checkToolHealth('lenient')).toMatchObject({
+      ...figures,
+      slowCallRate: 0.1,
+      slowCallMs: 9_000,
+    });
+  });
+
+  it('shows semantic failures as their own figure: they are successes still', async () => {
+    await record('search', 9);
+    const { metricId } = await metrics.record(newToolMetric({ toolName: 'search', recordedAt: ago(minute) }));
+    const before = await health.checkToolHealth('search');
+    expect(before).toMatchObject({ status: 'healthy', successRate: 1, semanticFailures: 0 });
+    await metrics.markSemanticFailure(metricId, 'It answered a question that nobody had asked');
+    expect(await health.checkToolHealth('search')).toEqual({ ...before, semanticFailures: 1 });
+  });
+
+  it('says since when the tool was seen so, and tells a change of the last hour once', async () => {
+    const heard: HealthChange[] = [];
+    app.get(HealthEvents).subscribe((change) => heard.push(change));
+    await record('search', 5, { executionTimeMs: 3_000 });
+    expect(await health.checkToolHealth('search')).toMatchObject({ why: [{ since: checkedAt }] });
+    expect(await health.checkToolHealth('search', 7)).toMatchObject({ why: [{ since: null }] });
+    expect(await health.checkToolHealth('nobody')).toMatchObject({ why: [{ since: null }] });
+    expect(heard).toEqual([]);
+    await record('search', 5, failure);
+    await health.checkAllToolsHealth();
+    await health.checkAllToolsHealth();
+    expect(heard).toEqual([
+      {
+        tool: 'search',
+        from: 'degraded',
+        to: 'unhealthy',
+        at: now,
+        why: 'Success rate is critically low: 50.0%',
+      },
+    ]);
   });
 });
 
@@ -204,6 +268,11 @@ describe('shouldCircuitBreak', () => {
 });
 
 describe('getErrorPatterns', () => {
+  const seen = (since: number, example: string) => {
+    const at = ago(since).toISOString();
+    return { firstSeen: at, lastSeen: at, example };
+  };
+
   it('groups the newest failures of all time', async () => {
     await record('search', 3, { ...failure, recordedAt: ago(48 * hour) });
     await record('search', 2, { ...timeout, recordedAt: ago(2 * minute) });
@@ -218,6 +287,11 @@ describe('getErrorPatterns', () => {
         { errorType: 'unknown', count: 1 },
       ],
       recentMessages: ['no answer', 'no answer', 'it crashed', 'it crashed'],
+      messages: [
+        { errorType: 'tool_crashed', message: 'it crashed', count: 3, ...seen(48 * hour, 'it crashed') },
+        { errorType: 'timeout', message: 'no answer', count: 2, ...seen(2 * minute, 'no answer') },
+        { errorType: 'unknown', message: '', count: 1, ...seen(minute, '') },
+      ],
     });
     expect(await health.getErrorPatterns('search', 3)).toMatchObject({ totalErrors: 3 });
     expect(await health.getErrorPatterns('nobody')).toMatchObject({
@@ -420,16 +494,54 @@ describe('over REST', () => {
   it('shows a circuit and lets it be overridden', async () => {
     known.set([{ name: 'search' }]);
     expect(await request('GET', '/search/circuit')).toMatchObject({ status: 200, body: { state: 'closed' } });
-    const opened = await request('POST', '/search/circuit/open', { reason: 'maintenance' });
-    expect(opened).toMatchObject({ status: 200, body: { state: 'open', reason: 'maintenance' } });
+    const opened = await request('POST', '/search/circuit/open', { by: 'alice', reason: 'maintenance' });
+    expect(opened).toMatchObject({
+      status: 200,
+      body: { state: 'open', by: 'alice', reason: 'maintenance', heldByHand: true, nextProbeAt: null },
+    });
     expect(await request('POST', '/search/circuit/close')).toMatchObject({
       status: 200,
-      body: { state: 'closed' },
+      body: { state: 'closed', by: 'operator', reason: 'Closed by hand', heldByHand: false },
     });
     expect(await request('POST', '/search/circuit/reset', {})).toMatchObject({
       status: 200,
       body: { state: 'closed', history: [{ to: 'open' }, { to: 'closed' }, { to: 'closed' }] },
     });
+    const { body } = await request('GET', '/search/circuit?limit=2');
+    expect(body).toMatchObject({
+      historyComplete: true,
+      history: [
+        { from: 'open', to: 'closed', by: 'operator', reason: 'Closed by hand', at: checkedAt },
+        { from: 'closed', to: 'closed', by: 'operator', reason: 'Reset by hand', at: checkedAt },
+      ],
+    });
+  });
+
+  it('shows a circuit, and obeys, while its history cannot be read', async () => {
+    known.set([{ name: 'search' }]);
+    await request('GET', '/search/circuit');
+    await db.dataSource.query('ALTER TABLE circuit_transitions RENAME TO elsewhere');
+    expect(await request('POST', '/search/circuit/open', {})).toMatchObject({
+      status: 200,
+      body: { state: 'open', history: [{ to: 'open' }], historyComplete: false },
+    });
+    await db.dataSource.query('ALTER TABLE elsewhere RENAME TO circuit_transitions');
+    expect(await request('GET', '/search/circuit')).toMatchObject({
+      body: { state: 'open', history: [{ to: 'open', by: 'operator' }], historyComplete: true },
+    });
+  });
+
+  it("advises by the count of errors, with the tool's own thresholds as defaults", async () => {
+    await record('search', 6, failure);
+    const advice = { tool: 'search', errors: 6, errorThreshold: 5, windowMinutes: 5, shouldBreak: true };
+    expect(await request('GET', '/search/circuit/advice')).toEqual({ status: 200, body: advice });
+    known.set([{ name: 'search', thresholds: { errorThreshold: 7, windowMinutes: 10 } }]);
+    expect(await request('GET', '/search/circuit/advice')).toEqual({
+      status: 200,
+      body: { ...advice, errorThreshold: 7, windowMinutes: 10, shouldBreak: false },
+    });
+    const asked = await request('GET', '/search/circuit/advice?errorThreshold=6&windowMinutes=1');
+    expect(asked.body).toMatchObject({ errorThreshold: 6, windowMinutes: 1, shouldBreak: true });
   });
 
   it('refuses to override with a bad reason, or the circuit of no tool', async () => {
@@ -468,6 +580,82 @@ describe('circuits', () => {
     expect(await request('GET', '/recovered/circuit')).toMatchObject({
       body: { state: 'closed', faultsInWindow: 5 },
     });
+  });
+
+  const anew = async (): Promise<void> => {
+    await app.close();
+    if (!db.dataSource.isInitialized) await db.dataSource.initialize();
+    await startApp();
+    known.set([{ name: 'search' }]);
+  };
+
+  it('stay open by hand across a restart, and closed by hand in spite of the faults before', async () => {
+    known.set([{ name: 'search' }]);
+    await request('POST', '/search/circuit/open', { by: 'alice', reason: 'maintenance' });
+    await anew();
+    expect(await request('GET', '/search/circuit')).toMatchObject({
+      body: {
+        state: 'open',
+        heldByHand: true,
+        by: 'alice',
+        reason: 'maintenance',
+        history: [{ to: 'open' }],
+      },
+    });
+    await record('search', 9, { ...failure, recordedAt: ago(10_000) });
+    await request('POST', '/search/circuit/close', {});
+    await anew();
+    expect(await request('GET', '/search/circuit')).toMatchObject({
+      body: { state: 'closed', faultsInWindow: 0, history: [{ to: 'open' }, { to: 'closed' }] },
+    });
+  });
+
+  it('forget their history with the metrics of its time, but never who holds one open', async () => {
+    const transitions = app.get(CircuitTransitionsRepository);
+    const old = (tool: string, to: 'open' | 'closed', by: string | null) => ({
+      id: newId(),
+      tool,
+      from: 'closed' as const,
+      to,
+      reason: 'long ago',
+      by,
+      at: now - 31 * 24 * hour,
+    });
+    await transitions.insert([
+      old('held', 'closed', 'alice'),
+      old('held', 'open', 'alice'),
+      old('held', 'open', null),
+      old('held', 'closed', null),
+      { ...old('held', 'open', null), at: now },
+      old('calm', 'open', null),
+      old('calm', 'closed', null),
+    ]);
+    expect(await transitions.deleteOlder(ago(30 * 24 * hour))).toBe(4);
+    expect((await transitions.newest('held', 10)).map(({ to, by }) => [to, by])).toEqual([
+      ['open', 'alice'],
+      ['open', null],
+    ]);
+    expect(await transitions.newest('calm', 10)).toHaveLength(1);
+    expect((await transitions.pasts()).get('held')).toMatchObject({
+      lastState: 'open',
+      held: { by: 'alice', reason: 'long ago' },
+    });
+  });
+
+  it('write a transition once, however often its batch is repeated', async () => {
+    const transitions = app.get(CircuitTransitionsRepository);
+    const one = {
+      id: newId(),
+      tool: 'search',
+      from: 'closed',
+      to: 'open',
+      reason: 'r\0',
+      by: 'a',
+      at: now,
+    } as const;
+    await transitions.insert([one]);
+    await transitions.insert([one]);
+    expect(await transitions.newest('search', 10)).toEqual([{ ...one, reason: 'r\uFFFD' }]);
   });
 
   it('hear what the recorder says', async () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { DataSource } from 'typeorm';
 import { newId } from '../../src/common/ids.js';
+import { rollUp } from '../../src/tool-metrics/rollup.sql.js';
 import { newToolMetric, ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
 import { isRowFault } from '../../src/tool-metrics/batch-insert.js';
 import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
@@ -54,7 +55,10 @@ describe('ToolMetricsRepository', () => {
   describe('record', () => {
     it('gives back every field as it was', async () => {
       await expect(repository.record(full)).resolves.toBe(full);
-      await expect(repository.getExecution(full.metricId)).resolves.toEqual(full);
+      await expect(repository.getExecution(full.metricId)).resolves.toEqual({
+        ...full,
+        semanticFailure: null,
+      });
     });
 
     it('reads the same through the entity: it matches the migrated table', async () => {
@@ -461,12 +465,16 @@ describe('ToolMetricsRepository', () => {
   });
 
   it('answers from its indexes, not by walking the table', async () => {
+    await database.dataSource.query(`SELECT make_tool_metrics_day((now() AT TIME ZONE 'UTC')::date - 1)`);
     await database.dataSource.query(`
-      INSERT INTO tool_metrics (tool_name, user_id, status, execution_time_ms, recorded_at)
-      SELECT 't' || i % 50, 'u', CASE WHEN i % 20 = 0 THEN 'error' ELSE 'success' END, i % 7000,
-             now() - i * interval '1 second'
+      INSERT INTO tool_metrics (
+        tool_name, user_id, status, execution_time_ms, recorded_at, investigation_id, run_id, parameters_hash
+      )
+      SELECT 't' || i % 50, 'u' || i % 1000, CASE WHEN i % 20 = 0 THEN 'error' ELSE 'success' END, i % 7000,
+             now() - i * interval '1 second', 'i' || i % 1000, 'r' || i % 1000, i % 9
       FROM generate_series(1, 50000) AS i`);
-    await database.dataSource.query('ANALYZE tool_metrics');
+    await database.dataSource.query(rollUp('', 'tool_metrics', '0'));
+    await database.dataSource.query('ANALYZE tool_metrics, tool_metric_rollups');
     const plans: string[] = [];
     const explaining = Object.assign(Object.create(database.dataSource) as DataSource, {
       query: async (sql: string, parameters: unknown[]) => {
@@ -491,8 +499,17 @@ describe('ToolMetricsRepository', () => {
     await explained.countFailures('t1', since);
     await explained.getErrorRows('t1', 20);
     await explained.getRecentOutcomes('t1');
-    await explained.cleanupOldMetrics(1);
-    expect(plans).toHaveLength(15);
-    expect(plans.filter((plan) => plan.includes('Seq Scan'))).toEqual([]);
+    for (const only of [{ userId: 'u1' }, { runId: 'r1' }, { investigationId: 'i1' }, { errorType: 'x' }]) {
+      await explained.getExecutions({ ...only, limit: 10 });
+    }
+    await explained.getDuplicates({ since, until: new Date(), limit: 10, investigationId: 'i1' });
+    await explained.markSemanticFailure(newId(), 'wrong');
+    expect(plans).toHaveLength(20);
+    // Days without executions, and names of tools out of one row a tool and day, are walked at no cost.
+    const [today, yesterday] = [0, 1].map((ago) =>
+      new Date(Date.now() - ago * 24 * 60 * minute).toISOString().slice(0, 10).replaceAll('-', ''),
+    );
+    const walk = new RegExp(`Seq Scan on tool_metrics_(${today}|${yesterday}) `);
+    expect(plans.filter((plan) => walk.test(plan))).toEqual([]);
   });
 });

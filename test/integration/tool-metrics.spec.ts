@@ -162,7 +162,11 @@ describe('tool-metrics', () => {
       const metric = newToolMetric({ toolName: 't', metadata: { attempts: 1 } });
       await record(metric);
       const { body } = await http.get(`${base}/executions/${metric.metricId}`).expect(200);
-      expect(body).toStrictEqual({ ...metric, recordedAt: metric.recordedAt.toISOString() });
+      expect(body).toStrictEqual({
+        ...metric,
+        recordedAt: metric.recordedAt.toISOString(),
+        semanticFailure: null,
+      });
       for (const id of [newId(), 'no-id']) {
         const missing = await http.get(`${base}/executions/${id}`).expect(404);
         expect(missing.body.code).toBe('not_found');
@@ -307,7 +311,7 @@ describe('tool-metrics', () => {
       await until(
         async () => {
           const blocked = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-            WHERE wait_event_type = 'Lock' AND datname = current_database()`;
+            WHERE wait_event_type = 'Lock' AND datname = current_database() AND query LIKE '%INSERT INTO tool_metrics (%'`;
           // Not by the one that holds the lock: within its transaction it always sees the same activity.
           return (await database.dataSource.query<unknown[]>(blocked)).length > 0;
         },

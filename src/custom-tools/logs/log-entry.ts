@@ -1,3 +1,4 @@
+import type { EventRing } from '../../common/event-ring.js';
 import type { ToolLogEntry, ToolLogEvent } from '../../observability/tool-log.js';
 
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
@@ -22,8 +23,5 @@ export interface LogEntry extends Omit<ToolLogEntry, 'event'> {
   readonly truncated?: true;
 }
 
-/** An entry with its place in the log. */
-export interface StoredEntry extends LogEntry {
-  /** Opaque; sorts nothing. */
-  readonly id: string;
-}
+/** What is kept of one tool's log. */
+export type LogRing = EventRing<LogEntry>;

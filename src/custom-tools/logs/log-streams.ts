@@ -1,42 +1,25 @@
-import { Inject, Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
-import { Problem } from '../../common/errors.js';
+import { Inject, Injectable } from '@nestjs/common';
 import { Lifecycle } from '../../common/lifecycle.js';
+import { OpenStreams } from '../../common/open-streams.js';
+import { RingStream } from '../../common/ring-stream.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
-import type { LogRing } from './log-ring.js';
-import { LogStream } from './log-stream.js';
+import type { LogEntry, LogRing } from './log-entry.js';
 
-/** The clients that follow logs: so many at a time, and none any more once the server stops. */
+/** The clients that follow logs. */
 @Injectable()
-export class LogStreams implements BeforeApplicationShutdown {
-  private readonly open = new Set<LogStream>();
+export class LogStreams extends OpenStreams {
+  private readonly heartbeatMs: number;
 
   constructor(
-    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'toolLogs' | 'server'>,
-    private readonly lifecycle: Lifecycle,
+    @Inject(APP_CONFIG) { toolLogs, server }: Pick<AppConfig, 'toolLogs' | 'server'>,
+    lifecycle: Lifecycle,
   ) {
-    // A stream never ends by itself: the drain would wait for it until its time is up.
-    lifecycle.draining.addEventListener('abort', () => this.endAll(), { once: true });
+    super({ most: toolLogs.maxStreams, variable: 'CUSTOM_TOOLS_LOG_STREAMS', what: 'logs' }, lifecycle);
+    this.heartbeatMs = server.sseHeartbeatMs;
   }
 
-  /** @throws Problem `rate_limited` over CUSTOM_TOOLS_LOG_STREAMS, `shutting_down` when the server stops */
-  follow(ring: LogRing, place: number): LogStream {
-    const { maxStreams } = this.config.toolLogs;
-    if (this.lifecycle.isDraining()) throw new Problem('shutting_down', 'The server is stopping');
-    if (this.open.size >= maxStreams) {
-      const detail = `${maxStreams} clients follow logs already (CUSTOM_TOOLS_LOG_STREAMS)`;
-      throw new Problem('rate_limited', detail, { retryAfterMs: 10_000 });
-    }
-    const stream = new LogStream(ring, place, this.config.server.sseHeartbeatMs);
-    this.open.add(stream);
-    stream.once('close', () => this.open.delete(stream));
-    return stream;
-  }
-
-  beforeApplicationShutdown(): void {
-    this.endAll();
-  }
-
-  private endAll(): void {
-    for (const stream of this.open) stream.finish('shutting_down');
+  /** @throws Problem `rate_limited`, `shutting_down` */
+  follow(ring: LogRing, place: number): RingStream<LogEntry> {
+    return this.add(() => new RingStream(ring, { place, nameOf: () => 'log' }, this.heartbeatMs));
   }
 }

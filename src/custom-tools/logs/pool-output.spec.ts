@@ -2,11 +2,12 @@ import type { PoolEvent } from '../../process-pool/pool.types.js';
 import type { LogNotice } from '../../tool-contract/tool-notice.js';
 import { Redactor } from '../secrets/redactor.js';
 import { LineBudget } from './line-budget.js';
-import { LogRing } from './log-ring.js';
+import { EventRing } from '../../common/event-ring.js';
+import type { LogEntry } from './log-entry.js';
 import { PoolOutput } from './pool-output.js';
 
 const setUp = (perSecond = 1_000, now = () => 0) => {
-  const ring = new LogRing({ maxEntries: 100, maxBytes: 1_000_000 });
+  const ring = new EventRing<LogEntry>({ maxEntries: 100, maxBytes: 1_000_000 });
   const book = { tool: 't', ring, budget: new LineBudget(perSecond, now), maxLineBytes: 200 };
   const output = new PoolOutput(book, new Redactor({ TOKEN: 's3cret-value' }));
   const say = (notice: Partial<LogNotice>, executionId?: string): void =>

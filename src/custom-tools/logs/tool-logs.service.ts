@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import { acceptsEvents, sseHeaders } from '../../common/sse.js';
 import { CustomToolsRepository } from '../custom-tools.repository.js';
-import type { LogRing } from './log-ring.js';
+import type { LogRing } from './log-entry.js';
 import { LogStreams } from './log-streams.js';
 import type { LogPageBody, LogsQuery } from './tool-logs.dto.js';
 import { ToolLogs } from './tool-logs.js';

@@ -1,8 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { EventRing } from '../../common/event-ring.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { LineBudget } from './line-budget.js';
-import type { LogEntry } from './log-entry.js';
-import { LogRing } from './log-ring.js';
+import type { LogEntry, LogRing } from './log-entry.js';
 
 /** One tool's log and what its processes may still write into it. */
 export interface LogBook {
@@ -30,7 +30,7 @@ export class ToolLogs {
     const { maxLineBytes, linesPerSecond } = this.limits;
     const book = {
       tool,
-      ring: new LogRing(this.limits),
+      ring: new EventRing<LogEntry>(this.limits),
       budget: new LineBudget(linesPerSecond),
       maxLineBytes,
     };

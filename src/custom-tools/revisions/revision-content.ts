@@ -26,7 +26,9 @@ export function configurationOf(tool: CustomTool): ToolConfiguration {
   void [id, env, revision, status, lastHealthCheck, healthStatus, errorMessage];
   const { pinnedCommand, createdAt, updatedAt, ...configuration } = others;
   void [pinnedCommand, createdAt, updatedAt];
-  return configuration;
+  const { cacheTtlMs, thresholds, ...older } = configuration;
+  // Revisions from before there were any stay what they are.
+  return { ...older, ...(cacheTtlMs !== null && { cacheTtlMs }), ...(thresholds !== null && { thresholds }) };
 }
 
 /** SHA-256 of the canonical JSON of configuration, environment and the content of the program's files; no value is guessed by it. */

@@ -20,7 +20,10 @@ export type ToolConfiguration = Omit<
   | 'errorMessage'
   | 'createdAt'
   | 'updatedAt'
->;
+  | 'cacheTtlMs'
+  | 'thresholds'
+> &
+  Partial<Pick<CustomTool, 'cacheTtlMs' | 'thresholds'>>;
 
 /** What a tool was from some moment on; never changed. */
 @Entity('custom_tool_revisions')

@@ -63,7 +63,9 @@ export class ToolRevisionsService {
       const wanted = await this.find(tool, revision);
       await this.refuseFilesOnly(tool, wanted);
       const samePath = tool.command === wanted.configuration.command;
-      Object.assign(tool, wanted.configuration, { env: wanted.env }, !samePath && { pinnedCommand: null });
+      const absent = { cacheTtlMs: null, thresholds: null };
+      const was = { ...absent, ...wanted.configuration, env: wanted.env };
+      Object.assign(tool, was, !samePath && { pinnedCommand: null });
     });
     return customToolView(restored, this.sandbox.effective(restored));
   }

@@ -60,8 +60,10 @@ function wrapper({ then, annotations, maxRetries = 3, retryDelayMs = 1, settings
     maxRetries,
     retryDelayMs,
     timeoutMs: 20_000,
+    thresholds: null,
     fallback: null,
     callsPerInvestigation: null,
+    cacheTtlMs: null,
   });
   const pool = lab.pool({ spec, ...settings });
   const running = { revision: 1, contentHash: '', files: [], spec };

@@ -202,10 +202,12 @@ function definitionOf(tool: CustomTool): ToolDefinition {
     version,
     inputSchema,
     annotations,
+    thresholds,
     tags,
     timeoutMs,
     fallback,
     callsPerInvestigation,
+    cacheTtlMs,
   } = tool;
   return {
     name,
@@ -216,7 +218,9 @@ function definitionOf(tool: CustomTool): ToolDefinition {
     annotations,
     tags,
     timeoutMs: Math.min(timeoutMs, tool.sandbox?.maxExecutionMs ?? Infinity),
+    ...(thresholds !== null && { thresholds }),
     ...(fallback !== null && { fallback }),
     ...(callsPerInvestigation !== null && { callsPerInvestigation }),
+    ...(cacheTtlMs !== null && { cacheTtlMs }),
   };
 }

@@ -25,8 +25,11 @@ export interface RunningPostgres {
   /** `postgres://…` with the password, for 127.0.0.1 only. */
   readonly url: string;
   readonly pid: number;
+  readonly port: number;
   /** True when the server was already running, left by a process that was killed or shared with one that lives. */
   readonly attached: boolean;
+  /** false: it has ended, and has not been started again. */
+  isRunning(): boolean;
   /** Stops the server, or leaves it to the other processes that still use it. */
   stop(): Promise<void>;
 }
@@ -51,7 +54,23 @@ export class EmbeddedPostgres {
    * Attaches to the folder's server where it runs, else starts it, after making its data where there is none.
    * @throws EmbeddedPostgresError with the reason and the end of the server's log
    */
-  async start(): Promise<RunningPostgres> {
+  start(): Promise<RunningPostgres> {
+    return this.use();
+  }
+
+  /**
+   * Starts the folder's server anew after it died, on the port that those who use it know.
+   * @throws EmbeddedPostgresError as `start` does, and where its data is gone: nobody would expect an empty database
+   */
+  async startAgain(port: number): Promise<RunningPostgres> {
+    if (!existsSync(this.files.data)) throw new EmbeddedPostgresError('its data is gone');
+    const server = await this.use(port);
+    if (server.port === port) return server;
+    await server.stop();
+    throw new EmbeddedPostgresError(`another process started it on port ${server.port} instead of ${port}`);
+  }
+
+  private async use(port?: number): Promise<RunningPostgres> {
     const user = serverUserFor(this.files.data);
     this.files.makeFolder(user);
     const lock = await FileLock.acquire(this.files.lock, this.startTimeoutMs);
@@ -59,12 +78,14 @@ export class EmbeddedPostgres {
       this.files.makePassword(user);
       const end = Date.now() + this.startTimeoutMs;
       const found = existsSync(this.files.data) ? this.runningServer() : undefined;
-      const server = found ? await this.ready(found.pid, end) : await this.startServer(user, end);
+      const server = found ? await this.ready(found.pid, end) : await this.startServer(user, end, port);
       const removeUser = this.files.addUser();
       const url = `postgres://${userName}:${this.files.password()}@127.0.0.1:${server.port}/postgres`;
       return {
         url,
         pid: server.pid,
+        port: server.port,
+        isRunning: () => this.files.isServer(server.pid),
         attached: found !== undefined,
         stop: this.stopOnce(server.pid, removeUser),
       };
@@ -87,7 +108,7 @@ export class EmbeddedPostgres {
     return undefined;
   }
 
-  private async startServer(user: ServerUser, end: number): Promise<Postmaster> {
+  private async startServer(user: ServerUser, end: number, port?: number): Promise<Postmaster> {
     const { directory } = this.options;
     const native = await this.binaries.usableBy(user);
     this.files.forgetUsers();
@@ -95,7 +116,7 @@ export class EmbeddedPostgres {
     if (!existsSync(this.files.data)) await this.makeData(program);
     for (;;) {
       const logged = logSize(this.files.log);
-      const child = startProgram('postgres', await this.serverArguments(user), program);
+      const child = startProgram('postgres', await this.serverArguments(user, port), program);
       try {
         return await this.ready(await pidOf(child), end, child);
       } catch (error) {
@@ -124,11 +145,11 @@ export class EmbeddedPostgres {
     renameSync(unfinished, this.files.data);
   }
 
-  private async serverArguments(user: ServerUser): Promise<string[]> {
+  private async serverArguments(user: ServerUser, port?: number): Promise<string[]> {
     const settings = {
       cluster_name: this.files.serverName(),
       listen_addresses: '127.0.0.1',
-      port: String(await freePort()),
+      port: String(port ?? (await freePort())),
       unix_socket_directories: '',
       log_checkpoints: 'off',
       ...this.options.settings,

@@ -34,6 +34,7 @@ interface Batch {
 
 const syncWithinMs = 50;
 const retryMs = 100;
+const bufferBytes = 65_536;
 const syncFile = promisify(fdatasync);
 const closeFile = promisify(close);
 
@@ -55,6 +56,7 @@ export class JournalWriter {
   private closed = false;
   private failing = false;
   private awaitingSync: Batch[] = [];
+  private encoded = Buffer.allocUnsafeSlow(bufferBytes);
   private readonly sizes = new Map<number, number>();
   private total = 0;
 
@@ -142,10 +144,10 @@ export class JournalWriter {
     // A segment that could not be written is left to the drain: removing it may be all that makes room.
     const spoilt = this.failing && this.position > 0;
     if (spoilt || this.position >= this.settings.segmentBytes) this.rotate();
-    const bytes = Buffer.from(text);
+    const length = this.encode(text);
     try {
-      for (let at = 0; at < bytes.length;) {
-        at += writeSync(this.fd, bytes, at, bytes.length - at, this.position + at);
+      for (let at = 0; at < length;) {
+        at += writeSync(this.fd, this.encoded, at, length - at, this.position + at);
       }
     } catch (error) {
       // Half a batch must not be read as if it had been promised.
@@ -154,10 +156,17 @@ export class JournalWriter {
       throw error;
     }
     this.failing = false;
-    this.position += bytes.length;
+    this.position += length;
     this.settings.mark?.set(this.segment, this.position);
-    this.total += bytes.length;
+    this.total += length;
     this.sizes.set(this.segment, this.position);
+  }
+
+  /** @returns the length in bytes of the text in the buffer, which is used again and again */
+  private encode(text: string): number {
+    const most = text.length * 3;
+    if (most > this.encoded.length) this.encoded = Buffer.allocUnsafeSlow(most * 2);
+    return this.encoded.write(text);
   }
 
   private rotate(): void {

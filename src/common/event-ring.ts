@@ -1,24 +1,26 @@
-import { TypedEvents } from '../../common/typed-events.js';
-import type { LogEntry, StoredEntry } from './log-entry.js';
+import { TypedEvents } from './typed-events.js';
 
-interface Kept {
-  readonly entry: StoredEntry;
+/** An entry with its place in the ring: opaque, sorts nothing. */
+export type Placed<Entry> = Entry & { readonly id: string };
+
+interface Kept<Entry> {
+  readonly entry: Placed<Entry>;
   readonly bytes: number;
 }
 
-/** A page of a log. */
-export interface LogSlice {
+/** A page of a ring. */
+export interface RingSlice<Entry> {
   /** Oldest first. */
-  readonly entries: StoredEntry[];
+  readonly entries: Placed<Entry>[];
   /** Where to go on; undefined: nothing was ever written. */
   readonly last: string | undefined;
   /** Entries between the asked place and the first one that had to make room. */
   readonly missed: number;
 }
 
-/** What is kept of one tool's log: the latest entries, bounded by their number and their bytes. */
-export class LogRing {
-  private kept: Kept[] = [];
+/** The latest entries of a log or of what happened, bounded by their number and their bytes. */
+export class EventRing<Entry extends object> {
+  private kept: Kept<Entry>[] = [];
   private bytes = 0;
   private written = 0;
   /** Told after each entry, and once when the log is closed. */
@@ -36,7 +38,7 @@ export class LogRing {
     return this.written;
   }
 
-  append(entry: LogEntry): void {
+  append(entry: Entry): Placed<Entry> {
     const stored = { id: `${this.epoch}-${++this.written}`, ...entry };
     const bytes = Buffer.byteLength(JSON.stringify(stored));
     this.kept.push({ entry: stored, bytes });
@@ -48,12 +50,13 @@ export class LogRing {
       this.bytes -= this.kept.shift()?.bytes ?? 0;
     }
     this.news.emit('entry');
+    return stored;
   }
 
   /** The entry at a place counted from 0; where it had to make room, the oldest one that is kept. */
   from(
     place: number,
-  ): { readonly entry: StoredEntry; readonly next: number; readonly missed: number } | undefined {
+  ): { readonly entry: Placed<Entry>; readonly next: number; readonly missed: number } | undefined {
     const first = this.written - this.kept.length;
     const at = Math.max(place, first);
     const kept = this.kept[at - first];
@@ -62,13 +65,16 @@ export class LogRing {
 
   /** @returns the place after the entry of this id; that of the oldest entry for an id that is not of this ring */
   placeAfter(id: string): number {
-    const [, epoch, number] = /^([a-z0-9]+)-(\d{1,15})$/.exec(id) ?? [];
-    const known = epoch === this.epoch && Number(number) <= this.written;
-    return known ? Number(number) : this.written - this.kept.length;
+    return this.numberOf(id) ?? this.written - this.kept.length;
+  }
+
+  /** Whether an entry of this ring has or had the id. */
+  knows(id: string): boolean {
+    return this.numberOf(id) !== undefined;
   }
 
   /** Without `since` the latest entries, with it those that come next. */
-  slice(limit: number, since?: string): LogSlice {
+  slice(limit: number, since?: string): RingSlice<Entry> {
     const first = this.written - this.kept.length;
     const asked = since === undefined ? Math.max(first, this.written - limit) : this.placeAfter(since);
     const start = Math.max(first, asked) - first;
@@ -78,9 +84,14 @@ export class LogRing {
     return { entries, last, missed: Math.max(0, first - asked) };
   }
 
-  /** The tool is gone: who follows its log is told. */
+  /** Nothing more will come: who follows is told. */
   close(): void {
     this.closed = true;
     this.news.emit('closed');
+  }
+
+  private numberOf(id: string): number | undefined {
+    const [, epoch, number] = /^([a-z0-9]+)-(\d{1,15})$/.exec(id) ?? [];
+    return epoch === this.epoch && Number(number) <= this.written ? Number(number) : undefined;
   }
 }

@@ -1,23 +1,26 @@
-import type { LogEntry } from './log-entry.js';
-import { LogRing } from './log-ring.js';
-import { LogStream } from './log-stream.js';
+import { EventRing } from './event-ring.js';
+import { RingStream } from './ring-stream.js';
 
-const entry = (message: string): LogEntry => ({
+interface Entry {
+  readonly timestamp: string;
+  readonly level: string;
+  readonly message: string;
+}
+
+const entry = (message: string): Entry => ({
   timestamp: '2026-01-23T10:30:00.000Z',
   level: 'info',
-  tool: 't',
-  event: 'stderr',
   message,
 });
 const ring = (maxEntries = 5, maxBytes = 1_000_000, epoch = 'e1') =>
-  new LogRing({ maxEntries, maxBytes }, epoch);
-const fill = (into: LogRing, from: number, to: number): void => {
+  new EventRing<Entry>({ maxEntries, maxBytes }, epoch);
+const fill = (into: EventRing<Entry>, from: number, to: number): void => {
   for (let n = from; n <= to; n++) into.append(entry(String(n)));
 };
 const messages = (of: { entries: { message?: string }[] }) =>
   of.entries.map(({ message }) => message).join(' ');
 
-describe('LogRing', () => {
+describe('EventRing', () => {
   it('keeps the latest entries, by number', () => {
     const log = ring();
     expect(log.slice(10)).toEqual({ entries: [], last: undefined, missed: 0 });
@@ -50,14 +53,18 @@ describe('LogRing', () => {
   it('gives all it has for an id of an earlier log, or of none', () => {
     const log = ring();
     fill(log, 1, 3);
-    for (const id of ['e0-2', 'e1-99', 'nonsense']) expect(messages(log.slice(9, id))).toBe('1 2 3');
+    for (const id of ['e0-2', 'e1-99', 'nonsense']) {
+      expect(messages(log.slice(9, id))).toBe('1 2 3');
+      expect(log.knows(id)).toBe(false);
+    }
+    expect(log.knows('e1-2')).toBe(true);
   });
 });
 
-describe('LogStream', () => {
-  const streams: LogStream[] = [];
-  const open = (log: LogRing, place: number, heartbeatMs = 60_000): LogStream => {
-    const stream = new LogStream(log, place, heartbeatMs);
+describe('RingStream', () => {
+  const streams: RingStream<Entry>[] = [];
+  const open = (log: EventRing<Entry>, place: number, heartbeatMs = 60_000): RingStream<Entry> => {
+    const stream = new RingStream(log, { place, nameOf: () => 'log' }, heartbeatMs);
     stream.setEncoding('utf8');
     streams.push(stream);
     return stream;
@@ -66,11 +73,28 @@ describe('LogStream', () => {
     for (const stream of streams.splice(0)) stream.destroy();
   });
 
-  const readAll = async (stream: LogStream): Promise<string> => {
+  const readAll = async (stream: RingStream<Entry>): Promise<string> => {
     let text = '';
     for await (const chunk of stream) text += String(chunk);
     return text;
   };
+
+  it('greets, names its events, and leaves out what the client does not want', async () => {
+    const log = ring();
+    fill(log, 1, 3);
+    const wants = ({ message }: Entry): boolean => message !== '2';
+    const nameOf = ({ message }: Entry): string => `number.${message}`;
+    const stream = new RingStream(log, { place: 0, nameOf, wants, greeting: 'event: hello\n\n' }, 60_000);
+    streams.push(stream.setEncoding('utf8'));
+    setImmediate(() => stream.finish('removed'));
+    const text = await readAll(stream);
+    expect(text.match(/^event: .*$/gm)).toEqual([
+      'event: hello',
+      'event: number.1',
+      'event: number.3',
+      'event: end',
+    ]);
+  });
 
   it('sends what is there, what comes, and why it ends', async () => {
     const log = ring();

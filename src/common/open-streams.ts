@@ -1,0 +1,51 @@
+import type { BeforeApplicationShutdown } from '@nestjs/common';
+import { Problem } from './errors.js';
+import type { Lifecycle } from './lifecycle.js';
+
+export interface StreamLimit {
+  readonly most: number;
+  /** The variable that raises it. */
+  readonly variable: string;
+  /** What is followed, in the plural. */
+  readonly what: string;
+}
+
+export interface EndlessStream {
+  finish(reason: 'shutting_down'): void;
+  once(event: 'close', listener: () => void): unknown;
+}
+
+/** The clients that follow something without an end: so many at a time, and none any more once the server stops. */
+export class OpenStreams implements BeforeApplicationShutdown {
+  private readonly open = new Set<EndlessStream>();
+
+  constructor(
+    private readonly limit: StreamLimit,
+    private readonly lifecycle: Lifecycle,
+  ) {
+    // A stream never ends by itself: the drain would wait for it until its time is up.
+    lifecycle.draining.addEventListener('abort', () => this.endAll(), { once: true });
+  }
+
+  /** @throws Problem `rate_limited` over the limit, `shutting_down` when the server stops */
+  add<Stream extends EndlessStream>(make: () => Stream): Stream {
+    const { most, variable, what } = this.limit;
+    if (this.lifecycle.isDraining()) throw new Problem('shutting_down', 'The server is stopping');
+    if (this.open.size >= most) {
+      const detail = `${most} clients follow ${what} already (${variable})`;
+      throw new Problem('rate_limited', detail, { retryAfterMs: 10_000 });
+    }
+    const stream = make();
+    this.open.add(stream);
+    stream.once('close', () => this.open.delete(stream));
+    return stream;
+  }
+
+  beforeApplicationShutdown(): void {
+    this.endAll();
+  }
+
+  private endAll(): void {
+    for (const stream of this.open) stream.finish('shutting_down');
+  }
+}

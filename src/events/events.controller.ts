@@ -1,0 +1,55 @@
+import { Controller, Get, Query, Req, Res } from '@nestjs/common';
+import {
+  ApiExtraModels,
+  ApiHeader,
+  ApiOkResponse,
+  ApiOperation,
+  ApiTags,
+  getSchemaPath,
+} from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Readable } from 'node:stream';
+import { Scopes } from '../auth/scopes.decorator.js';
+import { ApiProblems } from '../common/api-problems.decorator.js';
+import { EventPageBody, EventsQuery } from './events.dto.js';
+import { EventsService } from './events.service.js';
+
+const stream = [
+  'id: mhq3k2x19f2c6b01-42',
+  'event: circuit.opened',
+  'data: {"id":"mhq3k2x19f2c6b01-42","type":"circuit.opened","tool":"disk_usage","timestamp":"2026-01-23T10:30:00.000Z","message":"5 of 8 calls failed in 300 s","data":{"from":"closed","to":"open","by":null}}',
+  '',
+  '',
+].join('\n');
+
+@ApiTags('events')
+@Scopes('tools:admin')
+@Controller('api/v1/events')
+export class EventsController {
+  constructor(private readonly service: EventsService) {}
+
+  @Get()
+  @ApiHeader({ name: 'last-event-id', required: false, description: 'Where a stream goes on after a break' })
+  @ApiOperation({
+    summary: 'Read what happened to tools, or follow it',
+    description:
+      'Crashes, failures, recoveries, grades and circuits, as kept in memory by this server. With `Accept: text/event-stream` they are followed: beside them come `missed` (events that had to make room before they were read), `reset` (the id to go on from is not known here) and `end`.',
+    operationId: 'getEvents',
+  })
+  @ApiExtraModels(EventPageBody)
+  @ApiOkResponse({
+    description: 'A page, or a stream of events',
+    content: {
+      'application/json': { schema: { $ref: getSchemaPath(EventPageBody) } },
+      'text/event-stream': { schema: { type: 'string' }, example: stream },
+    },
+  })
+  @ApiProblems('invalid_request', 'rate_limited', 'shutting_down', 'unauthorized', 'forbidden')
+  events(
+    @Query() query: EventsQuery,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): EventPageBody | Readable {
+    return this.service.read(query, request, reply);
+  }
+}

@@ -1,0 +1,50 @@
+import { Injectable } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Readable } from 'node:stream';
+import { acceptsEvents, sseEvent, sseHeaders } from '../common/sse.js';
+import type { ToolEvent } from '../common/tool-events.js';
+import { EventStreams } from './event-streams.js';
+import type { EventPageBody, EventsQuery } from './events.dto.js';
+import { RecentEvents } from './recent-events.js';
+
+/** What happened to tools, as their operator reads it: a page, or live. */
+@Injectable()
+export class EventsService {
+  constructor(
+    private readonly recent: RecentEvents,
+    private readonly streams: EventStreams,
+  ) {}
+
+  /** @throws Problem `rate_limited` when too many clients follow events, `shutting_down` */
+  read(query: EventsQuery, request: FastifyRequest, reply: FastifyReply): EventPageBody | Readable {
+    if (request.method !== 'GET' || !acceptsEvents(request.headers)) return this.page(query);
+    const stream = this.follow(query, request.headers['last-event-id']);
+    void reply.headers(sseHeaders);
+    return stream;
+  }
+
+  private page({ limit, since, ...filter }: EventsQuery): EventPageBody {
+    const { ring } = this.recent;
+    const { entries, last, missed } = ring.slice(Infinity, since);
+    const wanted = entries.filter(wants(filter));
+    const data = since === undefined ? wanted.slice(-limit) : wanted.slice(0, limit);
+    // What the filter left out is not looked at again, unless the page was too short for all.
+    const isWhole = since === undefined || wanted.length <= limit;
+    const reset = since !== undefined && !ring.knows(since);
+    return { data, nextSince: (isWhole ? last : data.at(-1)?.id) ?? null, missed, reset };
+  }
+
+  /** A client that comes back goes on where it was; a new one gets what comes from now on. */
+  private follow({ since, ...filter }: EventsQuery, lastSeen: string | string[] | undefined): Readable {
+    const { ring } = this.recent;
+    const id = typeof lastSeen === 'string' && lastSeen !== '' ? lastSeen : since;
+    if (id === undefined) return this.streams.follow({ place: ring.end, wants: wants(filter) });
+    const greeting = ring.knows(id) ? '' : sseEvent({ event: 'reset', data: { reason: 'unknown_id', id } });
+    return this.streams.follow({ place: ring.placeAfter(id), wants: wants(filter), greeting });
+  }
+}
+
+function wants({ tool, type }: Pick<EventsQuery, 'tool' | 'type'>): (event: ToolEvent) => boolean {
+  return (event) =>
+    (tool === undefined || tool.includes(event.tool)) && (type === undefined || type.includes(event.type));
+}

@@ -1,0 +1,140 @@
+import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { until } from '../../../test/support/wait.js';
+import { type LaneSettings, type LaneReport, WebhookLane } from './webhook-lane.js';
+
+interface Received {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+  readonly answer: ServerResponse;
+}
+
+const key = Buffer.from('a key of some length');
+const secret = `whsec_${key.toString('base64')}`;
+
+/** A receiver that answers as the test says: with each status in turn, then 204. */
+class Receiver {
+  readonly received: Received[] = [];
+  private readonly server: Server;
+  url = '';
+
+  constructor(private readonly statuses: (number | 'never' | 'cut')[]) {
+    this.server = createServer((request, answer) => {
+      let body = '';
+      request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
+      request.on('end', () => {
+        this.received.push({ headers: request.headers, body, answer });
+        const status = this.statuses.shift() ?? 204;
+        if (status === 'cut') request.socket.destroy();
+        else if (status !== 'never') answer.writeHead(status, { location: `${this.url}/elsewhere` }).end();
+      });
+    });
+  }
+
+  async listen(): Promise<this> {
+    await once(this.server.listen(0, '127.0.0.1'), 'listening');
+    this.url = `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+    return this;
+  }
+
+  close(): void {
+    this.server.closeAllConnections();
+    this.server.close();
+  }
+}
+
+const receivers: Receiver[] = [];
+const lanes: WebhookLane[] = [];
+afterEach(async () => {
+  for (const lane of lanes.splice(0)) await lane.stop();
+  for (const receiver of receivers.splice(0)) receiver.close();
+});
+
+async function setUp(statuses: (number | 'never' | 'cut')[] = [], changes: Partial<LaneSettings> = {}) {
+  const receiver = await new Receiver(statuses).listen();
+  receivers.push(receiver);
+  const results: string[] = [];
+  const reasons: (string | undefined)[] = [];
+  const report: LaneReport = (result, why) => {
+    results.push(result);
+    reasons.push(why);
+  };
+  const limits = { timeoutMs: 2_000, maxAttempts: 5, maxQueue: 3, firstPauseMs: 5, longestPauseMs: 20 };
+  const lane = new WebhookLane({ url: `${receiver.url}/hook`, secret, ...limits, ...changes }, report);
+  lanes.push(lane);
+  return { receiver, lane, results, reasons };
+}
+const message = (id: string) => ({ id, body: JSON.stringify({ id, text: 'wörld' }) });
+const delivered = (results: string[], count: number) =>
+  until(() => results.filter((result) => result === 'delivered').length === count, { what: 'delivery' });
+
+describe('WebhookLane', () => {
+  it('signs each message as its receiver checks it', async () => {
+    const { receiver, lane, results } = await setUp();
+    lane.send(message('m-1'));
+    await delivered(results, 1);
+    const { headers, body } = receiver.received[0] ?? { headers: {} as IncomingHttpHeaders, body: '' };
+    expect(body).toBe('{"id":"m-1","text":"wörld"}');
+    expect(headers['content-type']).toBe('application/json');
+    const at = headers['webhook-timestamp'];
+    expect(Math.abs(Date.now() / 1_000 - Number(at))).toBeLessThan(5);
+    const expected = createHmac('sha256', key)
+      .update(`m-1.${String(at)}.${body}`)
+      .digest('base64');
+    expect(headers['webhook-signature']).toBe(`v1,${expected}`);
+  });
+
+  it('tries again with the same id, in order, whatever went wrong', async () => {
+    const { receiver, lane, results, reasons } = await setUp([500, 'cut', 302, 429]);
+    lane.send(message('m-1'));
+    lane.send(message('m-2'));
+    await delivered(results, 2);
+    expect(receiver.received.map(({ headers }) => headers['webhook-id'])).toEqual([
+      ...Array<string>(5).fill('m-1'),
+      'm-2',
+    ]);
+    expect(results).toEqual([...Array<string>(4).fill('retried'), 'delivered', 'delivered']);
+    expect(reasons[0]).toBe('it answered 500');
+    expect(reasons[2]).toBe('it answered 302');
+  });
+
+  it('follows no redirect', async () => {
+    const { receiver, lane, results } = await setUp([307, 308], { maxAttempts: 2 });
+    lane.send(message('m-1'));
+    await until(() => results.includes('given_up'), { what: 'the end' });
+    expect(receiver.received).toHaveLength(2);
+  });
+
+  it('waits no longer for an answer than it may, and gives up after all tries', async () => {
+    const { lane, results, reasons } = await setUp(['never', 'never'], { timeoutMs: 50, maxAttempts: 2 });
+    lane.send(message('m-1'));
+    lane.send(message('m-2'));
+    await delivered(results, 1);
+    expect(results).toEqual(['retried', 'given_up', 'delivered']);
+    expect(reasons[0]).toMatch(/timeout/);
+  });
+
+  it('lets no more wait than it may: the oldest that waits makes room', async () => {
+    const { receiver, lane, results } = await setUp(['never']);
+    for (const id of ['m-1', 'm-2', 'm-3', 'm-4', 'm-5']) lane.send(message(id));
+    expect(lane.depth).toBe(3);
+    await until(() => receiver.received[0], { what: 'the first' });
+    receiver.received[0]?.answer.writeHead(200).end();
+    await delivered(results, 3);
+    expect(receiver.received.map(({ headers }) => headers['webhook-id'])).toEqual(['m-1', 'm-4', 'm-5']);
+    expect(results.filter((result) => result === 'dropped')).toHaveLength(2);
+  });
+
+  it('stops at once, and counts what was not sent', async () => {
+    const { receiver, lane, results } = await setUp(['never']);
+    lane.send(message('m-1'));
+    lane.send(message('m-2'));
+    await until(() => receiver.received.length === 1, { what: 'the first' });
+    await lane.stop();
+    lane.send(message('m-3'));
+    expect(results).toEqual(['dropped', 'dropped']);
+    expect(lane.depth).toBe(0);
+  });
+});

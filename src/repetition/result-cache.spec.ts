@@ -1,0 +1,203 @@
+import { CallTicket } from '../tool-contract/call-ticket.js';
+import type { Tool } from '../tool-contract/tool.js';
+import type { ToolCall } from '../tool-contract/tool-call.js';
+import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
+import { type CacheAnswer, isCacheable, ResultCache } from './result-cache.js';
+
+const annotations = { readOnly: true, idempotent: true, destructive: false, openWorld: false };
+const toolWith = (changes: Partial<Tool['definition']> = {}): Tool => ({
+  definition: {
+    name: 'lookup',
+    description: '',
+    kind: 'builtin',
+    version: '1',
+    inputSchema: {},
+    annotations,
+    tags: [],
+    timeoutMs: 5_000,
+    cacheTtlMs: 1_000,
+    ...changes,
+  },
+  validate: () => [],
+  run: async () => undefined,
+});
+
+let made = 0;
+const callOf = (tool: Tool, changes: Partial<ToolCall> = {}): ToolCall => ({
+  tool: tool.definition.name,
+  input: { q: 1 },
+  context: { userId: 'ann', requestId: 'r', projectId: 'default' },
+  principal: { userId: 'admin', scopes: new Set() },
+  ticket: new CallTicket(`execution-${++made}`, tool),
+  ...changes,
+});
+
+const base = ({ ticket }: ToolCall) => ({
+  executionId: ticket.executionId,
+  tool: ticket.tool.definition.name,
+  executionTimeMs: 1,
+  attempts: 1,
+  cached: false,
+});
+const success = (call: ToolCall, result: unknown = call.input): ToolOutcome => ({
+  ...base(call),
+  status: 'success',
+  result,
+});
+const failure = (call: ToolCall): ToolOutcome => ({
+  ...base(call),
+  status: 'error',
+  error: { code: -32001, type: 'tool_error', message: 'no' },
+});
+
+function setUp(maxBytes = 100_000) {
+  let time = 1_000;
+  const answers: CacheAnswer[] = [];
+  const cache = new ResultCache(maxBytes, (_tool, answer) => answers.push(answer), { now: () => time });
+  const runs: ToolCall[] = [];
+  /** Answers when it is told to, with what it is told. */
+  const gates: ((outcome: (call: ToolCall) => ToolOutcome) => void)[] = [];
+  const slow = async (call: ToolCall): Promise<ToolOutcome> => {
+    runs.push(call);
+    const { promise, resolve } = Promise.withResolvers<(call: ToolCall) => ToolOutcome>();
+    gates.push(resolve);
+    return (await promise)(call);
+  };
+  const fast = async (call: ToolCall): Promise<ToolOutcome> => {
+    runs.push(call);
+    return success(call);
+  };
+  return { cache, answers, runs, gates, slow, fast, pass: (ms: number) => (time += ms) };
+}
+
+describe('isCacheable', () => {
+  it.each([
+    [{}, true],
+    [{ cacheTtlMs: 0 }, false],
+    [{ cacheTtlMs: undefined }, false],
+    [{ annotations: { ...annotations, readOnly: false } }, false],
+  ])('%j: %s', (changes, expected) => {
+    expect(isCacheable(toolWith(changes).definition)).toBe(expected);
+  });
+});
+
+describe('ResultCache', () => {
+  it('answers an equal call with the kept outcome until its time is over', async () => {
+    const { cache, runs, fast, answers, pass } = setUp();
+    const tool = toolWith();
+    const first = await cache.answer(callOf(tool, { input: { a: 1, b: 2 } }), fast);
+    pass(999);
+    const again = await cache.answer(callOf(tool, { input: { b: 2, a: 1 } }), fast);
+    expect(again).toEqual({ ...first, cached: true });
+    expect(answers).toEqual(['kept']);
+    pass(2);
+    expect((await cache.answer(callOf(tool), fast)).cached).toBe(false);
+    expect(runs).toHaveLength(2);
+  });
+
+  it('tells apart inputs, labels, projects and tools, a changed tool included, but not callers', async () => {
+    const { cache, runs, fast } = setUp();
+    const tool = toolWith();
+    const { context } = callOf(tool);
+    const different = [
+      callOf(tool),
+      callOf(tool, { input: { q: 2 } }),
+      callOf(tool, { context: { ...context, labels: { environment: 'staging' } } }),
+      callOf(tool, { context: { ...context, projectId: 'p2' } }),
+      callOf(toolWith()),
+    ];
+    for (const call of different) await cache.answer(call, fast);
+    expect(runs).toHaveLength(different.length);
+    await cache.answer(callOf(tool, { context: { ...context, userId: 'bob', runId: 'r2' } }), fast);
+    expect(runs).toHaveLength(different.length);
+  });
+
+  it('keeps no failure', async () => {
+    const { cache, runs } = setUp();
+    const tool = toolWith();
+    const fail = async (call: ToolCall) => (runs.push(call), failure(call));
+    await cache.answer(callOf(tool), fail);
+    expect((await cache.answer(callOf(tool), fail)).status).toBe('error');
+    expect(runs).toHaveLength(2);
+    expect(cache.bytes).toBe(0);
+  });
+
+  it('stays within its bytes', async () => {
+    const { cache } = setUp(10_000);
+    const tool = toolWith();
+    for (let q = 0; q < 100; q++) {
+      await cache.answer(callOf(tool, { input: { q } }), async (call) => success(call, 'x'.repeat(1_000)));
+      expect(cache.bytes).toBeLessThanOrEqual(10_000);
+    }
+    expect(cache.bytes).toBeGreaterThan(5_000);
+    const huge = callOf(tool, { input: 'huge' });
+    await cache.answer(huge, async (call) => success(call, 'x'.repeat(20_000)));
+    expect(cache.bytes).toBeLessThanOrEqual(10_000);
+  });
+
+  it('runs once for equal calls that come at once', async () => {
+    const { cache, runs, gates, slow, answers } = setUp();
+    const tool = toolWith();
+    const all = Array.from({ length: 50 }, () => cache.answer(callOf(tool), slow));
+    gates[0]?.(success);
+    const outcomes = await Promise.all(all);
+    expect(runs).toHaveLength(1);
+    expect(new Set(outcomes.map(({ executionId }) => executionId)).size).toBe(1);
+    expect(outcomes.map(({ cached }) => cached)).toEqual([false, ...Array<boolean>(49).fill(true)]);
+    expect(answers).toEqual(Array<string>(49).fill('shared'));
+  });
+
+  it.each(['an error', 'a refusal'])('does not give %s of one call to another', async (what) => {
+    const { cache, runs, gates, slow, fast } = setUp();
+    const tool = toolWith();
+    const first = cache.answer(callOf(tool), slow).catch((error: Error) => error.message);
+    const second = cache.answer(callOf(tool), fast);
+    gates[0]?.((call) => {
+      if (what === 'an error') return failure(call);
+      throw new Error('refused');
+    });
+    expect(await first).toEqual(
+      what === 'an error' ? expect.objectContaining({ status: 'error' }) : 'refused',
+    );
+    expect(await second).toMatchObject({ status: 'success', cached: false });
+    expect(runs).toHaveLength(2);
+    expect((await cache.answer(callOf(tool), fast)).cached).toBe(true);
+  });
+
+  it('lets one who waits give up without harm to the others', async () => {
+    const { cache, runs, gates, slow } = setUp();
+    const tool = toolWith({ fallback: { note: 'go on' } });
+    const leaving = new AbortController();
+    const first = cache.answer(callOf(tool), slow);
+    const left = cache.answer(callOf(tool, { signal: leaving.signal }), slow);
+    const late = cache.answer(callOf(tool, { timeoutMs: 5 }), slow);
+    const patient = cache.answer(callOf(tool), slow);
+    leaving.abort();
+    expect(await left).toMatchObject({ status: 'error', error: { type: 'cancelled' } });
+    expect(await late).toMatchObject({
+      executionId: runs[0]?.ticket.executionId,
+      status: 'timeout',
+      error: { type: 'timeout', message: 'No answer within 5 ms' },
+      result: { note: 'go on' },
+    });
+    expect(runs[0]?.signal?.aborted).toBe(false);
+    gates[0]?.(success);
+    expect((await first).cached).toBe(false);
+    expect((await patient).cached).toBe(true);
+  });
+
+  it('goes on without the one who began it, and is cancelled when nobody waits any more', async () => {
+    const { cache, runs, gates, slow } = setUp();
+    const tool = toolWith();
+    const [one, two] = [new AbortController(), new AbortController()];
+    const first = cache.answer(callOf(tool, { signal: one.signal }), slow);
+    const second = cache.answer(callOf(tool, { signal: two.signal }), slow);
+    one.abort();
+    expect(runs[0]?.signal?.aborted).toBe(false);
+    two.abort();
+    await second;
+    expect(runs[0]?.signal?.aborted).toBe(true);
+    gates[0]?.(failure);
+    await first;
+  });
+});

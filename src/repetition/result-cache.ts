@@ -1,0 +1,107 @@
+import { LRUCache } from 'lru-cache';
+import { canonicalJson, sha256 } from '../common/canonical-json.js';
+import { type Clock, systemClock } from '../common/clock.js';
+import { Deadline } from '../common/deadline.js';
+import { newId } from '../common/ids.js';
+import type { Tool, ToolDefinition } from '../tool-contract/tool.js';
+import type { ToolCall } from '../tool-contract/tool-call.js';
+import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
+import { Flight } from './flight.js';
+import { leftOutcome, lateOutcome } from './unshared-outcome.js';
+
+/** How a call was answered without an execution of its own. */
+export type CacheAnswer = 'kept' | 'shared';
+
+export type RunCall = (call: ToolCall) => Promise<ToolOutcome>;
+
+/** Results of such a tool may answer other calls. */
+export const isCacheable = ({ cacheTtlMs = 0, annotations }: ToolDefinition): boolean =>
+  cacheTtlMs > 0 && annotations.readOnly;
+
+/**
+ * Results of tools that only read, by tool and parameters: one that is fresh answers at once, and equal calls that come
+ * while one runs wait for its result instead of running, too. Only successes are kept or shared.
+ */
+export class ResultCache {
+  private readonly kept: LRUCache<string, ToolOutcome>;
+  private readonly flights = new Map<string, Flight>();
+  /** A tool that was changed is another object: nothing of the earlier one answers for it. */
+  private readonly generations = new WeakMap<Tool, string>();
+
+  constructor(
+    maxBytes: number,
+    private readonly onAnswer: (tool: string, answer: CacheAnswer) => void,
+    private readonly clock: Clock = systemClock,
+  ) {
+    this.kept = new LRUCache({
+      maxSize: maxBytes,
+      ttl: 1,
+      ttlResolution: 0,
+      perf: { now: () => clock.now() },
+    });
+  }
+
+  /** Bytes of the results that are kept, as JSON. */
+  get bytes(): number {
+    return this.kept.calculatedSize;
+  }
+
+  /** @throws what `run` throws */
+  async answer(call: ToolCall, run: RunCall): Promise<ToolOutcome> {
+    const { tool } = call.ticket;
+    const key = this.keyOf(call);
+    const kept = this.kept.get(key);
+    if (kept) return this.given(kept, 'kept');
+    const flight = this.flights.get(key);
+    if (!flight) return this.lead(key, call, run);
+    const deadline = Deadline.ofSmallest([call.timeoutMs, tool.definition.timeoutMs], this.clock);
+    const end = await flight.wait(deadline, call.signal);
+    switch (end.kind) {
+      case 'landed':
+        if (end.outcome?.status === 'success') return this.given(end.outcome, 'shared');
+        // What one call met is no answer to another: it had less time, or was refused.
+        return this.keep(key, call, await run({ ...call, timeoutMs: Math.max(1, deadline.remainingMs()) }));
+      case 'late':
+        return lateOutcome(flight.executionId, tool.definition, deadline.totalMs);
+      case 'left':
+        return leftOutcome(flight.executionId, tool.definition);
+    }
+  }
+
+  private async lead(key: string, call: ToolCall, run: RunCall): Promise<ToolOutcome> {
+    const flight = new Flight(call.ticket.executionId, call.signal);
+    this.flights.set(key, flight);
+    let outcome: ToolOutcome | undefined;
+    try {
+      outcome = this.keep(key, call, await run({ ...call, signal: flight.signal }));
+      return outcome;
+    } finally {
+      this.flights.delete(key);
+      flight.land(outcome);
+    }
+  }
+
+  private keep(key: string, { ticket }: ToolCall, outcome: ToolOutcome): ToolOutcome {
+    const { cacheTtlMs = 0 } = ticket.tool.definition;
+    if (outcome.status === 'success') {
+      const size = ticket.notes.outputBytes ?? Buffer.byteLength(JSON.stringify(outcome.result) ?? '');
+      this.kept.set(key, outcome, { ttl: cacheTtlMs, size: size + entryBytes });
+    }
+    return outcome;
+  }
+
+  private given(outcome: ToolOutcome, answer: CacheAnswer): ToolOutcome {
+    this.onAnswer(outcome.tool, answer);
+    return { ...outcome, cached: true };
+  }
+
+  /** Labels and project choose what some tools find; who asks, and in which run, must not. */
+  private keyOf({ ticket: { tool }, input, context: { labels, projectId } }: ToolCall): string {
+    let generation = this.generations.get(tool);
+    if (generation === undefined) this.generations.set(tool, (generation = newId()));
+    return `${generation} ${sha256(canonicalJson([input, labels ?? {}, projectId]))}`;
+  }
+}
+
+/** What an entry costs beside its result. */
+const entryBytes = 512;

@@ -1,0 +1,110 @@
+import fc from 'fast-check';
+import { grade } from './grading.js';
+
+/**
+ * Seed 000's check_tool_health, written down from its description a second time, in whole numbers: rates
+ * are fractions of calls, latencies sums. It shares no code with the implementation.
+ */
+interface History {
+  readonly calls: number;
+  readonly successes: number;
+  /** Sum of all durations, milliseconds. */
+  readonly totalMs: number;
+}
+
+interface Expected {
+  readonly status: string;
+  readonly issues: string[];
+  readonly recommendations: string[];
+}
+
+/**
+ * A number with so many places, ties to the even digit, as Python's format does: of the very number that the computer
+ * holds, taken apart into whole numbers. The number is not negative.
+ */
+function decimal(value: number, places: number): string {
+  const bits = new DataView(new ArrayBuffer(8));
+  bits.setFloat64(0, value);
+  const exponent = Number((bits.getBigUint64(0) >> 52n) & 0x7ffn);
+  const fraction = bits.getBigUint64(0) & 0xfffffffffffffn;
+  const mantissa = exponent === 0 ? fraction : fraction | (1n << 52n);
+  // value = mantissa / 2^by; numbers of 2^52 and more do not occur
+  const by = 1n << BigInt(1075 - Math.max(1, exponent));
+  const scaled = mantissa * 10n ** BigInt(places);
+  let quotient = scaled / by;
+  const twice = (scaled % by) * 2n;
+  if (twice > by || (twice === by && quotient % 2n === 1n)) quotient += 1n;
+  const digits = String(quotient).padStart(places + 1, '0');
+  return places === 0 ? digits : `${digits.slice(0, -places)}.${digits.slice(-places)}`;
+}
+
+function reference({ calls, successes, totalMs }: History): Expected {
+  if (calls < 5) {
+    return {
+      status: 'unknown',
+      issues: [`Insufficient data (${calls} calls)`],
+      recommendations: ['Need more usage data for accurate assessment'],
+    };
+  }
+  const issues: string[] = [];
+  const recommendations: string[] = [];
+  const rate = `${decimal((successes / calls) * 100, 1)}%`;
+  let bySuccess = 0;
+  if (successes * 100 < calls * 80) {
+    bySuccess = 2;
+    issues.push(`Success rate is critically low: ${rate}`);
+    recommendations.push('Urgent: Investigate tool failures');
+  } else if (successes * 100 < calls * 95) {
+    bySuccess = 1;
+    issues.push(`Success rate is ${rate} (target: ≥95.0%)`);
+    recommendations.push('Investigate recent error patterns');
+  }
+  const mean = `${decimal(totalMs / calls, 0)}ms`;
+  let byLatency = 0;
+  if (totalMs > calls * 5000) {
+    byLatency = 2;
+    issues.push(`Latency is critically high: ${mean}`);
+    recommendations.push('Urgent: Investigate performance bottlenecks');
+  } else if (totalMs > calls * 2000) {
+    byLatency = 1;
+    issues.push(`Latency is ${mean} (target: ≤2000ms)`);
+    recommendations.push('Consider caching or optimization');
+  }
+  const status = ['healthy', 'degraded', 'unhealthy'][Math.max(bySuccess, byLatency)] ?? '';
+  return { status, issues, recommendations };
+}
+
+/** Around the limits of 80 % and 95 %, of 2 s and 5 s, and anywhere. */
+const histories: fc.Arbitrary<History> = fc.nat(400).chain((calls) => {
+  const near = (share: number): fc.Arbitrary<number> =>
+    fc
+      .integer({ min: -1, max: 1 })
+      .map((off) => Math.min(calls, Math.max(0, Math.round(calls * share) + off)));
+  const nearMs = (ms: number): fc.Arbitrary<number> =>
+    fc.integer({ min: -2, max: 2 }).map((off) => Math.max(0, calls * ms + off));
+  return fc.record({
+    calls: fc.constant(calls),
+    successes: fc.oneof(near(0.8), near(0.95), fc.nat(calls)),
+    totalMs: fc.oneof(nearMs(2000), nearMs(5000), fc.nat(calls * 8000)),
+  });
+});
+
+it('grades as seed 000 does, whatever happened', () => {
+  const seen = new Map<string, number>();
+  fc.assert(
+    fc.property(histories, (history) => {
+      const { calls, successes, totalMs } = history;
+      const { status, issues, recommendations } = grade({
+        totalCalls: calls,
+        successRate: calls === 0 ? 0 : successes / calls,
+        avgTimeMs: calls === 0 ? 0 : totalMs / calls,
+      });
+      expect({ status, issues, recommendations }).toEqual(reference(history));
+      seen.set(status, (seen.get(status) ?? 0) + 1);
+    }),
+    { numRuns: 10_000 },
+  );
+  for (const status of ['healthy', 'degraded', 'unhealthy', 'unknown']) {
+    expect(seen.get(status) ?? 0).toBeGreaterThan(50);
+  }
+});

@@ -1,0 +1,45 @@
+import type { ToolThresholds } from '../tool-contract/tool-thresholds.js';
+import type { ToolStats } from '../tool-metrics/tool-stats.js';
+import { type Grade, rounded } from './grading.js';
+import type { ToolHealthReport } from './tool-health.dto.js';
+
+/** A tool's figures of one period, graded; times in ISO 8601, `since` in milliseconds since 1970. */
+export function reportOf(
+  toolName: string,
+  stats: ToolStats | undefined,
+  { slowCallMs }: ToolThresholds,
+  { status, why, issues, recommendations }: Grade,
+  { now, since }: { readonly now: number; readonly since: number | null },
+): ToolHealthReport {
+  return {
+    toolName,
+    status,
+    successRate: rounded(stats?.successRate ?? 0, 4),
+    avgLatencyMs: rounded(stats?.avgTimeMs ?? 0, 2),
+    totalCalls: stats?.totalCalls ?? 0,
+    ...figuresOf(stats, slowCallMs),
+    slowCallMs,
+    issues,
+    recommendations,
+    why: why.map((reason) => ({ ...reason, since: since === null ? null : new Date(since).toISOString() })),
+    checkedAt: new Date(now).toISOString(),
+  };
+}
+
+/** What only a tool with calls in the period has: zero for others, as its other figures are. */
+function figuresOf(stats: ToolStats | undefined, slowCallMs: number) {
+  if (!stats || !('latency' in stats)) {
+    const none = { p50LatencyMs: 0, p95LatencyMs: 0, p99LatencyMs: 0 };
+    return { recentErrors: 0, failureRate: 0, slowCallRate: 0, ...none, semanticFailures: 0 };
+  }
+  const failures = stats.errorCount + stats.timeoutCount;
+  return {
+    recentErrors: failures,
+    failureRate: rounded(failures / stats.totalCalls, 4),
+    slowCallRate: rounded(stats.latency.countFrom(slowCallMs) / stats.totalCalls, 4),
+    p50LatencyMs: rounded(stats.p50TimeMs, 2),
+    p95LatencyMs: rounded(stats.p95TimeMs, 2),
+    p99LatencyMs: rounded(stats.p99TimeMs, 2),
+    semanticFailures: stats.semanticFailureCount,
+  };
+}

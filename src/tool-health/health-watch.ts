@@ -1,0 +1,51 @@
+import {
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
+import { IntervalLoop } from '../common/interval-loop.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { CircuitBreakers } from './circuit-breakers.js';
+import { ToolHealthService } from './tool-health.service.js';
+
+/** Looks at all tools every HEALTH_WATCH_INTERVAL_MS, so that changes are told also while nobody asks. */
+@Injectable()
+export class HealthWatch implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly logger = new Logger(HealthWatch.name);
+  private readonly loop: IntervalLoop;
+  private isFailing = false;
+
+  constructor(
+    @Inject(APP_CONFIG) config: AppConfig,
+    private readonly health: ToolHealthService,
+    private readonly circuits: CircuitBreakers,
+  ) {
+    this.loop = new IntervalLoop(
+      () => this.look(),
+      config.healthWatch.intervalMs,
+      (error) => this.failed(error),
+    );
+  }
+
+  onApplicationBootstrap(): void {
+    this.loop.start();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.loop.stop();
+  }
+
+  private async look(): Promise<void> {
+    this.circuits.look();
+    await this.health.checkAllToolsHealth();
+    this.isFailing = false;
+  }
+
+  /** The database may be away for long: one line is enough. */
+  private failed(error: unknown): void {
+    if (!this.isFailing) this.logger.warn(error, 'the health of tools is not watched for now');
+    this.isFailing = true;
+  }
+}

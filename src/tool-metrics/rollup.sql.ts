@@ -1,0 +1,86 @@
+/** Lengths of the spans that cells count, in seconds, shortest first; each divides the next one. */
+export const spans = [60, 600, 3_600, 21_600, 86_400] as const;
+
+/** Entries are appended; only where they cross another so many bytes are those of one bucket put together. */
+const compactedEvery = 1_024;
+
+/** The start of the span that a time lies in. */
+const startOf = (seconds: string, time: string): string =>
+  `date_bin(${seconds} * interval '1 second', ${time}, '1970-01-01 00:00:00+00')`;
+
+const key = 'seconds, starts_at, tool_name, status, error_type, is_test, writer';
+const figures =
+  'calls, total_ms, min_ms, max_ms, input_bytes, output_bytes, semantic_failures, last_at, latency';
+
+/** What becomes of a cell that is there already. */
+const addToCell = `
+  ON CONFLICT (${key}) DO UPDATE SET
+    calls = cell.calls + excluded.calls,
+    total_ms = cell.total_ms + excluded.total_ms,
+    min_ms = least(cell.min_ms, excluded.min_ms),
+    max_ms = greatest(cell.max_ms, excluded.max_ms),
+    input_bytes = cell.input_bytes + excluded.input_bytes,
+    output_bytes = cell.output_bytes + excluded.output_bytes,
+    semantic_failures = cell.semantic_failures + excluded.semantic_failures,
+    last_at = greatest(cell.last_at, excluded.last_at),
+    latency = CASE
+      WHEN length(cell.latency) / ${compactedEvery}
+         = (length(cell.latency) + length(excluded.latency)) / ${compactedEvery}
+      THEN cell.latency || excluded.latency
+      ELSE metric_latency_compacted(cell.latency || excluded.latency)
+    END`;
+
+/** Executions by bucket of duration, and by minute if asked: the inner half of every statistic. */
+export const countedByBucket = (from: string, byMinute = false): string => `
+  SELECT ${byMinute ? `${startOf('60', 'recorded_at')} AS minute,` : ''}
+         tool_name, status, left(coalesce(error_type, ''), 100) AS error_type, is_test,
+         metric_latency_bucket(execution_time_ms) AS bucket, count(*) AS calls, sum(execution_time_ms) AS total_ms,
+         min(execution_time_ms) AS min_ms, max(execution_time_ms) AS max_ms, sum(input_size) AS input_bytes,
+         sum(output_size) AS output_bytes, count(semantic_failure) AS semantic_failures, max(recorded_at) AS last_at
+  FROM ${from}
+  GROUP BY ${byMinute ? 'minute, ' : ''}tool_name, status, left(coalesce(error_type, ''), 100), is_test, bucket`;
+
+/** Entries of what `countedByBucket` gives. */
+export const bucketEntry = 'metric_latency_entry(bucket, calls)';
+
+/** What puts cells, or buckets, together; `latency` is the entries' expression. */
+export const summed = (latency: string): string => `
+  sum(calls) AS calls, sum(total_ms) AS total_ms, min(min_ms) AS min_ms, max(max_ms) AS max_ms,
+  sum(input_bytes) AS input_bytes, sum(output_bytes) AS output_bytes, sum(semantic_failures) AS semantic_failures,
+  max(last_at) AS last_at, string_agg(${latency}, ''::bytea) AS latency`;
+
+/**
+ * Counts executions into the cells of every span. The cells' order is the same for every writer: none waits in a circle.
+ * @param ctes what `from` needs, such as the insert itself
+ * @param writer an expression
+ * @param into lengths of the cells
+ */
+export const rollUp = (
+  ctes: string,
+  from: string,
+  writer: string,
+  into: readonly number[] = spans,
+): string => `
+  WITH ${ctes}${ctes && ','} buckets AS MATERIALIZED (${countedByBucket(from, true)}),
+  minutes AS MATERIALIZED (
+    SELECT minute, tool_name, status, error_type, is_test, ${summed(bucketEntry)}
+    FROM buckets
+    GROUP BY minute, tool_name, status, error_type, is_test
+  )
+  INSERT INTO tool_metric_rollups AS cell (${key}, ${figures})
+  SELECT seconds, ${startOf('seconds', 'minute')} AS starts_at, tool_name, status, error_type, is_test, ${writer},
+         ${summed('latency')}
+  FROM minutes CROSS JOIN (VALUES ${into.map((seconds) => `(${seconds})`).join(', ')}) AS spans (seconds)
+  GROUP BY 1, 2, 3, 4, 5, 6
+  ORDER BY 1, 2, 3, 4, 5, 6
+  ${addToCell}`;
+
+/** seconds of the longer span, from, to: its cells out of those of the shorter one, where none are yet. */
+export const cellsOfShorter = (shorter: number): string => `
+  INSERT INTO tool_metric_rollups AS cell (${key}, ${figures})
+  SELECT $1::int, ${startOf('$1::int', 'starts_at')} AS longer, tool_name, status, error_type, is_test, writer,
+         sum(calls), sum(total_ms), min(min_ms), max(max_ms), sum(input_bytes), sum(output_bytes),
+         sum(semantic_failures), max(last_at), metric_latency_compacted(string_agg(latency, ''::bytea))
+  FROM tool_metric_rollups
+  WHERE seconds = ${shorter} AND starts_at >= $2 AND starts_at < $3
+  GROUP BY 2, 3, 4, 5, 6, 7`;

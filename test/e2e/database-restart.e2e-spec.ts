@@ -1,0 +1,75 @@
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { FileLock } from '../../src/common/file-lock.js';
+import { identityOf } from '../../src/common/process-identity.js';
+import { fixtures } from '../support/app.js';
+import type { Json } from '../support/json.js';
+import { type ServerProcess, startServer } from '../support/server-process.js';
+import { makeTestFolder } from '../support/test-folder.js';
+import { until } from '../support/wait.js';
+
+// real: the built server as a process, its embedded PostgreSQL, a tool's process, HTTP; mock: nothing
+
+let folder: string;
+let server: ServerProcess;
+const statusOf = async (path: string): Promise<number> => (await fetch(server.url + path)).status;
+const ask = async (path: string, body?: unknown): Promise<Json> => {
+  const post = body !== undefined && {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  };
+  return (await fetch(`${server.url}/api/v1/${path}`, { ...post })).json();
+};
+const call = (): Promise<Json> => ask('tools/steady/execute', { input: {} });
+const postgresPid = (): number =>
+  Number(readFileSync(join(folder, 'postgres/data/postmaster.pid'), 'utf8').split('\n')[0]);
+const killPostgres = (): void => void process.kill(postgresPid(), 'SIGKILL');
+
+beforeAll(async () => {
+  folder = makeTestFolder();
+  server = await startServer({ TOOLKEEPER_DATA_DIR: folder, CUSTOM_TOOLS_DIR: folder });
+  const tool = {
+    command: 'node',
+    args: [join(fixtures, 'fixture-tool.mjs')],
+    description: 'd',
+    keepAlive: true,
+  };
+  await ask('custom-tools', { name: 'steady', ...tool });
+}, 60_000);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe('an embedded PostgreSQL that dies', () => {
+  it('is started again; calls go on meanwhile and are recorded when it is back', async () => {
+    expect(await call()).toMatchObject({ status: 'success' });
+    const before = postgresPid();
+    // Whoever starts it needs this lock.
+    const lock = await FileLock.acquire(join(folder, 'postgres/lock'));
+    try {
+      killPostgres();
+      await until(async () => (await statusOf('/readyz')) === 503, { what: 'readiness to say so' });
+      expect(await statusOf('/livez')).toBe(200);
+      expect(await call()).toMatchObject({ status: 'success' });
+    } finally {
+      lock.release();
+    }
+    await until(async () => (await statusOf('/readyz')) === 200, { what: 'the database', timeoutMs: 30_000 });
+    expect(postgresPid()).not.toBe(before);
+    const recorded = async (): Promise<Json> => (await ask('tool-metrics/executions?tool=steady')).data;
+    await until(async () => (await recorded()).length === 2, { what: 'both records', timeoutMs: 20_000 });
+  }, 60_000);
+
+  it('again and again is started again each time, and ends with its server', async () => {
+    for (let round = 0; round < 2; round++) {
+      const before = postgresPid();
+      killPostgres();
+      const isAnother = async (): Promise<boolean> =>
+        identityOf(before) === undefined && (await statusOf('/readyz')) === 200;
+      await until(isAnother, { what: 'another server', timeoutMs: 30_000 });
+      await ask('custom-tools/steady');
+    }
+    const last = postgresPid();
+    expect(await server.end('SIGTERM')).toBe(0);
+    expect(identityOf(last)).toBeUndefined();
+  }, 60_000);
+});

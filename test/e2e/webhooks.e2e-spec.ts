@@ -1,0 +1,88 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import supertest from 'supertest';
+import { fixtures } from '../support/app.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import type { Json } from '../support/json.js';
+import { type ServerProcess, startServer } from '../support/server-process.js';
+import { makeTestFolder } from '../support/test-folder.js';
+import { until } from '../support/wait.js';
+
+const secret = 'a secret for webhooks';
+const folder = makeTestFolder();
+let db: TestDatabase;
+let server: ServerProcess;
+let receiver: Server;
+const tries: { readonly headers: IncomingHttpHeaders; readonly body: string }[] = [];
+
+beforeAll(async () => {
+  // The first two tries fail.
+  receiver = createServer((request, answer) => {
+    let body = '';
+    request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
+    request.on('end', () => {
+      tries.push({ headers: request.headers, body });
+      answer.writeHead(tries.length <= 2 ? 503 : 200).end();
+    });
+  });
+  await once(receiver.listen(0, '127.0.0.1'), 'listening');
+  db = await createTestDatabase();
+  server = await startServer({
+    DATABASE_URL: db.url,
+    TOOLKEEPER_DATA_DIR: folder,
+    CUSTOM_TOOLS_DIR: folder,
+    CIRCUIT_FAILURES: '2',
+    WEBHOOK_URLS: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook?token=hidden`,
+    WEBHOOK_SECRET: secret,
+    WEBHOOK_EVENTS: 'circuit.opened,circuit.closed',
+  });
+}, 60_000);
+afterAll(async () => {
+  await server.end('SIGTERM');
+  receiver.close();
+  await db.drop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** As docs/events.md shows it. */
+function isGenuine({ headers, body }: (typeof tries)[number]): boolean {
+  const signed = [headers['webhook-id'], headers['webhook-timestamp'], body].join('.');
+  const expected = createHmac('sha256', secret).update(signed).digest();
+  return String(headers['webhook-signature'])
+    .split(' ')
+    .some((signature) => {
+      const given = Buffer.from(signature.replace(/^v1,/, ''), 'base64');
+      return given.length === expected.length && timingSafeEqual(given, expected);
+    });
+}
+
+it('tells a receiver that was away for a while of a circuit, signed, and of nothing that it did not ask for', async () => {
+  const http = supertest(server.url);
+  await http
+    .post('/api/v1/custom-tools')
+    .send({ name: 'frail', command: 'node', args: [join(fixtures, 'fixture-tool.mjs')], keepAlive: true })
+    .expect(201);
+  const crash = { input: { action: 'crash' } };
+  for (let n = 0; n < 2; n++) await http.post('/api/v1/tools/frail/execute').send(crash).expect(200);
+  await http.post('/api/v1/tool-health/frail/circuit/close').send({ reason: 'repaired' });
+  await until(() => tries.length === 4, { what: 'both events', timeoutMs: 20_000 });
+  const events: Json[] = tries.map(({ body }) => JSON.parse(body));
+  expect(events.map(({ type }) => type)).toEqual([
+    'circuit.opened',
+    'circuit.opened',
+    'circuit.opened',
+    'circuit.closed',
+  ]);
+  expect(tries.map(({ headers }) => headers['webhook-id'])).toEqual(events.map(({ id }) => id));
+  expect(tries.map(isGenuine)).toEqual([true, true, true, true]);
+  const { body: page } = await http.get('/api/v1/events?type=circuit.opened').expect(200);
+  expect(page.data).toEqual([events[0]]);
+  const { text } = await http.get('/metrics').expect(200);
+  expect(text).toContain('toolkeeper_webhooks_total{result="delivered"} 2');
+  expect(text).toContain('toolkeeper_webhooks_total{result="retried"} 2');
+  expect(server.log()).not.toContain('hidden');
+}, 40_000);
