@@ -16,7 +16,7 @@ const seed = Number(process.env['CHAOS_SEED'] ?? Math.floor(Date.now() / 86_400_
 /** real: the built server, its tools, its PostgreSQL, TCP, the disk; nothing is mocked. */
 describe(`the short form of the recording's chaos, seed ${seed}`, () => {
   const random = new Random(seed);
-  const cases: readonly (readonly [string, () => Promise<Finding | undefined>])[] = [
+  const cases: readonly (readonly [string, () => Promise<Finding>])[] = [
     ['SIGKILL of the gateway', () => killGateway(random, 2, 50)],
     [
       'SIGKILL of the gateway, JOURNAL_DURABILITY=power',
