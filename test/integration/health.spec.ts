@@ -62,6 +62,7 @@ describe('health', () => {
   });
 
   afterEach(async () => {
+    await app.get(ExecutionRecorder).close();
     await app.close();
     await database.drop();
   });
