@@ -3,6 +3,7 @@ import { APP_FILTER } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { TerminusModule } from '@nestjs/terminus';
 import { Test } from '@nestjs/testing';
+import { Registry } from 'prom-client';
 import request from 'supertest';
 import { AuthModule } from '../../src/auth/auth.module.js';
 import { Lifecycle } from '../../src/common/lifecycle.js';
@@ -15,10 +16,13 @@ import { DatabaseHealth } from '../../src/database/database-health.js';
 import { HealthController } from '../../src/health/health.controller.js';
 import { HealthIndicators } from '../../src/health/health.indicators.js';
 import { HealthService } from '../../src/health/health.service.js';
+import { RecorderMetrics } from '../../src/observability/recorder-metrics.js';
 import { SandboxModule } from '../../src/sandbox/sandbox.module.js';
 import { KnownTools } from '../../src/tool-health/known-tools.js';
+import { ExecutionRecorder } from '../../src/tool-metrics/execution-recorder.js';
 import { ToolRegistry } from '../../src/tools/tool-registry.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { TestJournal } from '../support/journal.js';
 
 /** real: Nest, Fastify, Terminus, PostgreSQL, the auth hook with a key, HTTP. */
 describe('health', () => {
@@ -41,6 +45,11 @@ describe('health', () => {
         HealthService,
         KnownTools,
         ToolRegistry,
+        {
+          provide: ExecutionRecorder,
+          useValue: new ExecutionRecorder(new TestJournal(), { maxBytes: 50, whenFull: 'refuse' }),
+        },
+        { provide: RecorderMetrics, useValue: new RecorderMetrics(new Registry()) },
         { provide: DatabaseHealth, useValue: new DatabaseHealth(database.dataSource) },
         { provide: APP_FILTER, useClass: ProblemFilter },
       ],
@@ -53,6 +62,7 @@ describe('health', () => {
   });
 
   afterEach(async () => {
+    await app.get(ExecutionRecorder).close();
     await app.close();
     await database.drop();
   });
@@ -95,6 +105,19 @@ describe('health', () => {
       sandbox: expect.objectContaining({ enabled: true, policy: 'enforce' }),
       recorder: { status: 'up', depth: 0, oldestMs: 0, bytes: 0, dropped: 0, damagedLines: 0 },
     });
+  });
+
+  it('is not ready while calls are refused because their records cannot be promised', async () => {
+    app.get(Lifecycle).ready();
+    await probe('/readyz').expect(200);
+    const recorder = app.get(ExecutionRecorder);
+    await recorder.begin({ metricId: 'x', toolName: 'a name', userId: 'u', startedAt: 1, metadata: {} });
+    const { body } = await probe('/readyz').expect(503);
+    expect(body.error.recorder).toMatchObject({
+      status: 'down',
+      message: 'the journal is at its cap: calls are refused (recorder_full)',
+    });
+    recorder.discard('x');
   });
 
   it('serves, and says so, when a part of the start failed', async () => {

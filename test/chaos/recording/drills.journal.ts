@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { until } from '../../support/wait.js';
@@ -18,7 +18,8 @@ export function mountSmallDisk(folder: string): (() => void) | undefined {
   } catch {
     return undefined;
   }
-  return () => void execFileSync('umount', [folder], { stdio: 'pipe' });
+  // What went wrong before matters more than a mount that is gone already.
+  return () => void spawnSync('umount', ['-l', folder]);
 }
 
 /**

@@ -44,6 +44,7 @@ export const killGateway = (
         timeoutMs: 30_000,
       });
       const stop = rig.load(ledger, 8);
+      await someAnswered(ledger);
       await delay(random.between(20, 300));
       await rig.kill();
       await Promise.all([stop(), ...held]);
@@ -145,6 +146,7 @@ export const crashDrain = (rounds: number): Promise<Finding> =>
     for (let round = 0; round < rounds; round++) {
       const slow = [1, 2, 3].map(() => ledger.call(rig.url, 'quick', { action: 'sleep', ms: 1_500 }));
       const stop = rig.load(ledger, 8);
+      await someAnswered(ledger);
       await delay(300);
       writeFileSync(rig.crashFile, '');
       await until(() => ended(rig) > round, { what: 'the end of the thread' });
@@ -162,5 +164,11 @@ export const crashDrain = (rounds: number): Promise<Finding> =>
       figures,
     };
   });
+
+/** The tool's processes have started: calls are being answered. */
+async function someAnswered(ledger: Ledger): Promise<void> {
+  const before = ledger.acknowledged;
+  await until(() => ledger.acknowledged > before + 20, { what: 'calls to be answered', timeoutMs: 30_000 });
+}
 
 const ended = (rig: Rig): number => rig.gateway.log().split('journal_drain_ended').length - 1;

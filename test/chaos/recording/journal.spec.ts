@@ -1,0 +1,168 @@
+import { randomUUID } from 'node:crypto';
+import { cpSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { encodeEntry, type JournalEntry } from '../../../src/tool-metrics/journal/journal-entry.js';
+import { segmentPath } from '../../../src/tool-metrics/journal/segment-files.js';
+import { launchServer } from '../../support/server-process.js';
+import { until } from '../../support/wait.js';
+import { Random } from '../random.js';
+import { Ledger } from './ledger.js';
+import { holding, Rig } from './rig.js';
+
+const seed = Number(process.env['CHAOS_SEED'] ?? Math.floor(Date.now() / 86_400_000));
+
+const startOf = (metricId: string, toolName = 'quick'): JournalEntry => ({
+  start: { metricId, toolName, userId: 'u', startedAt: Date.now() - 1_000, metadata: {} },
+});
+const endOf = (metricId: string, place: number): JournalEntry => ({
+  end: { metricId, status: 'success', executionTimeMs: 5, endedAt: Date.now(), place },
+});
+
+/** real: the built server, its PostgreSQL and journal; ours: what a gateway that died has left in the folder. */
+describe(`a journal that the server finds at its start, seed ${seed}`, () => {
+  const rig = new Rig();
+  beforeAll(() => rig.open(), 120_000);
+  afterAll(() => rig.close(), 60_000);
+
+  const statusOf = async (): Promise<Map<unknown, unknown>> => {
+    const rows = await rig.db.query(
+      `SELECT metric_id::text AS id, status || '/' || coalesce(error_type, '') AS said FROM tool_metrics`,
+    );
+    return new Map(rows.map(({ id, said }) => [id, said]));
+  };
+  /** Everything that recording writes, rollups included. */
+  const recorded = async (): Promise<string[]> => {
+    const tables = await rig.db.query(
+      `SELECT relname AS name FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition
+       AND starts_with(relname, 'tool_metrics') ORDER BY relname`,
+    );
+    const lines = tables.map(async ({ name }) => {
+      const rows = await rig.db.query(`SELECT t::text AS line FROM ${String(name)} t ORDER BY 1`);
+      return rows.map(({ line }) => `${String(name)} ${String(line)}`);
+    });
+    return (await Promise.all(lines)).flat();
+  };
+  /** @returns when the segments of earlier gateways are gone */
+  const replayed = (): Promise<unknown> =>
+    until(() => readdirSync(rig.journal).filter((name) => name.endsWith('.journal')).length === 1, {
+      what: 'the replay of the journal',
+      timeoutMs: 30_000,
+    });
+
+  it('belongs to one gateway', async () => {
+    const { child, log } = launchServer(rig.variables());
+    await until(() => child.exitCode !== null, { what: 'the second gateway to end', timeoutMs: 60_000 });
+    expect(child.exitCode).not.toBe(0);
+    expect(log()).toContain('The journal of executions belongs to another gateway');
+  }, 90_000);
+
+  it('adds nothing when it is replayed twice', async () => {
+    const ledger = new Ledger();
+    const held = [1, 2, 3].map(() => ledger.call(rig.url, 'held', holding));
+    await Promise.all(Array.from({ length: 50 }, () => ledger.call(rig.url, 'quick', {})));
+    await until(async () => (await rig.metric('toolkeeper_calls_in_flight')) >= 3, {
+      what: 'calls in flight',
+    });
+    await rig.kill();
+    await Promise.all(held);
+    const copy = join(rig.folder, 'copy');
+    cpSync(rig.journal, copy, { recursive: true });
+    await rig.start();
+    await replayed();
+    const before = await recorded();
+    expect(await ledger.verdict(rig.db)).toMatchObject({
+      acknowledged: 50,
+      interrupted: 3,
+      lost: 0,
+      doubled: 0,
+    });
+    await rig.kill();
+    rmSync(rig.journal, { recursive: true });
+    cpSync(copy, rig.journal, { recursive: true });
+    await rig.start();
+    await replayed();
+    expect(await recorded()).toEqual(before);
+  }, 120_000);
+
+  it('gives everything that is whole when it is torn and flipped, and sets poison aside', async () => {
+    const random = new Random(seed);
+    await rig.kill();
+    const expected = new Map<string, string | undefined>();
+    for (let segment = 1_001; segment <= 1_012; segment++) {
+      const ids = Array.from({ length: 8 }, () => randomUUID());
+      const entries = ids.flatMap((id, n) => [startOf(id), endOf(id, n + 1)]);
+      const lines = entries.map((entry) => encodeEntry(entry));
+      const whole = Buffer.from(lines.join(''));
+      const journal = random.chance(0.5) ? whole.subarray(0, random.between(1, whole.length - 1)) : whole;
+      if (journal === whole) {
+        const at = random.between(0, whole.length - 1);
+        journal[at] = (journal[at] ?? 0) ^ random.between(1, 255);
+      }
+      writeFileSync(segmentPath(rig.journal, segment), journal);
+      const intact = new Set(
+        journal
+          .toString()
+          .split('\n')
+          .slice(0, -1)
+          .map((line) => `${line}\n`),
+      );
+      ids.forEach((id, n) => {
+        const [started, ended] = [lines[2 * n] ?? '', lines[2 * n + 1] ?? ''].map((line) => intact.has(line));
+        expected.set(id, started ? (ended ? 'success/' : 'error/interrupted') : undefined);
+      });
+    }
+    // No uuid: the database refuses it.
+    const poison = `poison-${seed}`;
+    const good = randomUUID();
+    const lines = [startOf(poison), startOf(good), endOf(poison, 1), endOf(good, 2)];
+    writeFileSync(segmentPath(rig.journal, 1_013), lines.map((entry) => encodeEntry(entry)).join(''));
+    expected.set(good, 'success/');
+    await rig.start();
+    await replayed();
+    const found = await statusOf();
+    expect(new Map([...expected.keys()].map((id) => [id, found.get(id)]))).toEqual(expected);
+    expect(await rig.db.query('SELECT metric_id FROM tool_metrics_quarantine')).toEqual([
+      { metric_id: poison },
+    ]);
+    expect(await rig.metric('toolkeeper_recorder_quarantined_total')).toBe(1);
+    expect(await rig.metric('toolkeeper_journal_damaged_lines_total')).toBeGreaterThan(0);
+    const { status, details } = (await (await fetch(`${rig.url}/readyz`)).json()) as {
+      status: string;
+      details: { recorder: { status: string } };
+    };
+    expect([status, details.recorder.status]).toEqual(['degraded', 'degraded']);
+  }, 120_000);
+
+  it.each(['refuse', 'drop'] as const)(
+    'at its cap: %s',
+    async (whenFull) => {
+      await rig.end();
+      await rig.start({ JOURNAL_MAX_BYTES: '20000', RECORDER_WHEN_FULL: whenFull });
+      await rig.db.stopAtOnce();
+      const ledger = new Ledger();
+      const call = () => ledger.call(rig.url, 'quick', {});
+      for (let n = 0; n < 100; n++) await call();
+      const dropped = await rig.metric('toolkeeper_recorder_dropped_total');
+      const ready = (await fetch(`${rig.url}/readyz`)).status;
+      await rig.db.start();
+      if (whenFull === 'refuse') {
+        expect([ledger.refusedWith('recorder_full') > 0, dropped, ready]).toEqual([true, 0, 503]);
+        await rig.drained(ledger);
+        const before = ledger.acknowledged;
+        await until(() => call().then(() => ledger.acknowledged > before), {
+          what: 'calls to be taken again',
+        });
+        await rig.drained(ledger);
+        expect(await ledger.verdict(rig.db)).toMatchObject({ lost: 0, doubled: 0, wrong: 0, phantom: 0 });
+      } else {
+        expect(dropped).toBeGreaterThan(0);
+        await until(async () => (await ledger.verdict(rig.db)).lost === dropped, {
+          what: 'a row of every call that was not dropped',
+          timeoutMs: 30_000,
+        });
+        expect(await ledger.verdict(rig.db)).toMatchObject({ acknowledged: 100, doubled: 0, wrong: 0 });
+      }
+    },
+    120_000,
+  );
+});
