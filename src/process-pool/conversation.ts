@@ -1,5 +1,5 @@
 import { jsonExcerpt } from '../common/json-depth.js';
-import { classify, idAfter, type Incoming } from './json-rpc.js';
+import { classify, freshId, type Incoming } from './json-rpc.js';
 import type { JsonObject } from './message-reader.js';
 import { type AddressedNotice, readNotice } from './notices.js';
 import type { PoolFailureReason, TerminationReason } from './pool.types.js';
@@ -13,7 +13,6 @@ const noiseChars = 500;
  */
 export class Conversation {
   private readonly open = new Map<string, Exchange>();
-  private lastId = 0;
   /** A request was cancelled: from now on what names no request may be about that one. */
   private hasCancelled = false;
 
@@ -34,8 +33,7 @@ export class Conversation {
   }
 
   nextId(): string {
-    this.lastId = idAfter(this.lastId);
-    return String(this.lastId);
+    return freshId(this.open);
   }
 
   add(id: string, exchange: Exchange): void {

@@ -1,5 +1,4 @@
-import type { GiveUpReason } from './pool-members.js';
-import { PoolFailure } from './pool.types.js';
+import { type GiveUpReason, PoolFailure } from './pool.types.js';
 
 /** What a caller reads when its request ran and was given up after `totalMs`. */
 export function givenUpRunning(reason: GiveUpReason, totalMs: number): string {

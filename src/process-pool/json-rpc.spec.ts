@@ -1,4 +1,4 @@
-import { classify, encodeNotification, encodeRequest, idAfter } from './json-rpc.js';
+import { classify, encodeNotification, encodeRequest, freshId } from './json-rpc.js';
 
 const open = new Set(['7']);
 const of = (message: Record<string, unknown>) => classify(message, open);
@@ -34,14 +34,18 @@ describe('encodeNotification', () => {
   });
 });
 
-describe('idAfter', () => {
-  it('grows, and hardly ever by one', () => {
-    const ids = [0];
-    while (ids.length < 1_000) ids.push(idAfter(ids.at(-1) ?? 0));
-    const gaps = ids.slice(1).map((id, n) => id - (ids[n] ?? 0));
-    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(1);
+describe('freshId', () => {
+  it('is never one that is open, and hardly ever near another', () => {
+    const open = new Set<string>();
+    while (open.size < 1_000) {
+      const id = freshId(open);
+      expect(open.has(id)).toBe(false);
+      open.add(id);
+    }
+    const sorted = [...open].map(Number).sort((a, b) => a - b);
+    const gaps = sorted.slice(1).map((id, n) => id - (sorted[n] ?? 0));
     expect(gaps.filter((gap) => gap < 5).length).toBeLessThan(5);
-    expect(ids.every(Number.isSafeInteger)).toBe(true);
+    expect(sorted.every(Number.isSafeInteger)).toBe(true);
   });
 });
 

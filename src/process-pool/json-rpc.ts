@@ -19,13 +19,19 @@ const encodeParams = (params: unknown): string =>
 
 const escapeSeparator = (char: string): string => (char === '\u2028' ? '\\u2028' : '\\u2029');
 
-const widestGap = 1_000_000;
+const ids = 0x4000_0000;
 
 /**
  * The id of a process's next request, a whole number. Not the next number: a tool that answers under an id near the
- * right one by mistake must not answer the request that comes next.
+ * right one by mistake must not answer the request that comes next. Small enough for the engine's small integers.
+ * @param open the ids that wait for an answer
  */
-export const idAfter = (last: number): number => last + Math.ceil(Math.random() * widestGap);
+export function freshId(open: { has(id: string): boolean }): string {
+  for (;;) {
+    const id = String(Math.floor(Math.random() * ids));
+    if (!open.has(id)) return id;
+  }
+}
 
 /** What a JSON object on a tool's output is to us. */
 export type Incoming =

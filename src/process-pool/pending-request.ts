@@ -1,7 +1,8 @@
 import type { NoticeListener } from '../tool-contract/tool-notice.js';
 import type { InLine } from './line.js';
-import type { GiveUpReason, PoolMember, RunningRequest } from './pool-members.js';
+import type { PoolMember, RunningRequest } from './pool-members.js';
 import {
+  type GiveUpReason,
   type PoolAnswer,
   PoolFailure,
   type PoolFailureReason,

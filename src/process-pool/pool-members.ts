@@ -1,12 +1,9 @@
 import type { Release } from '../tool-contract/tool.js';
 import type { Cancellation } from './cancellation.js';
-import type { PoolFailureReason, PoolStats, RequestNotes, TerminationReason, WornBy } from './pool.types.js';
+import type { GiveUpReason, PoolStats, RequestNotes, TerminationReason, WornBy } from './pool.types.js';
 import { StrayLines } from './stray-lines.js';
 import type { ToolProcess } from './tool-process.js';
 import type { Ending } from './tool-process.types.js';
-
-/** Why a request ends before it is answered, though its process did nothing wrong yet. */
-export type GiveUpReason = Extract<PoolFailureReason, 'timeout' | 'cancelled' | 'shutting_down'>;
 
 /** A request as the process that runs it sees it. */
 export interface RunningRequest {

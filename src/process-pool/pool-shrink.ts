@@ -1,8 +1,8 @@
 import { Cancellation } from './cancellation.js';
 import type { PendingRequest } from './pending-request.js';
-import type { GiveUpReason, PoolMember } from './pool-members.js';
+import type { PoolMember } from './pool-members.js';
 import type { PoolParts } from './pool-parts.js';
-import type { PoolFailureReason, TerminationReason } from './pool.types.js';
+import type { GiveUpReason, PoolFailureReason, TerminationReason } from './pool.types.js';
 
 /** Why a process ends after a request failed on it. */
 export function endingAfter(failure: PoolFailureReason): TerminationReason {

@@ -79,6 +79,9 @@ export interface PoolRequest {
   readonly onNotice?: NoticeListener;
 }
 
+/** Why a request ends before it is answered, though its process did nothing wrong yet. */
+export type GiveUpReason = Extract<PoolFailureReason, 'timeout' | 'cancelled' | 'shutting_down'>;
+
 /** What was seen while a request ran, for the metric's metadata. */
 export interface RequestNotes {
   queueMs?: number;

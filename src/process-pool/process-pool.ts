@@ -7,9 +7,10 @@ import { givenUpRunning, givenUpWaiting, refusals } from './failure-messages.js'
 import { PendingRequest, type RequestOwner } from './pending-request.js';
 import { PoolGrowth } from './pool-growth.js';
 import type { PoolOptions } from './pool-parts.js';
-import { type GiveUpReason, type PoolMember, PoolMembers } from './pool-members.js';
+import { type PoolMember, PoolMembers } from './pool-members.js';
 import { endingAfter, PoolShrink } from './pool-shrink.js';
 import type {
+  GiveUpReason,
   PoolAnswer,
   PoolEvent,
   PoolFailure,

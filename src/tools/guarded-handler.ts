@@ -2,7 +2,8 @@ import type { CanActivate, ExecutionContext, NestInterceptor, Type } from '@nest
 import { GUARDS_METADATA, INTERCEPTORS_METADATA } from '@nestjs/common/constants.js';
 import type { ModuleRef } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
-import { from, isObservable, lastValueFrom, mergeAll, type Observable } from 'rxjs';
+import { defer, isObservable, lastValueFrom } from 'rxjs';
+import { isPromiseInterceptor } from '../common/promise-interceptor.js';
 
 /**
  * A method behind the guards and interceptors that its own decorators (@UseGuards, @UseInterceptors) name, each made
@@ -49,15 +50,15 @@ export class GuardedHandler<Argument, Result> {
       if (verdict === true) continue;
       if (!(await settled(verdict))) throw new Error(`${guard.constructor.name} refused without a reason`);
     }
-    return lastValueFrom(this.handle(0, context, argument));
+    return this.handle(0, context, argument);
   }
 
-  private handle(index: number, context: ExecutionContext, argument: Argument): Observable<Result> {
+  private async handle(index: number, context: ExecutionContext, argument: Argument): Promise<Result> {
     const interceptor = this.interceptors[index];
-    if (!interceptor) return from(this.method.call(this.target, argument));
-    const next = { handle: () => this.handle(index + 1, context, argument) };
-    const result = interceptor.intercept(context, next);
-    return isObservable(result) ? result : from(result).pipe(mergeAll());
+    if (!interceptor) return this.method.call(this.target, argument);
+    const next = (): Promise<Result> => this.handle(index + 1, context, argument);
+    if (isPromiseInterceptor(interceptor)) return interceptor.around(context, next);
+    return lastValueFrom(await interceptor.intercept(context, { handle: () => defer(next) }));
   }
 }
 

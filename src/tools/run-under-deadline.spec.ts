@@ -1,8 +1,9 @@
 import { Deadline } from '../common/deadline.js';
 import type { Tool, ToolRun } from '../tool-contract/tool.js';
-import { runUnderDeadline } from './run-under-deadline.js';
+import { neverAborted, runUnderDeadline } from './run-under-deadline.js';
 
-const run = (ms: number): Omit<ToolRun, 'signal'> => ({
+const run = (ms: number, signal = neverAborted): ToolRun => ({
+  signal,
   executionId: 'id',
   context: { userId: 'u', requestId: 'r', projectId: 'default' },
   deadline: Deadline.ofSmallest([ms]),
@@ -20,7 +21,6 @@ describe('runUnderDeadline', () => {
         tool(async () => 7),
         {},
         run(1_000),
-        undefined,
       ),
     ).resolves.toBe(7);
   });
@@ -31,7 +31,7 @@ describe('runUnderDeadline', () => {
       seen = signal;
       return never;
     });
-    await expect(runUnderDeadline(slow, {}, run(20), undefined)).rejects.toMatchObject({ type: 'timeout' });
+    await expect(runUnderDeadline(slow, {}, run(20))).rejects.toMatchObject({ type: 'timeout' });
     expect(seen?.aborted).toBe(true);
   });
 
@@ -40,16 +40,14 @@ describe('runUnderDeadline', () => {
     const pending = runUnderDeadline(
       tool(() => never),
       {},
-      run(60_000),
-      caller.signal,
+      run(60_000, caller.signal),
     );
     caller.abort();
     await expect(pending).rejects.toMatchObject({ type: 'cancelled' });
     const late = runUnderDeadline(
       tool(() => never),
       {},
-      run(60_000),
-      caller.signal,
+      run(60_000, caller.signal),
     );
     await expect(late).rejects.toMatchObject({ type: 'cancelled' });
   });
@@ -57,6 +55,6 @@ describe('runUnderDeadline', () => {
   it('leaves a tool that watches its deadline alone', async () => {
     const caller = new AbortController();
     const watching = tool(async (signal) => signal === caller.signal, true);
-    await expect(runUnderDeadline(watching, {}, run(1), caller.signal)).resolves.toBe(true);
+    await expect(runUnderDeadline(watching, {}, run(1, caller.signal))).resolves.toBe(true);
   });
 });

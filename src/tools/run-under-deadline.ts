@@ -6,23 +6,11 @@ import { ToolFailure } from '../tool-contract/tool-outcome.js';
  * A tool that watches its deadline itself (a process pool does, and cleans up) is left to do so.
  * @throws ToolFailure `timeout`, `cancelled`, or whatever the tool throws
  */
-export function runUnderDeadline(
-  tool: Tool,
-  input: unknown,
-  run: Omit<ToolRun, 'signal'>,
-  callerSignal: AbortSignal | undefined,
-): Promise<unknown> {
-  return tool.watchesDeadline
-    ? tool.run(input, { ...run, signal: callerSignal ?? neverAborted })
-    : race(tool, input, run, callerSignal);
+export function runUnderDeadline(tool: Tool, input: unknown, run: ToolRun): Promise<unknown> {
+  return tool.watchesDeadline ? tool.run(input, run) : race(tool, input, run);
 }
 
-async function race(
-  tool: Tool,
-  input: unknown,
-  run: Omit<ToolRun, 'signal'>,
-  callerSignal: AbortSignal | undefined,
-): Promise<unknown> {
+async function race(tool: Tool, input: unknown, run: ToolRun): Promise<unknown> {
   const controller = new AbortController();
   let stop = (_failure: ToolFailure): void => undefined;
   const stopped = new Promise<never>((_resolve, reject) => {
@@ -37,14 +25,15 @@ async function race(
     () => stop(new ToolFailure('timeout', `No answer within ${run.deadline.totalMs} ms`)),
     run.deadline.remainingMs(),
   );
-  callerSignal?.addEventListener('abort', onCallerLeft, { once: true });
-  if (callerSignal?.aborted) onCallerLeft();
+  run.signal.addEventListener('abort', onCallerLeft, { once: true });
+  if (run.signal.aborted) onCallerLeft();
   try {
     return await Promise.race([tool.run(input, { ...run, signal: controller.signal }), stopped]);
   } finally {
     clearTimeout(timer);
-    callerSignal?.removeEventListener('abort', onCallerLeft);
+    run.signal.removeEventListener('abort', onCallerLeft);
   }
 }
 
-const neverAborted = new AbortController().signal;
+/** Of a caller who never leaves. */
+export const neverAborted = new AbortController().signal;

@@ -7,7 +7,7 @@ import type { ToolCall } from '../tool-contract/tool-call.js';
 import { isToolFault, ToolFailure, type ToolOutcome } from '../tool-contract/tool-outcome.js';
 import { CircuitBreakerGuard } from '../tool-health/circuit-breaker.guard.js';
 import { ExecutionRecorderInterceptor } from '../tool-metrics/execution-recorder.interceptor.js';
-import { runUnderDeadline } from './run-under-deadline.js';
+import { neverAborted, runUnderDeadline } from './run-under-deadline.js';
 import { ToolCapacityGuard } from './tool-capacity.guard.js';
 
 /**
@@ -35,9 +35,9 @@ export class ToolGateway {
     let status: ToolOutcome['status'] = 'error';
     const deadline = Deadline.ofSmallest([call.timeoutMs, tool.definition.timeoutMs]);
     try {
-      const { context, onProgress } = call;
-      const run = { executionId, context, deadline, probe: ticket.probe, notes, onProgress };
-      const result = await runUnderDeadline(tool, call.input, run, call.signal);
+      const { context, onProgress, signal = neverAborted } = call;
+      const run = { executionId, context, deadline, probe: ticket.probe, notes, onProgress, signal };
+      const result = await runUnderDeadline(tool, call.input, run);
       status = 'success';
       return { ...this.base(call), status, result };
     } catch (error) {
