@@ -1,5 +1,6 @@
 import { close, fdatasync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import { promisify } from 'node:util';
+import { DiskReserve } from './disk-reserve.js';
 import { segmentPath } from './segment-files.js';
 import type { WrittenMark } from './written-mark.js';
 
@@ -34,6 +35,7 @@ interface Batch {
 
 const syncWithinMs = 50;
 const retryMs = 100;
+const lookForRoomMs = 1_000;
 const bufferBytes = 65_536;
 const syncFile = promisify(fdatasync);
 const closeFile = promisify(close);
@@ -55,6 +57,9 @@ export class JournalWriter {
   private dirty = false;
   private closed = false;
   private failing = false;
+  /** The disk has no room but what was reserved. */
+  private tight = false;
+  private lookedForRoomAt = 0;
   private awaitingSync: Batch[] = [];
   private encoded = Buffer.allocUnsafeSlow(bufferBytes);
   private readonly sizes = new Map<number, number>();
@@ -63,9 +68,11 @@ export class JournalWriter {
   constructor(
     private readonly settings: WriterSettings,
     private readonly report: WriterReport,
+    private readonly reserve: Pick<DiskReserve, 'take' | 'giveUp'> = new DiskReserve(settings.folder),
   ) {
     this.segment = settings.firstSegment;
     this.fd = this.open(this.segment);
+    this.tight = !this.reserve.take();
     settings.mark?.set(this.segment, 0);
   }
 
@@ -105,6 +112,7 @@ export class JournalWriter {
     this.closed = true;
     clearTimeout(this.timer);
     await this.release(this.fd);
+    this.reserve.giveUp();
     return written;
   }
 
@@ -123,18 +131,34 @@ export class JournalWriter {
     if (!batch) return;
     this.batch = undefined;
     try {
-      this.write(batch.kept + batch.tried);
+      this.makeRoom();
+      this.write(this.tight ? batch.kept : batch.kept + batch.tried);
     } catch (error) {
       this.leftover = batch.kept;
       if (this.leftover !== '' && !this.closed) setTimeout(() => this.current(), retryMs).unref();
       this.report.failed(error);
+      this.tight = true;
       batch.settle(false);
       return;
     }
-    if (this.settings.durability === 'process') batch.settle(true);
+    if (this.tight && batch.tried !== '') batch.settle(false);
+    else if (this.settings.durability === 'process') batch.settle(true);
     else this.awaitingSync.push(batch);
     this.dirty = true;
     this.scheduleSync();
+  }
+
+  /**
+   * While the disk is full only what must be kept is written, into the room that was reserved for it: what was only
+   * tried would fill that as well, and the drain could never remove a segment.
+   */
+  private makeRoom(): void {
+    if (!this.tight) return;
+    const now = performance.now();
+    if (now - this.lookedForRoomAt < lookForRoomMs) return;
+    this.lookedForRoomAt = now;
+    this.tight = !this.reserve.take();
+    if (this.tight) this.report.failed(new Error('The disk of the journal has no room'));
   }
 
   private write(text: string): void {
@@ -153,6 +177,7 @@ export class JournalWriter {
       // Half a batch must not be read as if it had been promised.
       ftruncateSync(this.fd, this.position);
       this.failing = true;
+      this.reserve.giveUp();
       throw error;
     }
     this.failing = false;

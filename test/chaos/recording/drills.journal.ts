@@ -6,9 +6,9 @@ import type { Finding } from './drills.js';
 import { Ledger } from './ledger.js';
 import { Rig } from './rig.js';
 
-const diskBytes = 1_048_576;
+const diskBytes = 2_097_152;
 
-/** A file system of one mebibyte. @returns a function that takes it away; undefined where nothing can be mounted */
+/** A file system of two mebibytes. @returns a function that takes it away; undefined where nothing can be mounted */
 export function mountSmallDisk(folder: string): (() => void) | undefined {
   mkdirSync(folder, { recursive: true });
   try {
