@@ -100,10 +100,12 @@ describe('RecorderMetrics', () => {
       'toolkeeper_recorder_dropped_total 0',
       'toolkeeper_recorder_quarantined_total 0',
       'toolkeeper_journal_damaged_lines_total 0',
+      'toolkeeper_journal_write_failures_total 0',
     ]);
     metrics.observe(() => ({ depth: 7, oldestMs: 1_500, bytes: 4_096, recorded: 100, dropped: 2 }));
     metrics.quarantined();
     metrics.damaged(3);
+    metrics.writeFailed();
     await scrape(registry);
     expect(await scrape(registry)).toEqual([
       'toolkeeper_recorder_depth 7',
@@ -113,6 +115,7 @@ describe('RecorderMetrics', () => {
       'toolkeeper_recorder_dropped_total 2',
       'toolkeeper_recorder_quarantined_total 1',
       'toolkeeper_journal_damaged_lines_total 3',
+      'toolkeeper_journal_write_failures_total 1',
     ]);
   });
 });

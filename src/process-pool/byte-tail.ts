@@ -5,9 +5,11 @@ export class ByteTail {
 
   constructor(private readonly maxBytes: number) {}
 
+  /** @param chunk may be written over when this returns */
   push(chunk: Buffer): void {
-    this.chunks.push(chunk);
-    this.bytes += chunk.length;
+    const end = Buffer.from(chunk.subarray(-this.maxBytes));
+    this.chunks.push(end);
+    this.bytes += end.length;
     let surplus = 0;
     for (const oldest of this.chunks) {
       if (this.bytes - oldest.length < this.maxBytes) break;

@@ -22,6 +22,7 @@ export class LineFramer {
     private readonly sink: LineSink,
   ) {}
 
+  /** @param chunk may be written over when this returns */
   push(chunk: Buffer): void {
     let from = 0;
     while (!this.closed) {
@@ -56,7 +57,7 @@ export class LineFramer {
   }
 
   private keep(part: Buffer): void {
-    this.kept.push(part);
+    this.kept.push(Buffer.from(part));
     this.keptBytes += part.length;
     if (this.keptBytes > this.maxBytes) this.overflow();
   }

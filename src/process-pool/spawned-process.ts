@@ -83,9 +83,15 @@ export class SpawnedProcess extends EventEmitter<LaunchEvents> implements Launch
  * Opens the gateway's ends of a tool's pipes at the spawner. What comes is open for itself (O_NONBLOCK concerns
  * nobody else) and independent of what the spawner closes afterwards. Three system calls of a few microseconds: handing
  * them to Node's thread pool would take longer.
+ * @param buffer everything is read into it: a chunk is good until its listeners return, and who keeps it copies it. A
+ * buffer for each read costs half of what reading does, and a flood of them more memory than the flood itself.
  * @throws a system error; then nothing is left open
  */
-export function openPipes(spawnerPid: number, fds: readonly [number, number, number]): Pipes {
+export function openPipes(
+  spawnerPid: number,
+  fds: readonly [number, number, number],
+  buffer: Uint8Array<ArrayBuffer>,
+): Pipes {
   const opened: number[] = [];
   try {
     const modes = [constants.O_WRONLY, constants.O_RDONLY, constants.O_RDONLY];
@@ -97,7 +103,14 @@ export function openPipes(spawnerPid: number, fds: readonly [number, number, num
     throw error;
   }
   const [stdin, stdout, stderr] = opened as [number, number, number];
-  const input = (fd: number) => new Socket({ fd, readable: true, writable: false });
+  const input = (fd: number): Readable => {
+    const callback = (bytes: number, { buffer }: Uint8Array): boolean => {
+      socket.emit('data', Buffer.from(buffer, 0, bytes));
+      return true;
+    };
+    const socket: Socket = new Socket({ fd, readable: true, writable: false, onread: { buffer, callback } });
+    return socket;
+  };
   return {
     stdin: new Socket({ fd: stdin, readable: false, writable: true }),
     stdout: input(stdout),

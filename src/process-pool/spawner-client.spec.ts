@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { processesWith } from '../../test/support/processes.js';
 import { until } from '../../test/support/wait.js';
 import { launch } from './process-group.js';
@@ -11,7 +10,7 @@ import type { ProcessSpec } from './pool.types.js';
 import { commandLineOf } from '../common/process-identity.js';
 import { findSpawner } from './spawner-binary.js';
 import { SpawnerClient, type SpawnerEvent, type SpawnerOptions } from './spawner-client.js';
-import type { LaunchedProcess, Launcher } from './tool-process.types.js';
+import type { LaunchedProcess, Launcher, ProcessOutput } from './tool-process.types.js';
 
 const binary = findSpawner(process.cwd()) ?? 'native/bin has no spawner for this platform';
 const path = process.env.PATH ?? '';
@@ -65,12 +64,19 @@ const running = async (spec: ProcessSpec): Promise<LaunchedProcess> => {
   return child;
 };
 
+const textOf = (output: ProcessOutput): Promise<string> =>
+  new Promise((resolve) => {
+    let text = '';
+    output.on('data', (chunk: Buffer) => (text += chunk.toString()));
+    output.on('end', () => resolve(text));
+  });
+
 /** Runs to the end. @returns what it wrote to stdout and stderr, and how it ended */
 async function run(spec: ProcessSpec, input = '', through: Launcher = client.launch) {
   const child = through(spec);
   const end = endOf(child);
   await Promise.race([once(child as never, 'spawn'), end]);
-  const [stdout, stderr] = [text(child.stdout), text(child.stderr)];
+  const [stdout, stderr] = [textOf(child.stdout), textOf(child.stderr)];
   child.stdin.on('error', () => undefined);
   child.stdin.end(input);
   return { stdout: await stdout, stderr: await stderr, end: await end };

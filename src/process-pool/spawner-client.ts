@@ -38,6 +38,8 @@ export type SpawnerEvent =
 /** A start is asked for once more when its spawner died over it. */
 const mostAttempts = 2;
 
+const readBufferBytes = 65_536;
+
 /**
  * Starts processes through a small program of our own (native/spawner.c), so that the event loop does not stand still
  * while this process, with all its memory, is forked. When a spawner dies, its tools are said to have exited, as they
@@ -50,6 +52,8 @@ export class SpawnerClient {
   private readonly processes = new Map<number, SpawnedProcess>();
   private readonly queue: SpawnedProcess[] = [];
   private readonly maxUnderWay: number;
+  /** Reading is synchronous: one serves all processes. */
+  private readonly readBuffer = new Uint8Array(readBufferBytes);
   private lastId = 0;
   private underWay = 0;
   private closed = false;
@@ -143,7 +147,7 @@ export class SpawnerClient {
     if (!process || this.spawner.pid === undefined || !this.spawner.ready) return;
     let pipes: Pipes;
     try {
-      pipes = openPipes(this.spawner.pid, fds);
+      pipes = openPipes(this.spawner.pid, fds, this.readBuffer);
     } catch (error) {
       return this.notOpened(process, error as NodeJS.ErrnoException);
     }

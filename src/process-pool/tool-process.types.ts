@@ -20,6 +20,9 @@ export type LaunchEvents = {
   exit: [code: number | null, signal: NodeJS.Signals | null];
 };
 
+/** To be listened to, not to be piped: a chunk of `data` is good until its listeners return. */
+export type ProcessOutput = Pick<Readable, 'on' | 'off' | 'destroy' | 'readableEnded'>;
+
 /**
  * A process that is about to run. It says `spawn` and later `exit`, or it says `error` and nothing else (a system
  * error, whose `code` tells why it does not run); never before the launcher has returned it.
@@ -28,8 +31,8 @@ export interface LaunchedProcess {
   /** From `spawn` on, and so are the streams. */
   readonly pid: number | undefined;
   readonly stdin: Writable;
-  readonly stdout: Readable;
-  readonly stderr: Readable;
+  readonly stdout: ProcessOutput;
+  readonly stderr: ProcessOutput;
   on<E extends keyof LaunchEvents>(event: E, listener: (...of: LaunchEvents[E]) => void): this;
   /** Signals its whole group, also before `spawn`; nothing after `exit`. What is left of the group then is killed. */
   kill(signal: NodeJS.Signals): void;
