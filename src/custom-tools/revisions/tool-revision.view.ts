@@ -59,12 +59,18 @@ export class RevisionListBody {
   @ApiProperty({ type: String, nullable: true, example: null }) readonly nextCursor!: string | null;
 }
 
+const anyJson = ['string', 'number', 'boolean', 'object', 'array'].map((type) => ({
+  type,
+  nullable: true,
+  ...(type === 'array' && { items: {} }),
+}));
+
 export class RevisionChangeBody {
   @ApiProperty({ example: '/configuration/timeoutMs', description: 'JSON pointer into the revision' })
   readonly path!: string;
-  @ApiPropertyOptional({ example: 10000, description: 'Absent: it had nothing there' })
+  @ApiPropertyOptional({ oneOf: anyJson, example: 10000, description: 'Absent: it had nothing there' })
   readonly before?: unknown;
-  @ApiPropertyOptional({ example: 20000, description: 'Absent: it has nothing there' })
+  @ApiPropertyOptional({ oneOf: anyJson, example: 20000, description: 'Absent: it has nothing there' })
   readonly after?: unknown;
 }
 
