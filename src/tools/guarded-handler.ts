@@ -2,7 +2,7 @@ import type { CanActivate, ExecutionContext, NestInterceptor, Type } from '@nest
 import { GUARDS_METADATA, INTERCEPTORS_METADATA } from '@nestjs/common/constants.js';
 import type { ModuleRef } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
-import { defer, isObservable, lastValueFrom } from 'rxjs';
+import { defer, isObservable, lastValueFrom, type Observable } from 'rxjs';
 import { isPromiseInterceptor } from '../common/promise-interceptor.js';
 
 /**
@@ -50,18 +50,21 @@ export class GuardedHandler<Argument, Result> {
       if (verdict === true) continue;
       if (!(await settled(verdict))) throw new Error(`${guard.constructor.name} refused without a reason`);
     }
-    return this.handle(0, context, argument);
+    // Awaited: an async function that returns a promise makes another one of it.
+    return await this.handle(0, context, argument);
   }
 
-  private async handle(index: number, context: ExecutionContext, argument: Argument): Promise<Result> {
+  private handle(index: number, context: ExecutionContext, argument: Argument): Promise<Result> {
     const interceptor = this.interceptors[index];
     if (!interceptor) return this.method.call(this.target, argument);
     const next = (): Promise<Result> => this.handle(index + 1, context, argument);
     if (isPromiseInterceptor(interceptor)) return interceptor.around(context, next);
-    return lastValueFrom(await interceptor.intercept(context, { handle: () => defer(next) }));
+    return settled<Result>(interceptor.intercept(context, { handle: () => defer(next) }));
   }
 }
 
-async function settled(verdict: ReturnType<CanActivate['canActivate']>): Promise<boolean> {
-  return isObservable(verdict) ? lastValueFrom(verdict) : verdict;
+/** The last value of an observable, of a promise of one, or what is no observable at all. */
+async function settled<T>(answer: T | Promise<T> | Observable<T> | Promise<Observable<T>>): Promise<T> {
+  const given = await answer;
+  return isObservable(given) ? lastValueFrom(given) : given;
 }

@@ -50,7 +50,7 @@ export class ToolDoor implements OnApplicationBootstrap {
   /** @throws Refusal for a call that was not run */
   async call(request: CallRequest): Promise<CallAnswer> {
     this.checkCaller(request);
-    return request.idempotencyKey === undefined ? this.start(request) : this.once(request);
+    return await (request.idempotencyKey === undefined ? this.start(request) : this.once(request));
   }
 
   /**
