@@ -43,7 +43,7 @@ export async function benchDoor() {
   }
 }
 
-async function startFloor() {
+export async function startFloor() {
   const child = spawn(process.execPath, [join(root, 'test', 'bench', 'floor-server.mjs'), echo], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -53,13 +53,14 @@ async function startFloor() {
   return { child, target: { url: `${address}/execute`, valid } };
 }
 
-async function startDoor(folder) {
+export async function startDoor(folder, variables = {}) {
   const env = {
     ...process.env,
     PORT: '0',
     LOG_LEVEL: 'info',
     TOOLKEEPER_DATA_DIR: folder,
     CUSTOM_TOOLS_DIR: join(folder, 'none'),
+    ...variables,
   };
   const child = spawn(process.execPath, ['dist/src/main.js'], {
     cwd: root,
@@ -94,7 +95,7 @@ async function startDoor(folder) {
   return { child, target: { url: `${address}/api/v1/tools/bench_echo/execute`, valid } };
 }
 
-async function load({ child, target: { url, valid } }, connections, duration) {
+export async function load({ child, target: { url, valid } }, connections, duration) {
   let wrong;
   const before = cpuMs(child.pid);
   const result = await autocannon({
@@ -135,10 +136,10 @@ function cpuMs(pid) {
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
-const median = (runs, field) =>
+export const median = (runs, field) =>
   runs.map((run) => run[field]).sort((a, b) => a - b)[Math.floor(runs.length / 2)];
 
-async function stop(child) {
+export async function stop(child) {
   if (child.exitCode !== null) return;
   child.removeAllListeners('exit');
   const ended = once(child, 'exit');

@@ -6,6 +6,7 @@ const benches = {
     await (await import('./pool.bench.mjs')).benchPool();
     await (await import('./pool-isolation.bench.mjs')).benchPoolIsolation();
   },
+  recording: async () => (await import('./recording.bench.mjs')).benchRecording(),
   breaker: async () => (await import('./breaker.bench.mjs')).benchBreaker(),
   metrics: async () => (await import('./metrics.bench.mjs')).benchMetrics(),
   sandbox: async () => (await import('./sandbox.bench.mjs')).benchSandbox(),

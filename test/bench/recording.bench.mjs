@@ -1,0 +1,111 @@
+/**
+ * What recording costs: the door with 16 clients as it is, without records, and with every record synced to the disk
+ * before its caller is answered, against the floor of the door's own benchmark; rounds are interleaved. Then the drain
+ * alone: how many executions a second go from a journal into the database.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { migrations } from '../../dist/migrations/index.js';
+import { newId } from '../../dist/src/common/ids.js';
+import { EmbeddedPostgres } from '../../dist/src/database/embedded/embedded-postgres.js';
+import { migrate } from '../../dist/src/database/migrate.js';
+import { JournalDrain } from '../../dist/src/tool-metrics/journal/journal-drain.js';
+import { encodeEntry } from '../../dist/src/tool-metrics/journal/journal-entry.js';
+import { PostgresRowSink } from '../../dist/src/tool-metrics/journal/row-sink.js';
+import { load, median, startDoor, startFloor, stop } from './door.bench.mjs';
+
+const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
+const seconds = Number(process.env.BENCH_SECONDS ?? 3);
+const warmUpSeconds = Number(process.env.BENCH_WARM_UP ?? 10);
+const executions = Number(process.env.BENCH_EXECUTIONS ?? 200_000);
+const clients = 16;
+const variants = {
+  on: {},
+  off: { JOURNAL_MAX_BYTES: '0', RECORDER_WHEN_FULL: 'drop' },
+  power: { JOURNAL_DURABILITY: 'power' },
+};
+
+export async function benchRecording() {
+  const folder = mkdtempSync(join(tmpdir(), 'toolkeeper-bench-'));
+  const sides = { floor: await startFloor() };
+  try {
+    for (const [name, variables] of Object.entries(variants)) {
+      sides[name] = await startDoor(mkdtempSync(join(folder, name)), variables);
+    }
+    await compare(sides);
+  } finally {
+    for (const { child } of Object.values(sides)) await stop(child);
+  }
+  await drainAlone(join(folder, 'alone'));
+  rmSync(folder, { recursive: true, force: true });
+}
+
+async function compare(sides) {
+  const results = {};
+  for (const side of Object.values(sides)) await load(side, clients, warmUpSeconds);
+  for (let round = 0; round < rounds; round++) {
+    for (const [name, side] of Object.entries(sides))
+      (results[name] ??= []).push(await load(side, clients, seconds));
+  }
+  process.stdout.write(
+    `\nrecording, ${clients} clients (median of ${rounds} interleaved rounds of ${seconds} s)\n`,
+  );
+  for (const [name, runs] of Object.entries(results)) {
+    const of = (other) =>
+      median(
+        runs.map(({ rps }, n) => ({ ratio: rps / results[other][n].rps })),
+        'ratio',
+      ).toFixed(2);
+    process.stdout.write(
+      `  ${name.padEnd(6)} ${median(runs, 'rps').toFixed(0).padStart(7)} requests/s   p50 ${median(runs, 'p50')} ms   ` +
+        `p99 ${median(runs, 'p99')} ms   ${of('floor')} of the floor   ${of('off')} of what it is without records\n`,
+    );
+  }
+}
+
+async function drainAlone(folder) {
+  const journal = mkdtempSync(join(tmpdir(), 'toolkeeper-bench-journal-'));
+  const server = await new EmbeddedPostgres({ directory: folder, settings: {} }).start();
+  const sink = new PostgresRowSink({ url: server.url, connectTimeoutMs: 5_000, queryTimeoutMs: 30_000 });
+  try {
+    await migrate(server.url, migrations);
+    writeFileSync(join(journal, '0000000001.journal'), lines());
+    writeFileSync(join(journal, '0000000002.journal'), '');
+    const none = () => undefined;
+    const report = { damaged: none, quarantined: none, removed: none, replayed: none };
+    const drain = new JournalDrain({ folder: journal, batchSize: 5_000, replayThrough: 1 }, sink, report);
+    const began = performance.now();
+    while (await drain.step());
+    const took = (performance.now() - began) / 1_000;
+    process.stdout.write(
+      `  the drain alone: ${Math.round(executions / took)} executions/s (${executions} in ${took.toFixed(1)} s)\n`,
+    );
+  } finally {
+    await sink.close();
+    await server.stop();
+    rmSync(journal, { recursive: true, force: true });
+  }
+}
+
+function lines() {
+  const text = [];
+  for (let n = 1; n <= executions; n++) {
+    const metricId = newId();
+    const now = Date.now();
+    const metadata = { version: '1.0.0', projectId: 'default' };
+    const context = {
+      userId: 'anonymous',
+      requestId: newId(),
+      parametersHash: 'a'.repeat(64),
+      inputSize: 91,
+    };
+    const notes = { attempts: 1, revision: 1, queueMs: 0.1, pid: 4711 };
+    text.push(
+      encodeEntry({ start: { metricId, toolName: 'bench_echo', ...context, startedAt: now, metadata } }),
+    );
+    const end = { metricId, status: 'success', executionTimeMs: n % 7, outputSize: 91, metadata: notes };
+    text.push(encodeEntry({ end: { ...end, endedAt: now, place: n } }));
+  }
+  return text.join('');
+}
