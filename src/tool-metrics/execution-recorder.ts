@@ -87,14 +87,15 @@ export class ExecutionRecorder {
    * @throws Refusal `recorder_full`
    */
   async begin(start: ExecutionStart): Promise<boolean> {
-    if (this.isFull()) return this.withoutRecord(this.full());
+    if (this.isFull()) return this.withoutRecord(() => this.full());
     this.inFlight.begin();
     if (await this.journal.tryAppend(encodeEntry({ start }))) return true;
     this.inFlight.end();
     return this.withoutRecord(
-      new Refusal('recorder_full', 'The journal of executions cannot be written (JOURNAL_DIR)', {
-        retryAfterMs,
-      }),
+      () =>
+        new Refusal('recorder_full', 'The journal of executions cannot be written (JOURNAL_DIR)', {
+          retryAfterMs,
+        }),
     );
   }
 
@@ -133,8 +134,8 @@ export class ExecutionRecorder {
     return this.journal.bytes >= this.settings.maxBytes;
   }
 
-  private withoutRecord(refusal: Refusal): false {
-    if (this.settings.whenFull === 'refuse') throw refusal;
+  private withoutRecord(refusal: () => Refusal): false {
+    if (this.settings.whenFull === 'refuse') throw refusal();
     this.dropped += 1;
     return false;
   }
