@@ -11,6 +11,17 @@ import { RepetitionMetrics } from './repetition-metrics.js';
 import { SpawnerMetrics } from './spawner-metrics.js';
 import { WebhookMetrics } from './webhook-metrics.js';
 
+const metrics = [
+  CallMetrics,
+  CircuitMetrics,
+  PartitionMetrics,
+  ProcessMetrics,
+  RecorderMetrics,
+  RepetitionMetrics,
+  SpawnerMetrics,
+  WebhookMetrics,
+];
+
 /** Every app has its own registry: several can live in one process, as they do in tests. */
 @Global()
 @Module({
@@ -21,28 +32,8 @@ import { WebhookMetrics } from './webhook-metrics.js';
       defaultMetrics: { enabled: false },
     }),
   ],
-  providers: [
-    { provide: Registry, useFactory: createRegistry },
-    CallMetrics,
-    CircuitMetrics,
-    PartitionMetrics,
-    ProcessMetrics,
-    RecorderMetrics,
-    RepetitionMetrics,
-    SpawnerMetrics,
-    WebhookMetrics,
-  ],
-  exports: [
-    Registry,
-    CallMetrics,
-    CircuitMetrics,
-    PartitionMetrics,
-    ProcessMetrics,
-    RecorderMetrics,
-    RepetitionMetrics,
-    SpawnerMetrics,
-    WebhookMetrics,
-  ],
+  providers: [{ provide: Registry, useFactory: createRegistry }, ...metrics],
+  exports: [Registry, ...metrics],
 })
 export class MetricsModule {}
 
