@@ -2,6 +2,7 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { parse } from 'secure-json-parse';
 import { AccessPolicy } from './auth/access-policy.js';
+import { CallSignal, type CancelSignal } from './common/cancel-signal.js';
 import { Problem } from './common/errors.js';
 import { requestIdFrom } from './common/ids.js';
 import { refuseDeepBody } from './common/json-depth.js';
@@ -10,7 +11,8 @@ import { ProblemFilter } from './common/problem.filter.js';
 import { RequestContext } from './observability/request-context.js';
 import { RequestLog } from './observability/request-log.js';
 import { callOf } from './tools/incoming-call.js';
-import { ToolsService } from './tools/tools.service.js';
+import { headersOf } from './tools/answer-headers.js';
+import { ToolDoor } from './tools/tool-door.js';
 
 export interface LaneLimits {
   readonly bodyBytes: number;
@@ -49,7 +51,7 @@ class CallLane {
   private readonly lifecycle: Lifecycle;
   private readonly context: RequestContext;
   private readonly log: RequestLog;
-  private readonly tools: ToolsService;
+  private readonly door: ToolDoor;
   private readonly problems = new ProblemFilter();
 
   constructor(
@@ -60,22 +62,22 @@ class CallLane {
     this.lifecycle = app.get(Lifecycle);
     this.context = app.get(RequestContext, { strict: false });
     this.log = app.get(RequestLog);
-    this.tools = app.get(ToolsService);
+    this.door = app.get(ToolDoor, { strict: false });
   }
 
   serve(tool: string, request: IncomingMessage, response: ServerResponse): void {
     const id = requestIdFrom(request.headers['x-request-id']);
     const startedAt = performance.now();
-    const caller = new AbortController();
+    const caller = new CallSignal();
     this.lifecycle.requests.begin();
-    response.once('close', () => {
+    response.on('close', () => {
       this.lifecycle.requests.end();
       if (!response.writableFinished) caller.abort();
       const { method = '', url = '' } = request;
       const durationMs = performance.now() - startedAt;
       this.log.completed({ id, method, url, statusCode: response.statusCode, durationMs });
     });
-    this.answer(tool, id, request, response, caller.signal).catch((error: unknown) => {
+    this.answer(tool, id, request, response, caller).catch((error: unknown) => {
       const { status, headers, body } = this.problems.answer(error, id);
       this.send(response, id, status, headers, body);
     });
@@ -86,15 +88,21 @@ class CallLane {
     id: string,
     request: IncomingMessage,
     response: ServerResponse,
-    signal: AbortSignal,
+    signal: CancelSignal,
   ): Promise<void> {
     const { headers } = request;
     // Before the body is read: who may not come in sends nothing.
     const principal = this.policy.admit({ headers, route, declaredPublic: false });
     const body = this.parse(await this.read(request));
     const call = callOf({ tool, id, headers, principal, body, signal });
-    const { outcome, headers: budget } = await this.context.run(id, () => this.tools.call(call));
-    this.send(response, id, 200, { ...budget, 'content-type': json }, JSON.stringify(outcome));
+    const answer = await this.context.run(id, () => this.door.call(call));
+    this.send(
+      response,
+      id,
+      200,
+      { ...headersOf(answer), 'content-type': json },
+      JSON.stringify(answer.outcome),
+    );
   }
 
   /** @throws Problem `payload_too_large`, or `invalid_request` where the caller left meanwhile */

@@ -1,3 +1,4 @@
+import type { CancelSignal } from '../common/cancel-signal.js';
 import type { Deadline } from '../common/deadline.js';
 import type { LogNotice, NoticeListener } from '../tool-contract/tool-notice.js';
 import type { StrayLinesReport } from './stray-lines.js';
@@ -70,7 +71,7 @@ export interface PoolRequest {
   /** Called when the request is written: `timeout` in its context is what is left then. */
   readonly params: (remainingMs: number) => unknown;
   readonly deadline: Deadline;
-  readonly signal?: AbortSignal;
+  readonly signal?: CancelSignal;
   /** Run on a process that has served nobody yet. */
   readonly fresh?: boolean;
   /** By which the tool may name the call in its notices. */
@@ -96,9 +97,13 @@ export interface RequestNotes {
 }
 
 /** A JSON-RPC answer. */
-export type Reply =
-  | { readonly result: unknown }
-  | { readonly error: { readonly code: number; readonly message: string; readonly data?: unknown } };
+export interface ReplyError {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+export type Reply = { readonly result: unknown } | { readonly error: ReplyError };
 
 export interface PoolAnswer {
   readonly reply: Reply;

@@ -1,3 +1,4 @@
+import type { CancelSignal } from '../common/cancel-signal.js';
 import type { Deadline } from '../common/deadline.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 
@@ -17,7 +18,7 @@ export class Flight {
 
   constructor(
     readonly executionId: string,
-    leader: AbortSignal | undefined,
+    leader: CancelSignal | undefined,
   ) {
     if (leader?.aborted) this.leave();
     else leader?.addEventListener('abort', () => this.leave(), { once: true });
@@ -32,7 +33,7 @@ export class Flight {
     this.landing.resolve({ kind: 'landed', outcome });
   }
 
-  async wait(deadline: Deadline, signal: AbortSignal | undefined): Promise<FlightEnd> {
+  async wait(deadline: Deadline, signal: CancelSignal | undefined): Promise<FlightEnd> {
     this.aboard += 1;
     const over = Promise.withResolvers<FlightEnd>();
     const onLeft = (): void => over.resolve({ kind: 'left' });

@@ -1,3 +1,4 @@
+import type { CancelSignal } from '../common/cancel-signal.js';
 import type { Deadline } from '../common/deadline.js';
 import type { FieldProblem } from '../common/errors.js';
 import type { CallContext } from './call-context.js';
@@ -59,7 +60,7 @@ export interface ToolRun {
   readonly context: CallContext;
   readonly deadline: Deadline;
   /** Aborts when the caller has left or the deadline has passed. */
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   /** A half-open circuit's trial: run it on a fresh process. */
   readonly probe: boolean;
   readonly notes: ExecutionNotes;

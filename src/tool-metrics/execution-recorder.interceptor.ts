@@ -47,8 +47,8 @@ export class ExecutionRecorderInterceptor implements PromiseInterceptor<ToolOutc
     return outcome;
   }
 
-  private async end(call: ToolCall, end: RecordedEnd, recorded: boolean): Promise<void> {
+  private end(call: ToolCall, end: RecordedEnd, recorded: boolean): Promise<unknown> | undefined {
     this.events.emit(eventOf(call, end));
-    if (recorded) await this.recorder.finish(end);
+    return recorded ? this.recorder.finish(end) : undefined;
   }
 }

@@ -100,11 +100,13 @@ export class ExecutionRecorder {
   }
 
   /** Resolves when the end is in the journal; where that cannot be written it is kept and tried again. */
-  async finish(end: Omit<ExecutionEnd, 'place'>): Promise<void> {
+  finish(end: Omit<ExecutionEnd, 'place'>): Promise<unknown> {
     if (this.ends === this.journal.settled.place) this.waitingSince = end.endedAt;
     this.ends += 1;
-    await this.journal.append(encodeEnd({ ...end, place: this.ends }));
+    const written = this.journal.append(encodeEnd({ ...end, place: this.ends }));
+    // From here on closing the journal waits for it.
     this.inFlight.end();
+    return written;
   }
 
   /** The call was refused after all: there is nothing to record. */

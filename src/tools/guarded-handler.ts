@@ -41,17 +41,26 @@ export class GuardedHandler<Argument, Result> {
   }
 
   /** @throws what a guard, an interceptor or the method throws */
-  async run(argument: Argument): Promise<Result> {
+  run(argument: Argument): Promise<Result> {
     const context = new ExecutionContextHost([argument], this.target.constructor as Type, this.method);
     context.setType(this.type);
-    for (const guard of this.guards) {
-      const verdict = guard.canActivate(context);
-      // What is known at once is not awaited.
-      if (verdict === true) continue;
-      if (!(await settled(verdict))) throw new Error(`${guard.constructor.name} refused without a reason`);
+    try {
+      return this.pass(0, context, argument);
+    } catch (error) {
+      return Promise.reject(error instanceof Error ? error : new Error(String(error)));
     }
-    // Awaited: an async function that returns a promise makes another one of it.
-    return await this.handle(0, context, argument);
+  }
+
+  /** The guards from `index` on, and then the method. What is known at once is not awaited. */
+  private pass(index: number, context: ExecutionContext, argument: Argument): Promise<Result> {
+    const guard = this.guards[index];
+    if (!guard) return this.handle(0, context, argument);
+    const verdict = guard.canActivate(context);
+    if (verdict === true) return this.pass(index + 1, context, argument);
+    return settled(verdict).then((passed) => {
+      if (passed) return this.pass(index + 1, context, argument);
+      throw new Error(`${guard.constructor.name} refused without a reason`);
+    });
   }
 
   private handle(index: number, context: ExecutionContext, argument: Argument): Promise<Result> {

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { IncomingHttpHeaders } from 'node:http';
+import type { CancelSignal } from '../common/cancel-signal.js';
 import type { CallRequest, Principal } from '../tool-contract/tool-call.js';
 import { callContext } from './call-context.js';
 import { callerSignal } from './caller-signal.js';
@@ -14,7 +15,7 @@ export interface IncomingRequest {
   readonly principal: Principal;
   readonly body: unknown;
   /** Aborts when the caller has left. */
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
 }
 
 /**

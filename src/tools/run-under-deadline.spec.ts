@@ -1,6 +1,7 @@
+import { type CancelSignal, neverAborted } from '../common/cancel-signal.js';
 import { Deadline } from '../common/deadline.js';
 import type { Tool, ToolRun } from '../tool-contract/tool.js';
-import { neverAborted, runUnderDeadline } from './run-under-deadline.js';
+import { runUnderDeadline } from './run-under-deadline.js';
 
 const run = (ms: number, signal = neverAborted): ToolRun => ({
   signal,
@@ -10,7 +11,7 @@ const run = (ms: number, signal = neverAborted): ToolRun => ({
   probe: false,
   notes: { attempts: 1 },
 });
-const tool = (body: (signal: AbortSignal) => Promise<unknown>, watchesDeadline = false): Tool =>
+const tool = (body: (signal: CancelSignal) => Promise<unknown>, watchesDeadline = false): Tool =>
   ({ watchesDeadline, run: (_input: unknown, { signal }: ToolRun) => body(signal) }) as unknown as Tool;
 const never = new Promise<never>(() => undefined);
 
@@ -26,7 +27,7 @@ describe('runUnderDeadline', () => {
   });
 
   it('ends at the deadline and aborts the tool', async () => {
-    let seen: AbortSignal | undefined;
+    let seen: CancelSignal | undefined;
     const slow = tool((signal) => {
       seen = signal;
       return never;

@@ -34,6 +34,3 @@ async function race(tool: Tool, input: unknown, run: ToolRun): Promise<unknown> 
     run.signal.removeEventListener('abort', onCallerLeft);
   }
 }
-
-/** Of a caller who never leaves. */
-export const neverAborted = new AbortController().signal;

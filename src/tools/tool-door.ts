@@ -48,9 +48,8 @@ export class ToolDoor implements OnApplicationBootstrap {
   ) {}
 
   /** @throws Refusal for a call that was not run */
-  async call(request: CallRequest): Promise<CallAnswer> {
-    this.checkCaller(request);
-    return await (request.idempotencyKey === undefined ? this.start(request) : this.once(request));
+  call(request: CallRequest): Promise<CallAnswer> {
+    return request.idempotencyKey === undefined ? this.start(request) : this.once(request);
   }
 
   /**
@@ -58,6 +57,7 @@ export class ToolDoor implements OnApplicationBootstrap {
    * Whoever finds an outcome needs no tool any more, so the key is looked at first.
    */
   private async once({ idempotencyKey = '', signal, ...request }: CallRequest): Promise<CallAnswer> {
+    this.checkCaller(request);
     const definition = this.registry.find(request.tool)?.definition;
     const waitMs = Math.min(request.timeoutMs ?? Infinity, definition?.timeoutMs ?? defaultWaitMs);
     const idempotent = definition?.annotations.idempotent ?? false;
@@ -79,22 +79,22 @@ export class ToolDoor implements OnApplicationBootstrap {
   }
 
   private start(request: CallRequest, executionId?: string): Promise<CallAnswer> {
-    const tool = this.registry.find(request.tool);
-    if (tool) return this.run(tool, request, executionId);
-    this.metrics.refused(undefined, 'tool_not_found');
-    throw new Refusal(
-      'tool_not_found',
-      `There is no tool named ${JSON.stringify(request.tool)}, or it is disabled`,
-    );
+    return this.run(this.registry.find(request.tool), request, executionId);
   }
 
   /** Runs a tool that need not be registered as an operator's trial: no budget, no circuit, no grade. */
-  async test(tool: Tool, request: CallRequest): Promise<CallAnswer> {
-    this.checkCaller(request);
+  test(tool: Tool, request: CallRequest): Promise<CallAnswer> {
     return this.run(tool, { ...request, test: true });
   }
 
-  private async run(tool: Tool, request: CallRequest, executionId = newId()): Promise<CallAnswer> {
+  /** One function from the caller to the guards: each asynchronous step between them costs half a microsecond. */
+  private async run(
+    tool: Tool | undefined,
+    request: CallRequest,
+    executionId = newId(),
+  ): Promise<CallAnswer> {
+    this.checkCaller(request);
+    if (!tool) throw this.notFound(request.tool);
     const { name } = tool.definition;
     const ticket = new CallTicket(executionId, tool);
     let refused = false;
@@ -104,7 +104,7 @@ export class ToolDoor implements OnApplicationBootstrap {
       const outcome = await (isCacheable(tool.definition) && !request.test
         ? this.enterCached({ ...call, run: this.enter })
         : this.enter(call));
-      return { outcome, ...(ticket.budget && { budget: ticket.budget }) };
+      return ticket.budget ? { outcome, budget: ticket.budget } : { outcome };
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       refused = true;
@@ -125,6 +125,11 @@ export class ToolDoor implements OnApplicationBootstrap {
     if (principal.scopes.has('tools:call')) return;
     this.metrics.refused(undefined, 'forbidden');
     throw new Refusal('forbidden', 'Calling tools needs the scope tools:call');
+  }
+
+  private notFound(name: string): Refusal {
+    this.metrics.refused(undefined, 'tool_not_found');
+    return new Refusal('tool_not_found', `There is no tool named ${JSON.stringify(name)}, or it is disabled`);
   }
 
   /** What can be refused before the guards: it costs nothing and harms no health. */

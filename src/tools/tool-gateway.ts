@@ -1,4 +1,5 @@
 import { Injectable, UseGuards, UseInterceptors } from '@nestjs/common';
+import { neverAborted } from '../common/cancel-signal.js';
 import { Deadline } from '../common/deadline.js';
 import { CallMetrics } from '../observability/call-metrics.js';
 import { ToolLog } from '../observability/tool-log.js';
@@ -7,7 +8,7 @@ import type { ToolCall } from '../tool-contract/tool-call.js';
 import { isToolFault, ToolFailure, type ToolOutcome } from '../tool-contract/tool-outcome.js';
 import { CircuitBreakerGuard } from '../tool-health/circuit-breaker.guard.js';
 import { ExecutionRecorderInterceptor } from '../tool-metrics/execution-recorder.interceptor.js';
-import { neverAborted, runUnderDeadline } from './run-under-deadline.js';
+import { runUnderDeadline } from './run-under-deadline.js';
 import { ToolCapacityGuard } from './tool-capacity.guard.js';
 
 /**

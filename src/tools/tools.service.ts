@@ -46,15 +46,6 @@ export class ToolsService {
     return describeTool(tool, format);
   }
 
-  /**
-   * @returns the outcome, and what its answer says beside it
-   * @throws Refusal for a call that was not run
-   */
-  async call(request: CallRequest): Promise<{ outcome: ToolOutcome; headers?: Record<string, string> }> {
-    const answer = await this.door.call(request);
-    return { outcome: answer.outcome, headers: headersOf(answer) };
-  }
-
   execute(request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome | Readable> {
     return this.respond((call) => this.door.call(call), request, reply);
   }

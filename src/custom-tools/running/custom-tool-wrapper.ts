@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { asAbortSignal } from '../../common/cancel-signal.js';
 import { Refusal } from '../../common/errors.js';
 import {
   type PoolAnswer,
   PoolFailure,
   type ProcessSpec,
-  type Reply,
+  type ReplyError,
   type RequestNotes,
 } from '../../process-pool/pool.types.js';
 import type { ProcessPool } from '../../process-pool/process-pool.js';
@@ -88,36 +89,27 @@ export class CustomToolWrapper implements Tool {
     }
   }
 
+  /** Runs a call until it is answered, as often as that is safe. The notes tell of the last try alone. */
   async run(input: unknown, run: ToolRun): Promise<unknown> {
     run.notes.revision = this.running.revision;
     const { backend } = this;
     if ('unavailable' in backend) throw new ToolFailure('spawn_failed', backend.unavailable);
     const { redactor } = backend;
-    const reply = await this.runSafely(run, redactor, () => this.request(backend, input, run));
-    if ('result' in reply) return reply.result;
-    const { code, message, data } = reply.error;
-    throw new ToolFailure('tool_error', redactor.clean(message), { code, data: redactor.cleanJson(data) });
-  }
-
-  /** Runs a call until it is answered, as often as that is safe. The notes tell of the last try alone. */
-  private async runSafely(
-    run: ToolRun,
-    redactor: Redactor,
-    request: () => Promise<PoolAnswer>,
-  ): Promise<Reply> {
     let written = false;
     for (let attempt = 1; ; attempt++) {
       run.notes.attempts = attempt;
       try {
-        const { reply, notes } = await request();
+        const { reply, notes } = await this.request(backend, input, run);
         Object.assign(run.notes, notes);
-        return reply;
+        if ('result' in reply) return reply.result;
+        throw toolError(reply.error, redactor);
       } catch (error) {
         if (!(error instanceof PoolFailure)) throw error;
         written ||= error.written;
         const failure = withoutSecrets(error, redactor);
         if (!this.mayRepeat(failure, attempt, run)) throw this.failed(failure, written, run);
-        await delay(this.tool.retryDelayMs, undefined, { signal: run.signal }).catch(() => undefined);
+        const signal = asAbortSignal(run.signal);
+        await delay(this.tool.retryDelayMs, undefined, { signal }).catch(() => undefined);
         if (run.signal.aborted) throw this.failed(leftBeforeRetry(failure), written, run);
       }
     }
@@ -164,6 +156,10 @@ export class CustomToolWrapper implements Tool {
     run.notes.resultUnknown = true;
     return asToolFailure(failure, sayResultUnknown(failure.message, this.tool.annotations));
   }
+}
+
+function toolError({ code, message, data }: ReplyError, redactor: Redactor): ToolFailure {
+  return new ToolFailure('tool_error', redactor.clean(message), { code, data: redactor.cleanJson(data) });
 }
 
 function whyUnavailable({ pool, redactor }: RunningBackend): string | undefined {

@@ -36,9 +36,61 @@ const checksumLength = 8;
 
 /** `<CRC-32 of the JSON, 8 hexadecimal digits> <JSON>` and a line feed: damage costs the lines it hits, no more. */
 export function encodeEntry(entry: JournalEntry): string {
-  const json = JSON.stringify(entry);
-  return `${crc32(json).toString(16).padStart(checksumLength, '0')} ${json}\n`;
+  const json = jsonOf(entry);
+  return `${hexOf(crc32(json))} ${json}\n`;
 }
+
+function jsonOf(entry: JournalEntry): string {
+  if ('start' in entry) return `{"start":${startJson(entry.start)}}`;
+  if ('end' in entry) return `{"end":${endJson(entry.end)}}`;
+  return `{"discard":${quote(entry.discard)}}`;
+}
+
+/** What JSON.stringify would write, member by member in a third of its time; each call writes one. */
+function startJson(start: ExecutionStart): string {
+  return (
+    `{"metricId":${quote(start.metricId)},"toolName":${quote(start.toolName)},"userId":${quote(start.userId)}` +
+    text(',"sessionId":', start.sessionId) +
+    text(',"requestId":', start.requestId) +
+    text(',"investigationId":', start.investigationId) +
+    text(',"runId":', start.runId) +
+    text(',"parametersHash":', start.parametersHash) +
+    plain(',"inputSize":', start.inputSize) +
+    plain(',"isTest":', start.isTest) +
+    `,"startedAt":${start.startedAt},"metadata":${JSON.stringify(start.metadata)}}`
+  );
+}
+
+/** As `startJson`. */
+function endJson(end: ExecutionEnd): string {
+  return (
+    `{"metricId":${quote(end.metricId)},"status":${quote(end.status)},"executionTimeMs":${end.executionTimeMs}` +
+    text(',"errorType":', end.errorType) +
+    text(',"errorMessage":', end.errorMessage) +
+    plain(',"toolFault":', end.toolFault) +
+    plain(',"outputSize":', end.outputSize) +
+    (end.metadata ? `,"metadata":${JSON.stringify(end.metadata)}` : '') +
+    `,"endedAt":${end.endedAt},"place":${end.place}}`
+  );
+}
+
+const text = (name: string, value: string | null | undefined): string =>
+  value === undefined || value === null ? '' : name + quote(value);
+
+const plain = (name: string, value: number | boolean | null | undefined): string =>
+  value === undefined || value === null ? '' : `${name}${value}`;
+
+/** Ids and names need no escapes; looking costs less than the engine's serialiser does to begin. */
+const quote = (value: string): string =>
+  /^[\w.:@/+=-]*$/.test(value) ? `"${value}"` : JSON.stringify(value);
+
+const hexBytes = Array.from({ length: 256 }, (_, byte) => (256 + byte).toString(16).slice(1));
+
+/** Eight hexadecimal digits: of a number this large the engine's own conversion divides in floating point. */
+const hexOf = (value: number): string =>
+  hexByte(value >>> 24) + hexByte(value >>> 16) + hexByte(value >>> 8) + hexByte(value);
+
+const hexByte = (value: number): string => hexBytes[value & 0xff] ?? '';
 
 /** @param line without its line feed. @returns undefined where the line is damaged */
 export function decodeEntry(line: Buffer): JournalEntry | undefined {
