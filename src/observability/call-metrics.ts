@@ -1,10 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, Gauge, Registry } from 'prom-client';
+import { DurationTally, TalliedHistogram } from './tallied-histogram.js';
 import { type Tally, ToolTallies } from './tool-tallies.js';
 
 interface CallTally extends Tally {
   readonly ended: Record<CallStatus, number>;
   readonly refused: Map<string, number>;
+  readonly durations: DurationTally;
 }
 
 type CallStatus = 'success' | 'error' | 'timeout';
@@ -17,20 +19,26 @@ const durationBuckets = [
 /** What the door counts. The values of the label `tool` are bounded by the registered tools and `unknown`. */
 @Injectable()
 export class CallMetrics {
-  private readonly tallies: ToolTallies<CallTally>;
-  private readonly durations: Histogram<'tool'>;
+  private readonly tallies = new ToolTallies<CallTally>(newTally);
 
   constructor(registry: Registry) {
     const registers = [registry];
-    this.durations = new Histogram({
-      name: 'toolkeeper_call_duration_seconds',
-      help: 'Duration of executions, queue wait and process start included',
-      labelNames: ['tool'],
-      buckets: durationBuckets,
-      registers,
-    });
-    const tallies = new ToolTallies<CallTally>(newTally, (tool) => this.durations.remove({ tool }));
-    this.tallies = tallies;
+    const { tallies } = this;
+    new TalliedHistogram(
+      {
+        name: 'toolkeeper_call_duration_seconds',
+        help: 'Duration of executions, queue wait and process start included',
+        labelNames: ['tool'],
+        buckets: durationBuckets,
+        registers,
+      },
+      function* () {
+        // A tool whose calls were all refused has no execution to show.
+        for (const [tool, { durations }] of tallies.entries()) {
+          if (durations.count > 0) yield [tool, durations] as const;
+        }
+      },
+    );
     new Counter({
       name: 'toolkeeper_calls_total',
       help: 'Executions by outcome',
@@ -73,8 +81,9 @@ export class CallMetrics {
 
   /** Ends what `started` began; `seconds` is the execution's whole time. */
   ended(tool: string, status: CallStatus, seconds: number): void {
-    this.durations.observe({ tool }, seconds);
-    this.tallies.end(tool).ended[status] += 1;
+    const tally = this.tallies.end(tool);
+    tally.durations.observe(seconds);
+    tally.ended[status] += 1;
   }
 
   /** `tool` is undefined where no tool has the name that was asked for: callers must not invent label values. */
@@ -94,4 +103,5 @@ const newTally = (): CallTally => ({
   forgotten: false,
   ended: { success: 0, error: 0, timeout: 0 },
   refused: new Map(),
+  durations: new DurationTally(durationBuckets),
 });

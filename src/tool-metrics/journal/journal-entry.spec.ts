@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { sha256 } from '../../common/canonical-json.js';
 import {
   decodeEntry,
   encodeEntry,
@@ -30,21 +31,21 @@ describe('a journal entry', () => {
     const metadata = fc.dictionary(fc.string(), fc.oneof(text, fc.integer(), fc.boolean()));
     // Every member by its name: one that is added to the type must be added here.
     const starts: fc.Arbitrary<AllOf<ExecutionStart>> = fc.record({
-      metricId: text,
+      metricId: fc.uuid(),
       toolName: text,
       userId: text,
       sessionId: maybe(text),
       requestId: maybe(text),
       investigationId: maybe(text),
       runId: maybe(text),
-      parametersHash: maybe(text),
+      parametersHash: maybe(fc.constant(sha256('{}'))),
       inputSize: maybe(fc.nat()),
       isTest: maybe(fc.boolean()),
       startedAt: fc.nat(),
       metadata,
     });
     const ends: fc.Arbitrary<AllOf<ExecutionEnd>> = fc.record({
-      metricId: text,
+      metricId: fc.uuid(),
       status: fc.constantFrom('success', 'error', 'timeout'),
       executionTimeMs: fc.nat(),
       errorType: maybe(text),

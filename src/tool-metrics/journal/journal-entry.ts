@@ -1,4 +1,5 @@
 import { crc32 } from 'node:zlib';
+import { hex8 } from '../../common/hex.js';
 import type { ToolMetric } from '../tool-metric.entity.js';
 
 type Identity = Pick<ToolMetric, 'metricId' | 'toolName' | 'userId'>;
@@ -37,7 +38,7 @@ const checksumLength = 8;
 /** `<CRC-32 of the JSON, 8 hexadecimal digits> <JSON>` and a line feed: damage costs the lines it hits, no more. */
 export function encodeEntry(entry: JournalEntry): string {
   const json = jsonOf(entry);
-  return `${hexOf(crc32(json))} ${json}\n`;
+  return `${hex8(crc32(json))} ${json}\n`;
 }
 
 function jsonOf(entry: JournalEntry): string {
@@ -46,15 +47,15 @@ function jsonOf(entry: JournalEntry): string {
   return `{"discard":${quote(entry.discard)}}`;
 }
 
-/** What JSON.stringify would write, member by member in a third of its time; each call writes one. */
+/** What JSON.stringify would write, member by member in a third of its time. Our own ids and hashes need no escapes. */
 function startJson(start: ExecutionStart): string {
   return (
-    `{"metricId":${quote(start.metricId)},"toolName":${quote(start.toolName)},"userId":${quote(start.userId)}` +
+    `{"metricId":"${start.metricId}","toolName":${quote(start.toolName)},"userId":${quote(start.userId)}` +
     text(',"sessionId":', start.sessionId) +
     text(',"requestId":', start.requestId) +
     text(',"investigationId":', start.investigationId) +
     text(',"runId":', start.runId) +
-    text(',"parametersHash":', start.parametersHash) +
+    (start.parametersHash ? `,"parametersHash":"${start.parametersHash}"` : '') +
     plain(',"inputSize":', start.inputSize) +
     plain(',"isTest":', start.isTest) +
     `,"startedAt":${start.startedAt},"metadata":${JSON.stringify(start.metadata)}}`
@@ -64,7 +65,7 @@ function startJson(start: ExecutionStart): string {
 /** As `startJson`. */
 function endJson(end: ExecutionEnd): string {
   return (
-    `{"metricId":${quote(end.metricId)},"status":${quote(end.status)},"executionTimeMs":${end.executionTimeMs}` +
+    `{"metricId":"${end.metricId}","status":"${end.status}","executionTimeMs":${end.executionTimeMs}` +
     text(',"errorType":', end.errorType) +
     text(',"errorMessage":', end.errorMessage) +
     plain(',"toolFault":', end.toolFault) +
@@ -83,14 +84,6 @@ const plain = (name: string, value: number | boolean | null | undefined): string
 /** Ids and names need no escapes; looking costs less than the engine's serialiser does to begin. */
 const quote = (value: string): string =>
   /^[\w.:@/+=-]*$/.test(value) ? `"${value}"` : JSON.stringify(value);
-
-const hexBytes = Array.from({ length: 256 }, (_, byte) => (256 + byte).toString(16).slice(1));
-
-/** Eight hexadecimal digits: of a number this large the engine's own conversion divides in floating point. */
-const hexOf = (value: number): string =>
-  hexByte(value >>> 24) + hexByte(value >>> 16) + hexByte(value >>> 8) + hexByte(value);
-
-const hexByte = (value: number): string => hexBytes[value & 0xff] ?? '';
 
 /** @param line without its line feed. @returns undefined where the line is damaged */
 export function decodeEntry(line: Buffer): JournalEntry | undefined {
