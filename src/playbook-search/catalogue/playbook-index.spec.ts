@@ -1,7 +1,7 @@
-import { LexicalRanker } from './lexical.ranker.js';
-import type { SearchablePlaybook } from './playbook.types.js';
+import { LexicalRanker } from '../lexical.ranker.js';
+import type { SearchablePlaybook } from '../playbook.types.js';
 import { PlaybookIndex } from './playbook-index.js';
-import type { PlaybookRanker } from './playbook-ranker.js';
+import type { PlaybookRanker } from '../playbook-ranker.js';
 import type { PlaybooksRepository } from './playbooks.repository.js';
 
 const playbook = (playbook_id: string, labels: SearchablePlaybook['labels'] = {}): SearchablePlaybook => ({

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import type { NewPlaybook, PlaybookLabels, PlaybookStatus, SearchablePlaybook } from './playbook.types.js';
+import type { NewPlaybook, PlaybookLabels, PlaybookStatus, SearchablePlaybook } from '../playbook.types.js';
 
 /** A stored version, in the names of the table and of the wire. */
 export interface PlaybookRow extends SearchablePlaybook {

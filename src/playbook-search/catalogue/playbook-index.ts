@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { labelsMatch, normalisedLabels } from './label-filter.js';
-import type { PlaybookAnswer, PlaybookQuery, SearchablePlaybook } from './playbook.types.js';
-import { PLAYBOOK_RANKER, type PlaybookRanker, type PlaybookRanking } from './playbook-ranker.js';
+import { labelsMatch, normalisedLabels } from '../label-filter.js';
+import type { PlaybookAnswer, PlaybookQuery, SearchablePlaybook } from '../playbook.types.js';
+import { PLAYBOOK_RANKER, type PlaybookRanker, type PlaybookRanking } from '../playbook-ranker.js';
 import { PlaybooksRepository } from './playbooks.repository.js';
 
 /** One state of the catalogue, as search sees it. */
