@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
+import type { HiddenPlaybook } from './search-explanation.js';
 import type { NewPlaybook, PlaybookLabels, PlaybookStatus, SearchablePlaybook } from '../playbook.types.js';
 
 /** A stored version, in the names of the table and of the wire. */
@@ -114,6 +115,13 @@ export class PlaybooksRepository {
     return this.dataSource.query(
       `SELECT playbook_id, version, name, description, labels, signals, aliases, when_to_use FROM playbook_catalog
        WHERE is_latest_version AND status = 'active' ORDER BY playbook_id COLLATE "C"`,
+    );
+  }
+
+  /** Latest versions that search may not show. */
+  hidden(): Promise<HiddenPlaybook[]> {
+    return this.dataSource.query(
+      `SELECT playbook_id, version, status FROM playbook_catalog WHERE is_latest_version AND status <> 'active'`,
     );
   }
 
