@@ -10,6 +10,8 @@ import { CircuitTransitions1732200120000 } from './0012-circuit-transitions.js';
 import { CustomToolThresholds1732200130000 } from './0013-custom-tool-thresholds.js';
 import { IdempotencyKeys1732200140000 } from './0014-idempotency-keys.js';
 import { ToolCache1732200150000 } from './0015-tool-cache.js';
+import { PlaybookChanges1732200160000 } from './0016-playbook-changes.js';
+import { ShownPlaybooks1732200170000 } from './0017-shown-playbooks.js';
 
 /** Every migration in order; append only. */
 export const migrations = [
@@ -25,4 +27,6 @@ export const migrations = [
   CustomToolThresholds1732200130000,
   IdempotencyKeys1732200140000,
   ToolCache1732200150000,
+  PlaybookChanges1732200160000,
+  ShownPlaybooks1732200170000,
 ];

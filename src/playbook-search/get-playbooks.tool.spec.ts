@@ -6,7 +6,7 @@ import { ToolFailure } from '../tool-contract/tool-outcome.js';
 import type { ToolRegistry } from '../tools/tool-registry.js';
 import { GetPlaybooksTool } from './get-playbooks.tool.js';
 import type { PlaybookAnswer, PlaybookQuery } from './playbook.types.js';
-import type { PlaybookCatalogueService } from './playbook-catalogue.service.js';
+import type { PlaybookCatalogueService } from './catalogue/playbook-catalogue.service.js';
 
 Logger.overrideLogger(false);
 

@@ -5,7 +5,7 @@ import { ToolFailure } from '../tool-contract/tool-outcome.js';
 import { ToolRegistry } from '../tools/tool-registry.js';
 import { getPlaybooksSchema, problemsOf, withDefaults } from './get-playbooks.input.js';
 import type { PlaybookAnswer } from './playbook.types.js';
-import { PlaybookCatalogueService } from './playbook-catalogue.service.js';
+import { PlaybookCatalogueService } from './catalogue/playbook-catalogue.service.js';
 
 /**
  * Lets an LLM search for playbooks during an investigation (seed 002). Labels come from the call's context, never

@@ -3,6 +3,18 @@ import type { PlaybookLabels } from './playbook.types.js';
 const anything = '*';
 const prefix = 'kubernaut.io/';
 
+/** What a caller's situation demands, in the form in which labels are compared: short key to value, lower case. */
+export type AskedLabels = ReadonlyMap<string, string>;
+
+/** A label of a playbook that keeps it from being shown. */
+export interface LabelClash {
+  /** Short key. */
+  readonly label: string;
+  readonly asked: string;
+  /** What the playbook is for, as its author wrote it. */
+  readonly allowed: readonly string[];
+}
+
 /** Label keys come short (`environment`) or with kubernaut's prefix; case does not matter. */
 export function shortKey(key: string): string {
   const lower = key.trim().toLowerCase();
@@ -10,7 +22,7 @@ export function shortKey(key: string): string {
 }
 
 /** A caller's labels in the form in which they are compared. */
-export function normalisedLabels(labels: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
+export function normalisedLabels(labels: Readonly<Record<string, string>>): AskedLabels {
   return new Map(Object.entries(labels).map(([key, value]) => [shortKey(key), value.trim().toLowerCase()]));
 }
 
@@ -18,12 +30,23 @@ export function normalisedLabels(labels: Readonly<Record<string, string>>): Read
  * The hard filter before ranking (DD-CONTEXT-005): each label of the caller's situation must be among the playbook's
  * values of that key. A playbook without the key is not bound by it; `*` on either side matches all.
  */
-export function labelsMatch(labels: PlaybookLabels, asked: ReadonlyMap<string, string>): boolean {
-  if (asked.size === 0) return true;
-  return Object.entries(labels).every(([key, value]) => {
+export const labelsMatch = (labels: PlaybookLabels, asked: AskedLabels): boolean =>
+  clashOf(labels, asked) === undefined;
+
+/** @returns the first label of the playbook that the caller's situation breaks; undefined: the playbook may be shown */
+export function clashOf(labels: PlaybookLabels, asked: AskedLabels): LabelClash | undefined {
+  if (asked.size === 0) return undefined;
+  for (const [key, value] of Object.entries(labels)) {
     const wanted = asked.get(shortKey(key));
-    if (wanted === undefined || wanted === anything) return true;
-    const values = typeof value === 'string' ? [value] : value;
-    return values.some((each) => each.trim() === anything || each.trim().toLowerCase() === wanted);
-  });
+    if (wanted === undefined || wanted === anything) continue;
+    const allowed = typeof value === 'string' ? [value] : value;
+    if (!allowed.some((each) => matches(each, wanted)))
+      return { label: shortKey(key), asked: wanted, allowed };
+  }
+  return undefined;
+}
+
+function matches(allowed: string, wanted: string): boolean {
+  const value = allowed.trim().toLowerCase();
+  return value === anything || value === wanted;
 }

@@ -2,7 +2,13 @@ import { Injectable } from '@nestjs/common';
 import MiniSearch from 'minisearch';
 import { lexicalConfidence } from './lexical-confidence.js';
 import type { SearchablePlaybook } from './playbook.types.js';
-import type { PlaybookRanker, PlaybookRanking, ScoredPlaybook } from './playbook-ranker.js';
+import type {
+  PlaybookRanker,
+  PlaybookRanking,
+  Ranked,
+  RankExplanation,
+  RankRequest,
+} from './playbook-ranker.js';
 import { rememberingToTerm, splitWords, termsOf } from './search-terms.js';
 
 /** Labels are not here on purpose: they filter, they do not rank. Nor is `when_not_to_use`. */
@@ -53,7 +59,7 @@ class LexicalRanking implements PlaybookRanking {
     this.rareScore = inverseFrequency(1, Math.max(1, catalogue.length));
   }
 
-  async rank(query: string, candidates: ReadonlySet<string>): Promise<ScoredPlaybook[]> {
+  async rank({ query, explain }: RankRequest, candidates: ReadonlySet<string>): Promise<Ranked> {
     const terms = termsOf(query);
     const asked = this.weightOf(terms);
     const inQuery = new Set(terms);
@@ -63,16 +69,20 @@ class LexicalRanking implements PlaybookRanking {
       processTerm: (term) => term,
       filter: ({ id }) => candidates.has(String(id)),
     });
-    return found
+    const playbooks = found
       .map(({ id, score, queryTerms }) => {
         const playbookId = String(id);
         // MiniSearch multiplies a score by the number of terms that matched; coverage accounts for them here.
         const strength = score / Math.max(1, queryTerms.length) / this.rareScore;
         const matched = this.weightOf(queryTerms);
         const showsSignal = this.showsSignal(playbookId, inQuery);
-        return { playbookId, score: lexicalConfidence({ strength, matched, asked, showsSignal }) };
+        const confidence = lexicalConfidence({ strength, matched, asked, showsSignal });
+        return explain
+          ? { playbookId, confidence, explanation: explained(confidence, queryTerms) }
+          : { playbookId, confidence };
       })
-      .sort((a, b) => b.score - a.score || (a.playbookId < b.playbookId ? -1 : 1));
+      .sort((a, b) => b.confidence - a.confidence || (a.playbookId < b.playbookId ? -1 : 1));
+    return { playbooks };
   }
 
   private showsSignal(playbookId: string, inQuery: ReadonlySet<string>): boolean {
@@ -86,6 +96,11 @@ class LexicalRanking implements PlaybookRanking {
     for (const term of terms) weight += inverseFrequency(this.occurrences.get(term) ?? 0, playbooks);
     return weight / this.rareWeight;
   }
+}
+
+/** Words are all that this ranker knows: the other scores follow from them. */
+function explained(confidence: number, matchedTerms: readonly string[]): RankExplanation {
+  return { lexical: confidence, cosine: null, blended: confidence, calibrated: confidence, matchedTerms };
 }
 
 function fieldText(playbook: SearchablePlaybook, field: Field): string {

@@ -1,18 +1,59 @@
 import type { SearchablePlaybook } from './playbook.types.js';
 
-export interface ScoredPlaybook {
+/** What is asked of a ranking. The label filter has been applied already: its candidates are all that may be shown. */
+export interface RankRequest {
+  readonly query: string;
+  /**
+   * Lowest confidence that will be shown, 0 to 1, compared with `shownConfidence`. A ranker may leave out what lies
+   * below it; with `explain` it leaves out nothing that it has scored.
+   */
+  readonly threshold: number;
+  /** Playbooks that will be shown at most; a ranker may leave out the rest, but not with `explain`. */
+  readonly limit: number;
+  /** What the caller's situation demands, by which the candidates were filtered. */
+  readonly labels: Readonly<Record<string, string>>;
+  /** Each ranked playbook says how its confidence came about. */
+  readonly explain?: boolean;
+  /** Aborts when nobody waits for the answer any more. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** How a confidence came about, for authors of playbooks; an LLM never reads it. */
+export interface RankExplanation {
+  /** By shared words, 0 to 1; null: not asked. */
+  readonly lexical: number | null;
+  /** Raw cosine of the embeddings, -1 to 1; null: the ranker has none, or none of this playbook. */
+  readonly cosine: number | null;
+  /** Both in one, 0 to 1, before calibration. */
+  readonly blended: number;
+  /** The confidence before it is rounded: 0.70 separates what is worth showing from noise. */
+  readonly calibrated: number;
+  /** Terms of the query that the playbook contains, as they are compared (stemmed), in the query's order. */
+  readonly matchedTerms: readonly string[];
+}
+
+export interface RankedPlaybook {
   readonly playbookId: string;
   /** 0 to 1, calibrated: 0.70 separates what is worth showing from noise, whatever the ranker. */
-  readonly score: number;
+  readonly confidence: number;
+  /** Only where the request asked for it. */
+  readonly explanation?: RankExplanation;
+}
+
+export interface Ranked {
+  /** Those with a confidence above 0, by confidence descending, then id ascending. */
+  readonly playbooks: readonly RankedPlaybook[];
+  /** Why this ranking is poorer than it should be, in one word (embeddings were not to be had); undefined: it is not. */
+  readonly degraded?: string | undefined;
 }
 
 /** One state of the catalogue, ready to be searched. */
 export interface PlaybookRanking {
   /**
-   * Ranks the candidates (playbook ids that passed the label filter) for a query.
-   * @returns those with a score above 0, by score descending, then id ascending
+   * @param candidates ids of the playbooks that passed the label filter. Equal labels give the very same set for as
+   * long as the catalogue stays, so that a ranker may remember what it made of it (in a WeakMap).
    */
-  rank(query: string, candidates: ReadonlySet<string>): Promise<ScoredPlaybook[]>;
+  rank(request: RankRequest, candidates: ReadonlySet<string>): Promise<Ranked>;
 }
 
 /**
@@ -20,7 +61,12 @@ export interface PlaybookRanking {
  * that embeds texts can take its time while the ranking before it still serves.
  */
 export interface PlaybookRanker {
+  /** Another one whenever an equal search of an equal catalogue may rank otherwise; absent: that never happens. */
+  readonly revision?: string;
   prepare(catalogue: readonly SearchablePlaybook[]): Promise<PlaybookRanking>;
 }
+
+/** What a confidence reads as: two decimals. Thresholds compare with this, so that none shown is below them. */
+export const shownConfidence = (confidence: number): number => Math.round(confidence * 100) / 100;
 
 export const PLAYBOOK_RANKER = Symbol('PlaybookRanker');

@@ -6,12 +6,12 @@ import { Problem } from '../../src/common/errors.js';
 import { StartupWork } from '../../src/common/startup-work.js';
 import { loadConfig } from '../../src/config/app-config.js';
 import { LexicalRanker } from '../../src/playbook-search/lexical.ranker.js';
-import { PlaybookCatalogueService } from '../../src/playbook-search/playbook-catalogue.service.js';
-import { PlaybookImporter } from '../../src/playbook-search/playbook-importer.js';
-import { PlaybookIndex } from '../../src/playbook-search/playbook-index.js';
+import { PlaybookCatalogueService } from '../../src/playbook-search/catalogue/playbook-catalogue.service.js';
+import { PlaybookImporter } from '../../src/playbook-search/catalogue/playbook-importer.js';
+import { PlaybookIndex } from '../../src/playbook-search/catalogue/playbook-index.js';
 import type { NewPlaybook } from '../../src/playbook-search/playbook.types.js';
-import { PlaybooksRepository } from '../../src/playbook-search/playbooks.repository.js';
-import { compareVersions } from '../../src/playbook-search/semver.js';
+import { PlaybooksRepository } from '../../src/playbook-search/catalogue/playbooks.repository.js';
+import { compareVersions } from '../../src/playbook-search/catalogue/semver.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 
 Logger.overrideLogger(false);

@@ -7,11 +7,11 @@ import { DataSource } from 'typeorm';
 import { ProblemFilter } from '../../src/common/problem.filter.js';
 import { createValidationPipe } from '../../src/common/validation.pipe.js';
 import { LexicalRanker } from '../../src/playbook-search/lexical.ranker.js';
-import { PlaybookCatalogueService } from '../../src/playbook-search/playbook-catalogue.service.js';
-import { PlaybookIndex } from '../../src/playbook-search/playbook-index.js';
+import { PlaybookCatalogueService } from '../../src/playbook-search/catalogue/playbook-catalogue.service.js';
+import { PlaybookIndex } from '../../src/playbook-search/catalogue/playbook-index.js';
 import { PLAYBOOK_RANKER } from '../../src/playbook-search/playbook-ranker.js';
-import { PlaybooksController } from '../../src/playbook-search/playbooks.controller.js';
-import { PlaybooksRepository } from '../../src/playbook-search/playbooks.repository.js';
+import { PlaybooksController } from '../../src/playbook-search/catalogue/playbooks.controller.js';
+import { PlaybooksRepository } from '../../src/playbook-search/catalogue/playbooks.repository.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 
 let db: TestDatabase;
@@ -44,7 +44,7 @@ afterAll(async () => {
   await db.drop();
 });
 beforeEach(async () => {
-  await db.dataSource.query('TRUNCATE playbook_catalog');
+  await db.dataSource.query('TRUNCATE playbook_catalog CASCADE');
   app.get(PlaybookIndex).invalidate();
 });
 

@@ -2,10 +2,10 @@ import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { Problem } from '../common/errors.js';
-import { StartupWork } from '../common/startup-work.js';
-import { createValidationPipe } from '../common/validation.pipe.js';
-import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { Problem } from '../../common/errors.js';
+import { StartupWork } from '../../common/startup-work.js';
+import { createValidationPipe } from '../../common/validation.pipe.js';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { contentHash, PlaybookCatalogueService } from './playbook-catalogue.service.js';
 import { CreatePlaybookBody } from './playbooks.dto.js';
 import { PlaybooksRepository } from './playbooks.repository.js';

@@ -4,8 +4,8 @@ import {
   type PlaybookHit,
   type PlaybookLabels,
   playbookStatuses,
-} from './playbook.types.js';
-import type { PlaybookStatus } from './playbook.types.js';
+} from '../playbook.types.js';
+import type { PlaybookStatus } from '../playbook.types.js';
 
 const time = '2026-01-23T10:30:00.000Z';
 

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { canonicalJson, sha256 } from '../common/canonical-json.js';
-import { Problem } from '../common/errors.js';
-import { decodeCursor, encodeCursor, type Page } from '../common/page.js';
-import type { NewPlaybook, PlaybookAnswer, PlaybookQuery } from './playbook.types.js';
+import { canonicalJson, sha256 } from '../../common/canonical-json.js';
+import { Problem } from '../../common/errors.js';
+import { decodeCursor, encodeCursor, type Page } from '../../common/page.js';
+import type { NewPlaybook, PlaybookAnswer, PlaybookQuery } from '../playbook.types.js';
 import { isPlaybookId } from './playbook.validators.js';
 import { PlaybookIndex } from './playbook-index.js';
 import {

@@ -1,8 +1,8 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { type FieldProblem, Problem } from '../common/errors.js';
-import { createValidationPipe } from '../common/validation.pipe.js';
-import type { PlaybookQuery } from './playbook.types.js';
+import { type FieldProblem, Problem } from '../../common/errors.js';
+import { createValidationPipe } from '../../common/validation.pipe.js';
+import type { PlaybookQuery } from '../playbook.types.js';
 import { SearchPlaybooksQuery } from './playbooks.dto.js';
 
 const labelPrefix = 'label.';

@@ -1,7 +1,7 @@
-import { LexicalRanker } from './lexical.ranker.js';
-import type { SearchablePlaybook } from './playbook.types.js';
+import { LexicalRanker } from '../lexical.ranker.js';
+import type { SearchablePlaybook } from '../playbook.types.js';
 import { PlaybookIndex } from './playbook-index.js';
-import type { PlaybookRanker } from './playbook-ranker.js';
+import type { PlaybookRanker } from '../playbook-ranker.js';
 import type { PlaybooksRepository } from './playbooks.repository.js';
 
 const playbook = (playbook_id: string, labels: SearchablePlaybook['labels'] = {}): SearchablePlaybook => ({
@@ -18,10 +18,11 @@ const playbook = (playbook_id: string, labels: SearchablePlaybook['labels'] = {}
 /** Scores by id, so that a test says what comes out. */
 const scoring = (scores: Record<string, number>): PlaybookRanker => ({
   prepare: async () => ({
-    rank: async (_query, candidates) =>
-      Object.entries(scores)
+    rank: async (_request, candidates) => ({
+      playbooks: Object.entries(scores)
         .filter(([playbookId]) => candidates.has(playbookId))
-        .map(([playbookId, score]) => ({ playbookId, score })),
+        .map(([playbookId, confidence]) => ({ playbookId, confidence })),
+    }),
   }),
 });
 

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import type { NewPlaybook, PlaybookLabels, PlaybookStatus, SearchablePlaybook } from './playbook.types.js';
+import type { HiddenPlaybook } from './search-explanation.js';
+import type { NewPlaybook, PlaybookLabels, PlaybookStatus, SearchablePlaybook } from '../playbook.types.js';
 
 /** A stored version, in the names of the table and of the wire. */
 export interface PlaybookRow extends SearchablePlaybook {
@@ -117,6 +118,13 @@ export class PlaybooksRepository {
     );
   }
 
+  /** Latest versions that search may not show. */
+  hidden(): Promise<HiddenPlaybook[]> {
+    return this.dataSource.query(
+      `SELECT playbook_id, version, status FROM playbook_catalog WHERE is_latest_version AND status <> 'active'`,
+    );
+  }
+
   /** Latest versions of any status, by id; `after` is the id at which the page before ended. */
   listLatest(after: string | undefined, limit: number): Promise<PlaybookSummary[]> {
     return this.dataSource.query(
@@ -186,8 +194,8 @@ async function insert(
     content: JSON.stringify(playbook.content),
     content_hash: origin.contentHash,
     labels: JSON.stringify(playbook.labels ?? {}),
-    signals: JSON.stringify(playbook.signals ?? []),
-    aliases: JSON.stringify(playbook.aliases ?? []),
+    signals: playbook.signals ?? [],
+    aliases: playbook.aliases ?? [],
     when_to_use: playbook.when_to_use ?? null,
     when_not_to_use: playbook.when_not_to_use ?? null,
     is_latest_version: true,

@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { IsString, MaxLength, ValidateBy } from 'class-validator';
-import { isDeeperThan } from '../common/json-depth.js';
+import { isDeeperThan } from '../../common/json-depth.js';
 import { isVersion } from './semver.js';
 
 const maxContentDepth = 32;

@@ -1,7 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Type } from 'class-transformer';
 import { IsIn, IsInt, IsNumber, IsOptional, IsString, Max, MaxLength, Min } from 'class-validator';
-import type { NewPlaybook, PlaybookLabels } from './playbook.types.js';
+import type { NewPlaybook, PlaybookLabels } from '../playbook.types.js';
 import { Content, Labels, Phrases, PlaybookId, Text, Version } from './playbook.validators.js';
 
 /** A new version of a playbook (DD-STORAGE-008); files of the sample catalogue have the same fields. */

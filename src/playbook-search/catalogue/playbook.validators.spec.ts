@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { Problem } from '../common/errors.js';
-import { createValidationPipe } from '../common/validation.pipe.js';
-import { projectRoot } from '../config/app-config.js';
+import { Problem } from '../../common/errors.js';
+import { createValidationPipe } from '../../common/validation.pipe.js';
+import { projectRoot } from '../../config/app-config.js';
 import { CreatePlaybookBody } from './playbooks.dto.js';
 
 const good = { playbook_id: 'a', version: '1.0.0', name: 'n', description: 'd', content: { kind: 'x' } };

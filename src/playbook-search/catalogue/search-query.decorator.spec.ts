@@ -1,4 +1,4 @@
-import { Problem } from '../common/errors.js';
+import { Problem } from '../../common/errors.js';
 import { parseSearchQuery } from './search-query.decorator.js';
 
 const problemOf = async (parameters: Record<string, unknown>): Promise<Problem> => {

@@ -1,7 +1,7 @@
 import { Body, Controller, Get, Param, Patch, Post, Query } from '@nestjs/common';
 import { ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiQuery, ApiTags } from '@nestjs/swagger';
-import { ApiProblems } from '../common/api-problems.decorator.js';
-import type { PlaybookQuery } from './playbook.types.js';
+import { ApiProblems } from '../../common/api-problems.decorator.js';
+import type { PlaybookQuery } from '../playbook.types.js';
 import { PlaybookCatalogueService } from './playbook-catalogue.service.js';
 import {
   PlaybookAnswerBody,

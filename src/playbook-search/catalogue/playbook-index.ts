@@ -1,0 +1,116 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { normalisedLabels } from '../label-filter.js';
+import type { PlaybookAnswer, PlaybookHit, PlaybookQuery } from '../playbook.types.js';
+import {
+  PLAYBOOK_RANKER,
+  type PlaybookRanker,
+  type RankedPlaybook,
+  shownConfidence,
+} from '../playbook-ranker.js';
+import { PlaybookSnapshot } from './playbook-snapshot.js';
+import { PlaybooksRepository } from './playbooks.repository.js';
+import { type ExplainedPlaybook, explainSearch } from './search-explanation.js';
+
+/** A search's answer and how it came about. */
+export interface ExplainedAnswer {
+  readonly answer: PlaybookAnswer;
+  readonly explained: readonly ExplainedPlaybook[];
+  /** See `Ranked.degraded`. */
+  readonly degraded: string | undefined;
+  /** Of the catalogue, as it was searched. */
+  readonly revision: string;
+}
+
+/** The searchable catalogue in memory. It is read again after a change, by the first search that needs it. */
+@Injectable()
+export class PlaybookIndex {
+  private loading: Promise<PlaybookSnapshot> | undefined;
+  private changes = 0;
+
+  constructor(
+    private readonly repository: PlaybooksRepository,
+    @Inject(PLAYBOOK_RANKER) private readonly ranker: PlaybookRanker,
+  ) {}
+
+  /** Another one whenever an equal search may find something else. Costs nothing to read. */
+  get revision(): string {
+    return `${this.changes}.${this.ranker.revision ?? ''}`;
+  }
+
+  /** The catalogue has changed: a search that begins after this sees the change. */
+  invalidate(): void {
+    this.changes += 1;
+    this.loading = undefined;
+  }
+
+  /** @throws the database's error when the catalogue must be read and cannot; the signal's reason when it aborts */
+  async search(query: PlaybookQuery, signal?: AbortSignal): Promise<PlaybookAnswer> {
+    const snapshot = await this.snapshot();
+    const { playbooks } = await snapshot.ranking.rank(
+      {
+        query: query.query,
+        threshold: query.minConfidence,
+        limit: query.limit,
+        labels: query.labels,
+        signal,
+      },
+      snapshot.candidates(normalisedLabels(query.labels)),
+    );
+    return answerOf(snapshot, playbooks, query);
+  }
+
+  /** The same search, and why each playbook is in its answer or not. Reads the database: it is for authors. */
+  async explain(query: PlaybookQuery): Promise<ExplainedAnswer> {
+    const { revision } = this;
+    const [snapshot, hidden] = await Promise.all([this.snapshot(), this.repository.hidden()]);
+    const { query: text, minConfidence, limit, labels } = query;
+    const asked = normalisedLabels(labels);
+    const { playbooks: ranked, degraded } = await snapshot.ranking.rank(
+      { query: text, threshold: minConfidence, limit, labels, explain: true },
+      snapshot.candidates(asked),
+    );
+    const explained = explainSearch({
+      playbooks: snapshot.playbooks.values(),
+      hidden,
+      asked,
+      ranked,
+      minConfidence,
+      limit,
+    });
+    return { answer: answerOf(snapshot, ranked, query), explained, degraded, revision };
+  }
+
+  /** Searches that come together share one reading; a failed one is tried again by the next search. */
+  private snapshot(): Promise<PlaybookSnapshot> {
+    if (this.loading) return this.loading;
+    const loading = this.load();
+    this.loading = loading;
+    loading.catch(() => {
+      if (this.loading === loading) this.loading = undefined;
+    });
+    return loading;
+  }
+
+  private async load(): Promise<PlaybookSnapshot> {
+    const catalogue = await this.repository.searchable();
+    return new PlaybookSnapshot(catalogue, await this.ranker.prepare(catalogue));
+  }
+}
+
+function answerOf(
+  { playbooks }: PlaybookSnapshot,
+  ranked: readonly RankedPlaybook[],
+  { minConfidence, limit }: PlaybookQuery,
+): PlaybookAnswer {
+  const hits: PlaybookHit[] = [];
+  for (const { playbookId, confidence: exact } of ranked) {
+    if (hits.length === limit) break;
+    const playbook = playbooks.get(playbookId);
+    // The filter looks at what is shown: no answer holds a confidence below the one that was asked for.
+    const confidence = shownConfidence(exact);
+    if (!playbook || confidence < minConfidence) continue;
+    const { playbook_id, version, description } = playbook;
+    hits.push({ playbook_id, version, description, confidence });
+  }
+  return { playbooks: hits, total_results: hits.length };
+}
