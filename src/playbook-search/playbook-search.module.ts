@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { ToolsModule } from '../tools/tools.module.js';
 import { GetPlaybooksTool } from './get-playbooks.tool.js';
-import { LexicalRanker } from './lexical.ranker.js';
+import { LexicalRanker } from './ranking/lexical.ranker.js';
 import { PlaybookCatalogueService } from './playbook-catalogue.service.js';
 import { PlaybookImporter } from './playbook-importer.js';
 import { PlaybookIndex } from './playbook-index.js';
