@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ToolsModule } from '../tools/tools.module.js';
 import { GetPlaybooksTool } from './get-playbooks.tool.js';
-import { LexicalRanker } from './lexical.ranker.js';
+import { LexicalRanker } from './ranking/lexical.ranker.js';
 import { PlaybookCatalogueService } from './catalogue/playbook-catalogue.service.js';
 import { PlaybookImporter } from './catalogue/playbook-importer.js';
 import { PlaybookIndex } from './catalogue/playbook-index.js';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Problem } from '../../src/common/errors.js';
 import { StartupWork } from '../../src/common/startup-work.js';
 import { loadConfig } from '../../src/config/app-config.js';
-import { LexicalRanker } from '../../src/playbook-search/lexical.ranker.js';
+import { LexicalRanker } from '../../src/playbook-search/ranking/lexical.ranker.js';
 import { PlaybookCatalogueService } from '../../src/playbook-search/catalogue/playbook-catalogue.service.js';
 import { PlaybookImporter } from '../../src/playbook-search/catalogue/playbook-importer.js';
 import { PlaybookIndex } from '../../src/playbook-search/catalogue/playbook-index.js';

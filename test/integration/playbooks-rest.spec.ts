@@ -6,7 +6,7 @@ import request from 'supertest';
 import { DataSource } from 'typeorm';
 import { ProblemFilter } from '../../src/common/problem.filter.js';
 import { createValidationPipe } from '../../src/common/validation.pipe.js';
-import { LexicalRanker } from '../../src/playbook-search/lexical.ranker.js';
+import { LexicalRanker } from '../../src/playbook-search/ranking/lexical.ranker.js';
 import { PlaybookCatalogueService } from '../../src/playbook-search/catalogue/playbook-catalogue.service.js';
 import { PlaybookIndex } from '../../src/playbook-search/catalogue/playbook-index.js';
 import { PLAYBOOK_RANKER } from '../../src/playbook-search/playbook-ranker.js';

@@ -1,4 +1,4 @@
-import { LexicalRanker } from '../lexical.ranker.js';
+import { LexicalRanker } from '../ranking/lexical.ranker.js';
 import type { SearchablePlaybook } from '../playbook.types.js';
 import { PlaybookIndex } from './playbook-index.js';
 import type { PlaybookRanker } from '../playbook-ranker.js';

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { projectRoot } from '../config/app-config.js';
+import { projectRoot } from '../../config/app-config.js';
 import { LexicalRanker } from './lexical.ranker.js';
-import type { PlaybookRanking } from './playbook-ranker.js';
-import type { SearchablePlaybook } from './playbook.types.js';
+import type { PlaybookRanking } from '../playbook-ranker.js';
+import type { SearchablePlaybook } from '../playbook.types.js';
 
 /**
  * Queries as an agent words an incident, with the playbooks that are right answers. The ranker's constants were set

@@ -1,14 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import MiniSearch from 'minisearch';
 import { lexicalConfidence } from './lexical-confidence.js';
-import type { SearchablePlaybook } from './playbook.types.js';
+import type { SearchablePlaybook } from '../playbook.types.js';
 import type {
   PlaybookRanker,
   PlaybookRanking,
   Ranked,
   RankExplanation,
   RankRequest,
-} from './playbook-ranker.js';
+} from '../playbook-ranker.js';
 import { rememberingToTerm, splitWords, termsOf } from './search-terms.js';
 
 /** Labels are not here on purpose: they filter, they do not rank. Nor is `when_not_to_use`. */
