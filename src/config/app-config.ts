@@ -4,17 +4,15 @@ import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { toolEventTypes } from '../common/tool-events.js';
+import { ConfigurationError } from './configuration-error.js';
+import { embeddings } from './embeddings-config.js';
 import { Environment } from './environment.js';
 import { secretKeysIn } from './secret-keys.js';
 
 /** The typed configuration tree. Inject it with `@Inject(APP_CONFIG)`. */
 export type AppConfig = ReturnType<typeof toTree>;
 export const APP_CONFIG = Symbol('AppConfig');
-
-/** Thrown when variables are wrong; the message names every one of them. */
-export class ConfigurationError extends Error {
-  override readonly name = 'ConfigurationError';
-}
+export { ConfigurationError };
 
 /**
  * Parses and validates the environment once.
@@ -32,6 +30,11 @@ export function loadConfig(variables: NodeJS.ProcessEnv = process.env): AppConfi
     'WEBHOOK_URLS',
     'WEBHOOK_SECRET',
     'WEBHOOK_EVENTS',
+    'EMBEDDINGS_URL',
+    'EMBEDDINGS_MODEL',
+    'EMBEDDINGS_API_KEY',
+    'EMBEDDINGS_MODEL_DIR',
+    'EMBEDDINGS_CALIBRATION',
   ];
   const given = [...known, ...optional].flatMap((name) => {
     const value = variables[name]?.trim();
@@ -104,6 +107,7 @@ function toTree(env: Environment) {
     ...repetition(env),
     ...events(env),
     playbooks: { dir: resolve(root, env.PLAYBOOKS_DIR) },
+    embeddings: embeddings(env, root),
   };
 }
 

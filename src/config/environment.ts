@@ -134,4 +134,24 @@ export class Environment {
 
   // Playbooks
   @IsString() @IsNotEmpty() PLAYBOOKS_DIR = './playbooks';
+
+  // Embeddings
+  @IsIn(['bundled', 'lexical', 'openai', 'onnx']) EMBEDDINGS_PROVIDER = 'bundled';
+  @IsOptional()
+  @IsUrl({ protocols: ['http', 'https'], require_tld: false, require_protocol: true })
+  EMBEDDINGS_URL?: string;
+  @IsOptional() @IsString() EMBEDDINGS_MODEL?: string;
+  @IsOptional() @IsString() EMBEDDINGS_API_KEY?: string;
+  @WholeNumber(0, 16_384) EMBEDDINGS_DIMENSIONS = 0;
+  @WholeNumber(1, 2_048) EMBEDDINGS_BATCH = 64;
+  @WholeNumber(10, 600_000) EMBEDDINGS_TIMEOUT_MS = 10_000;
+  @WholeNumber(10, 60_000) EMBEDDINGS_QUERY_TIMEOUT_MS = 1_000;
+  @IsOptional() @IsString() EMBEDDINGS_MODEL_DIR?: string;
+  @IsOptional()
+  @Matches(/^-?\d(\.\d+)?,-?\d(\.\d+)?$/, { message: 'EMBEDDINGS_CALIBRATION must be floor,cut: 0.2,0.45' })
+  EMBEDDINGS_CALIBRATION?: string;
+  @WholeNumber(1, 100_000) EMBEDDINGS_MAX_QUEUE = 100;
+  @WholeNumber(0, 86_400_000) EMBEDDINGS_IDLE_MS = 900_000;
+  @WholeNumber(100, 3_600_000) EMBEDDINGS_SYNC_INTERVAL_MS = 5_000;
+  @IsIn(['auto', 'memory', 'pgvector']) EMBEDDINGS_INDEX = 'auto';
 }

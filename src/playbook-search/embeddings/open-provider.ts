@@ -1,0 +1,97 @@
+import { join } from 'node:path';
+import { systemClock } from '../../common/clock.js';
+import type { AppConfig } from '../../config/app-config.js';
+import {
+  type EmbeddingCalibration,
+  type EmbeddingProvider,
+  EmbeddingUnavailable,
+} from '../embedding-provider.js';
+import { EmbeddingThread } from './embedding-thread.js';
+import { EndpointBreaker } from './endpoint-breaker.js';
+import { EndpointProvider } from './endpoint.provider.js';
+import { readModelDirectory } from './model-directory.js';
+import { ThreadProvider } from './thread.provider.js';
+import type { ModelOrder } from './thread-messages.js';
+
+export type ProviderKind = 'bundled' | 'openai' | 'onnx';
+export type ProviderConfig = Pick<AppConfig, 'root' | 'embeddings'>;
+
+/** What a raw cosine is worth, from docs/performance.md ("Playbooks found"); EMBEDDINGS_CALIBRATION replaces it. */
+const calibrations: Record<'bundled' | 'openai', EmbeddingCalibration> = {
+  bundled: { floor: 0.2, cut: 0.45 },
+  openai: { floor: 0.2, cut: 0.4 },
+};
+
+/**
+ * Makes the provider of a kind; nothing is loaded or asked before its first text.
+ * @param onTrouble for the log: a model's thread ended by itself
+ * @throws EmbeddingUnavailable `misconfigured` when the model directory is not one
+ */
+export async function openProvider(
+  kind: ProviderKind,
+  config: ProviderConfig,
+  onTrouble: (trouble: EmbeddingUnavailable) => void,
+): Promise<EmbeddingProvider> {
+  switch (kind) {
+    case 'bundled':
+      return new ThreadProvider(
+        { id: 'bundled:use-lite-0.2.0', calibration: config.embeddings.calibration ?? calibrations.bundled },
+        threadFor({ kind: 'use-lite' }, config, onTrouble),
+      );
+    case 'onnx':
+      return onnxProvider(config, onTrouble);
+    case 'openai':
+      return endpointProvider(config);
+  }
+}
+
+async function onnxProvider(
+  config: ProviderConfig,
+  onTrouble: (trouble: EmbeddingUnavailable) => void,
+): Promise<EmbeddingProvider> {
+  const { modelDir, calibration } = config.embeddings;
+  if (modelDir === undefined) throw missing('onnx', 'EMBEDDINGS_MODEL_DIR');
+  const { id, model, prefixes, calibration: ofModel } = await readModelDirectory(modelDir);
+  return new ThreadProvider(
+    { id, prefixes, calibration: calibration ?? ofModel },
+    threadFor({ kind: 'onnx', model }, config, onTrouble),
+  );
+}
+
+function endpointProvider({ embeddings }: ProviderConfig): EmbeddingProvider {
+  const { url, model, apiKey, dimensions, timeoutMs, queryTimeoutMs } = embeddings;
+  if (url === undefined) throw missing('openai', 'EMBEDDINGS_URL');
+  if (model === undefined) throw missing('openai', 'EMBEDDINGS_MODEL');
+  return new EndpointProvider(
+    {
+      address: { url, model, apiKey, dimensions },
+      calibration: embeddings.calibration ?? calibrations.openai,
+      batch: embeddings.batch,
+      timeoutMs: { query: queryTimeoutMs, document: timeoutMs },
+      retries: { query: 1, document: 3 },
+      retryMs: 200,
+    },
+    new EndpointBreaker({ failures: 5, openMs: 30_000 }, systemClock),
+  );
+}
+
+function threadFor(
+  order: ModelOrder,
+  { root, embeddings }: ProviderConfig,
+  onTrouble: (trouble: EmbeddingUnavailable) => void,
+): EmbeddingThread {
+  return new EmbeddingThread({
+    script: join(root, 'dist', 'src', 'playbook-search', 'embeddings', 'embedding.worker.js'),
+    order,
+    maxQueue: embeddings.maxQueue,
+    loadTimeoutMs: 60_000,
+    textTimeoutMs: 30_000,
+    idleMs: embeddings.idleMs,
+    retryMs: { first: 1_000, longest: 300_000 },
+    onTrouble,
+  });
+}
+
+function missing(kind: ProviderKind, variable: string): EmbeddingUnavailable {
+  return new EmbeddingUnavailable('misconfigured', `EMBEDDINGS_PROVIDER=${kind} needs ${variable}`);
+}

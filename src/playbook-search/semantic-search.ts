@@ -1,0 +1,31 @@
+import type { EmbeddingCalibration } from './embedding-provider.js';
+
+export interface SemanticScores {
+  /** Of the provider whose vectors were searched, which may still be the one before a change. */
+  readonly calibration: EmbeddingCalibration;
+  /** Cosine by `playbookKey`; a candidate without a vector yet is absent. */
+  readonly cosines: ReadonlyMap<string, number>;
+  /** Why vectors were not, or not all, asked (one word, for the answer and metrics); undefined: they were. */
+  readonly degraded: string | undefined;
+}
+
+/**
+ * How near in meaning playbooks are to a query: embeds the query with the provider whose vectors the index holds, and
+ * asks the index. A search in words goes on without it.
+ */
+export interface SemanticSearch {
+  /**
+   * Never fails for want of a model, an endpoint or vectors: then `cosines` is empty and `degraded` says why.
+   * @param query not blank
+   * @param candidates keys (`playbookKey`) that passed the label filter
+   * @throws the signal's reason when it aborts
+   */
+  scores(query: string, candidates: readonly string[], signal?: AbortSignal): Promise<SemanticScores>;
+}
+
+/** Search in words only: the provider `lexical`. */
+export const noSemantics: SemanticSearch = {
+  scores: async () => ({ calibration: { floor: 0, cut: 0.7 }, cosines: new Map(), degraded: undefined }),
+};
+
+export const SEMANTIC_SEARCH = Symbol('SemanticSearch');
