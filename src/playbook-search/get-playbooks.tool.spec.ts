@@ -5,8 +5,8 @@ import type { CallContext } from '../tool-contract/call-context.js';
 import { ToolFailure } from '../tool-contract/tool-outcome.js';
 import type { ToolRegistry } from '../tools/tool-registry.js';
 import { GetPlaybooksTool } from './get-playbooks.tool.js';
-import type { PlaybookAnswer, PlaybookQuery } from './playbook.types.js';
-import type { PlaybookCatalogueService } from './playbook-catalogue.service.js';
+import type { PlaybookAnswer } from './playbook.types.js';
+import type { FoundPlaybooks, PlaybookSearch, PlaybookSource } from './playbook-source.js';
 
 Logger.overrideLogger(false);
 
@@ -47,10 +47,13 @@ const context: CallContext = {
   labels: { environment: 'production' },
 };
 
-function makeTool(search: (query: PlaybookQuery) => Promise<PlaybookAnswer> = async () => answer) {
+const signal = new AbortController().signal;
+
+function makeTool(search: (search: PlaybookSearch) => Promise<FoundPlaybooks> = async () => ({ answer })) {
   const registered: Tool[] = [];
   const registry = { register: (tool: Tool) => registered.push(tool) } as unknown as ToolRegistry;
-  const tool = new GetPlaybooksTool(registry, { search } as unknown as PlaybookCatalogueService);
+  const source: PlaybookSource = { kind: 'catalogue', longestMs: 2_000, revision: '1', search };
+  const tool = new GetPlaybooksTool(registry, source);
   return { tool, registered };
 }
 
@@ -121,18 +124,18 @@ describe('get_playbooks', () => {
   });
 
   it('searches with the defaults and the labels of the context', async () => {
-    const queries: PlaybookQuery[] = [];
-    const { tool } = makeTool(async (query) => (queries.push(query), answer));
-    expect(await tool.run({ query: 'OOMKilled' }, { context })).toBe(answer);
+    const queries: PlaybookSearch[] = [];
+    const { tool } = makeTool(async (query) => (queries.push(query), { answer }));
+    expect(await tool.run({ query: 'OOMKilled' }, { context, signal })).toBe(answer);
     expect(
       await tool.run(
         { query: 'x', similarity_threshold: 0, limit: 1 },
-        { context: { ...context, labels: undefined } },
+        { context: { ...context, labels: undefined }, signal },
       ),
     ).toBe(answer);
     expect(queries).toEqual([
-      { query: 'OOMKilled', labels: { environment: 'production' }, minConfidence: 0.7, limit: 5 },
-      { query: 'x', labels: {}, minConfidence: 0, limit: 1 },
+      { query: 'OOMKilled', labels: { environment: 'production' }, similarityThreshold: 0.7, limit: 5 },
+      { query: 'x', labels: {}, similarityThreshold: 0, limit: 1 },
     ]);
   });
 
@@ -140,7 +143,7 @@ describe('get_playbooks', () => {
     const { tool } = makeTool(async () =>
       Promise.reject(new Error('password authentication failed for user "secret"')),
     );
-    const failure = await tool.run({ query: 'x' }, { context }).catch((error: unknown) => error);
+    const failure = await tool.run({ query: 'x' }, { context, signal }).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(ToolFailure);
     expect(failure).toMatchObject({
       type: 'upstream_unavailable',

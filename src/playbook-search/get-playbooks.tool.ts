@@ -1,11 +1,11 @@
-import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
+import { Inject, Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import type { FieldProblem } from '../common/errors.js';
 import type { Tool, ToolDefinition, ToolRun } from '../tool-contract/tool.js';
 import { ToolFailure } from '../tool-contract/tool-outcome.js';
 import { ToolRegistry } from '../tools/tool-registry.js';
 import { getPlaybooksSchema, problemsOf, withDefaults } from './get-playbooks.input.js';
 import type { PlaybookAnswer } from './playbook.types.js';
-import { PlaybookCatalogueService } from './playbook-catalogue.service.js';
+import { PLAYBOOK_SOURCE, type PlaybookSource } from './playbook-source.js';
 
 /**
  * Lets an LLM search for playbooks during an investigation (seed 002). Labels come from the call's context, never
@@ -32,7 +32,7 @@ export class GetPlaybooksTool implements Tool, OnModuleInit {
 
   constructor(
     private readonly registry: ToolRegistry,
-    private readonly catalogue: PlaybookCatalogueService,
+    @Inject(PLAYBOOK_SOURCE) private readonly source: PlaybookSource,
   ) {}
 
   onModuleInit(): void {
@@ -43,11 +43,15 @@ export class GetPlaybooksTool implements Tool, OnModuleInit {
     return problemsOf(input);
   }
 
-  /** @throws ToolFailure `upstream_unavailable` when the catalogue cannot be read */
-  async run(input: unknown, { context }: Pick<ToolRun, 'context'>): Promise<PlaybookAnswer> {
-    const { query, similarity_threshold: minConfidence, limit } = withDefaults(input);
+  /** @throws ToolFailure `upstream_unavailable` when the source cannot be read */
+  async run(
+    input: unknown,
+    { context, signal }: Pick<ToolRun, 'context' | 'signal'>,
+  ): Promise<PlaybookAnswer> {
+    const { query, similarity_threshold: similarityThreshold, limit } = withDefaults(input);
+    const search = { query, similarityThreshold, limit, labels: context.labels ?? {} };
     try {
-      return await this.catalogue.search({ query, labels: context.labels ?? {}, minConfidence, limit });
+      return (await this.source.search(search, signal)).answer;
     } catch (error) {
       // The reason is for the operator; the LLM only needs to know that it must go on without playbooks.
       this.logger.error(error, 'playbook search failed');
