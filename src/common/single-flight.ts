@@ -1,3 +1,5 @@
+import { abortable } from './abortable.js';
+
 interface Flight<T> {
   readonly result: Promise<T>;
   readonly cancel: AbortController;
@@ -23,14 +25,10 @@ export class SingleFlight<T> {
   async join(key: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     signal.throwIfAborted();
     const flight = this.flights.get(key) ?? this.begin(key, work);
-    const left = Promise.withResolvers<never>();
-    const leave = (): void => left.reject(signal.reason);
     flight.waiting += 1;
-    signal.addEventListener('abort', leave, { once: true });
     try {
-      return await Promise.race([flight.result, left.promise]);
+      return await abortable(flight.result, signal);
     } finally {
-      signal.removeEventListener('abort', leave);
       flight.waiting -= 1;
       if (flight.waiting === 0) this.end(key, flight);
     }

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { abortable } from '../common/abortable.js';
 import { PlaybookCatalogueService } from './playbook-catalogue.service.js';
 import type { FoundPlaybooks, PlaybookSearch, PlaybookSource } from './playbook-source.js';
 
@@ -14,9 +15,11 @@ export class CatalogueSource implements PlaybookSource {
     return this.catalogue.revision;
   }
 
-  async search({ query, similarityThreshold, limit, labels }: PlaybookSearch): Promise<FoundPlaybooks> {
-    return {
-      answer: await this.catalogue.search({ query, labels, minConfidence: similarityThreshold, limit }),
-    };
+  async search(
+    { query, similarityThreshold: minConfidence, limit, labels }: PlaybookSearch,
+    signal: AbortSignal,
+  ): Promise<FoundPlaybooks> {
+    const answer = this.catalogue.search({ query, labels, minConfidence, limit });
+    return { answer: await abortable(answer, signal) };
   }
 }

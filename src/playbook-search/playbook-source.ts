@@ -15,6 +15,8 @@ export interface FoundPlaybooks {
   readonly answer: PlaybookAnswer;
   /** How long it may answer equal searches, in milliseconds; 0: not at all; absent: as long as the revision stays. */
   readonly freshForMs?: number;
+  /** The source could not be asked now: this is what it said before. */
+  readonly stale?: boolean;
 }
 
 /** Where playbooks are found: the built-in catalogue, or a Data Storage service (DATA_STORAGE_URL). */
@@ -25,8 +27,8 @@ export interface PlaybookSource {
   /** Another one whenever an equal search may find something else. Read for every call: it must cost nothing. */
   readonly revision: string;
   /**
-   * @param signal aborts when nobody waits for the answer any more
-   * @throws when the source cannot be read now; the message is for the operator
+   * @param signal aborts when nobody waits for the answer any more; the search then ends at once
+   * @throws the signal's reason, or another error when the source cannot be read now; its message is for the operator
    */
   search(search: PlaybookSearch, signal: AbortSignal): Promise<FoundPlaybooks>;
 }

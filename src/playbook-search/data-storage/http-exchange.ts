@@ -43,26 +43,20 @@ export class HttpExchange {
 
   /**
    * @param limitMs what is left of the time for the whole question
-   * @param signal aborts when nobody waits any more
    * @returns the answer's JSON
-   * @throws UpstreamFailure, or the signal's reason
+   * @throws UpstreamFailure
    */
-  async send(request: UpstreamRequest, limitMs: number, signal: AbortSignal): Promise<unknown> {
+  async send(request: UpstreamRequest, limitMs: number): Promise<unknown> {
     const timeoutMs = Math.min(this.settings.timeoutMs, limitMs);
-    const end = new AbortController();
-    const leave = (): void => end.abort();
-    const timer = setTimeout(leave, timeoutMs);
-    signal.addEventListener('abort', leave, { once: true });
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(), timeoutMs);
     try {
-      signal.throwIfAborted();
-      return await this.exchange(request, end.signal);
+      return await this.exchange(request, late.signal);
     } catch (error) {
-      signal.throwIfAborted();
-      if (end.signal.aborted) throw new UpstreamFailure('timeout', `no answer within ${timeoutMs} ms`);
+      if (late.signal.aborted) throw new UpstreamFailure('timeout', `no answer within ${timeoutMs} ms`);
       throw error instanceof UpstreamFailure ? error : new UpstreamFailure('unreachable', reasonOf(error));
     } finally {
       clearTimeout(timer);
-      signal.removeEventListener('abort', leave);
     }
   }
 
@@ -71,10 +65,7 @@ export class HttpExchange {
     await this.pool.destroy();
   }
 
-  private async exchange(
-    { method, path, body }: UpstreamRequest,
-    signal: AbortSignal,
-  ): Promise<unknown> {
+  private async exchange({ method, path, body }: UpstreamRequest, signal: AbortSignal): Promise<unknown> {
     const response = await this.pool.request({
       method,
       path: this.prefix + path,
