@@ -94,11 +94,11 @@ describe('ResultCache', () => {
     await cache.answer(callOf(tool, { input: 'half' }), aged(500));
     pass(499);
     expect((await cache.answer(callOf(tool, { input: 'half' }), fast)).cached).toBe(true);
-    pass(1);
+    pass(2);
     await cache.answer(callOf(tool, { input: 'half' }), aged(0));
     await cache.answer(callOf(tool, { input: 'half' }), aged(5_000));
     expect(runs).toHaveLength(3);
-    pass(1_000);
+    pass(1_001);
     expect((await cache.answer(callOf(tool, { input: 'half' }), fast)).cached).toBe(false);
   });
 
