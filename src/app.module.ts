@@ -29,7 +29,7 @@ export class AppModule {
         ToolsModule,
         EventsModule,
         CustomToolsModule.forRoot(config),
-        PlaybookSearchModule,
+        PlaybookSearchModule.forRoot(config),
       ],
     };
   }

@@ -25,10 +25,22 @@ export function Flag(): PropertyDecorator {
   );
 }
 
+const isWebUrl = (text: string): boolean => /^https?:$/.test(URL.parse(text.trim())?.protocol ?? '');
+
+/** A service's base URL. A password in it would not be sent: a variable of its own names the token. */
+export function WebUrl(): PropertyDecorator {
+  const validate = (value: unknown): boolean => {
+    if (typeof value !== 'string' || !isWebUrl(value)) return false;
+    const { username, password, search, hash } = new URL(value);
+    return username + password + search + hash === '';
+  };
+  const defaultMessage = (): string => 'must be an http or https URL without password and query';
+  return ValidateBy({ name: 'webUrl', validator: { validate, defaultMessage } });
+}
+
 /** One or more http or https URLs, comma-separated. The message must not quote the value: a URL may hold a secret. */
 export function WebUrls(): PropertyDecorator {
-  const isUrl = (text: string): boolean => /^https?:$/.test(URL.parse(text.trim())?.protocol ?? '');
-  const validate = (value: unknown): boolean => typeof value === 'string' && value.split(',').every(isUrl);
+  const validate = (value: unknown): boolean => typeof value === 'string' && value.split(',').every(isWebUrl);
   const defaultMessage = (): string => 'must be http or https URLs, separated by commas';
   return ValidateBy({ name: 'webUrls', validator: { validate, defaultMessage } });
 }
