@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { toolEventTypes } from '../common/tool-events.js';
 import { Environment } from './environment.js';
 import { secretKeysIn } from './secret-keys.js';
+import { tracingConfig } from './tracing-config.js';
 
 /** The typed configuration tree. Inject it with `@Inject(APP_CONFIG)`. */
 export type AppConfig = ReturnType<typeof toTree>;
@@ -32,6 +33,11 @@ export function loadConfig(variables: NodeJS.ProcessEnv = process.env): AppConfi
     'WEBHOOK_URLS',
     'WEBHOOK_SECRET',
     'WEBHOOK_EVENTS',
+    'OTEL_TRACES_EXPORTER',
+    'OTEL_EXPORTER_OTLP_ENDPOINT',
+    'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
+    'OTEL_EXPORTER_OTLP_HEADERS',
+    'OTEL_RESOURCE_ATTRIBUTES',
   ];
   const given = [...known, ...optional].flatMap((name) => {
     const value = variables[name]?.trim();
@@ -103,6 +109,7 @@ function toTree(env: Environment) {
     },
     ...repetition(env),
     ...events(env),
+    tracing: tracingConfig(env),
     playbooks: { dir: resolve(root, env.PLAYBOOKS_DIR) },
   };
 }

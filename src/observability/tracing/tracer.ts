@@ -41,7 +41,10 @@ export abstract class Tracer {
   /** Begins a span below the one around it. It MUST be ended. */
   abstract open(name: string, attributes: SpanAttributes): OpenSpan;
 
-  /** Adds a span of something that is over. @param from, to of `performance.now()` */
+  /**
+   * Adds a span of something that is over; an attribute `error.type` says that it failed.
+   * @param from, to of `performance.now()`
+   */
   abstract past(name: string, from: number, to: number, attributes: SpanAttributes): void;
 
   /**
