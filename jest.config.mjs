@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 const swc = JSON.parse(readFileSync(new URL('.swcrc', import.meta.url), 'utf8'));
 
-/** Jest runs CommonJS: tests, sources and the ESM-only packages below are compiled to it by swc. */
+/** Jest runs CommonJS: tests, sources and the packages below, which are ESM or load some, are compiled to it by swc. */
 const esmPackages = [
   '@nestjs',
   'file-type',
@@ -15,6 +15,7 @@ const esmPackages = [
   'nestjs-pino',
   'stemmer',
   'cookie',
+  '@opentelemetry/otlp-exporter-base',
 ];
 
 /** @type {import('jest').Config} */

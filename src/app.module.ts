@@ -9,6 +9,7 @@ import { EventsModule } from './events/events.module.js';
 import { HealthModule } from './health/health.module.js';
 import { LoggingModule } from './observability/logging.module.js';
 import { MetricsModule } from './observability/metrics.module.js';
+import { TracingModule } from './observability/tracing/tracing.module.js';
 import { PlaybookSearchModule } from './playbook-search/playbook-search.module.js';
 import { ToolsModule } from './tools/tools.module.js';
 
@@ -23,6 +24,7 @@ export class AppModule {
         LifecycleModule,
         LoggingModule,
         MetricsModule,
+        TracingModule,
         DatabaseModule,
         AuthModule,
         HealthModule,

@@ -8,6 +8,7 @@ import { ConfigurationError } from './configuration-error.js';
 import { embeddings } from './embeddings-config.js';
 import { Environment } from './environment.js';
 import { secretKeysIn } from './secret-keys.js';
+import { tracingConfig } from './tracing-config.js';
 
 /** The typed configuration tree. Inject it with `@Inject(APP_CONFIG)`. */
 export type AppConfig = ReturnType<typeof toTree>;
@@ -37,6 +38,11 @@ export function loadConfig(variables: NodeJS.ProcessEnv = process.env): AppConfi
     'EMBEDDINGS_CALIBRATION',
     'DATA_STORAGE_URL',
     'DATA_STORAGE_TOKEN',
+    'OTEL_TRACES_EXPORTER',
+    'OTEL_EXPORTER_OTLP_ENDPOINT',
+    'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
+    'OTEL_EXPORTER_OTLP_HEADERS',
+    'OTEL_RESOURCE_ATTRIBUTES',
   ];
   const given = [...known, ...optional].flatMap((name) => {
     const value = variables[name]?.trim();
@@ -108,6 +114,7 @@ function toTree(env: Environment) {
     },
     ...repetition(env),
     ...events(env),
+    tracing: tracingConfig(env),
     playbooks: { dir: resolve(root, env.PLAYBOOKS_DIR), cacheTtlMs: env.PLAYBOOK_CACHE_TTL_MS },
     embeddings: embeddings(env, root),
     dataStorage: dataStorage(env),

@@ -11,7 +11,16 @@ import {
   Min,
   MinLength,
 } from 'class-validator';
-import { Flag, SecretKeys, WebUrl, WebUrls, WholeNumber } from './variable.decorators.js';
+import { type TraceSampler, traceSamplers } from './trace-samplers.js';
+import {
+  BaseUrl,
+  Flag,
+  KeyValueList,
+  SecretKeys,
+  WebUrl,
+  WebUrls,
+  WholeNumber,
+} from './variable.decorators.js';
 
 /**
  * Every environment variable that Toolkeeper reads, with its default and its bounds.
@@ -132,12 +141,29 @@ export class Environment {
   @WholeNumber(1, 100) WEBHOOK_MAX_ATTEMPTS = 8;
   @WholeNumber(1, 1_000_000) WEBHOOK_MAX_QUEUE = 1_000;
 
+  // Tracing: names and values are OpenTelemetry's
+  @Flag() OTEL_SDK_DISABLED = false;
+  @IsOptional() @IsIn(['otlp', 'none']) OTEL_TRACES_EXPORTER?: string;
+  @IsOptional() @WebUrl() OTEL_EXPORTER_OTLP_ENDPOINT?: string;
+  @IsOptional() @WebUrl() OTEL_EXPORTER_OTLP_TRACES_ENDPOINT?: string;
+  @IsOptional() @KeyValueList() OTEL_EXPORTER_OTLP_HEADERS?: string;
+  @IsIn(['http/protobuf']) OTEL_EXPORTER_OTLP_PROTOCOL = 'http/protobuf';
+  @WholeNumber(1, 600_000) OTEL_EXPORTER_OTLP_TIMEOUT = 10_000;
+  @IsIn(['none', 'gzip']) OTEL_EXPORTER_OTLP_COMPRESSION = 'none';
+  @IsString() @IsNotEmpty() OTEL_SERVICE_NAME = 'toolkeeper';
+  @IsOptional() @KeyValueList() OTEL_RESOURCE_ATTRIBUTES?: string;
+  @IsIn(traceSamplers) OTEL_TRACES_SAMPLER: TraceSampler = 'parentbased_always_on';
+  @IsNumber() @Min(0) @Max(1) @Type(() => Number) OTEL_TRACES_SAMPLER_ARG = 1;
+  @WholeNumber(1, 3_600_000) OTEL_BSP_SCHEDULE_DELAY = 5_000;
+  @WholeNumber(1, 1_000_000) OTEL_BSP_MAX_QUEUE_SIZE = 2_048;
+  @WholeNumber(1, 1_000_000) OTEL_BSP_MAX_EXPORT_BATCH_SIZE = 512;
+
   // Playbooks
   @IsString() @IsNotEmpty() PLAYBOOKS_DIR = './playbooks';
   @WholeNumber(0, 86_400_000) PLAYBOOK_CACHE_TTL_MS = 3_600_000;
 
   // Data Storage service
-  @IsOptional() @WebUrl() DATA_STORAGE_URL?: string;
+  @IsOptional() @BaseUrl() DATA_STORAGE_URL?: string;
   @IsOptional() @IsString() DATA_STORAGE_TOKEN?: string;
   @WholeNumber(10, 60_000) DATA_STORAGE_TIMEOUT_MS = 2_000;
   @WholeNumber(10, 600_000) DATA_STORAGE_DEADLINE_MS = 5_000;

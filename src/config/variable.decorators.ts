@@ -1,6 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
 import { Transform, Type } from 'class-transformer';
 import { IsBoolean, IsInt, Max, Min, ValidateBy } from 'class-validator';
+import { keyValuesIn } from './key-values.js';
 import { secretKeysIn } from './secret-keys.js';
 
 /** A whole number between `min` and `max`, both included. */
@@ -12,6 +13,8 @@ export function WholeNumber(min: number, max: number): PropertyDecorator {
     Type(() => Number),
   );
 }
+
+const isWebUrl = (text: string): boolean => /^https?:$/.test(URL.parse(text.trim())?.protocol ?? '');
 
 /** `true` or `false`; implicit conversion would read "false" as true. */
 export function Flag(): PropertyDecorator {
@@ -25,17 +28,29 @@ export function Flag(): PropertyDecorator {
   );
 }
 
-const isWebUrl = (text: string): boolean => /^https?:$/.test(URL.parse(text.trim())?.protocol ?? '');
-
 /** A service's base URL. A password in it would not be sent: a variable of its own names the token. */
-export function WebUrl(): PropertyDecorator {
+export function BaseUrl(): PropertyDecorator {
   const validate = (value: unknown): boolean => {
     if (typeof value !== 'string' || !isWebUrl(value)) return false;
     const { username, password, search, hash } = new URL(value);
     return username + password + search + hash === '';
   };
   const defaultMessage = (): string => 'must be an http or https URL without password and query';
+  return ValidateBy({ name: 'baseUrl', validator: { validate, defaultMessage } });
+}
+
+/** One http or https URL. The message must not quote the value: a URL may hold a secret. */
+export function WebUrl(): PropertyDecorator {
+  const validate = (value: unknown): boolean => typeof value === 'string' && isWebUrl(value);
+  const defaultMessage = (): string => 'must be an http or https URL';
   return ValidateBy({ name: 'webUrl', validator: { validate, defaultMessage } });
+}
+
+/** `key=value` pairs, comma-separated. The message must not quote the value: headers are secrets. */
+export function KeyValueList(): PropertyDecorator {
+  const validate = (value: unknown): boolean => typeof value === 'string' && keyValuesIn(value) !== undefined;
+  const defaultMessage = (): string => 'must be key=value pairs, separated by commas, percent-encoded';
+  return ValidateBy({ name: 'keyValueList', validator: { validate, defaultMessage } });
 }
 
 /** One or more http or https URLs, comma-separated. The message must not quote the value: a URL may hold a secret. */

@@ -5,6 +5,7 @@ import { newId } from '../common/ids.js';
 import { Lifecycle } from '../common/lifecycle.js';
 import { CallMetrics } from '../observability/call-metrics.js';
 import { RepetitionMetrics } from '../observability/repetition-metrics.js';
+import { Tracer } from '../observability/tracing/tracer.js';
 import { type FirstRun, IdempotentCalls, type KeyedCall } from '../repetition/idempotent-calls.js';
 import { isCacheable } from '../repetition/result-cache.js';
 import { type BudgetState, CallTicket } from '../tool-contract/call-ticket.js';
@@ -16,6 +17,7 @@ import { GuardedHandler } from './guarded-handler.js';
 import { InputLimits } from './input-limits.js';
 import { ToolGateway } from './tool-gateway.js';
 import { ToolRegistry } from './tool-registry.js';
+import { tracedExecution, tracedLookup } from './traced-handlers.js';
 
 export interface CallAnswer {
   readonly outcome: ToolOutcome;
@@ -45,6 +47,7 @@ export class ToolDoor implements OnApplicationBootstrap {
     private readonly metrics: CallMetrics,
     private readonly keys: IdempotentCalls,
     private readonly repetitions: RepetitionMetrics,
+    private readonly tracer: Tracer,
   ) {}
 
   /** @throws Refusal for a call that was not run */
@@ -156,6 +159,8 @@ export class ToolDoor implements OnApplicationBootstrap {
     this.enter = (call) => handler.run(call);
     this.enterCached = (call) => cached.run(call);
     await this.selfTest();
+    this.enter = tracedExecution(this.tracer, this.enter);
+    this.enterCached = tracedLookup(this.tracer, this.enterCached);
   }
 
   /** A door that lets a refused call through must not open: guards fail open when they are wired wrongly. */

@@ -3,9 +3,11 @@ import { Problem } from '../../common/errors.js';
 import { TypedEvents } from '../../common/typed-events.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { ProcessMetrics } from '../../observability/process-metrics.js';
+import { Tracer } from '../../observability/tracing/tracer.js';
 import { ProcessBudget } from '../../process-pool/process-budget.js';
 import type { PoolEvent, PoolSettings, ProcessSpec } from '../../process-pool/pool.types.js';
 import { ProcessPool } from '../../process-pool/process-pool.js';
+import { TracedPool } from '../../process-pool/traced-pool.js';
 import { residentBytes } from '../../process-pool/resident-memory.js';
 import type { Confined } from '../../sandbox/sandbox.js';
 import type { InputValidator } from '../../tools/input-validator.js';
@@ -55,6 +57,7 @@ export class CustomToolRuntimes {
     private readonly sandbox: ToolSandbox,
     private readonly logs: ToolLogs,
     metrics: ProcessMetrics,
+    private readonly tracer: Tracer,
   ) {
     this.programFiles = new ProgramFiles(config.root, config.customTools.dir);
     this.budget = new ProcessBudget(config.customTools.maxProcesses);
@@ -157,11 +160,10 @@ export class CustomToolRuntimes {
       await confined.dispose();
       return { unavailable: 'the server is stopping' };
     }
-    const pool = new ProcessPool(this.poolSettings(tool, confined.command), {
-      budget: this.budget,
-      gate: this.gate,
-      launcher: this.spawner.launch,
-    });
+    const settings = this.poolSettings(tool, confined.command);
+    const options = { budget: this.budget, gate: this.gate, launcher: this.spawner.launch };
+    const { tracer } = this;
+    const pool = tracer.on ? new TracedPool(settings, options, tracer) : new ProcessPool(settings, options);
     this.pools.set(pool, confined);
     this.follow(pool, tool.name, redactor);
     pool.events.subscribe((event) => {

@@ -1,0 +1,70 @@
+export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
+
+export interface SpanOptions {
+  /** `client`: asks another service; `server`: answers a caller of ours. Default: `internal`. */
+  readonly kind?: 'internal' | 'client' | 'server';
+  /** W3C trace context of the one who asked; the span belongs to that trace. Absent: to the span around it. */
+  readonly traceparent?: string | undefined;
+}
+
+/** A span while its work is under way. */
+export interface Span {
+  set(attributes: SpanAttributes): void;
+  /** The work failed without throwing. @param type one of few words, such as `timeout` */
+  fail(type: string): void;
+}
+
+/** A span that somebody ends; what happens meanwhile does not stand below it. */
+export interface OpenSpan extends Span {
+  end(): void;
+}
+
+/**
+ * What happens within a call, as spans of a trace. Attributes say sizes, names and results, never contents.
+ * Inject it by this class; where tracing is off it is `noTracer`, which only runs the work.
+ */
+export abstract class Tracer {
+  /** Lets a start build what traces only where somebody wants traces. */
+  abstract readonly on: boolean;
+
+  /**
+   * Runs work in a span below the one around it, and makes it the one around what the work does.
+   * @throws what the work throws; the span says so
+   */
+  abstract span<T>(
+    name: string,
+    attributes: SpanAttributes,
+    work: (span: Span) => Promise<T>,
+    options?: SpanOptions,
+  ): Promise<T>;
+
+  /** Begins a span below the one around it. It MUST be ended. */
+  abstract open(name: string, attributes: SpanAttributes): OpenSpan;
+
+  /**
+   * Adds a span of something that is over; an attribute `error.type` says that it failed.
+   * @param from, to of `performance.now()`
+   */
+  abstract past(name: string, from: number, to: number, attributes: SpanAttributes): void;
+
+  /**
+   * What to send along to another service as `traceparent`: the span around this, else what the caller sent.
+   * @param incoming `context.traceparent` of the call
+   */
+  abstract traceparent(incoming: string | undefined): string | undefined;
+}
+
+const noSpan: OpenSpan = {
+  set: () => undefined,
+  fail: () => undefined,
+  end: () => undefined,
+};
+
+/** Tracing is off. */
+export const noTracer: Tracer = {
+  on: false,
+  span: (_name, _attributes, work) => work(noSpan),
+  open: () => noSpan,
+  past: () => undefined,
+  traceparent: (incoming) => incoming,
+};
