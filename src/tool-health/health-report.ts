@@ -1,12 +1,16 @@
 import type { ToolThresholds } from '../tool-contract/tool-thresholds.js';
-import type { ToolStats } from '../tool-metrics/tool-stats.js';
+import type { LatencyFigures, ToolFigures } from '../tool-metrics/tool-figures.js';
+import type { EmptyToolStats } from '../tool-metrics/tool-stats.js';
 import { type Grade, rounded } from './grading.js';
 import type { ToolHealthReport } from './tool-health.dto.js';
+
+/** With calls in the period, or without. */
+export type ReportedFigures = (ToolFigures & LatencyFigures) | EmptyToolStats;
 
 /** A tool's figures of one period, graded; times in ISO 8601, `since` in milliseconds since 1970. */
 export function reportOf(
   toolName: string,
-  stats: ToolStats | undefined,
+  stats: ReportedFigures | undefined,
   { slowCallMs }: ToolThresholds,
   { status, why, issues, recommendations }: Grade,
   { now, since }: { readonly now: number; readonly since: number | null },
@@ -27,7 +31,7 @@ export function reportOf(
 }
 
 /** What only a tool with calls in the period has: zero for others, as its other figures are. */
-function figuresOf(stats: ToolStats | undefined, slowCallMs: number) {
+function figuresOf(stats: ReportedFigures | undefined, slowCallMs: number) {
   if (!stats || !('latency' in stats)) {
     const none = { p50LatencyMs: 0, p95LatencyMs: 0, p99LatencyMs: 0 };
     return { recentErrors: 0, failureRate: 0, slowCallRate: 0, ...none, semanticFailures: 0 };

@@ -39,7 +39,7 @@ export class HealthWatch implements OnApplicationBootstrap, OnApplicationShutdow
 
   private async look(): Promise<void> {
     this.circuits.look();
-    await this.health.checkAllToolsHealth();
+    await this.health.look();
     this.isFailing = false;
   }
 

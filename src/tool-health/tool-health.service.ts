@@ -3,10 +3,18 @@ import { CLOCK, type Clock } from '../common/clock.js';
 import { Problem } from '../common/errors.js';
 import { newToolMetric, type ToolMetric } from '../tool-metrics/tool-metric.entity.js';
 import { ToolMetricsRepository } from '../tool-metrics/tool-metrics.repository.js';
-import type { ToolStats } from '../tool-metrics/tool-stats.js';
+import type { FleetFigures, LatencyFigures, ToolFigures } from '../tool-metrics/tool-figures.js';
 import type { CircuitAdvice, CircuitAdviceQuery } from './circuit.dto.js';
 import { type ErrorPatterns, errorPatterns } from './error-patterns.js';
-import { countByStatus, type Grade, grade, neverExecuted, overallStatus } from './grading.js';
+import {
+  countByStatus,
+  type Grade,
+  grade,
+  type GradedStats,
+  neverExecuted,
+  overallStatus,
+  rounded,
+} from './grading.js';
 import { HealthEvents } from './health-events.js';
 import { reportOf } from './health-report.js';
 import { KnownTools } from './known-tools.js';
@@ -27,6 +35,21 @@ export type ExternalExecution = Pick<ToolMetric, 'toolName' | 'userId'> &
       'status' | 'executionTimeMs' | 'sessionId' | 'requestId' | 'errorType' | 'errorMessage' | 'metadata'
     >
   >;
+
+interface GradedTool {
+  readonly name: string;
+  /** Undefined without calls in the period. */
+  readonly figures: FleetFigures | undefined;
+  readonly lastUsed: Date | undefined;
+  readonly grade: Grade;
+  /** Since when it was seen to be so, milliseconds since 1970. */
+  readonly since: number | null;
+}
+
+type GradedFleet = Omit<SystemHealthReport, 'toolReports'> & {
+  readonly now: number;
+  readonly tools: readonly GradedTool[];
+};
 
 const hourMs = 3_600_000;
 const minuteMs = 60_000;
@@ -73,13 +96,20 @@ export class ToolHealthService {
   async checkToolHealth(tool: string, periodHours = 1): Promise<ToolHealthReport> {
     const now = this.clock.now();
     const stats = await this.metrics.getToolStats(tool, this.period(now, periodHours));
-    return this.report(tool, stats, { hours: periodHours, now });
+    const graded = this.gradeOf(tool, stats);
+    const since = this.sinceWhen(tool, stats, graded, { hours: periodHours, now });
+    return reportOf(tool, stats, this.knownTools.thresholdsOf(tool), graded, { now, since });
   }
 
   /** Every tool that is registered or was ever executed, by name. */
   async checkAllToolsHealth(periodHours = 1): Promise<SystemHealthReport> {
-    const { report } = await this.checkAll(periodHours);
-    return report;
+    const { now, tools, ...overall } = await this.gradeAll(periodHours, 'all');
+    return { ...overall, toolReports: tools.map((tool) => this.reportOf(tool, now)) };
+  }
+
+  /** Looks whether a tool's grade of the last hour has changed, and tells it. */
+  async look(): Promise<void> {
+    await this.gradeAll(1, 'none');
   }
 
   /**
@@ -110,33 +140,32 @@ export class ToolHealthService {
 
   /** Of the last 24 hours; the slow executions are those of all time. */
   async getDashboardSummary(): Promise<DashboardSummary> {
-    const [{ report }, slow] = await Promise.all([
-      this.checkAll(dayHours),
+    const needsAttention = ({ status }: Grade): boolean => status !== 'healthy';
+    const [{ now, tools, status, ...overall }, slow] = await Promise.all([
+      this.gradeAll(dayHours, (tool, figures) => needsAttention(this.gradeOf(tool, figures))),
       this.metrics.getSlowExecutions(slowMs, slowShown),
     ]);
     return {
-      overallStatus: report.status,
-      summary: report.summary,
-      toolsNeedingAttention: report.toolReports.filter(({ status }) => status !== 'healthy'),
+      overallStatus: status,
+      ...overall,
+      toolsNeedingAttention: tools
+        .filter((tool) => needsAttention(tool.grade))
+        .map((tool) => this.reportOf(tool, now)),
       slowExecutions: slow.map(({ toolName, executionTimeMs, recordedAt }) => ({
         toolName,
         executionTimeMs,
         recordedAt: recordedAt.toISOString(),
       })),
-      checkedAt: report.checkedAt,
     };
   }
 
   /** Of the last hour; `lastUsed` is of all time. */
   async getHealthSummary(): Promise<HealthSummary> {
-    const { report, lastUses } = await this.checkAll(1);
-    const tools = report.toolReports.map(
-      ({ toolName, status, successRate, avgLatencyMs, totalCalls, recentErrors }) => {
-        const lastUsed = lastUses.get(toolName)?.toISOString() ?? null;
-        return [toolName, { status, successRate, lastUsed, avgLatencyMs, totalCalls, recentErrors }] as const;
-      },
+    const { tools, status, checkedAt } = await this.gradeAll(1, 'none');
+    const summaries = tools.map(
+      ({ name, figures, grade, lastUsed }) => [name, summaryOf(figures, grade, lastUsed)] as const,
     );
-    return { overallStatus: report.status, tools: Object.fromEntries(tools), checkedAt: report.checkedAt };
+    return { overallStatus: status, tools: Object.fromEntries(summaries), checkedAt };
   }
 
   /**
@@ -175,41 +204,53 @@ export class ToolHealthService {
     this.knownTools.set(names.map((name) => ({ name })));
   }
 
-  private async checkAll(
+  /** Every tool that is registered or was ever executed, by name. */
+  private async gradeAll(
     periodHours: number,
-  ): Promise<{ report: SystemHealthReport; lastUses: ReadonlyMap<string, Date> }> {
+    latencyOf: Parameters<ToolMetricsRepository['getFiguresOfAllTools']>[2],
+  ): Promise<GradedFleet> {
     const now = this.clock.now();
     const { since, until } = this.period(now, periodHours);
-    const [lastUses, statsByTool] = await Promise.all([
+    const [lastUses, figuresByTool] = await Promise.all([
       this.metrics.getLastUses(),
-      this.metrics.getStatsOfAllTools(since, until),
+      this.metrics.getFiguresOfAllTools(since, until, latencyOf),
     ]);
     const names = [...new Set([...this.knownTools.names(), ...lastUses.keys()])].sort();
-    const period = { hours: periodHours, now };
-    const toolReports = names.map((name) =>
-      this.report(name, statsByTool.get(name), period, lastUses.has(name) ? undefined : neverExecuted),
-    );
-    const statuses = toolReports.map(({ status }) => status);
-    const report = {
+    const tools = names.map((name) => {
+      const figures = figuresByTool.get(name);
+      const lastUsed = lastUses.get(name);
+      const graded = lastUsed ? this.gradeOf(name, figures) : neverExecuted;
+      const seenSince = this.sinceWhen(name, figures, graded, { hours: periodHours, now });
+      return { name, figures, lastUsed, grade: graded, since: seenSince };
+    });
+    const statuses = tools.map(({ grade: { status } }) => status);
+    return {
+      now,
+      tools,
       status: overallStatus(statuses),
-      toolReports,
       summary: countByStatus(statuses),
       checkedAt: new Date(now).toISOString(),
     };
-    return { report, lastUses };
   }
 
-  private report(
-    toolName: string,
-    stats: ToolStats | undefined,
+  private gradeOf(tool: string, figures: GradedStats | undefined): Grade {
+    return grade(figures ?? noCalls, this.knownTools.thresholdsOf(tool));
+  }
+
+  /** @param tool with its latency, where it was called in the period */
+  private reportOf({ name, figures, grade: graded, since }: GradedTool, now: number): ToolHealthReport {
+    const reported = figures && hasLatency(figures) ? figures : undefined;
+    return reportOf(name, reported, this.knownTools.thresholdsOf(name), graded, { now, since });
+  }
+
+  private sinceWhen(
+    tool: string,
+    figures: GradedStats | undefined,
+    graded: Grade,
     { hours, now }: { readonly hours: number; readonly now: number },
-    fixedGrade?: Grade,
-  ): ToolHealthReport {
-    const thresholds = this.knownTools.thresholdsOf(toolName);
-    const graded = fixedGrade ?? grade(stats ?? noCalls, thresholds);
-    const isKnown = this.knownTools.has(toolName) || (stats?.totalCalls ?? 0) > 0;
-    const since = isKnown ? this.follow(toolName, graded, hours, now) : null;
-    return reportOf(toolName, stats, thresholds, graded, { now, since });
+  ): number | null {
+    const isKnown = this.knownTools.has(tool) || (figures?.totalCalls ?? 0) > 0;
+    return isKnown ? this.follow(tool, graded, hours, now) : null;
   }
 
   /** @returns since when the tool was seen to be so; null for grades of other periods than those that are followed */
@@ -226,4 +267,21 @@ export class ToolHealthService {
   private period(now: number, hours: number): { since: Date; until: Date } {
     return { since: new Date(now - hours * hourMs), until: new Date(now) };
   }
+}
+
+const hasLatency = (figures: FleetFigures): figures is ToolFigures & LatencyFigures => 'latency' in figures;
+
+function summaryOf(
+  figures: ToolFigures | undefined,
+  { status }: Grade,
+  lastUsed: Date | undefined,
+): HealthSummary['tools'][string] {
+  return {
+    status,
+    successRate: rounded(figures?.successRate ?? 0, 4),
+    lastUsed: lastUsed?.toISOString() ?? null,
+    avgLatencyMs: rounded(figures?.avgTimeMs ?? 0, 2),
+    totalCalls: figures?.totalCalls ?? 0,
+    recentErrors: figures ? figures.errorCount + figures.timeoutCount : 0,
+  };
 }

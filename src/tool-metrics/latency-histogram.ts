@@ -27,8 +27,9 @@ export class LatencyHistogram {
 
   /** @param entries as the database writes them; a bucket may have several */
   add(entries: Buffer): this {
-    for (let at = 0; at + 4 <= entries.length; at += 4) {
-      const entry = entries.readInt32BE(at);
+    const view = new DataView(entries.buffer, entries.byteOffset, entries.byteLength);
+    for (let at = 0; at + 4 <= entries.byteLength; at += 4) {
+      const entry = view.getInt32(at);
       const place = (entry >>> placeShift) & 3;
       this.count(entry >>> bucketShift, (entry & digitMask) * 2 ** (placeShift * place));
     }

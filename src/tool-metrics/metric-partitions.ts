@@ -47,7 +47,11 @@ export class MetricPartitions {
       if (day + dayMs <= cut.getTime()) removed += await this.drop(suffixOf(day));
       else if (day < cut.getTime()) removed += await this.trim(suffixOf(day), cut);
     }
-    return removed + (await this.trimDefault(cut));
+    removed += await this.trimDefault(cut);
+    await this.db.query('DELETE FROM tool_last_days WHERE day < $1', [
+      new Date(Math.floor(cut.getTime() / dayMs) * dayMs),
+    ]);
+    return removed;
   }
 
   /** Starts of the days that have partitions, oldest first. */

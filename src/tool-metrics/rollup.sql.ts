@@ -49,6 +49,25 @@ export const summed = (latency: string): string => `
   sum(input_bytes) AS input_bytes, sum(output_bytes) AS output_bytes, sum(semantic_failures) AS semantic_failures,
   max(last_at) AS last_at, string_agg(${latency}, ''::bytea) AS latency`;
 
+/** Day cells' start. */
+const dayOf = startOf('86400', 'minute');
+
+/**
+ * Moves on what is known of the tools whose newest day these executions begin: once a tool and day. All others are left
+ * alone, so that writers do not wait for each other here.
+ */
+const noteDays = `
+  INSERT INTO tool_last_days AS known (tool_name, is_test, day)
+  SELECT tool_name, is_test, max(${dayOf})
+  FROM minutes
+  WHERE NOT EXISTS (
+    SELECT FROM tool_last_days AS noted
+    WHERE noted.tool_name = minutes.tool_name AND noted.is_test = minutes.is_test AND noted.day >= ${dayOf}
+  )
+  GROUP BY tool_name, is_test
+  ORDER BY tool_name, is_test
+  ON CONFLICT (tool_name, is_test) DO UPDATE SET day = greatest(known.day, excluded.day)`;
+
 /**
  * Counts executions into the cells of every span. The cells' order is the same for every writer: none waits in a circle.
  * @param ctes what `from` needs, such as the insert itself
@@ -66,7 +85,8 @@ export const rollUp = (
     SELECT minute, tool_name, status, error_type, is_test, ${summed(bucketEntry)}
     FROM buckets
     GROUP BY minute, tool_name, status, error_type, is_test
-  )
+  ),
+  days AS (${noteDays})
   INSERT INTO tool_metric_rollups AS cell (${key}, ${figures})
   SELECT seconds, ${startOf('seconds', 'minute')} AS starts_at, tool_name, status, error_type, is_test, ${writer},
          ${summed('latency')}

@@ -13,17 +13,18 @@ import {
 } from './executions.sql.js';
 import { MetricPartitions } from './metric-partitions.js';
 import { markSemanticFailure } from './semantic-failure.sql.js';
-import { periodParts } from './period-parts.js';
-import { selectStats } from './stats.sql.js';
+import { type PeriodParts, periodParts } from './period-parts.js';
+import { selectFigures, selectLatencies, selectStats, type Statement } from './stats.sql.js';
+import {
+  type FiguresRow,
+  type FleetFigures,
+  figuresOfRow,
+  type LatencyRow,
+  type ToolFigures,
+} from './tool-figures.js';
 import type { ToolMetric } from './tool-metric.entity.js';
 import * as sql from './tool-metrics.sql.js';
-import {
-  type CountedRow,
-  emptyStats,
-  type FilledToolStats,
-  statsByTool,
-  type ToolStats,
-} from './tool-stats.js';
+import { type CountedRow, emptyStats, filledStats, type ToolStats } from './tool-stats.js';
 
 /** An execution as a circuit counts it; `at` is its end. */
 export interface FaultSample {
@@ -75,15 +76,28 @@ export class ToolMetricsRepository {
     const until = range.until ?? new Date();
     const since = range.since ?? new Date(until.getTime() - dayMs);
     const period = { since: since.toISOString(), until: until.toISOString() };
-    const name = storableText(tool);
-    const stats = statsByTool(await this.figures(since, until, name), period).get(name);
-    return stats ? { ...stats, toolName: tool } : emptyStats(tool, period);
+    if (since > until) return emptyStats(tool, period);
+    const { text, values } = selectStats(periodParts(since, until), storableText(tool));
+    const rows = await this.select<CountedRow>(text, [...values]);
+    return rows.length > 0 ? filledStats(tool, rows, period) : emptyStats(tool, period);
   }
 
-  /** By name, in one query; a tool without calls in the period is absent. */
-  async getStatsOfAllTools(since: Date, until: Date): Promise<Map<string, FilledToolStats>> {
-    const rows = await this.figures(since, until);
-    return statsByTool(rows, { since: since.toISOString(), until: until.toISOString() });
+  /**
+   * By name, of one snapshot; a tool without calls in the period is absent.
+   * @param latencyOf which tools' latency is asked for: reading it is most of the work
+   */
+  async getFiguresOfAllTools(
+    since: Date,
+    until: Date,
+    latencyOf: 'all' | 'none' | ((tool: string, figures: ToolFigures) => boolean),
+  ): Promise<Map<string, FleetFigures>> {
+    if (since > until) return new Map();
+    const parts = periodParts(since, until);
+    if (typeof latencyOf === 'string') {
+      const rows = await this.run<FiguresRow>(this.db, selectFigures(parts, latencyOf === 'all'));
+      return new Map(rows.map((row) => [row.toolName, figuresOfRow(row)]));
+    }
+    return this.figuresWithLatencyOf(parts, latencyOf);
   }
 
   /** Errors and timeouts, of one tool or of all. */
@@ -100,8 +114,25 @@ export class ToolMetricsRepository {
 
   /** Start of each tool's newest execution that was no trial. */
   async getLastUses(): Promise<Map<string, Date>> {
-    const rows = await this.select<{ toolName: string; lastUsed: Date }>(sql.selectLastUses);
-    return new Map(rows.map((row) => [row.toolName, row.lastUsed]));
+    const yesterday = new Date((Math.floor(Date.now() / dayMs) - 1) * dayMs);
+    const rows = await this.select<{ toolName: string; day: Date; lastUsed: Date | null }>(
+      sql.selectLastUses,
+      [yesterday],
+    );
+    const lastUses = new Map<string, Date>();
+    const dormant: typeof rows = [];
+    for (const row of rows) {
+      if (row.lastUsed) lastUses.set(row.toolName, row.lastUsed);
+      else dormant.push(row);
+    }
+    if (dormant.length === 0) return lastUses;
+    const days = [...new Set(dormant.map(({ day }) => day.getTime()))].map((day) => new Date(day));
+    const older = await this.select<{ toolName: string; lastUsed: Date }>(sql.selectLastUsesOn, [
+      days,
+      dormant.map(({ toolName }) => toolName),
+    ]);
+    for (const { toolName, lastUsed } of older) lastUses.set(toolName, lastUsed);
+    return lastUses;
   }
 
   /** Executions of at least the threshold, slowest first. */
@@ -179,10 +210,33 @@ export class ToolMetricsRepository {
     return this.select<RecentOutcome>(sql.selectRecentOutcomes, [storableText(tool), limit]);
   }
 
-  private async figures(since: Date, until: Date, tool?: string): Promise<CountedRow[]> {
-    if (since > until) return [];
-    const { text, values } = selectStats(periodParts(since, until), tool);
-    return this.select<CountedRow>(text, [...values]);
+  private figuresWithLatencyOf(
+    parts: PeriodParts,
+    isAsked: (tool: string, figures: ToolFigures) => boolean,
+  ): Promise<Map<string, FleetFigures>> {
+    return this.db.transaction('REPEATABLE READ', async (db) => {
+      const rows = await this.run<FiguresRow>(db, selectFigures(parts, false));
+      const byTool = new Map<string, FleetFigures>();
+      const asked = new Map<string, FiguresRow>();
+      for (const row of rows) {
+        const figures = figuresOfRow(row);
+        byTool.set(row.toolName, figures);
+        if (isAsked(row.toolName, figures)) asked.set(row.toolName, row);
+      }
+      if (asked.size === 0) return byTool;
+      for (const { toolName, latency } of await this.run<LatencyRow>(
+        db,
+        selectLatencies(parts, [...asked.keys()]),
+      )) {
+        const row = asked.get(toolName);
+        if (row) byTool.set(toolName, figuresOfRow({ ...row, latency }));
+      }
+      return byTool;
+    });
+  }
+
+  private run<Row>(db: Pick<DataSource, 'query'>, { text, values }: Statement): Promise<Row[]> {
+    return db.query<Row[]>(text, [...values]);
   }
 
   private select<Row>(statement: string, parameters: unknown[] = []): Promise<Row[]> {

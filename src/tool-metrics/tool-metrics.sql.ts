@@ -73,26 +73,21 @@ export const selectToolNames = `
   WHERE seconds = 86400
   ORDER BY 1`;
 
-/**
- * Tools that were only tried have none. Names come out of the index alone; cells of old days are read for the tools only
- * that the last days do not know.
- */
+/** since (a day's start): null for a tool that was not executed since. Tools that were only tried are not there. */
 export const selectLastUses = `
-  WITH recent AS MATERIALIZED (
-    SELECT tool_name, max(last_at) AS last_at
-    FROM tool_metric_rollups
-    WHERE seconds = 86400 AND starts_at >= now() - interval '2 days' AND NOT is_test
-    GROUP BY tool_name
-  ), dormant AS MATERIALIZED (
-    SELECT DISTINCT tool_name FROM tool_metric_rollups WHERE seconds = 86400 AND NOT is_test
-    EXCEPT
-    SELECT tool_name FROM recent
-  )
-  SELECT tool_name AS "toolName", last_at AS "lastUsed" FROM recent
-  UNION ALL
-  SELECT tool_name, max(last_at)
+  SELECT known.tool_name AS "toolName", known.day, max(cell.last_at) AS "lastUsed"
+  FROM tool_last_days AS known
+  LEFT JOIN tool_metric_rollups AS cell
+    ON cell.seconds = 86400 AND cell.starts_at >= $1 AND NOT cell.is_test
+    AND cell.starts_at = known.day AND cell.tool_name = known.tool_name
+  WHERE NOT known.is_test
+  GROUP BY known.tool_name, known.day`;
+
+/** days' starts, tools */
+export const selectLastUsesOn = `
+  SELECT tool_name AS "toolName", max(last_at) AS "lastUsed"
   FROM tool_metric_rollups
-  WHERE seconds = 86400 AND NOT is_test AND tool_name = ANY (ARRAY(SELECT tool_name FROM dormant))
+  WHERE seconds = 86400 AND starts_at = ANY ($1::timestamptz[]) AND NOT is_test AND tool_name = ANY ($2::text[])
   GROUP BY tool_name`;
 
 /**

@@ -1,4 +1,4 @@
-import { LatencyHistogram } from './latency-histogram.js';
+import { averageMs, type LatencyFigures, latencyFigures, type ToolFigures } from './tool-figures.js';
 
 /** ISO 8601, both ends included. */
 export interface StatsPeriod {
@@ -6,9 +6,8 @@ export interface StatsPeriod {
   readonly until: string;
 }
 
-/** What the database counts for executions of one tool with the same end. Durations in milliseconds, sizes in bytes. */
+/** What the database counts for one tool's executions with the same end. Durations in milliseconds, sizes in bytes. */
 export interface CountedRow {
-  readonly toolName: string;
   readonly status: string;
   /** Empty: none. */
   readonly errorType: string;
@@ -19,65 +18,46 @@ export interface CountedRow {
   readonly inputBytes: number;
   readonly outputBytes: number;
   readonly semanticFailures: number;
-  /** Entries as LatencyHistogram reads them. */
-  readonly latency: Buffer;
+  /** Entries as LatencyHistogram reads them, in base64. */
+  readonly latency: string;
 }
 
-/** Figures of one tool. Durations in milliseconds, sizes in bytes. */
-export interface StatsRow {
-  readonly totalCalls: number;
-  readonly successCount: number;
-  readonly errorCount: number;
-  readonly timeoutCount: number;
-  /** Two decimals. */
-  readonly avgTimeMs: number;
+interface StatsHead extends Pick<ToolFigures, 'totalCalls' | 'successRate' | 'avgTimeMs'> {
+  readonly toolName: string;
+  readonly period: StatsPeriod;
+}
+
+/** What a tool with calls in the period has. Durations in milliseconds, sizes in bytes. */
+export interface FilledToolStats extends StatsHead, ToolFigures, LatencyFigures {
   readonly minTimeMs: number;
   readonly maxTimeMs: number;
   readonly totalInputBytes: number;
   readonly totalOutputBytes: number;
-  /** At most 2 % off, as the other percentiles. */
-  readonly p50TimeMs: number;
-  readonly p95TimeMs: number;
-  readonly p99TimeMs: number;
-  /** Executions that answered, but wrongly, as whoever read the answer marked them; whatever their status. */
-  readonly semanticFailureCount: number;
   /** What was no success, by type; `unknown` where there is none. */
   readonly errorTypes: Readonly<Record<string, number>>;
 }
 
-interface StatsHead {
-  readonly toolName: string;
-  /** 0 to 1. */
-  readonly successRate: number;
-  readonly period: StatsPeriod;
-}
-
-/** What a tool with calls in the period has. */
-export type FilledToolStats = StatsHead & StatsRow & { readonly latency: LatencyHistogram };
-
 /** A tool without calls in the period has this short form only (seed 000). */
-export type EmptyToolStats = StatsHead & Pick<StatsRow, 'totalCalls' | 'avgTimeMs'>;
+export type EmptyToolStats = StatsHead;
 
 export type ToolStats = FilledToolStats | EmptyToolStats;
 
-/** @param rows of any tools @returns by tool's name */
-export function statsByTool(rows: readonly CountedRow[], period: StatsPeriod): Map<string, FilledToolStats> {
-  const byTool = Map.groupBy(rows, (row) => row.toolName);
-  return new Map([...byTool].map(([tool, ofTool]) => [tool, filledStats(tool, ofTool, period)]));
-}
-
-/** In the seed's order; what is new stands behind it. */
-function filledStats(toolName: string, rows: readonly CountedRow[], period: StatsPeriod): FilledToolStats {
+/** In the seed's order; what is new stands behind it. @param rows at least one */
+export function filledStats(
+  toolName: string,
+  rows: readonly CountedRow[],
+  period: StatsPeriod,
+): FilledToolStats {
   const sum = (of: (row: CountedRow) => number): number => rows.reduce((total, row) => total + of(row), 0);
   const calls = (status: string): number => sum((row) => (row.status === status ? row.calls : 0));
   const totalCalls = sum((row) => row.calls);
   const successCount = calls('success');
   const minTimeMs = Math.min(...rows.map((row) => row.minMs));
   const maxTimeMs = Math.max(...rows.map((row) => row.maxMs));
-  const latency = new LatencyHistogram();
-  for (const row of rows) latency.add(row.latency);
-  const percentile = (share: number): number =>
-    Math.min(Math.max(latency.percentile(share), minTimeMs), maxTimeMs);
+  const { latency, ...percentiles } = latencyFigures(
+    rows.map((row) => row.latency),
+    { minTimeMs, maxTimeMs },
+  );
   return {
     toolName,
     totalCalls,
@@ -85,15 +65,16 @@ function filledStats(toolName: string, rows: readonly CountedRow[], period: Stat
     errorCount: calls('error'),
     timeoutCount: calls('timeout'),
     successRate: successCount / totalCalls,
-    avgTimeMs: Math.round((sum((row) => row.totalMs) * 100) / totalCalls) / 100,
+    avgTimeMs: averageMs(
+      sum((row) => row.totalMs),
+      totalCalls,
+    ),
     minTimeMs,
     maxTimeMs,
     totalInputBytes: sum((row) => row.inputBytes),
     totalOutputBytes: sum((row) => row.outputBytes),
     period,
-    p50TimeMs: percentile(0.5),
-    p95TimeMs: percentile(0.95),
-    p99TimeMs: percentile(0.99),
+    ...percentiles,
     semanticFailureCount: sum((row) => row.semanticFailures),
     errorTypes: errorTypes(rows),
     latency,

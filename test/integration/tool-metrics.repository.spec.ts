@@ -260,7 +260,7 @@ describe('ToolMetricsRepository', () => {
       expect((await repository.getToolStats('t', { since: ago(25) })).totalCalls).toBe(3);
     });
 
-    it('gives the same for all tools in one query', async () => {
+    it('gives the figures of all tools that were called, trials apart, with the latency of those asked for', async () => {
       await record(
         { executionTimeMs: 7 },
         { status: 'error' },
@@ -268,11 +268,17 @@ describe('ToolMetricsRepository', () => {
         { toolName: 'tried', isTest: true },
         { toolName: 'old', recordedAt: at(-11) },
       );
-      const all = await repository.getStatsOfAllTools(range.since, range.until);
+      const all = await repository.getFiguresOfAllTools(range.since, range.until, (tool, { errorCount }) => {
+        expect(errorCount).toBe(tool === 't' ? 1 : 0);
+        return tool === 't';
+      });
       expect([...all.keys()].sort()).toEqual(['b', 't']);
-      for (const tool of ['b', 't']) {
-        expect(all.get(tool)).toStrictEqual(await repository.getToolStats(tool, range));
-      }
+      expect(all.get('t')?.latency?.total).toBe(2);
+      expect(all.get('b')).toMatchObject({ totalCalls: 1, successRate: 1 });
+      expect(all.get('b')).not.toHaveProperty('latency');
+      await expect(repository.getFiguresOfAllTools(range.until, range.since, 'all')).resolves.toEqual(
+        new Map(),
+      );
     });
   });
 
@@ -316,6 +322,26 @@ describe('ToolMetricsRepository', () => {
         { toolName: 'tried', isTest: true },
       );
       expect(await repository.getLastUses()).toEqual(new Map([['t', at(2)]]));
+    });
+
+    it('getLastUses: also of tools that were not used for days, whatever comes late, and none of what was deleted', async () => {
+      const ago = (days: number): Date => new Date(Date.now() - days * 24 * 60 * minute);
+      const [recent, old, older, oldest] = [ago(0), ago(3), ago(5), ago(9)];
+      await record({ toolName: 'dormant', recordedAt: old }, { toolName: 'gone', recordedAt: oldest });
+      await record({ recordedAt: recent }, { recordedAt: oldest });
+      await record({ toolName: 'dormant', recordedAt: older }, { toolName: 'other', recordedAt: older });
+      const left = [
+        ['t', recent],
+        ['dormant', old],
+        ['other', older],
+      ] as const;
+      expect(await repository.getLastUses()).toEqual(new Map<string, Date>([...left, ['gone', oldest]]));
+      await repository.cleanupOldMetrics(7);
+      expect(await repository.getLastUses()).toEqual(new Map(left));
+      const known = await database.dataSource.query<unknown[]>('SELECT FROM tool_last_days');
+      expect(known).toHaveLength(left.length);
+      await record({ toolName: 'gone', recordedAt: recent });
+      expect(await repository.getLastUses()).toEqual(new Map<string, Date>([...left, ['gone', recent]]));
     });
 
     it('getSlowExecutions: from the threshold on, slowest first', async () => {
@@ -486,7 +512,8 @@ describe('ToolMetricsRepository', () => {
     const explained = new ToolMetricsRepository(explaining);
     const since = new Date(Date.now() - 5 * minute);
     await explained.getToolStats('t1', { since });
-    await explained.getStatsOfAllTools(since, new Date());
+    await explained.getFiguresOfAllTools(since, new Date(), 'all');
+    await explained.getFiguresOfAllTools(since, new Date(), 'none');
     await explained.getRecentErrors();
     await explained.getRecentErrors('t1');
     await explained.getAllToolNames();
@@ -504,7 +531,7 @@ describe('ToolMetricsRepository', () => {
     }
     await explained.getDuplicates({ since, until: new Date(), limit: 10, investigationId: 'i1' });
     await explained.markSemanticFailure(newId(), 'wrong');
-    expect(plans).toHaveLength(20);
+    expect(plans).toHaveLength(21);
     // Days without executions, and names of tools out of one row a tool and day, are walked at no cost.
     const [today, yesterday] = [0, 1].map((ago) =>
       new Date(Date.now() - ago * 24 * 60 * minute).toISOString().slice(0, 10).replaceAll('-', ''),

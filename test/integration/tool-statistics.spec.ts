@@ -103,13 +103,21 @@ describe('statistics', () => {
     }
   }
 
-  async function expectSame(rows: readonly Row[], since: number, until: number): Promise<void> {
-    const all = await repository.getStatsOfAllTools(new Date(since), new Date(until));
+  async function expectSame(rows: readonly Row[], from: number, to: number): Promise<void> {
+    const [since, until] = [new Date(from), new Date(to)];
+    const [all, none, some] = [
+      await repository.getFiguresOfAllTools(since, until, 'all'),
+      await repository.getFiguresOfAllTools(since, until, 'none'),
+      await repository.getFiguresOfAllTools(since, until, (tool) => tool === 'b'),
+    ];
     for (const tool of ['a', 'b']) {
-      const { figures, times, average } = naive(rows, tool, since, until);
-      const stats = all.get(tool);
-      expect(stats?.totalCalls ?? 0).toBe(times.length);
-      if (!stats) continue;
+      const { figures, times, average } = naive(rows, tool, from, to);
+      const stats = await repository.getToolStats(tool, { since, until });
+      expect(stats.totalCalls).toBe(times.length);
+      if (!('latency' in stats)) {
+        for (const figuresOfTools of [all, none, some]) expect(figuresOfTools.has(tool)).toBe(false);
+        continue;
+      }
       expect(stats).toMatchObject(figures);
       expect(Object.keys(stats.errorTypes).length).toBe(Object.keys(figures.errorTypes).length);
       expect(Math.abs(stats.avgTimeMs - average)).toBeLessThan(0.005 + average * 1e-12);
@@ -121,8 +129,14 @@ describe('statistics', () => {
         const exact = times[Math.ceil(share * times.length) - 1] ?? 0;
         expect(Math.abs(stats[name] - exact)).toBeLessThanOrEqual(exact * 0.02);
       }
-      const one = await repository.getToolStats(tool, { since: new Date(since), until: new Date(until) });
-      expect(one).toStrictEqual(stats);
+      const { totalCalls, successCount, errorCount, timeoutCount, successRate, avgTimeMs } = stats;
+      const graded = { totalCalls, successCount, errorCount, timeoutCount, successRate, avgTimeMs };
+      const withoutLatency = { ...graded, semanticFailureCount: stats.semanticFailureCount };
+      const { p50TimeMs, p95TimeMs, p99TimeMs, latency } = stats;
+      const withLatency = { ...withoutLatency, p50TimeMs, p95TimeMs, p99TimeMs, latency };
+      expect(all.get(tool)).toStrictEqual(withLatency);
+      expect(none.get(tool)).toStrictEqual(withoutLatency);
+      expect(some.get(tool)).toStrictEqual(tool === 'b' ? withLatency : withoutLatency);
     }
   }
 
@@ -170,6 +184,9 @@ describe('statistics', () => {
     );
   }, 120_000);
 
+  const latencyOf = async (tool: string, since: Date, until: Date): Promise<LatencyHistogram | undefined> =>
+    (await repository.getFiguresOfAllTools(since, until, 'all')).get(tool)?.latency;
+
   it('count on when many executions of one bucket meet, more than an entry holds', async () => {
     const entry = async (bucket: number, calls: number): Promise<Buffer> => {
       const [row] = await database.dataSource.query<{ entry: Buffer }[]>(
@@ -190,17 +207,15 @@ describe('statistics', () => {
     await repository.recordMany(
       times.map((executionTimeMs) => newToolMetric({ toolName: 'a', executionTimeMs })),
     );
-    const stats = (await repository.getStatsOfAllTools(new Date(today), new Date(Date.now() + 1_000))).get(
-      'a',
-    );
+    const stats = await latencyOf('a', new Date(today), new Date(Date.now() + 1_000));
     for (const threshold of [0, 1, 100, 2_000, 5_000]) {
       const [least, most] = [1.02, 0.98].map(
         (factor) => times.filter((time) => time >= threshold * factor).length,
       );
-      expect(stats?.latency.countFrom(threshold)).toBeGreaterThanOrEqual(least ?? 0);
-      expect(stats?.latency.countFrom(threshold)).toBeLessThanOrEqual(most ?? 0);
+      expect(stats?.countFrom(threshold)).toBeGreaterThanOrEqual(least ?? 0);
+      expect(stats?.countFrom(threshold)).toBeLessThanOrEqual(most ?? 0);
     }
-    expect(stats?.latency.countFrom(6_500)).toBe(0);
+    expect(stats?.countFrom(6_500)).toBe(0);
   });
 
   it('compact a cell that is written again and again, and lose nothing', async () => {
@@ -216,8 +231,8 @@ describe('statistics', () => {
     );
     expect(cell?.calls).toBe(6_000);
     expect(cell?.size).toBeLessThan(1_024 + 400);
-    const stats = (await repository.getStatsOfAllTools(recordedAt, recordedAt)).get('a');
-    const whole = (await repository.getStatsOfAllTools(new Date(today), new Date(today + day))).get('a');
-    expect([...(whole?.latency.buckets() ?? [])]).toEqual([...(stats?.latency.buckets() ?? [])]);
+    const stats = await latencyOf('a', recordedAt, recordedAt);
+    const whole = await latencyOf('a', new Date(today), new Date(today + day));
+    expect([...(whole?.buckets() ?? [])]).toEqual([...(stats?.buckets() ?? [])]);
   });
 });
