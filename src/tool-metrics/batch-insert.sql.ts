@@ -8,12 +8,9 @@ const columns = `
 const returned =
   'tool_name, status, error_type, is_test, execution_time_ms, input_size, output_size, semantic_failure, recorded_at';
 
-/**
- * One array a column, in the order of `insertParameters`, then the writer's slot. A row that is there already stays as it
- * is and is counted no second time.
- */
-export const insertMetrics = rollUp(
-  `ins AS (
+const insert = (onConflict: string): string =>
+  rollUp(
+    `ins AS (
     INSERT INTO tool_metrics (${columns}, recorded_at)
     SELECT ${columns}, to_timestamp(recorded_ms / 1000)
     FROM unnest(
@@ -21,9 +18,18 @@ export const insertMetrics = rollUp(
       $10::text[], $11::text[], $12::text[], $13::int[], $14::int[], $15::jsonb[], $16::bool[], $17::bool[],
       $18::float8[]
     ) AS batch (${columns}, recorded_ms)
-    ON CONFLICT (recorded_at, metric_id) DO NOTHING
+    ${onConflict}
     RETURNING ${returned}
   )`,
-  'ins',
-  '$19::int',
-);
+    'ins',
+    '$19::int',
+  );
+
+/**
+ * One array a column, in the order of `insertParameters`, then the writer's slot. A row that is there already stays as it
+ * is and is counted no second time.
+ */
+export const insertMetrics = insert('ON CONFLICT (recorded_at, metric_id) DO NOTHING');
+
+/** The same where no row is there yet: it takes a fifth less of the database, and fails as a whole where one is. */
+export const insertNewMetrics = insert('');

@@ -1,4 +1,4 @@
-import { insertMetrics } from './batch-insert.sql.js';
+import { insertMetrics, insertNewMetrics } from './batch-insert.sql.js';
 import { insertParameters } from './insert-parameters.js';
 import type { ToolMetric } from './tool-metric.entity.js';
 
@@ -15,6 +15,7 @@ export class UnstorableMetric extends Error {
   override readonly name = 'UnstorableMetric';
 }
 
+const uniqueViolation = '23505';
 /** SQLSTATE classes of which a value is the cause: data exception, integrity violation, limit exceeded. */
 const valueAtFault = /^(22|23|54)[\dA-Z]{3}$/;
 
@@ -29,17 +30,28 @@ export async function insertBatch(
   writerSlot: number,
 ): Promise<void> {
   if (metrics.length === 0) return;
-  await db.query(insertMetrics, [...parametersOf(metrics), writerSlot]);
+  const parameters = [...parametersOf(metrics), writerSlot];
+  try {
+    await db.query(insertNewMetrics, parameters);
+  } catch (error) {
+    // A batch is repeated when nobody knows whether it was committed, which is seldom.
+    if (sqlStateOf(error) !== uniqueViolation) throw error;
+    await db.query(insertMetrics, parameters);
+  }
 }
 
 /** Trying again would fail again: the values are to blame, not the database. */
 export function isRowFault(error: unknown): boolean {
   if (error instanceof UnstorableMetric) return true;
-  if (!(error instanceof Error)) return false;
+  return valueAtFault.test(sqlStateOf(error) ?? '');
+}
+
+function sqlStateOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
   // TypeORM wraps the driver's error.
   const { code, driverError } = error as { code?: unknown; driverError?: { code?: unknown } };
   const state = driverError?.code ?? code;
-  return typeof state === 'string' && valueAtFault.test(state);
+  return typeof state === 'string' ? state : undefined;
 }
 
 function parametersOf(metrics: readonly ToolMetric[]): unknown[] {
