@@ -12,7 +12,7 @@ import { RequestContext } from './observability/request-context.js';
 import { RequestLog } from './observability/request-log.js';
 import { callOf } from './tools/incoming-call.js';
 import { headersOf } from './tools/answer-headers.js';
-import { ToolDoor } from './tools/tool-door.js';
+import { ToolsService } from './tools/tools.service.js';
 
 export interface LaneLimits {
   readonly bodyBytes: number;
@@ -51,7 +51,7 @@ class CallLane {
   private readonly lifecycle: Lifecycle;
   private readonly context: RequestContext;
   private readonly log: RequestLog;
-  private readonly door: ToolDoor;
+  private readonly tools: ToolsService;
   private readonly problems = new ProblemFilter();
 
   constructor(
@@ -62,7 +62,7 @@ class CallLane {
     this.lifecycle = app.get(Lifecycle);
     this.context = app.get(RequestContext, { strict: false });
     this.log = app.get(RequestLog);
-    this.door = app.get(ToolDoor, { strict: false });
+    this.tools = app.get(ToolsService);
   }
 
   serve(tool: string, request: IncomingMessage, response: ServerResponse): void {
@@ -95,7 +95,7 @@ class CallLane {
     const principal = this.policy.admit({ headers, route, declaredPublic: false });
     const body = this.parse(await this.read(request));
     const call = callOf({ tool, id, headers, principal, body, signal });
-    const answer = await this.context.run(id, () => this.door.call(call));
+    const answer = await this.context.run(id, () => this.tools.call(call));
     this.send(
       response,
       id,

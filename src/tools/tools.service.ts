@@ -53,8 +53,13 @@ export class ToolsService {
     return describeTool(tool, format);
   }
 
+  /** @throws Refusal for a call that was not run */
+  call(request: CallRequest): Promise<CallAnswer> {
+    return this.door.call(request);
+  }
+
   execute(request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome | Readable> {
-    return this.respond((call) => this.door.call(call), request, reply);
+    return this.respond((call) => this.call(call), request, reply);
   }
 
   /** A trial run of a tool that may be inactive or cut off. */
