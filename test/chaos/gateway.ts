@@ -19,6 +19,8 @@ export interface MemorySample {
   readonly rss: number;
   readonly heapUsed: number;
   readonly external: number;
+  /** What the heaps of the other threads hold. */
+  readonly inThreads: number;
 }
 
 const longestEndMs = 60_000;

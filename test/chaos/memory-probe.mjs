@@ -1,21 +1,63 @@
 /**
- * Loaded into the server beside its own code (`node --import`): on SIGUSR2 it collects garbage and writes what memory
- * is left into the file CHAOS_PROBE.
+ * Loaded into the server beside its own code, in each of its threads (`node --import`): on SIGUSR2 every thread
+ * collects its garbage, and the main one writes what memory is left into the file CHAOS_PROBE.
  */
 import { renameSync, writeFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { BroadcastChannel, isMainThread, threadId } from 'node:worker_threads';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc');
-const file = process.env.CHAOS_PROBE;
-let taken = 0;
+const channel = new BroadcastChannel('memory-probe');
+channel.unref();
+/** A thread that has ended meanwhile has nothing to collect. */
+const patienceMs = 2_000;
 
-process.on('SIGUSR2', () => {
+function collectHere() {
   collect();
   collect();
-  const { rss, heapUsed, external } = process.memoryUsage();
-  // Whole or not at all: the reader looks while this is written.
-  writeFileSync(`${file}.new`, JSON.stringify({ taken: ++taken, rss, heapUsed, external }));
-  renameSync(`${file}.new`, file);
-});
+}
+
+if (isMainThread) serveProbe();
+else serveMain();
+
+function serveMain() {
+  channel.onmessage = ({ data }) => {
+    if (data !== 'collect') return;
+    collectHere();
+    channel.postMessage({ collected: threadId, heapUsed: process.memoryUsage().heapUsed });
+  };
+  channel.postMessage({ began: threadId });
+}
+
+function serveProbe() {
+  const file = process.env.CHAOS_PROBE;
+  const threads = new Set();
+  let waiting = new Map();
+  let finish = () => undefined;
+  let taken = 0;
+
+  channel.onmessage = ({ data }) => {
+    if (data.began !== undefined) threads.add(data.began);
+    if (data.collected === undefined) return;
+    waiting.set(data.collected, data.heapUsed);
+    if ([...threads].every((thread) => waiting.has(thread))) finish();
+  };
+
+  process.on('SIGUSR2', async () => {
+    waiting = new Map();
+    const all = new Promise((resolve) => (finish = resolve));
+    const timer = setTimeout(() => finish(), patienceMs);
+    channel.postMessage('collect');
+    if (threads.size > 0) await all;
+    clearTimeout(timer);
+    for (const thread of threads) if (!waiting.has(thread)) threads.delete(thread);
+    collectHere();
+    const { rss, heapUsed, external } = process.memoryUsage();
+    const inThreads = [...waiting.values()].reduce((sum, bytes) => sum + bytes, 0);
+    // Whole or not at all: the reader looks while this is written.
+    writeFileSync(`${file}.new`, JSON.stringify({ taken: ++taken, rss, heapUsed, external, inThreads }));
+    renameSync(`${file}.new`, file);
+  });
+}

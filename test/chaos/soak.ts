@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Arena } from './arena.js';
+import type { MemorySample } from './gateway.js';
 import { type Lane, ownLane } from './lanes.js';
 import { type Point, trendOf } from './trend.js';
 
@@ -41,9 +42,28 @@ const variables = {
   CUSTOM_TOOLS_MAX_QUEUE: '1000',
 };
 
+const inMb = (bytes: number): string => (bytes / 1_000_000).toFixed(1).padStart(6);
+
+/** What memory consists of, in the middle of each quarter of the time: tells what grows, if anything does. */
+function quartersOf(samples: readonly MemorySample[]): string[] {
+  const size = Math.floor(samples.length / 4);
+  return [0, 1, 2, 3].map((at) => {
+    const quarter = samples.slice(at * size, (at + 1) * size);
+    const middle = (pick: (sample: MemorySample) => number): string => {
+      const sorted = quarter.map(pick).sort((a, b) => a - b);
+      return inMb(sorted[Math.floor(sorted.length / 2)] ?? NaN);
+    };
+    return (
+      `quarter ${at + 1}, MB: resident ${middle(({ rss }) => rss)}, heap ${middle(({ heapUsed }) => heapUsed)}, ` +
+      `heaps of threads ${middle(({ inThreads }) => inThreads)}, buffers ${middle(({ external }) => external)}`
+    );
+  });
+}
+
 /** What a soak counts; memory in bytes and descriptors beyond those of living processes over minutes. */
 class Soak {
   readonly memory: Point[] = [];
+  readonly samples: MemorySample[] = [];
   readonly descriptors: Point[] = [];
   readonly lost: string[] = [];
   answered = 0;
@@ -90,10 +110,11 @@ class Soak {
     for (let at = sampleEveryMs / 1_000; at < minutes * 60; at += sampleEveryMs / 1_000) {
       await delay(Math.max(0, (at - this.seconds) * 1_000));
       const x = this.seconds / 60;
-      const { rss } = await this.arena.gateway.memory();
+      const sample = await this.arena.gateway.memory();
       const { living, beyond } = this.arena.holdings();
       for (const pid of living) this.pids.add(pid);
-      this.memory.push({ x, y: rss });
+      this.samples.push(sample);
+      this.memory.push({ x, y: sample.rss });
       this.descriptors.push({ x, y: beyond });
     }
   }
@@ -121,7 +142,10 @@ try {
   await arena.close();
 }
 
-function report({ memory, descriptors, lost, answered, processes }: Soak, orphans: readonly number[]): void {
+function report(
+  { memory, samples, descriptors, lost, answered, processes }: Soak,
+  orphans: readonly number[],
+): void {
   for (const each of new Set(lost.slice(0, 20))) say(`  lost: ${each}`);
   // The first minutes fill caches and warm the compiler up.
   const trend = trendOf(memory.slice(Math.ceil(memory.length / 5)));
@@ -133,6 +157,7 @@ function report({ memory, descriptors, lost, answered, processes }: Soak, orphan
       `descriptors ${drift >= 0 ? '+' : ''}${drift}, resident memory ${mb(trend?.slope)} MB per 10 minutes ` +
       `(95 %: ${mb(trend?.low)} to ${mb(trend?.high)})`,
   );
+  for (const quarter of quartersOf(samples)) say(`  ${quarter}`);
   const climbs = trend === undefined || trend.slope * 10 > mostBytesPerTenMinutes;
   const broken = lost.length > 0 || orphans.length > 0 || Math.abs(drift) > mostDescriptors || climbs;
   if (broken) process.exitCode = 1;
