@@ -103,7 +103,10 @@ function toTree(env: Environment) {
     },
     ...repetition(env),
     ...events(env),
-    playbooks: { dir: resolve(root, env.PLAYBOOKS_DIR) },
+    playbooks: {
+      dir: resolve(root, env.PLAYBOOKS_DIR),
+      refreshIntervalMs: env.PLAYBOOKS_REFRESH_INTERVAL_MS,
+    },
   };
 }
 

@@ -134,4 +134,5 @@ export class Environment {
 
   // Playbooks
   @IsString() @IsNotEmpty() PLAYBOOKS_DIR = './playbooks';
+  @WholeNumber(100, 3_600_000) PLAYBOOKS_REFRESH_INTERVAL_MS = 2_000;
 }

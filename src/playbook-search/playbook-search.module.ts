@@ -3,6 +3,13 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { ToolsModule } from '../tools/tools.module.js';
 import { GetPlaybooksTool } from './get-playbooks.tool.js';
 import { LexicalRanker } from './lexical.ranker.js';
+import { CatalogueFollower } from './catalogue/catalogue-follower.js';
+import { PlaybookImportService } from './catalogue/import/playbook-import.service.js';
+import { PlaybookChangesRepository } from './catalogue/playbook-changes.repository.js';
+import { PlaybookOutcomesRepository } from './catalogue/playbook-outcomes.repository.js';
+import { PlaybookSearchService } from './catalogue/playbook-search.service.js';
+import { PlaybookVersionsController } from './catalogue/playbook-versions.controller.js';
+import { PlaybookVersionsService } from './catalogue/playbook-versions.service.js';
 import { PlaybookCatalogueService } from './catalogue/playbook-catalogue.service.js';
 import { PlaybookImporter } from './catalogue/playbook-importer.js';
 import { PlaybookIndex } from './catalogue/playbook-index.js';
@@ -16,11 +23,17 @@ import { PlaybooksRepository } from './catalogue/playbooks.repository.js';
 @Module({
   // TypeORM closes its connections after the modules that import it: what was shown is stored by then.
   imports: [ToolsModule, TypeOrmModule.forFeature([])],
-  controllers: [PlaybooksController],
+  controllers: [PlaybooksController, PlaybookVersionsController],
   providers: [
     PlaybooksRepository,
+    PlaybookChangesRepository,
+    PlaybookOutcomesRepository,
     PlaybookIndex,
+    CatalogueFollower,
     PlaybookCatalogueService,
+    PlaybookSearchService,
+    PlaybookVersionsService,
+    PlaybookImportService,
     PlaybookImporter,
     ShownPlaybooksRepository,
     ShownPlaybooks,
