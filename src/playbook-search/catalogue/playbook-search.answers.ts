@@ -18,7 +18,8 @@ export class ExplainedPlaybookBody implements ExplainedPlaybook {
   @ApiProperty({ example: '1.2.0' }) readonly version!: string;
   @ApiProperty({ example: true, description: 'Whether it stands in the answer' }) readonly shown!: boolean;
   @ApiProperty({
-    enum: filters,
+    type: String,
+    enum: [...filters, null],
     nullable: true,
     example: null,
     description:
