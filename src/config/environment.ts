@@ -160,6 +160,7 @@ export class Environment {
 
   // Playbooks
   @IsString() @IsNotEmpty() PLAYBOOKS_DIR = './playbooks';
+  @WholeNumber(100, 3_600_000) PLAYBOOKS_REFRESH_INTERVAL_MS = 2_000;
   @WholeNumber(0, 86_400_000) PLAYBOOK_CACHE_TTL_MS = 3_600_000;
 
   // Data Storage service

@@ -19,7 +19,7 @@ export class CatalogueSource implements PlaybookSource {
     { query, similarityThreshold: minConfidence, limit, labels }: PlaybookSearch,
     signal: AbortSignal,
   ): Promise<FoundPlaybooks> {
-    const answer = this.catalogue.search({ query, labels, minConfidence, limit });
+    const answer = this.catalogue.search({ query, labels, minConfidence, limit }, signal);
     return { answer: await abortable(answer, signal) };
   }
 }

@@ -2,19 +2,26 @@ import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import type { AppConfig } from '../config/app-config.js';
 import { ToolsModule } from '../tools/tools.module.js';
-import { CatalogueSource } from './catalogue-source.js';
-import { dataStorageProviders } from './data-storage/data-storage.providers.js';
-import { GetPlaybooksTool } from './get-playbooks.tool.js';
-import { LexicalRanker } from './ranking/lexical.ranker.js';
+import { CatalogueFollower } from './catalogue/catalogue-follower.js';
+import { PlaybookImportService } from './catalogue/import/playbook-import.service.js';
 import { PlaybookCatalogueService } from './catalogue/playbook-catalogue.service.js';
+import { PlaybookChangesRepository } from './catalogue/playbook-changes.repository.js';
 import { PlaybookImporter } from './catalogue/playbook-importer.js';
 import { PlaybookIndex } from './catalogue/playbook-index.js';
+import { PlaybookOutcomesRepository } from './catalogue/playbook-outcomes.repository.js';
+import { PlaybookSearchService } from './catalogue/playbook-search.service.js';
+import { PlaybookVersionsController } from './catalogue/playbook-versions.controller.js';
+import { PlaybookVersionsService } from './catalogue/playbook-versions.service.js';
 import { PlaybooksController } from './catalogue/playbooks.controller.js';
 import { PlaybooksRepository } from './catalogue/playbooks.repository.js';
 import { ShownPlaybooks } from './catalogue/shown/shown-playbooks.js';
 import { ShownPlaybooksRepository } from './catalogue/shown/shown-playbooks.repository.js';
+import { CatalogueSource } from './catalogue-source.js';
+import { dataStorageProviders } from './data-storage/data-storage.providers.js';
+import { GetPlaybooksTool } from './get-playbooks.tool.js';
 import { PLAYBOOK_RANKER } from './playbook-ranker.js';
 import { PLAYBOOK_SOURCE } from './playbook-source.js';
+import { LexicalRanker } from './ranking/lexical.ranker.js';
 import { SHOWN_MEMORY } from './shown-memory.js';
 
 /** The catalogue of playbooks, its search, and `get_playbooks`. */
@@ -28,11 +35,17 @@ export class PlaybookSearchModule {
       module: PlaybookSearchModule,
       // TypeORM closes its connections after the modules that import it: what was shown is stored by then.
       imports: [ToolsModule, TypeOrmModule.forFeature([])],
-      controllers: [PlaybooksController],
+      controllers: [PlaybooksController, PlaybookVersionsController],
       providers: [
         PlaybooksRepository,
+        PlaybookChangesRepository,
+        PlaybookOutcomesRepository,
         PlaybookIndex,
+        CatalogueFollower,
         PlaybookCatalogueService,
+        PlaybookSearchService,
+        PlaybookVersionsService,
+        PlaybookImportService,
         PlaybookImporter,
         ShownPlaybooksRepository,
         ShownPlaybooks,

@@ -21,6 +21,10 @@ export interface NewPlaybook {
   readonly aliases?: readonly string[];
   readonly when_to_use?: string;
   readonly when_not_to_use?: string;
+  /** About this version, for those who review it. */
+  readonly version_notes?: string;
+  /** What differs from the version before. */
+  readonly change_summary?: string;
   /** 0 to 1. */
   readonly expected_success_rate?: number;
   readonly expected_duration_seconds?: number;

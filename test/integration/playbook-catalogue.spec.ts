@@ -5,13 +5,12 @@ import { join } from 'node:path';
 import { Problem } from '../../src/common/errors.js';
 import { StartupWork } from '../../src/common/startup-work.js';
 import { loadConfig } from '../../src/config/app-config.js';
-import { LexicalRanker } from '../../src/playbook-search/ranking/lexical.ranker.js';
-import { PlaybookCatalogueService } from '../../src/playbook-search/catalogue/playbook-catalogue.service.js';
+import type { PlaybookCatalogueService } from '../../src/playbook-search/catalogue/playbook-catalogue.service.js';
 import { PlaybookImporter } from '../../src/playbook-search/catalogue/playbook-importer.js';
-import { PlaybookIndex } from '../../src/playbook-search/catalogue/playbook-index.js';
 import type { NewPlaybook } from '../../src/playbook-search/playbook.types.js';
 import { PlaybooksRepository } from '../../src/playbook-search/catalogue/playbooks.repository.js';
 import { compareVersions } from '../../src/playbook-search/catalogue/semver.js';
+import { catalogueOn } from '../support/playbooks.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 
 Logger.overrideLogger(false);
@@ -26,7 +25,7 @@ beforeEach(async () => {
   db = await createTestDatabase();
   folder = await mkdtemp(join(tmpdir(), 'playbooks-'));
   repository = new PlaybooksRepository(db.dataSource);
-  catalogue = new PlaybookCatalogueService(repository, new PlaybookIndex(repository, new LexicalRanker()));
+  catalogue = catalogueOn(db.dataSource);
 });
 afterEach(async () => {
   await db.drop();
@@ -61,6 +60,11 @@ const idsFor = async (query: string, labels: Record<string, string> = {}): Promi
   const { playbooks } = await catalogue.search({ query, labels, minConfidence: 0.7, limit: 10 });
   return playbooks.map(({ playbook_id }) => playbook_id);
 };
+
+const disable = (id: string, version: string, by: string, reason: string) =>
+  catalogue.setStatus({ id, version }, { transition: 'disable', by, reason });
+const enable = (id: string, version: string, by: string) =>
+  catalogue.setStatus({ id, version }, { transition: 'enable', by, reason: undefined });
 
 const wholeTable = () => db.dataSource.query('SELECT * FROM playbook_catalog ORDER BY playbook_id, version');
 
@@ -139,7 +143,7 @@ describe('import of a folder', () => {
   it('leaves a playbook disabled that an operator disabled', async () => {
     await importer(config.playbooks.dir).importAll();
     const found = await repository.versions('cluster-dns-repair');
-    await catalogue.disable('cluster-dns-repair', found[0]?.version ?? '', 'dora', 'wrong for us');
+    await disable('cluster-dns-repair', found[0]?.version ?? '', 'dora', 'wrong for us');
     await importer(config.playbooks.dir).importAll();
     expect((await repository.versions('cluster-dns-repair'))[0]?.status).toBe('disabled');
   });
@@ -163,7 +167,7 @@ describe('versions', () => {
       ['1.10.0', false],
       ['v1.2', false],
     ]);
-    expect(await catalogue.get('billing-restart', '2-rc.1')).toMatchObject({
+    expect(await catalogue.get({ id: 'billing-restart', version: '2-rc.1' })).toMatchObject({
       previous_version: '1.10.0',
       content: { steps: [{ name: 'restart', action: 'RestartPod' }] },
       labels: {},
@@ -185,7 +189,7 @@ describe('versions', () => {
   it('keeps the order of the keys that an author chose', async () => {
     const content = { zebra: 1, apple: { y: 1, x: 2 } };
     await catalogue.create(playbook('1.0.0', { content }));
-    expect(JSON.stringify((await catalogue.get('billing-restart', '1.0.0')).content)).toBe(
+    expect(JSON.stringify((await catalogue.get({ id: 'billing-restart', version: '1.0.0' })).content)).toBe(
       JSON.stringify(content),
     );
   });
@@ -236,9 +240,9 @@ describe('what search finds', () => {
     expect(await idsFor(query)).toEqual([]);
     await catalogue.create(playbook('1.0.0'));
     expect(await idsFor(query)).toEqual(['billing-restart']);
-    await catalogue.disable('billing-restart', '1.0.0', 'dora', 'made it worse');
+    await disable('billing-restart', '1.0.0', 'dora', 'made it worse');
     expect(await idsFor(query)).toEqual([]);
-    await catalogue.enable('billing-restart', '1.0.0', 'dora');
+    await enable('billing-restart', '1.0.0', 'dora');
     expect(await idsFor(query)).toEqual(['billing-restart']);
   });
 
@@ -247,7 +251,7 @@ describe('what search finds', () => {
     await catalogue.create(playbook('2.0.0', { description: 'Restarts the billing worker gently.' }));
     const found = await catalogue.search({ query, labels: {}, minConfidence: 0.7, limit: 5 });
     expect(found.playbooks.map(({ version }) => version)).toEqual(['2.0.0']);
-    await catalogue.disable('billing-restart', '2.0.0', 'dora', 'too gentle');
+    await disable('billing-restart', '2.0.0', 'dora', 'too gentle');
     expect(await idsFor(query)).toEqual([]);
   });
 
@@ -270,20 +274,22 @@ describe('status', () => {
   beforeEach(() => catalogue.create(playbook('1.0.0')));
 
   it('keeps who, when and why while a version is disabled', async () => {
-    expect(await catalogue.disable('billing-restart', '1.0.0', 'dora', 'made it worse')).toEqual({
+    expect(await disable('billing-restart', '1.0.0', 'dora', 'made it worse')).toEqual({
       playbook_id: 'billing-restart',
       version: '1.0.0',
       status: 'disabled',
       disabled_at: expect.any(Date),
       disabled_by: 'dora',
       disabled_reason: 'made it worse',
+      deprecation_notice: null,
+      updated_at: expect.any(Date),
     });
     expect(await catalogue.versions('billing-restart', false)).toMatchObject({
       versions: [],
       total_versions: 0,
     });
     expect(await catalogue.versions('billing-restart', true)).toMatchObject({ total_versions: 1 });
-    expect(await catalogue.enable('billing-restart', '1.0.0', 'emil')).toMatchObject({
+    expect(await enable('billing-restart', '1.0.0', 'emil')).toMatchObject({
       status: 'active',
       disabled_at: null,
       disabled_by: null,
@@ -292,11 +298,13 @@ describe('status', () => {
   });
 
   it('refuses what is no transition, and unknown versions', async () => {
-    expect(await outcomeOf(catalogue.enable('billing-restart', '1.0.0', 'x'))).toBe('conflict');
-    await catalogue.disable('billing-restart', '1.0.0', 'dora', 'first');
-    expect(await outcomeOf(catalogue.disable('billing-restart', '1.0.0', 'emil', 'second'))).toBe('conflict');
-    expect(await catalogue.get('billing-restart', '1.0.0')).toMatchObject({ disabled_by: 'dora' });
-    expect(await outcomeOf(catalogue.disable('billing-restart', '9.0.0', 'x', 'y'))).toBe('not_found');
+    expect(await outcomeOf(enable('billing-restart', '1.0.0', 'x'))).toBe('conflict');
+    await disable('billing-restart', '1.0.0', 'dora', 'first');
+    expect(await outcomeOf(disable('billing-restart', '1.0.0', 'emil', 'second'))).toBe('conflict');
+    expect(await catalogue.get({ id: 'billing-restart', version: '1.0.0' })).toMatchObject({
+      disabled_by: 'dora',
+    });
+    expect(await outcomeOf(disable('billing-restart', '9.0.0', 'x', 'y'))).toBe('not_found');
     expect(await outcomeOf(catalogue.versions('nobody', true))).toBe('not_found');
   });
 });

@@ -30,7 +30,7 @@ afterEach(async () => {
 describe('what an investigation was shown', () => {
   it('is known at once, and of other investigations and versions nothing', async () => {
     shown.remember('inv-1', [a, b]);
-    expect(await shown.find('inv-1', a)).toMatchObject({ ...a, times: 1, firstShownAt: expect.any(Date) });
+    expect(await shown.find('inv-1', a)).toMatchObject({ ...a, times: 1, first_shown_at: expect.any(Date) });
     expect(await shown.find('inv-1', { ...a, version: '1.0.1' })).toBeUndefined();
     expect(await shown.find('inv-2', a)).toBeUndefined();
     expect((await shown.of('inv-1')).map(({ playbook_id }) => playbook_id)).toEqual(['a', 'b']);
@@ -42,8 +42,8 @@ describe('what an investigation was shown', () => {
     shown.remember('inv-1', [a]);
     shown.remember('inv-1', [a, b]);
     const last = await shown.find('inv-1', a);
-    expect(last).toMatchObject({ times: 3, firstShownAt: first?.firstShownAt });
-    expect(Number(last?.lastShownAt)).toBeGreaterThanOrEqual(Number(first?.lastShownAt));
+    expect(last).toMatchObject({ times: 3, first_shown_at: first?.first_shown_at });
+    expect(Number(last?.last_shown_at)).toBeGreaterThanOrEqual(Number(first?.last_shown_at));
   });
 
   it('is written by itself, soon, and at the end', async () => {

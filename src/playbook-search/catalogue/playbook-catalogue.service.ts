@@ -1,20 +1,25 @@
 import { Injectable } from '@nestjs/common';
 import { canonicalJson, sha256 } from '../../common/canonical-json.js';
-import { Problem } from '../../common/errors.js';
+import { type FieldProblem, Problem } from '../../common/errors.js';
 import { decodeCursor, encodeCursor, type Page } from '../../common/page.js';
 import type { NewPlaybook, PlaybookAnswer, PlaybookQuery } from '../playbook.types.js';
-import { isPlaybookId } from './playbook.validators.js';
-import { PlaybookIndex } from './playbook-index.js';
+import { type JsonChange, jsonDiff } from './json-diff.js';
 import {
   type CreatedRow,
   type PlaybookRow,
-  PlaybooksRepository,
   type PlaybookSummary,
+  type StatisticsRow,
   type StatusRow,
-  type StoredVersion,
   type VersionRow,
-} from './playbooks.repository.js';
+} from './playbook.rows.js';
+import { isPlaybookId } from './playbook.validators.js';
+import { PlaybookChangesRepository, type VersionKey } from './playbook-changes.repository.js';
+import { PlaybookIndex } from './playbook-index.js';
+import { type Outcome, PlaybookOutcomesRepository } from './playbook-outcomes.repository.js';
+import { PlaybooksRepository } from './playbooks.repository.js';
 import { compareVersions } from './semver.js';
+import { allows, type StatusChange, transitions } from './status-transitions.js';
+import { planVersions, type VersionPlan } from './version-plan.js';
 
 /** The answer of DD-STORAGE-008's version list. */
 export interface PlaybookVersions {
@@ -24,11 +29,40 @@ export interface PlaybookVersions {
   readonly total_versions: number;
 }
 
-/** Versioned playbooks: versions are immutable and only grow; what is disabled is not found. */
+export interface PlaybookDiff {
+  readonly playbook_id: string;
+  readonly from: string;
+  readonly to: string;
+  /** What the author changed; pointers are into a version as it is answered. */
+  readonly changes: readonly JsonChange[];
+}
+
+export interface RecordedOutcome extends StatisticsRow {
+  /** False: this execution had been counted before. */
+  readonly counted: boolean;
+}
+
+/** One of several playbooks in a request. */
+export interface ImportItem {
+  readonly playbook: NewPlaybook;
+  /** JSON pointer to it. */
+  readonly pointer: string;
+}
+
+export interface ImportResult {
+  readonly imported: readonly CreatedRow[];
+  readonly unchanged: readonly VersionKeyRow[];
+}
+
+type VersionKeyRow = Pick<PlaybookRow, 'playbook_id' | 'version'>;
+
+/** Versioned playbooks: versions are immutable and only grow; what is not active is not found. */
 @Injectable()
 export class PlaybookCatalogueService {
   constructor(
     private readonly repository: PlaybooksRepository,
+    private readonly changes: PlaybookChangesRepository,
+    private readonly outcomes: PlaybookOutcomesRepository,
     private readonly index: PlaybookIndex,
   ) {}
 
@@ -38,26 +72,46 @@ export class PlaybookCatalogueService {
    * @throws Problem `conflict` when the version exists, `invalid_request` when it is not greater than the latest
    */
   async create(playbook: NewPlaybook, createdBy: string | null = null): Promise<CreatedRow> {
-    const origin = { contentHash: contentHash(playbook), createdBy };
-    const created = await this.repository.create(playbook, origin, (stored) => admit(playbook, stored));
-    this.index.invalidate();
-    return created;
+    const { created } = await this.store([{ playbook, pointer: '' }], createdBy, (plan) => {
+      const again = plan.unchanged.map(({ playbook_id: id, version }) => ({
+        pointer: '/version',
+        detail: `Playbook ${id} has a version ${version} already`,
+      }));
+      refuse([...plan.taken, ...again], plan.notGreater);
+    });
+    const [row] = created;
+    if (!row) throw new Error('The version was not stored');
+    return row;
   }
 
-  /** Another one whenever a search may find something else. */
+  /**
+   * Stores several versions, all of them or none. Those that are stored already with the same content are left alone.
+   * @throws Problem as `create` does, with an entry for each version that cannot be stored
+   */
+  async import(items: readonly ImportItem[], createdBy: string | null = null): Promise<ImportResult> {
+    const { created, plan } = await this.store(items, createdBy, ({ taken, notGreater }) =>
+      refuse(taken, notGreater),
+    );
+    const unchanged = plan.unchanged.map(({ playbook_id, version }) => ({ playbook_id, version }));
+    return { imported: created, unchanged };
+  }
+
+  /** Another one whenever an equal search may find something else; costs nothing to read. */
   get revision(): string {
     return this.index.revision;
   }
 
-  search(query: PlaybookQuery): Promise<PlaybookAnswer> {
-    return this.index.search(query);
+  /** @throws the database's error when the catalogue must be read and cannot; the signal's reason when it aborts */
+  search(query: PlaybookQuery, signal?: AbortSignal): Promise<PlaybookAnswer> {
+    return this.index.search(query, signal);
   }
 
   /** Latest versions by id. */
   async list(limit: number, cursor: string | undefined): Promise<Page<PlaybookSummary>> {
     const after = cursor === undefined ? undefined : decodeCursor(cursor);
     if (after !== undefined && !isPlaybookId(after)) {
-      throw invalid('/cursor', 'cursor must be the nextCursor of an earlier answer');
+      const detail = 'cursor must be the nextCursor of an earlier answer';
+      throw new Problem('invalid_request', detail, { errors: [{ pointer: '/cursor', detail }] });
     }
     const rows = await this.repository.listLatest(after, limit + 1);
     const data = rows.slice(0, limit);
@@ -79,54 +133,103 @@ export class PlaybookCatalogueService {
   }
 
   /** @throws Problem `not_found` */
-  async get(id: string, version: string): Promise<PlaybookRow> {
+  async get({ id, version }: VersionKey): Promise<PlaybookRow> {
     const row = await this.repository.find(id, version);
-    if (!row) throw new Problem('not_found', `There is no version ${version} of a playbook ${id}`);
+    if (!row) throw missing({ id, version });
     return row;
   }
 
-  /** @throws Problem `not_found`, or `conflict` when the version is not active */
-  async disable(id: string, version: string, by: string, reason: string): Promise<StatusRow> {
-    return this.changed(id, version, 'disabled', await this.repository.disable(id, version, by, reason));
+  /** @throws Problem `not_found` */
+  async diff(id: string, from: string, to: string): Promise<PlaybookDiff> {
+    const [before, after] = await Promise.all([
+      this.get({ id, version: from }),
+      this.get({ id, version: to }),
+    ]);
+    return { playbook_id: id, from, to, changes: jsonDiff(authored(before), authored(after)) };
   }
 
-  /** @throws Problem `not_found`, or `conflict` when the version is not disabled */
-  async enable(id: string, version: string, by: string): Promise<StatusRow> {
-    return this.changed(id, version, 'enabled', await this.repository.enable(id, version, by));
-  }
-
-  private async changed(
-    id: string,
-    version: string,
-    wanted: string,
-    row: StatusRow | undefined,
-  ): Promise<StatusRow> {
-    if (!row) {
-      const { status } = await this.get(id, version);
-      throw new Problem(
-        'conflict',
-        `Version ${version} of playbook ${id} is ${status}: it cannot be ${wanted}`,
-      );
-    }
+  /** @throws Problem `not_found`, or `conflict` when the version's status does not allow it */
+  async setStatus(key: VersionKey, change: StatusChange): Promise<StatusRow> {
+    const row = await this.changes.setStatus(key, change, (status) => {
+      if (status === undefined) throw missing(key);
+      if (allows(change.transition, status)) return;
+      const { to } = transitions[change.transition];
+      const named = `Version ${key.version} of playbook ${key.id}`;
+      throw new Problem('conflict', `${named} is ${status}: it cannot become ${to}`);
+    });
     this.index.invalidate();
     return row;
+  }
+
+  /** @throws Problem `not_found`, or `conflict` when the execution was reported with the other outcome before */
+  async recordOutcome(key: VersionKey, outcome: Outcome): Promise<RecordedOutcome> {
+    const counted = await this.outcomes.add(key, outcome);
+    if (counted) return { ...counted, counted: true };
+    const row = await this.get(key);
+    const { executionId, success } = outcome;
+    const before = executionId === undefined ? undefined : await this.outcomes.find(key, executionId);
+    if (before && before.success !== success) {
+      const said = before.success ? 'a success' : 'a failure';
+      throw new Problem('conflict', `Execution ${executionId} was reported as ${said} before`);
+    }
+    const { playbook_id, version, total_executions, successful_executions, actual_success_rate } = row;
+    return {
+      playbook_id,
+      version,
+      total_executions,
+      successful_executions,
+      actual_success_rate,
+      counted: false,
+    };
+  }
+
+  private async store(
+    items: readonly ImportItem[],
+    createdBy: string | null,
+    admit: (plan: VersionPlan) => void,
+  ): Promise<{ readonly created: readonly CreatedRow[]; readonly plan: VersionPlan }> {
+    const proposed = items.map(({ playbook, pointer }) => ({
+      playbook,
+      pointer,
+      contentHash: contentHash(playbook),
+    }));
+    const ids = items.map(({ playbook }) => playbook.playbook_id);
+    const stored = await this.changes.store(ids, createdBy, (known) => {
+      const plan = planVersions(proposed, known);
+      admit(plan);
+      return plan;
+    });
+    if (stored.created.length > 0) this.index.invalidate();
+    return stored;
   }
 }
 
 /** Everything that the author wrote, so that a changed description is a change as well. */
 export const contentHash = (playbook: NewPlaybook): string => sha256(canonicalJson(playbook));
 
-/** @returns the version that is the latest until now */
-function admit({ playbook_id: id, version }: NewPlaybook, stored: readonly StoredVersion[]): string | null {
-  const same = stored.find((each) => compareVersions(each.version, version) === 0);
-  if (same) throw new Problem('conflict', `Playbook ${id} has a version ${same.version} already`);
-  const latest = stored.find((each) => each.is_latest_version)?.version;
-  if (latest !== undefined && compareVersions(version, latest) < 0) {
-    throw invalid('/version', `version ${version} must be greater than the latest one, ${latest}`);
-  }
-  return latest ?? null;
+/** @throws Problem with every entry; `conflict` where all that is wrong is that versions are taken */
+function refuse(taken: readonly FieldProblem[], notGreater: readonly FieldProblem[]): void {
+  const errors = [...notGreater, ...taken];
+  if (errors.length === 0) return;
+  const detail = errors.map((each) => each.detail).join('; ');
+  throw new Problem(notGreater.length > 0 ? 'invalid_request' : 'conflict', detail, { errors });
 }
 
-function invalid(pointer: string, detail: string): Problem {
-  return new Problem('invalid_request', detail, { errors: [{ pointer, detail }] });
-}
+const missing = ({ id, version }: VersionKey): Problem =>
+  new Problem('not_found', `There is no version ${version} of a playbook ${id}`);
+
+/** The part of a version that its author wrote and that a reader compares; what is empty is absent. */
+const authored = (row: PlaybookRow): Record<string, unknown> => ({
+  name: row.name,
+  description: row.description,
+  owner: row.owner ?? undefined,
+  maintainer: row.maintainer ?? undefined,
+  labels: row.labels,
+  signals: row.signals,
+  aliases: row.aliases,
+  when_to_use: row.when_to_use ?? undefined,
+  when_not_to_use: row.when_not_to_use ?? undefined,
+  expected_success_rate: row.expected_success_rate ?? undefined,
+  expected_duration_seconds: row.expected_duration_seconds ?? undefined,
+  content: row.content,
+});

@@ -27,7 +27,9 @@ const scoring = (scores: Record<string, number>): PlaybookRanker => ({
 });
 
 function indexOf(read: () => Promise<SearchablePlaybook[]>, ranker: PlaybookRanker = new LexicalRanker()) {
-  return new PlaybookIndex({ searchable: read } as unknown as PlaybooksRepository, ranker);
+  let revision = 0;
+  const searchable = async () => ({ playbooks: await read(), revision: String((revision += 1)) });
+  return new PlaybookIndex({ searchable } as unknown as PlaybooksRepository, ranker);
 }
 
 const query = { query: 'OOMKilled', labels: {}, minConfidence: 0.7, limit: 5 };
@@ -100,5 +102,54 @@ describe('PlaybookIndex', () => {
     const index = indexOf(() => reads.shift() ?? Promise.resolve([]));
     await expect(index.search(query)).rejects.toThrow('database is away');
     expect((await index.search(query)).total_results).toBe(1);
+  });
+
+  it('reads again when the database has another revision, and only then', async () => {
+    let reads = 0;
+    const index = indexOf(async () => {
+      reads += 1;
+      return [playbook('a')];
+    });
+    await index.follow('1');
+    await index.follow('1');
+    expect(reads).toBe(1);
+    const before = index.revision;
+    await index.follow('2');
+    expect(reads).toBe(2);
+    expect(index.revision).not.toBe(before);
+    // What this replica changed itself was read after the change, with its revision.
+    index.invalidate();
+    await index.search(query);
+    await index.follow('3');
+    expect(reads).toBe(3);
+  });
+
+  it('has another revision after every change, and when its ranker says so', () => {
+    const ranker = { revision: 'a', prepare: async () => Promise.reject(new Error('not asked')) };
+    const index = indexOf(async () => [], ranker);
+    const seen = [index.revision];
+    index.invalidate();
+    seen.push(index.revision);
+    ranker.revision = 'b';
+    seen.push(index.revision);
+    expect(new Set(seen).size).toBe(3);
+  });
+
+  it('gives a ranker the very same candidates for equal labels', async () => {
+    const given: ReadonlySet<string>[] = [];
+    const index = indexOf(async () => [playbook('a', { environment: 'production' }), playbook('b')], {
+      prepare: async () => ({
+        rank: async (_request, candidates) => {
+          given.push(candidates);
+          return { playbooks: [] };
+        },
+      }),
+    });
+    await index.search({ ...query, labels: { environment: 'Staging', priority: 'P1' } });
+    await index.search({ ...query, labels: { 'kubernaut.io/priority': 'p1', environment: 'staging' } });
+    await index.search(query);
+    await index.search({ ...query, labels: { environment: '*' } });
+    expect(given[0]).toBe(given[1]);
+    expect(given.map((each) => [...each])).toEqual([['b'], ['b'], ['a', 'b'], ['a', 'b']]);
   });
 });

@@ -26,6 +26,8 @@ export interface ExplainedAnswer {
 export class PlaybookIndex {
   private loading: Promise<PlaybookSnapshot> | undefined;
   private changes = 0;
+  /** What was read last: the database's revision, and how many changes had been heard of when reading began. */
+  private loaded = { revision: '', changes: -1 };
 
   constructor(
     private readonly repository: PlaybooksRepository,
@@ -41,6 +43,16 @@ export class PlaybookIndex {
   invalidate(): void {
     this.changes += 1;
     this.loading = undefined;
+  }
+
+  /**
+   * Compares with the catalogue's revision in the database, and reads it again where they differ: after changes that
+   * other replicas made. @throws the database's error
+   */
+  async follow(revision: string): Promise<void> {
+    const isCurrent = this.loading !== undefined && this.loaded.changes === this.changes;
+    if (isCurrent && this.loaded.revision !== revision) this.invalidate();
+    await this.snapshot();
   }
 
   /** @throws the database's error when the catalogue must be read and cannot; the signal's reason when it aborts */
@@ -92,8 +104,11 @@ export class PlaybookIndex {
   }
 
   private async load(): Promise<PlaybookSnapshot> {
-    const catalogue = await this.repository.searchable();
-    return new PlaybookSnapshot(catalogue, await this.ranker.prepare(catalogue));
+    const before = this.changes;
+    const { revision, playbooks } = await this.repository.searchable();
+    const snapshot = new PlaybookSnapshot(playbooks, await this.ranker.prepare(playbooks));
+    this.loaded = { revision, changes: before };
+    return snapshot;
   }
 }
 

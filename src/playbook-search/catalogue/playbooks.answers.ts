@@ -1,48 +1,9 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import {
-  type PlaybookAnswer,
-  type PlaybookHit,
-  type PlaybookLabels,
-  playbookStatuses,
-} from '../playbook.types.js';
+import { type PlaybookLabels, playbookStatuses } from '../playbook.types.js';
 import type { PlaybookStatus } from '../playbook.types.js';
+import { ShownToInvestigationBody } from './shown/shown-playbooks.answers.js';
 
 const time = '2026-01-23T10:30:00.000Z';
-
-export class PlaybookHitBody implements PlaybookHit {
-  @ApiProperty({ example: 'oomkill-increase-memory' }) readonly playbook_id!: string;
-  @ApiProperty({ example: '1.2.0' }) readonly version!: string;
-  @ApiProperty({ example: 'The kernel kills a container because its working set reaches the memory limit.' })
-  readonly description!: string;
-  @ApiProperty({ example: 0.91, minimum: 0, maximum: 1 }) readonly confidence!: number;
-}
-
-/** DD-CONTEXT-005. */
-export class PlaybookAnswerBody implements PlaybookAnswer {
-  @ApiProperty({ type: [PlaybookHitBody], description: 'By confidence, descending' })
-  readonly playbooks!: PlaybookHitBody[];
-  @ApiProperty({ example: 1, description: 'How many playbooks stand in this answer' })
-  readonly total_results!: number;
-}
-
-export class PlaybookCreatedBody {
-  @ApiProperty({ example: 'api-latency-shed-load' }) readonly playbook_id!: string;
-  @ApiProperty({ example: '1.0.0' }) readonly version!: string;
-  @ApiProperty({ enum: playbookStatuses, example: 'active' }) readonly status!: PlaybookStatus;
-  @ApiProperty({ example: true }) readonly is_latest_version!: boolean;
-  @ApiProperty({ example: time }) readonly created_at!: string;
-}
-
-export class PlaybookStatusBody {
-  @ApiProperty({ example: 'api-latency-shed-load' }) readonly playbook_id!: string;
-  @ApiProperty({ example: '1.0.0' }) readonly version!: string;
-  @ApiProperty({ enum: playbookStatuses, example: 'disabled' }) readonly status!: PlaybookStatus;
-  @ApiProperty({ type: String, nullable: true, example: time }) readonly disabled_at!: string | null;
-  @ApiProperty({ type: String, nullable: true, example: 'dora@example.com' }) readonly disabled_by!:
-    string | null;
-  @ApiProperty({ type: String, nullable: true, example: 'Made the outage of 12 March worse' })
-  readonly disabled_reason!: string | null;
-}
 
 export class PlaybookVersionSummary {
   @ApiProperty({ example: '1.0.0' }) readonly version!: string;
@@ -86,6 +47,16 @@ export class PlaybookPageBody {
   @ApiProperty({ type: String, nullable: true, example: null }) readonly nextCursor!: string | null;
 }
 
+/** Who changed a version's status, when and why. */
+export class StatusChangeBody {
+  @ApiProperty({ enum: playbookStatuses, example: 'active' }) readonly from_status!: PlaybookStatus;
+  @ApiProperty({ enum: playbookStatuses, example: 'disabled' }) readonly to_status!: PlaybookStatus;
+  @ApiProperty({ example: time }) readonly changed_at!: string;
+  @ApiProperty({ example: 'dora@example.com' }) readonly changed_by!: string;
+  @ApiProperty({ type: String, nullable: true, example: 'Made the outage of 12 March worse' })
+  readonly reason!: string | null;
+}
+
 /** One version with everything its author wrote. */
 export class PlaybookBody extends PlaybookSummaryBody {
   @ApiProperty({ type: String, nullable: true, example: null }) readonly maintainer!: string | null;
@@ -118,4 +89,12 @@ export class PlaybookBody extends PlaybookSummaryBody {
   @ApiProperty({ type: Number, nullable: true, example: null }) readonly actual_success_rate!: number | null;
   @ApiProperty({ example: 0 }) readonly total_executions!: number;
   @ApiProperty({ example: 0 }) readonly successful_executions!: number;
+  @ApiProperty({ type: String, nullable: true, example: null }) readonly version_notes!: string | null;
+  @ApiProperty({ type: String, nullable: true, example: null }) readonly change_summary!: string | null;
+  @ApiProperty({ type: String, nullable: true, example: 'import' }) readonly created_by!: string | null;
+  @ApiProperty({ type: String, nullable: true, example: 'import' }) readonly updated_by!: string | null;
+  @ApiProperty({ type: [StatusChangeBody], description: 'Oldest first' })
+  readonly status_history!: StatusChangeBody[];
+  @ApiPropertyOptional({ type: ShownToInvestigationBody, description: 'With investigationId' })
+  readonly shown_to_investigation?: ShownToInvestigationBody;
 }

@@ -1,60 +1,83 @@
-import { Body, Controller, Get, Param, Patch, Post, Query } from '@nestjs/common';
-import { ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiQuery, ApiTags } from '@nestjs/swagger';
+import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
+import {
+  ApiBody,
+  ApiConsumes,
+  ApiCreatedResponse,
+  ApiOkResponse,
+  ApiOperation,
+  ApiQuery,
+  ApiTags,
+} from '@nestjs/swagger';
+import { CurrentPrincipal } from '../../auth/principal.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
-import type { PlaybookQuery } from '../playbook.types.js';
+import type { Principal } from '../../tool-contract/tool-call.js';
+import { importBodySchema, importExamples } from './import/import.openapi.js';
+import { PlaybookImportService } from './import/playbook-import.service.js';
+import { yamlTypes } from './import/yaml-body.js';
 import { PlaybookCatalogueService } from './playbook-catalogue.service.js';
-import {
-  PlaybookAnswerBody,
-  PlaybookBody,
-  PlaybookCreatedBody,
-  PlaybookPageBody,
-  PlaybookStatusBody,
-  PlaybookVersionsBody,
-} from './playbooks.answers.js';
-import {
-  CreatePlaybookBody,
-  DisablePlaybookBody,
-  EnablePlaybookBody,
-  ListPlaybooksQuery,
-  PlaybookIdParams,
-  PlaybookVersionParams,
-  SearchPlaybooksQuery,
-  VersionsQuery,
-} from './playbooks.dto.js';
+import { PlaybookCreatedBody, PlaybookImportBody } from './playbook-changes.answers.js';
+import { PlaybookAnswerBody } from './playbook-search.answers.js';
+import { type AuthorsQuery, PlaybookSearchService } from './playbook-search.service.js';
+import { PlaybookVersionsService } from './playbook-versions.service.js';
+import { PlaybookPageBody } from './playbooks.answers.js';
+import { CreatePlaybookBody, ExplainQuery, ListPlaybooksQuery, ShownQuery } from './playbooks.dto.js';
 import { SearchQuery } from './search-query.decorator.js';
+import { ShownPlaybooksBody } from './shown/shown-playbooks.answers.js';
 
-/** DD-STORAGE-008's routes, with its names. */
+/** DD-STORAGE-008's routes of the whole catalogue, with its names. */
 @ApiTags('playbooks')
+@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
 @Controller('api/v1/playbooks')
 export class PlaybooksController {
-  constructor(private readonly catalogue: PlaybookCatalogueService) {}
+  constructor(
+    private readonly catalogue: PlaybookCatalogueService,
+    private readonly finder: PlaybookSearchService,
+    private readonly importer: PlaybookImportService,
+    private readonly playbookVersions: PlaybookVersionsService,
+  ) {}
 
   @Post()
   @ApiOperation({
     summary: 'Store a new version of a playbook; it becomes the latest',
+    description:
+      'A stored version never changes: a correction is a new version, which must be greater than every stored one ' +
+      '(semantic order; `v1.2` and `1.2.0` are the same). Search shows the latest version only.',
     operationId: 'createPlaybook',
   })
   @ApiCreatedResponse({ type: PlaybookCreatedBody })
-  @ApiProblems(
-    'invalid_request',
-    'database_unavailable',
-    'unauthorized',
-    'forbidden',
-    'conflict',
-    'payload_too_large',
-  )
-  create(@Body() body: CreatePlaybookBody): Promise<object> {
-    return this.catalogue.create(body);
+  @ApiProblems('conflict', 'payload_too_large')
+  create(@Body() body: CreatePlaybookBody, @CurrentPrincipal() { userId }: Principal): Promise<object> {
+    return this.catalogue.create(body, userId);
+  }
+
+  @Post('import')
+  @HttpCode(200)
+  @ApiConsumes('application/json', ...yamlTypes)
+  @ApiOperation({
+    summary: 'Store several versions, all of them or none',
+    description:
+      'One playbook, a list, or `{"playbooks": [...]}`, at most 1000; as JSON, or as YAML (at most 1 MiB), where ' +
+      'documents may also follow each other. What is stored already with the same content is left alone, so that ' +
+      'an import can be repeated. If anything is wrong nothing is stored, and `errors` names each wrong field of ' +
+      'each playbook by its JSON pointer, such as `/3/version`.',
+    operationId: 'importPlaybooks',
+  })
+  @ApiBody({ schema: importBodySchema, examples: importExamples })
+  @ApiOkResponse({ type: PlaybookImportBody })
+  @ApiProblems('conflict', 'payload_too_large')
+  import(@Body() body: unknown, @CurrentPrincipal() { userId }: Principal): Promise<object> {
+    return this.importer.import(body, userId);
   }
 
   @Get('search')
   @ApiOperation({
     summary: 'Find playbooks for an incident',
     description:
-      'Labels filter before ranking: a playbook that carries another value of an asked key is never shown.',
+      'Labels filter before ranking: a playbook that carries another value of an asked key is never shown. With ' +
+      '`explain=true` the answer also says what kept each playbook out, or how its confidence came about.',
     operationId: 'searchPlaybooks',
   })
-  @ApiQuery({ type: SearchPlaybooksQuery })
+  @ApiQuery({ type: ExplainQuery })
   @ApiQuery({
     name: 'label',
     required: false,
@@ -66,71 +89,31 @@ export class PlaybooksController {
     example: { 'label.environment': 'production' },
   })
   @ApiOkResponse({ type: PlaybookAnswerBody })
-  @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
-  search(@SearchQuery() query: PlaybookQuery): Promise<object> {
-    return this.catalogue.search(query);
+  search(@SearchQuery() query: AuthorsQuery): Promise<object> {
+    return this.finder.search(query);
+  }
+
+  @Get('shown')
+  @ApiOperation({
+    summary: 'List what an investigation was shown',
+    description:
+      'Every playbook that stood in an answer to this investigation, until the investigation expires ' +
+      '(`INVESTIGATION_TTL_HOURS`). A selection that is not among them was not made from what was shown.',
+    operationId: 'listShownPlaybooks',
+  })
+  @ApiOkResponse({ type: ShownPlaybooksBody })
+  shown(@Query() { investigationId }: ShownQuery): Promise<object> {
+    return this.playbookVersions.shownOf(investigationId);
   }
 
   @Get()
-  @ApiOperation({ summary: 'List the latest version of each playbook', operationId: 'listPlaybooks' })
+  @ApiOperation({
+    summary: 'List the latest version of each playbook',
+    description: 'Whatever its status, by `playbook_id`, without its procedure.',
+    operationId: 'listPlaybooks',
+  })
   @ApiOkResponse({ type: PlaybookPageBody })
-  @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
   list(@Query() { limit, cursor }: ListPlaybooksQuery): Promise<object> {
     return this.catalogue.list(limit, cursor);
-  }
-
-  @Get(':id/versions')
-  @ApiOperation({
-    summary: 'List the versions of a playbook, newest first',
-    operationId: 'listPlaybookVersions',
-  })
-  @ApiOkResponse({ type: PlaybookVersionsBody })
-  @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden', 'not_found')
-  versions(@Param() { id }: PlaybookIdParams, @Query() query: VersionsQuery): Promise<object> {
-    return this.catalogue.versions(id, query.include_disabled === 'true');
-  }
-
-  @Get(':id/versions/:version')
-  @ApiOperation({ summary: 'Show one version with its procedure', operationId: 'getPlaybookVersion' })
-  @ApiOkResponse({ type: PlaybookBody })
-  @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden', 'not_found')
-  get(@Param() { id, version }: PlaybookVersionParams): Promise<object> {
-    return this.catalogue.get(id, version);
-  }
-
-  @Patch(':id/:version/disable')
-  @ApiOperation({
-    summary: 'Take a version out of search, saying who and why',
-    operationId: 'disablePlaybook',
-  })
-  @ApiOkResponse({ type: PlaybookStatusBody })
-  @ApiProblems(
-    'invalid_request',
-    'database_unavailable',
-    'unauthorized',
-    'forbidden',
-    'not_found',
-    'conflict',
-  )
-  disable(
-    @Param() { id, version }: PlaybookVersionParams,
-    @Body() body: DisablePlaybookBody,
-  ): Promise<object> {
-    return this.catalogue.disable(id, version, body.disabled_by, body.disabled_reason);
-  }
-
-  @Patch(':id/:version/enable')
-  @ApiOperation({ summary: 'Bring a disabled version back into search', operationId: 'enablePlaybook' })
-  @ApiOkResponse({ type: PlaybookStatusBody })
-  @ApiProblems(
-    'invalid_request',
-    'database_unavailable',
-    'unauthorized',
-    'forbidden',
-    'not_found',
-    'conflict',
-  )
-  enable(@Param() { id, version }: PlaybookVersionParams, @Body() body: EnablePlaybookBody): Promise<object> {
-    return this.catalogue.enable(id, version, body.enabled_by);
   }
 }

@@ -89,6 +89,16 @@ export class CreatePlaybookBody implements NewPlaybook {
   readonly when_not_to_use?: string;
 
   @IsOptional()
+  @Text(4_000)
+  @ApiPropertyOptional({ example: 'Rehearsed on 3 March.', description: 'About this version' })
+  readonly version_notes?: string;
+
+  @IsOptional()
+  @Text(4_000)
+  @ApiPropertyOptional({ example: 'First version.', description: 'What differs from the version before' })
+  readonly change_summary?: string;
+
+  @IsOptional()
   @IsNumber()
   @Min(0)
   @Max(1)
@@ -123,6 +133,27 @@ export class SearchPlaybooksQuery {
   readonly max_results: number = 10;
 }
 
+/** Explained or not. */
+export class ExplainQuery extends SearchPlaybooksQuery {
+  @IsOptional()
+  @IsIn(['true', 'false'])
+  @ApiPropertyOptional({
+    enum: ['true', 'false'],
+    default: 'false',
+    example: 'true',
+    description: 'Also answers what kept each playbook out, or how its confidence came about',
+  })
+  readonly explain: 'true' | 'false' = 'false';
+
+  @IsOptional()
+  @PlaybookId()
+  @ApiPropertyOptional({
+    example: 'oomkill-increase-memory',
+    description: 'With explain: explains this playbook only. The search stays the same',
+  })
+  readonly playbook_id?: string;
+}
+
 export class ListPlaybooksQuery {
   @Type(() => Number)
   @IsInt()
@@ -150,25 +181,38 @@ export class PlaybookVersionParams extends PlaybookIdParams {
   readonly version!: string;
 }
 
+/** Two versions of one playbook. */
+export class PlaybookDiffParams extends PlaybookIdParams {
+  @Version()
+  @ApiProperty({ example: '1.2.0' })
+  readonly from!: string;
+
+  @Version()
+  @ApiProperty({ example: '1.3.0' })
+  readonly to!: string;
+}
+
+/** Whose showings are asked for. */
+export class ShownQuery {
+  @Text(256)
+  @ApiProperty({ example: 'inv-2026-0117', maxLength: 256 })
+  readonly investigationId!: string;
+}
+
+export class VersionQuery {
+  @IsOptional()
+  @Text(256)
+  @ApiPropertyOptional({
+    example: 'inv-2026-0117',
+    maxLength: 256,
+    description: 'Also answers whether this investigation was shown the version',
+  })
+  readonly investigationId?: string;
+}
+
 export class VersionsQuery {
   @IsOptional()
   @IsIn(['true', 'false'])
   @ApiPropertyOptional({ enum: ['true', 'false'], default: 'false', example: 'true' })
   readonly include_disabled: 'true' | 'false' = 'false';
-}
-
-export class DisablePlaybookBody {
-  @Text(200)
-  @ApiProperty({ example: 'dora@example.com' })
-  readonly disabled_by!: string;
-
-  @Text(2_000)
-  @ApiProperty({ example: 'Made the outage of 12 March worse' })
-  readonly disabled_reason!: string;
-}
-
-export class EnablePlaybookBody {
-  @Text(200)
-  @ApiProperty({ example: 'dora@example.com' })
-  readonly enabled_by!: string;
 }

@@ -1,106 +1,27 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
+import { DataSource } from 'typeorm';
+import type { SearchablePlaybook } from '../playbook.types.js';
+import {
+  allFields,
+  type PlaybookRow,
+  type PlaybookSummary,
+  type StatusChangeRow,
+  type VersionRow,
+} from './playbook.rows.js';
 import type { HiddenPlaybook } from './search-explanation.js';
-import type { NewPlaybook, PlaybookLabels, PlaybookStatus, SearchablePlaybook } from '../playbook.types.js';
 
-/** A stored version, in the names of the table and of the wire. */
-export interface PlaybookRow extends SearchablePlaybook {
-  readonly owner: string | null;
-  readonly maintainer: string | null;
-  readonly content: unknown;
-  readonly content_hash: string;
-  readonly when_not_to_use: string | null;
-  readonly status: PlaybookStatus;
-  readonly disabled_at: Date | null;
-  readonly disabled_by: string | null;
-  readonly disabled_reason: string | null;
-  readonly is_latest_version: boolean;
-  readonly previous_version: string | null;
-  readonly deprecation_notice: string | null;
-  readonly expected_success_rate: number | null;
-  readonly expected_duration_seconds: number | null;
-  readonly actual_success_rate: number | null;
-  readonly total_executions: number;
-  readonly successful_executions: number;
-  readonly created_at: Date;
-  readonly updated_at: Date;
+/** What search reads: one state of the catalogue. */
+export interface SearchableCatalogue {
+  /** Of the database: another one after every change, whoever made it. */
+  readonly revision: string;
+  /** By id. */
+  readonly playbooks: readonly SearchablePlaybook[];
 }
 
-export interface PlaybookSummary {
-  readonly playbook_id: string;
-  readonly version: string;
-  readonly name: string;
-  readonly description: string;
-  readonly owner: string | null;
-  readonly labels: PlaybookLabels;
-  readonly status: PlaybookStatus;
-  readonly created_at: Date;
-  readonly updated_at: Date;
-}
-
-export type VersionRow = Pick<
-  PlaybookRow,
-  | 'version'
-  | 'status'
-  | 'is_latest_version'
-  | 'actual_success_rate'
-  | 'total_executions'
-  | 'created_at'
-  | 'deprecation_notice'
->;
-export type CreatedRow = Pick<
-  PlaybookRow,
-  'playbook_id' | 'version' | 'status' | 'is_latest_version' | 'created_at'
->;
-export type StatusRow = Pick<
-  PlaybookRow,
-  'playbook_id' | 'version' | 'status' | 'disabled_at' | 'disabled_by' | 'disabled_reason'
->;
-
-/** What is known of an id's versions when a new one is to be stored. */
-export interface StoredVersion {
-  readonly version: string;
-  readonly is_latest_version: boolean;
-  readonly content_hash: string;
-}
-
-const everything = `
-  playbook_id, version, name, description, owner, maintainer, labels, status, content, content_hash, signals, aliases,
-  when_to_use, when_not_to_use, disabled_at, disabled_by, disabled_reason, is_latest_version, previous_version,
-  deprecation_notice, expected_success_rate::float8, expected_duration_seconds, actual_success_rate::float8,
-  total_executions, successful_executions, created_at, updated_at`;
-const statusFields = 'playbook_id, version, status, disabled_at, disabled_by, disabled_reason';
-
-/** The table `playbook_catalog`. Versions are never changed or deleted, only their status. */
+/** What reads the table `playbook_catalog`. */
 @Injectable()
 export class PlaybooksRepository {
   constructor(private readonly dataSource: DataSource) {}
-
-  /**
-   * Stores a version while no other writer can store one of the same id.
-   * @param admit looks at the stored versions and throws, or names the one that was the latest
-   */
-  create(
-    playbook: NewPlaybook,
-    origin: { readonly contentHash: string; readonly createdBy: string | null },
-    admit: (stored: readonly StoredVersion[]) => string | null,
-  ): Promise<CreatedRow> {
-    return this.dataSource.transaction(async (manager) => {
-      const { playbook_id: id } = playbook;
-      await manager.query(`SELECT pg_advisory_xact_lock(hashtext('playbook_catalog'), hashtext($1))`, [id]);
-      const stored: StoredVersion[] = await manager.query(
-        'SELECT version, is_latest_version, content_hash FROM playbook_catalog WHERE playbook_id = $1',
-        [id],
-      );
-      const previous = admit(stored);
-      await manager.query(
-        `UPDATE playbook_catalog SET is_latest_version = false, updated_at = now()
-         WHERE playbook_id = $1 AND is_latest_version`,
-        [id],
-      );
-      return insert(manager, playbook, { ...origin, previous });
-    });
-  }
 
   /** @returns hash by `id@version` of everything stored */
   async hashes(): Promise<Map<string, string>> {
@@ -110,12 +31,24 @@ export class PlaybooksRepository {
     return new Map(rows.map(({ key, content_hash }) => [key, content_hash]));
   }
 
-  /** What search may show: latest versions that are active. */
-  searchable(): Promise<SearchablePlaybook[]> {
-    return this.dataSource.query(
-      `SELECT playbook_id, version, name, description, labels, signals, aliases, when_to_use FROM playbook_catalog
-       WHERE is_latest_version AND status = 'active' ORDER BY playbook_id COLLATE "C"`,
+  async revision(): Promise<string> {
+    const rows: { revision: string }[] = await this.dataSource.query(
+      'SELECT revision FROM playbook_catalog_state',
     );
+    return rows[0]?.revision ?? '';
+  }
+
+  /** What search may show: latest versions that are active. One statement, so that the revision is that of the rows. */
+  async searchable(): Promise<SearchableCatalogue> {
+    const rows: ({ revision: string } & (SearchablePlaybook | { playbook_id: null }))[] =
+      await this.dataSource.query(
+        `SELECT s.revision, p.playbook_id, p.version, p.name, p.description, p.labels, p.signals, p.aliases, p.when_to_use
+         FROM playbook_catalog_state s
+         LEFT JOIN playbook_catalog p ON p.is_latest_version AND p.status = 'active'
+         ORDER BY p.playbook_id COLLATE "C"`,
+      );
+    const playbooks = rows.flatMap(({ revision: _, ...row }) => (row.playbook_id === null ? [] : [row]));
+    return { revision: rows[0]?.revision ?? '', playbooks };
   }
 
   /** Latest versions that search may not show. */
@@ -146,72 +79,18 @@ export class PlaybooksRepository {
 
   async find(id: string, version: string): Promise<PlaybookRow | undefined> {
     const rows: PlaybookRow[] = await this.dataSource.query(
-      `SELECT ${everything} FROM playbook_catalog WHERE playbook_id = $1 AND version = $2`,
+      `SELECT ${allFields} FROM playbook_catalog WHERE playbook_id = $1 AND version = $2`,
       [id, version],
     );
     return rows[0];
   }
 
-  /** @returns the disabled version; undefined when it was not active */
-  async disable(id: string, version: string, by: string, reason: string): Promise<StatusRow | undefined> {
-    const [rows]: [StatusRow[], number] = await this.dataSource.query(
-      `UPDATE playbook_catalog SET status = 'disabled', disabled_at = now(), disabled_by = $3, disabled_reason = $4,
-         updated_at = now(), updated_by = $3
-       WHERE playbook_id = $1 AND version = $2 AND status = 'active' RETURNING ${statusFields}`,
-      [id, version, by, reason],
+  /** Oldest first. */
+  statusHistory(id: string, version: string): Promise<StatusChangeRow[]> {
+    return this.dataSource.query(
+      `SELECT from_status, to_status, changed_at, changed_by, reason FROM playbook_status_changes
+       WHERE playbook_id = $1 AND version = $2 ORDER BY changed_at, id`,
+      [id, version],
     );
-    return rows[0];
   }
-
-  /** @returns the enabled version; undefined when it was not disabled */
-  async enable(id: string, version: string, by: string): Promise<StatusRow | undefined> {
-    const [rows]: [StatusRow[], number] = await this.dataSource.query(
-      `UPDATE playbook_catalog SET status = 'active', disabled_at = NULL, disabled_by = NULL, disabled_reason = NULL,
-         updated_at = now(), updated_by = $3
-       WHERE playbook_id = $1 AND version = $2 AND status = 'disabled' RETURNING ${statusFields}`,
-      [id, version, by],
-    );
-    return rows[0];
-  }
-}
-
-async function insert(
-  manager: EntityManager,
-  playbook: NewPlaybook,
-  origin: {
-    readonly contentHash: string;
-    readonly createdBy: string | null;
-    readonly previous: string | null;
-  },
-): Promise<CreatedRow> {
-  const values: Record<string, unknown> = {
-    playbook_id: playbook.playbook_id,
-    version: playbook.version,
-    name: playbook.name,
-    description: playbook.description,
-    owner: playbook.owner ?? null,
-    maintainer: playbook.maintainer ?? null,
-    content: JSON.stringify(playbook.content),
-    content_hash: origin.contentHash,
-    labels: JSON.stringify(playbook.labels ?? {}),
-    signals: playbook.signals ?? [],
-    aliases: playbook.aliases ?? [],
-    when_to_use: playbook.when_to_use ?? null,
-    when_not_to_use: playbook.when_not_to_use ?? null,
-    is_latest_version: true,
-    previous_version: origin.previous,
-    expected_success_rate: playbook.expected_success_rate ?? null,
-    expected_duration_seconds: playbook.expected_duration_seconds ?? null,
-    created_by: origin.createdBy,
-    updated_by: origin.createdBy,
-  };
-  const columns = Object.keys(values);
-  const rows: CreatedRow[] = await manager.query(
-    `INSERT INTO playbook_catalog (${columns.join(', ')}) VALUES (${columns.map((_, at) => `$${at + 1}`).join(', ')})
-     RETURNING playbook_id, version, status, is_latest_version, created_at`,
-    Object.values(values),
-  );
-  const [created] = rows;
-  if (!created) throw new Error('INSERT returned no row');
-  return created;
 }

@@ -20,6 +20,8 @@ describe('the query string of a search', () => {
       labels: { environment: 'production', 'a.b': 'c' },
       minConfidence: 0.5,
       limit: 10,
+      explain: false,
+      explainOnly: undefined,
     });
   });
 

@@ -2,8 +2,8 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { type FieldProblem, Problem } from '../../common/errors.js';
 import { createValidationPipe } from '../../common/validation.pipe.js';
-import type { PlaybookQuery } from '../playbook.types.js';
-import { SearchPlaybooksQuery } from './playbooks.dto.js';
+import type { AuthorsQuery } from './playbook-search.service.js';
+import { ExplainQuery } from './playbooks.dto.js';
 
 const labelPrefix = 'label.';
 const maxLabels = 32;
@@ -14,25 +14,27 @@ const validation = createValidationPipe();
  * refuse them: they are taken out before the rest is validated.
  */
 export const SearchQuery = createParamDecorator(
-  (_: unknown, context: ExecutionContext): Promise<PlaybookQuery> => {
+  (_: unknown, context: ExecutionContext): Promise<AuthorsQuery> => {
     const { query } = context.switchToHttp().getRequest<FastifyRequest>();
     return parseSearchQuery(query as Record<string, unknown>);
   },
 );
 
 /** @throws Problem `invalid_request` naming every wrong parameter's first problem */
-export async function parseSearchQuery(
-  parameters: Readonly<Record<string, unknown>>,
-): Promise<PlaybookQuery> {
+export async function parseSearchQuery(parameters: Readonly<Record<string, unknown>>): Promise<AuthorsQuery> {
   const entries = Object.entries(parameters);
   const labels = labelsFrom(entries.filter(([name]) => name.startsWith(labelPrefix)));
   const rest = Object.fromEntries(entries.filter(([name]) => !name.startsWith(labelPrefix)));
-  const metadata = { type: 'query', metatype: SearchPlaybooksQuery } as const;
-  const { query, min_confidence, max_results } = (await validation.transform(
-    rest,
-    metadata,
-  )) as SearchPlaybooksQuery;
-  return { query, labels, minConfidence: min_confidence, limit: max_results };
+  const metadata = { type: 'query', metatype: ExplainQuery } as const;
+  const query = (await validation.transform(rest, metadata)) as ExplainQuery;
+  return {
+    query: query.query,
+    labels,
+    minConfidence: query.min_confidence,
+    limit: query.max_results,
+    explain: query.explain === 'true',
+    explainOnly: query.playbook_id,
+  };
 }
 
 function labelsFrom(entries: readonly (readonly [string, unknown])[]): Record<string, string> {

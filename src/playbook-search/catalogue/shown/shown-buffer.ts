@@ -29,7 +29,7 @@ export class ShownBuffer {
 
 const both = (a: Showing, b: Showing): Showing => ({
   ...a,
-  firstShownAt: a.firstShownAt < b.firstShownAt ? a.firstShownAt : b.firstShownAt,
-  lastShownAt: a.lastShownAt > b.lastShownAt ? a.lastShownAt : b.lastShownAt,
+  first_shown_at: a.first_shown_at < b.first_shown_at ? a.first_shown_at : b.first_shown_at,
+  last_shown_at: a.last_shown_at > b.last_shown_at ? a.last_shown_at : b.last_shown_at,
   times: a.times + b.times,
 });

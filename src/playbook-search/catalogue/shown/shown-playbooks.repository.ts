@@ -10,15 +10,15 @@ export interface ShownKey {
 
 /** That a playbook was shown to an investigation, once or several times. */
 export interface Showing extends ShownKey {
-  readonly firstShownAt: Date;
-  readonly lastShownAt: Date;
+  readonly first_shown_at: Date;
+  readonly last_shown_at: Date;
   readonly times: number;
 }
 
 export type ShownRow = Omit<Showing, 'investigationId'>;
 
 const deletedAtOnce = 1_000;
-const columns = `playbook_id, version, first_shown_at AS "firstShownAt", last_shown_at AS "lastShownAt", times`;
+const columns = `playbook_id, version, first_shown_at, last_shown_at, times`;
 
 /** Rows of playbook_shown. */
 @Injectable()
@@ -52,8 +52,8 @@ export class ShownPlaybooksRepository {
         sorted.map(({ investigationId }) => investigationId),
         sorted.map(({ playbook_id }) => playbook_id),
         sorted.map(({ version }) => version),
-        sorted.map(({ firstShownAt }) => firstShownAt),
-        sorted.map(({ lastShownAt }) => lastShownAt),
+        sorted.map(({ first_shown_at }) => first_shown_at),
+        sorted.map(({ last_shown_at }) => last_shown_at),
         sorted.map(({ times }) => times),
         this.ttlMs,
       ],

@@ -66,7 +66,7 @@ export class ShownPlaybooks implements OnApplicationBootstrap, OnApplicationShut
         version: storableText(version),
       };
       if (!isStorable(key)) continue;
-      const taken = this.waiting.add({ ...key, firstShownAt: now, lastShownAt: now, times: 1 });
+      const taken = this.waiting.add({ ...key, first_shown_at: now, last_shown_at: now, times: 1 });
       if (!taken) this.dropped();
     }
     if (wasEmpty && this.waiting.size > 0) this.writer.hasten(gatherMs);

@@ -1,0 +1,49 @@
+import pg from 'pg';
+import type { DataSourceOptions } from 'typeorm';
+
+/** Set by the trigger of `playbook_catalog`. */
+const channel = 'playbook_catalog';
+const patienceMs = 5_000;
+
+/** Hears of changes over a connection of its own, for as long as that lasts; `listen` makes another one. */
+export class CatalogueListener {
+  private client: pg.Client | undefined;
+
+  constructor(
+    private readonly options: DataSourceOptions,
+    private readonly heard: () => void,
+  ) {}
+
+  /** Does nothing while it listens already. @throws the driver's error */
+  async listen(): Promise<void> {
+    if (this.client || this.options.type !== 'postgres' || this.options.url === undefined) return;
+    const client = new pg.Client({
+      connectionString: this.options.url,
+      application_name: 'toolkeeper-playbooks',
+      connectionTimeoutMillis: patienceMs,
+      query_timeout: patienceMs,
+      keepAlive: true,
+    });
+    const lost = (): void => {
+      if (this.client === client) this.client = undefined;
+    };
+    client.on('error', lost);
+    client.on('end', lost);
+    client.on('notification', () => this.heard());
+    this.client = client;
+    try {
+      await client.connect();
+      await client.query(`LISTEN ${channel}`);
+    } catch (error) {
+      lost();
+      await client.end().catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    const { client } = this;
+    this.client = undefined;
+    await client?.end().catch(() => undefined);
+  }
+}

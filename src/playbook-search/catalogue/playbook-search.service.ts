@@ -1,0 +1,46 @@
+import { Injectable } from '@nestjs/common';
+import { normalisedLabels } from '../label-filter.js';
+import type { PlaybookAnswer, PlaybookQuery } from '../playbook.types.js';
+import { PlaybookIndex } from './playbook-index.js';
+import type { PlaybookAnswerBody } from './playbook-search.answers.js';
+
+/** Playbooks that one explanation lists; `playbook_id` reaches every other one. */
+const mostExplained = 200;
+
+/** A search over REST. */
+export interface AuthorsQuery extends PlaybookQuery {
+  readonly explain: boolean;
+  /** Explains this one only. */
+  readonly explainOnly: string | undefined;
+}
+
+/** Search for people: DD-CONTEXT-005's answer, and on demand why it is what it is. */
+@Injectable()
+export class PlaybookSearchService {
+  constructor(private readonly index: PlaybookIndex) {}
+
+  search(query: AuthorsQuery): Promise<PlaybookAnswer> {
+    return query.explain ? this.explain(query) : this.index.search(query);
+  }
+
+  private async explain(query: AuthorsQuery): Promise<PlaybookAnswerBody> {
+    const { answer, explained, degraded, revision } = await this.index.explain(query);
+    const { explainOnly } = query;
+    const wanted = explained.filter(
+      ({ playbook_id }) => explainOnly === undefined || playbook_id === explainOnly,
+    );
+    return {
+      playbooks: [...answer.playbooks],
+      total_results: answer.total_results,
+      explanation: {
+        catalogue_revision: revision,
+        min_confidence: query.minConfidence,
+        max_results: query.limit,
+        labels: Object.fromEntries(normalisedLabels(query.labels)),
+        degraded: degraded ?? null,
+        candidates: wanted.slice(0, mostExplained),
+        total_candidates: wanted.length,
+      },
+    };
+  }
+}

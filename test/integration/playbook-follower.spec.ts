@@ -1,0 +1,141 @@
+import { Logger } from '@nestjs/common';
+import { CatalogueFollower } from '../../src/playbook-search/catalogue/catalogue-follower.js';
+import { PlaybookIndex } from '../../src/playbook-search/catalogue/playbook-index.js';
+import { PlaybooksRepository } from '../../src/playbook-search/catalogue/playbooks.repository.js';
+import { LexicalRanker } from '../../src/playbook-search/ranking/lexical.ranker.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { catalogueOn } from '../support/playbooks.js';
+import { until } from '../support/wait.js';
+
+Logger.overrideLogger(false);
+
+const never = 3_600_000;
+const playbook = (version: string) => ({
+  playbook_id: 'billing-restart',
+  version,
+  name: 'Restart the billing worker',
+  description: 'The billing worker hangs on its queue. Restarts it.',
+  content: {},
+  signals: ['BillingQueueStalled'],
+});
+
+let db: TestDatabase;
+const followers: CatalogueFollower[] = [];
+
+beforeEach(async () => {
+  db = await createTestDatabase();
+});
+afterEach(async () => {
+  await Promise.all(followers.splice(0).map((each) => each.onApplicationShutdown()));
+  await db.drop();
+});
+
+/** Another server on the same database. */
+function replica(refreshIntervalMs: number) {
+  const repository = new PlaybooksRepository(db.dataSource);
+  const index = new PlaybookIndex(repository, new LexicalRanker());
+  const settings = { playbooks: { dir: '', cacheTtlMs: 0, refreshIntervalMs } };
+  const follower = new CatalogueFollower(settings, db.dataSource, repository, index);
+  followers.push(follower);
+  follower.onApplicationBootstrap();
+  const found = async (): Promise<string[]> => {
+    const answer = await index.search({
+      query: 'BillingQueueStalled',
+      labels: {},
+      minConfidence: 0.7,
+      limit: 5,
+    });
+    return answer.playbooks.map(({ version }) => version);
+  };
+  const finds = (...versions: string[]) =>
+    until(async () => (await found()).join() === versions.join(), { what: `${versions.join()} to be found` });
+  return { index, found, finds };
+}
+
+const listeners = async (): Promise<number[]> => {
+  const rows: { pid: number }[] = await db.dataSource.query(
+    `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'`,
+  );
+  return rows.map(({ pid }) => pid);
+};
+const disable = () =>
+  db.dataSource.query(`UPDATE playbook_catalog SET status = 'disabled', disabled_at = now()`);
+
+describe('what another replica changes', () => {
+  it('is heard of at once, whoever changed it', async () => {
+    const other = replica(never);
+    await until(async () => (await listeners()).length === 1, { what: 'the replica to listen' });
+    const catalogue = catalogueOn(db.dataSource);
+    await catalogue.create(playbook('1.0.0'));
+    await other.finds('1.0.0');
+    await catalogue.create(playbook('2.0.0'));
+    await other.finds('2.0.0');
+    const before = other.index.revision;
+    await disable();
+    await other.finds();
+    expect(other.index.revision).not.toBe(before);
+  });
+
+  it('is seen also where nothing is heard, and listening begins again', async () => {
+    const other = replica(50);
+    await until(async () => (await listeners()).length === 1, { what: 'the replica to listen' });
+    await catalogueOn(db.dataSource).create(playbook('1.0.0'));
+    await other.finds('1.0.0');
+    await db.dataSource.query('ALTER TABLE playbook_catalog DISABLE TRIGGER playbook_catalog_changed');
+    await disable();
+    // A pooler drops what the database tells: only the revision shows the change.
+    await db.dataSource.query('UPDATE playbook_catalog_state SET revision = revision + 1');
+    await other.finds();
+    const [first] = await listeners();
+    await db.dataSource.query('SELECT pg_terminate_backend($1)', [first]);
+    await until(async () => (await listeners()).some((pid) => pid !== first), { what: 'a new connection' });
+  });
+
+  it('does not make it read again what it knows, nor after statistics', async () => {
+    const catalogue = catalogueOn(db.dataSource);
+    await catalogue.create(playbook('1.0.0'));
+    const other = replica(20);
+    await other.finds('1.0.0');
+    const before = other.index.revision;
+    await catalogue.recordOutcome(
+      { id: 'billing-restart', version: '1.0.0' },
+      { success: true, executionId: undefined },
+    );
+    const reads: { calls: string }[] = await db.dataSource.query(
+      'SELECT revision AS calls FROM playbook_catalog_state',
+    );
+    await other.found();
+    expect(other.index.revision).toBe(before);
+    expect(reads).toHaveLength(1);
+  });
+});
+
+describe('the revision', () => {
+  const revision = () => new PlaybooksRepository(db.dataSource).revision();
+
+  it('grows with each change that search can see, and with no other', async () => {
+    const catalogue = catalogueOn(db.dataSource);
+    const key = { id: 'billing-restart', version: '1.0.0' };
+    const seen = [await revision()];
+    const changes: (() => Promise<unknown>)[] = [
+      () => catalogue.create(playbook('1.0.0')),
+      () => catalogue.setStatus(key, { transition: 'disable', by: 'd', reason: 'r' }),
+      () => catalogue.setStatus(key, { transition: 'enable', by: 'd', reason: undefined }),
+      () => db.dataSource.query(`UPDATE playbook_catalog SET labels = '{"environment": "test"}'`),
+      () => db.dataSource.query('DELETE FROM playbook_catalog'),
+    ];
+    for (const change of changes) {
+      await change();
+      seen.push(await revision());
+    }
+    expect(new Set(seen).size).toBe(seen.length);
+    await catalogue.create(playbook('1.0.0'));
+    const before = await revision();
+    await catalogue.recordOutcome(key, { success: true, executionId: 'e' });
+    await catalogue.create(playbook('0.9.0')).catch(() => undefined);
+    await catalogue
+      .setStatus(key, { transition: 'enable', by: 'd', reason: undefined })
+      .catch(() => undefined);
+    expect(await revision()).toBe(before);
+  });
+});
