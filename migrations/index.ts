@@ -10,6 +10,7 @@ import { CircuitTransitions1732200120000 } from './0012-circuit-transitions.js';
 import { CustomToolThresholds1732200130000 } from './0013-custom-tool-thresholds.js';
 import { IdempotencyKeys1732200140000 } from './0014-idempotency-keys.js';
 import { ToolCache1732200150000 } from './0015-tool-cache.js';
+import { PlaybookEmbeddings1732200180000 } from './0018-playbook-embeddings.js';
 
 /** Every migration in order; append only. */
 export const migrations = [
@@ -25,4 +26,5 @@ export const migrations = [
   CustomToolThresholds1732200130000,
   IdempotencyKeys1732200140000,
   ToolCache1732200150000,
+  PlaybookEmbeddings1732200180000,
 ];

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { ToolsModule } from '../tools/tools.module.js';
+import { EmbeddingsModule } from './embeddings/embeddings.module.js';
 import { GetPlaybooksTool } from './get-playbooks.tool.js';
 import { LexicalRanker } from './lexical.ranker.js';
 import { PlaybookCatalogueService } from './playbook-catalogue.service.js';
@@ -11,7 +12,7 @@ import { PlaybooksRepository } from './playbooks.repository.js';
 
 /** The catalogue of playbooks, its search, and `get_playbooks`. */
 @Module({
-  imports: [ToolsModule],
+  imports: [EmbeddingsModule, ToolsModule],
   controllers: [PlaybooksController],
   providers: [
     PlaybooksRepository,
@@ -21,6 +22,6 @@ import { PlaybooksRepository } from './playbooks.repository.js';
     GetPlaybooksTool,
     { provide: PLAYBOOK_RANKER, useClass: LexicalRanker },
   ],
-  exports: [PlaybookCatalogueService],
+  exports: [EmbeddingsModule, PlaybookCatalogueService],
 })
 export class PlaybookSearchModule {}

@@ -44,7 +44,7 @@ afterAll(async () => {
   await db.drop();
 });
 beforeEach(async () => {
-  await db.dataSource.query('TRUNCATE playbook_catalog');
+  await db.dataSource.query('TRUNCATE playbook_catalog CASCADE');
   app.get(PlaybookIndex).invalidate();
 });
 
