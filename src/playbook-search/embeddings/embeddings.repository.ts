@@ -40,6 +40,14 @@ export class EmbeddingsRepository {
     return row?.revision ?? '';
   }
 
+  /** Playbooks that search may show. */
+  async count(): Promise<number> {
+    const [row]: { count: number }[] = await this.dataSource.query(
+      `SELECT count(*)::int AS count FROM playbook_catalog WHERE is_latest_version AND status = 'active'`,
+    );
+    return row?.count ?? 0;
+  }
+
   /** Latest versions that are active. */
   playbooks(): Promise<EmbeddablePlaybook[]> {
     return this.dataSource.query(

@@ -11,7 +11,10 @@ import { openProvider, type ProviderKind } from './open-provider.js';
 import { PgvectorStore } from './pgvector.store.js';
 import type { VectorStore } from './vector-store.js';
 
+/** Vectors that are searched on the calls' own thread: 5 to 10 ms. */
 const scanThreadAbove = 20_000;
+/** Vectors that `auto` keeps in memory, 205 MB of 512 dimensions; up to there a search in the database takes longer. */
+const memoryUpTo = 100_000;
 
 /** Providers and stores as the configuration asks for them. */
 @Injectable()
@@ -54,14 +57,18 @@ export class GenerationsOfConfig implements GenerationSource {
 
   private async store(providerId: string): Promise<VectorStore> {
     const { index } = this.config.embeddings;
-    const inDatabase = index === 'memory' ? undefined : await this.pgvector(providerId, index);
+    const isLarge = index === 'auto' && (await this.repository.count()) > memoryUpTo;
+    const inDatabase = isLarge || index === 'pgvector' ? await this.pgvector(providerId, index) : undefined;
     if (inDatabase) return inDatabase;
     const { root } = this.config;
     const scanScript = join(root, 'dist', 'src', 'playbook-search', 'embeddings', 'scan.worker.js');
     return new MemoryStore({ scanScript, threadAbove: scanThreadAbove });
   }
 
-  private async pgvector(providerId: string, index: 'auto' | 'pgvector'): Promise<VectorStore | undefined> {
+  private async pgvector(
+    providerId: string,
+    index: AppConfig['embeddings']['index'],
+  ): Promise<VectorStore | undefined> {
     try {
       const store = await PgvectorStore.open(this.dataSource, providerId);
       if (store || index === 'auto') return store;
