@@ -12,6 +12,7 @@ import { IdempotencyKeys1732200140000 } from './0014-idempotency-keys.js';
 import { ToolCache1732200150000 } from './0015-tool-cache.js';
 import { PlaybookChanges1732200160000 } from './0016-playbook-changes.js';
 import { ShownPlaybooks1732200170000 } from './0017-shown-playbooks.js';
+import { PlaybookEmbeddings1732200180000 } from './0018-playbook-embeddings.js';
 import { ToolLastDays1732200190000 } from './0019-tool-last-days.js';
 
 /** Every migration in order; append only. */
@@ -30,5 +31,6 @@ export const migrations = [
   ToolCache1732200150000,
   PlaybookChanges1732200160000,
   ShownPlaybooks1732200170000,
+  PlaybookEmbeddings1732200180000,
   ToolLastDays1732200190000,
 ];

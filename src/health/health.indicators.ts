@@ -5,6 +5,7 @@ import { StartupWork } from '../common/startup-work.js';
 import { DatabaseHealth } from '../database/database-health.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { RecorderMetrics } from '../observability/recorder-metrics.js';
+import { PlaybookEmbeddings } from '../playbook-search/embeddings/playbook-embeddings.js';
 import { Sandbox } from '../sandbox/sandbox.js';
 import { ExecutionRecorder } from '../tool-metrics/execution-recorder.js';
 import { ToolRegistry } from '../tools/tool-registry.js';
@@ -26,6 +27,7 @@ export class HealthIndicators {
     private readonly sandboxOfHost: Sandbox,
     private readonly executionRecorder: ExecutionRecorder,
     private readonly recorderMetrics: RecorderMetrics,
+    private readonly playbookEmbeddings: PlaybookEmbeddings,
     @Inject(APP_CONFIG) private readonly config: AppConfig,
   ) {}
 
@@ -79,6 +81,14 @@ export class HealthIndicators {
     if (grade.status === 'up') return indicator.up(data);
     const more = { ...data, message: grade.message };
     return grade.status === 'down' ? indicator.down(more) : indicator.degraded(more);
+  }
+
+  /** Never down: without vectors playbooks are searched by words. */
+  embeddings(): HealthIndicatorResult {
+    const { provider, vectors, degraded } = this.playbookEmbeddings.state();
+    const indicator = this.health.check('embeddings');
+    const data = { provider, vectors };
+    return degraded === undefined ? indicator.up(data) : indicator.degraded({ ...data, message: degraded });
   }
 
   /** Degraded, not down, when a part of the start work failed. */

@@ -22,6 +22,7 @@ export class HealthService {
       () => this.ask.tools(),
       () => this.ask.sandbox(),
       () => this.ask.recorder(),
+      () => this.ask.embeddings(),
     ]);
   }
 

@@ -3,6 +3,7 @@ import { PrometheusModule } from '@willsoto/nestjs-prometheus';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { CallMetrics } from './call-metrics.js';
 import { CircuitMetrics } from './circuit-metrics.js';
+import { EmbeddingMetrics } from './embedding-metrics.js';
 import { MetricsController } from './metrics.controller.js';
 import { PartitionMetrics } from './partition-metrics.js';
 import { ProcessMetrics } from './process-metrics.js';
@@ -14,6 +15,7 @@ import { WebhookMetrics } from './webhook-metrics.js';
 const metrics = [
   CallMetrics,
   CircuitMetrics,
+  EmbeddingMetrics,
   PartitionMetrics,
   ProcessMetrics,
   RecorderMetrics,

@@ -18,6 +18,7 @@ import { ShownPlaybooks } from './catalogue/shown/shown-playbooks.js';
 import { ShownPlaybooksRepository } from './catalogue/shown/shown-playbooks.repository.js';
 import { CatalogueSource } from './catalogue-source.js';
 import { dataStorageProviders } from './data-storage/data-storage.providers.js';
+import { EmbeddingsModule } from './embeddings/embeddings.module.js';
 import { GetPlaybooksTool } from './get-playbooks.tool.js';
 import { PLAYBOOK_RANKER } from './playbook-ranker.js';
 import { PLAYBOOK_SOURCE } from './playbook-source.js';
@@ -34,7 +35,7 @@ export class PlaybookSearchModule {
     return {
       module: PlaybookSearchModule,
       // TypeORM closes its connections after the modules that import it: what was shown is stored by then.
-      imports: [ToolsModule, TypeOrmModule.forFeature([])],
+      imports: [EmbeddingsModule, ToolsModule, TypeOrmModule.forFeature([])],
       controllers: [PlaybooksController, PlaybookVersionsController],
       providers: [
         PlaybooksRepository,
@@ -54,7 +55,7 @@ export class PlaybookSearchModule {
         { provide: PLAYBOOK_RANKER, useClass: LexicalRanker },
         ...found,
       ],
-      exports: [PlaybookCatalogueService],
+      exports: [EmbeddingsModule, PlaybookCatalogueService],
     };
   }
 }

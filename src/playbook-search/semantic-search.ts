@@ -14,7 +14,10 @@ export interface SemanticScores {
  * asks the index. A search in words goes on without it.
  */
 export interface SemanticSearch {
+  /** Another one whenever an equal query may get other scores. Costs nothing to read. */
+  readonly revision: string;
   /**
+   * Equal candidates are best given as the very same array: what was made of it is remembered.
    * Never fails for want of a model, an endpoint or vectors: then `cosines` is empty and `degraded` says why.
    * @param query not blank
    * @param candidates keys (`playbookKey`) that passed the label filter
@@ -25,6 +28,7 @@ export interface SemanticSearch {
 
 /** Search in words only: the provider `lexical`. */
 export const noSemantics: SemanticSearch = {
+  revision: '',
   scores: async () => ({ calibration: { floor: 0, cut: 0.7 }, cosines: new Map(), degraded: undefined }),
 };
 

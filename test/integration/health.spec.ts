@@ -17,12 +17,16 @@ import { HealthController } from '../../src/health/health.controller.js';
 import { HealthIndicators } from '../../src/health/health.indicators.js';
 import { HealthService } from '../../src/health/health.service.js';
 import { RecorderMetrics } from '../../src/observability/recorder-metrics.js';
+import { PlaybookEmbeddings } from '../../src/playbook-search/embeddings/playbook-embeddings.js';
 import { SandboxModule } from '../../src/sandbox/sandbox.module.js';
 import { KnownTools } from '../../src/tool-health/known-tools.js';
 import { ExecutionRecorder } from '../../src/tool-metrics/execution-recorder.js';
 import { ToolRegistry } from '../../src/tools/tool-registry.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { TestJournal } from '../support/journal.js';
+
+/** What the indicator reads of it; the search by meaning has tests of its own. */
+const embeddings = { state: () => ({ provider: 'bundled', vectors: 3, degraded: 'indexing' }) };
 
 /** real: Nest, Fastify, Terminus, PostgreSQL, the auth hook with a key, HTTP. */
 describe('health', () => {
@@ -51,6 +55,7 @@ describe('health', () => {
         },
         { provide: RecorderMetrics, useValue: new RecorderMetrics(new Registry()) },
         { provide: DatabaseHealth, useValue: new DatabaseHealth(database.dataSource) },
+        { provide: PlaybookEmbeddings, useValue: embeddings },
         { provide: APP_FILTER, useClass: ProblemFilter },
       ],
     })
@@ -101,6 +106,8 @@ describe('health', () => {
     expect((await probe('/readyz').expect(200)).body.details).toEqual({
       server: { status: 'up', state: 'ready' },
       database: { status: 'up', responseTime: expect.any(Number) },
+      // It holds nothing back: playbooks are searched by words meanwhile.
+      embeddings: { status: 'degraded', provider: 'bundled', vectors: 3, message: 'indexing' },
       tools: { status: 'up', registered: 0 },
       sandbox: expect.objectContaining({ enabled: true, policy: 'enforce' }),
       recorder: { status: 'up', depth: 0, oldestMs: 0, bytes: 0, dropped: 0, damagedLines: 0 },

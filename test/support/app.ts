@@ -34,6 +34,8 @@ export async function startApp(variables: Record<string, string> = {}): Promise<
     DATABASE_URL: db.url,
     TOOLKEEPER_DATA_DIR: folder,
     CUSTOM_TOOLS_DIR: folder,
+    // A model takes 250 MB and a second of one core: only those load it who test it.
+    EMBEDDINGS_PROVIDER: 'lexical',
     ...variables,
   });
   const app = await createApp(config);

@@ -55,7 +55,7 @@ export function launchServer(variables: Record<string, string>): { child: ChildP
   const path = `${dirname(process.execPath)}:${inherited['PATH'] ?? ''}`;
   const child = spawn('sh', ['-c', startCommand(root)], {
     cwd: root,
-    env: { ...inherited, PATH: path, PORT: '0', ...variables },
+    env: { ...inherited, PATH: path, PORT: '0', EMBEDDINGS_PROVIDER: 'lexical', ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let text = '';

@@ -7,6 +7,7 @@ import {
 } from '../embedding-provider.js';
 import type { EndpointBreaker } from './endpoint-breaker.js';
 import { type EndpointAddress, EndpointClient, EndpointError, endpointName } from './endpoint.client.js';
+import { isTimeout } from './is-timeout.js';
 
 export interface EndpointSettings {
   readonly address: EndpointAddress;
@@ -117,8 +118,6 @@ export class EndpointProvider implements EmbeddingProvider {
 
 /** Refused, reset, timed out, no such host. */
 const reachProblem = { passing: true, retryAfterMs: undefined };
-
-const isTimeout = (reason: unknown): boolean => reason instanceof Error && reason.name === 'TimeoutError';
 
 function unavailable(cause: unknown): EmbeddingUnavailable {
   if (cause instanceof EmbeddingUnavailable) return cause;

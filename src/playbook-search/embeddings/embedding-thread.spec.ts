@@ -1,0 +1,156 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { EmbeddingUnavailable } from '../embedding-provider.js';
+import { EmbeddingThread, type EmbeddingThreadSettings } from './embedding-thread.js';
+
+/** real: the thread, its messages, its deaths; ours: the model, whose texts say what it does. */
+const program = `
+import { appendFileSync, existsSync, writeFileSync } from 'node:fs';
+import { parentPort, workerData } from 'node:worker_threads';
+const { directory } = workerData.model;
+appendFileSync(directory + '/starts', 'x');
+if (existsSync(directory + '/no-model')) {
+  parentPort.postMessage({ notLoaded: 'there is no model' });
+} else {
+  parentPort.on('message', ({ id, texts: [text] }) => {
+    appendFileSync(directory + '/texts', text + '\\n');
+    if (text === 'die') process.exit(1);
+    if (text === 'throw') parentPort.postMessage({ id, error: 'cannot read it' });
+    else if (text !== 'hang') parentPort.postMessage({ id, vectors: Float32Array.of(text.length, 1) });
+  });
+  parentPort.postMessage({ loaded: { dimensions: 2 } });
+}`;
+
+describe('EmbeddingThread', () => {
+  let folder: string;
+  let thread: EmbeddingThread;
+  let troubles: EmbeddingUnavailable[];
+
+  const start = (settings: Partial<EmbeddingThreadSettings> = {}): EmbeddingThread => {
+    writeFileSync(join(folder, 'program.mjs'), program);
+    const model = {
+      directory: folder,
+      modelFile: '',
+      tokenizerFile: '',
+      pooling: 'mean',
+      maxTokens: 8,
+    } as const;
+    thread = new EmbeddingThread({
+      script: join(folder, 'program.mjs'),
+      order: { kind: 'onnx', model },
+      maxQueue: 2,
+      loadTimeoutMs: 20_000,
+      textTimeoutMs: 20_000,
+      idleMs: 0,
+      retryMs: { first: 60_000, longest: 60_000 },
+      onTrouble: (trouble) => troubles.push(trouble),
+      ...settings,
+    });
+    return thread;
+  };
+  const starts = (): number => readFileSync(join(folder, 'starts'), 'utf8').length;
+  const lengths = (vectors: readonly Float32Array[]): (number | undefined)[] =>
+    vectors.map(([first]) => first);
+
+  beforeEach(() => {
+    troubles = [];
+    folder = mkdtempSync(join(tmpdir(), 'embedding-'));
+  });
+  afterEach(async () => {
+    await thread.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it('starts with the first request and answers in the order of the texts', async () => {
+    expect(start().dimensions).toBe(0);
+    expect(lengths(await thread.embed(['aaa', 'a', 'aa'], 'document'))).toEqual([3, 1, 2]);
+    expect(await thread.embed([], 'query')).toEqual([]);
+    expect(thread.dimensions).toBe(2);
+    expect(starts()).toBe(1);
+  });
+
+  it('takes queries between the texts of a batch of documents', async () => {
+    start();
+    const documents = thread.embed(['d1', 'd2', 'd3'], 'document');
+    const query = thread.embed(['query'], 'query');
+    await Promise.all([documents, query]);
+    const order = readFileSync(join(folder, 'texts'), 'utf8').trim().split('\n');
+    expect(order).toEqual(['query', 'd1', 'd2', 'd3']);
+  });
+
+  it('refuses what comes when as many wait as may, of each kind', async () => {
+    start();
+    const waiting = [thread.embed(['a'], 'query'), thread.embed(['b'], 'query')];
+    await expect(thread.embed(['c'], 'query')).rejects.toMatchObject({ trouble: 'queue_full' });
+    await expect(thread.embed(['d'], 'document')).resolves.toHaveLength(1);
+    await expect(Promise.all(waiting)).resolves.toHaveLength(2);
+  });
+
+  it('lets an asker leave, whether its text waits or runs, and goes on with the others', async () => {
+    start();
+    await thread.embed(['warm'], 'query');
+    const [running, waiting] = [new AbortController(), new AbortController()];
+    const first = thread.embed(['running'], 'query', running.signal);
+    const second = thread.embed(['waiting'], 'query', waiting.signal);
+    running.abort(new Error('left 1'));
+    waiting.abort(new Error('left 2'));
+    await expect(first).rejects.toThrow('left 1');
+    await expect(second).rejects.toThrow('left 2');
+    expect(lengths(await thread.embed(['next'], 'query'))).toEqual([4]);
+    expect(readFileSync(join(folder, 'texts'), 'utf8')).not.toContain('waiting');
+    await expect(thread.embed(['x'], 'query', AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone');
+  });
+
+  it('replaces a thread that dies: only the text under way is lost', async () => {
+    start();
+    await thread.embed(['warm'], 'query');
+    const dying = thread.embed(['die'], 'query');
+    const next = thread.embed(['next'], 'query');
+    await expect(dying).rejects.toMatchObject({ name: 'EmbeddingUnavailable', trouble: 'worker_died' });
+    expect(lengths(await next)).toEqual([4]);
+    expect(starts()).toBe(2);
+    expect(troubles.map(({ trouble }) => trouble)).toEqual(['worker_died']);
+  });
+
+  it('replaces a thread that hangs', async () => {
+    start({ textTimeoutMs: 50 });
+    await expect(thread.embed(['hang'], 'query')).rejects.toMatchObject({ trouble: 'timed_out' });
+    expect(lengths(await thread.embed(['next'], 'query'))).toEqual([4]);
+    expect(starts()).toBe(2);
+  });
+
+  it('passes on that the model cannot read a text, and keeps the thread', async () => {
+    start();
+    await expect(thread.embed(['throw'], 'query')).rejects.toMatchObject({ trouble: 'wrong_answer' });
+    await thread.embed(['fine'], 'query');
+    expect(starts()).toBe(1);
+  });
+
+  it('says at once that a model cannot be loaded, and does not try again before its time', async () => {
+    writeFileSync(join(folder, 'no-model'), '');
+    start();
+    const asked = [thread.embed(['a'], 'query'), thread.embed(['b'], 'document')];
+    for (const each of asked) await expect(each).rejects.toThrow('there is no model');
+    await expect(thread.embed(['c'], 'query')).rejects.toMatchObject({ trouble: 'not_loaded' });
+    expect(starts()).toBe(1);
+  });
+
+  it('tries a model again that could not be loaded', async () => {
+    writeFileSync(join(folder, 'no-model'), '');
+    start({ retryMs: { first: 1, longest: 1 } });
+    await expect(thread.embed(['a'], 'query')).rejects.toThrow('there is no model');
+    rmSync(join(folder, 'no-model'));
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    expect(lengths(await thread.embed(['next'], 'query'))).toEqual([4]);
+  });
+
+  it('unloads an idle model and loads it again when it is needed', async () => {
+    start({ idleMs: 1 });
+    await thread.embed(['a'], 'query');
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    await thread.embed(['a'], 'query');
+    expect(starts()).toBe(2);
+    expect(troubles).toEqual([]);
+  });
+});

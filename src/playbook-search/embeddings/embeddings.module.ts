@@ -1,0 +1,20 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { SEMANTIC_SEARCH } from '../semantic-search.js';
+import { EmbeddingsRepository } from './embeddings.repository.js';
+import { GenerationsOfConfig } from './generations-of-config.js';
+import { PlaybookEmbeddings } from './playbook-embeddings.js';
+
+/** Playbooks as vectors, and the search among them. */
+@Module({
+  // TypeORM closes its connections after the modules that import it.
+  imports: [TypeOrmModule.forFeature([])],
+  providers: [
+    EmbeddingsRepository,
+    GenerationsOfConfig,
+    PlaybookEmbeddings,
+    { provide: SEMANTIC_SEARCH, useExisting: PlaybookEmbeddings },
+  ],
+  exports: [SEMANTIC_SEARCH, PlaybookEmbeddings],
+})
+export class EmbeddingsModule {}

@@ -1,0 +1,191 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import type { EmbeddingKind } from '../embedding-provider.js';
+import { EndpointBreaker } from './endpoint-breaker.js';
+import { EndpointProvider, type EndpointSettings } from './endpoint.provider.js';
+
+interface Asked {
+  readonly url: string | undefined;
+  readonly authorization: string | undefined;
+  readonly body: { readonly model: string; readonly input: string[]; readonly dimensions?: number };
+}
+type Answer = (asked: Asked, reply: ServerResponse) => void;
+
+const vectors: Answer = ({ body }, reply) => {
+  const data = body.input.map((input, index) => ({
+    object: 'embedding',
+    index,
+    embedding: [input.length, 0],
+  }));
+  // The order is not promised, the index is.
+  reply.end(JSON.stringify({ object: 'list', data: data.reverse(), model: body.model }));
+};
+const status =
+  (code: number, headers: Record<string, string> = {}): Answer =>
+  (_, reply) =>
+    reply.writeHead(code, headers).end('{"error":{"message":"no"}}');
+
+/** real: HTTP, the client, time-outs, the breaker; ours: an endpoint that answers what the test says, in order. */
+describe('EndpointProvider', () => {
+  let server: Server;
+  let base: string;
+  let asked: Asked[];
+  let answers: Answer[];
+  let provider: EndpointProvider;
+
+  const open = (settings: Partial<EndpointSettings> = {}, failures = 100): EndpointProvider => {
+    provider = new EndpointProvider(
+      {
+        address: { url: `${base}/v1`, model: 'small', apiKey: 'key', dimensions: undefined },
+        calibration: { floor: 0.1, cut: 0.3 },
+        batch: 2,
+        timeoutMs: { query: 5_000, document: 5_000 },
+        retries: { query: 1, document: 3 },
+        retryMs: 1,
+        ...settings,
+      },
+      new EndpointBreaker({ failures, openMs: 60_000 }, { now: Date.now }),
+    );
+    return provider;
+  };
+  const embed = (texts: string[], kind: EmbeddingKind = 'document', signal?: AbortSignal) =>
+    provider.embed(texts, kind, signal);
+
+  beforeEach(async () => {
+    asked = [];
+    answers = [];
+    const answer = async (request: IncomingMessage, reply: ServerResponse): Promise<void> => {
+      const { url, headers } = request;
+      const body = JSON.parse(await text(request)) as Asked['body'];
+      const each = { url, authorization: headers.authorization, body };
+      asked.push(each);
+      (answers.shift() ?? vectors)(each, reply);
+    };
+    server = createServer((request, reply) => void answer(request, reply));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterEach(async () => {
+    await provider.close();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  it('asks in batches, as OpenAI has it, and gives vectors of length 1 in the order of the texts', async () => {
+    const found = await open().embed(['a', 'bb', 'ccc'], 'document');
+    expect(found).toEqual([Float32Array.of(1, 0), Float32Array.of(1, 0), Float32Array.of(1, 0)]);
+    expect(asked).toEqual([
+      { url: '/v1/embeddings', authorization: 'Bearer key', body: { model: 'small', input: ['a', 'bb'] } },
+      { url: '/v1/embeddings', authorization: 'Bearer key', body: { model: 'small', input: ['ccc'] } },
+    ]);
+    expect(provider.dimensions).toBe(2);
+  });
+
+  it('puts answers in the order of their index', async () => {
+    answers.push((_, reply) =>
+      reply.end('{"data":[{"index":1,"embedding":[0,3]},{"index":0,"embedding":[4,0]}]}'),
+    );
+    expect(await open().embed(['a', 'b'], 'document')).toEqual([
+      Float32Array.of(1, 0),
+      Float32Array.of(0, 1),
+    ]);
+  });
+
+  it('is named after its endpoint and model, without credentials', () => {
+    const address = {
+      url: 'https://me:secret@api.example.com/v1/',
+      model: 'm',
+      apiKey: 'k',
+      dimensions: 256,
+    };
+    expect(open({ address }).id).toBe('openai:api.example.com/v1:m:256');
+    expect(provider.dimensions).toBe(256);
+  });
+
+  it.each([500, 503, 429, 408])('repeats after %d', async (code) => {
+    answers.push(status(code), status(code));
+    await expect(open().embed(['a'], 'document')).resolves.toHaveLength(1);
+    expect(asked).toHaveLength(3);
+  });
+
+  it('waits as long as it is asked to', async () => {
+    answers.push(status(429, { 'retry-after': '1' }));
+    const started = Date.now();
+    await open().embed(['a'], 'document');
+    expect(Date.now() - started).toBeGreaterThanOrEqual(990);
+  });
+
+  it('does not wait for what is asked too long', async () => {
+    answers.push(status(429, { 'retry-after': '3600' }));
+    await expect(open().embed(['a'], 'document')).rejects.toMatchObject({ trouble: 'endpoint_failed' });
+    expect(asked).toHaveLength(1);
+  });
+
+  it.each([400, 401, 404])('does not repeat after %d', async (code) => {
+    answers.push(status(code));
+    await expect(open().embed(['a'], 'document')).rejects.toThrow(`answers ${code}`);
+    expect(asked).toHaveLength(1);
+  });
+
+  it('repeats a query once only: somebody waits for it', async () => {
+    answers.push(status(500), status(500), status(500));
+    await expect(open().embed(['a'], 'query')).rejects.toMatchObject({ trouble: 'endpoint_failed' });
+    expect(asked).toHaveLength(2);
+  });
+
+  it.each([
+    ['no JSON', 'no'],
+    ['no list', '{"data":{}}'],
+    ['too few vectors', '{"data":[{"index":0,"embedding":[1]}]}'],
+    ['no numbers', '{"data":[{"index":0,"embedding":[1]},{"index":1,"embedding":["1"]}]}'],
+    ['different lengths', '{"data":[{"index":0,"embedding":[1]},{"index":1,"embedding":[1,2]}]}'],
+    ['the same index twice', '{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[1]}]}'],
+    ['an empty vector', '{"data":[{"index":0,"embedding":[]},{"index":1,"embedding":[]}]}'],
+  ])('refuses an answer with %s', async (_, body) => {
+    answers.push((_asked, reply) => reply.end(body));
+    await expect(open().embed(['a', 'b'], 'document')).rejects.toMatchObject({ trouble: 'wrong_answer' });
+    expect(asked).toHaveLength(1);
+  });
+
+  it('ends a request that takes too long, in its head or in its body', async () => {
+    open({ timeoutMs: { query: 400, document: 400 } });
+    answers.push(
+      () => undefined,
+      (_, reply) => reply.writeHead(200).write('{"data":['),
+    );
+    await expect(embed(['a'], 'query')).rejects.toMatchObject({ trouble: 'timed_out' });
+    expect(asked).toHaveLength(2);
+  });
+
+  it('says that nobody listens', async () => {
+    server.close();
+    open({ address: { url: 'http://127.0.0.1:1', model: 'm', apiKey: undefined, dimensions: undefined } });
+    await expect(embed(['a'], 'query')).rejects.toThrow('cannot be reached');
+  });
+
+  it('leaves an endpoint alone that keeps failing', async () => {
+    open({}, 2);
+    answers.push(status(500), status(500));
+    await expect(embed(['a'], 'query')).rejects.toMatchObject({ trouble: 'endpoint_failed' });
+    await expect(embed(['a'], 'query')).rejects.toMatchObject({ trouble: 'circuit_open' });
+    expect(asked).toHaveLength(2);
+  });
+
+  it('ends at once when its asker leaves, which is no failure of the endpoint', async () => {
+    open({}, 1);
+    const leaving = new AbortController();
+    answers.push(() => leaving.abort(new Error('left')));
+    await expect(embed(['a'], 'query', leaving.signal)).rejects.toThrow('left');
+    await expect(embed(['a'], 'query')).resolves.toHaveLength(1);
+  });
+
+  it('counts a query against the endpoint whose time has run out', async () => {
+    open({}, 1);
+    answers.push(() => undefined);
+    await expect(embed(['a'], 'query', AbortSignal.timeout(50))).rejects.toMatchObject({
+      name: 'TimeoutError',
+    });
+    await expect(embed(['a'], 'query')).rejects.toMatchObject({ trouble: 'circuit_open' });
+  });
+});

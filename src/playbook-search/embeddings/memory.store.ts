@@ -1,0 +1,110 @@
+import { ScanThread } from './scan-thread.js';
+import { type Nearest, scan } from './vector-scan.js';
+import type { VectorEntry, VectorStore } from './vector-store.js';
+import { rowsPerBlock, VectorTable } from './vector-table.js';
+
+export interface MemoryStoreSettings {
+  /** The program of the thread. */
+  readonly scanScript: string | URL;
+  /** More rows than these are scanned in the thread: about 5 ms on the thread of the calls. */
+  readonly threadAbove: number;
+}
+
+interface Rows {
+  readonly of: number;
+  readonly rows: Int32Array<ArrayBuffer>;
+  readonly keys: ReadonlyMap<number, string>;
+}
+
+/** Vectors in this process, searched one by one: exact, and the fastest up to tens of thousands. */
+export class MemoryStore implements VectorStore {
+  private table: VectorTable | undefined;
+  private readonly hashes = new Map<string, string>();
+  private readonly thread: ScanThread;
+  /** Changes with every change of rows. */
+  private changes = 0;
+  private readonly remembered = new WeakMap<readonly string[], Rows>();
+
+  constructor(private readonly settings: MemoryStoreSettings) {
+    this.thread = new ScanThread(settings.scanScript);
+  }
+
+  get size(): number {
+    return this.table?.size ?? 0;
+  }
+
+  get bytes(): number {
+    return this.table?.bytes ?? 0;
+  }
+
+  has(key: string, hash: string): boolean {
+    return this.hashes.get(key) === hash;
+  }
+
+  async put(entries: readonly VectorEntry[]): Promise<void> {
+    for (const { key, hash, vector } of entries) {
+      this.table ??= new VectorTable(vector.length);
+      this.table.put(key, vector);
+      this.hashes.set(key, hash);
+    }
+    this.changes++;
+  }
+
+  async retain(isKept: (key: string) => boolean): Promise<number> {
+    let removed = 0;
+    for (const key of this.hashes.keys()) {
+      if (isKept(key)) continue;
+      this.hashes.delete(key);
+      this.table?.delete(key);
+      removed++;
+    }
+    if (this.table && this.table.dead > Math.max(this.table.size, rowsPerBlock)) {
+      this.table = this.table.compacted();
+    }
+    if (removed > 0) this.changes++;
+    return removed;
+  }
+
+  async scores(
+    query: Float32Array,
+    candidates: readonly string[],
+    top?: number,
+  ): Promise<ReadonlyMap<string, number>> {
+    if (!this.table || this.table.dimensions !== query.length) return new Map();
+    const { rows, keys } = this.rowsOf(candidates, this.table);
+    const { rows: found, cosines } = await this.nearest(query, this.table, rows, top);
+    const scores = new Map<string, number>();
+    for (let at = 0; at < found.length; at++) {
+      const key = keys.get(found[at] ?? -1);
+      if (key !== undefined) scores.set(key, cosines[at] ?? 0);
+    }
+    return scores;
+  }
+
+  close(): Promise<void> {
+    return this.thread.close();
+  }
+
+  private async nearest(
+    query: Float32Array,
+    { blocks }: VectorTable,
+    rows: Int32Array<ArrayBuffer>,
+    top: number | undefined,
+  ): Promise<Nearest> {
+    if (rows.length <= this.settings.threadAbove) return scan(query, blocks, rowsPerBlock, rows, top);
+    return this.thread.scan({ query, blocks, rowsPerBlock, rows, top });
+  }
+
+  private rowsOf(candidates: readonly string[], table: VectorTable): Rows {
+    const known = this.remembered.get(candidates);
+    if (known?.of === this.changes) return known;
+    const keys = new Map<number, string>();
+    for (const key of candidates) {
+      const row = table.rowOf(key);
+      if (row !== undefined) keys.set(row, key);
+    }
+    const made = { of: this.changes, keys, rows: Int32Array.from(keys.keys()).sort() };
+    this.remembered.set(candidates, made);
+    return made;
+  }
+}
