@@ -9,7 +9,7 @@ import type { PlaybookSearch } from '../playbook-source.js';
 import { DataStorageClient, type DataStorageSettings } from './data-storage-client.js';
 import { type AnswerOrigin, DataStorageEvents } from './data-storage-events.js';
 import type { TryReport } from './upstream-calls.js';
-import { UpstreamFailure } from './upstream-failure.js';
+import { type UpstreamFailure } from './upstream-failure.js';
 
 Logger.overrideLogger(false);
 
