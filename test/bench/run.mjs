@@ -9,6 +9,8 @@ const benches = {
   recording: async () => (await import('./recording.bench.mjs')).benchRecording(),
   breaker: async () => (await import('./breaker.bench.mjs')).benchBreaker(),
   metrics: async () => (await import('./metrics.bench.mjs')).benchMetrics(),
+  'cached-playbooks': async () => (await import('./cached-playbooks.bench.mjs')).benchCachedPlaybooks(),
+  'data-storage': async () => (await import('./data-storage.bench.mjs')).benchDataStorage(),
   sandbox: async () => (await import('./sandbox.bench.mjs')).benchSandbox(),
 };
 const chosen = Object.keys(benches).filter((name) => wanted.length === 0 || wanted.includes(name));
