@@ -11,6 +11,8 @@ export interface Fault {
   readonly retryAfter?: string;
   /** What the client must make of it. */
   readonly kind: FailureKind;
+  /** … or of it where the machine's name server takes its time to say no. */
+  readonly orKind?: FailureKind;
   /** Tries that are worth while: no question may have more, and one with time enough has all. */
   readonly tries: 1 | 4;
 }
@@ -20,7 +22,7 @@ const once = { tries: 1 } as const;
 
 export const faults: readonly Fault[] = [
   { name: 'refused', place: 'closed_port', kind: 'unreachable', ...again },
-  { name: 'no_such_host', place: 'no_such_host', kind: 'unreachable', ...again },
+  { name: 'no_such_host', place: 'no_such_host', kind: 'unreachable', orKind: 'timeout', ...again },
   { name: 'reset', place: 'service', mode: 'reset', kind: 'unreachable', ...again },
   { name: 'black_hole', place: 'service', mode: 'black_hole', kind: 'timeout', ...again },
   { name: 'dripping_body', place: 'service', mode: 'drip', kind: 'timeout', ...again },
