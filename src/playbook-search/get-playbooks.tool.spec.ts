@@ -73,8 +73,9 @@ function makeTool(search: PlaybookSource['search'] = async () => ({ answer }), r
   return { tool, registered, shown };
 }
 
+/** With the tests that seed 002 names (BR-HAPI-046, -048). */
 describe('get_playbooks', () => {
-  it("is published to the letter as the seed's definition", () => {
+  it("test_tool_definition_valid: is published to the letter as the seed's definition", () => {
     const { name, description, inputSchema } = makeTool().tool.definition;
     expect({ name, description, parameters: inputSchema }).toEqual(JSON.parse(seedDefinition));
     // The order of fields as well: this is what an LLM reads.
@@ -128,7 +129,7 @@ describe('get_playbooks', () => {
     ['a list', ['x'], ['']],
     ['null', null, ['']],
     ['text', 'x', ['']],
-  ])('validates %s', (_case, input, pointers) => {
+  ])('test_parameter_validation, test_validate_parameters: %s', (_case, input, pointers) => {
     expect(
       makeTool()
         .tool.validate(input)
@@ -140,7 +141,7 @@ describe('get_playbooks', () => {
     fc.assert(fc.property(fc.anything(), (input) => void makeTool().tool.validate(input)));
   });
 
-  it('searches with the defaults and the labels of the context', async () => {
+  it('test_parse_tool_call, test_default_similarity_threshold: searches with the defaults and the labels of the context', async () => {
     const queries: PlaybookSearch[] = [];
     const { tool } = makeTool(async (query) => (queries.push(query), { answer }));
     expect(await tool.run({ query: 'OOMKilled' }, runOf())).toBe(answer);
@@ -152,7 +153,7 @@ describe('get_playbooks', () => {
     ]);
   });
 
-  it('answers in minified JSON of DD-CONTEXT-005, names in full', async () => {
+  it('test_format_response: answers in minified JSON of DD-CONTEXT-005, names in full', async () => {
     const text = JSON.stringify(await makeTool().tool.run({ query: 'x' }, runOf()));
     expect(text).toBe(
       '{"playbooks":[{"playbook_id":"a","version":"1.0.0","description":"d","confidence":0.9}],"total_results":1}',
@@ -194,7 +195,7 @@ describe('get_playbooks', () => {
     ]);
   });
 
-  it('says that its upstream is away when the source cannot be read, without its reason', async () => {
+  it('test_handle_failure_gracefully: says that its upstream is away, without the reason', async () => {
     const { tool, shown } = makeTool(async () =>
       Promise.reject(new Error('password authentication failed for user "secret"')),
     );

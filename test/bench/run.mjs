@@ -10,6 +10,8 @@ const benches = {
   breaker: async () => (await import('./breaker.bench.mjs')).benchBreaker(),
   metrics: async () => (await import('./metrics.bench.mjs')).benchMetrics(),
   vectors: async () => (await import('./vectors.bench.mjs')).benchVectors(),
+  'cached-playbooks': async () => (await import('./cached-playbooks.bench.mjs')).benchCachedPlaybooks(),
+  'data-storage': async () => (await import('./data-storage.bench.mjs')).benchDataStorage(),
   sandbox: async () => (await import('./sandbox.bench.mjs')).benchSandbox(),
 };
 const chosen = Object.keys(benches).filter((name) => wanted.length === 0 || wanted.includes(name));

@@ -1,6 +1,6 @@
 import { CircuitBreaker } from '../../common/circuit-breaker.js';
 import type { CircuitKind, CircuitSettings } from '../../common/circuit-state.js';
-import { systemClock } from '../../common/clock.js';
+import { type Clock, systemClock } from '../../common/clock.js';
 import { SingleFlight } from '../../common/single-flight.js';
 import { shortKey } from '../label-filter.js';
 import type { PlaybookAnswer } from '../playbook.types.js';
@@ -47,15 +47,17 @@ export class DataStorageClient {
   constructor(
     private readonly settings: DataStorageSettings,
     private readonly events: DataStorageEvents,
+    /** Of the circuit and the cache. */
+    clock: Clock = systemClock,
   ) {
     this.exchange = new HttpExchange(settings);
-    this.circuit = new CircuitBreaker(settings.circuit, systemClock, Math.random, (change) =>
+    this.circuit = new CircuitBreaker(settings.circuit, clock, Math.random, (change) =>
       events.circuit.emit(change),
     );
     this.calls = new UpstreamCalls(settings, this.exchange, this.circuit, (report) =>
       events.tries.emit(report),
     );
-    this.cache = new AnswerCache(settings.cache);
+    this.cache = new AnswerCache(settings.cache, clock);
   }
 
   /** The longest that a question takes, in milliseconds. */

@@ -1,6 +1,7 @@
 import { parse } from 'secure-json-parse';
 import { type Dispatcher, Pool } from 'undici';
 import { retryAfterMs } from './retry-after.js';
+import { sharedLookup } from './shared-lookup.js';
 import { UpstreamFailure } from './upstream-failure.js';
 
 export interface ExchangeSettings {
@@ -32,7 +33,11 @@ export class HttpExchange {
     const { origin, pathname } = new URL(settings.url);
     const { timeoutMs, connections, token } = settings;
     // Our own timer covers a try as a whole; undici's would begin anew with each part of it.
-    const timeouts = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: timeoutMs } };
+    const timeouts = {
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      connect: { timeout: timeoutMs, lookup: sharedLookup() },
+    };
     this.pool = new Pool(origin, { connections, ...timeouts });
     this.prefix = pathname.replace(/\/+$/, '');
     this.headers = {

@@ -1,0 +1,83 @@
+/**
+ * What a Data Storage service that fails costs the other tools: the latency of an echo built-in, called at a steady rate
+ * through the door, while get_playbooks is called with ever new questions against a service that answers, and against
+ * ones that do not. The circuit is held closed, so that every question hurts as much as it can. Rounds are interleaved.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { median, percentile, print, rounds, seconds } from './measure.mjs';
+import { startPlaybookServer } from './playbook-server.mjs';
+
+const script = join(
+  fileURLToPath(new URL('../..', import.meta.url)),
+  'test/fixtures/data-storage/server.mjs',
+);
+const modes = ['ok', 'black_hole', 'drip', 'server_error', 'huge'];
+const echoesPerSecond = 500;
+const questionsPerSecond = 20;
+const goal = 1.1;
+
+export async function benchDataStorage() {
+  const child = spawn(process.execPath, [script], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const [line] = await once(child.stdout, 'data');
+  const server = await startPlaybookServer({
+    DATA_STORAGE_URL: JSON.parse(line).url,
+    DATA_STORAGE_CIRCUIT_MIN_TRIES: '10000',
+  });
+  const measured = Object.fromEntries(modes.map((mode) => [mode, []]));
+  try {
+    for (const mode of modes) await round(server, mode);
+    for (let n = 0; n < rounds; n++) {
+      for (const mode of n % 2 === 0 ? modes : modes.toReversed())
+        measured[mode].push(await round(server, mode));
+    }
+  } finally {
+    await server.close();
+    child.stdin.end();
+  }
+  report(measured);
+}
+
+/** @returns percentiles of the echo's latency in ms */
+async function round(server, mode) {
+  const questions = steadily(questionsPerSecond, (n) =>
+    server.call('get_playbooks', { query: `fault:${mode} ${process.hrtime.bigint()} ${n}` }),
+  );
+  const samples = [];
+  await steadily(echoesPerSecond, async () => {
+    const begun = performance.now();
+    await server.call('bench_echo', { query: 'x' });
+    samples.push(performance.now() - begun);
+  });
+  await questions;
+  const sorted = samples.sort((a, b) => a - b);
+  return { p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99) };
+}
+
+/** Begins calls at a steady rate, however long each takes, and waits for all. */
+async function steadily(rate, call) {
+  const begun = performance.now();
+  const calls = [];
+  for (let passed = 0; passed < seconds * 1_000; passed = performance.now() - begun) {
+    while (calls.length < (passed / 1_000) * rate) calls.push(call(calls.length));
+    await delay(1);
+  }
+  await Promise.all(calls);
+}
+
+function report(measured) {
+  print(
+    `\nan echo built-in (${echoesPerSecond} calls/s) beside get_playbooks (${questionsPerSecond} new questions/s), ${rounds} interleaved rounds of ${seconds} s`,
+  );
+  for (const [mode, all] of Object.entries(measured)) {
+    const ratio = median(all.map(({ p99 }, n) => p99 / measured.ok[n].p99));
+    const against = mode === 'ok' ? '' : `, p99 ${ratio.toFixed(2)} × that beside a service that answers`;
+    const verdict = mode === 'ok' ? '' : ` (goal at most ${goal}: ${ratio <= goal ? 'met' : 'MISSED'})`;
+    print(
+      `  ${mode.padEnd(14)} p50 ${median(all.map(({ p50 }) => p50)).toFixed(3)} ms, p99 ${median(all.map(({ p99 }) => p99)).toFixed(2)} ms${against}${verdict}`,
+    );
+  }
+}

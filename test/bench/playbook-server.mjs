@@ -1,0 +1,61 @@
+/** The built server in this process with an echo built-in beside its tools, for benchmarks that call the door itself. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Lifecycle } from '../../dist/src/common/lifecycle.js';
+import { newId } from '../../dist/src/common/ids.js';
+import { StartupWork } from '../../dist/src/common/startup-work.js';
+import { loadConfig } from '../../dist/src/config/app-config.js';
+import { createApp } from '../../dist/src/create-app.js';
+import { scopes } from '../../dist/src/tool-contract/tool-call.js';
+import { ToolDoor } from '../../dist/src/tools/tool-door.js';
+import { ToolRegistry } from '../../dist/src/tools/tool-registry.js';
+
+const principal = { userId: 'bench', scopes: new Set(scopes) };
+
+export async function startPlaybookServer(variables = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'toolkeeper-bench-'));
+  const config = loadConfig({
+    PORT: '0',
+    LOG_LEVEL: 'silent',
+    TOOLKEEPER_DATA_DIR: folder,
+    CUSTOM_TOOLS_DIR: join(folder, 'none'),
+    ...variables,
+  });
+  const app = await createApp(config);
+  await app.listen(config.server.port, config.server.host);
+  app.get(Lifecycle).ready();
+  await app.get(StartupWork).settled();
+  app.get(ToolRegistry).register(echo);
+  const door = app.get(ToolDoor);
+  return {
+    url: await app.getUrl(),
+    call: (tool, input, labels) =>
+      door.call({
+        tool,
+        input,
+        principal,
+        context: { userId: 'bench', requestId: newId(), projectId: 'default', labels },
+      }),
+    close: async () => {
+      await app.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Answers its input at once. */
+const echo = {
+  definition: {
+    name: 'bench_echo',
+    description: 'Answers its input.',
+    kind: 'builtin',
+    version: '1.0.0',
+    inputSchema: { type: 'object' },
+    annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: false },
+    tags: [],
+    timeoutMs: 5_000,
+  },
+  validate: () => [],
+  run: async (input) => input,
+};
