@@ -31,7 +31,7 @@ export class AppModule {
         ToolsModule,
         EventsModule,
         CustomToolsModule.forRoot(config),
-        PlaybookSearchModule,
+        PlaybookSearchModule.forRoot(config),
       ],
     };
   }

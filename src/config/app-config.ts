@@ -38,6 +38,8 @@ export function loadConfig(variables: NodeJS.ProcessEnv = process.env): AppConfi
     'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
     'OTEL_EXPORTER_OTLP_HEADERS',
     'OTEL_RESOURCE_ATTRIBUTES',
+    'DATA_STORAGE_URL',
+    'DATA_STORAGE_TOKEN',
   ];
   const given = [...known, ...optional].flatMap((name) => {
     const value = variables[name]?.trim();
@@ -110,7 +112,38 @@ function toTree(env: Environment) {
     ...repetition(env),
     ...events(env),
     tracing: tracingConfig(env),
-    playbooks: { dir: resolve(root, env.PLAYBOOKS_DIR) },
+    playbooks: { dir: resolve(root, env.PLAYBOOKS_DIR), cacheTtlMs: env.PLAYBOOK_CACHE_TTL_MS },
+    dataStorage: dataStorage(env),
+  };
+}
+
+/** @returns undefined while no service is named: playbooks are found in our own catalogue */
+function dataStorage(env: Environment) {
+  if (env.DATA_STORAGE_URL === undefined) return undefined;
+  return {
+    url: env.DATA_STORAGE_URL,
+    token: env.DATA_STORAGE_TOKEN,
+    timeoutMs: env.DATA_STORAGE_TIMEOUT_MS,
+    deadlineMs: env.DATA_STORAGE_DEADLINE_MS,
+    retries: env.DATA_STORAGE_RETRIES,
+    pauseMs: env.DATA_STORAGE_RETRY_PAUSE_MS,
+    connections: env.DATA_STORAGE_CONNECTIONS,
+    maxResponseBytes: env.DATA_STORAGE_MAX_RESPONSE_BYTES,
+    cache: {
+      maxBytes: env.DATA_STORAGE_CACHE_MAX_BYTES,
+      freshMs: env.PLAYBOOK_CACHE_TTL_MS,
+      staleMs: env.DATA_STORAGE_STALE_MS,
+    },
+    circuit: {
+      // The rate decides alone, from so many tries on (seed 002).
+      failures: 1,
+      minCalls: env.DATA_STORAGE_CIRCUIT_MIN_TRIES,
+      minFailureRate: env.DATA_STORAGE_CIRCUIT_FAILURE_RATE,
+      windowMs: env.DATA_STORAGE_CIRCUIT_WINDOW_MS,
+      openMs: env.DATA_STORAGE_CIRCUIT_OPEN_MS,
+      maxOpenMs: Math.max(300_000, env.DATA_STORAGE_CIRCUIT_OPEN_MS),
+      probes: 1,
+    },
   };
 }
 

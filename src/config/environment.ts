@@ -152,4 +152,21 @@ export class Environment {
 
   // Playbooks
   @IsString() @IsNotEmpty() PLAYBOOKS_DIR = './playbooks';
+  @WholeNumber(0, 86_400_000) PLAYBOOK_CACHE_TTL_MS = 3_600_000;
+
+  // Data Storage service
+  @IsOptional() @WebUrl() DATA_STORAGE_URL?: string;
+  @IsOptional() @IsString() DATA_STORAGE_TOKEN?: string;
+  @WholeNumber(10, 60_000) DATA_STORAGE_TIMEOUT_MS = 2_000;
+  @WholeNumber(10, 600_000) DATA_STORAGE_DEADLINE_MS = 5_000;
+  @WholeNumber(0, 10) DATA_STORAGE_RETRIES = 3;
+  @WholeNumber(1, 60_000) DATA_STORAGE_RETRY_PAUSE_MS = 100;
+  @WholeNumber(1, 1_000) DATA_STORAGE_CONNECTIONS = 16;
+  @WholeNumber(1_024, 67_108_864) DATA_STORAGE_MAX_RESPONSE_BYTES = 1_048_576;
+  @WholeNumber(1_024, 1_073_741_824) DATA_STORAGE_CACHE_MAX_BYTES = 16_777_216;
+  @WholeNumber(0, 604_800_000) DATA_STORAGE_STALE_MS = 86_400_000;
+  @WholeNumber(1, 10_000) DATA_STORAGE_CIRCUIT_MIN_TRIES = 5;
+  @IsNumber() @Min(0.01) @Max(1) @Type(() => Number) DATA_STORAGE_CIRCUIT_FAILURE_RATE = 0.5;
+  @WholeNumber(100, 86_400_000) DATA_STORAGE_CIRCUIT_WINDOW_MS = 300_000;
+  @WholeNumber(10, 86_400_000) DATA_STORAGE_CIRCUIT_OPEN_MS = 30_000;
 }

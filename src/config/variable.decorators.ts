@@ -14,8 +14,6 @@ export function WholeNumber(min: number, max: number): PropertyDecorator {
   );
 }
 
-const isWebUrl = (text: string): boolean => /^https?:$/.test(URL.parse(text.trim())?.protocol ?? '');
-
 /** `true` or `false`; implicit conversion would read "false" as true. */
 export function Flag(): PropertyDecorator {
   const words = new Map<unknown, boolean>([
@@ -28,10 +26,16 @@ export function Flag(): PropertyDecorator {
   );
 }
 
-/** One http or https URL. The message must not quote the value: a URL may hold a secret. */
+const isWebUrl = (text: string): boolean => /^https?:$/.test(URL.parse(text.trim())?.protocol ?? '');
+
+/** A service's base URL. A password in it would not be sent: a variable of its own names the token. */
 export function WebUrl(): PropertyDecorator {
-  const validate = (value: unknown): boolean => typeof value === 'string' && isWebUrl(value);
-  const defaultMessage = (): string => 'must be an http or https URL';
+  const validate = (value: unknown): boolean => {
+    if (typeof value !== 'string' || !isWebUrl(value)) return false;
+    const { username, password, search, hash } = new URL(value);
+    return username + password + search + hash === '';
+  };
+  const defaultMessage = (): string => 'must be an http or https URL without password and query';
   return ValidateBy({ name: 'webUrl', validator: { validate, defaultMessage } });
 }
 

@@ -1,7 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
+import type { CircuitKind } from '../common/circuit-state.js';
 import { ToolEvents, type ToolEventType } from '../common/tool-events.js';
 import { CircuitEvents } from '../tool-health/circuit-events.js';
-import type { CircuitKind } from '../tool-health/circuit-state.js';
 import { HealthEvents } from '../tool-health/health-events.js';
 
 const circuitTypes: Readonly<Record<CircuitKind, ToolEventType>> = {

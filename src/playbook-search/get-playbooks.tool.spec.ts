@@ -1,12 +1,16 @@
 import { Logger } from '@nestjs/common';
 import fc from 'fast-check';
-import type { Tool } from '../tool-contract/tool.js';
+import { abortable } from '../common/abortable.js';
+import { Deadline } from '../common/deadline.js';
+import { loadConfig } from '../config/app-config.js';
+import type { Tool, ToolRun } from '../tool-contract/tool.js';
 import type { CallContext } from '../tool-contract/call-context.js';
 import { ToolFailure } from '../tool-contract/tool-outcome.js';
 import type { ToolRegistry } from '../tools/tool-registry.js';
 import { GetPlaybooksTool } from './get-playbooks.tool.js';
-import type { PlaybookAnswer, PlaybookQuery } from './playbook.types.js';
-import type { PlaybookCatalogueService } from './playbook-catalogue.service.js';
+import type { PlaybookAnswer } from './playbook.types.js';
+import type { FoundPlaybooks, PlaybookSearch, PlaybookSource } from './playbook-source.js';
+import type { ShownMemory } from './shown-memory.js';
 
 Logger.overrideLogger(false);
 
@@ -47,11 +51,26 @@ const context: CallContext = {
   labels: { environment: 'production' },
 };
 
-function makeTool(search: (query: PlaybookQuery) => Promise<PlaybookAnswer> = async () => answer) {
+const runOf = (changes: Partial<ToolRun> = {}): ToolRun => ({
+  executionId: 'e',
+  context,
+  deadline: Deadline.ofSmallest([5_000]),
+  signal: new AbortController().signal,
+  probe: false,
+  notes: { attempts: 1 },
+  ...changes,
+});
+
+function makeTool(search: PlaybookSource['search'] = async () => ({ answer }), revision = '1') {
   const registered: Tool[] = [];
+  const shown: [string, string[]][] = [];
   const registry = { register: (tool: Tool) => registered.push(tool) } as unknown as ToolRegistry;
-  const tool = new GetPlaybooksTool(registry, { search } as unknown as PlaybookCatalogueService);
-  return { tool, registered };
+  const source = { kind: 'catalogue', longestMs: 2_000, revision, search } as const;
+  const memory: ShownMemory = {
+    remember: (id, playbooks) => shown.push([id, playbooks.map(({ playbook_id: each }) => each)]),
+  };
+  const tool = new GetPlaybooksTool(registry, source, memory, loadConfig({}));
+  return { tool, registered, shown };
 }
 
 describe('get_playbooks', () => {
@@ -73,6 +92,7 @@ describe('get_playbooks', () => {
       openWorld: false,
     });
     expect(definition.timeoutMs).toBe(2_000);
+    expect(definition.cacheTtlMs).toBe(3_600_000);
     expect(definition.callsPerInvestigation).toBeUndefined();
     expect(definition.fallback).toEqual({ error: expect.any(String), fallback: 'continue_without_context' });
   });
@@ -121,30 +141,89 @@ describe('get_playbooks', () => {
   });
 
   it('searches with the defaults and the labels of the context', async () => {
-    const queries: PlaybookQuery[] = [];
-    const { tool } = makeTool(async (query) => (queries.push(query), answer));
-    expect(await tool.run({ query: 'OOMKilled' }, { context })).toBe(answer);
-    expect(
-      await tool.run(
-        { query: 'x', similarity_threshold: 0, limit: 1 },
-        { context: { ...context, labels: undefined } },
-      ),
-    ).toBe(answer);
+    const queries: PlaybookSearch[] = [];
+    const { tool } = makeTool(async (query) => (queries.push(query), { answer }));
+    expect(await tool.run({ query: 'OOMKilled' }, runOf())).toBe(answer);
+    const unlabelled = runOf({ context: { ...context, labels: undefined } });
+    expect(await tool.run({ query: 'x', similarity_threshold: 0, limit: 1 }, unlabelled)).toBe(answer);
     expect(queries).toEqual([
-      { query: 'OOMKilled', labels: { environment: 'production' }, minConfidence: 0.7, limit: 5 },
-      { query: 'x', labels: {}, minConfidence: 0, limit: 1 },
+      { query: 'OOMKilled', labels: { environment: 'production' }, similarityThreshold: 0.7, limit: 5 },
+      { query: 'x', labels: {}, similarityThreshold: 0, limit: 1 },
     ]);
   });
 
-  it('says that its upstream is away when the catalogue cannot be read, without its reason', async () => {
-    const { tool } = makeTool(async () =>
+  it('answers in minified JSON of DD-CONTEXT-005, names in full', async () => {
+    const text = JSON.stringify(await makeTool().tool.run({ query: 'x' }, runOf()));
+    expect(text).toBe(
+      '{"playbooks":[{"playbook_id":"a","version":"1.0.0","description":"d","confidence":0.9}],"total_results":1}',
+    );
+  });
+
+  it('keeps answers apart by what decides them, and not by how it is written', () => {
+    const { tool } = makeTool();
+    const keys = [
+      { query: 'x' },
+      { query: 'x', limit: 5, similarity_threshold: 0.7 },
+      { query: 'y' },
+      { query: 'x', limit: 6 },
+      { query: 'x', similarity_threshold: 0.71 },
+    ].map((input) => JSON.stringify(tool.cacheKey(input)));
+    expect(keys[0]).toBe(keys[1]);
+    expect(new Set(keys).size).toBe(4);
+    const later = makeTool(undefined, '2').tool;
+    expect(JSON.stringify(later.cacheKey({ query: 'x' }))).not.toBe(keys[0]);
+  });
+
+  it('notes for how long a source lets its answer stand', async () => {
+    const { tool } = makeTool(async () => ({ answer, freshForMs: 0, stale: true }));
+    const run = runOf();
+    await tool.run({ query: 'x' }, run);
+    expect(run.notes).toMatchObject({ freshForMs: 0, stale: true });
+  });
+
+  it('remembers what an investigation was shown, from memory as well', async () => {
+    const { tool, shown } = makeTool();
+    const investigated = { ...context, investigationId: 'inv-1' };
+    await tool.run({ query: 'x' }, runOf({ context: investigated }));
+    tool.onReuse(answer, { ...investigated, investigationId: 'inv-2' });
+    await tool.run({ query: 'x' }, runOf());
+    tool.onReuse(answer, context);
+    expect(shown).toEqual([
+      ['inv-1', ['a']],
+      ['inv-2', ['a']],
+    ]);
+  });
+
+  it('says that its upstream is away when the source cannot be read, without its reason', async () => {
+    const { tool, shown } = makeTool(async () =>
       Promise.reject(new Error('password authentication failed for user "secret"')),
     );
-    const failure = await tool.run({ query: 'x' }, { context }).catch((error: unknown) => error);
+    const failure = await tool.run({ query: 'x' }, runOf()).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(ToolFailure);
     expect(failure).toMatchObject({
       type: 'upstream_unavailable',
       message: 'Playbook search is not available',
     });
+    expect(shown).toEqual([]);
+  });
+
+  it('says the same when the source gives no answer in time', async () => {
+    const { tool } = makeTool(waiting);
+    const late = tool.run({ query: 'x' }, runOf({ deadline: Deadline.ofSmallest([20]) }));
+    await expect(late).rejects.toMatchObject({ type: 'upstream_unavailable' });
+  });
+
+  it('ends when its caller leaves', async () => {
+    const { tool } = makeTool(waiting);
+    const caller = new AbortController();
+    const left = tool.run({ query: 'x' }, runOf({ signal: caller.signal }));
+    caller.abort();
+    await expect(left).rejects.toMatchObject({ type: 'cancelled' });
+    const early = tool.run({ query: 'x' }, runOf({ signal: AbortSignal.abort() }));
+    await expect(early).rejects.toMatchObject({ type: 'cancelled' });
   });
 });
+
+/** A source without an end. */
+const waiting: PlaybookSource['search'] = (_search, signal) =>
+  abortable(new Promise<FoundPlaybooks>(() => undefined), signal);

@@ -1,11 +1,16 @@
-import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
+import { Inject, Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import type { FieldProblem } from '../common/errors.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import type { CallContext } from '../tool-contract/call-context.js';
 import type { Tool, ToolDefinition, ToolRun } from '../tool-contract/tool.js';
-import { ToolFailure } from '../tool-contract/tool-outcome.js';
 import { ToolRegistry } from '../tools/tool-registry.js';
 import { getPlaybooksSchema, problemsOf, withDefaults } from './get-playbooks.input.js';
 import type { PlaybookAnswer } from './playbook.types.js';
-import { PlaybookCatalogueService } from './playbook-catalogue.service.js';
+import { PLAYBOOK_SOURCE, type PlaybookSource } from './playbook-source.js';
+import { SHOWN_MEMORY, type ShownMemory } from './shown-memory.js';
+import { askSource } from './source-run.js';
+
+const what = 'Playbook search';
 
 /**
  * Lets an LLM search for playbooks during an investigation (seed 002). Labels come from the call's context, never
@@ -13,27 +18,32 @@ import { PlaybookCatalogueService } from './playbook-catalogue.service.js';
  */
 @Injectable()
 export class GetPlaybooksTool implements Tool, OnModuleInit {
+  readonly watchesDeadline = true;
+  readonly definition: ToolDefinition;
   private readonly logger = new Logger(GetPlaybooksTool.name);
-
-  readonly definition: ToolDefinition = {
-    name: 'get_playbooks',
-    description:
-      'Search for relevant remediation workflows via semantic search. Use when investigation requires finding ' +
-      'applicable playbooks for the current incident. Recommended for complex failures or when multiple remediation ' +
-      'options exist.',
-    kind: 'builtin',
-    version: '1.0.0',
-    inputSchema: getPlaybooksSchema,
-    annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: false },
-    tags: ['incidents', 'playbooks'],
-    timeoutMs: 2_000,
-    fallback: { error: 'Playbook search is not available', fallback: 'continue_without_context' },
-  };
 
   constructor(
     private readonly registry: ToolRegistry,
-    private readonly catalogue: PlaybookCatalogueService,
-  ) {}
+    @Inject(PLAYBOOK_SOURCE) private readonly source: PlaybookSource,
+    @Inject(SHOWN_MEMORY) private readonly shown: ShownMemory,
+    @Inject(APP_CONFIG) { playbooks }: Pick<AppConfig, 'playbooks'>,
+  ) {
+    this.definition = {
+      name: 'get_playbooks',
+      description:
+        'Search for relevant remediation workflows via semantic search. Use when investigation requires finding ' +
+        'applicable playbooks for the current incident. Recommended for complex failures or when multiple ' +
+        'remediation options exist.',
+      kind: 'builtin',
+      version: '1.0.0',
+      inputSchema: getPlaybooksSchema,
+      annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: false },
+      tags: ['incidents', 'playbooks'],
+      timeoutMs: source.longestMs,
+      fallback: { error: `${what} is not available`, fallback: 'continue_without_context' },
+      cacheTtlMs: playbooks.cacheTtlMs,
+    };
+  }
 
   onModuleInit(): void {
     this.registry.register(this);
@@ -43,15 +53,30 @@ export class GetPlaybooksTool implements Tool, OnModuleInit {
     return problemsOf(input);
   }
 
-  /** @throws ToolFailure `upstream_unavailable` when the catalogue cannot be read */
-  async run(input: unknown, { context }: Pick<ToolRun, 'context'>): Promise<PlaybookAnswer> {
-    const { query, similarity_threshold: minConfidence, limit } = withDefaults(input);
-    try {
-      return await this.catalogue.search({ query, labels: context.labels ?? {}, minConfidence, limit });
-    } catch (error) {
-      // The reason is for the operator; the LLM only needs to know that it must go on without playbooks.
-      this.logger.error(error, 'playbook search failed');
-      throw new ToolFailure('upstream_unavailable', 'Playbook search is not available');
-    }
+  /** A default that is written out asks the same; another state of the catalogue may answer otherwise. */
+  cacheKey(input: unknown): unknown {
+    const { query, similarity_threshold, limit } = withDefaults(input);
+    return [this.source.revision, query, similarity_threshold, limit];
+  }
+
+  /** @throws ToolFailure `cancelled`, or `upstream_unavailable` when the source gives no answer in time */
+  async run(input: unknown, run: ToolRun): Promise<PlaybookAnswer> {
+    const { query, similarity_threshold: similarityThreshold, limit } = withDefaults(input);
+    const search = { query, similarityThreshold, limit, labels: run.context.labels ?? {} };
+    const ask = (signal: AbortSignal) => this.source.search(search, signal);
+    const { answer } = await askSource(run, ask, what, (error) =>
+      this.logger.warn({ event: 'playbook_search_failed', error: String(error) }, 'no playbooks were found'),
+    );
+    this.remember(answer, run.context);
+    return answer;
+  }
+
+  /** What comes from memory is shown like anything else. */
+  onReuse(result: unknown, context: CallContext): void {
+    this.remember(result as PlaybookAnswer, context);
+  }
+
+  private remember({ playbooks }: PlaybookAnswer, { investigationId }: CallContext): void {
+    if (investigationId !== undefined) this.shown.remember(investigationId, playbooks);
   }
 }

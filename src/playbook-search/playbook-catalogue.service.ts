@@ -44,6 +44,11 @@ export class PlaybookCatalogueService {
     return created;
   }
 
+  /** Another one whenever a search may find something else. */
+  get revision(): string {
+    return this.index.revision;
+  }
+
   search(query: PlaybookQuery): Promise<PlaybookAnswer> {
     return this.index.search(query);
   }

@@ -14,14 +14,21 @@ interface Snapshot {
 @Injectable()
 export class PlaybookIndex {
   private loading: Promise<Snapshot> | undefined;
+  private changes = 0;
 
   constructor(
     private readonly repository: PlaybooksRepository,
     @Inject(PLAYBOOK_RANKER) private readonly ranker: PlaybookRanker,
   ) {}
 
+  /** Another one after each change. */
+  get revision(): string {
+    return String(this.changes);
+  }
+
   /** The catalogue has changed: a search that begins after this sees the change. */
   invalidate(): void {
+    this.changes += 1;
     this.loading = undefined;
   }
 

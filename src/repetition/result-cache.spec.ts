@@ -2,7 +2,7 @@ import { CallTicket } from '../tool-contract/call-ticket.js';
 import type { Tool } from '../tool-contract/tool.js';
 import type { ToolCall } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
-import { type CacheAnswer, isCacheable, ResultCache } from './result-cache.js';
+import { type CacheAnswer, isCacheable, ResultCache, type RunCall } from './result-cache.js';
 
 const annotations = { readOnly: true, idempotent: true, destructive: false, openWorld: false };
 const toolWith = (changes: Partial<Tool['definition']> = {}): Tool => ({
@@ -82,6 +82,66 @@ describe('isCacheable', () => {
 });
 
 describe('ResultCache', () => {
+  it('keeps a result no longer than it says itself', async () => {
+    const { cache, runs, fast, pass } = setUp();
+    const tool = toolWith();
+    const aged =
+      (freshForMs: number): RunCall =>
+      (call) => {
+        call.ticket.notes.freshForMs = freshForMs;
+        return fast(call);
+      };
+    await cache.answer(callOf(tool, { input: 'half' }), aged(500));
+    pass(499);
+    expect((await cache.answer(callOf(tool, { input: 'half' }), fast)).cached).toBe(true);
+    pass(2);
+    await cache.answer(callOf(tool, { input: 'half' }), aged(0));
+    await cache.answer(callOf(tool, { input: 'half' }), aged(5_000));
+    expect(runs).toHaveLength(3);
+    pass(1_001);
+    expect((await cache.answer(callOf(tool, { input: 'half' }), fast)).cached).toBe(false);
+  });
+
+  it("asks the tool what makes calls equal, beside the call's labels and project", async () => {
+    const { cache, runs, fast } = setUp();
+    let revision = 1;
+    const tool: Tool = {
+      ...toolWith(),
+      cacheKey: (input) => [revision, (input as { q?: number }).q ?? 7],
+    };
+    const ask = (input: unknown, labels?: Record<string, string>) =>
+      cache.answer(
+        callOf(tool, { input, context: { userId: 'ann', requestId: 'r', projectId: 'default', labels } }),
+        fast,
+      );
+    await ask({});
+    expect((await ask({ q: 7 })).cached).toBe(true);
+    expect((await ask({ q: 7 }, { environment: 'test' })).cached).toBe(false);
+    revision = 2;
+    expect((await ask({ q: 7 })).cached).toBe(false);
+    expect(runs).toHaveLength(3);
+  });
+
+  it('tells the tool of every call that it does not run', async () => {
+    const { cache, gates, fast, slow } = setUp();
+    const reused: unknown[] = [];
+    const tool: Tool = {
+      ...toolWith(),
+      onReuse: (result, { investigationId }) => reused.push([result, investigationId]),
+    };
+    const of = (investigationId: string): ToolCall =>
+      callOf(tool, { context: { userId: 'ann', requestId: 'r', projectId: 'default', investigationId } });
+    const leads = cache.answer(of('leads'), slow);
+    const shares = cache.answer(of('shares'), slow);
+    gates[0]?.((call) => success(call, 'found'));
+    await Promise.all([leads, shares]);
+    await cache.answer(of('finds'), fast);
+    expect(reused).toEqual([
+      ['found', 'shares'],
+      ['found', 'finds'],
+    ]);
+  });
+
   it('answers an equal call with the kept outcome until its time is over', async () => {
     const { cache, runs, fast, answers, pass } = setUp();
     const tool = toolWith();

@@ -51,14 +51,14 @@ export class ResultCache {
     const { tool } = call.ticket;
     const key = this.keyOf(call);
     const kept = this.kept.get(key);
-    if (kept) return this.given(kept, 'kept');
+    if (kept) return this.given(call, kept, 'kept');
     const flight = this.flights.get(key);
     if (!flight) return this.lead(key, call, run);
     const deadline = Deadline.ofSmallest([call.timeoutMs, tool.definition.timeoutMs], this.clock);
     const end = await flight.wait(deadline, call.signal);
     switch (end.kind) {
       case 'landed':
-        if (end.outcome?.status === 'success') return this.given(end.outcome, 'shared');
+        if (end.outcome?.status === 'success') return this.given(call, end.outcome, 'shared');
         // What one call met is no answer to another: it had less time, or was refused.
         return this.keep(key, call, await run({ ...call, timeoutMs: Math.max(1, deadline.remainingMs()) }));
       case 'late':
@@ -82,16 +82,19 @@ export class ResultCache {
   }
 
   private keep(key: string, { ticket }: ToolCall, outcome: ToolOutcome): ToolOutcome {
-    const { cacheTtlMs = 0 } = ticket.tool.definition;
-    if (outcome.status === 'success') {
-      const size = ticket.notes.outputBytes ?? Buffer.byteLength(JSON.stringify(outcome.result) ?? '');
-      this.kept.set(key, outcome, { ttl: cacheTtlMs, size: size + entryBytes });
+    const { outputBytes, freshForMs = Infinity } = ticket.notes;
+    const ttl = Math.min(ticket.tool.definition.cacheTtlMs ?? 0, freshForMs);
+    // For the cache, no time to live is for ever.
+    if (outcome.status === 'success' && ttl > 0) {
+      const size = outputBytes ?? Buffer.byteLength(JSON.stringify(outcome.result) ?? '');
+      this.kept.set(key, outcome, { ttl, size: size + entryBytes });
     }
     return outcome;
   }
 
-  private given(outcome: ToolOutcome, answer: CacheAnswer): ToolOutcome {
+  private given({ ticket, context }: ToolCall, outcome: ToolOutcome, answer: CacheAnswer): ToolOutcome {
     this.onAnswer(outcome.tool, answer);
+    ticket.tool.onReuse?.(outcome.result, context);
     return { ...outcome, cached: true };
   }
 
@@ -99,7 +102,8 @@ export class ResultCache {
   private keyOf({ ticket: { tool }, input, context: { labels, projectId } }: ToolCall): string {
     let generation = this.generations.get(tool);
     if (generation === undefined) this.generations.set(tool, (generation = newId()));
-    return `${generation} ${sha256(canonicalJson([input, labels ?? {}, projectId]))}`;
+    const asked = tool.cacheKey ? tool.cacheKey(input) : input;
+    return `${generation} ${sha256(canonicalJson([asked, labels ?? {}, projectId]))}`;
   }
 }
 

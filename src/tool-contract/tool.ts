@@ -50,6 +50,8 @@ export interface ExecutionNotes {
   resultUnknown?: boolean;
   /** Bytes of the tool's own answer, where it is known without serialising again. */
   outputBytes?: number;
+  /** How long this result may answer equal calls, in milliseconds, where that is less than the tool's `cacheTtlMs`. */
+  freshForMs?: number;
   [other: string]: unknown;
 }
 
@@ -82,6 +84,13 @@ export interface Tool {
    * @throws Refusal `queue_full` or `tool_unavailable`
    */
   reserve?(): Release;
+  /**
+   * Of a tool whose results are kept: what decides its result beside labels and project, a JSON value. Absent: its input.
+   * Asked for every call.
+   */
+  cacheKey?(input: unknown): unknown;
+  /** A result that was kept, or that another call waited for, answers a call that was not run. It must not throw. */
+  onReuse?(result: unknown, context: CallContext): void;
   /**
    * @returns the result, a JSON value
    * @throws ToolFailure for every expected failure

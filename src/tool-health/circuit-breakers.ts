@@ -7,6 +7,14 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { setTimeout as delay } from 'node:timers/promises';
+import { CircuitBreaker } from '../common/circuit-breaker.js';
+import type {
+  Admission,
+  CircuitChange,
+  CircuitKind,
+  CircuitPast,
+  CircuitSettings,
+} from '../common/circuit-state.js';
 import { CLOCK, type Clock } from '../common/clock.js';
 import { Problem } from '../common/errors.js';
 import { newId } from '../common/ids.js';
@@ -16,9 +24,7 @@ import type { ExecutionEvent } from '../tool-metrics/execution-event.js';
 import { ExecutionEvents } from '../tool-metrics/execution-events.js';
 import { ExecutionRecorder } from '../tool-metrics/execution-recorder.js';
 import { ToolMetricsRepository } from '../tool-metrics/tool-metrics.repository.js';
-import { CircuitBreaker } from './circuit-breaker.js';
 import { CircuitEvents, type CircuitTransition } from './circuit-events.js';
-import type { Admission, CircuitChange, CircuitKind, CircuitPast, CircuitSettings } from './circuit-state.js';
 import { CircuitTransitionsRepository } from './circuit-transitions.repository.js';
 import { KnownTools } from './known-tools.js';
 

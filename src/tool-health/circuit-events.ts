@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
+import type { CircuitChange } from '../common/circuit-state.js';
 import { TypedEvents } from '../common/typed-events.js';
-import type { CircuitChange } from './circuit-state.js';
 
 /** A change of a tool's circuit; `id` is a UUIDv7, `at` milliseconds since 1970. */
 export interface CircuitTransition extends CircuitChange {

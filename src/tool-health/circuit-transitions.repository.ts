@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
+import type { CircuitKind, CircuitPast } from '../common/circuit-state.js';
 import { storableText } from '../common/pg-text.js';
 import type { CircuitTransition } from './circuit-events.js';
-import type { CircuitKind, CircuitPast } from './circuit-state.js';
 
 interface TransitionRow extends Omit<CircuitTransition, 'at'> {
   readonly at: Date;

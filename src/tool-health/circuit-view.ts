@@ -1,4 +1,4 @@
-import type { CircuitBreaker } from './circuit-breaker.js';
+import type { CircuitBreaker } from '../common/circuit-breaker.js';
 import type { CircuitTransition } from './circuit-events.js';
 import type { CircuitView } from './circuit.dto.js';
 

@@ -1,8 +1,8 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Type } from 'class-transformer';
 import { IsInt, IsString, Length, Max, Min } from 'class-validator';
+import type { CircuitKind } from '../common/circuit-state.js';
 import { Optional } from '../common/optional.decorator.js';
-import type { CircuitKind } from './circuit-state.js';
 
 const states = ['closed', 'open', 'half_open'] as const;
 

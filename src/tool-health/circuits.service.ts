@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
+import type { CircuitOverride } from '../common/circuit-state.js';
 import { CircuitBreakers, type TrackedCircuit } from './circuit-breakers.js';
 import { CircuitHistory } from './circuit-history.js';
-import type { CircuitOverride } from './circuit-state.js';
 import { mergedHistory, type ShownHistory, viewOfCircuit } from './circuit-view.js';
 import type { CircuitView, OverrideCircuitBody } from './circuit.dto.js';
 

@@ -34,7 +34,12 @@ afterEach(async () => {
 });
 
 const importer = (dir: string) =>
-  new PlaybookImporter({ ...config, playbooks: { dir } }, repository, catalogue, new StartupWork());
+  new PlaybookImporter(
+    { ...config, playbooks: { ...config.playbooks, dir } },
+    repository,
+    catalogue,
+    new StartupWork(),
+  );
 
 const playbook = (version: string, over: Partial<NewPlaybook> = {}): NewPlaybook => ({
   playbook_id: 'billing-restart',

@@ -93,7 +93,8 @@ class Model {
 
   private isFailing(): boolean {
     const { calls, faults } = this.counts();
-    return faults >= this.settings.failures && faults / calls >= this.settings.minFailureRate;
+    const { failures, minFailureRate, minCalls = 0 } = this.settings;
+    return calls >= minCalls && faults >= failures && faults / calls >= minFailureRate;
   }
 }
 
@@ -182,6 +183,7 @@ const anySettings: fc.Arbitrary<CircuitSettings> = fc
   .record({
     failures: fc.integer({ min: 1, max: 8 }),
     minFailureRate: fc.constantFrom(0, 0.07, 0.25, 0.49, 0.5, 0.51, 0.75, 1),
+    minCalls: fc.constantFrom(undefined, 1, 5, 9),
     windowMs: fc.constantFrom(60, 100, 600, 300_000),
     openMs: fc.constantFrom(20, 30_000),
     maxOpenMs: fc.constantFrom(100, 300_000),

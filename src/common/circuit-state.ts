@@ -1,11 +1,11 @@
-import type { Release } from '../tool-contract/tool.js';
-
 /** When a circuit opens and how it comes back; durations in milliseconds. */
 export interface CircuitSettings {
-  /** Tool faults in the window that open the circuit … */
+  /** Faults in the window that open the circuit … */
   readonly failures: number;
   /** … if they are at least this part (0 to 1) of the window's calls. */
   readonly minFailureRate: number;
+  /** Calls that the window must hold before it can open; absent: as many as there are faults. */
+  readonly minCalls?: number;
   readonly windowMs: number;
   readonly openMs: number;
   readonly maxOpenMs: number;
@@ -55,7 +55,7 @@ export interface CircuitChange {
 export type Admission =
   | { readonly kind: 'pass' }
   /** The call tries the tool; `release` gives its place back when no result comes of it. */
-  | { readonly kind: 'probe'; readonly release: Release }
+  | { readonly kind: 'probe'; readonly release: () => void }
   | { readonly kind: 'refuse'; readonly reason: string; readonly retryAfterMs: number };
 
 /** How a call ended, as far as the circuit cares. */

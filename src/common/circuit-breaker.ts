@@ -1,4 +1,4 @@
-import type { Clock } from '../common/clock.js';
+import type { Clock } from './clock.js';
 import type {
   Admission,
   CircuitChange,
@@ -15,8 +15,8 @@ const pass: Admission = { kind: 'pass' };
 const probeRetryMs = 1_000;
 
 /**
- * The circuit of one tool: closed → open → half-open → closed. It opens on many tool faults, refuses every call for
- * a while, then lets a few through to try the tool. Time moves it lazily: there is no timer.
+ * The circuit of one tool, or of a service that we ask: closed → open → half-open → closed. It opens on many faults,
+ * refuses every call for a while, then lets a few through to try it. Time moves it lazily: there is no timer.
  */
 export class CircuitBreaker {
   private window: SampleRing;
@@ -172,9 +172,9 @@ export class CircuitBreaker {
 
   private isFailing(now: number): boolean {
     const { calls, faults } = this.window.totals(now);
-    const { failures, minFailureRate } = this.settings;
+    const { failures, minFailureRate, minCalls = 0 } = this.settings;
     // Divided, for the quotient is the number that the rate was written as: 100 · 0.07 is more than 7.
-    return faults >= failures && faults / calls >= minFailureRate;
+    return calls >= minCalls && faults >= failures && faults / calls >= minFailureRate;
   }
 
   private faultsReason(now: number): string {

@@ -1,0 +1,54 @@
+import { abortable } from './abortable.js';
+
+interface Flight<T> {
+  readonly result: Promise<T>;
+  readonly cancel: AbortController;
+  waiting: number;
+}
+
+/**
+ * Equal questions that come while one is being answered wait for its answer, good or bad. The work is cancelled when
+ * the last of those who wait has left; who asks after that begins anew.
+ */
+export class SingleFlight<T> {
+  private readonly flights = new Map<string, Flight<T>>();
+
+  /** Questions that are being answered. */
+  get size(): number {
+    return this.flights.size;
+  }
+
+  /**
+   * @param signal aborts when this one does not wait any more
+   * @throws the signal's reason, or what the work throws
+   */
+  async join(key: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    signal.throwIfAborted();
+    const flight = this.flights.get(key) ?? this.begin(key, work);
+    flight.waiting += 1;
+    try {
+      return await abortable(flight.result, signal);
+    } finally {
+      flight.waiting -= 1;
+      if (flight.waiting === 0) this.end(key, flight);
+    }
+  }
+
+  private begin(key: string, work: (signal: AbortSignal) => Promise<T>): Flight<T> {
+    const cancel = new AbortController();
+    const flight: Flight<T> = { result: work(cancel.signal), cancel, waiting: 0 };
+    this.flights.set(key, flight);
+    const landed = (): void => this.forget(key, flight);
+    flight.result.then(landed, landed);
+    return flight;
+  }
+
+  private end(key: string, flight: Flight<T>): void {
+    this.forget(key, flight);
+    flight.cancel.abort();
+  }
+
+  private forget(key: string, flight: Flight<T>): void {
+    if (this.flights.get(key) === flight) this.flights.delete(key);
+  }
+}

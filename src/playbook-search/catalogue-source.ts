@@ -1,0 +1,25 @@
+import { Injectable } from '@nestjs/common';
+import { abortable } from '../common/abortable.js';
+import { PlaybookCatalogueService } from './playbook-catalogue.service.js';
+import type { FoundPlaybooks, PlaybookSearch, PlaybookSource } from './playbook-source.js';
+
+/** The built-in catalogue. */
+@Injectable()
+export class CatalogueSource implements PlaybookSource {
+  readonly kind = 'catalogue';
+  readonly longestMs = 2_000;
+
+  constructor(private readonly catalogue: PlaybookCatalogueService) {}
+
+  get revision(): string {
+    return this.catalogue.revision;
+  }
+
+  async search(
+    { query, similarityThreshold: minConfidence, limit, labels }: PlaybookSearch,
+    signal: AbortSignal,
+  ): Promise<FoundPlaybooks> {
+    const answer = this.catalogue.search({ query, labels, minConfidence, limit });
+    return { answer: await abortable(answer, signal) };
+  }
+}

@@ -1,0 +1,291 @@
+import { Logger } from '@nestjs/common';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { DataStorageServer } from '../../../test/support/data-storage.js';
+import { until } from '../../../test/support/wait.js';
+import type { CircuitSettings } from '../../common/circuit-state.js';
+import { loadConfig } from '../../config/app-config.js';
+import type { PlaybookSearch } from '../playbook-source.js';
+import { DataStorageClient, type DataStorageSettings } from './data-storage-client.js';
+import { type AnswerOrigin, DataStorageEvents } from './data-storage-events.js';
+import type { TryReport } from './upstream-calls.js';
+import { UpstreamFailure } from './upstream-failure.js';
+
+Logger.overrideLogger(false);
+
+const never = new AbortController().signal;
+let service: DataStorageServer;
+const clients: DataStorageClient[] = [];
+
+beforeAll(async () => {
+  service = await DataStorageServer.start();
+});
+beforeEach(async () => {
+  await service.behave('ok');
+  await service.forget();
+});
+afterEach(() => Promise.all(clients.splice(0).map((client) => client.close())));
+afterAll(() => service.stop());
+
+function defaults(): DataStorageSettings {
+  const { dataStorage } = loadConfig({ DATA_STORAGE_URL: service.url, DATA_STORAGE_TOKEN: 'a-token' });
+  if (!dataStorage) throw new Error('no Data Storage service is configured');
+  return dataStorage;
+}
+
+const withCircuit = (changes: Partial<CircuitSettings>): CircuitSettings => ({
+  ...defaults().circuit,
+  ...changes,
+});
+
+/** The defaults of the configuration, with the times of a test. */
+function setUp(changes: Partial<DataStorageSettings> = {}) {
+  const events = new DataStorageEvents();
+  const tries: TryReport[] = [];
+  const origins: AnswerOrigin[] = [];
+  events.tries.subscribe((report) => tries.push(report));
+  events.answers.subscribe((origin) => origins.push(origin));
+  const times = { timeoutMs: 1_000, deadlineMs: 5_000, pauseMs: 5 };
+  const client = new DataStorageClient({ ...defaults(), ...times, ...changes }, events);
+  clients.push(client);
+  const search = (query: string, more: Partial<PlaybookSearch> = {}, signal = never) =>
+    client.searchPlaybooks({ query, similarityThreshold: 0.7, limit: 5, labels: {}, ...more }, signal);
+  const failure = (query: string) =>
+    search(query).then(
+      () => undefined,
+      (error: unknown) => error as UpstreamFailure,
+    );
+  return { client, tries, origins, search, failure };
+}
+
+const received = async (): Promise<number> => (await service.requests()).length;
+
+describe('DataStorageClient (BR-HAPI-047)', () => {
+  it('test_successful_request: returns what the service found', async () => {
+    const { search } = setUp();
+    const { answer, stale } = await search('OOMKilled, exit code 137: memory limit', {
+      labels: { 'kubernaut.io/Environment': 'production', priority: 'P0' },
+    });
+    expect(stale).toBe(false);
+    expect(answer.playbooks[0]).toEqual({
+      playbook_id: 'oomkill-increase-memory',
+      version: '1.2.0',
+      description: expect.any(String),
+      confidence: 1,
+    });
+    const [request] = await service.requests();
+    expect(request).toMatchObject({ method: 'GET', authorization: 'Bearer a-token' });
+    expect(Object.fromEntries(new URL(request?.url ?? '', service.url).searchParams)).toEqual({
+      query: 'OOMKilled, exit code 137: memory limit',
+      min_confidence: '0.7',
+      max_results: '5',
+      'label.environment': 'production',
+      'label.priority': 'P0',
+    });
+  });
+
+  it('test_retry_on_timeout: asks again after a time-out, three times at most, and pauses by chance in between', async () => {
+    await service.behave('black_hole');
+    const { failure, tries } = setUp({ timeoutMs: 50 });
+    expect(await failure('slow')).toMatchObject({ kind: 'timeout', tries: 4 });
+    expect(tries.map((report) => report.failure?.kind)).toEqual(Array(4).fill('timeout'));
+    expect(await received()).toBe(4);
+  });
+
+  it('test_circuit_breaker_opens: at half of five tries, and then the service is left alone', async () => {
+    await service.behave('server_error');
+    const { client, failure } = setUp();
+    await failure('first');
+    expect(client.circuitState).toBe('closed');
+    await failure('second');
+    expect(client.circuitState).toBe('open');
+    expect(await failure('third')).toMatchObject({ kind: 'circuit_open', tries: 0 });
+    expect(await received()).toBe(5);
+  });
+
+  it('test_cache_hit: gives a kept answer without asking', async () => {
+    const { search, origins } = setUp();
+    const first = await search('OOMKilled memory');
+    const second = await search('OOMKilled memory');
+    expect(second.answer).toEqual(first.answer);
+    expect(origins).toEqual(['fetched', 'kept']);
+    expect(await received()).toBe(1);
+  });
+
+  it('test_cache_miss: asks, and keeps the answer for an hour', async () => {
+    const { search, client } = setUp();
+    expect((await search('OOMKilled memory')).freshForMs).toBe(3_600_000);
+    expect(client.cachedBytes).toBeGreaterThan(200);
+    const { freshForMs } = await search('OOMKilled memory');
+    expect(freshForMs).toBeGreaterThan(3_590_000);
+    expect(freshForMs).toBeLessThanOrEqual(3_600_000);
+  });
+
+  it('keeps answers apart by every parameter and label', async () => {
+    const { search } = setUp();
+    const questions: [string, Partial<PlaybookSearch>][] = [
+      ['oomkilled', {}],
+      ['oomkilled!', {}],
+      ['oomkilled', { similarityThreshold: 0.8 }],
+      ['oomkilled', { limit: 4 }],
+      ['oomkilled', { labels: { environment: 'production' } }],
+      ['oomkilled', { labels: { environment: 'staging' } }],
+      ['oomkilled', { labels: { environment: 'staging', priority: 'P0' } }],
+    ];
+    for (const [query, more] of questions) await search(query, more);
+    expect(await received()).toBe(questions.length);
+    for (const [query, more] of questions) await search(query, more);
+    await search('oomkilled', { labels: { priority: 'P0', 'kubernaut.io/environment': 'staging' } });
+    expect(await received()).toBe(questions.length);
+  });
+
+  it('asks once for a thousand equal questions at once', async () => {
+    await service.behave('slow', { delayMs: 100 });
+    const { search } = setUp();
+    const answers = await Promise.all(Array.from({ length: 1_000 }, () => search('OOMKilled memory')));
+    expect(new Set(answers.map(({ answer }) => answer)).size).toBe(1);
+    expect(await received()).toBe(1);
+  });
+
+  it('gives what it knew while the service fails, as stale, and asks again afterwards', async () => {
+    const cache = { maxBytes: 100_000, freshMs: 40, staleMs: 60_000 };
+    const { search, origins } = setUp({ cache, circuit: withCircuit({ minCalls: 1_000 }) });
+    const { answer } = await search('OOMKilled memory');
+    await service.behave('unavailable');
+    const stale = await until(
+      async () => {
+        const found = await search('OOMKilled memory');
+        return found.stale && found;
+      },
+      { what: 'the answer to be old' },
+    );
+    expect(stale).toEqual({ answer, freshForMs: 0, stale: true });
+    expect(origins.at(-1)).toBe('stale');
+    await service.behave('ok');
+    expect(await search('OOMKilled memory')).toMatchObject({ stale: false });
+  });
+
+  it('gives no stale answer to what the service rejects', async () => {
+    const cache = { maxBytes: 100_000, freshMs: 1, staleMs: 60_000 };
+    const { search, failure } = setUp({ cache });
+    await search('OOMKilled memory');
+    await service.behave('rejected');
+    const failed = await until(() => failure('OOMKilled memory'), { what: 'the answer to be old' });
+    expect(failed).toMatchObject({ kind: 'rejected', tries: 1 });
+  });
+
+  it('gives an old answer to one who cannot wait', async () => {
+    const { search } = setUp({ cache: { maxBytes: 100_000, freshMs: 0, staleMs: 60_000 } });
+    await search('OOMKilled memory');
+    await service.behave('black_hole');
+    const caller = new AbortController();
+    const found = search('OOMKilled memory', {}, caller.signal);
+    caller.abort();
+    expect(await found).toMatchObject({ stale: true });
+  });
+
+  it('enriches the context of an alert', async () => {
+    const { client } = setUp();
+    const { answer } = await client.enrichContext(
+      { alertFingerprint: 'abc', similarityThreshold: 0.8, contextTypes: ['patterns'] },
+      never,
+    );
+    expect(answer).toEqual({
+      similar_incidents: [expect.objectContaining({ alert_fingerprint: 'abc' })],
+      patterns: { recurrence: 'every Monday' },
+      success_rates: { 'oomkill-find-leak': 0.92 },
+    });
+    expect(await service.requests()).toMatchObject([
+      {
+        method: 'POST',
+        url: '/api/v1/context/enrich',
+        body: { alert_fingerprint: 'abc', similarity_threshold: 0.8, context_types: ['patterns'] },
+      },
+    ]);
+  });
+});
+
+describe('a service that fails', () => {
+  it.each([
+    ['refused', 'unreachable', 4],
+    ['reset', 'unreachable', 4],
+    ['drip', 'timeout', 4],
+    ['server_error', 'server_error', 4],
+    ['unavailable', 'server_error', 4],
+    ['rate_limited', 'rate_limited', 4],
+    ['rejected', 'rejected', 1],
+    ['redirect', 'redirected', 1],
+    ['invalid_json', 'invalid_answer', 1],
+    ['wrong_schema', 'invalid_answer', 1],
+    ['huge', 'answer_too_large', 1],
+    ['huge_announced', 'answer_too_large', 1],
+  ] as const)('%s: is told as %s after %i tries', async (mode, kind, tries) => {
+    await service.behave(mode);
+    const { failure } = setUp({ timeoutMs: mode === 'drip' ? 50 : 1_000 });
+    expect(await failure('x')).toMatchObject({ kind, tries });
+    if (mode !== 'refused') expect(await received()).toBe(tries);
+  });
+
+  it('has no name', async () => {
+    const { failure } = setUp({ url: 'http://data-storage.invalid' });
+    expect(await failure('x')).toMatchObject({ kind: 'unreachable', tries: 4 });
+  });
+
+  it('speaks no HTTP', async () => {
+    const noise = createServer((socket) => socket.end('EHLO\r\n\r\n'));
+    await once(noise.listen(0, '127.0.0.1'), 'listening');
+    const { port } = noise.address() as { port: number };
+    const { failure } = setUp({ url: `http://127.0.0.1:${port}` });
+    expect(await failure('x')).toMatchObject({ kind: 'unreachable', tries: 4 });
+    noise.close();
+  });
+
+  it('is asked again when it asks for a little time, and that time has passed', async () => {
+    await service.behave('ok', { script: ['rate_limited'], retryAfter: '1' });
+    const { search } = setUp();
+    const begun = performance.now();
+    await search('OOMKilled memory');
+    expect(performance.now() - begun).toBeGreaterThanOrEqual(990);
+    expect(await received()).toBe(2);
+  });
+
+  it('is not waited for when it asks for more time than there is', async () => {
+    await service.behave('rate_limited', { retryAfter: '5' });
+    const { failure } = setUp();
+    expect(await failure('x')).toMatchObject({ kind: 'rate_limited', tries: 1 });
+  });
+
+  it('comes back after a while: one trial goes through, and closes the circuit', async () => {
+    await service.behave('server_error');
+    const { client, failure, search } = setUp({ circuit: withCircuit({ openMs: 60, maxOpenMs: 60 }) });
+    await failure('first');
+    await failure('second');
+    await until(() => client.circuitState === 'half_open', { what: 'the end of the opening' });
+    await service.behave('slow', { delayMs: 100 });
+    const trial = search('trial');
+    expect(await failure('beside it')).toMatchObject({ kind: 'circuit_open' });
+    await trial;
+    expect(client.circuitState).toBe('closed');
+  });
+
+  it('keeps nobody longer than the deadline', async () => {
+    await service.behave('black_hole');
+    const { failure } = setUp({ timeoutMs: 200, deadlineMs: 300 });
+    const begun = performance.now();
+    expect(await failure('x')).toMatchObject({ kind: 'timeout' });
+    expect(performance.now() - begun).toBeLessThan(1_000);
+  });
+
+  it('ends a try that nobody waits for, and keeps what it learned', async () => {
+    await service.behave('slow', { delayMs: 50 });
+    const { client, search, origins } = setUp();
+    const caller = new AbortController();
+    const left = search('OOMKilled memory', {}, caller.signal);
+    caller.abort(new Error('gone'));
+    await expect(left).rejects.toThrow('gone');
+    await until(() => client.cachedBytes > 0, { what: 'the answer' });
+    await search('OOMKilled memory');
+    expect(origins).toEqual(['kept']);
+    expect(await received()).toBe(1);
+  });
+});

@@ -1,0 +1,143 @@
+import { CircuitBreaker } from '../../common/circuit-breaker.js';
+import type { CircuitKind, CircuitSettings } from '../../common/circuit-state.js';
+import { systemClock } from '../../common/clock.js';
+import { SingleFlight } from '../../common/single-flight.js';
+import { shortKey } from '../label-filter.js';
+import type { PlaybookAnswer } from '../playbook.types.js';
+import type { PlaybookSearch } from '../playbook-source.js';
+import { AnswerCache, type AnswerCacheSettings } from './answer-cache.js';
+import { type HistoricalContext, historicalContext, playbookAnswer } from './answers.js';
+import type { DataStorageEvents } from './data-storage-events.js';
+import { type ExchangeSettings, HttpExchange } from './http-exchange.js';
+import { type Question, type RetrySettings, UpstreamCalls } from './upstream-calls.js';
+import { UpstreamFailure } from './upstream-failure.js';
+
+export interface DataStorageSettings extends ExchangeSettings, RetrySettings {
+  readonly cache: AnswerCacheSettings;
+  readonly circuit: CircuitSettings;
+}
+
+export interface ContextRequest {
+  readonly alertFingerprint: string;
+  /** 0 to 1. */
+  readonly similarityThreshold: number;
+  /** Absent: all. */
+  readonly contextTypes?: readonly string[];
+}
+
+export interface UpstreamAnswer<T> {
+  readonly answer: T;
+  /** How long it may answer equal questions, in milliseconds; 0: not at all. */
+  readonly freshForMs: number;
+  /** The service could not be asked again: this is what it said before. */
+  readonly stale: boolean;
+}
+
+/**
+ * The Data Storage service (seed 002, BR-HAPI-047): every question is bounded in time, asked again where that may help,
+ * asked once for all who ask it at the same time, and not at all while its answer is fresh or the service fails.
+ */
+export class DataStorageClient {
+  private readonly exchange: HttpExchange;
+  private readonly circuit: CircuitBreaker;
+  private readonly calls: UpstreamCalls;
+  private readonly cache: AnswerCache;
+  private readonly flights = new SingleFlight<object>();
+
+  constructor(
+    private readonly settings: DataStorageSettings,
+    private readonly events: DataStorageEvents,
+  ) {
+    this.exchange = new HttpExchange(settings);
+    this.circuit = new CircuitBreaker(settings.circuit, systemClock, Math.random, (change) =>
+      events.circuit.emit(change),
+    );
+    this.calls = new UpstreamCalls(settings, this.exchange, this.circuit, (report) =>
+      events.tries.emit(report),
+    );
+    this.cache = new AnswerCache(settings.cache);
+  }
+
+  /** The longest that a question takes, in milliseconds. */
+  get longestMs(): number {
+    return this.settings.deadlineMs;
+  }
+
+  get circuitState(): CircuitKind {
+    return this.circuit.current().kind;
+  }
+
+  /** Bytes of the answers that are kept. */
+  get cachedBytes(): number {
+    return this.cache.bytes;
+  }
+
+  /**
+   * @param signal aborts when this one does not wait any more
+   * @throws UpstreamFailure, or the signal's reason
+   */
+  searchPlaybooks(search: PlaybookSearch, signal: AbortSignal): Promise<UpstreamAnswer<PlaybookAnswer>> {
+    const path = `/api/v1/playbooks/search?${searchParameters(search).toString()}`;
+    return this.answer({ method: 'GET', path, read: (body) => playbookAnswer(body, search) }, signal);
+  }
+
+  /** As `searchPlaybooks`. */
+  enrichContext(request: ContextRequest, signal: AbortSignal): Promise<UpstreamAnswer<HistoricalContext>> {
+    const body = {
+      alert_fingerprint: request.alertFingerprint,
+      similarity_threshold: request.similarityThreshold,
+      context_types: request.contextTypes,
+    };
+    return this.answer(
+      { method: 'POST', path: '/api/v1/context/enrich', body, read: historicalContext },
+      signal,
+    );
+  }
+
+  /** Cuts off what is under way. */
+  close(): Promise<void> {
+    return this.exchange.close();
+  }
+
+  private async answer<T extends object>(
+    question: Question<T>,
+    signal: AbortSignal,
+  ): Promise<UpstreamAnswer<T>> {
+    // All that is asked, labels included, and nothing else.
+    const key = `${question.method} ${question.path} ${JSON.stringify(question.body) ?? ''}`;
+    const kept = this.cache.get(key);
+    if (kept && kept.freshForMs > 0) {
+      this.events.answers.emit('kept');
+      return { answer: kept.answer as T, freshForMs: kept.freshForMs, stale: false };
+    }
+    try {
+      const answer = await this.flights.join(key, signal, (all) => this.fetch(key, question, all));
+      this.events.answers.emit('fetched');
+      return { answer: answer as T, freshForMs: this.settings.cache.freshMs, stale: false };
+    } catch (error) {
+      const rejected = error instanceof UpstreamFailure && error.kind === 'rejected';
+      // Better an old answer than none, except to a question that the service does not want any more.
+      if (!kept || rejected) throw error;
+      this.events.answers.emit('stale');
+      return { answer: kept.answer as T, freshForMs: 0, stale: true };
+    }
+  }
+
+  private async fetch<T extends object>(key: string, question: Question<T>, signal: AbortSignal): Promise<T> {
+    const answer = await this.calls.ask(question, signal);
+    this.cache.set(key, answer);
+    return answer;
+  }
+}
+
+/** DD-STORAGE-008's query string; labels by their short keys, sorted, so that equal searches are equal text. */
+function searchParameters({ query, similarityThreshold, limit, labels }: PlaybookSearch): URLSearchParams {
+  const parameters = new URLSearchParams({
+    query,
+    min_confidence: String(similarityThreshold),
+    max_results: String(limit),
+  });
+  for (const key of Object.keys(labels).sort())
+    parameters.append(`label.${shortKey(key)}`, labels[key] ?? '');
+  return parameters;
+}

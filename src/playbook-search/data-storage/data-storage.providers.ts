@@ -1,0 +1,60 @@
+import {
+  Injectable,
+  Logger,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+  type Provider,
+} from '@nestjs/common';
+import type { AppConfig } from '../../config/app-config.js';
+import { PLAYBOOK_SOURCE } from '../playbook-source.js';
+import { DataStorageClient } from './data-storage-client.js';
+import { DataStorageEvents } from './data-storage-events.js';
+import { DataStorageSource } from './data-storage.source.js';
+import { GetContextTool } from './get-context.tool.js';
+
+/** Tells the operator when the service is left alone and when it is back, and lets go of it at the end. */
+@Injectable()
+export class DataStorageLink implements OnModuleInit, OnApplicationShutdown {
+  private readonly logger = new Logger(DataStorageLink.name);
+
+  constructor(
+    private readonly client: DataStorageClient,
+    private readonly events: DataStorageEvents,
+  ) {}
+
+  onModuleInit(): void {
+    this.events.circuit.subscribe(({ from, to, reason }) => {
+      const entry = { event: 'data_storage_circuit', from, to, reason };
+      if (to === 'open')
+        this.logger.warn(entry, 'the Data Storage service fails: it is left alone for a while');
+      else this.logger.log(entry, 'the circuit to the Data Storage service has moved');
+    });
+    this.events.tries.subscribe(({ attempt, failure }) => {
+      if (failure)
+        this.logger.debug({ event: 'data_storage_try', attempt, kind: failure.kind }, failure.message);
+    });
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.client.close();
+  }
+}
+
+/** Where a Data Storage service is configured, it finds the playbooks. */
+export function dataStorageProviders(settings: NonNullable<AppConfig['dataStorage']>): Provider[] {
+  return [
+    DataStorageEvents,
+    {
+      provide: DataStorageClient,
+      inject: [DataStorageEvents],
+      useFactory: (events: DataStorageEvents) => new DataStorageClient(settings, events),
+    },
+    {
+      provide: PLAYBOOK_SOURCE,
+      inject: [DataStorageClient],
+      useFactory: (client: DataStorageClient) => new DataStorageSource(client),
+    },
+    DataStorageLink,
+    GetContextTool,
+  ];
+}

@@ -1,0 +1,36 @@
+import type { PlaybookAnswer } from './playbook.types.js';
+
+export interface PlaybookSearch {
+  readonly query: string;
+  /** Lowest confidence shown, 0 to 1. */
+  readonly similarityThreshold: number;
+  /** Playbooks shown at most. */
+  readonly limit: number;
+  /** What the caller's situation demands: they come from the call's context, and filter before anything is ranked. */
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** What a source found, and for how long it stands. */
+export interface FoundPlaybooks {
+  readonly answer: PlaybookAnswer;
+  /** How long it may answer equal searches, in milliseconds; 0: not at all; absent: as long as the revision stays. */
+  readonly freshForMs?: number;
+  /** The source could not be asked now: this is what it said before. */
+  readonly stale?: boolean;
+}
+
+/** Where playbooks are found: the built-in catalogue, or a Data Storage service (DATA_STORAGE_URL). */
+export interface PlaybookSource {
+  readonly kind: 'catalogue' | 'data_storage';
+  /** The longest that a search takes, in milliseconds. */
+  readonly longestMs: number;
+  /** Another one whenever an equal search may find something else. Read for every call: it must cost nothing. */
+  readonly revision: string;
+  /**
+   * @param signal aborts when nobody waits for the answer any more; the search then ends at once
+   * @throws the signal's reason, or another error when the source cannot be read now; its message is for the operator
+   */
+  search(search: PlaybookSearch, signal: AbortSignal): Promise<FoundPlaybooks>;
+}
+
+export const PLAYBOOK_SOURCE = Symbol('PlaybookSource');
