@@ -14,8 +14,6 @@ export function WholeNumber(min: number, max: number): PropertyDecorator {
   );
 }
 
-const isWebUrl = (text: string): boolean => /^https?:$/.test(URL.parse(text.trim())?.protocol ?? '');
-
 /** `true` or `false`; implicit conversion would read "false" as true. */
 export function Flag(): PropertyDecorator {
   const words = new Map<unknown, boolean>([
@@ -27,6 +25,8 @@ export function Flag(): PropertyDecorator {
     Transform(({ value }: { value: unknown }) => words.get(value) ?? value),
   );
 }
+
+const isWebUrl = (text: string): boolean => /^https?:$/.test(URL.parse(text.trim())?.protocol ?? '');
 
 /** A service's base URL. A password in it would not be sent: a variable of its own names the token. */
 export function BaseUrl(): PropertyDecorator {

@@ -92,6 +92,11 @@ export class CallMetrics {
     refused.set(reason, (refused.get(reason) ?? 0) + 1);
   }
 
+  /** How often calls of a tool were refused, by reason. */
+  *refusalsOf(tool: string): Iterable<[string, number]> {
+    for (const [name, { refused }] of this.tallies.entries()) if (name === tool) yield* refused;
+  }
+
   /** Removes the series of a deleted tool. */
   forget(tool: string): void {
     this.tallies.forget(tool);

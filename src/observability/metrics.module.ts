@@ -3,9 +3,11 @@ import { PrometheusModule } from '@willsoto/nestjs-prometheus';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { CallMetrics } from './call-metrics.js';
 import { CircuitMetrics } from './circuit-metrics.js';
+import { DataStorageMetrics } from './data-storage-metrics.js';
 import { EmbeddingMetrics } from './embedding-metrics.js';
 import { MetricsController } from './metrics.controller.js';
 import { PartitionMetrics } from './partition-metrics.js';
+import { PlaybookMetrics } from './playbook-metrics.js';
 import { ProcessMetrics } from './process-metrics.js';
 import { RecorderMetrics } from './recorder-metrics.js';
 import { RepetitionMetrics } from './repetition-metrics.js';
@@ -15,8 +17,10 @@ import { WebhookMetrics } from './webhook-metrics.js';
 const metrics = [
   CallMetrics,
   CircuitMetrics,
+  DataStorageMetrics,
   EmbeddingMetrics,
   PartitionMetrics,
+  PlaybookMetrics,
   ProcessMetrics,
   RecorderMetrics,
   RepetitionMetrics,

@@ -1,6 +1,9 @@
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import type { AppConfig } from '../config/app-config.js';
+import { Tracer } from '../observability/tracing/tracer.js';
+import { RepetitionModule } from '../repetition/repetition.module.js';
+import { ToolMetricsModule } from '../tool-metrics/tool-metrics.module.js';
 import { ToolsModule } from '../tools/tools.module.js';
 import { CatalogueFollower } from './catalogue/catalogue-follower.js';
 import { PlaybookImportService } from './catalogue/import/playbook-import.service.js';
@@ -20,10 +23,12 @@ import { CatalogueSource } from './catalogue-source.js';
 import { dataStorageProviders } from './data-storage/data-storage.providers.js';
 import { EmbeddingsModule } from './embeddings/embeddings.module.js';
 import { GetPlaybooksTool } from './get-playbooks.tool.js';
+import { PlaybookCalls } from './playbook-calls.js';
 import { PLAYBOOK_RANKER } from './playbook-ranker.js';
 import { PLAYBOOK_SOURCE } from './playbook-source.js';
 import { LexicalRanker } from './ranking/lexical.ranker.js';
 import { SHOWN_MEMORY } from './shown-memory.js';
+import { tracedRanker, tracedSource } from './traced-playbooks.js';
 
 /** The catalogue of playbooks, its search, and `get_playbooks`. */
 @Module({})
@@ -31,11 +36,20 @@ export class PlaybookSearchModule {
   static forRoot({ dataStorage }: AppConfig): DynamicModule {
     const found: Provider[] = dataStorage
       ? dataStorageProviders(dataStorage)
-      : [{ provide: PLAYBOOK_SOURCE, useClass: CatalogueSource }];
+      : [
+          CatalogueSource,
+          { provide: PLAYBOOK_SOURCE, inject: [CatalogueSource, Tracer], useFactory: tracedSource },
+        ];
     return {
       module: PlaybookSearchModule,
       // TypeORM closes its connections after the modules that import it: what was shown is stored by then.
-      imports: [EmbeddingsModule, ToolsModule, TypeOrmModule.forFeature([])],
+      imports: [
+        EmbeddingsModule,
+        ToolsModule,
+        ToolMetricsModule,
+        RepetitionModule,
+        TypeOrmModule.forFeature([]),
+      ],
       controllers: [PlaybooksController, PlaybookVersionsController],
       providers: [
         PlaybooksRepository,
@@ -50,9 +64,11 @@ export class PlaybookSearchModule {
         PlaybookImporter,
         ShownPlaybooksRepository,
         ShownPlaybooks,
+        PlaybookCalls,
         GetPlaybooksTool,
         { provide: SHOWN_MEMORY, useExisting: ShownPlaybooks },
-        { provide: PLAYBOOK_RANKER, useClass: LexicalRanker },
+        LexicalRanker,
+        { provide: PLAYBOOK_RANKER, inject: [LexicalRanker, Tracer], useFactory: tracedRanker },
         ...found,
       ],
       exports: [EmbeddingsModule, PlaybookCatalogueService],

@@ -2,6 +2,7 @@ import { Logger, Module, type OnApplicationBootstrap, type OnApplicationShutdown
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { RepetitionMetrics } from '../observability/repetition-metrics.js';
+import { CachedAnswers } from './cached-answers.js';
 import { ClaimKeeper, type KeeperReport } from './claim-keeper.js';
 import { IdempotencyRepository } from './idempotency.repository.js';
 import { IdempotencySweep } from './idempotency-sweep.js';
@@ -13,6 +14,7 @@ import { ResultCache } from './result-cache.js';
   // TypeORM closes its connections after the modules that import it: how claims end is stored by then.
   imports: [TypeOrmModule.forFeature([])],
   providers: [
+    CachedAnswers,
     IdempotencyRepository,
     IdempotencySweep,
     {
@@ -29,15 +31,18 @@ import { ResultCache } from './result-cache.js';
     },
     {
       provide: ResultCache,
-      inject: [APP_CONFIG, RepetitionMetrics],
-      useFactory: ({ resultCache }: AppConfig, metrics: RepetitionMetrics) => {
-        const cache = new ResultCache(resultCache.maxBytes, (tool, answer) => metrics.cached(tool, answer));
+      inject: [APP_CONFIG, RepetitionMetrics, CachedAnswers],
+      useFactory: ({ resultCache }: AppConfig, metrics: RepetitionMetrics, answers: CachedAnswers) => {
+        const cache = new ResultCache(resultCache.maxBytes, (outcome, kind, { input, context }) => {
+          metrics.cached(outcome.tool, kind);
+          answers.emit({ outcome, input, investigationId: context.investigationId });
+        });
         metrics.observe(() => cache.bytes);
         return cache;
       },
     },
   ],
-  exports: [IdempotentCalls, ResultCache],
+  exports: [CachedAnswers, IdempotentCalls, ResultCache],
 })
 export class RepetitionModule implements OnApplicationBootstrap, OnApplicationShutdown {
   constructor(

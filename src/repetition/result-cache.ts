@@ -30,7 +30,7 @@ export class ResultCache {
 
   constructor(
     maxBytes: number,
-    private readonly onAnswer: (tool: string, answer: CacheAnswer) => void,
+    private readonly onAnswer: (outcome: ToolOutcome, answer: CacheAnswer, call: ToolCall) => void,
     private readonly clock: Clock = systemClock,
   ) {
     this.kept = new LRUCache({
@@ -92,9 +92,9 @@ export class ResultCache {
     return outcome;
   }
 
-  private given({ ticket, context }: ToolCall, outcome: ToolOutcome, answer: CacheAnswer): ToolOutcome {
-    this.onAnswer(outcome.tool, answer);
-    ticket.tool.onReuse?.(outcome.result, context);
+  private given(call: ToolCall, outcome: ToolOutcome, answer: CacheAnswer): ToolOutcome {
+    this.onAnswer(outcome, answer, call);
+    call.ticket.tool.onReuse?.(outcome.result, call.context);
     return { ...outcome, cached: true };
   }
 

@@ -69,7 +69,10 @@ export function endOfBug(call: ToolCall, error: unknown, endedAt: number): Recor
   };
 }
 
-export function eventOf({ ticket, test = false }: ToolCall, end: RecordedEnd): ExecutionEvent {
+export function eventOf(
+  { ticket, test = false, input, context }: ToolCall,
+  end: RecordedEnd,
+): ExecutionEvent {
   return {
     executionId: ticket.executionId,
     tool: ticket.tool.definition.name,
@@ -80,6 +83,9 @@ export function eventOf({ ticket, test = false }: ToolCall, end: RecordedEnd): E
     at: end.endedAt,
     test,
     probe: ticket.probe,
+    investigationId: context.investigationId,
+    input,
+    outputSize: end.outputSize,
   };
 }
 

@@ -16,4 +16,10 @@ export interface ExecutionEvent {
   readonly test: boolean;
   /** It was a half-open circuit's trial. */
   readonly probe: boolean;
+  /** Absent: it belongs to none. */
+  readonly investigationId?: string;
+  /** What was asked; for hashes only, never to be kept or told. */
+  readonly input?: unknown;
+  /** Bytes of the result as JSON. */
+  readonly outputSize?: number;
 }

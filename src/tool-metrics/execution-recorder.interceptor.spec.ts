@@ -163,6 +163,9 @@ describe('ExecutionRecorderInterceptor', () => {
         at: expect.any(Number),
         test: false,
         probe: false,
+        investigationId: 'i',
+        input: { a: 1, b: 'é' },
+        outputSize: 11,
       },
     ]);
   });

@@ -5,7 +5,6 @@ import { newId } from '../common/ids.js';
 import { Lifecycle } from '../common/lifecycle.js';
 import { CallMetrics } from '../observability/call-metrics.js';
 import { RepetitionMetrics } from '../observability/repetition-metrics.js';
-import { Tracer } from '../observability/tracing/tracer.js';
 import { type FirstRun, IdempotentCalls, type KeyedCall } from '../repetition/idempotent-calls.js';
 import { isCacheable } from '../repetition/result-cache.js';
 import { type BudgetState, CallTicket } from '../tool-contract/call-ticket.js';
@@ -17,7 +16,6 @@ import { GuardedHandler } from './guarded-handler.js';
 import { InputLimits } from './input-limits.js';
 import { ToolGateway } from './tool-gateway.js';
 import { ToolRegistry } from './tool-registry.js';
-import { tracedExecution, tracedLookup } from './traced-handlers.js';
 
 export interface CallAnswer {
   readonly outcome: ToolOutcome;
@@ -33,9 +31,9 @@ const defaultWaitMs = 30_000;
 /** The one way to call a tool: REST, MCP and test runs all come through here. */
 @Injectable()
 export class ToolDoor implements OnApplicationBootstrap {
-  private enter: (call: ToolCall) => Promise<ToolOutcome> = notYet;
+  protected enter: (call: ToolCall) => Promise<ToolOutcome> = notYet;
 
-  private enterCached: (call: CacheableCall) => Promise<ToolOutcome> = notYet;
+  protected enterCached: (call: CacheableCall) => Promise<ToolOutcome> = notYet;
 
   constructor(
     private readonly gateway: ToolGateway,
@@ -47,7 +45,6 @@ export class ToolDoor implements OnApplicationBootstrap {
     private readonly metrics: CallMetrics,
     private readonly keys: IdempotentCalls,
     private readonly repetitions: RepetitionMetrics,
-    private readonly tracer: Tracer,
   ) {}
 
   /** @throws Refusal for a call that was not run */
@@ -159,8 +156,6 @@ export class ToolDoor implements OnApplicationBootstrap {
     this.enter = (call) => handler.run(call);
     this.enterCached = (call) => cached.run(call);
     await this.selfTest();
-    this.enter = tracedExecution(this.tracer, this.enter);
-    this.enterCached = tracedLookup(this.tracer, this.enterCached);
   }
 
   /** A door that lets a refused call through must not open: guards fail open when they are wired wrongly. */

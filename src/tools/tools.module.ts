@@ -1,5 +1,7 @@
 import { Module } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
 import { InvestigationsModule } from '../investigations/investigations.module.js';
+import { Tracer } from '../observability/tracing/tracer.js';
 import { RepetitionModule } from '../repetition/repetition.module.js';
 import { ToolHealthModule } from '../tool-health/tool-health.module.js';
 import { ToolMetricsModule } from '../tool-metrics/tool-metrics.module.js';
@@ -10,12 +12,24 @@ import { ToolGateway } from './tool-gateway.js';
 import { ToolRegistry } from './tool-registry.js';
 import { ToolsController } from './tools.controller.js';
 import { ToolsService } from './tools.service.js';
+import { TracedDoor } from './traced-door.js';
 
 /** Only the registry and the service in front of the door leave this room; the gateway stays inside. */
 @Module({
   imports: [ToolMetricsModule, ToolHealthModule, InvestigationsModule, RepetitionModule],
   controllers: [ToolsController],
-  providers: [ToolRegistry, ToolGateway, CachedGateway, ToolDoor, InputLimits, ToolsService],
+  providers: [
+    ToolRegistry,
+    ToolGateway,
+    CachedGateway,
+    {
+      provide: ToolDoor,
+      inject: [ModuleRef, Tracer],
+      useFactory: (modules: ModuleRef, { on }: Tracer) => modules.create(on ? TracedDoor : ToolDoor),
+    },
+    InputLimits,
+    ToolsService,
+  ],
   exports: [ToolRegistry, ToolsService],
 })
 export class ToolsModule {}

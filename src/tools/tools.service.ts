@@ -5,7 +5,6 @@ import { Problem } from '../common/errors.js';
 import { pageOf } from '../common/page.js';
 import { acceptsEvents } from '../common/sse.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
-import { Tracer } from '../observability/tracing/tracer.js';
 import type { Tool } from '../tool-contract/tool.js';
 import type { CallRequest } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
@@ -16,7 +15,6 @@ import { type CallAnswer, ToolDoor } from './tool-door.js';
 import { describeTool, type ToolFormat } from './tool-formats.js';
 import { ToolRegistry } from './tool-registry.js';
 import type { ListToolsQuery } from './tools.dto.js';
-import { type CallDoor, TracedDoor } from './traced-door.js';
 
 /** Has a tool for as long as some work with it lasts. */
 export type WithTool = <T>(work: (tool: Tool) => Promise<T>) => Promise<T>;
@@ -24,16 +22,11 @@ export type WithTool = <T>(work: (tool: Tool) => Promise<T>) => Promise<T>;
 /** What stands between HTTP and the door. */
 @Injectable()
 export class ToolsService {
-  private readonly door: CallDoor;
-
   constructor(
     private readonly registry: ToolRegistry,
-    door: ToolDoor,
+    private readonly door: ToolDoor,
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server'>,
-    tracer: Tracer,
-  ) {
-    this.door = tracer.on ? new TracedDoor(door, tracer) : door;
-  }
+  ) {}
 
   list({ format, query, limit, cursor }: ListToolsQuery): { data: object[]; nextCursor: string | null } {
     const wanted = query?.toLowerCase();

@@ -1,27 +1,30 @@
-import type { SpanAttributes, SpanOptions, Tracer } from '../observability/tracing/tracer.js';
+import { Inject, Injectable } from '@nestjs/common';
+import { type SpanAttributes, type SpanOptions, Tracer } from '../observability/tracing/tracer.js';
 import type { Tool } from '../tool-contract/tool.js';
 import type { CallRequest } from '../tool-contract/tool-call.js';
-import type { CallAnswer, ToolDoor } from './tool-door.js';
-
-/** What callers need of the door. */
-export type CallDoor = Pick<ToolDoor, 'call' | 'test'>;
+import { type CallAnswer, ToolDoor } from './tool-door.js';
+import { tracedExecution, tracedLookup } from './traced-handlers.js';
 
 /**
  * The door where traces are wanted: one span for each call, from its arrival to its answer, in the caller's trace.
  * Named and described as OpenTelemetry's conventions for generative AI have it (`execute_tool`).
  */
-export class TracedDoor implements CallDoor {
-  constructor(
-    private readonly door: CallDoor,
-    private readonly tracer: Tracer,
-  ) {}
+@Injectable()
+export class TracedDoor extends ToolDoor {
+  @Inject(Tracer) private readonly tracer!: Tracer;
 
-  call(request: CallRequest): Promise<CallAnswer> {
-    return this.traced(request, () => this.door.call(request));
+  override call(request: CallRequest): Promise<CallAnswer> {
+    return this.traced(request, () => super.call(request));
   }
 
-  test(tool: Tool, request: CallRequest): Promise<CallAnswer> {
-    return this.traced(request, () => this.door.test(tool, request));
+  override test(tool: Tool, request: CallRequest): Promise<CallAnswer> {
+    return this.traced(request, () => super.test(tool, request));
+  }
+
+  override async onApplicationBootstrap(): Promise<void> {
+    await super.onApplicationBootstrap();
+    this.enter = tracedExecution(this.tracer, this.enter);
+    this.enterCached = tracedLookup(this.tracer, this.enterCached);
   }
 
   private traced(request: CallRequest, work: () => Promise<CallAnswer>): Promise<CallAnswer> {

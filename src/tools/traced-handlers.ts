@@ -4,9 +4,8 @@ import type { RunCall } from '../repetition/result-cache.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 import type { CacheableCall } from './cached-gateway.js';
 
-/** A span around guards, recorder and tool. @returns the handler itself where traces are off */
+/** A span around guards, recorder and tool. */
 export function tracedExecution(tracer: Tracer, handle: RunCall): RunCall {
-  if (!tracer.on) return handle;
   return (call) =>
     tracer.span('execution', {}, async (span) => {
       const outcome = await handle(call);
@@ -18,13 +17,12 @@ export function tracedExecution(tracer: Tracer, handle: RunCall): RunCall {
 
 /**
  * A span for the look at kept results. It ends where the tool is run instead, so that its length is the look's own, or
- * the wait for an equal call. @returns the handler itself where traces are off
+ * the wait for an equal call.
  */
 export function tracedLookup(
   tracer: Tracer,
   handle: (call: CacheableCall) => Promise<ToolOutcome>,
 ): (call: CacheableCall) => Promise<ToolOutcome> {
-  if (!tracer.on) return handle;
   return async (call) => {
     const lookup = tracer.open('cache.lookup', {});
     const end = (hit: boolean): void => {

@@ -2,6 +2,7 @@ import { CircuitBreaker } from '../../common/circuit-breaker.js';
 import type { CircuitKind, CircuitSettings } from '../../common/circuit-state.js';
 import { type Clock, systemClock } from '../../common/clock.js';
 import { SingleFlight } from '../../common/single-flight.js';
+import { noTracer, type Tracer } from '../../observability/tracing/tracer.js';
 import { shortKey } from '../label-filter.js';
 import type { PlaybookAnswer } from '../playbook.types.js';
 import type { PlaybookSearch } from '../playbook-source.js';
@@ -9,6 +10,7 @@ import { AnswerCache, type AnswerCacheSettings } from './answer-cache.js';
 import { type HistoricalContext, historicalContext, playbookAnswer } from './answers.js';
 import type { DataStorageEvents } from './data-storage-events.js';
 import { type ExchangeSettings, HttpExchange } from './http-exchange.js';
+import { TracedExchange } from './traced-exchange.js';
 import { type Question, type RetrySettings, UpstreamCalls } from './upstream-calls.js';
 import { UpstreamFailure } from './upstream-failure.js';
 
@@ -47,10 +49,11 @@ export class DataStorageClient {
   constructor(
     private readonly settings: DataStorageSettings,
     private readonly events: DataStorageEvents,
+    tracer: Tracer = noTracer,
     /** Of the circuit and the cache. */
     clock: Clock = systemClock,
   ) {
-    this.exchange = new HttpExchange(settings);
+    this.exchange = tracer.on ? new TracedExchange(settings, tracer) : new HttpExchange(settings);
     this.circuit = new CircuitBreaker(settings.circuit, clock, Math.random, (change) =>
       events.circuit.emit(change),
     );

@@ -6,7 +6,11 @@ import {
   type Provider,
 } from '@nestjs/common';
 import type { AppConfig } from '../../config/app-config.js';
+import { DataStorageMetrics } from '../../observability/data-storage-metrics.js';
+import { Tracer } from '../../observability/tracing/tracer.js';
+import { PlaybookCalls } from '../playbook-calls.js';
 import { PLAYBOOK_SOURCE } from '../playbook-source.js';
+import { tracedSource } from '../traced-playbooks.js';
 import { DataStorageClient } from './data-storage-client.js';
 import { DataStorageEvents } from './data-storage-events.js';
 import { DataStorageSource } from './data-storage.source.js';
@@ -20,9 +24,12 @@ export class DataStorageLink implements OnModuleInit, OnApplicationShutdown {
   constructor(
     private readonly client: DataStorageClient,
     private readonly events: DataStorageEvents,
+    private readonly metrics: DataStorageMetrics,
+    private readonly playbookCalls: PlaybookCalls,
   ) {}
 
   onModuleInit(): void {
+    this.count();
     this.events.circuit.subscribe(({ from, to, reason }) => {
       const entry = { event: 'data_storage_circuit', from, to, reason };
       if (to === 'open')
@@ -38,6 +45,17 @@ export class DataStorageLink implements OnModuleInit, OnApplicationShutdown {
   async onApplicationShutdown(): Promise<void> {
     await this.client.close();
   }
+
+  private count(): void {
+    this.metrics.observe(() => this.client.circuitState);
+    this.events.tries.subscribe(({ durationMs, failure }) =>
+      this.metrics.tried(failure?.kind ?? 'answered', durationMs / 1_000),
+    );
+    this.events.answers.subscribe((origin) => {
+      this.metrics.answered(origin);
+      if (origin !== 'fetched') this.playbookCalls.usage.hit();
+    });
+  }
 }
 
 /** Where a Data Storage service is configured, it finds the playbooks. */
@@ -46,13 +64,15 @@ export function dataStorageProviders(settings: NonNullable<AppConfig['dataStorag
     DataStorageEvents,
     {
       provide: DataStorageClient,
-      inject: [DataStorageEvents],
-      useFactory: (events: DataStorageEvents) => new DataStorageClient(settings, events),
+      inject: [DataStorageEvents, Tracer],
+      useFactory: (events: DataStorageEvents, tracer: Tracer) =>
+        new DataStorageClient(settings, events, tracer),
     },
     {
       provide: PLAYBOOK_SOURCE,
-      inject: [DataStorageClient],
-      useFactory: (client: DataStorageClient) => new DataStorageSource(client),
+      inject: [DataStorageClient, Tracer],
+      useFactory: (client: DataStorageClient, tracer: Tracer) =>
+        tracedSource(new DataStorageSource(client), tracer),
     },
     DataStorageLink,
     GetContextTool,

@@ -21,6 +21,8 @@ export interface UpstreamRequest {
   readonly path: string;
   /** Sent as JSON. */
   readonly body?: unknown;
+  /** Beside those of every request. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** One question and its answer over HTTP, bounded in time and size. */
@@ -70,11 +72,18 @@ export class HttpExchange {
     await this.pool.destroy();
   }
 
-  private async exchange({ method, path, body }: UpstreamRequest, signal: AbortSignal): Promise<unknown> {
+  private async exchange(
+    { method, path, body, headers }: UpstreamRequest,
+    signal: AbortSignal,
+  ): Promise<unknown> {
     const response = await this.pool.request({
       method,
       path: this.prefix + path,
-      headers: { ...this.headers, ...(body !== undefined && { 'content-type': 'application/json' }) },
+      headers: {
+        ...this.headers,
+        ...headers,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
       body: body === undefined ? undefined : JSON.stringify(body),
       signal,
     });

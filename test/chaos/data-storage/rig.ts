@@ -7,6 +7,7 @@ import {
   DataStorageClient,
   type DataStorageSettings,
 } from '../../../src/playbook-search/data-storage/data-storage-client.js';
+import { noTracer } from '../../../src/observability/tracing/tracer.js';
 import { DataStorageEvents } from '../../../src/playbook-search/data-storage/data-storage-events.js';
 import { UpstreamFailure } from '../../../src/playbook-search/data-storage/upstream-failure.js';
 import { DataStorageServer } from '../../support/data-storage.js';
@@ -53,7 +54,7 @@ export class Rig {
   client(place: Fault['place'], changes: Partial<DataStorageSettings>, clock?: Clock): DataStorageClient {
     const { dataStorage } = loadConfig({ DATA_STORAGE_URL: this.urlOf(place) });
     if (!dataStorage) throw new Error('no Data Storage service is configured');
-    const client = new DataStorageClient({ ...dataStorage, ...changes }, new DataStorageEvents(), clock);
+    const client = new DataStorageClient({ ...dataStorage, ...changes }, new DataStorageEvents(), noTracer, clock);
     this.clients.push(client);
     return client;
   }

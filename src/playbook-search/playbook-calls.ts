@@ -1,0 +1,82 @@
+import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
+import { canonicalJson, sha256 } from '../common/canonical-json.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { PlaybookLog } from '../observability/playbook-log.js';
+import { PlaybookMetrics, playbookTools } from '../observability/playbook-metrics.js';
+import { Tracer } from '../observability/tracing/tracer.js';
+import { type CachedAnswer, CachedAnswers } from '../repetition/cached-answers.js';
+import type { ExecutionEvent } from '../tool-metrics/execution-event.js';
+import { ExecutionEvents } from '../tool-metrics/execution-events.js';
+import { PlaybookUsage } from './playbook-usage.js';
+
+/** Counts and logs the calls of playbook tools (seed 002, BR-HAPI-049), by what others say of them. */
+@Injectable()
+export class PlaybookCalls implements OnModuleInit {
+  readonly usage: PlaybookUsage;
+
+  constructor(
+    private readonly executions: ExecutionEvents,
+    private readonly cachedAnswers: CachedAnswers,
+    private readonly metrics: PlaybookMetrics,
+    private readonly log: PlaybookLog,
+    private readonly tracer: Tracer,
+    @Inject(APP_CONFIG) { investigations }: Pick<AppConfig, 'investigations'>,
+  ) {
+    this.usage = new PlaybookUsage(investigations.maxTracked);
+  }
+
+  onModuleInit(): void {
+    this.metrics.observe(() => this.usage.sample());
+    this.executions.subscribe((event) => this.executed(event));
+    this.cachedAnswers.subscribe((answer) => this.reused(answer));
+  }
+
+  private executed({ test, tool, investigationId, ...end }: ExecutionEvent): void {
+    if (test || !this.concerns(tool, investigationId)) return;
+    this.metrics.ended(end.status, end.executionTimeMs / 1_000, end.errorType);
+    if (!this.log.tells(false)) return;
+    this.log.write({
+      ...this.entryOf(tool, investigationId, end.executionId, end.input),
+      result_size: end.outputSize ?? 0,
+      duration_seconds: end.executionTimeMs / 1_000,
+      status: end.status,
+      ...(end.errorType !== undefined && { error_type: end.errorType }),
+      cached: false,
+    });
+  }
+
+  private reused({ outcome, input, investigationId }: CachedAnswer): void {
+    const { tool, executionId } = outcome;
+    if (!this.concerns(tool, investigationId)) return;
+    this.metrics.reused();
+    this.usage.hit();
+    if (!this.log.tells(true)) return;
+    this.log.write({
+      ...this.entryOf(tool, investigationId, executionId, input),
+      result_size: Buffer.byteLength(JSON.stringify(outcome.result) ?? ''),
+      duration_seconds: 0,
+      status: outcome.status,
+      cached: true,
+    });
+  }
+
+  /** @returns whether it is a playbook tool's; of the others only their investigation is of interest */
+  private concerns(tool: string, investigationId: string | undefined): boolean {
+    const isOurs = playbookTools.has(tool);
+    if (investigationId !== undefined) this.usage.called(investigationId, isOurs);
+    if (isOurs) this.usage.asked();
+    return isOurs;
+  }
+
+  private entryOf(tool: string, investigationId: string | undefined, executionId: string, input: unknown) {
+    const traceId = this.tracer.traceparent(undefined)?.split('-')[1];
+    return {
+      event: 'playbook_tool_call' as const,
+      tool,
+      ...(investigationId !== undefined && { investigation_id: investigationId }),
+      execution_id: executionId,
+      parameters_hash: sha256(canonicalJson(input)),
+      ...(traceId !== undefined && { trace_id: traceId }),
+    };
+  }
+}
