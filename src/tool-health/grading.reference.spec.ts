@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { grade } from './grading.js';
+import { grade, rounded } from './grading.js';
 
 /**
  * Seed 000's check_tool_health, written down from its description a second time, in whole numbers: rates
@@ -107,4 +107,24 @@ it('grades as seed 000 does, whatever happened', () => {
   for (const status of ['healthy', 'degraded', 'unhealthy', 'unknown']) {
     expect(seen.get(status) ?? 0).toBeGreaterThan(50);
   }
+});
+
+it('rounds as the seed does, whatever the number', () => {
+  const numbers = fc.oneof(
+    fc.double({ min: 0, max: 1, noNaN: true }),
+    fc.double({ min: 0, max: 1e9, noNaN: true }),
+    fc.double({ min: 0, max: 2 ** 51, noNaN: true }),
+    // Fractions of calls, and what lies on a tie or a bit beside it.
+    fc.tuple(fc.nat(5_000), fc.integer({ min: 1, max: 5_000 })).map(([part, of]) => part / of),
+    fc
+      .tuple(fc.nat(1e7), fc.constantFrom(1e-3, 1e-5), fc.integer({ min: -2, max: 2 }))
+      .map(([n, unit, bits]) => Math.max(0, (n * 10 + 5) * unit * (1 + bits * Number.EPSILON))),
+    fc.nat(1e8).map((n) => n / 32),
+  );
+  fc.assert(
+    fc.property(numbers, fc.constantFrom(2, 4), (value, digits) => {
+      expect(rounded(value, digits)).toBe(Number(decimal(value, digits)));
+    }),
+    { numRuns: 20_000 },
+  );
 });

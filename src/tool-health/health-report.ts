@@ -2,7 +2,7 @@ import type { ToolThresholds } from '../tool-contract/tool-thresholds.js';
 import type { LatencyFigures, ToolFigures } from '../tool-metrics/tool-figures.js';
 import type { EmptyToolStats } from '../tool-metrics/tool-stats.js';
 import { type Grade, rounded } from './grading.js';
-import type { ToolHealthReport } from './tool-health.dto.js';
+import type { ToolHealthReport, ToolHealthSummary } from './tool-health.dto.js';
 
 /** With calls in the period, or without. */
 export type ReportedFigures = (ToolFigures & LatencyFigures) | EmptyToolStats;
@@ -27,6 +27,22 @@ export function reportOf(
     recommendations,
     why: why.map((reason) => ({ ...reason, since: since === null ? null : new Date(since).toISOString() })),
     checkedAt: new Date(now).toISOString(),
+  };
+}
+
+/** The short form; `lastUsed` is of all time. */
+export function summaryOf(
+  figures: ToolFigures | undefined,
+  { status }: Grade,
+  lastUsed: Date | undefined,
+): ToolHealthSummary {
+  return {
+    status,
+    successRate: rounded(figures?.successRate ?? 0, 4),
+    lastUsed: lastUsed?.toISOString() ?? null,
+    avgLatencyMs: rounded(figures?.avgTimeMs ?? 0, 2),
+    totalCalls: figures?.totalCalls ?? 0,
+    recentErrors: figures ? figures.errorCount + figures.timeoutCount : 0,
   };
 }
 

@@ -13,10 +13,9 @@ import {
   type GradedStats,
   neverExecuted,
   overallStatus,
-  rounded,
 } from './grading.js';
 import { HealthEvents } from './health-events.js';
-import { reportOf } from './health-report.js';
+import { reportOf, summaryOf } from './health-report.js';
 import { KnownTools } from './known-tools.js';
 import { StatusLog } from './status-log.js';
 import type {
@@ -45,6 +44,9 @@ interface GradedTool {
   /** Since when it was seen to be so, milliseconds since 1970. */
   readonly since: number | null;
 }
+
+/** Reading latencies is most of the work. */
+type WhoseLatency = 'of all' | 'of none' | 'of what needs attention';
 
 type GradedFleet = Omit<SystemHealthReport, 'toolReports'> & {
   readonly now: number;
@@ -103,13 +105,13 @@ export class ToolHealthService {
 
   /** Every tool that is registered or was ever executed, by name. */
   async checkAllToolsHealth(periodHours = 1): Promise<SystemHealthReport> {
-    const { now, tools, ...overall } = await this.gradeAll(periodHours, 'all');
+    const { now, tools, ...overall } = await this.gradeAll(periodHours, 'of all');
     return { ...overall, toolReports: tools.map((tool) => this.reportOf(tool, now)) };
   }
 
   /** Looks whether a tool's grade of the last hour has changed, and tells it. */
   async look(): Promise<void> {
-    await this.gradeAll(1, 'none');
+    await this.gradeAll(1, 'of none');
   }
 
   /**
@@ -140,16 +142,15 @@ export class ToolHealthService {
 
   /** Of the last 24 hours; the slow executions are those of all time. */
   async getDashboardSummary(): Promise<DashboardSummary> {
-    const needsAttention = ({ status }: Grade): boolean => status !== 'healthy';
     const [{ now, tools, status, ...overall }, slow] = await Promise.all([
-      this.gradeAll(dayHours, (tool, figures) => needsAttention(this.gradeOf(tool, figures))),
+      this.gradeAll(dayHours, 'of what needs attention'),
       this.metrics.getSlowExecutions(slowMs, slowShown),
     ]);
     return {
       overallStatus: status,
       ...overall,
       toolsNeedingAttention: tools
-        .filter((tool) => needsAttention(tool.grade))
+        .filter(({ grade }) => needsAttention(grade))
         .map((tool) => this.reportOf(tool, now)),
       slowExecutions: slow.map(({ toolName, executionTimeMs, recordedAt }) => ({
         toolName,
@@ -161,7 +162,7 @@ export class ToolHealthService {
 
   /** Of the last hour; `lastUsed` is of all time. */
   async getHealthSummary(): Promise<HealthSummary> {
-    const { tools, status, checkedAt } = await this.gradeAll(1, 'none');
+    const { tools, status, checkedAt } = await this.gradeAll(1, 'of none');
     const summaries = tools.map(
       ({ name, figures, grade, lastUsed }) => [name, summaryOf(figures, grade, lastUsed)] as const,
     );
@@ -205,15 +206,11 @@ export class ToolHealthService {
   }
 
   /** Every tool that is registered or was ever executed, by name. */
-  private async gradeAll(
-    periodHours: number,
-    latencyOf: Parameters<ToolMetricsRepository['getFiguresOfAllTools']>[2],
-  ): Promise<GradedFleet> {
+  private async gradeAll(periodHours: number, latency: WhoseLatency): Promise<GradedFleet> {
     const now = this.clock.now();
-    const { since, until } = this.period(now, periodHours);
     const [lastUses, figuresByTool] = await Promise.all([
       this.metrics.getLastUses(),
-      this.metrics.getFiguresOfAllTools(since, until, latencyOf),
+      this.figures(this.period(now, periodHours), latency),
     ]);
     const names = [...new Set([...this.knownTools.names(), ...lastUses.keys()])].sort();
     const tools = names.map((name) => {
@@ -231,6 +228,19 @@ export class ToolHealthService {
       summary: countByStatus(statuses),
       checkedAt: new Date(now).toISOString(),
     };
+  }
+
+  /** Each tool's are of one snapshot. */
+  private async figures(
+    { since, until }: { readonly since: Date; readonly until: Date },
+    latency: WhoseLatency,
+  ): Promise<Map<string, FleetFigures>> {
+    const figures = await this.metrics.getFigures(since, until, { latency: latency === 'of all' });
+    if (latency !== 'of what needs attention') return figures;
+    const tools = [...figures.keys()].filter((tool) => needsAttention(this.gradeOf(tool, figures.get(tool))));
+    if (tools.length === 0) return figures;
+    const shown = await this.metrics.getFigures(since, until, { latency: true, tools });
+    return new Map([...figures, ...shown]);
   }
 
   private gradeOf(tool: string, figures: GradedStats | undefined): Grade {
@@ -269,19 +279,6 @@ export class ToolHealthService {
   }
 }
 
-const hasLatency = (figures: FleetFigures): figures is ToolFigures & LatencyFigures => 'latency' in figures;
+const needsAttention = ({ status }: Grade): boolean => status !== 'healthy';
 
-function summaryOf(
-  figures: ToolFigures | undefined,
-  { status }: Grade,
-  lastUsed: Date | undefined,
-): HealthSummary['tools'][string] {
-  return {
-    status,
-    successRate: rounded(figures?.successRate ?? 0, 4),
-    lastUsed: lastUsed?.toISOString() ?? null,
-    avgLatencyMs: rounded(figures?.avgTimeMs ?? 0, 2),
-    totalCalls: figures?.totalCalls ?? 0,
-    recentErrors: figures ? figures.errorCount + figures.timeoutCount : 0,
-  };
-}
+const hasLatency = (figures: FleetFigures): figures is ToolFigures & LatencyFigures => 'latency' in figures;

@@ -31,15 +31,21 @@ export function selectStats(parts: PeriodParts, tool: string): Statement {
 const figures = 'tool_name, status, calls, total_ms, min_ms, max_ms, semantic_failures';
 
 /**
- * What health makes of every tool's calls, a row a tool. Sums are of float8: whole numbers are exact up to 2^53, and
- * `numeric` takes twice as long.
+ * What health makes of tools' calls, a row a tool. Sums are of float8: whole numbers are exact up to 2^53, and `numeric`
+ * takes twice as long.
  * @param withLatency else `latency` is null: it is most of what there is to read and to send
+ * @param tools all unless given
  */
-export function selectFigures(parts: PeriodParts, withLatency: boolean): Statement {
+export function selectFigures(
+  parts: PeriodParts,
+  withLatency: boolean,
+  tools?: readonly string[],
+): Statement {
   const oneRow = `
     SELECT tool_name, status, 1::bigint AS calls, execution_time_ms::bigint AS total_ms, execution_time_ms AS min_ms,
            execution_time_ms AS max_ms, (semantic_failure IS NOT NULL)::int::bigint AS semantic_failures`;
   const { text: from, values } = unionOf(parts, {
+    ...(tools && { values: [tools], where: 'AND tool_name = ANY ($1::text[])' }),
     ofRows: (rows) =>
       withLatency
         ? `SELECT ${figures}, ${bucketEntry} AS latency FROM (${countedByBucket(rows)}) AS buckets`
@@ -53,28 +59,12 @@ export function selectFigures(parts: PeriodParts, withLatency: boolean): Stateme
            sum(calls::float8) FILTER (WHERE status = 'timeout') AS "timeoutCount",
            sum(total_ms::float8) AS "totalMs", min(min_ms) AS "minTimeMs", max(max_ms) AS "maxTimeMs",
            sum(semantic_failures::float8) AS "semanticFailureCount",
-           ${withLatency ? inBase64(gathered) : 'NULL'} AS latency
+           ${withLatency ? inBase64(`string_agg(latency, ''::bytea)`) : 'NULL'} AS latency
     FROM (${from}) AS parts
     GROUP BY tool_name
     HAVING sum(calls) > 0`;
   return { text, values };
 }
-
-/** The latencies of some tools, a row a tool. */
-export function selectLatencies(parts: PeriodParts, tools: readonly string[]): Statement {
-  const { text: from, values } = unionOf(parts, {
-    values: [tools],
-    where: 'AND tool_name = ANY ($1::text[])',
-    ofRows: (rows) =>
-      `SELECT tool_name, ${bucketEntry} AS latency FROM (${countedByBucket(rows)}) AS buckets`,
-    ofCells: 'tool_name, latency',
-  });
-  const text = `
-    SELECT tool_name AS "toolName", ${inBase64(gathered)} AS latency FROM (${from}) AS parts GROUP BY tool_name`;
-  return { text, values };
-}
-
-const gathered = `string_agg(latency, ''::bytea)`;
 
 /** A third shorter than the driver's own hexadecimal, and read several times as fast. */
 const inBase64 = (bytes: string): string => `encode(${bytes}, 'base64')`;

@@ -41,8 +41,6 @@ export interface FiguresRow {
   readonly latency: string | null;
 }
 
-export type LatencyRow = Pick<FiguresRow, 'toolName' | 'latency'>;
-
 export function figuresOfRow(row: FiguresRow): FleetFigures {
   const { totalCalls, totalMs, semanticFailureCount, latency } = row;
   const successCount = row.successCount ?? 0;

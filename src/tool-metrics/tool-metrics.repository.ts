@@ -13,15 +13,9 @@ import {
 } from './executions.sql.js';
 import { MetricPartitions } from './metric-partitions.js';
 import { markSemanticFailure } from './semantic-failure.sql.js';
-import { type PeriodParts, periodParts } from './period-parts.js';
-import { selectFigures, selectLatencies, selectStats, type Statement } from './stats.sql.js';
-import {
-  type FiguresRow,
-  type FleetFigures,
-  figuresOfRow,
-  type LatencyRow,
-  type ToolFigures,
-} from './tool-figures.js';
+import { periodParts } from './period-parts.js';
+import { selectFigures, selectStats } from './stats.sql.js';
+import { type FiguresRow, type FleetFigures, figuresOfRow } from './tool-figures.js';
 import type { ToolMetric } from './tool-metric.entity.js';
 import * as sql from './tool-metrics.sql.js';
 import { type CountedRow, emptyStats, filledStats, type ToolStats } from './tool-stats.js';
@@ -42,6 +36,12 @@ export interface Duplicates {
   readonly duplicateCalls: number;
   /** 0 to 1. */
   readonly duplicateShare: number;
+}
+
+interface LastUse {
+  readonly toolName: string;
+  /** Milliseconds since 1970. */
+  readonly lastUsed: number | null;
 }
 
 export type ErrorRow = Pick<ToolMetric, 'errorType' | 'errorMessage' | 'recordedAt'>;
@@ -84,20 +84,17 @@ export class ToolMetricsRepository {
 
   /**
    * By name, of one snapshot; a tool without calls in the period is absent.
-   * @param latencyOf which tools' latency is asked for: reading it is most of the work
+   * @param of all tools unless some are named; with their latency, which is most of the work, if asked for
    */
-  async getFiguresOfAllTools(
+  async getFigures(
     since: Date,
     until: Date,
-    latencyOf: 'all' | 'none' | ((tool: string, figures: ToolFigures) => boolean),
+    of: { readonly latency: boolean; readonly tools?: readonly string[] },
   ): Promise<Map<string, FleetFigures>> {
     if (since > until) return new Map();
-    const parts = periodParts(since, until);
-    if (typeof latencyOf === 'string') {
-      const rows = await this.run<FiguresRow>(this.db, selectFigures(parts, latencyOf === 'all'));
-      return new Map(rows.map((row) => [row.toolName, figuresOfRow(row)]));
-    }
-    return this.figuresWithLatencyOf(parts, latencyOf);
+    const { text, values } = selectFigures(periodParts(since, until), of.latency, of.tools);
+    const rows = await this.select<FiguresRow>(text, [...values]);
+    return new Map(rows.map((row) => [row.toolName, figuresOfRow(row)]));
   }
 
   /** Errors and timeouts, of one tool or of all. */
@@ -114,24 +111,16 @@ export class ToolMetricsRepository {
 
   /** Start of each tool's newest execution that was no trial. */
   async getLastUses(): Promise<Map<string, Date>> {
-    const yesterday = new Date((Math.floor(Date.now() / dayMs) - 1) * dayMs);
-    const rows = await this.select<{ toolName: string; day: Date; lastUsed: Date | null }>(
-      sql.selectLastUses,
-      [yesterday],
-    );
+    const today = new Date(Math.floor(Date.now() / dayMs) * dayMs);
+    const rows = await this.select<LastUse & { day: number }>(sql.selectLastUses, [today]);
+    const earlier = rows.filter(({ lastUsed }) => lastUsed === null);
+    const days = [...new Set(earlier.map(({ day }) => day))].map((day) => new Date(day));
+    const names = earlier.map(({ toolName }) => toolName);
+    const older = names.length > 0 ? await this.select<LastUse>(sql.selectLastUsesOn, [days, names]) : [];
     const lastUses = new Map<string, Date>();
-    const dormant: typeof rows = [];
-    for (const row of rows) {
-      if (row.lastUsed) lastUses.set(row.toolName, row.lastUsed);
-      else dormant.push(row);
+    for (const { toolName, lastUsed } of [...rows, ...older]) {
+      if (lastUsed !== null) lastUses.set(toolName, new Date(lastUsed));
     }
-    if (dormant.length === 0) return lastUses;
-    const days = [...new Set(dormant.map(({ day }) => day.getTime()))].map((day) => new Date(day));
-    const older = await this.select<{ toolName: string; lastUsed: Date }>(sql.selectLastUsesOn, [
-      days,
-      dormant.map(({ toolName }) => toolName),
-    ]);
-    for (const { toolName, lastUsed } of older) lastUses.set(toolName, lastUsed);
     return lastUses;
   }
 
@@ -208,35 +197,6 @@ export class ToolMetricsRepository {
   /** The newest executions of all time, trials excluded. */
   async getRecentOutcomes(tool: string, limit = 100): Promise<RecentOutcome[]> {
     return this.select<RecentOutcome>(sql.selectRecentOutcomes, [storableText(tool), limit]);
-  }
-
-  private figuresWithLatencyOf(
-    parts: PeriodParts,
-    isAsked: (tool: string, figures: ToolFigures) => boolean,
-  ): Promise<Map<string, FleetFigures>> {
-    return this.db.transaction('REPEATABLE READ', async (db) => {
-      const rows = await this.run<FiguresRow>(db, selectFigures(parts, false));
-      const byTool = new Map<string, FleetFigures>();
-      const asked = new Map<string, FiguresRow>();
-      for (const row of rows) {
-        const figures = figuresOfRow(row);
-        byTool.set(row.toolName, figures);
-        if (isAsked(row.toolName, figures)) asked.set(row.toolName, row);
-      }
-      if (asked.size === 0) return byTool;
-      for (const { toolName, latency } of await this.run<LatencyRow>(
-        db,
-        selectLatencies(parts, [...asked.keys()]),
-      )) {
-        const row = asked.get(toolName);
-        if (row) byTool.set(toolName, figuresOfRow({ ...row, latency }));
-      }
-      return byTool;
-    });
-  }
-
-  private run<Row>(db: Pick<DataSource, 'query'>, { text, values }: Statement): Promise<Row[]> {
-    return db.query<Row[]>(text, [...values]);
   }
 
   private select<Row>(statement: string, parameters: unknown[] = []): Promise<Row[]> {

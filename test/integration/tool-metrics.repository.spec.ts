@@ -260,7 +260,7 @@ describe('ToolMetricsRepository', () => {
       expect((await repository.getToolStats('t', { since: ago(25) })).totalCalls).toBe(3);
     });
 
-    it('gives the figures of all tools that were called, trials apart, with the latency of those asked for', async () => {
+    it('gives the figures of all tools that were called, or of some, trials apart', async () => {
       await record(
         { executionTimeMs: 7 },
         { status: 'error' },
@@ -268,17 +268,15 @@ describe('ToolMetricsRepository', () => {
         { toolName: 'tried', isTest: true },
         { toolName: 'old', recordedAt: at(-11) },
       );
-      const all = await repository.getFiguresOfAllTools(range.since, range.until, (tool, { errorCount }) => {
-        expect(errorCount).toBe(tool === 't' ? 1 : 0);
-        return tool === 't';
-      });
+      const all = await repository.getFigures(range.since, range.until, { latency: false });
       expect([...all.keys()].sort()).toEqual(['b', 't']);
-      expect(all.get('t')?.latency?.total).toBe(2);
-      expect(all.get('b')).toMatchObject({ totalCalls: 1, successRate: 1 });
-      expect(all.get('b')).not.toHaveProperty('latency');
-      await expect(repository.getFiguresOfAllTools(range.until, range.since, 'all')).resolves.toEqual(
-        new Map(),
-      );
+      expect(all.get('t')).toMatchObject({ totalCalls: 2, errorCount: 1, successRate: 0.5, avgTimeMs: 3.5 });
+      expect(all.get('t')).not.toHaveProperty('latency');
+      const some = { latency: true, tools: ['tried', 't'] };
+      const ofSome = await repository.getFigures(range.since, range.until, some);
+      expect([...ofSome.keys()]).toEqual(['t']);
+      expect(ofSome.get('t')?.latency?.total).toBe(2);
+      await expect(repository.getFigures(range.until, range.since, some)).resolves.toEqual(new Map());
     });
   });
 
@@ -512,8 +510,8 @@ describe('ToolMetricsRepository', () => {
     const explained = new ToolMetricsRepository(explaining);
     const since = new Date(Date.now() - 5 * minute);
     await explained.getToolStats('t1', { since });
-    await explained.getFiguresOfAllTools(since, new Date(), 'all');
-    await explained.getFiguresOfAllTools(since, new Date(), 'none');
+    await explained.getFigures(since, new Date(), { latency: true });
+    await explained.getFigures(since, new Date(), { latency: true, tools: ['t1', 't2'] });
     await explained.getRecentErrors();
     await explained.getRecentErrors('t1');
     await explained.getAllToolNames();
