@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { TerminusModule } from '@nestjs/terminus';
 import { DatabaseModule } from '../database/database.module.js';
-import { PlaybookSearchModule } from '../playbook-search/playbook-search.module.js';
+import { EmbeddingsModule } from '../playbook-search/embeddings/embeddings.module.js';
 import { SandboxModule } from '../sandbox/sandbox.module.js';
 import { ToolMetricsModule } from '../tool-metrics/tool-metrics.module.js';
 import { ToolsModule } from '../tools/tools.module.js';
@@ -14,7 +14,7 @@ import { HealthService } from './health.service.js';
   imports: [
     TerminusModule.forRoot({ logger: false }),
     DatabaseModule,
-    PlaybookSearchModule,
+    EmbeddingsModule,
     SandboxModule,
     ToolMetricsModule,
     ToolsModule,

@@ -71,7 +71,7 @@ export class PlaybookSearchModule {
         { provide: PLAYBOOK_RANKER, inject: [LexicalRanker, Tracer], useFactory: tracedRanker },
         ...found,
       ],
-      exports: [EmbeddingsModule, PlaybookCatalogueService],
+      exports: [PlaybookCatalogueService],
     };
   }
 }
