@@ -54,7 +54,12 @@ export class Rig {
   client(place: Fault['place'], changes: Partial<DataStorageSettings>, clock?: Clock): DataStorageClient {
     const { dataStorage } = loadConfig({ DATA_STORAGE_URL: this.urlOf(place) });
     if (!dataStorage) throw new Error('no Data Storage service is configured');
-    const client = new DataStorageClient({ ...dataStorage, ...changes }, new DataStorageEvents(), noTracer, clock);
+    const client = new DataStorageClient(
+      { ...dataStorage, ...changes },
+      new DataStorageEvents(),
+      noTracer,
+      clock,
+    );
     this.clients.push(client);
     return client;
   }
