@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PlaybookIndex } from '../../src/playbook-search/catalogue/playbook-index.js';
 import { ShownPlaybooks } from '../../src/playbook-search/catalogue/shown/shown-playbooks.js';
@@ -70,6 +71,13 @@ describe('POST /api/v1/playbooks/import', () => {
     expect(await listed()).toEqual(['a@1.0.0', 'b@1.0.0', 'c@1.0.0', 'd@1.0.0', 'e@1.0.0']);
     const { text } = await tk.http.get(`${root}/c/versions/1.0.0`);
     expect(text).toContain('"content":{"z":1,"a":2}');
+  });
+
+  it('takes the playbook that its page shows', async () => {
+    const page = readFileSync(join(__dirname, '..', '..', 'docs', 'playbooks.md'), 'utf8');
+    const [, example = ''] = /```yaml\n(.*?)```/s.exec(page) ?? [];
+    const { body } = await loadYaml(example).expect(200);
+    expect(body.imported).toEqual([expect.objectContaining({ playbook_id: 'cluster-dns-repair' })]);
   });
 
   it('names every wrong field of every playbook, and stores nothing', async () => {
