@@ -19,7 +19,8 @@ async function rank(
   candidates = catalogue.map((p) => p.playbook_id),
 ) {
   const ranking = await new LexicalRanker().prepare(catalogue);
-  return ranking.rank(query, new Set(candidates));
+  const request = { query, threshold: 0, limit: 10, labels: {} };
+  return (await ranking.rank(request, new Set(candidates))).playbooks;
 }
 
 describe('LexicalRanker', () => {
@@ -30,15 +31,15 @@ describe('LexicalRanker', () => {
 
   it('works in a catalogue of one as it does in a large one', async () => {
     const [hit] = await rank('billing queue stalled, worker hangs', [playbook('a')]);
-    expect(hit?.score).toBeGreaterThanOrEqual(0.7);
+    expect(hit?.confidence).toBeGreaterThanOrEqual(0.7);
     const [noise] = await rank('worker on holiday in Portugal next week', [playbook('a')]);
-    expect(noise?.score ?? 0).toBeLessThan(0.7);
+    expect(noise?.confidence ?? 0).toBeLessThan(0.7);
   });
 
   it('orders equals by id', async () => {
     const ranked = await rank('billing queue', [playbook('c'), playbook('a'), playbook('b')]);
     expect(ranked.map(({ playbookId }) => playbookId)).toEqual(['a', 'b', 'c']);
-    expect(new Set(ranked.map(({ score }) => score)).size).toBe(1);
+    expect(new Set(ranked.map(({ confidence }) => confidence)).size).toBe(1);
   });
 
   it('ranks candidates only, with the score that they have among all', async () => {
@@ -47,6 +48,27 @@ describe('LexicalRanker', () => {
     expect(await rank('billing queue', catalogue, ['b'])).toEqual(
       all.filter(({ playbookId }) => playbookId === 'b'),
     );
+  });
+
+  it('explains a confidence when it is asked to, without changing it', async () => {
+    const ranking = await new LexicalRanker().prepare([playbook('a')]);
+    const request = { query: 'the billing queue stalled', threshold: 0, limit: 10, labels: {} };
+    const plain = await ranking.rank(request, new Set(['a']));
+    const { playbooks } = await ranking.rank({ ...request, explain: true }, new Set(['a']));
+    const confidence = plain.playbooks[0]?.confidence;
+    expect(playbooks).toEqual([
+      {
+        playbookId: 'a',
+        confidence,
+        explanation: {
+          lexical: confidence,
+          cosine: null,
+          blended: confidence,
+          calibrated: confidence,
+          matchedTerms: ['bill', 'queue', 'stall'],
+        },
+      },
+    ]);
   });
 
   it('never reads labels', async () => {

@@ -122,8 +122,8 @@ beforeAll(async () => {
 });
 
 async function shown(query: string) {
-  const ranked = await ranking.rank(query, everything);
-  return ranked.filter(({ score }) => score >= threshold).slice(0, 5);
+  const { playbooks } = await ranking.rank({ query, threshold, limit: 5, labels: {} }, everything);
+  return playbooks.filter(({ confidence }) => confidence >= threshold).slice(0, 5);
 }
 
 async function recall(queries: typeof tuned, within: number): Promise<number> {
