@@ -9,6 +9,7 @@ const benches = {
   recording: async () => (await import('./recording.bench.mjs')).benchRecording(),
   breaker: async () => (await import('./breaker.bench.mjs')).benchBreaker(),
   metrics: async () => (await import('./metrics.bench.mjs')).benchMetrics(),
+  playbooks: async () => (await import('./playbooks.bench.mjs')).benchPlaybooks(),
   sandbox: async () => (await import('./sandbox.bench.mjs')).benchSandbox(),
 };
 const chosen = Object.keys(benches).filter((name) => wanted.length === 0 || wanted.includes(name));

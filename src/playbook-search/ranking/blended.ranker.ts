@@ -33,8 +33,18 @@ export class BlendedRanker implements PlaybookRanker {
   }
 }
 
+/** What is known of one playbook. */
+interface Scored {
+  readonly playbookId: string;
+  readonly inWords: RankedPlaybook | undefined;
+  readonly cosine: number | undefined;
+  /** The cosine as a confidence. */
+  readonly inMeaning: number;
+}
+
 class BlendedRanking implements PlaybookRanking {
   private readonly keys: ReadonlyMap<string, string>;
+  private readonly ids: ReadonlyMap<string, string>;
   /** Keys of a set of candidates: the same sets come again and again. */
   private readonly keysOf = new WeakMap<ReadonlySet<string>, readonly string[]>();
 
@@ -44,6 +54,7 @@ class BlendedRanking implements PlaybookRanking {
     private readonly meaning: SemanticSearch,
   ) {
     this.keys = new Map(catalogue.map((playbook) => [playbook.playbook_id, playbookKey(playbook)]));
+    this.ids = new Map(catalogue.map((playbook) => [playbookKey(playbook), playbook.playbook_id]));
   }
 
   async rank(request: RankRequest, candidates: ReadonlySet<string>): Promise<Ranked> {
@@ -55,43 +66,35 @@ class BlendedRanking implements PlaybookRanking {
     ]);
     const { degraded } = semantic;
     if (semantic.cosines.size === 0) return { playbooks: lexical, degraded };
-    return { playbooks: this.blended(request, candidates, lexical, semantic), degraded };
+    const { explain = false } = request;
+    const playbooks = this.scored(request, candidates, lexical, semantic)
+      .sort(inOrder)
+      .map((each) => (explain ? explained(each) : ranked(each)));
+    return { playbooks, degraded };
   }
 
-  private blended(
+  /** Those whose confidence is above 0, and reaches the threshold unless they are to be explained. */
+  private scored(
     { threshold, explain = false }: RankRequest,
     candidates: ReadonlySet<string>,
     lexical: readonly RankedPlaybook[],
     { cosines, calibration }: SemanticScores,
-  ): RankedPlaybook[] {
-    const byWords = new Map(lexical.map((ranked) => [ranked.playbookId, ranked]));
-    const playbooks: (RankedPlaybook & { readonly agreed: number })[] = [];
-    for (const playbookId of candidates) {
+  ): Scored[] {
+    const byWords = new Set(lexical.map(({ playbookId }) => playbookId));
+    const scored = lexical.map((inWords): Scored => {
+      const { playbookId } = inWords;
       const cosine = cosines.get(this.keys.get(playbookId) ?? '');
-      const words = byWords.get(playbookId);
-      const inWords = words?.confidence ?? 0;
-      const inMeaning = cosine === undefined ? 0 : calibrated(cosine, calibration);
-      const confidence = Math.max(inWords, inMeaning);
-      if (confidence <= 0 || (!explain && shownConfidence(confidence) < threshold)) continue;
-      const agreed = Math.min(inWords, inMeaning);
-      playbooks.push(
-        explain
-          ? {
-              playbookId,
-              confidence,
-              agreed,
-              explanation: {
-                lexical: inWords,
-                cosine: cosine ?? null,
-                blended: confidence,
-                calibrated: confidence,
-                matchedTerms: words?.explanation?.matchedTerms ?? [],
-              },
-            }
-          : { playbookId, confidence, agreed },
-      );
+      return { playbookId, inWords, cosine, inMeaning: calibrated(cosine ?? -1, calibration) };
+    });
+    // Of thousands of playbooks few are near: the others are passed over for the price of a comparison.
+    for (const [key, cosine] of cosines) {
+      const inMeaning = calibrated(cosine, calibration);
+      if (inMeaning <= 0 || (!explain && shownConfidence(inMeaning) < threshold)) continue;
+      const playbookId = this.ids.get(key);
+      if (playbookId === undefined || byWords.has(playbookId) || !candidates.has(playbookId)) continue;
+      scored.push({ playbookId, inWords: undefined, cosine, inMeaning });
     }
-    return playbooks.sort(inOrder).map(({ agreed: _, ...ranked }) => ranked);
+    return scored;
   }
 
   private keysFor(candidates: ReadonlySet<string>): readonly string[] {
@@ -103,10 +106,31 @@ class BlendedRanking implements PlaybookRanking {
   }
 }
 
+const confidenceOf = ({ inWords, inMeaning }: Scored): number =>
+  Math.max(inWords?.confidence ?? 0, inMeaning);
+const agreed = ({ inWords, inMeaning }: Scored): number => Math.min(inWords?.confidence ?? 0, inMeaning);
+
 /** By confidence; of equals the one on which words and meaning agree more; then by id. */
-function inOrder(
-  a: RankedPlaybook & { readonly agreed: number },
-  b: RankedPlaybook & { readonly agreed: number },
-): number {
-  return b.confidence - a.confidence || b.agreed - a.agreed || (a.playbookId < b.playbookId ? -1 : 1);
+function inOrder(a: Scored, b: Scored): number {
+  return confidenceOf(b) - confidenceOf(a) || agreed(b) - agreed(a) || (a.playbookId < b.playbookId ? -1 : 1);
+}
+
+const ranked = (scored: Scored): RankedPlaybook => ({
+  playbookId: scored.playbookId,
+  confidence: confidenceOf(scored),
+});
+
+function explained(scored: Scored): RankedPlaybook {
+  const { inWords, cosine = null } = scored;
+  const confidence = confidenceOf(scored);
+  return {
+    ...ranked(scored),
+    explanation: {
+      lexical: inWords?.confidence ?? 0,
+      cosine,
+      blended: confidence,
+      calibrated: confidence,
+      matchedTerms: inWords?.explanation?.matchedTerms ?? [],
+    },
+  };
 }
