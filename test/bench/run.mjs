@@ -9,6 +9,7 @@ const benches = {
   recording: async () => (await import('./recording.bench.mjs')).benchRecording(),
   breaker: async () => (await import('./breaker.bench.mjs')).benchBreaker(),
   metrics: async () => (await import('./metrics.bench.mjs')).benchMetrics(),
+  playbooks: async () => (await import('./playbooks.bench.mjs')).benchPlaybooks(),
   vectors: async () => (await import('./vectors.bench.mjs')).benchVectors(),
   'cached-playbooks': async () => (await import('./cached-playbooks.bench.mjs')).benchCachedPlaybooks(),
   'data-storage': async () => (await import('./data-storage.bench.mjs')).benchDataStorage(),

@@ -1,3 +1,5 @@
+import { calibrated } from './calibration.js';
+
 /**
  * What the words of a query and of one playbook have in common. Weights are counted in "rare words": a term that
  * occurs in a single playbook weighs 1, so that the figures mean the same in a catalogue of any size.
@@ -19,10 +21,8 @@ const halfStrength = 9;
 const enoughWords = 6;
 /** Less than this in common ("pod", "service") says nothing. */
 const tooLittle = 0.85;
-/** Where right answers part from noise: ranking-quality.spec.ts holds the queries that it was set on. */
-const cut = 0.45;
-/** What the cut becomes: the threshold that callers use by default. */
-const worthShowing = 0.7;
+/** Where right answers part from noise, set on the tuned half of test/eval/queries.yaml. */
+const scale = { floor: 0, cut: 0.45 };
 
 /** @returns 0 to 1; 0.70 and above is worth showing */
 export function lexicalConfidence({ strength, matched, asked, showsSignal }: LexicalEvidence): number {
@@ -31,11 +31,5 @@ export function lexicalConfidence({ strength, matched, asked, showsSignal }: Lex
   const convincing = strength / (strength + halfStrength);
   const telling = Math.min(1, matched / tooLittle);
   const raw = Math.sqrt(coverage * convincing * telling);
-  return calibrated(showsSignal && telling === 1 ? Math.max(raw, cut) : raw);
-}
-
-/** 0 → 0, cut → 0.70, 1 → 1, straight in between. */
-function calibrated(raw: number): number {
-  if (raw < cut) return (worthShowing * raw) / cut;
-  return worthShowing + ((1 - worthShowing) * (raw - cut)) / (1 - cut);
+  return calibrated(showsSignal && telling === 1 ? Math.max(raw, scale.cut) : raw, scale);
 }

@@ -50,19 +50,29 @@ export function toTerm(word: string): string | null {
   return stemmer(spellings.get(lower) ?? lower);
 }
 
-/** `toTerm` for a great many words: each is stemmed once. */
-export function rememberingToTerm(): typeof toTerm {
-  const known = new Map<string, string | null>();
-  return (word) => {
-    const remembered = known.get(word);
-    if (remembered !== undefined) return remembered;
-    const term = toTerm(word);
-    known.set(word, term);
-    return term;
+/** The terms of a text in their order, repeated as they repeat. */
+export type ReadTerms = (text: string) => readonly string[];
+
+/** Reads a great many texts: each word is split and stemmed once. */
+export function rememberingTerms(): ReadTerms {
+  const known = new Map<string, readonly string[]>();
+  return (text) => {
+    const terms: string[] = [];
+    for (const word of text.split(notInWords)) {
+      let own = known.get(word);
+      if (!own) known.set(word, (own = termsInOrder(word)));
+      for (const term of own) terms.push(term);
+    }
+    return terms;
   };
 }
 
+const termsInOrder: ReadTerms = (text) =>
+  splitWords(text)
+    .map(toTerm)
+    .filter((term) => term !== null);
+
 /** The distinct terms of a text in their order. */
-export function termsOf(text: string, termOf = toTerm): string[] {
-  return [...new Set(splitWords(text).map(termOf))].filter((term) => term !== null);
+export function termsOf(text: string, read: ReadTerms = termsInOrder): string[] {
+  return [...new Set(read(text))];
 }

@@ -1,0 +1,126 @@
+import fc from 'fast-check';
+import type { SearchablePlaybook } from '../playbook.types.js';
+import type { RankRequest } from '../playbook-ranker.js';
+import { noSemantics, type SemanticScores, type SemanticSearch } from '../semantic-search.js';
+import { playbookKey } from '../vector-index.js';
+import { BlendedRanker } from './blended.ranker.js';
+import { LexicalRanker } from './lexical.ranker.js';
+
+const playbook = (playbook_id: string, over: Partial<SearchablePlaybook> = {}): SearchablePlaybook => ({
+  playbook_id,
+  version: '1.0.0',
+  name: 'Restart the billing worker',
+  description: 'The billing worker hangs on its queue. Restarts it.',
+  labels: {},
+  signals: ['BillingQueueStalled'],
+  aliases: [],
+  when_to_use: null,
+  ...over,
+});
+const catalogue = [
+  playbook('a'),
+  playbook('b', { name: 'Mend the printer', description: 'Paper jam.', signals: ['PaperJam'] }),
+];
+
+const meaning = (cosines: Record<string, number>, over: Partial<SemanticScores> = {}): SemanticSearch => ({
+  ...noSemantics,
+  scores: async (_query, candidates) => ({
+    calibration: { floor: 0.2, cut: 0.4 },
+    cosines: new Map(Object.entries(cosines).filter(([key]) => candidates.includes(key))),
+    degraded: undefined,
+    ...over,
+  }),
+});
+
+const asked: RankRequest = { query: 'billing queue stalled', threshold: 0, limit: 10, labels: {} };
+
+async function rank(search: SemanticSearch, over: Partial<RankRequest> = {}, candidates = ['a', 'b']) {
+  const ranking = await new BlendedRanker(new LexicalRanker(), search).prepare(catalogue);
+  return ranking.rank({ ...asked, ...over }, new Set(candidates));
+}
+
+describe('BlendedRanker', () => {
+  it('finds by meaning what shares no word', async () => {
+    const { playbooks } = await rank(meaning({ 'b@1.0.0': 0.7 }), { query: 'sheets get stuck' });
+    expect(playbooks).toEqual([{ playbookId: 'b', confidence: expect.closeTo(0.85) }]);
+  });
+
+  it('takes the more convincing of words and meaning', async () => {
+    const words = (await rank(noSemantics)).playbooks[0]?.confidence ?? 0;
+    expect(words).toBeGreaterThan(0.7);
+    expect((await rank(meaning({ 'a@1.0.0': 0.1 }))).playbooks[0]?.confidence).toBe(words);
+    expect((await rank(meaning({ 'a@1.0.0': 1 }))).playbooks[0]?.confidence).toBe(1);
+  });
+
+  it('leaves out what lies below the threshold, but not when it explains', async () => {
+    const search = meaning({ 'a@1.0.0': 0.1, 'b@1.0.0': 0.3 });
+    expect((await rank(search, { threshold: 0.7 })).playbooks.map(({ playbookId }) => playbookId)).toEqual([
+      'a',
+    ]);
+    const { playbooks } = await rank(search, { threshold: 0.7, explain: true });
+    expect(playbooks.map(({ explanation }) => explanation)).toEqual([
+      expect.objectContaining({ cosine: 0.1, matchedTerms: ['bill', 'queue', 'stall'] }),
+      {
+        lexical: 0,
+        cosine: 0.3,
+        blended: expect.closeTo(0.35),
+        calibrated: expect.closeTo(0.35),
+        matchedTerms: [],
+      },
+    ]);
+    expect(playbooks[0]?.explanation?.lexical).toBe(playbooks[0]?.confidence);
+  });
+
+  it('goes by words alone where meaning is not to be had, and says so', async () => {
+    const poorer = await rank(meaning({}, { degraded: 'timed_out' }));
+    expect(poorer.degraded).toBe('timed_out');
+    expect(poorer.playbooks).toEqual((await rank(noSemantics)).playbooks);
+    expect(poorer.playbooks.length).toBeGreaterThan(0);
+  });
+
+  it('asks for the meaning of candidates only, with the same keys for the same candidates', async () => {
+    const seen: (readonly string[])[] = [];
+    const search: SemanticSearch = {
+      ...noSemantics,
+      scores: (query, keys, signal) => {
+        seen.push(keys);
+        return noSemantics.scores(query, keys, signal);
+      },
+    };
+    const ranking = await new BlendedRanker(new LexicalRanker(), search).prepare(catalogue);
+    const candidates = new Set(['b']);
+    await ranking.rank(asked, candidates);
+    await ranking.rank(asked, candidates);
+    expect(seen[0]).toEqual(['b@1.0.0']);
+    expect(seen[1]).toBe(seen[0]);
+  });
+
+  it('never shows what is no candidate, in the same order every time', async () => {
+    const ids = ['a', 'b', 'c', 'd', 'e'];
+    const many = ids.map((id) =>
+      playbook(id, id > 'c' ? { signals: ['DiskFull'], name: 'Free the disk' } : {}),
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.subarray(ids),
+        fc.array(fc.constantFrom(0, 0.1, 0.3, 0.5, 0.9), { minLength: 5, maxLength: 5 }),
+        async (candidates, values) => {
+          const cosines = Object.fromEntries(many.map((each, at) => [playbookKey(each), values[at] ?? 0]));
+          const ranker = new BlendedRanker(new LexicalRanker(), meaning(cosines));
+          const ranks = async (set: Set<string>) =>
+            (await (await ranker.prepare(many)).rank(asked, set)).playbooks;
+          const ranked = await ranks(new Set(candidates));
+          expect(ranked.filter(({ playbookId }) => !candidates.includes(playbookId))).toEqual([]);
+          expect(await ranks(new Set([...candidates].reverse()))).toEqual(ranked);
+          const confidences = ranked.map(({ confidence }) => confidence);
+          expect(confidences).toEqual([...confidences].sort((x, y) => y - x));
+        },
+      ),
+    );
+  });
+
+  it('has another revision when meaning has', () => {
+    const ranker = new BlendedRanker(new LexicalRanker(), { ...noSemantics, revision: 'other' });
+    expect(ranker.revision).toBe('other');
+  });
+});

@@ -1,0 +1,136 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { SearchablePlaybook } from '../playbook.types.js';
+import {
+  type PlaybookRanker,
+  type PlaybookRanking,
+  type Ranked,
+  type RankedPlaybook,
+  type RankRequest,
+  shownConfidence,
+} from '../playbook-ranker.js';
+import { SEMANTIC_SEARCH, type SemanticScores, type SemanticSearch } from '../semantic-search.js';
+import { playbookKey } from '../vector-index.js';
+import { calibrated } from './calibration.js';
+import { LexicalRanker } from './lexical.ranker.js';
+
+/**
+ * Ranks by words and by meaning: each finds what the other cannot, and both are calibrated, so that the more
+ * convincing of the two is the confidence (decision 011). Where meaning is not to be had, words decide alone.
+ */
+@Injectable()
+export class BlendedRanker implements PlaybookRanker {
+  constructor(
+    private readonly words: LexicalRanker,
+    @Inject(SEMANTIC_SEARCH) private readonly meaning: SemanticSearch,
+  ) {}
+
+  get revision(): string {
+    return this.meaning.revision;
+  }
+
+  async prepare(catalogue: readonly SearchablePlaybook[]): Promise<PlaybookRanking> {
+    return new BlendedRanking(catalogue, await this.words.prepare(catalogue), this.meaning);
+  }
+}
+
+/** What is known of one playbook. */
+interface Scored {
+  readonly playbookId: string;
+  readonly inWords: RankedPlaybook | undefined;
+  readonly cosine: number | undefined;
+  /** The cosine as a confidence. */
+  readonly inMeaning: number;
+}
+
+class BlendedRanking implements PlaybookRanking {
+  private readonly keys: ReadonlyMap<string, string>;
+  private readonly ids: ReadonlyMap<string, string>;
+  /** Keys of a set of candidates: the same sets come again and again. */
+  private readonly keysOf = new WeakMap<ReadonlySet<string>, readonly string[]>();
+
+  constructor(
+    catalogue: readonly SearchablePlaybook[],
+    private readonly words: PlaybookRanking,
+    private readonly meaning: SemanticSearch,
+  ) {
+    this.keys = new Map(catalogue.map((playbook) => [playbook.playbook_id, playbookKey(playbook)]));
+    this.ids = new Map(catalogue.map((playbook) => [playbookKey(playbook), playbook.playbook_id]));
+  }
+
+  async rank(request: RankRequest, candidates: ReadonlySet<string>): Promise<Ranked> {
+    const { query, signal } = request;
+    // The model works in a thread of its own while the words are looked up here.
+    const [semantic, { playbooks: lexical }] = await Promise.all([
+      this.meaning.scores(query, this.keysFor(candidates), signal),
+      this.words.rank(request, candidates),
+    ]);
+    const { degraded } = semantic;
+    if (semantic.cosines.size === 0) return { playbooks: lexical, degraded };
+    const { explain = false } = request;
+    const playbooks = this.scored(request, candidates, lexical, semantic)
+      .sort(inOrder)
+      .map((each) => (explain ? explained(each) : ranked(each)));
+    return { playbooks, degraded };
+  }
+
+  /** Those whose confidence is above 0, and reaches the threshold unless they are to be explained. */
+  private scored(
+    { threshold, explain = false }: RankRequest,
+    candidates: ReadonlySet<string>,
+    lexical: readonly RankedPlaybook[],
+    { cosines, calibration }: SemanticScores,
+  ): Scored[] {
+    const byWords = new Set(lexical.map(({ playbookId }) => playbookId));
+    const scored = lexical.map((inWords): Scored => {
+      const { playbookId } = inWords;
+      const cosine = cosines.get(this.keys.get(playbookId) ?? '');
+      return { playbookId, inWords, cosine, inMeaning: calibrated(cosine ?? -1, calibration) };
+    });
+    // Of thousands of playbooks few are near: the others are passed over for the price of a comparison.
+    for (const [key, cosine] of cosines) {
+      const inMeaning = calibrated(cosine, calibration);
+      if (inMeaning <= 0 || (!explain && shownConfidence(inMeaning) < threshold)) continue;
+      const playbookId = this.ids.get(key);
+      if (playbookId === undefined || byWords.has(playbookId) || !candidates.has(playbookId)) continue;
+      scored.push({ playbookId, inWords: undefined, cosine, inMeaning });
+    }
+    return scored;
+  }
+
+  private keysFor(candidates: ReadonlySet<string>): readonly string[] {
+    const known = this.keysOf.get(candidates);
+    if (known) return known;
+    const keys = [...candidates].flatMap((id) => this.keys.get(id) ?? []);
+    this.keysOf.set(candidates, keys);
+    return keys;
+  }
+}
+
+const confidenceOf = ({ inWords, inMeaning }: Scored): number =>
+  Math.max(inWords?.confidence ?? 0, inMeaning);
+const agreed = ({ inWords, inMeaning }: Scored): number => Math.min(inWords?.confidence ?? 0, inMeaning);
+
+/** By confidence; of equals the one on which words and meaning agree more; then by id. */
+function inOrder(a: Scored, b: Scored): number {
+  return confidenceOf(b) - confidenceOf(a) || agreed(b) - agreed(a) || (a.playbookId < b.playbookId ? -1 : 1);
+}
+
+const ranked = (scored: Scored): RankedPlaybook => ({
+  playbookId: scored.playbookId,
+  confidence: confidenceOf(scored),
+});
+
+function explained(scored: Scored): RankedPlaybook {
+  const { inWords, cosine = null } = scored;
+  const confidence = confidenceOf(scored);
+  return {
+    ...ranked(scored),
+    explanation: {
+      lexical: inWords?.confidence ?? 0,
+      cosine,
+      blended: confidence,
+      calibrated: confidence,
+      matchedTerms: inWords?.explanation?.matchedTerms ?? [],
+    },
+  };
+}

@@ -1,0 +1,94 @@
+import type { SearchablePlaybook } from '../playbook.types.js';
+import { type ReadTerms, rememberingTerms } from './search-terms.js';
+
+/** Labels are not here on purpose: they filter, they do not rank. Nor is `when_not_to_use`. */
+const boosts = { name: 2, signals: 3, aliases: 2, description: 1, when_to_use: 0.7, playbook_id: 0.5 };
+type Field = keyof typeof boosts;
+const fields = Object.keys(boosts) as Field[];
+
+/** BM25+: saturation of repeated terms, weight of a field's length, least worth of a term that occurs. */
+const bm25 = { k: 1.2, b: 0.7, d: 0.5 };
+
+/** Where a term occurs and what it is worth there, all fields in one. */
+export interface Postings {
+  /** Places of playbooks in the catalogue, ascending. */
+  readonly places: Int32Array;
+  /** BM25+ of the term in the playbook at the same position, fields boosted. */
+  readonly scores: Float32Array;
+}
+
+/** Occurrences of one term while the index is built: place, field, times, one after the other. */
+type Occurrences = number[];
+
+/**
+ * BM25+ of every term in every playbook, reckoned once: a query only adds up. A general search library needed 33 ms
+ * for a query among 10,000 playbooks where this takes a fraction of one (decision 011).
+ */
+export class LexicalIndex {
+  private readonly postings = new Map<string, Postings>();
+
+  constructor(catalogue: readonly SearchablePlaybook[]) {
+    const read = rememberingTerms();
+    const found = new Map<string, Occurrences>();
+    const lengths = fields.map(() => new Uint32Array(catalogue.length));
+    catalogue.forEach((playbook, place) => {
+      fields.forEach((field, at) => {
+        const terms = termsIn(fieldText(playbook, field), read);
+        const length = lengths[at];
+        if (length) length[place] = [...terms.values()].reduce((sum, times) => sum + times, 0);
+        for (const [term, times] of terms) {
+          const occurrences = found.get(term);
+          if (occurrences) occurrences.push(place, at, times);
+          else found.set(term, [place, at, times]);
+        }
+      });
+    });
+    const averages = lengths.map((each) => each.reduce((sum, length) => sum + length, 0) / catalogue.length);
+    const norm = (at: number, place: number): number =>
+      1 - bm25.b + (bm25.b * (lengths[at]?.[place] ?? 0)) / (averages[at] || 1);
+    for (const [term, occurrences] of found) {
+      this.postings.set(term, scored(occurrences, catalogue.length, norm));
+    }
+  }
+
+  /** @returns undefined for a term that no playbook contains */
+  find(term: string): Postings | undefined {
+    return this.postings.get(term);
+  }
+}
+
+/** BM25's inverse document frequency. */
+export function inverseFrequency(occurrences: number, playbooks: number): number {
+  return Math.log(1 + (playbooks - occurrences + 0.5) / (occurrences + 0.5));
+}
+
+function scored(
+  occurrences: Occurrences,
+  playbooks: number,
+  norm: (at: number, place: number) => number,
+): Postings {
+  const inField = fields.map(() => 0);
+  for (let at = 1; at < occurrences.length; at += 3) {
+    const field = occurrences[at] ?? 0;
+    inField[field] = (inField[field] ?? 0) + 1;
+  }
+  const weights = fields.map((field, at) => boosts[field] * inverseFrequency(inField[at] ?? 0, playbooks));
+  const scores = new Map<number, number>();
+  for (let at = 0; at < occurrences.length; at += 3) {
+    const [place = 0, field = 0, times = 0] = [occurrences[at], occurrences[at + 1], occurrences[at + 2]];
+    const saturated = bm25.d + (times * (bm25.k + 1)) / (times + bm25.k * norm(field, place));
+    scores.set(place, (scores.get(place) ?? 0) + (weights[field] ?? 0) * saturated);
+  }
+  return { places: Int32Array.from(scores.keys()), scores: Float32Array.from(scores.values()) };
+}
+
+function termsIn(text: string, read: ReadTerms): Map<string, number> {
+  const times = new Map<string, number>();
+  for (const term of read(text)) times.set(term, (times.get(term) ?? 0) + 1);
+  return times;
+}
+
+function fieldText(playbook: SearchablePlaybook, field: Field): string {
+  const value = playbook[field];
+  return typeof value === 'string' ? value : (value ?? []).join('\n');
+}
