@@ -1,0 +1,35 @@
+import fc from 'fast-check';
+import { middleOf, passagesOf } from './passages.js';
+
+describe('passagesOf', () => {
+  it('takes signals and aliases one by one', () => {
+    const playbook = { name: 'Name', signals: ['OOMKilled'], aliases: ['out of memory', ' '] };
+    expect(passagesOf(playbook)).toEqual(['OOMKilled', 'out of memory']);
+  });
+
+  it('takes the name of a playbook that has neither', () => {
+    expect(passagesOf({ name: 'Name', signals: [], aliases: [] })).toEqual(['Name']);
+  });
+});
+
+describe('middleOf', () => {
+  it('has length 1 and leans to where most vectors are', () => {
+    const middle = middleOf([Float32Array.of(1, 0), Float32Array.of(1, 0), Float32Array.of(0, 1)]);
+    expect([...middle]).toEqual([expect.closeTo(0.894, 3), expect.closeTo(0.447, 3)]);
+  });
+
+  it('is the vector itself where there is one', () => {
+    const part = fc.float({ min: Math.fround(0.1), max: 1, noNaN: true });
+    fc.assert(
+      fc.property(fc.array(part, { minLength: 1, maxLength: 8 }), (parts) => {
+        const length = Math.hypot(...parts);
+        const vector = Float32Array.from(parts, (each) => each / length);
+        middleOf([vector]).forEach((each, at) => expect(each).toBeCloseTo(vector[at] ?? 0, 5));
+      }),
+    );
+  });
+
+  it('stays nothing when vectors cancel each other', () => {
+    expect([...middleOf([Float32Array.of(1, 0), Float32Array.of(-1, 0)])]).toEqual([0, 0]);
+  });
+});
