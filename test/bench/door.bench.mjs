@@ -60,6 +60,8 @@ export async function startDoor(folder, variables = {}) {
     LOG_LEVEL: 'info',
     TOOLKEEPER_DATA_DIR: folder,
     CUSTOM_TOOLS_DIR: join(folder, 'none'),
+    // A model that embeds the sample catalogue meanwhile would be measured, too.
+    EMBEDDINGS_PROVIDER: 'lexical',
     ...variables,
   };
   const child = spawn(process.execPath, ['dist/src/main.js'], {

@@ -91,8 +91,8 @@ async function freshDatabase(server, name) {
 }
 
 async function fill(dataSource, repository, size) {
-  const { embeddedText } = await import('../../dist/src/playbook-search/embedded-text.js');
-  const { sha256 } = await import('../../dist/src/common/canonical-json.js');
+  const { hashOf } = await import('../../dist/src/playbook-search/embeddings/embedding-generation.js');
+  const { passagesOf } = await import('../../dist/src/playbook-search/ranking/passages.js');
   await dataSource.query(
     `INSERT INTO playbook_catalog (playbook_id, version, name, description, content, content_hash, is_latest_version)
      SELECT 'playbook-' || n, '1.0.0', 'Playbook ' || n, repeat('What is wrong and what helps. ', 8) || n, '{}',
@@ -104,7 +104,7 @@ async function fill(dataSource, repository, size) {
   for (let at = 0; at < playbooks.length; at += 1_000) {
     const embeddings = playbooks
       .slice(at, at + 1_000)
-      .map((playbook) => ({ playbook, hash: sha256(embeddedText(playbook)), vector: randomVector() }));
+      .map((playbook) => ({ playbook, hash: hashOf(passagesOf(playbook)), vector: randomVector() }));
     await repository.store(provider.id, embeddings);
   }
 }

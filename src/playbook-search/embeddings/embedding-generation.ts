@@ -1,17 +1,17 @@
 import { sha256 } from '../../common/canonical-json.js';
-import { embeddedText } from '../embedded-text.js';
 import type { EmbeddingProvider } from '../embedding-provider.js';
+import { middleOf, passagesOf } from '../ranking/passages.js';
 import { playbookKey } from '../vector-index.js';
 import type { EmbeddablePlaybook, EmbeddingsRepository, NewEmbedding } from './embeddings.repository.js';
 import type { VectorStore } from './vector-store.js';
 
 /** Playbooks that are embedded, stored and put into the index in one go. */
-const slice = 32;
+const slice = 8;
 
 interface Wanted {
   readonly playbook: EmbeddablePlaybook;
   readonly key: string;
-  readonly text: string;
+  readonly passages: readonly string[];
   readonly hash: string;
 }
 
@@ -48,12 +48,17 @@ export class EmbeddingGeneration {
   async embed(playbooks: readonly EmbeddablePlaybook[], signal: AbortSignal): Promise<void> {
     for (let at = 0; at < playbooks.length; at += slice) {
       const wanted = playbooks.slice(at, at + slice).map(wantedOf);
-      const texts = wanted.map(({ text }) => text);
-      const vectors = await this.provider.embed(texts, 'document', signal);
-      const made = wanted.map(({ playbook, key, hash }, place): NewEmbedding & { key: string } => {
-        const vector = vectors[place];
-        if (!vector) throw new Error(`The provider ${this.provider.id} gave no vector for ${key}`);
-        return { playbook, key, hash, vector };
+      const vectors = await this.provider.embed(
+        wanted.flatMap(({ passages }) => passages),
+        'document',
+        signal,
+      );
+      let taken = 0;
+      const made = wanted.map(({ playbook, key, hash, passages }): NewEmbedding & { key: string } => {
+        const own = vectors.slice(taken, (taken += passages.length));
+        if (own.length < passages.length)
+          throw new Error(`The provider ${this.provider.id} gave no vector for ${key}`);
+        return { playbook, key, hash, vector: middleOf(own) };
       });
       await this.repository.store(this.provider.id, made);
       await this.store.put(made);
@@ -70,6 +75,9 @@ export class EmbeddingGeneration {
 }
 
 function wantedOf(playbook: EmbeddablePlaybook): Wanted {
-  const text = embeddedText(playbook);
-  return { playbook, key: playbookKey(playbook), text, hash: sha256(text) };
+  const passages = passagesOf(playbook);
+  return { playbook, key: playbookKey(playbook), passages, hash: hashOf(passages) };
 }
+
+/** Of what is embedded of a playbook: another text makes another vector. */
+export const hashOf = (passages: readonly string[]): string => sha256(JSON.stringify(passages));

@@ -1,14 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import type { EmbeddedPlaybook } from '../embedded-text.js';
+import type { SearchablePlaybook } from '../playbook.types.js';
 import { playbookKey } from '../vector-index.js';
 import type { VectorEntry } from './vector-store.js';
 
 /** A playbook that search may show, as far as it is embedded. */
-export interface EmbeddablePlaybook extends EmbeddedPlaybook {
-  readonly playbook_id: string;
-  readonly version: string;
-}
+export type EmbeddablePlaybook = Pick<
+  SearchablePlaybook,
+  'playbook_id' | 'version' | 'name' | 'signals' | 'aliases'
+>;
 
 export interface NewEmbedding {
   readonly playbook: Pick<EmbeddablePlaybook, 'playbook_id' | 'version'>;
@@ -51,7 +51,7 @@ export class EmbeddingsRepository {
   /** Latest versions that are active. */
   playbooks(): Promise<EmbeddablePlaybook[]> {
     return this.dataSource.query(
-      `SELECT playbook_id, version, name, description, signals, aliases, when_to_use FROM playbook_catalog
+      `SELECT playbook_id, version, name, signals, aliases FROM playbook_catalog
        WHERE is_latest_version AND status = 'active' ORDER BY playbook_id COLLATE "C"`,
     );
   }
