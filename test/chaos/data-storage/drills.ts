@@ -77,7 +77,7 @@ export async function followModel(rig: Rig, seed: number, steps: number): Promis
   const endings: Ending[] = [];
   const problems: string[] = [];
   for (let step = 0; step < steps; step++) {
-    if (random.chance(1 / 6)) {
+    if (random.chance(1 / 3)) {
       clock.time += random.of([30_000, 60_000, 300_000]);
       model.passTo(clock.time);
     } else {
@@ -113,7 +113,8 @@ export async function stampede(rig: Rig, callers: number): Promise<Finding> {
   if (arrivals.get(failed) !== 4) problems.push(`${arrivals.get(failed)} requests for one failure`);
   const wrong = endings.filter(({ kind }, n) => kind !== (n < callers ? 'ok' : 'server_error'));
   if (wrong.length > 0) problems.push(`${wrong.length} callers were answered ${wrong[0]?.kind}`);
-  return summary('stampede', endings, problems);
+  const tries = [...arrivals.values()].reduce((sum, count) => sum + count, 0);
+  return { ...summary('stampede', endings, problems), tries };
 }
 
 function summary(drill: string, endings: readonly Ending[], problems: readonly string[]): Finding {
