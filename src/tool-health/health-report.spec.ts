@@ -1,6 +1,6 @@
 import { defaultThresholds } from '../tool-contract/tool-thresholds.js';
-import { LatencyHistogram } from '../tool-metrics/latency-histogram.js';
-import type { FilledToolStats } from '../tool-metrics/tool-stats.js';
+import { LatencyHistogram } from '../tool-metrics/rollups/latency-histogram.js';
+import type { FilledToolStats } from '../tool-metrics/queries/tool-stats.js';
 import { grade, neverExecuted } from './grading.js';
 import { reportOf } from './health-report.js';
 

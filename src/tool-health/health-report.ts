@@ -1,6 +1,6 @@
 import type { ToolThresholds } from '../tool-contract/tool-thresholds.js';
-import type { LatencyFigures, ToolFigures } from '../tool-metrics/tool-figures.js';
-import type { EmptyToolStats } from '../tool-metrics/tool-stats.js';
+import type { LatencyFigures, ToolFigures } from '../tool-metrics/queries/tool-figures.js';
+import type { EmptyToolStats } from '../tool-metrics/queries/tool-stats.js';
 import { type Grade, rounded } from './grading.js';
 import type { ToolHealthReport, ToolHealthSummary } from './tool-health.dto.js';
 

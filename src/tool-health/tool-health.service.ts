@@ -3,7 +3,7 @@ import { CLOCK, type Clock } from '../common/clock.js';
 import { Problem } from '../common/errors.js';
 import { newToolMetric, type ToolMetric } from '../tool-metrics/tool-metric.entity.js';
 import { ToolMetricsRepository } from '../tool-metrics/tool-metrics.repository.js';
-import type { FleetFigures, LatencyFigures, ToolFigures } from '../tool-metrics/tool-figures.js';
+import type { FleetFigures, LatencyFigures, ToolFigures } from '../tool-metrics/queries/tool-figures.js';
 import type { CircuitAdvice, CircuitAdviceQuery } from './circuit.dto.js';
 import { type ErrorPatterns, errorPatterns } from './error-patterns.js';
 import {

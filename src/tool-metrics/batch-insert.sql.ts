@@ -1,4 +1,4 @@
-import { rollUp } from './rollup.sql.js';
+import { rollUp } from './rollups/rollup.sql.js';
 
 const columns = `
       metric_id, tool_name, user_id, session_id, request_id, investigation_id, run_id, status, execution_time_ms,

@@ -8,7 +8,7 @@ import {
 import { IntervalLoop } from '../common/interval-loop.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { PartitionMetrics } from '../observability/partition-metrics.js';
-import { MetricPartitions } from './metric-partitions.js';
+import { MetricPartitions } from './rollups/metric-partitions.js';
 import { ToolMetricsRepository } from './tool-metrics.repository.js';
 
 const hourMs = 3_600_000;

@@ -8,7 +8,7 @@ import { ExecutionEvents } from './execution-events.js';
 import { ExecutionRecorder } from './execution-recorder.js';
 import { journalLog } from './journal/journal-log.js';
 import { OpenJournal } from './journal/open-journal.js';
-import { MetricPartitions } from './metric-partitions.js';
+import { MetricPartitions } from './rollups/metric-partitions.js';
 import { MetricsRetention } from './metrics-retention.js';
 import { ToolMetric } from './tool-metric.entity.js';
 import { ToolMetricsController } from './tool-metrics.controller.js';

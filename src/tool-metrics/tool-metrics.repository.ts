@@ -10,15 +10,15 @@ import {
   type PagePosition,
   selectDuplicates,
   selectExecutions,
-} from './executions.sql.js';
-import { MetricPartitions } from './metric-partitions.js';
-import { markSemanticFailure } from './semantic-failure.sql.js';
-import { periodParts } from './period-parts.js';
-import { selectFigures, selectStats } from './stats.sql.js';
-import { type FiguresRow, type FleetFigures, figuresOfRow } from './tool-figures.js';
+} from './queries/executions.sql.js';
+import { MetricPartitions } from './rollups/metric-partitions.js';
+import { markSemanticFailure } from './queries/semantic-failure.sql.js';
+import { periodParts } from './rollups/period-parts.js';
+import { selectFigures, selectStats } from './queries/stats.sql.js';
+import { type FiguresRow, type FleetFigures, figuresOfRow } from './queries/tool-figures.js';
 import type { ToolMetric } from './tool-metric.entity.js';
-import * as sql from './tool-metrics.sql.js';
-import { type CountedRow, emptyStats, filledStats, type ToolStats } from './tool-stats.js';
+import * as sql from './queries/tool-metrics.sql.js';
+import { type CountedRow, emptyStats, filledStats, type ToolStats } from './queries/tool-stats.js';
 
 /** An execution as a circuit counts it; `at` is its end. */
 export interface FaultSample {

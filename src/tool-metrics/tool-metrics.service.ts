@@ -3,7 +3,7 @@ import { Problem } from '../common/errors.js';
 import { decodeCursor, encodeCursor, type Page } from '../common/page.js';
 import { ExecutionRecorder } from './execution-recorder.js';
 import type { Execution } from './execution.js';
-import type { PagePosition } from './executions.sql.js';
+import type { PagePosition } from './queries/executions.sql.js';
 import type {
   CleanupQuery,
   DuplicatesQuery,
@@ -14,7 +14,7 @@ import type {
   ToolStatsBody,
 } from './tool-metrics.dto.js';
 import { type Duplicates, ToolMetricsRepository } from './tool-metrics.repository.js';
-import { figuresOf } from './tool-stats.js';
+import { figuresOf } from './queries/tool-stats.js';
 
 /** What happened, as REST asks for it. */
 @Injectable()

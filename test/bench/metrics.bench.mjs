@@ -51,7 +51,7 @@ export async function benchMetrics() {
 async function loadedDatabase(server, count) {
   const { migrate } = await import('../../dist/src/database/migrate.js');
   const { migrations } = await import('../../dist/migrations/index.js');
-  const { rollUp } = await import('../../dist/src/tool-metrics/rollup.sql.js');
+  const { rollUp } = await import('../../dist/src/tool-metrics/rollups/rollup.sql.js');
   const url = new URL(server);
   url.pathname = `/rows_${count}`;
   await withClient(server, (client) => client.query(`CREATE DATABASE rows_${count}`));

@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { ToolMetricsByDay1732200090000 } from '../../migrations/0009-tool-metrics-by-day.js';
 import { migrations } from '../../migrations/index.js';
 import { migrate } from '../../src/database/migrate.js';
-import { MetricPartitions } from '../../src/tool-metrics/metric-partitions.js';
+import { MetricPartitions } from '../../src/tool-metrics/rollups/metric-partitions.js';
 import { newToolMetric, type ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
 import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.js';

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { DataSource } from 'typeorm';
 import { newId } from '../../src/common/ids.js';
-import { rollUp } from '../../src/tool-metrics/rollup.sql.js';
+import { rollUp } from '../../src/tool-metrics/rollups/rollup.sql.js';
 import { newToolMetric, ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
 import { isRowFault } from '../../src/tool-metrics/batch-insert.js';
 import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
-import { figuresOf } from '../../src/tool-metrics/tool-stats.js';
+import { figuresOf } from '../../src/tool-metrics/queries/tool-stats.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 
 const minute = 60_000;

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { newId } from '../../src/common/ids.js';
 import { insertBatch } from '../../src/tool-metrics/batch-insert.js';
-import { LatencyHistogram } from '../../src/tool-metrics/latency-histogram.js';
-import { MetricPartitions } from '../../src/tool-metrics/metric-partitions.js';
+import { LatencyHistogram } from '../../src/tool-metrics/rollups/latency-histogram.js';
+import { MetricPartitions } from '../../src/tool-metrics/rollups/metric-partitions.js';
 import { newToolMetric, type ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
 import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';

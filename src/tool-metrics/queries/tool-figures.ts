@@ -1,4 +1,4 @@
-import { LatencyHistogram } from './latency-histogram.js';
+import { LatencyHistogram } from '../rollups/latency-histogram.js';
 
 /** What a tool's grade is made of: its calls in a period, at least one. */
 export interface ToolFigures {

@@ -12,6 +12,15 @@ const contended = new Set(['55P03', '40P01']);
 const undefinedTable = '42P01';
 const defaultCounted = 10_000;
 
+/** A day's start: tools that were last executed before it. Who is being noted again meanwhile is not waited for. */
+const forgetTools = `
+  WITH gone AS MATERIALIZED (
+    SELECT tool_name, is_test FROM tool_last_days WHERE day < $1 FOR UPDATE SKIP LOCKED
+  )
+  DELETE FROM tool_last_days AS known
+  USING gone
+  WHERE known.tool_name = gone.tool_name AND known.is_test = gone.is_test`;
+
 /** The days that tool_metrics and tool_metric_rollups are divided into (UTC). */
 export class MetricPartitions {
   constructor(private readonly db: DataSource) {}
@@ -48,9 +57,7 @@ export class MetricPartitions {
       else if (day < cut.getTime()) removed += await this.trim(suffixOf(day), cut);
     }
     removed += await this.trimDefault(cut);
-    await this.db.query('DELETE FROM tool_last_days WHERE day < $1', [
-      new Date(Math.floor(cut.getTime() / dayMs) * dayMs),
-    ]);
+    await this.db.query(forgetTools, [new Date(Math.floor(cut.getTime() / dayMs) * dayMs)]);
     return removed;
   }
 

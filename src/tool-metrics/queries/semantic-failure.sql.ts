@@ -1,4 +1,4 @@
-import { spans } from './rollup.sql.js';
+import { spans } from '../rollups/rollup.sql.js';
 
 const spansList = spans.map((seconds) => `(${seconds})`).join(', ');
 

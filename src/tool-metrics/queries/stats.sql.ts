@@ -1,5 +1,5 @@
-import type { PeriodParts } from './period-parts.js';
-import { bucketEntry, countedByBucket, summed } from './rollup.sql.js';
+import type { PeriodParts } from '../rollups/period-parts.js';
+import { bucketEntry, countedByBucket, summed } from '../rollups/rollup.sql.js';
 
 export interface Statement {
   readonly text: string;

@@ -1,6 +1,6 @@
-import { storableText } from '../common/pg-text.js';
+import { storableText } from '../../common/pg-text.js';
 import type { Statement } from './stats.sql.js';
-import type { ToolMetric } from './tool-metric.entity.js';
+import type { ToolMetric } from '../tool-metric.entity.js';
 import { executionColumns } from './tool-metrics.sql.js';
 
 /** Where a page of executions begins: after this one, towards older ones. */
