@@ -123,12 +123,25 @@ describe('POST /api/v1/playbooks/import', () => {
       400,
     ],
     ['a circle', 'playbook_id: a\nversion: 1.0.0\nname: n\ndescription: d\ncontent: &c\n  self: *c\n', 400],
-    ['brackets without end', '['.repeat(200_000), 400],
+    ['brackets without end', '['.repeat(20_000), 400],
     ['too much', `# ${'x'.repeat(1_100_000)}`, 413],
   ])('refuses YAML that is %s', async (_what, text, status) => {
     const answer = await loadYaml(text);
     expect([answer.status, answer.type]).toEqual([status, 'application/problem+json']);
     expect(await listed()).toEqual([]);
+  });
+
+  it('lets nothing else wait for YAML that takes long', async () => {
+    const keys = Array.from({ length: 30_000 }, (_, at) => `key${at}: value`).join('\n');
+    let isRead = false;
+    const reading = loadYaml(keys).then((answer) => {
+      isRead = true;
+      return answer;
+    });
+    await tk.http.get(root).expect(200);
+    await tk.call('get_playbooks', { query: 'BillingQueueStalled' }).expect(200);
+    expect(isRead).toBe(false);
+    expect((await reading).status).toBe(400);
   });
 
   it('refuses empty, oversized and strangely wrapped imports, and YAML elsewhere', async () => {

@@ -1,4 +1,3 @@
-import { parseAllDocuments } from 'yaml';
 import { Problem } from '../../../common/errors.js';
 
 /** Playbooks stored by one request: they are stored in one transaction, during which no other change is. */
@@ -12,12 +11,10 @@ export interface DocumentItem {
 }
 
 /**
- * The playbooks of an import: one, a list, or `{"playbooks": [...]}`; as JSON, or as YAML text, where documents may
- * also follow each other.
- * @throws Problem `invalid_request` when it cannot be read, is empty or holds too many
+ * The playbooks of an import: one, a list, or `{"playbooks": [...]}`.
+ * @throws Problem `invalid_request` when it is empty or holds too many
  */
-export function itemsOf(body: unknown): DocumentItem[] {
-  const document = typeof body === 'string' ? readYaml(body) : body;
+export function itemsOf(document: unknown): DocumentItem[] {
   const items = listed(document);
   if (items.length === 0) throw invalid('', 'There is no playbook to import');
   if (items.length > maxItems) throw invalid('', `At most ${maxItems} playbooks are imported at a time`);
@@ -38,19 +35,6 @@ function listed(document: unknown): DocumentItem[] {
 
 const members = (list: readonly unknown[], parent: string): DocumentItem[] =>
   list.map((value, index) => ({ value, pointer: `${parent}/${index}` }));
-
-function readYaml(text: string): unknown {
-  try {
-    const values = [...parseAllDocuments(text, { schema: 'core' })].map((document) => {
-      const [error] = document.errors;
-      if (error) throw error;
-      return document.toJS() as unknown;
-    });
-    return values.length === 1 ? values[0] : values.flat().filter((value) => value !== null);
-  } catch (error) {
-    throw invalid('', `The YAML cannot be read: ${(error as Error).message.split('\n')[0] ?? ''}`);
-  }
-}
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -12,6 +12,7 @@ import {
 import { CreatePlaybookBody } from '../playbooks.dto.js';
 import { type DocumentItem, itemsOf } from './import-document.js';
 import { acceptYaml } from './yaml-body.js';
+import { readYaml } from './yaml-reader.js';
 
 export const importRoute = '/api/v1/playbooks/import';
 /** Of everything else than `content`, which has its own limit. */
@@ -38,7 +39,7 @@ export class PlaybookImportService implements OnModuleInit {
   async import(body: unknown, importedBy: string): Promise<ImportResult> {
     const errors: FieldProblem[] = [];
     const items: ImportItem[] = [];
-    for (const item of itemsOf(body)) {
+    for (const item of itemsOf(typeof body === 'string' ? await readYaml(body) : body)) {
       try {
         items.push({ playbook: await this.validated(item), pointer: item.pointer });
       } catch (error) {

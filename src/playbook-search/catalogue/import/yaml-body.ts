@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { Problem } from '../../../common/errors.js';
 
 export const yamlTypes = ['application/yaml', 'application/x-yaml', 'text/yaml', 'text/x-yaml'] as const;
-/** Reading YAML takes a second per few megabytes, in which nothing else happens. */
+/** Some two thousand playbooks. */
 export const maxYamlBytes = 1_048_576;
 
 /** Lets one route take YAML, which it gets as text; the others answer 415 to it, as before. */
