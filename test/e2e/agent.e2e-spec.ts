@@ -21,6 +21,8 @@ describe('an agent by OpenAI’s SDK', () => {
       DATA_STORAGE_TIMEOUT_MS: '150',
       DATA_STORAGE_DEADLINE_MS: '800',
       DATA_STORAGE_RETRY_PAUSE_MS: '5',
+      // Each way of being down is met, not an open circuit.
+      DATA_STORAGE_CIRCUIT_MIN_TRIES: '1000',
     });
   });
   afterAll(async () => {
