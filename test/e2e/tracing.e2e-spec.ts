@@ -1,4 +1,5 @@
 import { startApp, type TestApp } from '../support/app.js';
+import { DataStorageServer } from '../support/data-storage.js';
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver, treeOf } from '../support/otlp-receiver.js';
 
 // real: the server, its pool and processes, the exporter, OTLP over HTTP; mock: nothing
@@ -140,6 +141,48 @@ describe('a server with a receiver of traces', () => {
       'content-type': 'application/x-protobuf',
       'content-encoding': 'gzip',
     });
+  });
+});
+
+describe('a server with a Data Storage service', () => {
+  let receiver: OtlpReceiver;
+  let storage: DataStorageServer;
+  let tk: TestApp;
+
+  beforeAll(async () => {
+    [receiver, storage] = await Promise.all([startOtlpReceiver(), DataStorageServer.start()]);
+    tk = await startApp({
+      OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
+      OTEL_BSP_SCHEDULE_DELAY: '10',
+      DATA_STORAGE_URL: storage.url,
+      DATA_STORAGE_RETRY_PAUSE_MS: '1',
+    });
+  });
+  afterAll(async () => {
+    await tk.close();
+    await Promise.all([receiver.close(), storage.stop()]);
+  });
+
+  it('tells of every try, and tells the service which one it is', async () => {
+    await storage.behave('ok', { script: ['server_error'] });
+    const traceparent = `00-${traceId}-${callerSpan}-01`;
+    await tk.call('get_playbooks', { query: 'OOMKilled' }).set('traceparent', traceparent).expect(200);
+    await receiver.span(doorSpan('get_playbooks'));
+    expect(treeOf(receiver.spans)).toEqual([
+      'execute_tool get_playbooks',
+      '  cache.lookup',
+      '  execution',
+      '    playbooks.search',
+      '      data_storage.try',
+      '      data_storage.try',
+    ]);
+    const tries = receiver.spans.filter(({ name }) => name === 'data_storage.try');
+    expect(tries.map(({ failed, kind, attributes }) => [failed, kind, attributes['url.path']])).toEqual([
+      [true, 3, '/api/v1/playbooks/search'],
+      [false, 3, '/api/v1/playbooks/search'],
+    ]);
+    const told = (await storage.requests()).map((request) => request.traceparent);
+    expect(told).toEqual(tries.map(({ spanId }) => `00-${traceId}-${spanId}-01`));
   });
 });
 

@@ -25,6 +25,7 @@ export interface ReceivedRequest {
   readonly method: string;
   readonly url: string;
   readonly authorization?: string;
+  readonly traceparent?: string;
   readonly body?: Record<string, unknown>;
   /** Milliseconds since 1970. */
   readonly at: number;
