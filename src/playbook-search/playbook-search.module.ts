@@ -26,6 +26,7 @@ import { GetPlaybooksTool } from './get-playbooks.tool.js';
 import { PlaybookCalls } from './playbook-calls.js';
 import { PLAYBOOK_RANKER } from './playbook-ranker.js';
 import { PLAYBOOK_SOURCE } from './playbook-source.js';
+import { BlendedRanker } from './ranking/blended.ranker.js';
 import { LexicalRanker } from './ranking/lexical.ranker.js';
 import { SHOWN_MEMORY } from './shown-memory.js';
 import { tracedRanker, tracedSource } from './traced-playbooks.js';
@@ -68,7 +69,8 @@ export class PlaybookSearchModule {
         GetPlaybooksTool,
         { provide: SHOWN_MEMORY, useExisting: ShownPlaybooks },
         LexicalRanker,
-        { provide: PLAYBOOK_RANKER, inject: [LexicalRanker, Tracer], useFactory: tracedRanker },
+        BlendedRanker,
+        { provide: PLAYBOOK_RANKER, inject: [BlendedRanker, Tracer], useFactory: tracedRanker },
         ...found,
       ],
       exports: [PlaybookCatalogueService],
