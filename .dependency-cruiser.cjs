@@ -19,15 +19,7 @@ const allowed = {
   tools: [...base, 'tool-contract', 'auth', 'tool-metrics', 'tool-health', 'investigations', 'repetition'],
   'custom-tools': [...base, 'tool-contract', 'database', 'auth', 'process-pool', 'sandbox', 'tools'],
   'builtin-tools': [...base, 'tool-contract', 'tools'],
-  'playbook-search': [
-    ...base,
-    'tool-contract',
-    'database',
-    'auth',
-    'tool-metrics',
-    'repetition',
-    'tools',
-  ],
+  'playbook-search': [...base, 'tool-contract', 'database', 'auth', 'tool-metrics', 'repetition', 'tools'],
   events: [...base, 'auth', 'tool-health'],
   health: [
     ...base,
