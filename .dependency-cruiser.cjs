@@ -63,6 +63,20 @@ module.exports = {
       from: { path: '^(src|migrations)', pathNot: '\\.spec\\.ts$' },
       to: { dependencyTypes: ['npm-dev', 'npm-no-pkg'], dependencyTypesNot: ['type-only'] },
     },
+    {
+      name: 'telemetry-behind-its-port',
+      comment: 'Everybody else asks for a Tracer.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/observability/tracing/' },
+      to: { path: 'node_modules/@opentelemetry/' },
+    },
+    {
+      name: 'telemetry-only-when-wanted',
+      comment: 'Where traces are off, nothing of the SDK is loaded.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '\\.spec\\.ts$' },
+      to: { path: '^src/observability/tracing/start-tracing', dynamic: false },
+    },
     ...Object.entries(allowed).map(([room, may]) => ({
       name: `${room}-imports`,
       comment: `${room} may import only: ${may.join(', ') || 'nothing of ours'}.`,
