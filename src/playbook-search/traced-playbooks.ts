@@ -2,6 +2,7 @@ import { replacing } from '../common/replacing.js';
 import type { Tracer } from '../observability/tracing/tracer.js';
 import type { PlaybookRanker, PlaybookRanking } from './playbook-ranker.js';
 import type { PlaybookSource } from './playbook-source.js';
+import type { SemanticSearch } from './semantic-search.js';
 
 /** @returns the source itself where traces are off */
 export function tracedSource(source: PlaybookSource, tracer: Tracer): PlaybookSource {
@@ -36,6 +37,21 @@ function tracedRanking(ranking: PlaybookRanking, tracer: Tracer): PlaybookRankin
     rank: (asked, candidates) => {
       const attributes = { 'toolkeeper.playbooks.candidates': candidates.size };
       return tracer.span('playbooks.rank', attributes, () => ranking.rank(asked, candidates));
+    },
+  });
+}
+
+/** @returns the search itself where traces are off */
+export function tracedSemantics(search: SemanticSearch, tracer: Tracer): SemanticSearch {
+  if (!tracer.on) return search;
+  return replacing(search, {
+    scores: (query, candidates, signal) => {
+      const attributes = { 'toolkeeper.playbooks.candidates': candidates.length };
+      return tracer.span('playbooks.embed', attributes, async (span) => {
+        const found = await search.scores(query, candidates, signal);
+        if (found.degraded) span.set({ 'toolkeeper.playbooks.degraded': found.degraded });
+        return found;
+      });
     },
   });
 }

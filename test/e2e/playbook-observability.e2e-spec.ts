@@ -121,6 +121,7 @@ describe('the calls of get_playbooks', () => {
       '  execution',
       '    playbooks.search',
       '      playbooks.rank',
+      '        playbooks.embed',
     ]);
     expect(spans.find(({ name }) => name === 'playbooks.search')?.attributes).toMatchObject({
       'toolkeeper.playbooks.source': 'catalogue',

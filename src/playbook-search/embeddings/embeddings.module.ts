@@ -1,6 +1,8 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { Tracer } from '../../observability/tracing/tracer.js';
 import { SEMANTIC_SEARCH } from '../semantic-search.js';
+import { tracedSemantics } from '../traced-playbooks.js';
 import { EmbeddingsRepository } from './embeddings.repository.js';
 import { GenerationsOfConfig } from './generations-of-config.js';
 import { PlaybookEmbeddings } from './playbook-embeddings.js';
@@ -13,7 +15,7 @@ import { PlaybookEmbeddings } from './playbook-embeddings.js';
     EmbeddingsRepository,
     GenerationsOfConfig,
     PlaybookEmbeddings,
-    { provide: SEMANTIC_SEARCH, useExisting: PlaybookEmbeddings },
+    { provide: SEMANTIC_SEARCH, inject: [PlaybookEmbeddings, Tracer], useFactory: tracedSemantics },
   ],
   exports: [SEMANTIC_SEARCH, PlaybookEmbeddings],
 })
