@@ -22,7 +22,11 @@ export async function benchVectors() {
   const { server, stop } = await databaseServer(folder);
   try {
     const results = [];
-    for (const size of sizes) results.push(await inOwnProcess(server, size));
+    for (const size of sizes) {
+      const result = await inOwnProcess(server, size);
+      print(`${size}: ${JSON.stringify(result.figures)}`);
+      results.push(result);
+    }
     report(results);
   } finally {
     await stop();

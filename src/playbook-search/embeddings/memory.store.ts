@@ -13,7 +13,8 @@ export interface MemoryStoreSettings {
 interface Rows {
   readonly of: number;
   readonly rows: Int32Array<ArrayBuffer>;
-  readonly keys: ReadonlyMap<number, string>;
+  /** Of the row at the same place. */
+  readonly keys: readonly string[];
 }
 
 /** Vectors in this process, searched one by one: exact, and the fastest up to tens of thousands. */
@@ -72,10 +73,10 @@ export class MemoryStore implements VectorStore {
   ): Promise<ReadonlyMap<string, number>> {
     if (!this.table || this.table.dimensions !== query.length) return new Map();
     const { rows, keys } = this.rowsOf(candidates, this.table);
-    const { rows: found, cosines } = await this.nearest(query, this.table, rows, top);
+    const { places, cosines } = await this.nearest(query, this.table, rows, top);
     const scores = new Map<string, number>();
-    for (let at = 0; at < found.length; at++) {
-      const key = keys.get(found[at] ?? -1);
+    for (let at = 0; at < cosines.length; at++) {
+      const key = keys[places ? (places[at] ?? -1) : at];
       if (key !== undefined) scores.set(key, cosines[at] ?? 0);
     }
     return scores;
@@ -98,12 +99,15 @@ export class MemoryStore implements VectorStore {
   private rowsOf(candidates: readonly string[], table: VectorTable): Rows {
     const known = this.remembered.get(candidates);
     if (known?.of === this.changes) return known;
-    const keys = new Map<number, string>();
+    const keys: string[] = [];
+    const rows: number[] = [];
     for (const key of candidates) {
       const row = table.rowOf(key);
-      if (row !== undefined) keys.set(row, key);
+      if (row === undefined) continue;
+      keys.push(key);
+      rows.push(row);
     }
-    const made = { of: this.changes, keys, rows: Int32Array.from(keys.keys()).sort() };
+    const made = { of: this.changes, keys, rows: Int32Array.from(rows) };
     this.remembered.set(candidates, made);
     return made;
   }

@@ -6,5 +6,5 @@ if (!parentPort) throw new Error('Large scans run in a thread of the gateway');
 const port = parentPort;
 port.on('message', ({ id, query, blocks, rowsPerBlock, rows, top }: ScanOrder) => {
   const nearest = scan(query, blocks, rowsPerBlock, rows, top);
-  port.postMessage({ id, nearest } satisfies ScanResult, [nearest.rows.buffer, nearest.cosines.buffer]);
+  port.postMessage({ id, nearest } satisfies ScanResult, [nearest.cosines.buffer]);
 });

@@ -1,11 +1,6 @@
-/** Rows of vectors that lie one after the other. */
-export interface VectorBlock {
-  readonly values: Float32Array;
-}
-
 export interface Nearest {
-  readonly rows: Int32Array<ArrayBuffer>;
-  /** Of the row at the same place. */
+  /** Places among the rows that were asked about; undefined: all of them, in their order. */
+  readonly places: Int32Array<ArrayBuffer> | undefined;
   readonly cosines: Float32Array<ArrayBuffer>;
 }
 
@@ -29,7 +24,7 @@ export function scan(
     const block = blocks[Math.floor(row / rowsPerBlock)];
     if (block) cosines[at] = product(query, block, (row % rowsPerBlock) * dimensions);
   }
-  return top < rows.length ? nearestOf({ rows, cosines }, top) : { rows, cosines };
+  return top < rows.length ? nearestOf(cosines, top) : { places: undefined, cosines };
 }
 
 function product(query: Float32Array, values: Float32Array, start: number): number {
@@ -49,18 +44,18 @@ function product(query: Float32Array, values: Float32Array, start: number): numb
   return a + b + c + d;
 }
 
-function nearestOf({ rows, cosines }: Nearest, top: number): Nearest {
+function nearestOf(cosines: Float32Array<ArrayBuffer>, top: number): Nearest {
   const sorted = cosines.slice().sort();
   const least = sorted[sorted.length - top] ?? Infinity;
-  const nearest = { rows: new Int32Array(top), cosines: new Float32Array(top) };
+  const nearest = { places: new Int32Array(top), cosines: new Float32Array(top) };
   let taken = 0;
   const take = (at: number): void => {
     if (taken === top) return;
-    nearest.rows[taken] = rows[at] ?? 0;
+    nearest.places[taken] = at;
     nearest.cosines[taken++] = cosines[at] ?? 0;
   };
   // Equals of the last one only as far as there is room.
-  for (let at = 0; at < rows.length; at++) if ((cosines[at] ?? 0) > least) take(at);
-  for (let at = 0; at < rows.length; at++) if (cosines[at] === least) take(at);
+  for (let at = 0; at < cosines.length; at++) if ((cosines[at] ?? 0) > least) take(at);
+  for (let at = 0; at < cosines.length; at++) if (cosines[at] === least) take(at);
   return nearest;
 }
