@@ -18,7 +18,7 @@ export type ProviderConfig = Pick<AppConfig, 'root' | 'embeddings'>;
 
 /** What a raw cosine is worth, from docs/performance.md ("Playbooks found"); EMBEDDINGS_CALIBRATION replaces it. */
 const calibrations: Record<'bundled' | 'openai', EmbeddingCalibration> = {
-  bundled: { floor: 0.2, cut: 0.45 },
+  bundled: { floor: 0.4, cut: 0.72 },
   openai: { floor: 0.2, cut: 0.4 },
 };
 
