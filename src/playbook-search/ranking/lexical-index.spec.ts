@@ -15,12 +15,15 @@ const playbook = (over: Partial<SearchablePlaybook>): SearchablePlaybook => ({
 });
 
 describe('LexicalIndex', () => {
-  const index = new LexicalIndex([
-    playbook({ name: 'disk full' }),
-    playbook({ description: 'disk full' }),
-    playbook({ description: 'disk disk disk full' }),
-    playbook({ labels: { team: 'zebra' } }),
-  ]);
+  let index: LexicalIndex;
+  beforeAll(async () => {
+    index = await LexicalIndex.of([
+      playbook({ name: 'disk full' }),
+      playbook({ description: 'disk full' }),
+      playbook({ description: 'disk disk disk full' }),
+      playbook({ labels: { team: 'zebra' } }),
+    ]);
+  });
 
   it('knows where a term occurs, in whatever form', () => {
     expect([...(index.find('disk')?.places ?? [])]).toEqual([0, 1, 2]);
@@ -39,17 +42,19 @@ describe('LexicalIndex', () => {
     expect(inverseFrequency(100, 100)).toBeGreaterThan(0);
   });
 
-  it('takes an empty catalogue', () => {
-    expect(new LexicalIndex([]).find('disk')).toBeUndefined();
+  it('takes an empty catalogue', async () => {
+    expect((await LexicalIndex.of([])).find('disk')).toBeUndefined();
   });
 });
 
 describe('SignalIndex', () => {
-  const index = new SignalIndex([[['disk', 'full'], []], [['disk']], [['disk', 'full']]], (term) =>
-    term === 'full' ? 2 : 3,
-  );
-
-  it('finds playbooks of which a phrase stands whole in the query', () => {
+  it('finds playbooks of which a phrase stands whole in the query', async () => {
+    const phrases = [[['disk', 'full'], []], [['disk']], [['disk', 'full']]];
+    const index = await SignalIndex.of(
+      phrases,
+      (each) => each,
+      (term) => (term === 'full' ? 2 : 3),
+    );
     expect([...index.shownIn(new Set(['my', 'full', 'disk']))].sort()).toEqual([0, 1, 2]);
     expect([...index.shownIn(new Set(['disk']))]).toEqual([1]);
     expect([...index.shownIn(new Set(['full']))]).toEqual([]);

@@ -30,30 +30,30 @@ interface Evidence {
 @Injectable()
 export class LexicalRanker implements PlaybookRanker {
   async prepare(catalogue: readonly SearchablePlaybook[]): Promise<PlaybookRanking> {
-    return new LexicalRanking(catalogue);
+    const index = await LexicalIndex.of(catalogue);
+    const read = rememberingTerms();
+    const signals = await SignalIndex.of(
+      catalogue,
+      (playbook) => [...playbook.signals, ...playbook.aliases].map((phrase) => termsOf(phrase, read)),
+      (term) => index.find(term)?.places.length ?? 0,
+    );
+    const ids = catalogue.map((playbook) => playbook.playbook_id);
+    return new LexicalRanking(ids, index, signals);
   }
 }
 
 class LexicalRanking implements PlaybookRanking {
-  private readonly index: LexicalIndex;
-  private readonly signals: SignalIndex;
-  private readonly ids: readonly string[];
   /** Of a term that occurs in one playbook alone: the unit in which weights and scores are counted. */
   private readonly rareWeight: number;
   private readonly rareScore: number;
 
-  constructor(catalogue: readonly SearchablePlaybook[]) {
-    const read = rememberingTerms();
-    this.ids = catalogue.map((playbook) => playbook.playbook_id);
-    this.index = new LexicalIndex(catalogue);
-    this.signals = new SignalIndex(
-      catalogue.map(({ signals, aliases }) =>
-        [...signals, ...aliases].map((phrase) => termsOf(phrase, read)),
-      ),
-      (term) => this.occurrences(term),
-    );
-    this.rareWeight = inverseFrequency(1, Math.max(leastCatalogue, catalogue.length));
-    this.rareScore = inverseFrequency(1, Math.max(1, catalogue.length));
+  constructor(
+    private readonly ids: readonly string[],
+    private readonly index: LexicalIndex,
+    private readonly signals: SignalIndex,
+  ) {
+    this.rareWeight = inverseFrequency(1, Math.max(leastCatalogue, ids.length));
+    this.rareScore = inverseFrequency(1, Math.max(1, ids.length));
   }
 
   async rank(request: RankRequest, candidates: ReadonlySet<string>): Promise<Ranked> {

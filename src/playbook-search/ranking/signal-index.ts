@@ -1,16 +1,24 @@
+import { inTurns } from '../../common/in-turns.js';
+
 /** Which playbooks have a signal or an alias whose words all stand in a query. Equal phrases are looked at once. */
 export class SignalIndex {
   /** By the phrase's rarest term, so that few phrases are looked at. */
-  private readonly phrases = new Map<string, Phrase[]>();
+  private constructor(private readonly phrases: ReadonlyMap<string, readonly Phrase[]>) {}
 
   /**
-   * @param phrasesOf of each playbook, by its place: the terms of each of its signals and aliases
+   * @param playbooks in the order of their places
+   * @param phrasesOf the terms of each signal and alias of a playbook
    * @param occurrences in how many playbooks a term occurs
    */
-  constructor(phrasesOf: readonly (readonly (readonly string[])[])[], occurrences: (term: string) => number) {
+  static async of<T>(
+    playbooks: readonly T[],
+    phrasesOf: (playbook: T) => readonly (readonly string[])[],
+    occurrences: (term: string) => number,
+  ): Promise<SignalIndex> {
+    const byRarest = new Map<string, Phrase[]>();
     const known = new Map<string, Phrase>();
-    phrasesOf.forEach((phrases, place) => {
-      for (const terms of phrases) {
+    await inTurns(playbooks, (playbook, place) => {
+      for (const terms of phrasesOf(playbook)) {
         const [first, ...others] = terms;
         if (first === undefined) continue;
         const key = terms.join(' ');
@@ -18,11 +26,14 @@ export class SignalIndex {
         if (!known.has(key)) {
           known.set(key, phrase);
           const rarest = others.reduce((a, b) => (occurrences(b) < occurrences(a) ? b : a), first);
-          this.phrases.set(rarest, [...(this.phrases.get(rarest) ?? []), phrase]);
+          const alike = byRarest.get(rarest);
+          if (alike) alike.push(phrase);
+          else byRarest.set(rarest, [phrase]);
         }
         phrase.places.push(place);
       }
     });
+    return new SignalIndex(byRarest);
   }
 
   /** @returns places of the playbooks that have such a phrase */
