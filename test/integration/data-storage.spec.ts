@@ -231,7 +231,7 @@ describe('answers that have become old', () => {
     const row = await until(
       async () => {
         const { status, body } = await tk.http.get(`/api/v1/tool-metrics/executions/${stale.executionId}`);
-        return status === 200 && (body);
+        return status === 200 && body;
       },
       { what: 'its row' },
     );
