@@ -19,7 +19,9 @@ export class CatalogueSource implements PlaybookSource {
     { query, similarityThreshold: minConfidence, limit, labels }: PlaybookSearch,
     signal: AbortSignal,
   ): Promise<FoundPlaybooks> {
-    const answer = this.catalogue.search({ query, labels, minConfidence, limit }, signal);
-    return { answer: await abortable(answer, signal) };
+    const found = this.catalogue.find({ query, labels, minConfidence, limit }, signal);
+    const { answer, degraded } = await abortable(found, signal);
+    // The model may be back with the next call.
+    return degraded === undefined ? { answer } : { answer, freshForMs: 0 };
   }
 }

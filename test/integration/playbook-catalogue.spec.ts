@@ -57,7 +57,7 @@ const outcomeOf = async (work: Promise<unknown>): Promise<string> =>
   );
 
 const idsFor = async (query: string, labels: Record<string, string> = {}): Promise<string[]> => {
-  const { playbooks } = await catalogue.search({ query, labels, minConfidence: 0.7, limit: 10 });
+  const { playbooks } = (await catalogue.find({ query, labels, minConfidence: 0.7, limit: 10 })).answer;
   return playbooks.map(({ playbook_id }) => playbook_id);
 };
 
@@ -249,7 +249,7 @@ describe('what search finds', () => {
   it('is the latest version only: a disabled one does not bring its predecessor back', async () => {
     await catalogue.create(playbook('1.0.0'));
     await catalogue.create(playbook('2.0.0', { description: 'Restarts the billing worker gently.' }));
-    const found = await catalogue.search({ query, labels: {}, minConfidence: 0.7, limit: 5 });
+    const found = (await catalogue.find({ query, labels: {}, minConfidence: 0.7, limit: 5 })).answer;
     expect(found.playbooks.map(({ version }) => version)).toEqual(['2.0.0']);
     await disable('billing-restart', '2.0.0', 'dora', 'too gentle');
     expect(await idsFor(query)).toEqual([]);

@@ -122,7 +122,7 @@ describe('selection safety', () => {
         await store(drawn);
         for (const { query, labels: situationLabels } of asked) {
           const search = { query, labels: situationLabels, minConfidence: 0, limit: 100 };
-          const { playbooks } = await catalogue.search(search);
+          const { playbooks } = (await catalogue.find(search)).answer;
           const ids = new Set(playbooks.map(({ playbook_id }) => playbook_id));
           for (const [id, versions] of drawn.entries()) {
             const latest = versions.at(-1);

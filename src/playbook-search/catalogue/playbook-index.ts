@@ -11,12 +11,15 @@ import { PlaybookSnapshot } from './playbook-snapshot.js';
 import { PlaybooksRepository } from './playbooks.repository.js';
 import { type ExplainedPlaybook, explainSearch } from './search-explanation.js';
 
-/** A search's answer and how it came about. */
-export interface ExplainedAnswer {
+export interface FoundInCatalogue {
   readonly answer: PlaybookAnswer;
-  readonly explained: readonly ExplainedPlaybook[];
   /** See `Ranked.degraded`. */
   readonly degraded: string | undefined;
+}
+
+/** A search's answer and how it came about. */
+export interface ExplainedAnswer extends FoundInCatalogue {
+  readonly explained: readonly ExplainedPlaybook[];
   /** Of the catalogue, as it was searched. */
   readonly revision: string;
 }
@@ -57,8 +60,13 @@ export class PlaybookIndex {
 
   /** @throws the database's error when the catalogue must be read and cannot; the signal's reason when it aborts */
   async search(query: PlaybookQuery, signal?: AbortSignal): Promise<PlaybookAnswer> {
+    return (await this.find(query, signal)).answer;
+  }
+
+  /** The same, and whether the answer is as good as it should be. */
+  async find(query: PlaybookQuery, signal?: AbortSignal): Promise<FoundInCatalogue> {
     const snapshot = await this.snapshot();
-    const { playbooks } = await snapshot.ranking.rank(
+    const { playbooks, degraded } = await snapshot.ranking.rank(
       {
         query: query.query,
         threshold: query.minConfidence,
@@ -68,7 +76,7 @@ export class PlaybookIndex {
       },
       snapshot.candidates(normalisedLabels(query.labels)),
     );
-    return answerOf(snapshot, playbooks, query);
+    return { answer: answerOf(snapshot, playbooks, query), degraded };
   }
 
   /** The same search, and why each playbook is in its answer or not. Reads the database: it is for authors. */
