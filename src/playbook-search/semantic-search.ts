@@ -21,9 +21,15 @@ export interface SemanticSearch {
    * Never fails for want of a model, an endpoint or vectors: then `cosines` is empty and `degraded` says why.
    * @param query not blank
    * @param candidates keys (`playbookKey`) that passed the label filter
+   * @param top only so many, the nearest; absent: all
    * @throws the signal's reason when it aborts
    */
-  scores(query: string, candidates: readonly string[], signal?: AbortSignal): Promise<SemanticScores>;
+  scores(
+    query: string,
+    candidates: readonly string[],
+    signal?: AbortSignal,
+    top?: number,
+  ): Promise<SemanticScores>;
 }
 
 /** Search in words only: the provider `lexical`. */

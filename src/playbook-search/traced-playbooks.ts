@@ -45,10 +45,10 @@ function tracedRanking(ranking: PlaybookRanking, tracer: Tracer): PlaybookRankin
 export function tracedSemantics(search: SemanticSearch, tracer: Tracer): SemanticSearch {
   if (!tracer.on) return search;
   return replacing(search, {
-    scores: (query, candidates, signal) => {
+    scores: (query, candidates, signal, top) => {
       const attributes = { 'toolkeeper.playbooks.candidates': candidates.length };
       return tracer.span('playbooks.embed', attributes, async (span) => {
-        const found = await search.scores(query, candidates, signal);
+        const found = await search.scores(query, candidates, signal, top);
         if (found.degraded) span.set({ 'toolkeeper.playbooks.degraded': found.degraded });
         return found;
       });

@@ -21,7 +21,7 @@ export async function benchPlaybooks() {
   const candidates = new Set(catalogue.map(({ playbook_id }) => playbook_id));
   for (const [name, ranking, goal] of [
     ['words alone', byWords, 2],
-    ['words and vectors', await both(madeUpMeaning()), 6],
+    ['words and vectors', await both(await madeUpMeaning(catalogue)), 6],
     ['words and vectors, cosines at hand', await both(knownMeaning()), 6],
   ]) {
     const call = asking(ranking, candidates);
@@ -61,23 +61,21 @@ function knownMeaning() {
   };
 }
 
-/** An exact scan over vectors by chance, as the index makes it. */
-function madeUpMeaning() {
-  let vectors;
-  const fill = (size) => Float32Array.from({ length: size }, () => Math.random() - 0.5);
-  const query = fill(dimensions);
+/** The product's own store, with vectors of length 1 by chance. */
+async function madeUpMeaning(catalogue) {
+  const { MemoryStore } = await import('../../dist/src/playbook-search/embeddings/memory.store.js');
+  const { playbookKey } = await import('../../dist/src/playbook-search/vector-index.js');
+  const store = new MemoryStore({ scanScript: 'none', threadAbove: Infinity });
+  const byChance = () => {
+    const vector = Float32Array.from({ length: dimensions }, () => Math.random() - 0.5);
+    return vector.map((part) => part / Math.hypot(...vector));
+  };
+  await store.put(
+    catalogue.map((playbook) => ({ key: playbookKey(playbook), hash: '', vector: byChance() })),
+  );
+  const query = byChance();
   return {
     revision: '',
-    scores: async (_query, keys) => {
-      vectors ??= fill(keys.length * dimensions);
-      const cosines = new Map();
-      for (let at = 0; at < keys.length; at++) {
-        let sum = 0;
-        for (let part = 0, place = at * dimensions; part < dimensions; part++, place++)
-          sum += query[part] * vectors[place];
-        cosines.set(keys[at], sum / dimensions);
-      }
-      return answer(cosines);
-    },
+    scores: async (_query, keys, _signal, top) => answer(await store.scores(query, keys, top)),
   };
 }

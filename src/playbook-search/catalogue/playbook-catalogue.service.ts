@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { canonicalJson, sha256 } from '../../common/canonical-json.js';
 import { type FieldProblem, Problem } from '../../common/errors.js';
 import { decodeCursor, encodeCursor, type Page } from '../../common/page.js';
-import type { NewPlaybook, PlaybookAnswer, PlaybookQuery } from '../playbook.types.js';
+import type { NewPlaybook, PlaybookQuery } from '../playbook.types.js';
 import { type JsonChange, jsonDiff } from './json-diff.js';
 import {
   type CreatedRow,

@@ -94,7 +94,12 @@ export class PlaybookEmbeddings
     };
   }
 
-  async scores(query: string, candidates: readonly string[], signal?: AbortSignal): Promise<SemanticScores> {
+  async scores(
+    query: string,
+    candidates: readonly string[],
+    signal?: AbortSignal,
+    top = candidates.length,
+  ): Promise<SemanticScores> {
     const { current } = this.keeper;
     if (this.isOff || candidates.length === 0) return without(undefined);
     if (!current) return this.degraded(this.keeper.degraded ?? 'indexing');
@@ -105,9 +110,9 @@ export class PlaybookEmbeddings
       const [vector] = await current.provider.embed([query], 'query', either);
       this.metrics.embedded(performance.now() - started);
       if (!vector) return this.degraded('wrong_answer');
-      const cosines = await current.store.scores(vector, candidates);
+      const cosines = await current.store.scores(vector, candidates, top);
       this.queryTrouble = undefined;
-      if (cosines.size < candidates.length) this.loop.hasten(hastenMs);
+      if (cosines.size < Math.min(top, candidates.length)) this.loop.hasten(hastenMs);
       return { calibration: current.provider.calibration, cosines, degraded: undefined };
     } catch (error) {
       signal?.throwIfAborted();

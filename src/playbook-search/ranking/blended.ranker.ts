@@ -33,6 +33,12 @@ export class BlendedRanker implements PlaybookRanker {
   }
 }
 
+/**
+ * So many of the nearest are asked for beyond the limit: what is farther cannot be among the answers by its meaning.
+ * Thousands of cosines, each with its key, would take longer to hand over than to reckon.
+ */
+const nearest = 100;
+
 /** What is known of one playbook. */
 interface Scored {
   readonly playbookId: string;
@@ -58,15 +64,14 @@ class BlendedRanking implements PlaybookRanking {
   }
 
   async rank(request: RankRequest, candidates: ReadonlySet<string>): Promise<Ranked> {
-    const { query, signal } = request;
+    const { query, signal, explain = false, limit } = request;
     // The model works in a thread of its own while the words are looked up here.
     const [semantic, { playbooks: lexical }] = await Promise.all([
-      this.meaning.scores(query, this.keysFor(candidates), signal),
+      this.meaning.scores(query, this.keysFor(candidates), signal, explain ? undefined : nearest + limit),
       this.words.rank(request, candidates),
     ]);
     const { degraded } = semantic;
     if (semantic.cosines.size === 0) return { playbooks: lexical, degraded };
-    const { explain = false } = request;
     const playbooks = this.scored(request, candidates, lexical, semantic)
       .sort(inOrder)
       .map((each) => (explain ? explained(each) : ranked(each)));
