@@ -14,7 +14,7 @@ import {
 } from './playbook.rows.js';
 import { isPlaybookId } from './playbook.validators.js';
 import { PlaybookChangesRepository, type VersionKey } from './playbook-changes.repository.js';
-import { PlaybookIndex } from './playbook-index.js';
+import { type FoundAnswer, PlaybookIndex } from './playbook-index.js';
 import { type Outcome, PlaybookOutcomesRepository } from './playbook-outcomes.repository.js';
 import { PlaybooksRepository } from './playbooks.repository.js';
 import { compareVersions } from './semver.js';
@@ -104,6 +104,11 @@ export class PlaybookCatalogueService {
   /** @throws the database's error when the catalogue must be read and cannot; the signal's reason when it aborts */
   search(query: PlaybookQuery, signal?: AbortSignal): Promise<PlaybookAnswer> {
     return this.index.search(query, signal);
+  }
+
+  /** The same, with whether the answer is worth keeping. */
+  find(query: PlaybookQuery, signal?: AbortSignal): Promise<FoundAnswer> {
+    return this.index.find(query, signal);
   }
 
   /** Latest versions by id. */

@@ -11,12 +11,16 @@ import { PlaybookSnapshot } from './playbook-snapshot.js';
 import { PlaybooksRepository } from './playbooks.repository.js';
 import { type ExplainedPlaybook, explainSearch } from './search-explanation.js';
 
-/** A search's answer and how it came about. */
-export interface ExplainedAnswer {
+/** A search's answer, and whether it is worth keeping. */
+export interface FoundAnswer {
   readonly answer: PlaybookAnswer;
-  readonly explained: readonly ExplainedPlaybook[];
-  /** See `Ranked.degraded`. */
+  /** See `Ranked.degraded`: the same search may find more in a moment. */
   readonly degraded: string | undefined;
+}
+
+/** A search's answer and how it came about. */
+export interface ExplainedAnswer extends FoundAnswer {
+  readonly explained: readonly ExplainedPlaybook[];
   /** Of the catalogue, as it was searched. */
   readonly revision: string;
 }
@@ -57,18 +61,18 @@ export class PlaybookIndex {
 
   /** @throws the database's error when the catalogue must be read and cannot; the signal's reason when it aborts */
   async search(query: PlaybookQuery, signal?: AbortSignal): Promise<PlaybookAnswer> {
+    return (await this.find(query, signal)).answer;
+  }
+
+  /** @throws as `search` does */
+  async find(query: PlaybookQuery, signal?: AbortSignal): Promise<FoundAnswer> {
     const snapshot = await this.snapshot();
-    const { playbooks } = await snapshot.ranking.rank(
-      {
-        query: query.query,
-        threshold: query.minConfidence,
-        limit: query.limit,
-        labels: query.labels,
-        signal,
-      },
-      snapshot.candidates(normalisedLabels(query.labels)),
+    const { query: text, minConfidence: threshold, limit, labels } = query;
+    const { playbooks, degraded } = await snapshot.ranking.rank(
+      { query: text, threshold, limit, labels, signal },
+      snapshot.candidates(normalisedLabels(labels)),
     );
-    return answerOf(snapshot, playbooks, query);
+    return { answer: answerOf(snapshot, playbooks, query), degraded };
   }
 
   /** The same search, and why each playbook is in its answer or not. Reads the database: it is for authors. */
