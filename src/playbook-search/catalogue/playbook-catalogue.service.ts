@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { canonicalJson, sha256 } from '../../common/canonical-json.js';
 import { type FieldProblem, Problem } from '../../common/errors.js';
 import { decodeCursor, encodeCursor, type Page } from '../../common/page.js';
-import type { NewPlaybook, PlaybookQuery } from '../playbook.types.js';
+import type { NewPlaybook, PlaybookAnswer, PlaybookQuery } from '../playbook.types.js';
 import { type JsonChange, jsonDiff } from './json-diff.js';
 import {
   type CreatedRow,
@@ -14,7 +14,7 @@ import {
 } from './playbook.rows.js';
 import { isPlaybookId } from './playbook.validators.js';
 import { PlaybookChangesRepository, type VersionKey } from './playbook-changes.repository.js';
-import { type FoundInCatalogue, PlaybookIndex } from './playbook-index.js';
+import { type FoundAnswer, PlaybookIndex } from './playbook-index.js';
 import { type Outcome, PlaybookOutcomesRepository } from './playbook-outcomes.repository.js';
 import { PlaybooksRepository } from './playbooks.repository.js';
 import { compareVersions } from './semver.js';
@@ -102,7 +102,12 @@ export class PlaybookCatalogueService {
   }
 
   /** @throws the database's error when the catalogue must be read and cannot; the signal's reason when it aborts */
-  find(query: PlaybookQuery, signal?: AbortSignal): Promise<FoundInCatalogue> {
+  search(query: PlaybookQuery, signal?: AbortSignal): Promise<PlaybookAnswer> {
+    return this.index.search(query, signal);
+  }
+
+  /** The same, with whether the answer is worth keeping. */
+  find(query: PlaybookQuery, signal?: AbortSignal): Promise<FoundAnswer> {
     return this.index.find(query, signal);
   }
 

@@ -15,7 +15,7 @@ export class PlaybookCreatedBody {
 
 export class PlaybookVersionKeyBody {
   @ApiProperty({ example: 'cluster-dns-repair' }) readonly playbook_id!: string;
-  @ApiProperty({ example: '1.3.0' }) readonly version!: string;
+  @ApiProperty({ example: '1.4.0' }) readonly version!: string;
 }
 
 export class PlaybookImportBody {
@@ -36,7 +36,7 @@ export class PlaybookStatusBody {
 
 export class PlaybookDeprecatedBody {
   @ApiProperty({ example: 'cluster-dns-repair' }) readonly playbook_id!: string;
-  @ApiProperty({ example: '1.3.0' }) readonly version!: string;
+  @ApiProperty({ example: '1.4.0' }) readonly version!: string;
   @ApiProperty({ enum: playbookStatuses, example: 'deprecated' }) readonly status!: PlaybookStatus;
   @ApiProperty({ example: time }) readonly deprecated_at!: string;
   @ApiProperty({ example: who }) readonly deprecated_by!: string;
@@ -45,7 +45,7 @@ export class PlaybookDeprecatedBody {
 
 export class PlaybookArchivedBody {
   @ApiProperty({ example: 'cluster-dns-repair' }) readonly playbook_id!: string;
-  @ApiProperty({ example: '1.3.0' }) readonly version!: string;
+  @ApiProperty({ example: '1.4.0' }) readonly version!: string;
   @ApiProperty({ enum: playbookStatuses, example: 'archived' }) readonly status!: PlaybookStatus;
   @ApiProperty({ example: time }) readonly archived_at!: string;
   @ApiProperty({ example: who }) readonly archived_by!: string;
@@ -54,7 +54,7 @@ export class PlaybookArchivedBody {
 
 export class PlaybookOutcomeBody {
   @ApiProperty({ example: 'cluster-dns-repair' }) readonly playbook_id!: string;
-  @ApiProperty({ example: '1.3.0' }) readonly version!: string;
+  @ApiProperty({ example: '1.4.0' }) readonly version!: string;
   @ApiProperty({ example: 12 }) readonly total_executions!: number;
   @ApiProperty({ example: 10 }) readonly successful_executions!: number;
   @ApiProperty({ type: Number, nullable: true, example: 0.833, description: 'Three decimals' })
@@ -76,7 +76,7 @@ export class JsonChangeBody {
 export class PlaybookDiffBody {
   @ApiProperty({ example: 'cluster-dns-repair' }) readonly playbook_id!: string;
   @ApiProperty({ example: '1.2.0' }) readonly from!: string;
-  @ApiProperty({ example: '1.3.0' }) readonly to!: string;
+  @ApiProperty({ example: '1.4.0' }) readonly to!: string;
   @ApiProperty({ type: [JsonChangeBody], description: 'Empty: the same but for the version' })
   readonly changes!: JsonChangeBody[];
 }

@@ -135,6 +135,16 @@ describe('PlaybookIndex', () => {
     expect(new Set(seen).size).toBe(3);
   });
 
+  it('says when an answer is poorer than it should be', async () => {
+    const index = indexOf(async () => [playbook('a')], {
+      prepare: async () => ({
+        rank: async () => ({ playbooks: [{ playbookId: 'a', confidence: 0.9 }], degraded: 'timed_out' }),
+      }),
+    });
+    const found = await index.find(query);
+    expect([found.answer.total_results, found.degraded]).toEqual([1, 'timed_out']);
+  });
+
   it('gives a ranker the very same candidates for equal labels', async () => {
     const given: ReadonlySet<string>[] = [];
     const index = indexOf(async () => [playbook('a', { environment: 'production' }), playbook('b')], {

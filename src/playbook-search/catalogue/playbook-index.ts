@@ -11,14 +11,15 @@ import { PlaybookSnapshot } from './playbook-snapshot.js';
 import { PlaybooksRepository } from './playbooks.repository.js';
 import { type ExplainedPlaybook, explainSearch } from './search-explanation.js';
 
-export interface FoundInCatalogue {
+/** A search's answer, and whether it is worth keeping. */
+export interface FoundAnswer {
   readonly answer: PlaybookAnswer;
-  /** See `Ranked.degraded`. */
+  /** See `Ranked.degraded`: the same search may find more in a moment. */
   readonly degraded: string | undefined;
 }
 
 /** A search's answer and how it came about. */
-export interface ExplainedAnswer extends FoundInCatalogue {
+export interface ExplainedAnswer extends FoundAnswer {
   readonly explained: readonly ExplainedPlaybook[];
   /** Of the catalogue, as it was searched. */
   readonly revision: string;
@@ -63,18 +64,13 @@ export class PlaybookIndex {
     return (await this.find(query, signal)).answer;
   }
 
-  /** The same, and whether the answer is as good as it should be. */
-  async find(query: PlaybookQuery, signal?: AbortSignal): Promise<FoundInCatalogue> {
+  /** @throws as `search` does */
+  async find(query: PlaybookQuery, signal?: AbortSignal): Promise<FoundAnswer> {
     const snapshot = await this.snapshot();
+    const { query: text, minConfidence: threshold, limit, labels } = query;
     const { playbooks, degraded } = await snapshot.ranking.rank(
-      {
-        query: query.query,
-        threshold: query.minConfidence,
-        limit: query.limit,
-        labels: query.labels,
-        signal,
-      },
-      snapshot.candidates(normalisedLabels(query.labels)),
+      { query: text, threshold, limit, labels, signal },
+      snapshot.candidates(normalisedLabels(labels)),
     );
     return { answer: answerOf(snapshot, playbooks, query), degraded };
   }

@@ -25,7 +25,7 @@ export class PlaybookVersionsBody {
 /** A playbook without its procedure, as lists show it. */
 export class PlaybookSummaryBody {
   @ApiProperty({ example: 'cluster-dns-repair' }) readonly playbook_id!: string;
-  @ApiProperty({ example: '1.3.0' }) readonly version!: string;
+  @ApiProperty({ example: '1.4.0' }) readonly version!: string;
   @ApiProperty({ example: 'Repair name resolution inside the cluster' }) readonly name!: string;
   @ApiProperty({ example: 'Pods cannot resolve service names or outside hosts.' })
   readonly description!: string;

@@ -177,18 +177,18 @@ export class PlaybookIdParams {
 
 export class PlaybookVersionParams extends PlaybookIdParams {
   @Version()
-  @ApiProperty({ example: '1.3.0' })
+  @ApiProperty({ example: '1.4.0' })
   readonly version!: string;
 }
 
 /** Two versions of one playbook. */
 export class PlaybookDiffParams extends PlaybookIdParams {
   @Version()
-  @ApiProperty({ example: '1.2.0' })
+  @ApiProperty({ example: '1.3.0' })
   readonly from!: string;
 
   @Version()
-  @ApiProperty({ example: '1.3.0' })
+  @ApiProperty({ example: '1.4.0' })
   readonly to!: string;
 }
 
