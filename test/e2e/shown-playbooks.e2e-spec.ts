@@ -30,7 +30,8 @@ it('what get_playbooks shows is remembered, a cached answer as well', async () =
 
 it('a disabled playbook is not shown from the cache', async () => {
   const ask = () => tk.call('get_playbooks', { query: 'CoreDNS SERVFAIL no such host' }).expect(200);
-  const ids = async () => (await ask()).body.result.playbooks.map((each: { playbook_id: string }) => each.playbook_id);
+  const ids = async () =>
+    (await ask()).body.result.playbooks.map((each: { playbook_id: string }) => each.playbook_id);
   expect(await ids()).toContain('cluster-dns-repair');
   await tk.http
     .patch('/api/v1/playbooks/cluster-dns-repair/1.4.0/disable')
