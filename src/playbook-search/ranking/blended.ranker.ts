@@ -15,7 +15,7 @@ import { LexicalRanker } from './lexical.ranker.js';
 
 /**
  * Ranks by words and by meaning: each finds what the other cannot, and both are calibrated, so that the more
- * convincing of the two is the confidence (decision 011). Where meaning is not to be had, words decide alone.
+ * convincing of the two is the confidence (decision 007). Where meaning is not to be had, words decide alone.
  */
 @Injectable()
 export class BlendedRanker implements PlaybookRanker {

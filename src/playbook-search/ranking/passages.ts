@@ -2,7 +2,7 @@ import type { SearchablePlaybook } from '../playbook.types.js';
 
 /**
  * The texts by whose meaning a playbook is found: each signal and each alias by itself. A sentence about an incident
- * is nearer to a phrase about it than to a page about its remedy (decision 011).
+ * is nearer to a phrase about it than to a page about its remedy (decision 007).
  */
 export function passagesOf({
   signals,
