@@ -63,13 +63,27 @@ export class PlaybookOutcomeBody {
   readonly counted!: boolean;
 }
 
+const anyJson = {
+  oneOf: [
+    { type: 'string', nullable: true },
+    { type: 'number' },
+    { type: 'boolean' },
+    { type: 'array', items: {} },
+    { type: 'object', additionalProperties: true },
+  ],
+};
+
 export class JsonChangeBody {
   @ApiProperty({ example: '/content/steps/1/action', description: 'JSON pointer into a version' })
   readonly pointer!: string;
   @ApiProperty({ enum: ['added', 'removed', 'changed'], example: 'changed' }) readonly change!: string;
-  @ApiPropertyOptional({ description: 'Absent where it was added', example: 'RestartPod' })
+  @ApiPropertyOptional({ ...anyJson, description: 'Absent where it was added', example: 'RestartPod' })
   readonly from?: unknown;
-  @ApiPropertyOptional({ description: 'Absent where it was removed', example: 'RestartDeployment' })
+  @ApiPropertyOptional({
+    ...anyJson,
+    description: 'Absent where it was removed',
+    example: 'RestartDeployment',
+  })
   readonly to?: unknown;
 }
 
