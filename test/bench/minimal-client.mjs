@@ -34,6 +34,7 @@ export class MinimalClient {
       this.#waiting.delete(id);
       resolve(result);
     }
-    if (from < chunk.length) this.#kept.push(chunk.subarray(from));
+    // The launcher reads everything into one buffer.
+    if (from < chunk.length) this.#kept.push(Buffer.from(chunk.subarray(from)));
   }
 }
