@@ -85,8 +85,12 @@ export class PlaybooksController {
       'What the situation demands, as `label.<key>=<value>`, for example `label.environment=production`',
     style: 'form',
     explode: true,
-    schema: { type: 'object', additionalProperties: { type: 'string' } },
-    example: { 'label.environment': 'production' },
+    // In the schema: Swagger UI fills the field with it, and with made-up names without it.
+    schema: {
+      type: 'object',
+      additionalProperties: { type: 'string' },
+      example: { 'label.environment': 'production' },
+    },
   })
   @ApiOkResponse({ type: PlaybookAnswerBody })
   search(@SearchQuery() query: AuthorsQuery): Promise<object> {
