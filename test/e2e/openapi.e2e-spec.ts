@@ -66,7 +66,10 @@ function urlOf({ path, operation }: Operation): string {
     const value = example ?? exampleOf(schema);
     if (place === 'path') url = url.replace(`{${name}}`, encodeURIComponent(String(value)));
     // A cursor is made by the server: no example could be valid.
-    if (place === 'query' && value !== undefined && name !== 'cursor') query.set(name, String(value));
+    if (place !== 'query' || value === undefined || name === 'cursor') continue;
+    // An exploded object: each of its members is a parameter.
+    const members = typeof value === 'object' ? Object.entries(value as object) : [[name, value] as const];
+    for (const [member, each] of members) query.set(member, String(each));
   }
   return query.size > 0 ? `${url}?${query.toString()}` : url;
 }
