@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ClusterFiles, type Postmaster } from './cluster-files.js';
 import { EmbeddedPostgresError } from './embedded-postgres.error.js';
 import { FileLock } from '../../common/file-lock.js';
+import { identityOf, lives } from '../../common/process-identity.js';
 import { PostgresBinaries } from './postgres-binaries.js';
 import { freePort, logSize, logTail, pathFor, type ProgramOptions, startProgram } from './server-process.js';
 import { type ServerUser, serverUserFor } from './server-user.js';
@@ -196,10 +197,12 @@ export class EmbeddedPostgres {
   }
 
   private async ended(pid: number, signal: NodeJS.Signals, patienceMs: number): Promise<boolean> {
-    if (!this.files.isServer(pid)) return true;
+    const identity = this.files.isServer(pid) ? identityOf(pid) : undefined;
+    if (identity === undefined) return true;
     process.kill(pid, signal);
+    // Its command line is gone a moment before the process is.
     for (const end = Date.now() + patienceMs; Date.now() < end; await delay(10)) {
-      if (!this.files.isServer(pid)) return true;
+      if (!lives(identity)) return true;
     }
     return false;
   }
