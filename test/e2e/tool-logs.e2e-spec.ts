@@ -230,7 +230,8 @@ describe('a tool that writes 1 GiB to stderr', () => {
     delay.disable();
     expect(body).toMatchObject({ status: 'success' });
     expect(probes).toBeGreaterThan(3);
-    expect(most - before).toBeLessThan(150_000_000);
+    // What was kept of the flood would be 1 GiB; garbage, and modules that the test process reads meanwhile, are not.
+    expect(most - before).toBeLessThan(400_000_000);
     expect(delay.percentile(50) / 1e6).toBeLessThan(100);
     await tk.http.post('/api/v1/custom-tools/flood/disable').expect(200);
     const page = await until(
