@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { canonicalJson, sha256 } from '../../common/canonical-json.js';
 import { type FieldProblem, Problem } from '../../common/errors.js';
 import { decodeCursor, encodeCursor, type Page } from '../../common/page.js';
-import type { NewPlaybook, PlaybookAnswer, PlaybookQuery } from '../playbook.types.js';
+import type { NewPlaybook, PlaybookQuery } from '../playbook.types.js';
 import { type JsonChange, jsonDiff } from './json-diff.js';
 import {
   type CreatedRow,
@@ -102,11 +102,6 @@ export class PlaybookCatalogueService {
   }
 
   /** @throws the database's error when the catalogue must be read and cannot; the signal's reason when it aborts */
-  search(query: PlaybookQuery, signal?: AbortSignal): Promise<PlaybookAnswer> {
-    return this.index.search(query, signal);
-  }
-
-  /** The same, with whether the answer is worth keeping. */
   find(query: PlaybookQuery, signal?: AbortSignal): Promise<FoundAnswer> {
     return this.index.find(query, signal);
   }
