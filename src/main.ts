@@ -1,3 +1,4 @@
+import './common/held-tick.js';
 import { Logger } from 'nestjs-pino';
 import { assertSafeToExpose } from './auth/assert-safe-to-expose.js';
 import { Lifecycle } from './common/lifecycle.js';

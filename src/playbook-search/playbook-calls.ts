@@ -31,8 +31,10 @@ export class PlaybookCalls implements OnModuleInit {
     this.cachedAnswers.subscribe((answer) => this.reused(answer));
   }
 
-  private executed({ test, tool, investigationId, ...end }: ExecutionEvent): void {
-    if (test || !this.concerns(tool, investigationId)) return;
+  /** Told of every execution of every tool: whose it is not costs next to nothing. */
+  private executed(end: ExecutionEvent): void {
+    const { tool, investigationId } = end;
+    if (end.test || !this.concerns(tool, investigationId)) return;
     this.metrics.ended(end.status, end.executionTimeMs / 1_000, end.errorType);
     if (!this.log.tells(false)) return;
     this.log.write({

@@ -14,8 +14,10 @@ export function encodeNotification(method: string, params: unknown): string {
   return `{"jsonrpc":"2.0","method":"${method}","params":${encodeParams(params)}}\n`;
 }
 
-const encodeParams = (params: unknown): string =>
-  JSON.stringify(params)?.replace(/[\u2028\u2029]/g, escapeSeparator) ?? '{}';
+function encodeParams(params: unknown): string {
+  const json = JSON.stringify(params) ?? '{}';
+  return /[\u2028\u2029]/.test(json) ? json.replace(/[\u2028\u2029]/g, escapeSeparator) : json;
+}
 
 const escapeSeparator = (char: string): string => (char === '\u2028' ? '\\u2028' : '\\u2029');
 

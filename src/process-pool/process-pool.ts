@@ -209,15 +209,15 @@ export class ProcessPool {
   private assign(pending: PendingRequest, member: PoolMember): void {
     const { request } = pending;
     try {
-      const params = request.params(request.deadline.remainingMs());
-      pending.id = member.process.send(request.method, params, pending);
+      const remainingMs = request.deadline.remainingMs();
+      pending.id = member.process.send(request.method, request.params(remainingMs), pending);
+      this.deadlines.watch(remainingMs);
     } catch (error) {
       // Nothing was written, so the process is as good as before.
       this.open--;
       return pending.reject(error);
     }
     pending.begun(member);
-    this.deadlines.watch(request.deadline.remainingMs());
     if (request.method === 'execute') this.growth.used(member);
     this.shrink.place(member);
   }

@@ -100,8 +100,10 @@ export class ToolProcess {
   send(method: string, params: unknown, exchange: Exchange): string {
     const id = this.conversation.nextId();
     const line = encodeRequest(id, method, params);
-    const waiting = (this.child?.stdin.writableLength ?? 0) + this.outgoing.length + Buffer.byteLength(line);
+    const before = (this.child?.stdin.writableLength ?? 0) + this.outgoing.length;
     const most = this.limits.maxPendingInputBytes;
+    // Only what may be too much is measured.
+    const waiting = before + (before + line.length * 3 > most ? Buffer.byteLength(line) : 0);
     if (waiting > most) throw new PoolFailure('protocol_error', inputFull(waiting, most));
     this.write(id, line, exchange);
     return id;
