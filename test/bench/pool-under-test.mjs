@@ -1,4 +1,5 @@
 /** The pool as the server builds it, over the server's own limits and launcher. */
+import '../../dist/src/common/held-tick.js';
 import { Deadline } from '../../dist/src/common/deadline.js';
 import { loadConfig } from '../../dist/src/config/app-config.js';
 import { ProcessBudget } from '../../dist/src/process-pool/process-budget.js';
