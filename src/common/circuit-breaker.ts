@@ -179,7 +179,8 @@ export class CircuitBreaker {
 
   private faultsReason(now: number): string {
     const { calls, faults } = this.window.totals(now);
-    return `${faults} of ${calls} calls in the last ${this.settings.windowMs / 1000} s were tool faults`;
+    const { windowMs, faultsAre = 'tool faults' } = this.settings;
+    return `${faults} of ${calls} calls in the last ${windowMs / 1000} s were ${faultsAre}`;
   }
 
   private open(at: number, reason: string): void {

@@ -11,6 +11,8 @@ export interface CircuitSettings {
   readonly maxOpenMs: number;
   /** Calls that may try the tool in half-open; as many successes close the circuit. */
   readonly probes: number;
+  /** What its reasons call the faults, in the plural; default: tool faults. */
+  readonly faultsAre?: string;
 }
 
 interface StateBase {

@@ -21,6 +21,7 @@ export function dataStorage(env: Environment) {
       // The rate decides alone, from so many tries on (seed 002).
       failures: 1,
       minCalls: env.DATA_STORAGE_CIRCUIT_MIN_TRIES,
+      faultsAre: 'failed tries',
       minFailureRate: env.DATA_STORAGE_CIRCUIT_FAILURE_RATE,
       windowMs: env.DATA_STORAGE_CIRCUIT_WINDOW_MS,
       openMs: env.DATA_STORAGE_CIRCUIT_OPEN_MS,
