@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { EventEmitter } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { until } from '../../test/support/wait.js';
@@ -28,8 +29,8 @@ class Child extends EventEmitter<LaunchEvents> implements LaunchedProcess {
     this.signals.push(signal);
   }
 
-  run(): void {
-    this.pid = 7;
+  run(pid = process.pid): void {
+    this.pid = pid;
     this.emit('spawn');
   }
 
@@ -56,9 +57,9 @@ function start() {
   return { child, said, endings, tool };
 }
 
-async function ready() {
+async function ready(pid?: number) {
   const started = start();
-  started.child.run();
+  started.child.run(pid);
   started.child.says({ id: '0', result: {} });
   await until(() => started.said.includes('ready'), { what: 'ready' });
   return started;
@@ -136,6 +137,35 @@ it('keeps its first cause when its output breaks off while it is ended for too l
   child.emit('exit', null, 'SIGKILL');
   expect(await ended(endings)).toMatchObject({ reason: 'output' });
   expect(pending.failures).toEqual(['output_too_large']);
+});
+
+it('crashed, however late its exit is told', async () => {
+  const { child, endings, tool } = await ready(spawnSync('true').pid);
+  const pending = exchange();
+  tool.send('execute', {}, pending);
+  jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
+  child.stdout.emit('end');
+  jest.advanceTimersByTime(3_000);
+  jest.useRealTimers();
+  expect(pending.failures).toEqual([]);
+  child.emit('exit', 1, null);
+  expect(await ended(endings)).toMatchObject({ reason: 'crash', exitCode: 1 });
+  expect(pending.failures).toEqual(['tool_crashed']);
+});
+
+it('is at fault when it closes its output and runs on, or when its exit is never told', async () => {
+  for (const pid of [process.pid, spawnSync('true').pid]) {
+    const { child, tool } = await ready(pid);
+    const pending = exchange();
+    tool.send('execute', {}, pending);
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
+    child.stdout.emit('end');
+    jest.advanceTimersByTime(pid === process.pid ? 200 : 11_000);
+    jest.useRealTimers();
+    expect(pending.failures).toEqual(['protocol_error']);
+    expect(child.signals).toEqual(['SIGKILL']);
+    child.emit('exit', null, 'SIGKILL');
+  }
 });
 
 it('is given nothing while its input is full', async () => {

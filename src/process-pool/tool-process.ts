@@ -3,6 +3,7 @@ import type { CancelReason } from './cancellation.js';
 import { Conversation } from './conversation.js';
 import { encodeNotification, encodeRequest } from './json-rpc.js';
 import { inputFull } from './failure-messages.js';
+import { whenItRunsOn } from './late-exit.js';
 import { LineFramer } from './line-framer.js';
 import { MessageReader } from './message-reader.js';
 import { whenQuiet } from './pipe-quiet.js';
@@ -24,8 +25,6 @@ import type {
   ProcessObserver,
 } from './tool-process.types.js';
 
-/** A process that closed a pipe gets this long to exit by itself. */
-const brokenGraceMs = 200;
 const noiseLineChars = 500;
 const tailBytes = 2_048;
 /** So much is written at once: more lines would hardly make it cheaper, and it may fill the pipe. */
@@ -243,7 +242,8 @@ export class ToolProcess {
   private pipeBroken(): void {
     if (this.state === 'exited' || this.cause || this.pipeClosed) return;
     this.sayBroken();
-    this.after(brokenGraceMs, () => {
+    const after = (ms: number, act: () => void): void => this.after(ms, act);
+    whenItRunsOn(this.pid, after, () => {
       this.cause = 'protocol';
       this.conversation.failAll(
         'protocol_error',
