@@ -37,14 +37,23 @@ export class CustomToolsController {
 
   @Get()
   @Scopes('tools:call')
-  @ApiOperation({ summary: 'List all custom tools', operationId: 'listCustomTools' })
+  @ApiOperation({
+    summary: 'List all custom tools',
+    description: 'Also those that are disabled or cannot be started; `status` selects.',
+    operationId: 'listCustomTools',
+  })
   @ApiOkResponse({ type: CustomToolListBody })
   list(@Query() query: ListCustomToolsQuery): Promise<Page<CustomToolBody>> {
     return this.service.list(query);
   }
 
   @Post()
-  @ApiOperation({ summary: 'Register an executable as a tool', operationId: 'registerCustomTool' })
+  @ApiOperation({
+    summary: 'Register an executable as a tool',
+    description:
+      'The executable is started and asked to `initialize` before anything is stored; what it answers fills version, description and input schema where the request leaves them out. It can be called as soon as this answers.',
+    operationId: 'registerCustomTool',
+  })
   @ApiCreatedResponse({ type: CustomToolBody })
   @ApiProblems('conflict', 'payload_too_large')
   register(
@@ -57,7 +66,12 @@ export class CustomToolsController {
   @Get(':name')
   @Scopes('tools:call')
   @ApiName()
-  @ApiOperation({ summary: 'Get custom tool details', operationId: 'getCustomTool' })
+  @ApiOperation({
+    summary: 'Get custom tool details',
+    description:
+      'With its status and why, the sandbox tier that really holds, and what that tier does not enforce. Values of `env` are never shown.',
+    operationId: 'getCustomTool',
+  })
   @ApiOkResponse({ type: CustomToolBody })
   @ApiProblems('not_found')
   get(@Param('name') name: string): Promise<CustomToolBody> {
@@ -66,7 +80,12 @@ export class CustomToolsController {
 
   @Patch(':name')
   @ApiName()
-  @ApiOperation({ summary: 'Update custom tool', operationId: 'updateCustomTool' })
+  @ApiOperation({
+    summary: 'Update custom tool',
+    description:
+      'Only the fields that are given change, and a new revision is made. Calls in flight end on the old one, later calls start on the new one.',
+    operationId: 'updateCustomTool',
+  })
   @ApiOkResponse({ type: CustomToolBody })
   @ApiProblems('not_found', 'conflict')
   update(
@@ -80,7 +99,12 @@ export class CustomToolsController {
   @Delete(':name')
   @HttpCode(204)
   @ApiName()
-  @ApiOperation({ summary: 'Unregister custom tool', operationId: 'removeCustomTool' })
+  @ApiOperation({
+    summary: 'Unregister custom tool',
+    description:
+      'Calls in flight end first. A tool that came from a file comes back only when that file changes.',
+    operationId: 'removeCustomTool',
+  })
   @ApiNoContentResponse({ description: 'Tool removed' })
   @ApiProblems('not_found')
   remove(@Param('name') name: string): Promise<void> {
@@ -90,7 +114,11 @@ export class CustomToolsController {
   @Post(':name/enable')
   @HttpCode(200)
   @ApiName()
-  @ApiOperation({ summary: 'Make a tool callable', operationId: 'enableCustomTool' })
+  @ApiOperation({
+    summary: 'Make a tool callable',
+    description: 'Its processes are started; one whose status is `error` is tried again.',
+    operationId: 'enableCustomTool',
+  })
   @ApiOkResponse({ type: CustomToolBody })
   @ApiProblems('not_found')
   enable(@Param('name') name: string): Promise<CustomToolBody> {
@@ -102,6 +130,7 @@ export class CustomToolsController {
   @ApiName()
   @ApiOperation({
     summary: 'Take a tool out of use, keeping its registration',
+    description: 'Calls in flight end, later ones are refused with `tool_not_found`.',
     operationId: 'disableCustomTool',
   })
   @ApiOkResponse({ type: CustomToolBody })
@@ -113,7 +142,12 @@ export class CustomToolsController {
   @Post(':name/validate')
   @HttpCode(200)
   @ApiName()
-  @ApiOperation({ summary: 'Validate tool executable and schema', operationId: 'validateCustomTool' })
+  @ApiOperation({
+    summary: 'Validate tool executable and schema',
+    description:
+      'Starts the executable once and compares what it answers with what is registered; nothing is changed.',
+    operationId: 'validateCustomTool',
+  })
   @ApiOkResponse({ type: ValidationBody })
   @ApiProblems('not_found')
   validate(@Param('name') name: string): Promise<{ valid: boolean; errors: string[] }> {
@@ -123,7 +157,11 @@ export class CustomToolsController {
   @Get(':name/health')
   @Scopes('tools:call')
   @ApiName()
-  @ApiOperation({ summary: 'Get tool health status', operationId: 'getCustomToolHealth' })
+  @ApiOperation({
+    summary: 'Get tool health status',
+    description: 'What its processes do now, and what the last health check found.',
+    operationId: 'getCustomToolHealth',
+  })
   @ApiOkResponse({ type: CustomToolHealthBody })
   @ApiProblems('not_found')
   health(@Param('name') name: string): Promise<CustomToolHealth> {

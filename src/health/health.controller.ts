@@ -14,7 +14,12 @@ export class HealthController {
   @Get('livez')
   @Public()
   @HealthCheck()
-  @ApiOperation({ summary: 'The process answers', operationId: 'livez' })
+  @ApiOperation({
+    summary: 'The process answers',
+    description:
+      'For liveness probes: no dependency is asked, so that a database that is away restarts nothing.',
+    operationId: 'livez',
+  })
   live(): Promise<HealthCheckResult> {
     return this.service.live();
   }
@@ -22,7 +27,12 @@ export class HealthController {
   @Get('readyz')
   @Public()
   @HealthCheck()
-  @ApiOperation({ summary: 'New calls are taken: database, tools, not draining', operationId: 'readyz' })
+  @ApiOperation({
+    summary: 'New calls are taken: database, tools, not draining',
+    description:
+      'For readiness probes: 503 while the server starts, drains or lacks its database; the details name each part and what is degraded.',
+    operationId: 'readyz',
+  })
   ready(): Promise<HealthCheckResult> {
     return this.service.ready();
   }
@@ -30,7 +40,12 @@ export class HealthController {
   @Get('startupz')
   @Public()
   @HealthCheck()
-  @ApiOperation({ summary: 'The work of the start is done', operationId: 'startupz' })
+  @ApiOperation({
+    summary: 'The work of the start is done',
+    description:
+      'For startup probes: 503 until the custom tools are loaded and the catalogue is imported; a part that failed is named and degrades.',
+    operationId: 'startupz',
+  })
   started(): Promise<HealthCheckResult> {
     return this.service.started();
   }

@@ -11,7 +11,11 @@ export class InvestigationsController {
   constructor(private readonly service: InvestigationsService) {}
 
   @Get(':id')
-  @ApiOperation({ summary: 'What an investigation may still spend', operationId: 'getInvestigation' })
+  @ApiOperation({
+    summary: 'What an investigation may still spend',
+    description: 'Per tool: the limit, what is left, and when it is forgotten.',
+    operationId: 'getInvestigation',
+  })
   @ApiOkResponse({ type: InvestigationDto })
   @ApiProblems('not_found')
   get(@Param() { id }: InvestigationParams): Promise<InvestigationDto> {
@@ -19,7 +23,11 @@ export class InvestigationsController {
   }
 
   @Patch(':id')
-  @ApiOperation({ summary: "Set an investigation's limits", operationId: 'raiseInvestigation' })
+  @ApiOperation({
+    summary: "Set an investigation's limits",
+    description: 'Per tool; what was spent stays spent.',
+    operationId: 'raiseInvestigation',
+  })
   @ApiOkResponse({ type: InvestigationDto })
   raise(@Param() { id }: InvestigationParams, @Body() body: RaiseBudgetDto): Promise<InvestigationDto> {
     return this.service.raise(id, body);
@@ -27,7 +35,11 @@ export class InvestigationsController {
 
   @Delete(':id')
   @HttpCode(204)
-  @ApiOperation({ summary: 'Forget what an investigation has spent', operationId: 'resetInvestigation' })
+  @ApiOperation({
+    summary: 'Forget what an investigation has spent',
+    description: 'It begins anew with the limits that hold for every investigation.',
+    operationId: 'resetInvestigation',
+  })
   @ApiNoContentResponse({ description: 'Its next call finds a whole budget' })
   reset(@Param() { id }: InvestigationParams): Promise<void> {
     return this.service.reset(id);

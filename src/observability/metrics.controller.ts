@@ -10,7 +10,11 @@ export class MetricsController {
 
   @Get()
   @Header('content-type', Registry.PROMETHEUS_CONTENT_TYPE)
-  @ApiOperation({ summary: 'Prometheus metrics' })
+  @ApiOperation({
+    summary: 'Prometheus metrics',
+    description: 'Counters and gauges of this process; calls that are under way are not waited for.',
+    operationId: 'getMetrics',
+  })
   @ApiProduces('text/plain')
   @ApiOkResponse({
     description: 'Text exposition format 0.0.4',

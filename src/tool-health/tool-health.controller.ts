@@ -34,21 +34,34 @@ export class ToolHealthController {
   ) {}
 
   @Get()
-  @ApiOperation({ summary: 'Health of all tools' })
+  @ApiOperation({
+    summary: 'Health of all tools',
+    description:
+      "Each tool's report over the period, and how many of them are healthy, degraded, unhealthy or unknown.",
+    operationId: 'getHealthOfAllTools',
+  })
   @ApiOkResponse({ type: SystemHealthReport })
   checkAll(@Query() { periodHours }: HealthPeriodQuery): Promise<SystemHealthReport> {
     return this.health.checkAllToolsHealth(periodHours);
   }
 
   @Get('dashboard')
-  @ApiOperation({ summary: 'What needs attention, and the slowest executions' })
+  @ApiOperation({
+    summary: 'What needs attention, and the slowest executions',
+    description: 'Of the last 24 hours; the slow executions are those of all time.',
+    operationId: 'getDashboard',
+  })
   @ApiOkResponse({ type: DashboardSummary })
   dashboard(): Promise<DashboardSummary> {
     return this.health.getDashboardSummary();
   }
 
   @Get('summary')
-  @ApiOperation({ summary: 'Health of all tools by name' })
+  @ApiOperation({
+    summary: 'Health of all tools by name',
+    description: 'The short form, of the last hour: status, calls and rates of each tool.',
+    operationId: 'getHealthSummary',
+  })
   @ApiOkResponse({ type: HealthSummary })
   summary(): Promise<HealthSummary> {
     return this.health.getHealthSummary();
@@ -68,7 +81,11 @@ export class ToolHealthController {
   }
 
   @Get(':tool/error-patterns')
-  @ApiOperation({ summary: 'How a tool fails: its error types by frequency' })
+  @ApiOperation({
+    summary: 'How a tool fails: its error types by frequency',
+    description: 'Messages are grouped with their numbers, ids and paths folded.',
+    operationId: 'getErrorPatterns',
+  })
   @ApiOkResponse({ type: ErrorPatternsView })
   errorPatterns(
     @Param() { tool }: ToolParams,
@@ -78,7 +95,11 @@ export class ToolHealthController {
   }
 
   @Get(':tool/info')
-  @ApiOperation({ summary: 'Counts and last results of a tool that was called in the last 24 hours' })
+  @ApiOperation({
+    summary: 'Counts and last results of a tool that was called in the last 24 hours',
+    description: 'A tool without calls in that time is not found.',
+    operationId: 'getToolHealthInfo',
+  })
   @ApiOkResponse({ type: ToolHealthInfo })
   @ApiProblems('not_found')
   info(@Param() { tool }: ToolParams): Promise<ToolHealthInfo> {
@@ -86,7 +107,11 @@ export class ToolHealthController {
   }
 
   @Get(':tool/circuit')
-  @ApiOperation({ summary: "State, reason and history of a tool's circuit" })
+  @ApiOperation({
+    summary: "State, reason and history of a tool's circuit",
+    description: 'With what the window holds now, when probing begins, and the newest transitions.',
+    operationId: 'getCircuit',
+  })
   @ApiOkResponse({ type: CircuitView })
   @ApiProblems('not_found')
   circuit(@Param() { tool }: ToolParams, @Query() { limit }: CircuitQuery): Promise<CircuitView> {
@@ -106,7 +131,11 @@ export class ToolHealthController {
 
   @Post(':tool/circuit/open')
   @HttpCode(200)
-  @ApiOperation({ summary: 'Refuse all calls of a tool until its circuit is closed or reset' })
+  @ApiOperation({
+    summary: 'Refuse all calls of a tool until its circuit is closed or reset',
+    description: 'By hand, with who and why; a restart keeps it open.',
+    operationId: 'openCircuit',
+  })
   @ApiOkResponse({ type: CircuitView })
   @ApiProblems('not_found')
   open(
@@ -119,7 +148,11 @@ export class ToolHealthController {
 
   @Post(':tool/circuit/close')
   @HttpCode(200)
-  @ApiOperation({ summary: 'Let calls of a tool pass again' })
+  @ApiOperation({
+    summary: 'Let calls of a tool pass again',
+    description: 'The faults of the window are forgotten; an opening soon after counts as a repeated one.',
+    operationId: 'closeCircuit',
+  })
   @ApiOkResponse({ type: CircuitView })
   @ApiProblems('not_found')
   close(
@@ -132,7 +165,11 @@ export class ToolHealthController {
 
   @Post(':tool/circuit/reset')
   @HttpCode(200)
-  @ApiOperation({ summary: "Close a tool's circuit and forget its earlier openings" })
+  @ApiOperation({
+    summary: "Close a tool's circuit and forget its earlier openings",
+    description: 'As new: the next opening is the shortest again.',
+    operationId: 'resetCircuit',
+  })
   @ApiOkResponse({ type: CircuitView })
   @ApiProblems('not_found')
   reset(

@@ -28,35 +28,56 @@ export class ToolMetricsController {
   constructor(private readonly service: ToolMetricsService) {}
 
   @Get('stats/:tool')
-  @ApiOperation({ summary: "A tool's statistics over a period; trials do not count" })
+  @ApiOperation({
+    summary: "A tool's statistics over a period; trials do not count",
+    description: 'Counts are exact for any period; percentiles are within 2 %.',
+    operationId: 'getToolStats',
+  })
   @ApiOkResponse({ type: ToolStatsBody })
   stats(@Param() { tool }: ToolParams, @Query() query: PeriodQuery): Promise<ToolStatsBody> {
     return this.service.stats(tool, query);
   }
 
   @Get('errors')
-  @ApiOperation({ summary: 'The newest errors and timeouts' })
+  @ApiOperation({
+    summary: 'The newest errors and timeouts',
+    description: "Of one tool or of all of them, with the error's type and message.",
+    operationId: 'listErrors',
+  })
   @ApiOkResponse({ type: ExecutionPage })
   errors(@Query() query: ErrorsQuery): Promise<Page<Execution>> {
     return this.service.errors(query);
   }
 
   @Get('slow')
-  @ApiOperation({ summary: 'Executions that took at least the threshold, slowest first' })
+  @ApiOperation({
+    summary: 'Executions that took at least the threshold, slowest first',
+    description: 'The threshold is inclusive, in milliseconds.',
+    operationId: 'listSlowExecutions',
+  })
   @ApiOkResponse({ type: ExecutionPage })
   slow(@Query() query: SlowQuery): Promise<Page<Execution>> {
     return this.service.slow(query);
   }
 
   @Get('executions')
-  @ApiOperation({ summary: 'Executions that every filter lets through, newest first' })
+  @ApiOperation({
+    summary: 'Executions that every filter lets through, newest first',
+    description: '`nextCursor` goes on where a page ended, whatever is recorded meanwhile.',
+    operationId: 'listExecutions',
+  })
   @ApiOkResponse({ type: ExecutionPage })
   executions(@Query() query: ExecutionsQuery): Promise<Page<Execution>> {
     return this.service.executions(query);
   }
 
   @Get('executions/:id')
-  @ApiOperation({ summary: 'One execution' })
+  @ApiOperation({
+    summary: 'One execution',
+    description:
+      'With its forensics in `metadata`: attempts, time in the queue, exit code or signal, end of stderr, revision.',
+    operationId: 'getExecution',
+  })
   @ApiOkResponse({ type: Execution })
   @ApiProblems('not_found')
   execution(@Param('id') id: string): Promise<Execution> {
@@ -65,7 +86,12 @@ export class ToolMetricsController {
 
   @Post('executions/:id/semantic-failure')
   @HttpCode(204)
-  @ApiOperation({ summary: 'Mark an execution as one that answered wrongly; its status stays' })
+  @ApiOperation({
+    summary: 'Mark an execution as one that answered wrongly; its status stays',
+    description:
+      'For whoever finds out later that an answer that looked right was not: health shows such failures as a figure of their own.',
+    operationId: 'markSemanticFailure',
+  })
   @ApiNoContentResponse()
   @ApiProblems('not_found')
   markSemanticFailure(@Param('id') id: string, @Body() { reason }: SemanticFailureRequest): Promise<void> {
@@ -74,7 +100,11 @@ export class ToolMetricsController {
 
   @Delete('executions/:id/semantic-failure')
   @HttpCode(204)
-  @ApiOperation({ summary: 'Take such a mark back' })
+  @ApiOperation({
+    summary: 'Take such a mark back',
+    description: 'An execution without a mark stays as it is.',
+    operationId: 'unmarkSemanticFailure',
+  })
   @ApiNoContentResponse()
   @ApiProblems('not_found')
   unmarkSemanticFailure(@Param('id') id: string): Promise<void> {
@@ -82,21 +112,33 @@ export class ToolMetricsController {
   }
 
   @Get('duplicates')
-  @ApiOperation({ summary: 'How often tools were called again with the same input; most repetitions first' })
+  @ApiOperation({
+    summary: 'How often tools were called again with the same input; most repetitions first',
+    description: 'By tool and investigation; inputs are compared by the hash of their canonical JSON.',
+    operationId: 'listDuplicates',
+  })
   @ApiOkResponse({ type: DuplicatesPage })
   duplicates(@Query() query: DuplicatesQuery): Promise<Page<Duplicates>> {
     return this.service.duplicates(query);
   }
 
   @Get('tools')
-  @ApiOperation({ summary: 'The names of all tools with executions' })
+  @ApiOperation({
+    summary: 'The names of all tools with executions',
+    description: 'Also of tools that are no longer registered, as long as their records are kept.',
+    operationId: 'listRecordedTools',
+  })
   @ApiOkResponse({ type: ToolNamesPage })
   tools(): Promise<Page<string>> {
     return this.service.tools();
   }
 
   @Delete()
-  @ApiOperation({ summary: 'Delete old metrics' })
+  @ApiOperation({
+    summary: 'Delete old metrics',
+    description: 'Drops whole days; answers how many executions were deleted.',
+    operationId: 'deleteOldMetrics',
+  })
   @ApiOkResponse({ type: CleanupBody })
   cleanup(@Query() query: CleanupQuery): Promise<{ deleted: number }> {
     return this.service.cleanup(query);

@@ -17,7 +17,12 @@ export class ToolsController {
   constructor(private readonly service: ToolsService) {}
 
   @Get()
-  @ApiOperation({ summary: 'List the tools that can be called now', operationId: 'listTools' })
+  @ApiOperation({
+    summary: 'List the tools that can be called now',
+    description:
+      "With `format` each tool is described as that platform's function list wants it; `query` looks in names, descriptions and tags.",
+    operationId: 'listTools',
+  })
   @ApiToolListResponse()
   @ApiProblems('invalid_request', 'unauthorized')
   list(@Query() query: ListToolsQuery): object {
@@ -25,7 +30,11 @@ export class ToolsController {
   }
 
   @Get(':name')
-  @ApiOperation({ summary: 'Describe one tool', operationId: 'getTool' })
+  @ApiOperation({
+    summary: 'Describe one tool',
+    description: 'A disabled tool is not found, as it is for a call.',
+    operationId: 'getTool',
+  })
   @ApiParam({ name: 'name', example: 'get_playbooks' })
   @ApiToolResponse()
   @ApiProblems('tool_not_found', 'invalid_request', 'unauthorized')

@@ -31,6 +31,7 @@ export class ToolRevisionsController {
   @ApiName()
   @ApiOperation({
     summary: 'List the revisions of a tool, newest first',
+    description: 'Each with who made it, how and when, and the hash of its content.',
     operationId: 'listCustomToolRevisions',
   })
   @ApiOkResponse({ type: RevisionListBody })
@@ -39,7 +40,11 @@ export class ToolRevisionsController {
   }
 
   @Get('revisions/:revision')
-  @ApiOperation({ summary: 'Show one revision', operationId: 'getCustomToolRevision' })
+  @ApiOperation({
+    summary: 'Show one revision',
+    description: 'Its configuration as it was; a revision never changes.',
+    operationId: 'getCustomToolRevision',
+  })
   @ApiOkResponse({ type: RevisionBody })
   get(@Param() params: RevisionParams): Promise<RevisionBody> {
     return this.service.get(params);
@@ -48,6 +53,7 @@ export class ToolRevisionsController {
   @Get('revisions/:revision/diff')
   @ApiOperation({
     summary: 'Show what a revision changed, field by field',
+    description: 'Against the revision before it, or against the one that `against` names.',
     operationId: 'diffCustomToolRevision',
   })
   @ApiOkResponse({ type: RevisionDiffBody })
@@ -60,6 +66,7 @@ export class ToolRevisionsController {
   @ApiName()
   @ApiOperation({
     summary: "Bring an earlier revision's configuration back, as a new revision",
+    description: 'Takes effect as a change does: calls in flight end on the revision they began with.',
     operationId: 'rollBackCustomTool',
   })
   @ApiOkResponse({ type: CustomToolBody })
