@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { leafPrefix, limitFiles, type CgroupBases } from './cgroups.js';
+import { limitFiles, newLeafPrefix, type CgroupBases } from './cgroups.js';
 import { type CgroupBase, type CgroupController, cgroupControllers } from './sandbox.types.js';
 
 interface Hierarchy {
@@ -53,7 +53,7 @@ function baseOf(controller: CgroupController, setting: string): CgroupBase | str
 
 /** Really makes a leaf group, sets a limit and removes it. */
 function whyNoLeaf({ version, path }: CgroupBase, controller: CgroupController): string | undefined {
-  const leaf = join(path, `${leafPrefix}probe-${process.pid}-${controller}`);
+  const leaf = join(path, `${newLeafPrefix()}probe`);
   try {
     mkdirSync(leaf);
     try {

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findCgroups } from './cgroup-discovery.js';
-import { CgroupLeaves, limitFiles, removeEmptyLeaves } from './cgroups.js';
+import { CgroupLeaves, limitFiles, newLeafPrefix, removeDeadLeaves } from './cgroups.js';
 
 // real: the groups of this host where it lets us make some, plain directories for what is only written; mock: nothing
 
@@ -34,7 +34,7 @@ describe('the command of a leaf', () => {
 
   it('sets the limits and enters the group before the tool runs', async () => {
     const bases = { memory: { version: 2, path: base }, pids: { version: 2, path: base } } as const;
-    const leaves = new CgroupLeaves(bases, { memory: 1_024, pids: 5, cpu: 10 }, 'test-1');
+    const leaves = new CgroupLeaves(bases, { memory: 1_024, pids: 5, cpu: 10 }, 'toolkeeper-test-1-');
     const { pid, code, out } = await start(leaves);
     expect([code, out]).toEqual([0, 'a tool $HOME\n']);
     const leaf = join(base, `toolkeeper-test-1-${pid}`);
@@ -51,19 +51,30 @@ describe('the command of a leaf', () => {
 
   it('runs nothing when a group cannot be made', async () => {
     const gone = { pids: { version: 2, path: join(base, 'gone') } } as const;
-    expect(await start(new CgroupLeaves(gone, { pids: 5 }, 'test-2'))).toMatchObject({ code: 125, out: '' });
+    expect(await start(new CgroupLeaves(gone, { pids: 5 }, 'toolkeeper-test-2-'))).toMatchObject({
+      code: 125,
+      out: '',
+    });
   });
 
   it('is empty where there is nothing to limit', () => {
-    expect(new CgroupLeaves({}, { pids: 5 }, 'test-3').command()).toEqual([]);
+    expect(new CgroupLeaves({}, { pids: 5 }, 'toolkeeper-test-3-').command()).toEqual([]);
   });
 
-  it('only empty groups of ours are cleared away', () => {
+  it('only empty groups of gateways that are gone are cleared away', () => {
     mkdirSync(join(base, 'toolkeeper-1-1-5'));
+    mkdirSync(join(base, 'toolkeeper-older'));
     mkdirSync(join(base, 'others'));
     mkdirSync(join(base, 'toolkeeper-1-1-6', 'in-use'), { recursive: true });
-    removeEmptyLeaves({ pids: { version: 2, path: base } });
+    removeDeadLeaves({ pids: { version: 2, path: base } });
     expect(readdirSync(base).sort()).toEqual(['others', 'toolkeeper-1-1-6']);
+  });
+
+  it('and none of one that lives, where a process may be just about to enter it', () => {
+    const leaves = [newLeafPrefix(), newLeafPrefix()].map((prefix) => `${prefix}1-5`);
+    for (const leaf of leaves) mkdirSync(join(base, leaf));
+    removeDeadLeaves({ pids: { version: 2, path: base } });
+    expect(readdirSync(base).sort()).toEqual(leaves.sort());
   });
 });
 
@@ -82,11 +93,12 @@ describe("this host's groups", () => {
       process.stderr.write(`not tested here, a real pids group: ${missing}\n`);
       return;
     }
-    const leaves = new CgroupLeaves({ pids }, { pids: 8 }, `test-${process.pid}`);
+    const prefix = newLeafPrefix();
+    const leaves = new CgroupLeaves({ pids }, { pids: 8 }, prefix);
     const [program = '', ...args] = [...leaves.command(), '/bin/sh', '-c', 'setsid sleep 60 & echo; wait'];
     const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'] });
     await once(child.stdout, 'data');
-    const leaf = join(pids.path, `toolkeeper-test-${process.pid}-${child.pid}`);
+    const leaf = join(pids.path, `${prefix}${child.pid}`);
     expect(readFileSync(join(leaf, 'pids.max'), 'utf8').trim()).toBe('8');
     expect(readFileSync(join(leaf, 'cgroup.procs'), 'utf8')).toContain(String(child.pid));
     const ended = once(child, 'exit');

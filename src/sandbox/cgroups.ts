@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { identityOf, lives } from '../common/process-identity.js';
 import { type CgroupBase, type CgroupController, cgroupControllers } from './sandbox.types.js';
 
 /** What the leaf group of one process may use; what is absent is not limited. */
@@ -15,7 +17,16 @@ export type CgroupBases = Readonly<Partial<Record<CgroupController, CgroupBase>>
 const removalTries = 100;
 const removalPauseMs = 20;
 const cpuPeriodUs = 100_000;
-export const leafPrefix = 'toolkeeper-';
+const leafPrefix = 'toolkeeper-';
+/** The identity of the gateway that made a leaf. */
+const makerOfLeaf = /^toolkeeper-(\d+-\d+)-/;
+
+/**
+ * What the names of the leaves of one sandbox begin with: no other has it, in this process or in another one, and it
+ * tells which gateway made them.
+ */
+export const newLeafPrefix = (): string =>
+  `${leafPrefix}${identityOf(process.pid) ?? `${process.pid}-0`}-${randomBytes(4).toString('hex')}-`;
 
 /** Limits as the kernel's files take them, by file. */
 export function limitFiles(controller: CgroupController, version: 1 | 2, value: number): [string, string][] {
@@ -44,11 +55,11 @@ export class CgroupLeaves {
   private readonly directories: readonly string[];
   private readonly wanted: readonly (readonly [directory: string, files: readonly [string, string][]])[];
 
-  /** @param name unique among all tools of all gateways on this host */
+  /** @param prefix unique among all tools of all gateways on this host: begins with a `newLeafPrefix` */
   constructor(
     bases: CgroupBases,
     limits: CgroupLimits,
-    private readonly name: string,
+    private readonly prefix: string,
   ) {
     const byDirectory = new Map<string, [string, string][]>();
     for (const controller of cgroupControllers) {
@@ -66,7 +77,7 @@ export class CgroupLeaves {
   command(): string[] {
     if (this.wanted.length === 0) return [];
     const lines = this.wanted.flatMap(([directory, files]) => [
-      `g=${quoted(join(directory, `${leafPrefix}${this.name}-`))}$$`,
+      `g=${quoted(join(directory, this.prefix))}$$`,
       'mkdir "$g" || exit 125',
       // Swap has no limit of its own where the kernel accounts none; the group is killed as a whole where it can be.
       ...files.map(([file, value]) =>
@@ -81,12 +92,12 @@ export class CgroupLeaves {
 
   /** Ends what is left of a process's group and removes the group. @returns whether none is left */
   release(pid: number): Promise<boolean> {
-    return this.removed((leaf) => leaf === `${leafPrefix}${this.name}-${pid}`);
+    return this.removed((leaf) => leaf === `${this.prefix}${pid}`);
   }
 
   /** The same for every process of this tool. */
   releaseAll(): Promise<boolean> {
-    return this.removed((leaf) => leaf.startsWith(`${leafPrefix}${this.name}-`));
+    return this.removed((leaf) => leaf.startsWith(this.prefix));
   }
 
   /** What was killed takes a moment to be gone. */
@@ -108,11 +119,19 @@ export class CgroupLeaves {
   }
 }
 
-/** A gateway that was killed leaves its empty groups behind; one that is in use cannot be removed. */
-export function removeEmptyLeaves(bases: CgroupBases): void {
+/**
+ * A gateway that was killed leaves its empty groups behind; one that is in use cannot be removed. One of a gateway that
+ * lives may be empty because a process is just about to enter it.
+ */
+export function removeDeadLeaves(bases: CgroupBases): void {
   for (const { path } of Object.values(bases)) {
-    for (const leaf of list(path).filter((name) => name.startsWith(leafPrefix))) tryRemove(join(path, leaf));
+    for (const leaf of list(path).filter(isLeftBehind)) tryRemove(join(path, leaf));
   }
+}
+
+function isLeftBehind(leaf: string): boolean {
+  const maker = makerOfLeaf.exec(leaf)?.[1];
+  return leaf.startsWith(leafPrefix) && (maker === undefined || !lives(maker));
 }
 
 function removeLeaf(leaf: string): boolean {

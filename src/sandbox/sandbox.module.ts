@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { join } from 'node:path';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { hostVariable } from '../config/host-environment.js';
-import { removeEmptyLeaves } from './cgroups.js';
+import { removeDeadLeaves } from './cgroups.js';
 import { upToTier } from './enforcement.js';
 import { probeHost } from './host-probe.js';
 import { Sandbox } from './sandbox.js';
@@ -27,7 +27,7 @@ async function sandboxOfHost({ customTools, sandbox, dataDir, root }: AppConfig)
     launcher,
     cgroup: sandbox.cgroup,
   });
-  removeEmptyLeaves(found.cgroups);
+  removeDeadLeaves(found.cgroups);
   return new Sandbox({
     enabled: customTools.sandboxEnabled,
     mode: sandbox.policy,

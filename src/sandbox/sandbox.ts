@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { AllowListProxy } from './allow-list-proxy.js';
 import { bubblewrapCommand, ownFiles, privateDirectory } from './bubblewrap.js';
-import { CgroupLeaves } from './cgroups.js';
+import { CgroupLeaves, newLeafPrefix } from './cgroups.js';
 import { effectiveSandbox, noSandbox, tierOf } from './enforcement.js';
 import { launcherInside } from './host-probe.js';
 import { launchFiles, systemFiles } from './launch-files.js';
@@ -76,6 +76,7 @@ interface Session {
 
 /** Puts the commands of tools into sandboxes, as far as this host can (docs/sandbox.md). */
 export class Sandbox {
+  private readonly leafPrefix = newLeafPrefix();
   private sequence = 0;
 
   constructor(private readonly options: SandboxOptions) {}
@@ -143,7 +144,7 @@ export class Sandbox {
       pids: policy.processes,
       ...(policy.cpuPercent !== undefined && { cpu: policy.cpuPercent }),
     };
-    const leaves = new CgroupLeaves(cgroups, limits, `${process.pid}-${++this.sequence}`);
+    const leaves = new CgroupLeaves(cgroups, limits, `${this.leafPrefix}${++this.sequence}-`);
     const viaProxy = policy.network === 'hosts' && bubblewrap !== undefined && socat !== undefined;
     const proxy = viaProxy ? await AllowListProxy.listen(policy.hosts) : undefined;
     const temporary =

@@ -1,9 +1,9 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import supertest from 'supertest';
 import { Gate } from '../fixtures/tools/gate.js';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { supertest } from '../support/http.js';
 import type { Json } from '../support/json.js';
 import { type ServerProcess, startServer } from '../support/server-process.js';
 import { makeTestFolder } from '../support/test-folder.js';

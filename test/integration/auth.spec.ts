@@ -4,7 +4,6 @@ import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-hos
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { Test } from '@nestjs/testing';
-import request from 'supertest';
 import { AccessPolicy } from '../../src/auth/access-policy.js';
 import { AuthGuard } from '../../src/auth/auth.guard.js';
 import { registerAuthHook } from '../../src/auth/auth.hook.js';
@@ -16,6 +15,7 @@ import { loadConfig } from '../../src/config/app-config.js';
 import { ConfigModule } from '../../src/config/config.module.js';
 import { MetricsModule } from '../../src/observability/metrics.module.js';
 import type { Principal, Scope } from '../../src/tool-contract/tool-call.js';
+import { supertest as request } from '../support/http.js';
 
 const key = 'a-key-of-enough-length';
 

@@ -4,7 +4,6 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import { TerminusModule } from '@nestjs/terminus';
 import { Test } from '@nestjs/testing';
 import { Registry } from 'prom-client';
-import request from 'supertest';
 import { AuthModule } from '../../src/auth/auth.module.js';
 import { Lifecycle } from '../../src/common/lifecycle.js';
 import { LifecycleModule } from '../../src/common/lifecycle.module.js';
@@ -23,6 +22,7 @@ import { KnownTools } from '../../src/tool-health/known-tools.js';
 import { ExecutionRecorder } from '../../src/tool-metrics/execution-recorder.js';
 import { ToolRegistry } from '../../src/tools/tool-registry.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { supertest as request } from '../support/http.js';
 import { TestJournal } from '../support/journal.js';
 
 /** What the indicator reads of it; the search by meaning has tests of its own. */

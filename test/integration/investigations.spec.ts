@@ -2,7 +2,6 @@ import { Injectable, Module, UseGuards } from '@nestjs/common';
 import { APP_FILTER, APP_PIPE, ExternalContextCreator } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
-import request from 'supertest';
 import { AuthModule } from '../../src/auth/auth.module.js';
 import { Refusal } from '../../src/common/errors.js';
 import { ProblemFilter } from '../../src/common/problem.filter.js';
@@ -14,6 +13,7 @@ import { InvestigationsModule } from '../../src/investigations/investigations.mo
 import { CallTicket } from '../../src/tool-contract/call-ticket.js';
 import type { Tool } from '../../src/tool-contract/tool.js';
 import type { ToolCall } from '../../src/tool-contract/tool-call.js';
+import { supertest as request } from '../support/http.js';
 
 @Injectable()
 class Gateway {

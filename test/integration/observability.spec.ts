@@ -5,7 +5,6 @@ import { Test } from '@nestjs/testing';
 import { Logger, PinoLogger } from 'nestjs-pino';
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import request from 'supertest';
 import { ProblemFilter } from '../../src/common/problem.filter.js';
 import { APP_CONFIG, loadConfig } from '../../src/config/app-config.js';
 import { ConfigModule } from '../../src/config/config.module.js';
@@ -17,6 +16,7 @@ import { ProcessMetrics } from '../../src/observability/process-metrics.js';
 import { RequestContext } from '../../src/observability/request-context.js';
 import { RequestLog } from '../../src/observability/request-log.js';
 import { ToolLog, type ToolLogEntry } from '../../src/observability/tool-log.js';
+import { supertest as request } from '../support/http.js';
 
 const adminKey = 'the-very-secret-admin-key';
 

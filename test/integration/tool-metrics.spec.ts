@@ -5,7 +5,6 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { Client } from 'pg';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import supertest from 'supertest';
 import { newId } from '../../src/common/ids.js';
 import { ProblemFilter } from '../../src/common/problem.filter.js';
 import { createValidationPipe } from '../../src/common/validation.pipe.js';
@@ -18,6 +17,7 @@ import { encodeEntry, type ExecutionStart } from '../../src/tool-metrics/journal
 import { ToolMetricsModule } from '../../src/tool-metrics/tool-metrics.module.js';
 import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { supertest } from '../support/http.js';
 import { makeTestFolder } from '../support/test-folder.js';
 import { until } from '../support/wait.js';
 

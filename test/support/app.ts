@@ -1,13 +1,13 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import supertest from 'supertest';
 import type TestAgent from 'supertest/lib/agent.js';
 import { Lifecycle } from '../../src/common/lifecycle.js';
 import { StartupWork } from '../../src/common/startup-work.js';
 import { loadConfig } from '../../src/config/app-config.js';
 import { createApp } from '../../src/create-app.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
+import { supertest, type Test } from './http.js';
 import { makeTestFolder } from './test-folder.js';
 
 export const fixtures = join(__dirname, '..', 'fixtures', 'tools');
@@ -20,7 +20,7 @@ export interface TestApp {
   readonly http: TestAgent;
   /** Registers the flexible fixture tool under a name. */
   register(name: string, settings?: Record<string, unknown>): Promise<void>;
-  call(name: string, input?: unknown, context?: Record<string, unknown>): supertest.Test;
+  call(name: string, input?: unknown, context?: Record<string, unknown>): Test;
   close(): Promise<void>;
 }
 
