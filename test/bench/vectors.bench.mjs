@@ -14,6 +14,7 @@ import { latencies, percentile, print, seconds } from './measure.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const sizes = (process.env.BENCH_PLAYBOOKS ?? '1000,10000,100000').split(',').map(Number);
+const product = join(root, 'native/bin/product.wasm');
 const dimensions = 512;
 const provider = { id: 'bench', close: async () => undefined };
 
@@ -117,7 +118,7 @@ async function inMemory(repository) {
   const { MemoryStore } = await import('../../dist/src/playbook-search/embeddings/memory.store.js');
   const scanScript = join(root, 'dist/src/playbook-search/embeddings/scan.worker.js');
   const before = memoryMb();
-  const store = new MemoryStore({ scanScript, threadAbove: Infinity });
+  const store = new MemoryStore({ scanScript, product, threadAbove: Infinity });
   const { playbooks, ms } = await load(store, repository);
   const keys = keysOf(playbooks);
   const some = keys.filter((_, at) => at % 10 === 0);
@@ -131,7 +132,7 @@ async function inMemory(repository) {
     'search among all for the nearest 200, p50 ms': await p50((query) => store.scores(query, keys, 200)),
     'search among a tenth, p50 ms': await p50((query) => store.scores(query, some)),
   };
-  const inThread = new MemoryStore({ scanScript, threadAbove: 0 });
+  const inThread = new MemoryStore({ scanScript, product, threadAbove: 0 });
   await load(inThread, repository);
   figures['in the thread: among all for the nearest 200, p50 ms'] = await p50((query) =>
     inThread.scores(query, keys, 200),
@@ -173,7 +174,7 @@ async function buildAlone(keys, scanScript) {
   const { MemoryStore } = await import('../../dist/src/playbook-search/embeddings/memory.store.js');
   const entries = keys.map((key) => ({ key, hash: 'x', vector: randomVector() }));
   const begun = performance.now();
-  await new MemoryStore({ scanScript, threadAbove: Infinity }).put(entries);
+  await new MemoryStore({ scanScript, product, threadAbove: Infinity }).put(entries);
   return performance.now() - begun;
 }
 

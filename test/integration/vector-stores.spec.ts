@@ -8,15 +8,18 @@ import { createTestDatabase, type TestDatabase } from '../support/database.js';
 /** real: the threads, PostgreSQL, and pgvector where the server has it; where it has not, the test says so. */
 let db: TestDatabase;
 let scanScript: string;
+let product: string;
 
 beforeAll(async () => {
   db = await createTestDatabase();
-  scanScript = join(built(), 'dist', 'src', 'playbook-search', 'embeddings', 'scan.worker.js');
+  const root = built();
+  scanScript = join(root, 'dist', 'src', 'playbook-search', 'embeddings', 'scan.worker.js');
+  product = join(root, 'native', 'bin', 'product.wasm');
 });
 afterAll(() => db.drop());
 
-const memory = async (): Promise<VectorStore> => new MemoryStore({ scanScript, threadAbove: 1_000 });
-const thread = async (): Promise<VectorStore> => new MemoryStore({ scanScript, threadAbove: 0 });
+const memory = async (): Promise<VectorStore> => new MemoryStore({ scanScript, product, threadAbove: 1_000 });
+const thread = async (): Promise<VectorStore> => new MemoryStore({ scanScript, product, threadAbove: 0 });
 let opened = 0;
 const pgvector = (): Promise<VectorStore | undefined> =>
   PgvectorStore.open(db.dataSource, `test:${opened++}`);
@@ -133,9 +136,28 @@ describe.each([
     }));
 });
 
+describe('scans side by side, one in the thread and others beside it', () => {
+  it('have each their own query, and vectors that are added meanwhile are no trouble', async () => {
+    const store = new MemoryStore({ scanScript, product, threadAbove: 1_000 });
+    const keys = Array.from({ length: 30_000 }, (_, at) => `p${at}@1`);
+    await store.put(keys.map((key, at) => entry(key, at % 2 === 0 ? east : north)));
+    const few = keys.slice(0, 2);
+    // The thread is running before it is put to the test.
+    await store.scores(northEast, keys);
+    const inThread = store.scores(east, keys);
+    for (let at = 0; at < 2_000; at++) {
+      expect(rounded(await store.scores(west, few))).toEqual({ 'p0@1': -1, 'p1@1': 0 });
+      if (at % 10 === 0) await store.put(few.map((key) => entry(`${key}.${at}`, west)));
+    }
+    const scores = [...(await inThread).values()];
+    expect(scores).toEqual(keys.map((_, at) => (at % 2 === 0 ? 1 : 0)));
+    await store.close();
+  });
+});
+
 describe('a thread of scans that dies', () => {
   it('fails the scan under way and is replaced by the next one', async () => {
-    const store = new MemoryStore({ scanScript, threadAbove: 0 });
+    const store = new MemoryStore({ scanScript, product, threadAbove: 0 });
     await store.put([entry('a@1', east)]);
     await store.scores(east, ['a@1']);
     const underWay = store.scores(east, ['a@1']);

@@ -62,7 +62,8 @@ export class GenerationsOfConfig implements GenerationSource {
     if (inDatabase) return inDatabase;
     const { root } = this.config;
     const scanScript = join(root, 'dist', 'src', 'playbook-search', 'embeddings', 'scan.worker.js');
-    return new MemoryStore({ scanScript, threadAbove: scanThreadAbove });
+    const product = join(root, 'native', 'bin', 'product.wasm');
+    return new MemoryStore({ scanScript, product, threadAbove: scanThreadAbove });
   }
 
   private async pgvector(

@@ -1,11 +1,17 @@
 import { ScanThread } from './scan-thread.js';
-import { type Nearest, scan } from './vector-scan.js';
+import { type ProductModule, readProduct } from './vector-product.js';
+import { type Nearest, VectorScan } from './vector-scan.js';
 import type { VectorEntry, VectorStore } from './vector-store.js';
-import { rowsPerBlock, VectorTable } from './vector-table.js';
+import { type SharedVectors, VectorTable } from './vector-table.js';
+
+/** So few dead rows are never worth copying the others. */
+const fewDead = 4_096;
 
 export interface MemoryStoreSettings {
   /** The program of the thread. */
   readonly scanScript: string | URL;
+  /** The file native/bin/product.wasm. */
+  readonly product: string;
   /** More rows than these are scanned in the thread: about 5 ms on the thread of the calls. */
   readonly threadAbove: number;
 }
@@ -20,14 +26,18 @@ interface Rows {
 /** Vectors in this process, searched one by one: exact, and the fastest up to tens of thousands. */
 export class MemoryStore implements VectorStore {
   private table: VectorTable | undefined;
+  /** Of `table`. */
+  private scan: VectorScan | undefined;
   private readonly hashes = new Map<string, string>();
+  private readonly product: ProductModule;
   private readonly thread: ScanThread;
   /** Changes with every change of rows. */
   private changes = 0;
   private readonly remembered = new WeakMap<readonly string[], Rows>();
 
   constructor(private readonly settings: MemoryStoreSettings) {
-    this.thread = new ScanThread(settings.scanScript);
+    this.product = readProduct(settings.product);
+    this.thread = new ScanThread(settings.scanScript, this.product);
   }
 
   get size(): number {
@@ -43,12 +53,12 @@ export class MemoryStore implements VectorStore {
   }
 
   async put(entries: readonly VectorEntry[]): Promise<void> {
+    this.changes++;
     for (const { key, hash, vector } of entries) {
-      this.table ??= new VectorTable(vector.length);
-      this.table.put(key, vector);
+      const table = this.table ?? this.use(new VectorTable(vector.length));
+      table.put(key, vector);
       this.hashes.set(key, hash);
     }
-    this.changes++;
   }
 
   async retain(isKept: (key: string) => boolean): Promise<number> {
@@ -59,8 +69,8 @@ export class MemoryStore implements VectorStore {
       this.table?.delete(key);
       removed++;
     }
-    if (this.table && this.table.dead > Math.max(this.table.size, rowsPerBlock)) {
-      this.table = this.table.compacted();
+    if (this.table && this.table.dead > Math.max(this.table.size, fewDead)) {
+      this.use(this.table.compacted());
     }
     if (removed > 0) this.changes++;
     return removed;
@@ -86,14 +96,20 @@ export class MemoryStore implements VectorStore {
     return this.thread.close();
   }
 
+  private use(table: VectorTable): VectorTable {
+    this.table = table;
+    this.scan = new VectorScan(this.product, table, 'calls');
+    return table;
+  }
+
   private async nearest(
     query: Float32Array,
-    { blocks }: VectorTable,
+    { memory, dimensions }: SharedVectors,
     rows: Int32Array<ArrayBuffer>,
     top: number | undefined,
   ): Promise<Nearest> {
-    if (rows.length <= this.settings.threadAbove) return scan(query, blocks, rowsPerBlock, rows, top);
-    return this.thread.scan({ query, blocks, rowsPerBlock, rows, top });
+    if (this.scan && rows.length <= this.settings.threadAbove) return this.scan.nearest(query, rows, top);
+    return this.thread.scan({ vectors: { memory, dimensions }, query, rows, top });
   }
 
   private rowsOf(candidates: readonly string[], table: VectorTable): Rows {

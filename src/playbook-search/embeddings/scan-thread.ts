@@ -1,12 +1,13 @@
 import { Worker } from 'node:worker_threads';
+import type { ProductModule } from './vector-product.js';
 import type { Nearest } from './vector-scan.js';
+import type { SharedVectors } from './vector-table.js';
 
 export interface ScanOrder {
   readonly id: number;
+  /** The memory itself does not travel: it is shared. */
+  readonly vectors: SharedVectors;
   readonly query: Float32Array;
-  /** Shared memory: only its addresses travel. */
-  readonly blocks: readonly Float32Array<SharedArrayBuffer>[];
-  readonly rowsPerBlock: number;
   readonly rows: Int32Array<ArrayBuffer>;
   readonly top: number | undefined;
 }
@@ -22,7 +23,10 @@ export class ScanThread {
   private lastId = 0;
   private readonly waiting = new Map<number, PromiseWithResolvers<Nearest>>();
 
-  constructor(private readonly script: string | URL) {}
+  constructor(
+    private readonly script: string | URL,
+    private readonly product: ProductModule,
+  ) {}
 
   /** @throws Error when the thread ends meanwhile */
   scan(order: Omit<ScanOrder, 'id'>): Promise<Nearest> {
@@ -39,7 +43,7 @@ export class ScanThread {
   }
 
   private start(): Worker {
-    const worker = new Worker(this.script, { name: 'vector scan' });
+    const worker = new Worker(this.script, { name: 'vector scan', workerData: this.product });
     worker.unref();
     let cause: unknown;
     worker.on('error', (error: unknown) => (cause = error));
