@@ -61,7 +61,11 @@ describe('vectors of the catalogue', () => {
   const generation = (provider: EmbeddingProvider): EmbeddingGeneration =>
     new EmbeddingGeneration(
       provider,
-      new MemoryStore({ scanScript: '', product: resolve('native/bin/product.wasm'), threadAbove: 1_000 }),
+      new MemoryStore({
+        scanScript: '',
+        product: resolve('native/bin/product.wasm'),
+        threadAboveBytes: Infinity,
+      }),
       repository,
     );
 
