@@ -70,7 +70,8 @@ async function madeUpMeaning(catalogue) {
   const store = new MemoryStore({ scanScript: 'none', product, threadAboveBytes: Infinity });
   const byChance = () => {
     const vector = Float32Array.from({ length: dimensions }, () => Math.random() - 0.5);
-    return vector.map((part) => part / Math.hypot(...vector));
+    const length = Math.hypot(...vector);
+    return vector.map((part) => part / length);
   };
   await store.put(
     catalogue.map((playbook) => ({ key: playbookKey(playbook), hash: '', vector: byChance() })),

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { resolve } from 'node:path';
+import { EmbeddingUnavailable } from '../embedding-provider.js';
 import { readProduct } from './vector-product.js';
 import { type Nearest, VectorScan } from './vector-scan.js';
 import { type ScanningThread, strideOf, VectorTable } from './vector-table.js';
@@ -155,9 +156,9 @@ describe('VectorTable', () => {
     const vector = new Float32Array(1_000);
     const fit = Math.floor(pageBytes / strideOf(1_000)) - 2;
     for (let at = 0; at < fit; at++) table.put(`p${at}`, vector.fill(at));
-    expect(() => table.put('more', vector)).toThrow(
-      new RangeError(`The vectors in memory are at their limit of 0.0625 MiB, ${fit} of 1000 dimensions`),
-    );
+    const limit = `at their limit of 0.0625 MiB, ${fit} of 1000 dimensions`;
+    expect(() => table.put('more', vector)).toThrow(limit);
+    expect(() => table.put('more', vector)).toThrow(EmbeddingUnavailable);
     expect([table.size, table.dead, table.rowOf('more'), table.vectorAt(fit - 1)[999]]).toEqual([
       fit,
       0,

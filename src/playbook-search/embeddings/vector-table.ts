@@ -1,3 +1,4 @@
+import { EmbeddingUnavailable } from '../embedding-provider.js';
 import { type SharedMemory, sharedMemory } from './vector-product.js';
 
 const pageBytes = 65_536;
@@ -53,7 +54,10 @@ export class VectorTable implements SharedVectors {
     return this.memory.buffer.byteLength;
   }
 
-  /** @throws RangeError when the vector has another length, or the table is full */
+  /**
+   * @throws RangeError when the vector has another length
+   * @throws EmbeddingUnavailable `index_full`
+   */
   put(key: string, vector: Float32Array): void {
     if (vector.length !== this.dimensions) {
       throw new RangeError(`A vector of ${vector.length} dimensions among those of ${this.dimensions}`);
@@ -90,8 +94,10 @@ export class VectorTable implements SharedVectors {
     if (needed <= present) return;
     if (needed > this.maxPages) {
       const limit = `${(this.maxPages * pageBytes) / 2 ** 20} MiB`;
-      throw new RangeError(
-        `The vectors in memory are at their limit of ${limit}, ${this.used} of ${this.dimensions} dimensions`,
+      throw new EmbeddingUnavailable(
+        'index_full',
+        `The vectors in memory are at their limit of ${limit}, ${this.used} of ${this.dimensions} dimensions; ` +
+          'EMBEDDINGS_INDEX=pgvector has no such limit',
       );
     }
     this.memory.grow(Math.min(Math.max(needed - present, growthPages), this.maxPages - present));
