@@ -42,6 +42,7 @@ export type EmbeddingTrouble =
   | 'circuit_open'
   | 'endpoint_failed'
   | 'wrong_answer'
+  | 'index_full'
   | 'misconfigured';
 
 /** Expected: a search that meets it goes on without vectors and says so. */

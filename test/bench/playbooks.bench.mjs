@@ -2,6 +2,7 @@
  * Ranking of an uncached search among BENCH_PLAYBOOKS playbooks (10,000): by words alone, and by words and vectors with
  * made-up vectors, so that what is measured is everything but the embedding of the query. Goals: 2 ms and 6 ms.
  */
+import { fileURLToPath } from 'node:url';
 import { latencies, median, percentile, print, rounds, seconds } from './measure.mjs';
 import { realQueries, syntheticCatalogue } from './synthetic-playbooks.mjs';
 
@@ -65,10 +66,12 @@ function knownMeaning() {
 async function madeUpMeaning(catalogue) {
   const { MemoryStore } = await import('../../dist/src/playbook-search/embeddings/memory.store.js');
   const { playbookKey } = await import('../../dist/src/playbook-search/vector-index.js');
-  const store = new MemoryStore({ scanScript: 'none', threadAbove: Infinity });
+  const product = fileURLToPath(new URL('../../native/bin/product.wasm', import.meta.url));
+  const store = new MemoryStore({ scanScript: 'none', product, threadAboveBytes: Infinity });
   const byChance = () => {
     const vector = Float32Array.from({ length: dimensions }, () => Math.random() - 0.5);
-    return vector.map((part) => part / Math.hypot(...vector));
+    const length = Math.hypot(...vector);
+    return vector.map((part) => part / length);
   };
   await store.put(
     catalogue.map((playbook) => ({ key: playbookKey(playbook), hash: '', vector: byChance() })),

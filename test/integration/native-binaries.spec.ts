@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { basename, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { makeTestFolder } from '../support/test-folder.js';
 
 const native = resolve('native');
@@ -20,6 +20,13 @@ const expected = new Map(
     [`${program}-arm64`, 183],
   ]),
 );
+
+const modules = readdirSync(native)
+  .filter((name) => name.endsWith('.wat'))
+  .map((name) => `${basename(name, '.wat')}.wasm`);
+const kinds = [...architectures, 'wasm'] as const;
+const builtFor = (kind: (typeof kinds)[number]): string[] =>
+  kind === 'wasm' ? modules : programs.map((program) => `${program}-${kind}`);
 
 /** The type of the program header that names a loader: a static program has none. */
 const interpreter = 3;
@@ -43,9 +50,16 @@ describe('the committed native programs', () => {
     }
   });
 
+  it('are beside one WebAssembly module for each source of one', () => {
+    expect(modules).toContain('product.wasm');
+    expect(readdirSync(binaries).filter((name) => name.endsWith('.wasm'))).toEqual(modules);
+    for (const name of modules)
+      expect(readFileSync(join(binaries, name)).toString('latin1', 0, 4)).toBe('\0asm');
+  });
+
   it('have the hashes of SHA256SUMS', () => {
     const sums = new Map(lines('SHA256SUMS').map((line) => [line.slice(66), line.slice(0, 64)]));
-    expect([...sums.keys()].sort()).toEqual([...expected.keys()].sort());
+    expect([...sums.keys()].sort()).toEqual([...expected.keys(), ...modules].sort());
     for (const [name, sum] of sums) expect(`${name} ${sha256(join(binaries, name))}`).toBe(`${name} ${sum}`);
   });
 });
@@ -54,31 +68,38 @@ describe('a build from source', () => {
   const folder = makeTestFolder();
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+  const env = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}` };
   const build = (...args: string[]) =>
-    execFileSync(join(native, 'build.sh'), args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+    execFileSync(join(native, 'build.sh'), args, {
+      encoding: 'utf8',
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
 
   /** What the bytes depend on, undefined where the compiler is missing. */
-  function toolchain(arch: string): string | undefined {
+  function toolchain(kind: string): string | undefined {
     try {
-      return build('--toolchain', arch).trim();
+      return build('--toolchain', kind).trim();
     } catch {
       return undefined;
     }
   }
 
-  it.each(architectures)('gives the committed bytes (%s)', (arch) => {
-    const here = toolchain(arch);
-    const recorded = lines('BUILT_WITH').find((line) => line.startsWith(`${arch}: `));
+  it.each(kinds)('gives the committed bytes (%s)', (kind) => {
+    const here = toolchain(kind);
+    const recorded = lines('BUILT_WITH').find((line) => line.startsWith(`${kind}: `));
     expect(recorded).toBeDefined();
+    // Its compiler comes with the packages: there is none that is another one.
+    if (kind === 'wasm') expect(here).toBe(recorded);
     if (here !== recorded) {
       const why = here === undefined ? 'there is no compiler' : `the compiler is another one: ${here}`;
       process.stdout.write(`Native programs, not rebuilt on this host (${why}); their hashes were checked\n`);
       return;
     }
-    const out = join(folder, arch);
+    const out = join(folder, kind);
     mkdirSync(out);
-    build('--arch', arch, '--out', out);
-    expect(readdirSync(out).sort()).toEqual(programs.map((program) => `${program}-${arch}`).sort());
+    build('--arch', kind, '--out', out);
+    expect(readdirSync(out).sort()).toEqual(builtFor(kind).sort());
     for (const name of readdirSync(out)) {
       expect(`${name} ${sha256(join(out, name))}`).toBe(`${name} ${sha256(join(binaries, name))}`);
     }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { resolve } from 'node:path';
 import {
   type EmbeddingProvider,
   EmbeddingUnavailable,
@@ -58,7 +59,15 @@ describe('vectors of the catalogue', () => {
   });
 
   const generation = (provider: EmbeddingProvider): EmbeddingGeneration =>
-    new EmbeddingGeneration(provider, new MemoryStore({ scanScript: '', threadAbove: 1_000 }), repository);
+    new EmbeddingGeneration(
+      provider,
+      new MemoryStore({
+        scanScript: '',
+        product: resolve('native/bin/product.wasm'),
+        threadAboveBytes: Infinity,
+      }),
+      repository,
+    );
 
   const keeperOf = (provider: WordsProvider, former?: WordsProvider): GenerationKeeper => {
     const keeper = new GenerationKeeper(

@@ -8,15 +8,20 @@ import { createTestDatabase, type TestDatabase } from '../support/database.js';
 /** real: the threads, PostgreSQL, and pgvector where the server has it; where it has not, the test says so. */
 let db: TestDatabase;
 let scanScript: string;
+let product: string;
 
 beforeAll(async () => {
   db = await createTestDatabase();
-  scanScript = join(built(), 'dist', 'src', 'playbook-search', 'embeddings', 'scan.worker.js');
+  const root = built();
+  scanScript = join(root, 'dist', 'src', 'playbook-search', 'embeddings', 'scan.worker.js');
+  product = join(root, 'native', 'bin', 'product.wasm');
 });
 afterAll(() => db.drop());
 
-const memory = async (): Promise<VectorStore> => new MemoryStore({ scanScript, threadAbove: 1_000 });
-const thread = async (): Promise<VectorStore> => new MemoryStore({ scanScript, threadAbove: 0 });
+const memory = async (): Promise<VectorStore> =>
+  new MemoryStore({ scanScript, product, threadAboveBytes: Infinity });
+const thread = async (): Promise<VectorStore> =>
+  new MemoryStore({ scanScript, product, threadAboveBytes: 0 });
 let opened = 0;
 const pgvector = (): Promise<VectorStore | undefined> =>
   PgvectorStore.open(db.dataSource, `test:${opened++}`);
@@ -133,9 +138,62 @@ describe.each([
     }));
 });
 
+describe('scans side by side, one in the thread and others beside it', () => {
+  it('have each their own query, and vectors that are added meanwhile are no trouble', async () => {
+    const store = new MemoryStore({ scanScript, product, threadAboveBytes: 1_000 });
+    const keys = Array.from({ length: 30_000 }, (_, at) => `p${at}@1`);
+    await store.put(keys.map((key, at) => entry(key, at % 2 === 0 ? east : north)));
+    const few = keys.slice(0, 2);
+    // The thread is running before it is put to the test.
+    await store.scores(northEast, keys);
+    const inThread = store.scores(east, keys);
+    for (let at = 0; at < 2_000; at++) {
+      expect(rounded(await store.scores(west, few))).toEqual({ 'p0@1': -1, 'p1@1': 0 });
+      if (at % 10 === 0) await store.put(few.map((key) => entry(`${key}.${at}`, west)));
+    }
+    const scores = [...(await inThread).values()];
+    expect(scores.length).toBe(keys.length);
+    expect(scores.filter((cosine, at) => cosine !== (at % 2 === 0 ? 1 : 0))).toEqual([]);
+    await store.close();
+  });
+});
+
+describe('a table that is compacted', () => {
+  it('is searched where its rows stand now, by those who asked before as well', async () => {
+    const store = new MemoryStore({ scanScript, product, threadAboveBytes: Infinity });
+    const keys = Array.from({ length: 5_000 }, (_, at) => `p${at}@1`);
+    // So often that they do not fit into the memory that they take up afterwards.
+    for (let times = 0; times < 4; times++) await store.put(keys.map((key) => entry(key, west)));
+    await store.put(keys.map((key, at) => entry(key, at === 7 ? east : north)));
+    await store.put(keys.slice(0, 1).map((key) => entry(key, northEast)));
+    const before = await store.scores(east, keys);
+    const { bytes } = store;
+    expect(await store.retain(() => true)).toBe(0);
+    expect(store.bytes).toBeLessThan(bytes);
+    expect(await store.scores(east, keys)).toEqual(before);
+    expect([before.get('p7@1'), before.get('p8@1')]).toEqual([1, 0]);
+  });
+});
+
+describe('a scan in the thread whose table is compacted meanwhile', () => {
+  it('ends as it began, and the next one finds what is left', async () => {
+    const store = new MemoryStore({ scanScript, product, threadAboveBytes: 0 });
+    const keys = Array.from({ length: 6_000 }, (_, at) => `p${at}@1`);
+    await store.put(keys.map((key, at) => entry(key, at < 10 ? east : north)));
+    const { bytes } = store;
+    const underWay = store.scores(east, keys);
+    expect(await store.retain((key) => key.length < 5)).toBe(5_990);
+    expect(store.bytes).toBeLessThan(bytes);
+    const after = store.scores(east, keys);
+    expect([...(await underWay).values()]).toEqual(keys.map((_, at) => (at < 10 ? 1 : 0)));
+    expect([...(await after).entries()]).toEqual(keys.slice(0, 10).map((key) => [key, 1]));
+    await store.close();
+  });
+});
+
 describe('a thread of scans that dies', () => {
   it('fails the scan under way and is replaced by the next one', async () => {
-    const store = new MemoryStore({ scanScript, threadAbove: 0 });
+    const store = new MemoryStore({ scanScript, product, threadAboveBytes: 0 });
     await store.put([entry('a@1', east)]);
     await store.scores(east, ['a@1']);
     const underWay = store.scores(east, ['a@1']);

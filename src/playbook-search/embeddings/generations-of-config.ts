@@ -11,8 +11,8 @@ import { openProvider, type ProviderKind } from './open-provider.js';
 import { PgvectorStore } from './pgvector.store.js';
 import type { VectorStore } from './vector-store.js';
 
-/** Vectors that are searched on the calls' own thread: 5 to 10 ms. */
-const scanThreadAbove = 20_000;
+/** As much is searched on the calls' own thread, 24,576 vectors of 512 dimensions: about 4 ms. */
+const threadAboveBytes = 48 * 2 ** 20;
 /** Vectors that `auto` keeps in memory, 205 MB of 512 dimensions; up to there a search in the database takes longer. */
 const memoryUpTo = 100_000;
 
@@ -62,7 +62,8 @@ export class GenerationsOfConfig implements GenerationSource {
     if (inDatabase) return inDatabase;
     const { root } = this.config;
     const scanScript = join(root, 'dist', 'src', 'playbook-search', 'embeddings', 'scan.worker.js');
-    return new MemoryStore({ scanScript, threadAbove: scanThreadAbove });
+    const product = join(root, 'native', 'bin', 'product.wasm');
+    return new MemoryStore({ scanScript, product, threadAboveBytes });
   }
 
   private async pgvector(

@@ -1,13 +1,26 @@
 import { ScanThread } from './scan-thread.js';
-import { type Nearest, scan } from './vector-scan.js';
+import { type ProductModule, readProduct } from './vector-product.js';
+import { type Nearest, VectorScan } from './vector-scan.js';
 import type { VectorEntry, VectorStore } from './vector-store.js';
-import { rowsPerBlock, VectorTable } from './vector-table.js';
+import { strideOf, VectorTable } from './vector-table.js';
+
+/** So few dead rows are never worth copying the others. */
+const fewDead = 4_096;
 
 export interface MemoryStoreSettings {
   /** The program of the thread. */
   readonly scanScript: string | URL;
-  /** More rows than these are scanned in the thread: about 5 ms on the thread of the calls. */
-  readonly threadAbove: number;
+  /** The file native/bin/product.wasm. */
+  readonly product: string;
+  /** More bytes of vectors than these are scanned in the thread. */
+  readonly threadAboveBytes: number;
+}
+
+/** A table and what scans it: here, and in a thread. */
+interface Index {
+  readonly table: VectorTable;
+  readonly scan: VectorScan;
+  readonly thread: ScanThread;
 }
 
 interface Rows {
@@ -19,23 +32,25 @@ interface Rows {
 
 /** Vectors in this process, searched one by one: exact, and the fastest up to tens of thousands. */
 export class MemoryStore implements VectorStore {
-  private table: VectorTable | undefined;
+  private index: Index | undefined;
   private readonly hashes = new Map<string, string>();
-  private readonly thread: ScanThread;
+  private readonly product: ProductModule;
+  /** The threads of former tables. */
+  private finished: Promise<unknown> = Promise.resolve();
   /** Changes with every change of rows. */
   private changes = 0;
   private readonly remembered = new WeakMap<readonly string[], Rows>();
 
   constructor(private readonly settings: MemoryStoreSettings) {
-    this.thread = new ScanThread(settings.scanScript);
+    this.product = readProduct(settings.product);
   }
 
   get size(): number {
-    return this.table?.size ?? 0;
+    return this.index?.table.size ?? 0;
   }
 
   get bytes(): number {
-    return this.table?.bytes ?? 0;
+    return this.index?.table.bytes ?? 0;
   }
 
   has(key: string, hash: string): boolean {
@@ -43,12 +58,12 @@ export class MemoryStore implements VectorStore {
   }
 
   async put(entries: readonly VectorEntry[]): Promise<void> {
+    this.changes++;
     for (const { key, hash, vector } of entries) {
-      this.table ??= new VectorTable(vector.length);
-      this.table.put(key, vector);
+      this.index ??= this.indexOf(new VectorTable(vector.length));
+      this.index.table.put(key, vector);
       this.hashes.set(key, hash);
     }
-    this.changes++;
   }
 
   async retain(isKept: (key: string) => boolean): Promise<number> {
@@ -56,12 +71,10 @@ export class MemoryStore implements VectorStore {
     for (const key of this.hashes.keys()) {
       if (isKept(key)) continue;
       this.hashes.delete(key);
-      this.table?.delete(key);
+      this.index?.table.delete(key);
       removed++;
     }
-    if (this.table && this.table.dead > Math.max(this.table.size, rowsPerBlock)) {
-      this.table = this.table.compacted();
-    }
+    this.compact();
     if (removed > 0) this.changes++;
     return removed;
   }
@@ -71,9 +84,10 @@ export class MemoryStore implements VectorStore {
     candidates: readonly string[],
     top?: number,
   ): Promise<ReadonlyMap<string, number>> {
-    if (!this.table || this.table.dimensions !== query.length) return new Map();
-    const { rows, keys } = this.rowsOf(candidates, this.table);
-    const { places, cosines } = await this.nearest(query, this.table, rows, top);
+    const { index } = this;
+    if (!index || index.table.dimensions !== query.length) return new Map();
+    const { rows, keys } = this.rowsOf(candidates, index.table);
+    const { places, cosines } = await this.nearest(query, index, rows, top);
     const scores = new Map<string, number>();
     for (let at = 0; at < cosines.length; at++) {
       const key = keys[places ? (places[at] ?? -1) : at];
@@ -82,18 +96,35 @@ export class MemoryStore implements VectorStore {
     return scores;
   }
 
-  close(): Promise<void> {
-    return this.thread.close();
+  async close(): Promise<void> {
+    await Promise.all([this.index?.thread.close(), this.finished]);
+  }
+
+  private indexOf(table: VectorTable): Index {
+    const { product } = this;
+    const { memory, dimensions } = table;
+    const thread = new ScanThread(this.settings.scanScript, { product, vectors: { memory, dimensions } });
+    return { table, scan: new VectorScan(product, table, 'calls'), thread };
+  }
+
+  private compact(): void {
+    if (!this.index) return;
+    const { table, thread } = this.index;
+    if (table.dead <= Math.max(table.size, fewDead)) return;
+    this.index = this.indexOf(table.compacted());
+    this.changes++;
+    this.finished = Promise.all([this.finished, thread.finish()]);
   }
 
   private async nearest(
     query: Float32Array,
-    { blocks }: VectorTable,
+    { table, scan, thread }: Index,
     rows: Int32Array<ArrayBuffer>,
     top: number | undefined,
   ): Promise<Nearest> {
-    if (rows.length <= this.settings.threadAbove) return scan(query, blocks, rowsPerBlock, rows, top);
-    return this.thread.scan({ query, blocks, rowsPerBlock, rows, top });
+    const bytes = rows.length * strideOf(table.dimensions);
+    if (bytes <= this.settings.threadAboveBytes) return scan.nearest(query, rows, top);
+    return thread.scan({ query, rows, top });
   }
 
   private rowsOf(candidates: readonly string[], table: VectorTable): Rows {

@@ -1,12 +1,17 @@
 import { Worker } from 'node:worker_threads';
+import type { ProductModule } from './vector-product.js';
 import type { Nearest } from './vector-scan.js';
+import type { SharedVectors } from './vector-table.js';
+
+/** What the thread is given when it starts: of the memory only where it is. */
+export interface ScanData {
+  readonly product: ProductModule;
+  readonly vectors: SharedVectors;
+}
 
 export interface ScanOrder {
   readonly id: number;
   readonly query: Float32Array;
-  /** Shared memory: only its addresses travel. */
-  readonly blocks: readonly Float32Array<SharedArrayBuffer>[];
-  readonly rowsPerBlock: number;
   readonly rows: Int32Array<ArrayBuffer>;
   readonly top: number | undefined;
 }
@@ -16,13 +21,19 @@ export interface ScanResult {
   readonly nearest: Nearest;
 }
 
-/** Scans in a thread of its own, started by the first one; a dead thread is replaced by the next one. */
+/**
+ * Scans of one table in a thread of its own, started by the first one; a dead thread is replaced by the next one. It must
+ * end with the table: a thread that does nothing collects no garbage and would hold the memory.
+ */
 export class ScanThread {
   private worker: Worker | undefined;
   private lastId = 0;
   private readonly waiting = new Map<number, PromiseWithResolvers<Nearest>>();
 
-  constructor(private readonly script: string | URL) {}
+  constructor(
+    private readonly script: string | URL,
+    private readonly data: ScanData,
+  ) {}
 
   /** @throws Error when the thread ends meanwhile */
   scan(order: Omit<ScanOrder, 'id'>): Promise<Nearest> {
@@ -34,12 +45,18 @@ export class ScanThread {
     return asked.promise;
   }
 
+  /** Ends when all that it was asked is answered. */
+  async finish(): Promise<void> {
+    await Promise.allSettled(Array.from(this.waiting.values(), ({ promise }) => promise));
+    await this.close();
+  }
+
   async close(): Promise<void> {
     await this.worker?.terminate();
   }
 
   private start(): Worker {
-    const worker = new Worker(this.script, { name: 'vector scan' });
+    const worker = new Worker(this.script, { name: 'vector scan', workerData: this.data });
     worker.unref();
     let cause: unknown;
     worker.on('error', (error: unknown) => (cause = error));
