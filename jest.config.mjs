@@ -35,7 +35,8 @@ export default {
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
   setupFilesAfterEnv: ['<rootDir>/test/support/after-env.ts'],
-  testTimeout: 30_000,
+  // A guard against what never ends: on two cores that others use, too, a test that starts three servers takes half a minute.
+  testTimeout: 120_000,
   maxWorkers: 2,
   collectCoverage: process.env.CI === 'true',
   collectCoverageFrom: ['src/**/*.ts', '!src/**/*.spec.ts', '!src/main.ts'],

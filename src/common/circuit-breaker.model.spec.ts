@@ -245,4 +245,4 @@ it('does what the naive model does in 10,000 random traces, at 49, 50 and 51 % a
   );
   // Traces in which nothing happens would prove nothing.
   expect(opened).toBeGreaterThan(5_000);
-}, 120_000);
+});

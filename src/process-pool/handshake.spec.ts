@@ -18,8 +18,8 @@ describe('probeExecutable', () => {
     await lab.close();
   });
 
-  const limits = () => lab.settings({ startTimeoutMs: 5_000, maxLineBytes: 65_536 });
-  const probe = (spec: ProcessSpec, startTimeoutMs = 5_000) =>
+  const limits = () => lab.settings({ maxLineBytes: 65_536 });
+  const probe = (spec: ProcessSpec, startTimeoutMs = 45_000) =>
     probeExecutable(spec, { ...limits(), startTimeoutMs }, PoolLab.launcher);
   const fixture = (start: string) => lab.spec([`--start=${start}`]);
   const script = (text: string, mode = 0o755) => {

@@ -124,11 +124,10 @@ describe('a call fails', () => {
 
   it('at the exit of the tool, not when a grandchild lets go of its output; the grandchild is ended too', async () => {
     const pool = bench.lab.pool();
-    const started = performance.now();
-    await expect(call(pool, { action: 'grandchild', ms: 30_000 })).rejects.toMatchObject({
+    // It lives longer than the call may take: whoever waits for it ends with a time-out.
+    await expect(call(pool, { action: 'grandchild', ms: 600_000 })).rejects.toMatchObject({
       reason: 'tool_crashed',
     });
-    expect(performance.now() - started).toBeLessThan(5_000);
     await eventually(() => bench.lab.alive().length === 0);
   });
 

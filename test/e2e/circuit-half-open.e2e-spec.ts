@@ -101,7 +101,7 @@ it('lets 3 of 1,000 callers at once reach the tool, and their successes close it
   expect(tally(await Promise.all(calls))).toEqual({ success: 3, circuit_open: 997 });
   expect(tool.reached).toBe(3);
   expect(await tool.state()).toBe('closed');
-}, 90_000);
+});
 
 it('opens again for 1,000 callers when one of the 3 fails', async () => {
   const tool = new Puppet('relapse');
@@ -114,7 +114,7 @@ it('opens again for 1,000 callers when one of the 3 fails', async () => {
   expect(tool.reached).toBeGreaterThan(0);
   expect(tool.reached).toBeLessThanOrEqual(3 * probing);
   expect((words['error'] ?? 0) + (words['circuit_open'] ?? 0)).toBe(1_000);
-}, 90_000);
+});
 
 it.each<[string, string, Mode]>([
   ['the budget', 'investigation_budget_spent', 'answer'],

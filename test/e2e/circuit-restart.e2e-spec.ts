@@ -27,13 +27,13 @@ const start = async (): Promise<void> => {
 beforeAll(async () => {
   db = await createTestDatabase({ entities: [ToolMetric] });
   await start();
-}, 60_000);
+});
 
 afterAll(async () => {
   await server.end('SIGTERM');
   await db.drop();
   rmSync(folder, { recursive: true, force: true });
-}, 60_000);
+});
 
 const post = (path: string, body: object): Promise<Response> =>
   fetch(`${server.url}${path}`, {
@@ -80,7 +80,7 @@ it('kill -9 with calls in flight opens no circuit', async () => {
   const answer = await post('/api/v1/tools/sleeper/execute', { input: {} });
   expect(answer.status).toBe(200);
   expect(await answer.json()).toMatchObject({ status: 'success' });
-}, 90_000);
+});
 
 it('a circuit that was open, or held open by hand, is so after kill -9, with its history', async () => {
   await register('fragile');
@@ -103,4 +103,4 @@ it('a circuit that was open, or held open by hand, is so after kill -9, with its
     reason: 'maintenance',
   });
   expect((await post('/api/v1/tools/stopped/execute', { input: {} })).status).toBe(503);
-}, 90_000);
+});

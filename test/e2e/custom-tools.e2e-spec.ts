@@ -9,7 +9,7 @@ const fixture = join(fixtures, 'fixture-tool.mjs');
 let tk: TestApp;
 
 beforeAll(async () => {
-  tk = await startApp({ CUSTOM_TOOLS_START_TIMEOUT: '2000' });
+  tk = await startApp();
 });
 
 afterAll(() => tk.close());
@@ -81,11 +81,22 @@ describe('registration', () => {
     ['exits', '--start=exit', 'ModuleNotFoundError: no module named requests'],
     ['answers no JSON', '--start=garbage', 'initialize'],
     ['answers an error', '--start=error', 'Method not found'],
-    ['never answers', '--start=hang', '2000 ms'],
   ])('refuses an executable that %s, with the reason', async (_what, option, reason) => {
     const { body } = await post({ name: 'broken', command: 'node', args: [fixture, option] }).expect(400);
     expect(body.errors).toEqual([{ pointer: '/command', detail: expect.stringContaining(reason) }]);
     expect(await stored()).not.toContain('broken');
+  });
+
+  it('refuses an executable that never answers, with the reason', async () => {
+    const app = await startApp({ CUSTOM_TOOLS_START_TIMEOUT: '500' });
+    try {
+      const broken = { name: 'broken', command: 'node', args: [fixture, '--start=hang'] };
+      const { body } = await app.http.post('/api/v1/custom-tools').send(broken).expect(400);
+      expect(body.errors).toEqual([{ pointer: '/command', detail: expect.stringContaining('500 ms') }]);
+      expect((await app.http.get('/api/v1/custom-tools')).body.data).toEqual([]);
+    } finally {
+      await app.close();
+    }
   });
 
   it('refuses a name that is taken: by a custom tool, a built-in one, or one of many at once', async () => {

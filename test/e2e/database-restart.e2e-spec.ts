@@ -36,7 +36,7 @@ beforeAll(async () => {
     keepAlive: true,
   };
   await ask('custom-tools', { name: 'steady', ...tool });
-}, 60_000);
+});
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('an embedded PostgreSQL that dies', () => {
@@ -57,7 +57,7 @@ describe('an embedded PostgreSQL that dies', () => {
     expect(postgresPid()).not.toBe(before);
     const recorded = async (): Promise<Json> => (await ask('tool-metrics/executions?tool=steady')).data;
     await until(async () => (await recorded()).length === 2, { what: 'both records', timeoutMs: 20_000 });
-  }, 60_000);
+  });
 
   it('again and again is started again each time, and ends with its server', async () => {
     for (let round = 0; round < 2; round++) {
@@ -71,5 +71,5 @@ describe('an embedded PostgreSQL that dies', () => {
     const last = postgresPid();
     expect(await server.end('SIGTERM')).toBe(0);
     expect(identityOf(last)).toBeUndefined();
-  }, 60_000);
+  });
 });

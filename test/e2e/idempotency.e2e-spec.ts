@@ -181,7 +181,7 @@ describe('Idempotency-Key and a gateway that is killed', () => {
         })
         .expect(201);
     }
-  }, 60_000);
+  });
   afterAll(async () => {
     await server.end('SIGKILL');
     gate.close();
@@ -216,7 +216,7 @@ describe('Idempotency-Key and a gateway that is killed', () => {
     await gate.open(again);
     expect((await rerun).body).toMatchObject({ status: 'success', result: { key: again } });
     expect(gate.arrived.filter((key) => key === once)).toHaveLength(1);
-  }, 60_000);
+  });
 });
 
 describe('Idempotency-Key without the database', () => {
@@ -241,5 +241,5 @@ describe('Idempotency-Key without the database', () => {
       await wire.cut();
       await db.drop();
     }
-  }, 60_000);
+  });
 });

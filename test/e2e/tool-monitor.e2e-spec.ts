@@ -22,7 +22,6 @@ beforeAll(async () => {
   tk = await startApp({
     CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL: '86400000',
     CUSTOM_TOOLS_RELOAD_INTERVAL: '86400000',
-    CUSTOM_TOOLS_START_TIMEOUT: '3000',
   });
   tk.app.get(CustomToolRuntimes).events.subscribe((event) => events.push(event));
   folder = mkdtempSync(join(tmpdir(), 'toolkeeper-monitor-'));

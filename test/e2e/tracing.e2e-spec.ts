@@ -199,7 +199,7 @@ describe('a server whose traces are not wanted, or do not arrive', () => {
   });
 
   it('sends what waits when it ends', async () => {
-    tk = await startApp({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_BSP_SCHEDULE_DELAY: '600000' });
+    tk = await startApp({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_BSP_SCHEDULE_DELAY: '120000' });
     await tk.register('echo');
     await tk.call('echo').expect(200);
     expect(receiver.spans).toEqual([]);
@@ -211,14 +211,13 @@ describe('a server whose traces are not wanted, or do not arrive', () => {
     receiver.behave('hang');
     tk = await startApp({
       OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
-      OTEL_EXPORTER_OTLP_TIMEOUT: '2000',
+      OTEL_EXPORTER_OTLP_TIMEOUT: '120000',
       DRAIN_TIMEOUT_MS: '200',
     });
     await tk.register('echo');
     await tk.call('echo').expect(200);
-    const before = performance.now();
+    // If it waited for the exporter, that would take longer than this test may.
     await tk.app.close();
-    expect(performance.now() - before).toBeLessThan(1_800);
   });
 
   it('keeps the share of traces that a sampler says', async () => {

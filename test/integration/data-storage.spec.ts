@@ -171,7 +171,7 @@ describe('a Data Storage service that is not available', () => {
 });
 
 describe('a Data Storage service that limits the rate', () => {
-  withServer();
+  withServer({ DATA_STORAGE_DEADLINE_MS: '60000' });
 
   it('is given the time that it asks for', async () => {
     await service.behave('ok', { script: ['rate_limited'], retryAfter: '1' });
@@ -184,7 +184,7 @@ describe('a Data Storage service that limits the rate', () => {
     await service.behave('rate_limited', { retryAfter: '3600' });
     const body = await find({ query: 'unknown yet' });
     expect(body).toMatchObject({ status: 'error', result: fallback });
-    expect(body.executionTimeMs).toBeLessThan(3_000);
+    expect(body.executionTimeMs).toBeLessThan(20_000);
   });
 });
 

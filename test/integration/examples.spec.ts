@@ -303,7 +303,8 @@ describe('the examples at work', () => {
     for (const text of ['a1'.repeat(450_000), `${'_'.repeat(500)}\n`.repeat(1_700), '\n'.repeat(900_000)]) {
       const started = performance.now();
       expect((await tool.execute({ text })).result.lines).toBeLessThanOrEqual(1_700);
-      expect(performance.now() - started).toBeLessThan(5_000);
+      // Patterns that try again at every character would take minutes.
+      expect(performance.now() - started).toBeLessThan(20_000);
     }
     await tool.end();
   });

@@ -146,5 +146,5 @@ describe('selection safety', () => {
     // Both sides of the property were met, or it would prove nothing.
     expect(shown).toBeGreaterThan(100);
     expect(kept).toBeGreaterThan(100);
-  }, 120_000);
+  });
 });

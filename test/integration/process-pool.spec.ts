@@ -125,7 +125,7 @@ describe('any mix of calls', () => {
       ),
       { numRuns: 25 },
     );
-  }, 120_000);
+  });
 });
 
 /** The result, or what went wrong in a word. */

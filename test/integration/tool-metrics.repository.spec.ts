@@ -489,14 +489,18 @@ describe('ToolMetricsRepository', () => {
   });
 
   it('answers from its indexes, not by walking the table', async () => {
-    await database.dataSource.query(`SELECT make_tool_metrics_day((now() AT TIME ZONE 'UTC')::date - 1)`);
-    await database.dataSource.query(`
-      INSERT INTO tool_metrics (
+    // 14 hours before a fixed noon: two days hold enough to be worth an index, at whatever time of day this runs.
+    const days = ['2026-01-22', '2026-01-23'];
+    for (const day of days) await database.dataSource.query('SELECT make_tool_metrics_day($1)', [day]);
+    await database.dataSource.query(
+      `INSERT INTO tool_metrics (
         tool_name, user_id, status, execution_time_ms, recorded_at, investigation_id, run_id, parameters_hash
       )
       SELECT 't' || i % 50, 'u' || i % 1000, CASE WHEN i % 20 = 0 THEN 'error' ELSE 'success' END, i % 7000,
-             now() - i * interval '1 second', 'i' || i % 1000, 'r' || i % 1000, i % 9
-      FROM generate_series(1, 50000) AS i`);
+             $1::timestamptz - i * interval '1 second', 'i' || i % 1000, 'r' || i % 1000, i % 9
+      FROM generate_series(1, 50000) AS i`,
+      [noon],
+    );
     await database.dataSource.query(rollUp('', 'tool_metrics', '0'));
     await database.dataSource.query('ANALYZE tool_metrics, tool_metric_rollups');
     const plans: string[] = [];
@@ -508,18 +512,19 @@ describe('ToolMetricsRepository', () => {
       },
     });
     const explained = new ToolMetricsRepository(explaining);
-    const since = new Date(Date.now() - 5 * minute);
+    const since = at(-5);
+    const id = newId(at(-1).getTime());
     await explained.getToolStats('t1', { since });
-    await explained.getFigures(since, new Date(), { latency: true });
-    await explained.getFigures(since, new Date(), { latency: true, tools: ['t1', 't2'] });
+    await explained.getFigures(since, noon, { latency: true });
+    await explained.getFigures(since, noon, { latency: true, tools: ['t1', 't2'] });
     await explained.getRecentErrors();
     await explained.getRecentErrors('t1');
     await explained.getAllToolNames();
     await explained.getLastUses();
     await explained.getSlowExecutions();
     await explained.getRecentExecutions('t1');
-    await explained.getExecutions({ limit: 10, after: { recordedAt: since, metricId: newId() } });
-    await explained.getExecution(newId());
+    await explained.getExecutions({ limit: 10, after: { recordedAt: since, metricId: id } });
+    await explained.getExecution(id);
     await explained.getFaultSamples(since);
     await explained.countFailures('t1', since);
     await explained.getErrorRows('t1', 20);
@@ -527,14 +532,12 @@ describe('ToolMetricsRepository', () => {
     for (const only of [{ userId: 'u1' }, { runId: 'r1' }, { investigationId: 'i1' }, { errorType: 'x' }]) {
       await explained.getExecutions({ ...only, limit: 10 });
     }
-    await explained.getDuplicates({ since, until: new Date(), limit: 10, investigationId: 'i1' });
-    await explained.markSemanticFailure(newId(), 'wrong');
+    await explained.getDuplicates({ since, until: noon, limit: 10, investigationId: 'i1' });
+    await explained.markSemanticFailure(id, 'wrong');
     expect(plans).toHaveLength(21);
     // Days without executions, and names of tools out of one row a tool and day, are walked at no cost.
-    const [today, yesterday] = [0, 1].map((ago) =>
-      new Date(Date.now() - ago * 24 * 60 * minute).toISOString().slice(0, 10).replaceAll('-', ''),
-    );
-    const walk = new RegExp(`Seq Scan on tool_metrics_(${today}|${yesterday}) `);
+    const walk = new RegExp(`Seq Scan on tool_metrics_(${days.join('|').replaceAll('-', '')}) `);
+    expect(plans.join('\n')).toMatch(/Index Scan .*on tool_metrics_20260123/);
     expect(plans.filter((plan) => walk.test(plan))).toEqual([]);
   });
 });

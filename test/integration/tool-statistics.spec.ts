@@ -162,7 +162,7 @@ describe('statistics', () => {
       ),
       { numRuns: 25 },
     );
-  }, 120_000);
+  });
 
   it('stay those of the rows that are left when old ones are deleted, wherever a day is cut', async () => {
     await fc.assert(
@@ -182,7 +182,7 @@ describe('statistics', () => {
       }),
       { numRuns: 25 },
     );
-  }, 120_000);
+  });
 
   const latencyOf = async (tool: string, since: Date, until: Date): Promise<LatencyHistogram | undefined> =>
     (await repository.getFigures(since, until, { latency: true })).get(tool)?.latency;

@@ -36,6 +36,8 @@ export async function startApp(variables: Record<string, string> = {}): Promise<
     CUSTOM_TOOLS_DIR: folder,
     // A model takes 250 MB and a second of one core: only those load it who test it.
     EMBEDDINGS_PROVIDER: 'lexical',
+    // Two cores that others use, too, may take seconds to start one tool.
+    CUSTOM_TOOLS_START_TIMEOUT: '45000',
     ...variables,
   });
   const app = await createApp(config);

@@ -17,7 +17,7 @@ export interface ServerProcess {
 /** Starts the built server as `npm start` does and waits until it says that it is ready. */
 export async function startServer(
   variables: Record<string, string>,
-  readyWithinMs = 25_000,
+  readyWithinMs = 60_000,
 ): Promise<ServerProcess> {
   const { child, log } = launchServer(variables);
   const ended = once(child, 'exit') as Promise<[number | null]>;

@@ -54,7 +54,7 @@ describe(`a journal that the server finds at its start, seed ${seed}`, () => {
     await until(() => child.exitCode !== null, { what: 'the second gateway to end', timeoutMs: 60_000 });
     expect(child.exitCode).not.toBe(0);
     expect(log()).toContain('The journal of executions belongs to another gateway');
-  }, 90_000);
+  });
 
   it('adds nothing when it is replayed twice', async () => {
     const ledger = new Ledger();
@@ -82,7 +82,7 @@ describe(`a journal that the server finds at its start, seed ${seed}`, () => {
     await rig.start();
     await replayed();
     expect(await recorded()).toEqual(before);
-  }, 120_000);
+  });
 
   it('gives everything that is whole when it is torn and flipped, and sets poison aside', async () => {
     const random = new Random(seed);
@@ -131,38 +131,34 @@ describe(`a journal that the server finds at its start, seed ${seed}`, () => {
       details: { recorder: { status: string } };
     };
     expect([status, details.recorder.status]).toEqual(['degraded', 'degraded']);
-  }, 120_000);
+  });
 
-  it.each(['refuse', 'drop'] as const)(
-    'at its cap: %s',
-    async (whenFull) => {
-      await rig.end();
-      await rig.start({ JOURNAL_MAX_BYTES: '20000', RECORDER_WHEN_FULL: whenFull });
-      await rig.db.stopAtOnce();
-      const ledger = new Ledger();
-      const call = () => ledger.call(rig.url, 'quick', {});
-      for (let n = 0; n < 100; n++) await call();
-      const dropped = await rig.metric('toolkeeper_recorder_dropped_total');
-      const ready = (await fetch(`${rig.url}/readyz`)).status;
-      await rig.db.start();
-      if (whenFull === 'refuse') {
-        expect([ledger.refusedWith('recorder_full') > 0, dropped, ready]).toEqual([true, 0, 503]);
-        await rig.drained(ledger);
-        const before = ledger.acknowledged;
-        await until(() => call().then(() => ledger.acknowledged > before), {
-          what: 'calls to be taken again',
-        });
-        await rig.drained(ledger);
-        expect(await ledger.verdict(rig.db)).toMatchObject({ lost: 0, doubled: 0, wrong: 0, phantom: 0 });
-      } else {
-        expect(dropped).toBeGreaterThan(0);
-        await until(async () => (await ledger.verdict(rig.db)).lost === dropped, {
-          what: 'a row of every call that was not dropped',
-          timeoutMs: 30_000,
-        });
-        expect(await ledger.verdict(rig.db)).toMatchObject({ acknowledged: 100, doubled: 0, wrong: 0 });
-      }
-    },
-    120_000,
-  );
+  it.each(['refuse', 'drop'] as const)('at its cap: %s', async (whenFull) => {
+    await rig.end();
+    await rig.start({ JOURNAL_MAX_BYTES: '20000', RECORDER_WHEN_FULL: whenFull });
+    await rig.db.stopAtOnce();
+    const ledger = new Ledger();
+    const call = () => ledger.call(rig.url, 'quick', {});
+    for (let n = 0; n < 100; n++) await call();
+    const dropped = await rig.metric('toolkeeper_recorder_dropped_total');
+    const ready = (await fetch(`${rig.url}/readyz`)).status;
+    await rig.db.start();
+    if (whenFull === 'refuse') {
+      expect([ledger.refusedWith('recorder_full') > 0, dropped, ready]).toEqual([true, 0, 503]);
+      await rig.drained(ledger);
+      const before = ledger.acknowledged;
+      await until(() => call().then(() => ledger.acknowledged > before), {
+        what: 'calls to be taken again',
+      });
+      await rig.drained(ledger);
+      expect(await ledger.verdict(rig.db)).toMatchObject({ lost: 0, doubled: 0, wrong: 0, phantom: 0 });
+    } else {
+      expect(dropped).toBeGreaterThan(0);
+      await until(async () => (await ledger.verdict(rig.db)).lost === dropped, {
+        what: 'a row of every call that was not dropped',
+        timeoutMs: 30_000,
+      });
+      expect(await ledger.verdict(rig.db)).toMatchObject({ acknowledged: 100, doubled: 0, wrong: 0 });
+    }
+  });
 });
