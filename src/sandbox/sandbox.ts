@@ -17,6 +17,7 @@ import {
   type SandboxPolicy,
 } from './sandbox-policy.js';
 import type { Command, EffectiveSandbox, HostAbilities, SandboxField, Tier } from './sandbox.types.js';
+import { brokenRule, type ProcessEnd } from './violation.js';
 
 export interface SandboxOptions {
   readonly enabled: boolean;
@@ -34,6 +35,8 @@ export interface Confined {
   readonly effective: EffectiveSandbox;
   /** A process that was started from `command` has ended. */
   ended(pid: number): void;
+  /** @returns the rule of its sandbox that such a process was ended for; undefined: for none */
+  brokenRule(end: ProcessEnd): string | undefined;
   /** All have, and none will be started any more. */
   dispose(): Promise<void>;
 }
@@ -154,6 +157,7 @@ export class Sandbox {
       command: this.wrap(command, session, leaves.command()),
       effective,
       ended: (pid) => void leaves.release(pid),
+      brokenRule: (end) => brokenRule(end, bubblewrap !== undefined),
       dispose: async () => {
         await leaves.releaseAll();
         await proxy?.close();
@@ -236,7 +240,8 @@ const ownProcess = [
 const devices = ['/dev/null', '/dev/zero', '/dev/full', '/dev/random', '/dev/urandom'];
 
 function unconfined(command: Command, effective: EffectiveSandbox): Confined {
-  return { command, effective, ended: () => undefined, dispose: () => Promise.resolve() };
+  const nothing = (): undefined => undefined;
+  return { command, effective, ended: nothing, brokenRule: nothing, dispose: () => Promise.resolve() };
 }
 
 /** @returns the path made absolute; it exists and is not one of those that nobody gets */

@@ -283,6 +283,19 @@ describe.each([0, 1, 2, 3])('with tier %i at most', (mostTier) => {
     if (mostTier === 0) expect(done).toBe(true);
   });
 
+  it('a tool that is ended by its sandbox says for what', async () => {
+    if (process.arch !== 'x64') return void untested.push('no other architecture to call as');
+    const { tier, enforced } = await registered('ended');
+    const { body } = await tk.call('ended', { act: 'other_architecture' }).expect(200);
+    if (!enforced.includes('systemCalls')) return expect(body).toMatchObject({ result: { done: true } });
+    expect(tier).toBeGreaterThan(0);
+    expect(body.error).toMatchObject({
+      type: 'sandbox_violation',
+      code: -32603,
+      message: expect.stringContaining('a system call of another architecture'),
+    });
+  });
+
   it.each(languages)(
     '$language: stopped from what it may not',
     async ({ language, acts: names, prepare }) => {

@@ -19,6 +19,7 @@ import { ToolLogs } from '../logs/tool-logs.js';
 import { type ProgramFile, ProgramFiles } from '../revisions/program-files.js';
 import { configurationOf, contentHashOf, type RevisionContent } from '../revisions/revision-content.js';
 import type { Redactor } from '../secrets/redactor.js';
+import type { ProcessEnd } from '../../sandbox/violation.js';
 import { ToolSandbox } from '../launch/tool-sandbox.js';
 import { ToolInspector } from '../launch/tool-inspector.js';
 import { type PreparedLaunch, LaunchPreparation } from '../launch/launch-preparation.js';
@@ -169,7 +170,8 @@ export class CustomToolRuntimes {
     pool.events.subscribe((event) => {
       if (event.type === 'terminate') confined.ended(event.pid);
     });
-    return { pool, workingDir: spec.cwd, realPath, redactor };
+    const brokenRule = (end: ProcessEnd): string | undefined => confined.brokenRule(end);
+    return { pool, workingDir: spec.cwd, realPath, redactor, brokenRule };
   }
 
   private follow(pool: ProcessPool, tool: string, redactor: Redactor): void {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { asAbortSignal } from '../../common/cancel-signal.js';
-import { Refusal } from '../../common/errors.js';
+import { type OutcomeCode, Refusal } from '../../common/errors.js';
 import {
   type PoolAnswer,
   PoolFailure,
@@ -9,6 +9,7 @@ import {
   type RequestNotes,
 } from '../../process-pool/pool.types.js';
 import type { ProcessPool } from '../../process-pool/process-pool.js';
+import type { ProcessEnd } from '../../sandbox/violation.js';
 import type { Release, Tool, ToolDefinition, ToolRun } from '../../tool-contract/tool.js';
 import { ToolFailure } from '../../tool-contract/tool-outcome.js';
 import type { InputValidator } from '../../tools/input-validator.js';
@@ -25,6 +26,8 @@ export interface RunningBackend {
   /** What is started, links resolved. */
   readonly realPath: string;
   readonly redactor: Redactor;
+  /** The rule of its sandbox that a process was ended for, by how it ended. */
+  readonly brokenRule?: (end: ProcessEnd) => string | undefined;
 }
 
 /** A pool to run on, or the reason why there is none. */
@@ -152,9 +155,17 @@ export class CustomToolWrapper implements Tool {
   /** @param written any of the tries may have reached a process */
   private failed(failure: PoolFailure, written: boolean, run: ToolRun): ToolFailure {
     Object.assign(run.notes, failure.notes);
-    if (!isResultUnknown(written, this.tool.annotations)) return asToolFailure(failure, failure.message);
+    const rule = this.brokenRule(failure);
+    const what = rule === undefined ? failure.message : `The tool was ended by its sandbox: ${rule}`;
+    const reason = rule === undefined ? reasonOf(failure) : 'sandbox_violation';
+    if (!isResultUnknown(written, this.tool.annotations)) return new ToolFailure(reason, what);
     run.notes.resultUnknown = true;
-    return asToolFailure(failure, sayResultUnknown(failure.message, this.tool.annotations));
+    return new ToolFailure(reason, sayResultUnknown(what, this.tool.annotations));
+  }
+
+  private brokenRule({ reason, notes }: PoolFailure): string | undefined {
+    if (reason !== 'tool_crashed' || 'unavailable' in this.backend) return undefined;
+    return this.backend.brokenRule?.(notes);
   }
 }
 
@@ -185,10 +196,9 @@ function leftBeforeRetry({ message, notes }: PoolFailure): PoolFailure {
   return new PoolFailure('cancelled', `The caller left before the next try (${message})`, notes);
 }
 
-function asToolFailure({ reason }: PoolFailure, message: string): ToolFailure {
+function reasonOf({ reason }: PoolFailure): OutcomeCode {
   // A pool that stops or is full while a call runs is the gateway's doing, not the tool's.
-  if (reason === 'queue_full' || reason === 'shutting_down') return new ToolFailure('interrupted', message);
-  return new ToolFailure(reason, message);
+  return reason === 'queue_full' || reason === 'shutting_down' ? 'interrupted' : reason;
 }
 
 function definitionOf(tool: CustomTool): ToolDefinition {
