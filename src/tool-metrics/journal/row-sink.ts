@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { storableText } from '../../common/pg-text.js';
-import { insertBatch, isRowFault } from '../batch-insert.js';
+import { insertBatch, isRowFault, type Queryable } from '../batch-insert.js';
+import { insertNewMetrics } from '../batch-insert.sql.js';
 import type { ToolMetric } from '../tool-metric.entity.js';
 import type { RowSink } from './journal-drain.js';
 
@@ -29,7 +30,7 @@ export class PostgresRowSink implements RowSink {
   constructor(private readonly settings: SinkSettings) {}
 
   insert(rows: readonly ToolMetric[]): Promise<void> {
-    return this.with((client) => insertBatch(client, rows, this.slot));
+    return this.with((client) => insertBatch(prepared(client), rows, this.slot));
   }
 
   async quarantine(row: ToolMetric, reason: unknown): Promise<void> {
@@ -74,6 +75,7 @@ export class PostgresRowSink implements RowSink {
     });
     try {
       await client.connect();
+      await client.query('SET plan_cache_mode = force_generic_plan');
       this.slot = await lease(client);
       return client;
     } catch (error) {
@@ -82,6 +84,12 @@ export class PostgresRowSink implements RowSink {
     }
   }
 }
+
+/** The inserts are planned once a connection: for small batches planning takes longer than they do. */
+const prepared = (client: pg.Client): Queryable => ({
+  query: (text, values) =>
+    client.query({ name: text === insertNewMetrics ? 'insert_new_metrics' : 'insert_metrics', text, values }),
+});
 
 /** A number that no other drain of this database has: side by side they never wait for each other's rollup rows. */
 async function lease(client: pg.Client): Promise<number> {
