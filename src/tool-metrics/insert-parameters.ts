@@ -37,5 +37,9 @@ export function insertParameters(metrics: readonly ToolMetric[]): string[] {
     metrics.map((metric) => metric.toolFault),
     metrics.map((metric) => storableTime(metric.recordedAt)),
   ];
-  return columns.map(arrayLiteral);
+  return columns.map(columnLiteral);
 }
+
+/** `unnest` fills short columns up with nulls: one that has nothing else is sent empty, and costs nothing. */
+const columnLiteral = (values: readonly (string | number | boolean | null)[]): string =>
+  values.every((value) => value === null) ? '{}' : arrayLiteral(values);
