@@ -9,10 +9,7 @@ const end = Object.getOwnPropertyDescriptor(Request.prototype, 'end')?.value as 
   callback?: CallbackHandler,
 ) => Test;
 Request.prototype.end = function (this: Test, callback?: CallbackHandler) {
-  return end.call(
-    this,
-    callback && ((error, response) => callback(withAnswer(error, response), response)),
-  );
+  return end.call(this, callback && ((error, response) => callback(withAnswer(error, response), response)));
 };
 
 function withAnswer(error: unknown, response: Response | undefined): unknown {
