@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -79,20 +78,4 @@ describe('the server', () => {
     expect(spawners()).toHaveLength(1);
     expect(await scrape('toolkeeper_spawner_restarts_total')).toBe(1);
   });
-});
-
-it('the programs in native/bin are those whose checksums stand beside them', () => {
-  const bin = join(root, 'native/bin');
-  const sums = readFileSync(join(bin, 'SHA256SUMS'), 'utf8').trim().split('\n');
-  const listed = sums.map((line) => line.split('  ') as [string, string]);
-  for (const [sum, name] of listed) {
-    expect([
-      name,
-      createHash('sha256')
-        .update(readFileSync(join(bin, name)))
-        .digest('hex'),
-    ]).toEqual([name, sum]);
-  }
-  const programs = readdirSync(bin).filter((name) => /-(x64|arm64)$/.test(name));
-  expect(listed.map(([, name]) => name).sort()).toEqual(programs.sort());
 });
