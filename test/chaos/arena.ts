@@ -103,8 +103,9 @@ export class Arena {
   /** The processes that a fault's call ran in or left behind. */
   noted(fault: string): Noted[] {
     try {
-      const lines = readFileSync(join(this.ledger, fault), 'ascii').trim().split('\n');
-      return lines.map((line) => {
+      const lines = readFileSync(join(this.ledger, fault), 'ascii').split('\n');
+      // The file is there a moment before its first line.
+      return lines.filter(Boolean).map((line) => {
         const [pid, startedAt, role] = line.split(' ') as [string, string, Noted['role']];
         return { pid: Number(pid), startedAt, role };
       });

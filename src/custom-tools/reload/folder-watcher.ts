@@ -2,8 +2,14 @@ import { type FSWatcher, watch } from 'node:fs';
 import { stat } from 'node:fs/promises';
 
 interface Watched {
-  readonly inode: number;
+  readonly identity: string;
   readonly watcher: FSWatcher;
+}
+
+/** Tells a folder from one that was made anew under its name, and may have been given its inode. */
+async function identityOf(folder: string): Promise<string | undefined> {
+  const found = await stat(folder, { bigint: true }).catch(() => undefined);
+  return found?.isDirectory() ? `${found.ino} ${found.birthtimeNs}` : undefined;
 }
 
 /**
@@ -21,27 +27,27 @@ export class FolderWatcher {
 
   /** Watches these folders from now on, and no others; a folder that was made anew is watched anew. */
   async watchOnly(folders: readonly string[]): Promise<void> {
-    const inodes = new Map<string, number>();
+    const found = new Map<string, string>();
     for (const folder of folders) {
-      const found = await stat(folder).catch(() => undefined);
-      if (found?.isDirectory()) inodes.set(folder, found.ino);
+      const identity = await identityOf(folder);
+      if (identity !== undefined) found.set(folder, identity);
     }
-    for (const [folder, { inode }] of this.watched) if (inodes.get(folder) !== inode) this.drop(folder);
-    for (const [folder, inode] of inodes) if (!this.watched.has(folder)) this.add(folder, inode);
+    for (const [folder, { identity }] of this.watched) if (found.get(folder) !== identity) this.drop(folder);
+    for (const [folder, identity] of found) if (!this.watched.has(folder)) this.add(folder, identity);
   }
 
   close(): void {
     for (const folder of [...this.watched.keys()]) this.drop(folder);
   }
 
-  private add(folder: string, inode: number): void {
+  private add(folder: string, identity: string): void {
     try {
       const watcher = watch(folder, { persistent: false }, (_kind, name) => this.onChange(folder, name));
       watcher.on('error', (error) => {
         this.drop(folder);
         this.onError(folder, error);
       });
-      this.watched.set(folder, { inode, watcher });
+      this.watched.set(folder, { identity, watcher });
     } catch (error) {
       this.onError(folder, error);
     }
