@@ -8,6 +8,7 @@ const tags = {
   'tool-health': 'What it means: grades, error patterns and circuits',
   investigations: 'What an investigation may still spend',
   playbooks: 'The catalogue that get_playbooks searches',
+  events: 'What happens to tools, as it happens',
   operations: 'Probes and metrics',
 } as const;
 
