@@ -1,3 +1,5 @@
+import { constants } from 'node:os';
+
 /** How a process ended. */
 export interface ProcessEnd {
   readonly exitCode?: number | null | undefined;
@@ -6,8 +8,8 @@ export interface ProcessEnd {
 
 /** Signals by which the kernel ends a process that breaks a rule of its sandbox; other rules answer it with an error. */
 const rules = [
-  { signal: 'SIGSYS', number: 31, broken: 'it made a system call of another architecture' },
-  { signal: 'SIGXFSZ', number: 25, broken: 'it wrote a larger file than its temporary space allows' },
+  { signal: 'SIGSYS', broken: 'it made a system call of another architecture' },
+  { signal: 'SIGXFSZ', broken: 'it wrote a larger file than its temporary space allows' },
 ] as const;
 
 /**
@@ -15,5 +17,7 @@ const rules = [
  * @returns which rule a sandboxed process was ended for; undefined: it ended for another reason
  */
 export function brokenRule({ exitCode, signal }: ProcessEnd, wrapped: boolean): string | undefined {
-  return rules.find((rule) => signal === rule.signal || (wrapped && exitCode === 128 + rule.number))?.broken;
+  const told = (rule: (typeof rules)[number]): boolean =>
+    signal === rule.signal || (wrapped && exitCode === 128 + constants.signals[rule.signal]);
+  return rules.find(told)?.broken;
 }

@@ -7,7 +7,7 @@ interface Watched {
 }
 
 /** Tells a folder from one that was made anew under its name, and may have been given its inode. */
-async function identityOf(folder: string): Promise<string | undefined> {
+async function folderIdentity(folder: string): Promise<string | undefined> {
   const found = await stat(folder, { bigint: true }).catch(() => undefined);
   return found?.isDirectory() ? `${found.ino} ${found.birthtimeNs}` : undefined;
 }
@@ -29,7 +29,7 @@ export class FolderWatcher {
   async watchOnly(folders: readonly string[]): Promise<void> {
     const found = new Map<string, string>();
     for (const folder of folders) {
-      const identity = await identityOf(folder);
+      const identity = await folderIdentity(folder);
       if (identity !== undefined) found.set(folder, identity);
     }
     for (const [folder, { identity }] of this.watched) if (found.get(folder) !== identity) this.drop(folder);
