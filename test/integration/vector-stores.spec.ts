@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { MemoryStore } from '../../src/playbook-search/embeddings/memory.store.js';
 import { PgvectorStore } from '../../src/playbook-search/embeddings/pgvector.store.js';
 import type { VectorEntry, VectorStore } from '../../src/playbook-search/embeddings/vector-store.js';
@@ -193,12 +194,31 @@ describe('a scan in the thread whose table is compacted meanwhile', () => {
 
 describe('a thread of scans that dies', () => {
   it('fails the scan under way and is replaced by the next one', async () => {
-    const store = new MemoryStore({ scanScript, product, threadAboveBytes: 0 });
-    await store.put([entry('a@1', east)]);
-    await store.scores(east, ['a@1']);
-    const underWay = store.scores(east, ['a@1']);
-    await Promise.all([store.close(), expect(underWay).rejects.toThrow('The scan of vectors ended')]);
+    const store = new MemoryStore({ scanScript: diesOfTwoRows(), product, threadAboveBytes: 0 });
+    await store.put([entry('a@1', east), entry('b@1', north)]);
+    await expect(store.scores(east, ['a@1', 'b@1'])).rejects.toThrow('The scan of vectors ended');
     expect(rounded(await store.scores(east, ['a@1']))).toEqual({ 'a@1': 1 });
     await store.close();
   });
+
+  it('is closed with its scan under way, and started anew by the next one at once', async () => {
+    const store = new MemoryStore({ scanScript, product, threadAboveBytes: 0 });
+    await store.put([entry('a@1', east)]);
+    await store.scores(east, ['a@1']);
+    const underWay = expect(store.scores(east, ['a@1'])).rejects.toThrow('The scan of vectors ended');
+    const closed = store.close();
+    expect(rounded(await store.scores(east, ['a@1']))).toEqual({ 'a@1': 1 });
+    await Promise.all([underWay, closed, store.close()]);
+  });
 });
+
+/** The program of the thread, with one fault. */
+function diesOfTwoRows(): URL {
+  const program = `
+    import { parentPort } from 'node:worker_threads';
+    parentPort.on('message', ({ rows }) => {
+      if (rows.length === 2) process.exit(1);
+    });
+    await import(${JSON.stringify(pathToFileURL(scanScript).href)});`;
+  return new URL(`data:text/javascript,${encodeURIComponent(program)}`);
+}

@@ -21,14 +21,19 @@ export interface ScanResult {
   readonly nearest: Nearest;
 }
 
+/** A worker and what it was asked. */
+interface Run {
+  readonly worker: Worker;
+  readonly waiting: Map<number, PromiseWithResolvers<Nearest>>;
+}
+
 /**
  * Scans of one table in a thread of its own, started by the first one; a dead thread is replaced by the next one. It must
  * end with the table: a thread that does nothing collects no garbage and would hold the memory.
  */
 export class ScanThread {
-  private worker: Worker | undefined;
+  private run: Run | undefined;
   private lastId = 0;
-  private readonly waiting = new Map<number, PromiseWithResolvers<Nearest>>();
 
   constructor(
     private readonly script: string | URL,
@@ -39,37 +44,43 @@ export class ScanThread {
   scan(order: Omit<ScanOrder, 'id'>): Promise<Nearest> {
     const id = ++this.lastId;
     const asked = Promise.withResolvers<Nearest>();
-    this.waiting.set(id, asked);
-    this.worker ??= this.start();
-    this.worker.postMessage({ ...order, id } satisfies ScanOrder);
+    this.run ??= this.start();
+    this.run.waiting.set(id, asked);
+    this.run.worker.postMessage({ ...order, id } satisfies ScanOrder);
     return asked.promise;
   }
 
   /** Ends when all that it was asked is answered. */
   async finish(): Promise<void> {
-    await Promise.allSettled(Array.from(this.waiting.values(), ({ promise }) => promise));
+    await Promise.allSettled(Array.from(this.run?.waiting.values() ?? [], ({ promise }) => promise));
     await this.close();
   }
 
+  /** What is not answered yet fails. */
   async close(): Promise<void> {
-    await this.worker?.terminate();
+    const { run } = this;
+    if (!run) return;
+    this.end(run);
+    await run.worker.terminate();
   }
 
-  private start(): Worker {
+  private start(): Run {
     const worker = new Worker(this.script, { name: 'vector scan', workerData: this.data });
     worker.unref();
+    const run: Run = { worker, waiting: new Map() };
     let cause: unknown;
     worker.on('error', (error: unknown) => (cause = error));
     worker.on('message', ({ id, nearest }: ScanResult) => {
-      this.waiting.get(id)?.resolve(nearest);
-      this.waiting.delete(id);
+      run.waiting.get(id)?.resolve(nearest);
+      run.waiting.delete(id);
     });
-    worker.on('exit', () => {
-      this.worker = undefined;
-      for (const { reject } of this.waiting.values())
-        reject(new Error('The scan of vectors ended', { cause }));
-      this.waiting.clear();
-    });
-    return worker;
+    worker.on('exit', () => this.end(run, cause));
+    return run;
+  }
+
+  private end(run: Run, cause?: unknown): void {
+    if (this.run === run) this.run = undefined;
+    for (const { reject } of run.waiting.values()) reject(new Error('The scan of vectors ended', { cause }));
+    run.waiting.clear();
   }
 }
