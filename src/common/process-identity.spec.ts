@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { commandLineOf, identityOf, lives } from './process-identity.js';
+import { until } from '../../test/support/wait.js';
+import { commandLineOf, identityOf, isEnding, lives } from './process-identity.js';
 
 describe('process identity', () => {
   it('is the same each time for one process, and lives while it runs', async () => {
@@ -15,6 +16,21 @@ describe('process identity', () => {
     expect(lives(identity)).toBe(false);
     expect(identityOf(child.pid ?? 0)).toBeUndefined();
     expect(commandLineOf(child.pid ?? 0)).toEqual(['']);
+  });
+
+  it('has ended as a zombie, which nobody waited for', async () => {
+    const child = spawn('sh', ['-c', 'true & echo $!; exec sleep 60'], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    const [line] = (await once(child.stdout, 'data')) as [Buffer];
+    const grandchild = Number(line.toString());
+    await until(() => isEnding(grandchild), { what: 'the end of the grandchild' });
+    expect(identityOf(grandchild)).toBeUndefined();
+    expect(commandLineOf(grandchild)).toEqual(['']);
+    expect(isEnding(child.pid ?? 0)).toBe(false);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    expect(isEnding(child.pid ?? 0)).toBe(true);
   });
 
   it('does not take another process with the same pid for the one that had it', () => {

@@ -120,11 +120,13 @@ export class Arena {
 
   /** Waits for the end of processes. @returns those that live on */
   async survivors(processes: readonly Noted[]): Promise<Noted[]> {
-    const living = (): Noted[] => processes.filter(({ pid, startedAt }) => livesSince(pid, startedAt));
-    await until(() => living().length === 0, { timeoutMs: this.slackMs, what: 'their end' }).catch(
-      () => undefined,
-    );
-    return living();
+    const areGone = (): boolean => this.living(processes).length === 0;
+    await until(areGone, { timeoutMs: this.slackMs, what: 'their end' }).catch(() => undefined);
+    return this.living(processes);
+  }
+
+  living(processes: readonly Noted[]): Noted[] {
+    return processes.filter(({ pid, startedAt }) => livesSince(pid, startedAt));
   }
 
   /** Processes of a lane's tool; grandchildren that live on with the tool that started them included. */

@@ -6,6 +6,8 @@ import type { Lane } from './lanes.js';
 import type { Random } from './random.js';
 import type { ChaosInput } from './steps.js';
 
+/** Of calls to a spoiled process. */
+const mostRounds = 5;
 /** How the wrapper treats a failed call of an idempotent tool. */
 const repeated: readonly Ending[] = ['tool_crashed', 'protocol_error', 'spawn_failed'];
 
@@ -116,10 +118,17 @@ export class Injection {
     }
   }
 
-  /** Calls to a process that is spoiled without anybody knowing it yet; as many at once as reach every process. */
+  /**
+   * Calls to a process that is spoiled without anybody knowing it yet: as many at once as reach every process. On a busy
+   * machine one may have ended before the other comes; then both go to the same process, and it is done again.
+   */
   private async after(): Promise<void> {
     const { after } = this.fault;
-    if (after) await Promise.all(Array.from({ length: after.calls }, () => this.sacrifice(after)));
+    if (!after) return;
+    for (let round = 0; round < mostRounds; round++) {
+      await Promise.all(Array.from({ length: after.calls }, () => this.sacrifice(after)));
+      if (this.arena.living(this.arena.noted(this.id)).length === 0) return;
+    }
   }
 
   private async sacrifice({ paddingBytes, endings }: NonNullable<Fault['after']>): Promise<void> {
