@@ -1,5 +1,6 @@
 import { insertMetrics, insertNewMetrics } from './batch-insert.sql.js';
-import { insertParameters } from './insert-parameters.js';
+import { columnLiterals, type MetricColumns, metricColumns } from './insert-parameters.js';
+import { minuteColumns } from './rollups/minute-cells.js';
 import type { ToolMetric } from './tool-metric.entity.js';
 
 /** Whoever can send a statement: a `pg` client, a pool, TypeORM's data source. */
@@ -30,13 +31,14 @@ export async function insertBatch(
   writerSlot: number,
 ): Promise<void> {
   if (metrics.length === 0) return;
-  const parameters = [...parametersOf(metrics), writerSlot];
+  const columns = columnsOf(metrics);
+  const rows = [...columnLiterals(columns), writerSlot];
   try {
-    await db.query(insertNewMetrics, parameters);
+    await db.query(insertNewMetrics, [...rows, ...columnLiterals(minuteColumns(columns))]);
   } catch (error) {
     // A batch is repeated when nobody knows whether it was committed, which is seldom.
     if (sqlStateOf(error) !== uniqueViolation) throw error;
-    await db.query(insertMetrics, parameters);
+    await db.query(insertMetrics, rows);
   }
 }
 
@@ -54,9 +56,9 @@ function sqlStateOf(error: unknown): string | undefined {
   return typeof state === 'string' ? state : undefined;
 }
 
-function parametersOf(metrics: readonly ToolMetric[]): unknown[] {
+function columnsOf(metrics: readonly ToolMetric[]): MetricColumns {
   try {
-    return insertParameters(metrics);
+    return metricColumns(metrics);
   } catch (error) {
     throw new UnstorableMetric('The metric cannot be written down', { cause: error });
   }

@@ -12,33 +12,37 @@ function storableTime(date: Date): number {
 
 const optionalText = (text: string | null): string | null => (text === null ? null : storableText(text));
 
-/**
- * One array literal a column, in the order of the insert statement.
- * @throws when a metric cannot be written down (metadata that is no JSON, an invalid date)
- */
-export function insertParameters(metrics: readonly ToolMetric[]): string[] {
-  const columns = [
-    metrics.map((metric) => metric.metricId),
-    metrics.map((metric) => storableText(metric.toolName)),
-    metrics.map((metric) => storableText(metric.userId)),
-    metrics.map((metric) => optionalText(metric.sessionId)),
-    metrics.map((metric) => optionalText(metric.requestId)),
-    metrics.map((metric) => optionalText(metric.investigationId)),
-    metrics.map((metric) => optionalText(metric.runId)),
-    metrics.map((metric) => storableText(metric.status)),
-    metrics.map((metric) => wholeNumber(metric.executionTimeMs)),
-    metrics.map((metric) => optionalText(metric.errorType)),
-    metrics.map((metric) => optionalText(metric.errorMessage)),
-    metrics.map((metric) => optionalText(metric.parametersHash)),
-    metrics.map((metric) => wholeNumber(metric.inputSize)),
-    metrics.map((metric) => wholeNumber(metric.outputSize)),
-    metrics.map((metric) => storableJson(metric.metadata)),
-    metrics.map((metric) => metric.isTest),
-    metrics.map((metric) => metric.toolFault),
-    metrics.map((metric) => storableTime(metric.recordedAt)),
-  ];
-  return columns.map(columnLiteral);
+/** Metrics column by column, in the order of the insert statement, as the database can hold them. */
+export type MetricColumns = ReturnType<typeof metricColumns>;
+
+/** @throws when a metric cannot be written down (metadata that is no JSON, an invalid date) */
+export function metricColumns(metrics: readonly ToolMetric[]) {
+  return {
+    metricId: metrics.map((metric) => metric.metricId),
+    toolName: metrics.map((metric) => storableText(metric.toolName)),
+    userId: metrics.map((metric) => storableText(metric.userId)),
+    sessionId: metrics.map((metric) => optionalText(metric.sessionId)),
+    requestId: metrics.map((metric) => optionalText(metric.requestId)),
+    investigationId: metrics.map((metric) => optionalText(metric.investigationId)),
+    runId: metrics.map((metric) => optionalText(metric.runId)),
+    status: metrics.map((metric) => storableText(metric.status)),
+    executionTimeMs: metrics.map((metric) => wholeNumber(metric.executionTimeMs)),
+    errorType: metrics.map((metric) => optionalText(metric.errorType)),
+    errorMessage: metrics.map((metric) => optionalText(metric.errorMessage)),
+    parametersHash: metrics.map((metric) => optionalText(metric.parametersHash)),
+    inputSize: metrics.map((metric) => wholeNumber(metric.inputSize)),
+    outputSize: metrics.map((metric) => wholeNumber(metric.outputSize)),
+    metadata: metrics.map((metric) => storableJson(metric.metadata)),
+    isTest: metrics.map((metric) => metric.isTest),
+    toolFault: metrics.map((metric) => metric.toolFault),
+    recordedAt: metrics.map((metric) => storableTime(metric.recordedAt)),
+  };
 }
+
+/** One array literal a column. */
+export const columnLiterals = (
+  columns: Readonly<Record<string, readonly (string | number | boolean | null)[]>>,
+): string[] => Object.values(columns).map(columnLiteral);
 
 /** `unnest` fills short columns up with nulls: one that has nothing else is sent empty, and costs nothing. */
 const columnLiteral = (values: readonly (string | number | boolean | null)[]): string =>

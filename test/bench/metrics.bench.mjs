@@ -51,7 +51,7 @@ export async function benchMetrics() {
 async function loadedDatabase(server, count) {
   const { migrate } = await import('../../dist/src/database/migrate.js');
   const { migrations } = await import('../../dist/migrations/index.js');
-  const { rollUp } = await import('../../dist/src/tool-metrics/rollups/rollup.sql.js');
+  const { minutesOfRows, rollUp } = await import('../../dist/src/tool-metrics/rollups/rollup.sql.js');
   const url = new URL(server);
   url.pathname = `/rows_${count}`;
   await withClient(server, (client) => client.query(`CREATE DATABASE rows_${count}`));
@@ -66,7 +66,7 @@ async function loadedDatabase(server, count) {
     withClient(url, async (client) => {
       await client.query("SET synchronous_commit = off; SET work_mem = '256MB'");
       for (let start = starts.pop(); start !== undefined; start = starts.pop()) {
-        await loadDay(client, start, count / days, rollUp);
+        await loadDay(client, start, count / days, (table) => rollUp(minutesOfRows(table), '1'));
       }
     }),
   );
@@ -89,7 +89,7 @@ async function dropIndexes(client) {
 }
 
 /** Log-normal durations, 3 % errors, 1 % timeouts; today has its share up to now. */
-async function loadDay(client, start, perDay, rollUp) {
+async function loadDay(client, start, perDay, rollUpOf) {
   const length = Math.min(dayMs, Date.now() - start);
   const count = Math.round((perDay * length) / dayMs);
   const day = new Date(start).toISOString().slice(0, 10);
@@ -108,7 +108,7 @@ async function loadDay(client, start, perDay, rollUp) {
            md5((i % 5000)::text), 100, 2000, '{"attempts": 1, "queueMs": 0, "version": "1.0.0"}', end_ < 0.04,
            to_timestamp(${start / 1_000} + i::float8 / ${count} * ${length / 1_000})
     FROM (SELECT i, random() AS end_ FROM generate_series(0, ${count} - 1) AS i) AS made`);
-  await client.query(rollUp('', table, '1'));
+  await client.query(rollUpOf(table));
 }
 
 async function ask(gateways) {

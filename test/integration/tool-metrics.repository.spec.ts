@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { DataSource } from 'typeorm';
 import { newId } from '../../src/common/ids.js';
-import { rollUp } from '../../src/tool-metrics/rollups/rollup.sql.js';
+import { minutesOfRows, rollUp } from '../../src/tool-metrics/rollups/rollup.sql.js';
 import { newToolMetric, ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
 import { isRowFault } from '../../src/tool-metrics/batch-insert.js';
 import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
@@ -501,7 +501,7 @@ describe('ToolMetricsRepository', () => {
       FROM generate_series(1, 50000) AS i`,
       [noon],
     );
-    await database.dataSource.query(rollUp('', 'tool_metrics', '0'));
+    await database.dataSource.query(rollUp(minutesOfRows('tool_metrics'), '0'));
     await database.dataSource.query('ANALYZE tool_metrics, tool_metric_rollups');
     const plans: string[] = [];
     const explaining = Object.assign(Object.create(database.dataSource) as DataSource, {

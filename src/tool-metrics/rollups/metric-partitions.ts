@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DataSource, EntityManager } from 'typeorm';
-import { cellsOfShorter, rollUp, spans } from './rollup.sql.js';
+import { cellsOfShorter, minutesOfRows, rollUp, spans } from './rollup.sql.js';
 
 const dayMs = 86_400_000;
 /** Whoever waits for a lock holds up everyone behind; so it waits shortly, and often. */
@@ -102,7 +102,7 @@ export class MetricPartitions {
       const deleted = await deleteOlder(db, 'tool_metrics_default', cut);
       if (deleted === 0) return 0;
       await db.query('DELETE FROM tool_metric_rollups_default');
-      await db.query(rollUp('', 'tool_metrics_default', '0'));
+      await db.query(rollUp(minutesOfRows('tool_metrics_default'), '0'));
       return deleted;
     });
   }
@@ -144,7 +144,7 @@ async function recount(db: EntityManager, rows: string, cells: string, cut: Date
     if (start < cut.getTime()) {
       if (shorter === undefined) {
         const rest = `(SELECT * FROM ${rows} WHERE recorded_at < $1) AS rest`;
-        await db.query(rollUp('', rest, '0', [seconds]), [to]);
+        await db.query(rollUp(minutesOfRows(rest), '0', [seconds]), [to]);
       } else {
         await db.query(cellsOfShorter(shorter), [seconds, from, to]);
       }

@@ -68,24 +68,51 @@ const noteDays = `
   ORDER BY tool_name, is_test
   ON CONFLICT (tool_name, is_test) DO UPDATE SET day = greatest(known.day, excluded.day)`;
 
-/**
- * Counts executions into the cells of every span. The cells' order is the same for every writer: none waits in a circle.
- * @param ctes what `from` needs, such as the insert itself
- * @param writer an expression
- * @param into lengths of the cells
- */
-export const rollUp = (
-  ctes: string,
-  from: string,
-  writer: string,
-  into: readonly number[] = spans,
-): string => `
-  WITH ${ctes}${ctes && ','} buckets AS MATERIALIZED (${countedByBucket(from, true)}),
+/** CTEs: what these rows add to the cells, by minute. */
+export const minutesOfRows = (from: string): string => `
+  buckets AS MATERIALIZED (${countedByBucket(from, true)}),
   minutes AS MATERIALIZED (
     SELECT minute, tool_name, status, error_type, is_test, ${summed(bucketEntry)}
     FROM buckets
     GROUP BY minute, tool_name, status, error_type, is_test
-  ),
+  )`;
+
+/** The columns of `minuteColumns` and their types. */
+const counted = {
+  minute_ms: 'float8',
+  tool_name: 'text',
+  status: 'text',
+  error_type: 'text',
+  is_test: 'bool',
+  calls: 'bigint',
+  total_ms: 'bigint',
+  min_ms: 'int',
+  max_ms: 'int',
+  input_bytes: 'bigint',
+  output_bytes: 'bigint',
+  last_ms: 'float8',
+  latency: 'bytea',
+} as const;
+
+/** The same, counted by whoever sends it. @param first number of the parameters, one array a column */
+export const minutesOfParameters = (first: number): string => {
+  const arrays = Object.values(counted).map((type, at) => `$${first + at}::${type}[]`);
+  return `
+  minutes AS MATERIALIZED (
+    SELECT to_timestamp(minute_ms / 1000) AS minute, tool_name, status, error_type, is_test, calls, total_ms, min_ms,
+           max_ms, input_bytes, output_bytes, 0 AS semantic_failures, to_timestamp(last_ms / 1000) AS last_at, latency
+    FROM unnest(${arrays.join(', ')}) AS counted (${Object.keys(counted).join(', ')})
+  )`;
+};
+
+/**
+ * Counts executions into the cells of every span. The cells' order is the same for every writer: none waits in a circle.
+ * @param ctes `minutes`, and what it needs
+ * @param writer an expression
+ * @param into lengths of the cells
+ */
+export const rollUp = (ctes: string, writer: string, into: readonly number[] = spans): string => `
+  WITH ${ctes},
   days AS (${noteDays})
   INSERT INTO tool_metric_rollups AS cell (${key}, ${figures})
   SELECT seconds, ${startOf('seconds', 'minute')} AS starts_at, tool_name, status, error_type, is_test, ${writer},
