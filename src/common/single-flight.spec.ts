@@ -31,6 +31,7 @@ it('works again for who asks after the answer', async () => {
   const first = ask('a');
   begun[0]?.resolve('first');
   await first;
+  expect(begun[0]?.signal.aborted).toBe(false);
   const second = ask('a');
   begun[1]?.resolve('second');
   expect(await second).toBe('second');

@@ -30,7 +30,7 @@ export class SingleFlight<T> {
       return await abortable(flight.result, signal);
     } finally {
       flight.waiting -= 1;
-      if (flight.waiting === 0) this.end(key, flight);
+      if (flight.waiting === 0) this.cancel(key, flight);
     }
   }
 
@@ -38,17 +38,18 @@ export class SingleFlight<T> {
     const cancel = new AbortController();
     const flight: Flight<T> = { result: work(cancel.signal), cancel, waiting: 0 };
     this.flights.set(key, flight);
-    const landed = (): void => this.forget(key, flight);
+    const landed = (): unknown => this.forget(key, flight);
     flight.result.then(landed, landed);
     return flight;
   }
 
-  private end(key: string, flight: Flight<T>): void {
-    this.forget(key, flight);
-    flight.cancel.abort();
+  /** Nothing where it has landed: aborting takes longer than all the rest of this. */
+  private cancel(key: string, flight: Flight<T>): void {
+    if (this.forget(key, flight)) flight.cancel.abort();
   }
 
-  private forget(key: string, flight: Flight<T>): void {
-    if (this.flights.get(key) === flight) this.flights.delete(key);
+  /** @returns whether it was still under way */
+  private forget(key: string, flight: Flight<T>): boolean {
+    return this.flights.get(key) === flight && this.flights.delete(key);
   }
 }

@@ -97,16 +97,17 @@ export class HttpExchange {
 
   private async read(response: Dispatcher.ResponseData): Promise<unknown> {
     const { maxResponseBytes } = this.settings;
-    const tooLarge = new UpstreamFailure('answer_too_large', `the answer is over ${maxResponseBytes} bytes`);
+    const tooLarge = (): UpstreamFailure =>
+      new UpstreamFailure('answer_too_large', `the answer is over ${maxResponseBytes} bytes`);
     if (Number(response.headers['content-length'] ?? 0) > maxResponseBytes) {
       drop(response);
-      throw tooLarge;
+      throw tooLarge();
     }
     const chunks: Buffer[] = [];
     let size = 0;
     for await (const chunk of response.body) {
       size += (chunk as Buffer).length;
-      if (size > maxResponseBytes) throw tooLarge;
+      if (size > maxResponseBytes) throw tooLarge();
       chunks.push(chunk as Buffer);
     }
     try {
