@@ -7,13 +7,19 @@ import { ConfigurationError, loadConfig } from './config/app-config.js';
 import { createApp } from './create-app.js';
 import { drainOnSignals } from './drain.js';
 
+/**
+ * Callers who may wait to be let in while the event loop stands still, as far as the system's somaxconn goes. Of more the
+ * kernel resets some; Node's own 511 are there after two seconds at 250 new connections a second.
+ */
+const backlog = 4_096;
+
 async function main(): Promise<void> {
   const config = loadConfig();
   assertSafeToExpose(config);
   const app = await createApp(config);
   drainOnSignals(app, config.server.drainTimeoutMs);
   try {
-    await app.listen(config.server.port, config.server.host);
+    await app.listen({ port: config.server.port, host: config.server.host, backlog });
   } catch (error) {
     // The database server must not stay behind when, say, the port is taken.
     await app.close();
