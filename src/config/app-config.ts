@@ -253,6 +253,7 @@ function customTools(env: Environment, root: string) {
     processCheckIntervalMs: env.CUSTOM_TOOLS_PROCESS_CHECK_INTERVAL,
     maxQueue: env.CUSTOM_TOOLS_MAX_QUEUE,
     healthCheckIntervalMs: env.CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL,
+    healthTimeoutMs: env.CUSTOM_TOOLS_HEALTH_TIMEOUT,
     reloadIntervalMs: env.CUSTOM_TOOLS_RELOAD_INTERVAL,
     defaultTimeoutMs: env.CUSTOM_TOOLS_DEFAULT_TIMEOUT,
     sandboxEnabled: env.CUSTOM_TOOLS_SANDBOX_ENABLED,

@@ -28,13 +28,14 @@ export class Arena {
   readonly folder = makeTestFolder();
   readonly gateway: Gateway;
   private readonly ledger = join(this.folder, 'ledger');
-  private readonly pulse = new Pulse();
+  private readonly pulse: Pulse;
   private nonces = 0;
   private descriptorsAtRest = 0;
   private seen: readonly FoundProcess[] = [];
   private seenAt = -Infinity;
 
-  constructor(variables: Record<string, string> = {}) {
+  constructor(variables: Record<string, string> = {}, quietSlackMs?: number) {
+    this.pulse = new Pulse(quietSlackMs);
     mkdirSync(this.ledger);
     this.gateway = new Gateway(this.folder, variables);
   }

@@ -1,8 +1,8 @@
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { fullCount, kindNames, Suite, type SuiteResult } from './suite.js';
 
-/** Another one every day; the title says which, `CHAOS_SEED=… npm run chaos` repeats it. */
-const seed = Number(process.env['CHAOS_SEED'] ?? Math.floor(Date.now() / 86_400_000));
+/** The same each time: what is new is for `npm run chaos` to find. */
+const seed = Number(process.env['CHAOS_SEED'] ?? 20_779);
 
 describe(`the short form of the chaos suite, seed ${seed}`, () => {
   let db: TestDatabase;
@@ -17,10 +17,11 @@ describe(`the short form of the chaos suite, seed ${seed}`, () => {
       variables: { DATABASE_URL: db.url },
       sampleEveryMs: 0,
       mostProblems: 5,
+      quietSlackMs: 30_000,
       say: () => undefined,
     });
     result = await suite.run();
-  }, 180_000);
+  }, 600_000);
 
   afterAll(() => db.drop());
 

@@ -2,8 +2,6 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { toolFile } from './lanes.js';
 
-/** What should be at once may take this long on a quiet machine. */
-const quietSlackMs = 5_000;
 const remembered = 20;
 const pauseMs = 1_500;
 
@@ -17,9 +15,12 @@ export class Pulse {
   private timer: NodeJS.Timeout | undefined;
   private beating: Promise<void> = Promise.resolve();
 
+  /** @param quietSlackMs what should be at once may take this long on a quiet machine */
+  constructor(private readonly quietSlackMs = 5_000) {}
+
   /** Milliseconds that an answer may be late. */
   get slackMs(): number {
-    return quietSlackMs + 10 * Math.max(0, ...this.beats);
+    return this.quietSlackMs + 10 * Math.max(0, ...this.beats);
   }
 
   start(): void {

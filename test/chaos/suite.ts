@@ -35,6 +35,8 @@ export interface SuiteOptions {
   readonly sampleEveryMs: number;
   /** The suite stops when so much is wrong. */
   readonly mostProblems: number;
+  /** How late an answer may be on a quiet machine, in milliseconds; absent: as the long form says. */
+  readonly quietSlackMs?: number;
   readonly say: (line: string) => void;
 }
 
@@ -60,7 +62,7 @@ export class Suite {
   private stopped = false;
 
   constructor(private readonly options: SuiteOptions) {
-    this.arena = new Arena(options.variables);
+    this.arena = new Arena(options.variables, options.quietSlackMs);
   }
 
   async run(): Promise<SuiteResult> {

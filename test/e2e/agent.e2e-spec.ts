@@ -13,19 +13,26 @@ describe('an agent by OpenAI’s SDK', () => {
   let llm: ScriptedLlm;
   let storage: DataStorageServer;
   let tk: TestApp;
+  /** Gives up soon on a service that does not answer. */
+  let hasty: TestApp;
 
   beforeAll(async () => {
     [llm, storage] = await Promise.all([startScriptedLlm(), DataStorageServer.start()]);
-    tk = await startApp({
-      DATA_STORAGE_URL: storage.url,
-      DATA_STORAGE_TIMEOUT_MS: '150',
-      DATA_STORAGE_DEADLINE_MS: '800',
-      DATA_STORAGE_RETRY_PAUSE_MS: '5',
-      // Each way of being down is met, not an open circuit.
-      DATA_STORAGE_CIRCUIT_MIN_TRIES: '1000',
-    });
+    const { url } = storage;
+    const patientFor = (tryMs: number, inAllMs: number): Promise<TestApp> =>
+      startApp({
+        DATA_STORAGE_URL: url,
+        DATA_STORAGE_TIMEOUT_MS: String(tryMs),
+        DATA_STORAGE_DEADLINE_MS: String(inAllMs),
+        DATA_STORAGE_RETRY_PAUSE_MS: '5',
+        // Each way of being down is met, not an open circuit.
+        DATA_STORAGE_CIRCUIT_MIN_TRIES: '1000',
+      });
+    tk = await patientFor(10_000, 30_000);
+    hasty = await patientFor(150, 800);
   });
   afterAll(async () => {
+    await hasty.close();
     await tk.close();
     await Promise.all([llm.close(), storage.stop()]);
   });
@@ -107,8 +114,9 @@ describe('an agent by OpenAI’s SDK', () => {
       const usual = await investigate(incident, `inv-up-${mode}`);
       await storage.behave(mode);
       const before = performance.now();
-      const report = await investigate(`${incident}, still`, `inv-down-${mode}`);
-      expect(performance.now() - before).toBeLessThan(5_000);
+      const asked = mode === 'black_hole' ? hasty : tk;
+      const report = await investigate(`${incident}, still`, `inv-down-${mode}`, undefined, asked.url);
+      expect(performance.now() - before).toBeLessThan(60_000);
       expect(report.toolUses).toMatchObject([
         {
           tool: 'get_playbooks',
@@ -118,7 +126,7 @@ describe('an agent by OpenAI’s SDK', () => {
       expect(report).toMatchObject({ playbookId: null, recommendation: expect.stringMatching(/\w/) });
       expect(report.confidence).toBeGreaterThan(0);
       expect(report.confidence).toBeLessThan(usual.confidence);
-      const { text } = await tk.http.get('/metrics').expect(200);
+      const { text } = await asked.http.get('/metrics').expect(200);
       expect(text).toMatch(/holmesgpt_playbook_tool_call_errors_total\{type="upstream_unavailable"\} [1-9]/);
     },
   );

@@ -1,22 +1,29 @@
 import { startApp, type TestApp } from '../support/app.js';
 import { until } from '../support/wait.js';
 
+/** Its circuits stay open for as long as the tests take, however long that is. */
 let tk: TestApp;
+/** Its circuits half-open soon. */
+let hasty: TestApp;
 
 beforeAll(async () => {
-  tk = await startApp({ CIRCUIT_OPEN_MS: '1500', CIRCUIT_MAX_OPEN_MS: '1500' });
+  tk = await startApp({ CIRCUIT_OPEN_MS: '600000', CIRCUIT_MAX_OPEN_MS: '600000' });
+  hasty = await startApp({ CIRCUIT_OPEN_MS: '500', CIRCUIT_MAX_OPEN_MS: '500' });
 });
 
-afterAll(() => tk.close());
+afterAll(async () => {
+  await hasty.close();
+  await tk.close();
+});
 
-const circuit = async (tool: string) =>
-  (await tk.http.get(`/api/v1/tool-health/${tool}/circuit`).expect(200)).body;
+const circuit = async (tool: string, app = tk) =>
+  (await app.http.get(`/api/v1/tool-health/${tool}/circuit`).expect(200)).body;
 const times = async (count: number, work: () => PromiseLike<unknown>): Promise<void> => {
   for (let n = 0; n < count; n++) await work();
 };
 
 describe('the circuit', () => {
-  it('opens after 5 crashes, refuses, half-opens and closes again', async () => {
+  it('opens after 5 crashes and refuses', async () => {
     await tk.register('fragile', { keepAlive: true, fallback: { note: 'use the other one' } });
     await times(5, () => tk.call('fragile', { action: 'crash' }).expect(200));
     expect(await circuit('fragile')).toMatchObject({ state: 'open' });
@@ -33,30 +40,39 @@ describe('the circuit', () => {
       .send({ input: {} })
       .expect(200, /"status":"success"/);
     expect(await circuit('fragile')).toMatchObject({ state: 'open' });
+  });
 
+  it('half-opens and closes again', async () => {
+    await hasty.register('mended', { keepAlive: true });
+    await times(5, () => hasty.call('mended', { action: 'crash' }).expect(200));
     const probe = await until(
       async () => {
-        const answer = await tk.call('fragile', { action: 'count' });
+        const answer = await hasty.call('mended', { action: 'count' });
         return answer.status === 200 ? answer.body : undefined;
       },
       { what: 'the circuit to let a probe through' },
     );
     // A probe runs on a process that has served nobody.
     expect(probe.result.served).toBe(1);
-    expect(await circuit('fragile')).toMatchObject({ state: 'half_open' });
-    await times(2, () => tk.call('fragile').expect(200));
-    expect(await circuit('fragile')).toMatchObject({ state: 'closed' });
-    await tk.call('fragile').expect(200);
+    expect(await circuit('mended', hasty)).toMatchObject({ state: 'half_open' });
+    await times(2, () => hasty.call('mended').expect(200));
+    expect(await circuit('mended', hasty)).toMatchObject({ state: 'closed' });
+    await hasty.call('mended').expect(200);
   });
 
   it('opens again when a probe fails', async () => {
-    await tk.register('relapsing', { keepAlive: true });
-    await times(5, () => tk.call('relapsing', { action: 'crash' }));
-    await until(async () => (await tk.call('relapsing', { action: 'crash' })).status === 200, {
+    await hasty.register('relapsing', { keepAlive: true });
+    await times(5, () => hasty.call('relapsing', { action: 'crash' }));
+    await until(async () => (await hasty.call('relapsing', { action: 'crash' })).status === 200, {
       what: 'a probe',
     });
-    expect(await circuit('relapsing')).toMatchObject({ state: 'open' });
-    await tk.call('relapsing').expect(503);
+    const { history } = await circuit('relapsing', hasty);
+    // By now it may be half-open again.
+    const openings = history.filter(({ to }: { to: string }) => to === 'open');
+    expect(openings.map(({ reason }: { reason: string }) => reason)).toEqual([
+      expect.stringMatching(/^5 of 5 calls/),
+      'A probe failed',
+    ]);
   });
 
   it("opens for a tool that always answers -32001, never for the caller's -32602", async () => {
@@ -127,7 +143,7 @@ describe('the circuit', () => {
         what: 'all rows to be written',
       },
     );
-    const second = await startApp({ DATABASE_URL: tk.db.url, CIRCUIT_OPEN_MS: '60000' });
+    const second = await startApp({ DATABASE_URL: tk.db.url, CIRCUIT_OPEN_MS: '600000' });
     try {
       await second.call('remembered').expect(503, /"code":"circuit_open"/);
     } finally {

@@ -147,7 +147,7 @@ describe('a registered tool', () => {
     await post({ name: 'changing', command: 'node', args: [fixture], keepAlive: true }).expect(201);
     await tk.http
       .patch('/api/v1/custom-tools/changing')
-      .send({ description: 'New words', env: { MODE: 'new' }, timeoutMs: 1_000 })
+      .send({ description: 'New words', env: { MODE: 'new' }, timeoutMs: 45_000 })
       .expect(200, /"description":"New words"/);
     const { body } = await tk.call('changing', { action: 'env' }).expect(200);
     expect(body.result.MODE).toBe('new');
@@ -165,7 +165,7 @@ describe('a registered tool', () => {
     expect(unchanged).toMatchObject({
       command: 'node',
       description: 'New words',
-      timeoutMs: 1_000,
+      timeoutMs: 45_000,
       status: 'active',
     });
     await tk.http.patch('/api/v1/custom-tools/nope').send({}).expect(404);

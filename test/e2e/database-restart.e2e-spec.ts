@@ -53,10 +53,10 @@ describe('an embedded PostgreSQL that dies', () => {
     } finally {
       lock.release();
     }
-    await until(async () => (await statusOf('/readyz')) === 200, { what: 'the database', timeoutMs: 30_000 });
+    await until(async () => (await statusOf('/readyz')) === 200, { what: 'the database' });
     expect(postgresPid()).not.toBe(before);
     const recorded = async (): Promise<Json> => (await ask('tool-metrics/executions?tool=steady')).data;
-    await until(async () => (await recorded()).length === 2, { what: 'both records', timeoutMs: 20_000 });
+    await until(async () => (await recorded()).length === 2, { what: 'both records' });
   });
 
   it('again and again is started again each time, and ends with its server', async () => {
@@ -65,7 +65,7 @@ describe('an embedded PostgreSQL that dies', () => {
       killPostgres();
       const isAnother = async (): Promise<boolean> =>
         identityOf(before) === undefined && (await statusOf('/readyz')) === 200;
-      await until(isAnother, { what: 'another server', timeoutMs: 30_000 });
+      await until(isAnother, { what: 'another server' });
       await ask('custom-tools/steady');
     }
     const last = postgresPid();

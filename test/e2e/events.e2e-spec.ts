@@ -23,7 +23,7 @@ beforeAll(async () => {
     CIRCUIT_FAILURES: '2',
     CIRCUIT_OPEN_MS: '50',
     CIRCUIT_PROBES: '1',
-    CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL: '1000',
+    CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL: '86400000',
   });
 });
 afterEach(() => {
@@ -71,7 +71,13 @@ describe('GET /api/v1/events', () => {
     await until(async () => (await tk.call('frail', {})).status === 200, {
       what: 'the circuit to let a call pass',
     });
-    await until(() => followed.events.some(({ event }) => event === 'tool.recovered'), { what: 'recovery' });
+    await until(
+      async () => {
+        await tk.http.get('/api/v1/custom-tools/frail/health').expect(200);
+        return followed.events.some(({ event }) => event === 'tool.recovered');
+      },
+      { what: 'recovery' },
+    );
     const types = followed.events.map(({ event }) => event);
     expect(types.toSorted()).toEqual(
       [

@@ -12,7 +12,7 @@ let gate: Gate;
 beforeAll(async () => {
   gate = new Gate();
   const { sandbox } = gate;
-  tk = await startApp({ INVESTIGATION_CALLS_PER_TOOL: '2' });
+  tk = await startApp({ INVESTIGATION_CALLS_PER_TOOL: '2', CUSTOM_TOOLS_CANCEL_GRACE: '30000' });
   await tk.register('teller', { keepAlive: true, poolSize: 3, sandbox });
   await tk.register('canceller', { keepAlive: true, args: [fixture, '--declares=cancel'], sandbox });
 });
@@ -157,11 +157,14 @@ describe('Accept: text/event-stream', () => {
 it('a quiet stream says that it lives, and its connection ends with it', async () => {
   const app = await startApp({ SSE_HEARTBEAT_MS: '100' });
   try {
-    await app.register('sleeper');
-    const input = { action: 'sleep', ms: 500 };
-    const answer = await postForEvents(`${app.url}/api/v1/tools/sleeper/execute`, { input });
-    expect(await answer.rest()).toMatchObject([{ event: 'outcome' }]);
-    expect(answer.raw().match(/^: still here$/gm)?.length).toBeGreaterThan(1);
+    await app.register('quiet', { sandbox: gate.sandbox });
+    const input = gate.input('quiet');
+    const answer = await postForEvents(`${app.url}/api/v1/tools/quiet/execute`, { input });
+    const rest = answer.rest();
+    const signs = (): number => answer.raw().match(/^: still here$/gm)?.length ?? 0;
+    await until(() => signs() > 1, { what: 'two signs of life' });
+    await gate.open('quiet');
+    expect(await rest).toMatchObject([{ event: 'outcome' }]);
     expect(answer.response.headers).toMatchObject({ connection: 'close', 'x-accel-buffering': 'no' });
   } finally {
     await app.close();

@@ -116,7 +116,7 @@ describe('the log of a tool', () => {
         const page = await logs('failing', '?limit=1000');
         return messages(page).includes('status active → error') ? messages(page) : undefined;
       },
-      { what: 'status error', timeoutMs: 20_000 },
+      { what: 'status error' },
     );
     expect(all).toContain('the process ended with SIGKILL (timeout)');
     expect(all).toContain('ModuleNotFoundError: no module named requests');
@@ -206,12 +206,12 @@ describe('a tool that writes 1 GiB to stderr', () => {
         echo "{\\"jsonrpc\\":\\"2.0\\",\\"id\\":\\"$id\\",\\"result\\":{\\"inputSchema\\":{}}}"
       done\n`,
     );
-    await tk.register('flood', { command: 'bash', args: [flood], keepAlive: true, timeoutMs: 100_000 });
+    await tk.register('flood', { command: 'bash', args: [flood], keepAlive: true, timeoutMs: 300_000 });
     const follower = await follow('flood');
     const before = process.memoryUsage().rss;
     const delay = monitorEventLoopDelay({ resolution: 10 });
     delay.enable();
-    const call = tk.call('flood', {}, { timeoutMs: 100_000 });
+    const call = tk.call('flood', {}, { timeoutMs: 300_000 });
     const answered = call.then((answer) => answer);
     let most = 0;
     let probes = 0;
@@ -232,7 +232,7 @@ describe('a tool that writes 1 GiB to stderr', () => {
     expect(probes).toBeGreaterThan(3);
     // What was kept of the flood would be 1 GiB; garbage, and modules that the test process reads meanwhile, are not.
     expect(most - before).toBeLessThan(400_000_000);
-    expect(delay.percentile(50) / 1e6).toBeLessThan(100);
+    expect(delay.percentile(50) / 1e6).toBeLessThan(500);
     await tk.http.post('/api/v1/custom-tools/flood/disable').expect(200);
     const page = await until(
       async () => {
@@ -247,5 +247,5 @@ describe('a tool that writes 1 GiB to stderr', () => {
     );
     expect(follower.events('log').length).toBeGreaterThan(100);
     follower.leave();
-  });
+  }, 400_000);
 });

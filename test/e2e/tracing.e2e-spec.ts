@@ -156,6 +156,8 @@ describe('a server with a Data Storage service', () => {
       OTEL_BSP_SCHEDULE_DELAY: '10',
       DATA_STORAGE_URL: storage.url,
       DATA_STORAGE_RETRY_PAUSE_MS: '1',
+      DATA_STORAGE_TIMEOUT_MS: '30000',
+      DATA_STORAGE_DEADLINE_MS: '90000',
     });
   });
   afterAll(async () => {

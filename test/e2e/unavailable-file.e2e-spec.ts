@@ -15,6 +15,8 @@ const byHand = {
   CUSTOM_TOOLS_SANDBOX_ENABLED: 'false',
   CUSTOM_TOOLS_RELOAD_INTERVAL: day,
   CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL: day,
+  // What a process does when its stdin ends is part of these tests: it is not killed meanwhile.
+  CUSTOM_TOOLS_STOP_GRACE: '30000',
 };
 let folder: string;
 let file: string;

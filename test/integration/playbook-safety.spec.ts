@@ -141,7 +141,7 @@ describe('selection safety', () => {
           expect(ids.size).toBe(playbooks.length);
         }
       }),
-      { numRuns: 25 },
+      { numRuns: 25, seed: 20_779 },
     );
     // Both sides of the property were met, or it would prove nothing.
     expect(shown).toBeGreaterThan(100);

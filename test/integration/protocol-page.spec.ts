@@ -79,7 +79,10 @@ describe('the exchange that docs/protocol.md shows', () => {
     const lab = new PoolLab();
     const gate = new Gate();
     try {
-      const pool = lab.pool({ spec: lab.spec(['--declares=cancel,shutdown', '--protocol=1.1']) });
+      const pool = lab.pool({
+        spec: lab.spec(['--declares=cancel,shutdown', '--protocol=1.1']),
+        cancelGraceMs: 30_000,
+      });
       const says = fromTool.filter(({ method }) => method).map(({ method, params }) => ({ method, params }));
       const notices: unknown[] = [];
       const messages = says.map(({ method, params }) => ({ method, params: { ...params, id: '$ID' } }));
@@ -90,6 +93,7 @@ describe('the exchange that docs/protocol.md shows', () => {
       await expect(call(pool, gate.input('a'), { timeoutMs: 300 })).rejects.toMatchObject({
         reason: 'timeout',
       });
+      await gate.running('a');
       const shown = toTool.find(({ method }) => method === 'cancel');
       expect(await result(pool, { action: 'heard' })).toEqual([
         { method: 'cancel', params: { ...shown.params, id: gate.idOf('a') } },

@@ -22,6 +22,8 @@ import { makeTestFolder } from '../support/test-folder.js';
 import { until } from '../support/wait.js';
 
 const base = '/api/v1/tool-metrics';
+/** Older than what is deleted when nothing else is said, younger than what the start deletes below. */
+const longAgo = Date.parse('2020-01-01T00:00:00Z');
 
 /** real: Nest on Fastify, the module with its recorder, PostgreSQL */
 async function createApp(url: string, variables: NodeJS.ProcessEnv = {}): Promise<INestApplication> {
@@ -144,7 +146,10 @@ describe('tool-metrics', () => {
 
     it('pages through executions', async () => {
       await record(
-        ...Array.from({ length: 5 }, (_, i) => ({ userId: `u${i}`, recordedAt: new Date(i * 1_000) })),
+        ...Array.from({ length: 5 }, (_, i) => ({
+          userId: `u${i}`,
+          recordedAt: new Date(longAgo + i * 1_000),
+        })),
       );
       const seen: string[] = [];
       let cursor = '';
@@ -198,7 +203,7 @@ describe('tool-metrics', () => {
         ...['x', 'x', 'x', 'y'].map((hash) => call(hash, 'i')),
         ...['x', 'y'].map((hash) => call(hash, null)),
         call('x', 'i', true),
-        { toolName: 'b', parametersHash: 'x', investigationId: 'i', recordedAt: new Date(0) },
+        { toolName: 'b', parametersHash: 'x', investigationId: 'i', recordedAt: new Date(longAgo) },
       );
       const again = { toolName: 't', calls: 4, distinctCalls: 2, duplicateCalls: 2, duplicateShare: 0.5 };
       const once = { toolName: 't', calls: 2, distinctCalls: 2, duplicateCalls: 0, duplicateShare: 0 };
@@ -260,7 +265,7 @@ describe('tool-metrics', () => {
     });
 
     it('deletes old metrics and says how many', async () => {
-      await record({}, { recordedAt: new Date(0) }, { recordedAt: new Date(1) });
+      await record({}, { recordedAt: new Date(longAgo) }, { recordedAt: new Date(longAgo + 1) });
       expect((await http.delete(base).expect(200)).body).toStrictEqual({ deleted: 2 });
       expect((await http.delete(`${base}?olderThanDays=0`).expect(200)).body).toStrictEqual({ deleted: 1 });
       expect(await count()).toBe(0);
@@ -293,7 +298,7 @@ describe('tool-metrics', () => {
       ['delete', '?olderThanDays=-1', '/olderThanDays'],
       ['delete', '?olderThanDays=all', '/olderThanDays'],
     ] as const)('refuses %s %s, naming %s', async (method, path, pointer) => {
-      await record({ recordedAt: new Date(0) });
+      await record({ recordedAt: new Date(longAgo) });
       const { body } = await http[method](path.startsWith('?') ? base + path : `${base}/${path}`).expect(400);
       expect(body.code).toBe('invalid_request');
       expect(new Set(body.errors.map((error: { pointer: string }) => error.pointer))).toEqual(

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 export interface UntilOptions {
-  /** Default 30 000: what a machine with other work takes is not what is tested. */
+  /** Default 60 000: what a machine with other work takes is not what is tested. */
   readonly timeoutMs?: number;
   /** What is awaited, for the message when it does not come. */
   readonly what: string;
@@ -13,7 +13,7 @@ export interface UntilOptions {
  */
 export async function until<T>(
   condition: () => T | Promise<T>,
-  { timeoutMs = 30_000, what }: UntilOptions,
+  { timeoutMs = 60_000, what }: UntilOptions,
 ): Promise<NonNullable<T>> {
   const end = Date.now() + timeoutMs;
   let last: unknown;

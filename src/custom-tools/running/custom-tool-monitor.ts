@@ -15,7 +15,6 @@ import { CustomToolsRepository, type ToolCondition } from '../custom-tools.repos
 import { RetrySchedule } from '../retry-schedule.js';
 import { ToolInspector } from '../launch/tool-inspector.js';
 
-const pingTimeoutMs = 5_000;
 /** A slow tool holds up one lane, not the others' pings. */
 const pingsAtOnce = 16;
 /** Tries of tools that cannot start cost processes: they have lanes of their own, and end within their start time-out. */
@@ -37,6 +36,7 @@ export class CustomToolMonitor {
   private readonly logger = new Logger(CustomToolMonitor.name);
   private readonly loop: IntervalLoop;
   private readonly tries: RetrySchedule;
+  private readonly pingTimeoutMs: number;
   /** What is said of a tool is written in the order in which it was said. */
   private readonly writes = new KeyedMutex();
   /** Pools that gave up and go on trying by themselves, with back-off. */
@@ -54,7 +54,8 @@ export class CustomToolMonitor {
     private readonly runtimes: CustomToolRuntimes,
     private readonly log: ToolLog,
   ) {
-    const { healthCheckIntervalMs } = config.customTools;
+    const { healthCheckIntervalMs, healthTimeoutMs } = config.customTools;
+    this.pingTimeoutMs = healthTimeoutMs;
     this.tries = new RetrySchedule(healthCheckIntervalMs, Math.max(longestPauseMs, healthCheckIntervalMs));
     this.loop = new IntervalLoop(
       () => this.checkAll(),
@@ -146,7 +147,8 @@ export class CustomToolMonitor {
 
   private async ping({ name }: CustomTool): Promise<void> {
     const pool = this.poolOf(name);
-    const answer = await pool?.health(Deadline.ofSmallest([pingTimeoutMs])).catch((error: unknown) => error);
+    const deadline = Deadline.ofSmallest([this.pingTimeoutMs]);
+    const answer = await pool?.health(deadline).catch((error: unknown) => error);
     // Meanwhile the tool may have been changed: then the answer is another's.
     if (!pool || answer === undefined || this.poolOf(name) !== pool) return;
     const [healthStatus, reason] = verdict(answer);

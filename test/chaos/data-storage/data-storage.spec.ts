@@ -2,8 +2,8 @@ import { followModel, meetFault, stampede } from './drills.js';
 import { faults } from './faults.js';
 import { Rig } from './rig.js';
 
-/** Another one every day; the title says which. */
-const seed = Number(process.env['CHAOS_SEED'] ?? Math.floor(Date.now() / 86_400_000));
+/** The same each time: what is new is for `npm run chaos -- data-storage` to find. */
+const seed = Number(process.env['CHAOS_SEED'] ?? 20_779);
 
 describe(`the short form of the chaos against the Data Storage client, seed ${seed}`, () => {
   let rig: Rig;

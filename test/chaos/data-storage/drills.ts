@@ -32,7 +32,7 @@ export async function meetFault(
   count: number,
   times = fault.kind === 'timeout' ? scaledTimes : quickTimes,
 ): Promise<Finding> {
-  await rig.service.behave('ok', { retryAfter: fault.retryAfter, delayMs: times.timeoutMs * 3 });
+  await rig.service.behave('ok', { retryAfter: fault.retryAfter, delayMs: times.timeoutMs * 300 });
   await rig.service.forget();
   const client = rig.client(fault.place, { ...times, circuit: neverOpens });
   const endings: (Ending & { query: string })[] = [];

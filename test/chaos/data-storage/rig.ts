@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Clock } from '../../../src/common/clock.js';
 import { loadConfig } from '../../../src/config/app-config.js';
@@ -18,6 +16,8 @@ export const scaledTimes = { timeoutMs: 100, deadlineMs: 250, pauseMs: 5 };
 /** Of faults that show at once: a busy machine must not make time-outs of them. */
 export const quickTimes = { timeoutMs: 10_000, deadlineMs: 20_000, pauseMs: 2 };
 export const realTimes = { timeoutMs: 2_000, deadlineMs: 5_000, pauseMs: 100 };
+/** Nobody listens there, and unlike a port that was free a moment ago it is given to nobody. */
+const closedPort = 1;
 const never = new AbortController().signal;
 
 /** How one question ended. */
@@ -34,20 +34,12 @@ export class Rig {
   private asked = 0;
   private readonly lag = monitorEventLoopDelay({ resolution: 5 });
 
-  private constructor(
-    readonly service: DataStorageServer,
-    private readonly closedPort: number,
-  ) {
+  private constructor(readonly service: DataStorageServer) {
     this.lag.enable();
   }
 
   static async start(): Promise<Rig> {
-    const service = await DataStorageServer.start();
-    const taken = createServer();
-    await once(taken.listen(0, '127.0.0.1'), 'listening');
-    const { port } = taken.address() as { port: number };
-    taken.close();
-    return new Rig(service, port);
+    return new Rig(await DataStorageServer.start());
   }
 
   /** With the settings of production, but for what is changed. */
@@ -107,7 +99,7 @@ export class Rig {
       case 'service':
         return this.service.url;
       case 'closed_port':
-        return `http://127.0.0.1:${this.closedPort}`;
+        return `http://127.0.0.1:${closedPort}`;
       case 'no_such_host':
         return 'http://data-storage.invalid';
     }

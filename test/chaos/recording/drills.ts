@@ -41,7 +41,6 @@ export const killGateway = (
       const held = Array.from({ length: inFlight }, () => ledger.call(rig.url, 'held', holding));
       await until(async () => (await rig.metric('toolkeeper_calls_in_flight')) >= inFlight, {
         what: `${inFlight} calls in flight`,
-        timeoutMs: 30_000,
       });
       const stop = rig.load(ledger, 8);
       await someAnswered(ledger);
@@ -69,16 +68,19 @@ const databaseAway = async (
   drill: string,
   rounds: number,
   perSecond: number,
-  away: (rig: Rig, round: number) => Promise<void>,
+  /** `answered` resolves when calls were answered since the round began. */
+  away: (rig: Rig, answered: () => Promise<unknown>) => Promise<void>,
 ): Promise<Finding> =>
   withRig({}, async (rig) => {
     const ledger = new Ledger();
     let [slowest, fewest] = [0, Infinity];
     for (let round = 0; round < rounds; round++) {
       const stop = rig.pace(ledger, perSecond);
-      await delay(200);
+      await someAnswered(ledger);
       const before = ledger.acknowledged;
-      await away(rig, round);
+      await away(rig, () =>
+        until(() => ledger.acknowledged > before, { what: 'calls to be answered meanwhile' }),
+      );
       fewest = Math.min(fewest, ledger.acknowledged - before);
       slowest = Math.max(slowest, await rig.drained(ledger));
       await stop();
@@ -89,24 +91,26 @@ const databaseAway = async (
   });
 
 export const restartDatabase = (random: Random, rounds: number, perSecond: number): Promise<Finding> =>
-  databaseAway('PostgreSQL stopped at once', rounds, perSecond, async ({ db }) => {
+  databaseAway('PostgreSQL stopped at once', rounds, perSecond, async ({ db }, answered) => {
     await db.stopAtOnce();
     await delay(random.between(200, 800));
+    await answered();
     await db.start();
   });
 
 export const freezeDatabase = (seconds: number, perSecond: number): Promise<Finding> =>
-  databaseAway(`PostgreSQL frozen for ${seconds} s`, 1, perSecond, async ({ db }) => {
+  databaseAway(`PostgreSQL frozen for ${seconds} s`, 1, perSecond, async ({ db }, answered) => {
     db.freeze();
     try {
       await delay(seconds * 1_000);
+      await answered();
     } finally {
       db.thaw();
     }
   });
 
 export const terminateBackends = (rounds: number, perSecond: number): Promise<Finding> =>
-  databaseAway('all backends terminated', rounds, perSecond, async ({ db }) => {
+  databaseAway('all backends terminated', rounds, perSecond, async ({ db }, answered) => {
     for (let n = 0; n < 5; n++) {
       await db.query(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -114,6 +118,7 @@ export const terminateBackends = (rounds: number, perSecond: number): Promise<Fi
       );
       await delay(100);
     }
+    await answered();
   });
 
 /** Inserts are committed, their answers never come. */
@@ -128,7 +133,7 @@ export const swallowCommits = (times: number): Promise<Finding> =>
     let drainSeconds = 0;
     for (let n = 0; n < times; n++) {
       proxy.arm(1);
-      await until(() => proxy.swallowed > n, { what: 'a swallowed answer', timeoutMs: 30_000 });
+      await until(() => proxy.swallowed > n, { what: 'a swallowed answer' });
       // In between it succeeds: else the drain would wait longer and longer.
       drainSeconds = Math.max(drainSeconds, await rig.drained(ledger));
     }
@@ -172,7 +177,7 @@ export const crashDrain = (rounds: number): Promise<Finding> =>
 /** The tool's processes have started: calls are being answered. */
 async function someAnswered(ledger: Ledger): Promise<void> {
   const before = ledger.acknowledged;
-  await until(() => ledger.acknowledged > before + 20, { what: 'calls to be answered', timeoutMs: 30_000 });
+  await until(() => ledger.acknowledged > before + 20, { what: 'calls to be answered' });
 }
 
 const ended = (rig: Rig): number => rig.gateway.log().split('journal_drain_ended').length - 1;

@@ -9,7 +9,7 @@ import { Random } from '../random.js';
 import { Ledger } from './ledger.js';
 import { holding, Rig } from './rig.js';
 
-const seed = Number(process.env['CHAOS_SEED'] ?? Math.floor(Date.now() / 86_400_000));
+const seed = Number(process.env['CHAOS_SEED'] ?? 20_779);
 
 const startOf = (metricId: string, toolName = 'quick'): JournalEntry => ({
   start: { metricId, toolName, userId: 'u', startedAt: Date.now() - 1_000, metadata: {} },
@@ -46,7 +46,6 @@ describe(`a journal that the server finds at its start, seed ${seed}`, () => {
   const replayed = (): Promise<unknown> =>
     until(() => readdirSync(rig.journal).filter((name) => name.endsWith('.journal')).length === 1, {
       what: 'the replay of the journal',
-      timeoutMs: 30_000,
     });
 
   it('belongs to one gateway', async () => {
@@ -156,7 +155,6 @@ describe(`a journal that the server finds at its start, seed ${seed}`, () => {
       expect(dropped).toBeGreaterThan(0);
       await until(async () => (await ledger.verdict(rig.db)).lost === dropped, {
         what: 'a row of every call that was not dropped',
-        timeoutMs: 30_000,
       });
       expect(await ledger.verdict(rig.db)).toMatchObject({ acknowledged: 100, doubled: 0, wrong: 0 });
     }

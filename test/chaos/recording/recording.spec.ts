@@ -10,8 +10,10 @@ import {
 } from './drills.js';
 import { isClean, lineOf } from './findings.js';
 
-/** Another one every day; `CHAOS_SEED=… npm run chaos -- recording` repeats it. */
-const seed = Number(process.env['CHAOS_SEED'] ?? Math.floor(Date.now() / 86_400_000));
+/** The same each time: what is new is for `npm run chaos -- recording` to find. */
+const seed = Number(process.env['CHAOS_SEED'] ?? 20_779);
+/** The drain backs off for up to 5 s, and the machine has other things to do. */
+const mostDrainSeconds = 60;
 
 /** real: the built server, its tools, its PostgreSQL, TCP, the disk; nothing is mocked. */
 describe(`the short form of the recording's chaos, seed ${seed}`, () => {
@@ -29,9 +31,13 @@ describe(`the short form of the recording's chaos, seed ${seed}`, () => {
     ['the death of the drain', () => crashDrain(2)],
   ];
 
-  it.each(cases)('%s loses nothing and doubles nothing', async (_what, drill) => expectClean(await drill()));
+  it.each(cases)(
+    '%s loses nothing and doubles nothing',
+    async (_what, drill) => expectClean(await drill()),
+    300_000,
+  );
 });
 
 function expectClean(finding: Finding): void {
-  expect(isClean(finding) ? 'clean' : lineOf(finding)).toBe('clean');
+  expect(isClean(finding, mostDrainSeconds) ? 'clean' : lineOf(finding)).toBe('clean');
 }

@@ -9,7 +9,7 @@ import type { Ledger } from './ledger.js';
 import { OwnPostgres } from './own-postgres.js';
 
 const startWithinMs = 120_000;
-const drainWithinMs = 30_000;
+const drainWithinMs = 90_000;
 
 /** A gateway with a journal and a PostgreSQL of its own. Two tools: `quick` answers at once, `held` after a minute. */
 export class Rig {
