@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { until } from './wait.js';
 
 /** The way to a real server, which can be cut, or go dead without anybody being told. */
 export class Wire {
@@ -13,8 +14,8 @@ export class Wire {
   /** @returns the port on 127.0.0.1; the same one each time */
   async open(): Promise<number> {
     this.dead = false;
-    this.server = createServer((socket) => this.join(socket)).listen(this.port, '127.0.0.1');
-    await once(this.server, 'listening');
+    // While the port was free, another connection may have got it.
+    this.server = await until(() => this.listen(), { what: `port ${this.port}` });
     this.port = (this.server.address() as AddressInfo).port;
     return this.port;
   }
@@ -37,6 +38,12 @@ export class Wire {
   breakAll(): void {
     for (const socket of this.sockets) socket.destroy();
     this.sockets.clear();
+  }
+
+  private async listen(): Promise<Server> {
+    const server = createServer((socket) => this.join(socket)).listen(this.port, '127.0.0.1');
+    await once(server, 'listening');
+    return server;
   }
 
   private join(client: Socket): void {
