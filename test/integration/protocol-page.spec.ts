@@ -87,9 +87,11 @@ describe('the exchange that docs/protocol.md shows', () => {
       expect(notices).toEqual(
         says.map(({ method: type, params: { id: _its, ...rest } }) => ({ type, ...rest })),
       );
-      await expect(call(pool, gate.input('a'), { timeoutMs: 300 })).rejects.toMatchObject({
+      const late = expect(call(pool, gate.input('a'), { timeoutMs: 300 })).rejects.toMatchObject({
         reason: 'timeout',
       });
+      await gate.running('a');
+      await late;
       const shown = toTool.find(({ method }) => method === 'cancel');
       expect(await result(pool, { action: 'heard' })).toEqual([
         { method: 'cancel', params: { ...shown.params, id: gate.idOf('a') } },
