@@ -173,14 +173,14 @@ describe('a process that has served its requests', () => {
 describe('a process that is inspected', () => {
   it('is replaced when it is old enough, and a pool that nobody uses becomes idle all the same', async () => {
     const pool = bench.lab.pool({ maxAgeMs: 1, idleTimeoutMs: 600 }, exact);
-    // Busy, it cannot become idle before its successor is ready.
-    const only = call(pool, bench.gate.input('a'));
-    await bench.gate.running('a');
+    const first = await pid(pool);
+    // Busy again at once, it cannot become idle before its successor is ready.
+    const last = call(pool, bench.gate.input('last'));
+    await bench.gate.running('last');
     await eventually(() => (pool.inspect(unknown), bench.lab.of('spawn').length > 1));
-    await bench.gate.open('a');
-    const { notes } = await only;
-    const first = await bench.lab.until('terminate', (event) => event.pid === notes.pid);
-    expect(first.reason).toBe('age');
+    await bench.gate.open('last');
+    await last;
+    expect((await bench.lab.until('terminate', (event) => event.pid === first)).reason).toBe('age');
     await eventually(() => (pool.inspect(unknown), endings().includes('idle')));
     await eventually(() => pool.stats().pids.length === 0);
   });
