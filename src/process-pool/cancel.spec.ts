@@ -33,10 +33,12 @@ describe('a tool that declares cancel', () => {
     [
       'its deadline passes',
       async (pool: ReturnType<PoolLab['pool']>) => {
-        await expect(call(pool, bench.gate.input('a'), { timeoutMs: 300 })).rejects.toMatchObject({
+        const late = expect(call(pool, bench.gate.input('a'), { timeoutMs: 300 })).rejects.toMatchObject({
           reason: 'timeout',
           message: 'The tool did not answer within 300 ms',
         });
+        await bench.gate.running('a');
+        await late;
       },
       'timeout',
     ],
@@ -180,7 +182,7 @@ describe('a stopping process', () => {
 
   it('gets shutdown before its input is closed when it declared it', async () => {
     const spec = bench.lab.spec(['--declares=shutdown', `--shutdown=${goodbye()}`]);
-    const pool = bench.lab.pool({ spec });
+    const pool = bench.lab.pool({ spec, stopGraceMs: 30_000 });
     await result(pool, {});
     await pool.stop();
     expect(existsSync(goodbye())).toBe(true);

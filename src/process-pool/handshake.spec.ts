@@ -19,8 +19,10 @@ describe('probeExecutable', () => {
   });
 
   const limits = () => lab.settings({ maxLineBytes: 65_536 });
-  const probe = (spec: ProcessSpec, startTimeoutMs = 45_000) =>
-    probeExecutable(spec, { ...limits(), startTimeoutMs }, PoolLab.launcher);
+  const probe = (spec: ProcessSpec, { startTimeoutMs = 45_000, livesForMs = 50 } = {}) =>
+    probeExecutable(spec, { ...limits(), startTimeoutMs }, PoolLab.launcher, livesForMs);
+  /** For tools whose end or answer to `health` is awaited, however long it takes. */
+  const patiently = { livesForMs: 60_000 };
   const fixture = (start: string) => lab.spec([`--start=${start}`]);
   const script = (text: string, mode = 0o755) => {
     const path = join(folder, 'tool');
@@ -68,7 +70,7 @@ describe('probeExecutable', () => {
     ['answer-and-exit', /but then: The tool ended with exit code 0|ended right after its answer/],
     ['closes', /closed its input or its output/],
   ])('refuses a tool that starts with "%s"', async (start, message) => {
-    await expect(probe(fixture(start))).rejects.toMatchObject({
+    await expect(probe(fixture(start), patiently)).rejects.toMatchObject({
       name: 'PoolFailure',
       reason: 'spawn_failed',
       message: expect.stringMatching(message),
@@ -77,17 +79,22 @@ describe('probeExecutable', () => {
   });
 
   it.each([['hang'], ['garbage']])('refuses a tool that never answers: %s', async (start) => {
-    await expect(probe(fixture(start), 400)).rejects.toThrow('did not answer "initialize" within 400 ms');
+    await expect(probe(fixture(start), { startTimeoutMs: 400 })).rejects.toThrow(
+      'did not answer "initialize" within 400 ms',
+    );
     expect(lab.alive()).toEqual([]);
   });
 
   it('does not mind a tool that leaves health unanswered, or does not know it', async () => {
     await expect(probe(lab.spec(['--health=hang']))).resolves.toMatchObject({ version: '1.2.3' });
-    await expect(probe(lab.spec(['--health=unknown']))).resolves.toMatchObject({ version: '1.2.3' });
+    await expect(probe(lab.spec(['--health=unknown']), patiently)).resolves.toMatchObject({
+      version: '1.2.3',
+    });
   });
 
   it('refuses a tool that answers health against the protocol', async () => {
-    await expect(probe(lab.spec(['--health=malformed']))).rejects.toThrow('broke the protocol');
+    const malformed = probe(lab.spec(['--health=malformed']), patiently);
+    await expect(malformed).rejects.toThrow('broke the protocol');
   });
 
   it('brings what the tool wrote to stderr', async () => {

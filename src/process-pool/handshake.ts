@@ -10,18 +10,17 @@ export class ProbeFailure extends PoolFailure {
   }
 }
 
-/** A tool that leaves `health` unanswered this long is taken to be alive. */
-const livesForMs = 500;
-
 /**
  * Starts an executable once, lets it answer `initialize`, sees with `health` that it is still there (any answer will
  * do, and none too), and stops it; for registration and validation (seed 003). Resolves when the process is gone.
+ * @param livesForMs a tool that leaves `health` unanswered this long is taken to be alive
  * @throws ProbeFailure with one sentence that says what is wrong, and the end of its stderr in `notes.stderrTail`
  */
 export function probeExecutable(
   spec: ProcessSpec,
   limits: Omit<ProcessLimits, 'maxPendingInputBytes'>,
   launcher: Launcher = launch,
+  livesForMs = 500,
 ): Promise<Handshake> {
   return new Promise((resolve, reject) => {
     let outcome: Handshake | string = 'It was never ready';

@@ -30,7 +30,7 @@ describe('a tool that always has work', () => {
     ];
     let served = 0;
     const others = [b, c].map(async (pool) => {
-      expect(await result(pool, { n: 1 }, { timeoutMs: 15_000 })).toEqual({ n: 1 });
+      expect(await result(pool, { n: 1 }, { timeoutMs: 100_000 })).toEqual({ n: 1 });
       served++;
     });
     await Promise.all([flood(a, 5, () => served === 2), ...others]);
@@ -88,7 +88,8 @@ describe('starts', () => {
     await bench.lab.until('start_failed');
     for (let n = 0; n < 3; n++) {
       const pool = bench.lab.pool({ name: `good${n}` }, options);
-      expect(await result(pool, {}, { timeoutMs: 5_000 })).toEqual({});
+      // Less than the start of one that hangs may take.
+      expect(await result(pool, {}, { timeoutMs: 30_000 })).toEqual({});
     }
     caller.abort();
     expect(await Promise.all(hopeless)).toEqual(Array(6).fill('cancelled'));
@@ -127,7 +128,7 @@ describe('a waiter that gives up', () => {
 
   it('leaves no trace: neither memory nor a listener nor a place in the queue', async () => {
     const pool = bench.lab.pool({ maxQueue: 10_000 });
-    const running = call(pool, bench.gate.input('a'));
+    const running = call(pool, bench.gate.input('a'), { timeoutMs: 110_000 });
     await bench.gate.running('a');
     const shared = new AbortController();
     const wave = async () => {

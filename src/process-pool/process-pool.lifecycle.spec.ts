@@ -119,7 +119,11 @@ describe('a tool that cannot be started', () => {
 
   it('says the last reason to a request whose deadline passes meanwhile', async () => {
     const pool = bench.lab.pool({ ...broken(), maxFailedStarts: 99 });
-    await expect(call(pool, {}, { timeoutMs: 2_000 })).rejects.toMatchObject({
+    const caller = new AbortController();
+    const waiting = call(pool, {}, { signal: caller.signal });
+    await bench.lab.until('start_failed');
+    caller.abort(new DOMException('its time is up', 'TimeoutError'));
+    await expect(waiting).rejects.toMatchObject({
       reason: 'timeout',
       message: expect.stringMatching(/its last start failed \(.*exit code 7/),
     });
@@ -175,7 +179,7 @@ describe('stop', () => {
   it('awaits running and waiting calls, refuses new ones, and leaves no process', async () => {
     const pool = bench.lab.pool({ poolSize: 2, maxQueue: 50 });
     const calls = Array.from({ length: 20 }, (_, n) => result(pool, { action: 'sleep', ms: 20, n }));
-    const stopped = pool.stop(10_000);
+    const stopped = pool.stop(100_000);
     await expect(call(pool, {})).rejects.toMatchObject({ reason: 'shutting_down' });
     expect(() => pool.reserve()).toThrow(expect.objectContaining({ reason: 'shutting_down' }));
     await expect(Promise.all(calls)).resolves.toHaveLength(20);
@@ -188,7 +192,7 @@ describe('stop', () => {
     const pool = bench.lab.pool();
     const release = pool.reserve();
     let stopped = false;
-    const stop = pool.stop(10_000).then(() => (stopped = true));
+    const stop = pool.stop(100_000).then(() => (stopped = true));
     expect(await result(pool, { late: 1 })).toEqual({ late: 1 });
     expect(stopped).toBe(false);
     release();
@@ -212,11 +216,11 @@ describe('stop', () => {
   });
 
   it.each([
-    ['closes stdin first', [], { exitCode: 0, signal: null }],
-    ['then sends SIGTERM', ['--ignore-eof'], { exitCode: null, signal: 'SIGTERM' }],
-    ['then sends SIGKILL', ['--ignore-eof', '--ignore-term'], { exitCode: null, signal: 'SIGKILL' }],
-  ])('%s', async (_step, options, ending) => {
-    const pool = bench.lab.pool({ spec: bench.lab.spec(options), stopGraceMs: 150 });
+    ['closes stdin first', [], 30_000, { exitCode: 0, signal: null }],
+    ['then sends SIGTERM', ['--ignore-eof'], 2_000, { exitCode: null, signal: 'SIGTERM' }],
+    ['then sends SIGKILL', ['--ignore-eof', '--ignore-term'], 150, { exitCode: null, signal: 'SIGKILL' }],
+  ])('%s', async (_step, options, stopGraceMs, ending) => {
+    const pool = bench.lab.pool({ spec: bench.lab.spec(options), stopGraceMs });
     await result(pool, {});
     await pool.stop();
     expect(bench.lab.of('terminate')).toEqual([expect.objectContaining({ reason: 'stop', ...ending })]);

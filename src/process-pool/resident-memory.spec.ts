@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { eventually } from '../../test/fixtures/tools/pool-lab.js';
+import { commandLineOf } from '../common/process-identity.js';
 import { residentBytes } from './resident-memory.js';
 
 describe('residentBytes', () => {
@@ -24,10 +25,12 @@ describe('residentBytes', () => {
   });
 
   it('is nothing for one that has ended and was not waited for', async () => {
-    const parent = spawn('sh', ['-c', 'sleep 0.05 & echo $!; exec sleep 60']);
+    const parent = spawn('sh', ['-c', 'exec 3<&0; cat <&3 & echo $!; exec sleep 60']);
     const [line] = (await once(parent.stdout, 'data')) as [Buffer];
     const dead = Number(line.toString());
-    // Nobody waits for it: it stays as a zombie until its parent ends.
+    // Nobody waits for it once the shell is gone: it stays as a zombie until its parent ends.
+    await eventually(() => commandLineOf(parent.pid ?? 0)[0] === 'sleep');
+    parent.stdin.end();
     try {
       await eventually(() => residentBytes(dead) === 0);
     } finally {

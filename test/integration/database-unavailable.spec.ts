@@ -33,7 +33,13 @@ describe('a server whose database', () => {
       DATABASE_QUERY_TIMEOUT_MS: '900',
       DATABASE_STATEMENT_TIMEOUT_MS: '500',
     });
-    await tk.register('kept', { keepAlive: true });
+    await until(
+      async () => {
+        await tk.register('kept', { keepAlive: true }).catch(() => undefined);
+        return (await tk.http.get('/api/v1/custom-tools/kept')).status === 200;
+      },
+      { what: 'a registration, for which a slow machine may need longer than the database is given' },
+    );
   });
   afterAll(async () => {
     await tk.close();

@@ -304,7 +304,7 @@ describe('the examples at work', () => {
       const started = performance.now();
       expect((await tool.execute({ text })).result.lines).toBeLessThanOrEqual(1_700);
       // Patterns that try again at every character would take minutes.
-      expect(performance.now() - started).toBeLessThan(20_000);
+      expect(performance.now() - started).toBeLessThan(60_000);
     }
     await tool.end();
   });

@@ -8,7 +8,7 @@ import type { ToolOutcome } from '../../src/tool-contract/tool-outcome.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { until } from '../support/wait.js';
 
-const idempotency = { ttlMs: 60_000, leaseMs: 300, maxOutcomeBytes: 2_000 };
+const idempotency = { ttlMs: 60_000, leaseMs: 60_000, maxOutcomeBytes: 2_000 };
 let db: TestDatabase;
 const keepers: ClaimKeeper[] = [];
 
@@ -20,12 +20,12 @@ afterAll(async () => {
   await db.drop();
 });
 
-/** One gateway of several that share the database. */
-function gateway({ settings = {}, alive = true } = {}) {
-  const all = { ...idempotency, ...settings };
+/** One gateway of several that share the database; the claims of one that is not alive lapse soon. */
+function gateway({ settings = {}, alive = true, beatMs = 20_000 } = {}) {
+  const all = { ...idempotency, ...(!alive && { leaseMs: 300 }), ...settings };
   const store = new IdempotencyRepository(db.dataSource, { idempotency: all });
   const lost: Claim[] = [];
-  const keeper = new ClaimKeeper(store, all.leaseMs, {
+  const keeper = new ClaimKeeper(store, 3 * beatMs, {
     failed: (error) => {
       throw error;
     },
@@ -43,7 +43,7 @@ const keyed = (changes: Partial<KeyedCall> = {}): KeyedCall => ({
   context: { userId: 'ann', requestId: 'r', projectId: 'default' },
   principal: { userId: 'admin', scopes: new Set() },
   idempotencyKey: `key-${++keys}`,
-  waitMs: 5_000,
+  waitMs: 60_000,
   idempotent: false,
   ...changes,
 });
@@ -248,10 +248,14 @@ describe('a gateway that dies while a call runs', () => {
   it('is not taken for dead while it says that it lives', async () => {
     const call = keyed({ idempotent: true });
     const { run, runs, finish } = tool();
-    const first = gateway().calls.once(call, run);
+    const first = gateway({ beatMs: 100 }).calls.once(call, run);
     await until(() => runs.length > 0, { what: 'the first call to run' });
-    // Three leases long.
-    expect(await codeOf(gateway().calls.once({ ...call, waitMs: 900 }, run))).toBe('conflict');
+    const row = (sql: string) => db.dataSource.query(sql, [runs[0]]);
+    // As if its lease were over, until it says again that it lives.
+    await row(`UPDATE idempotency_keys SET held_until = now() - interval '1 s' WHERE claim = $1`);
+    const held = 'SELECT FROM idempotency_keys WHERE claim = $1 AND held_until > now()';
+    await until(async () => (await row(held)).length > 0, { what: 'the lease to be renewed' });
+    expect(await codeOf(gateway().calls.once({ ...call, waitMs: 40 }, run))).toBe('conflict');
     finish();
     await first;
     expect(runs).toHaveLength(1);
@@ -274,7 +278,7 @@ describe('a gateway that dies while a call runs', () => {
 
 describe('IdempotencyRepository', () => {
   it('renews only claims that are held and have no outcome', async () => {
-    const { store } = gateway({ settings: { leaseMs: 60_000 } });
+    const { store } = gateway();
     const claim = { id: newId(), scope: 'renewed', tool: 't', inputHash: 'h' };
     expect(await store.claim(claim)).toEqual({ kind: 'claimed' });
     await db.dataSource.query(

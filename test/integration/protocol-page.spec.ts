@@ -79,10 +79,7 @@ describe('the exchange that docs/protocol.md shows', () => {
     const lab = new PoolLab();
     const gate = new Gate();
     try {
-      const pool = lab.pool({
-        spec: lab.spec(['--declares=cancel,shutdown', '--protocol=1.1']),
-        cancelGraceMs: 30_000,
-      });
+      const pool = lab.pool({ spec: lab.spec(['--declares=cancel,shutdown', '--protocol=1.1']) });
       const says = fromTool.filter(({ method }) => method).map(({ method, params }) => ({ method, params }));
       const notices: unknown[] = [];
       const messages = says.map(({ method, params }) => ({ method, params: { ...params, id: '$ID' } }));
@@ -90,10 +87,11 @@ describe('the exchange that docs/protocol.md shows', () => {
       expect(notices).toEqual(
         says.map(({ method: type, params: { id: _its, ...rest } }) => ({ type, ...rest })),
       );
-      await expect(call(pool, gate.input('a'), { timeoutMs: 300 })).rejects.toMatchObject({
+      const late = expect(call(pool, gate.input('a'), { timeoutMs: 300 })).rejects.toMatchObject({
         reason: 'timeout',
       });
       await gate.running('a');
+      await late;
       const shown = toTool.find(({ method }) => method === 'cancel');
       expect(await result(pool, { action: 'heard' })).toEqual([
         { method: 'cancel', params: { ...shown.params, id: gate.idOf('a') } },

@@ -13,7 +13,7 @@ const leaked = (): number[] => childrenOf(process.pid).filter((pid) => !before.h
 addEventHandler(async (event, state) => {
   if (event.name !== 'run_finish') return;
   try {
-    await until(() => leaked().length === 0, { timeoutMs: 10_000, what: 'the end of child processes' });
+    await until(() => leaked().length === 0, { timeoutMs: 60_000, what: 'the end of child processes' });
   } catch {
     const pids = leaked();
     const lines = pids.map((pid) => `  ${pid}: ${commandLineOf(pid).join(' ')}`);

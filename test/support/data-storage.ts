@@ -11,6 +11,8 @@ export type DataStorageMode =
   | 'black_hole'
   | 'drip'
   | 'slow'
+  /** Answers when it is told to behave otherwise. */
+  | 'held'
   | 'server_error'
   | 'unavailable'
   | 'rate_limited'

@@ -14,8 +14,8 @@ export class Wire {
   /** @returns the port on 127.0.0.1; the same one each time */
   async open(): Promise<number> {
     this.dead = false;
-    // Closed for a while, its port may be somebody's for a moment.
-    this.server = await until(() => this.listen(), { what: `port ${this.port}`, timeoutMs: 10_000 });
+    // While the port was free, another connection may have got it.
+    this.server = await until(() => this.listen(), { what: `port ${this.port}` });
     this.port = (this.server.address() as AddressInfo).port;
     return this.port;
   }

@@ -61,7 +61,7 @@ async function setUp(statuses: (number | 'never' | 'cut')[] = [], changes: Parti
     results.push(result);
     reasons.push(why);
   };
-  const limits = { timeoutMs: 2_000, maxAttempts: 5, maxQueue: 3, firstPauseMs: 5, longestPauseMs: 20 };
+  const limits = { timeoutMs: 60_000, maxAttempts: 5, maxQueue: 3, firstPauseMs: 5, longestPauseMs: 20 };
   const lane = new WebhookLane({ url: `${receiver.url}/hook`, secret, ...limits, ...changes }, report);
   lanes.push(lane);
   return { receiver, lane, results, reasons };
@@ -81,7 +81,7 @@ describe('WebhookLane', () => {
     expect(body).toBe('{"id":"m-1","text":"wörld"}');
     expect(headers['content-type']).toBe('application/json');
     const at = headers['webhook-timestamp'];
-    expect(Math.abs(Date.now() / 1_000 - Number(at))).toBeLessThan(5);
+    expect(Math.abs(Date.now() / 1_000 - Number(at))).toBeLessThan(300);
     const expected = createHmac('sha256', key)
       .update(`m-1.${String(at)}.${body}`)
       .digest('base64');

@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { until } from '../../../test/support/wait.js';
 import type { EmbeddingUnavailable } from '../embedding-provider.js';
 import { EmbeddingThread, type EmbeddingThreadSettings } from './embedding-thread.js';
 
@@ -116,8 +117,10 @@ describe('EmbeddingThread', () => {
   it('replaces a thread that hangs', async () => {
     start({ textTimeoutMs: 50 });
     await expect(thread.embed(['hang'], 'query')).rejects.toMatchObject({ trouble: 'timed_out' });
-    expect(lengths(await thread.embed(['next'], 'query'))).toEqual([4]);
-    expect(starts()).toBe(2);
+    // On a slow machine its successors, too, may take longer for a text than they may.
+    const next = await until(() => thread.embed(['next'], 'query'), { what: 'another thread' });
+    expect(lengths(next)).toEqual([4]);
+    expect(starts()).toBeGreaterThan(1);
   });
 
   it('passes on that the model cannot read a text, and keeps the thread', async () => {
