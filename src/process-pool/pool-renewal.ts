@@ -33,10 +33,10 @@ export class PoolRenewal {
     return undefined;
   }
 
-  /** The successor counts as used when its predecessor was: a pool that nobody uses must still become idle. */
+  /** The successor has been idle for as long as its predecessor: a pool that nobody uses must still become idle. */
   begin(worn: Worn, successor: PoolMember): void {
     this.change = { ...worn, successor };
-    successor.lastUsedAt = worn.old.lastUsedAt;
+    successor.lastUsedAt = worn.old.idleSince;
   }
 
   /** A process became ready. */
@@ -49,7 +49,7 @@ export class PoolRenewal {
     if (this.change?.successor !== member) return;
     const { old, by } = this.change;
     this.change = undefined;
-    member.lastUsedAt = old.lastUsedAt;
+    member.lastUsedAt = old.idleSince;
     this.dismiss(old, by);
   }
 

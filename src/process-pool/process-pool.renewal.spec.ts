@@ -185,6 +185,20 @@ describe('a process that is inspected', () => {
     await eventually(() => pool.stats().pids.length === 0);
   });
 
+  it('is replaced although it has served nobody, and that pool becomes idle as well', async () => {
+    const pool = bench.lab.pool({ maxAgeMs: 1, idleTimeoutMs: 1_000 }, exact);
+    const caller = new AbortController();
+    const given = expect(call(pool, {}, { signal: caller.signal })).rejects.toMatchObject({
+      reason: 'cancelled',
+    });
+    expect(pool.stats().starting).toBe(1);
+    caller.abort();
+    await given;
+    await eventually(() => (pool.inspect(unknown), endings().includes('age')));
+    await eventually(() => (pool.inspect(unknown), endings().includes('idle')));
+    await eventually(() => pool.stats().pids.length === 0);
+  });
+
   it('stays while it is younger', async () => {
     const pool = bench.lab.pool({ maxAgeMs: 60_000, maxRequests: 100 }, exact);
     const first = await pid(pool);
