@@ -1,7 +1,7 @@
 /**
  * What a Data Storage service that fails costs the other tools: the latency of an echo built-in, called at a steady rate
- * through the door, while get_playbooks is called with ever new questions against a service that answers, and against
- * ones that do not. Each has a server of its own; rounds are interleaved. Once with the client's circuit as it is
+ * through the door, alone, while get_playbooks is called with ever new questions against a service that answers, and
+ * against ones that do not. Each has a server of its own; rounds are interleaved. Once with the client's circuit as it is
  * configured, for which the goal holds, and once with the circuit held closed, so that every question hurts as much as
  * it can.
  */
@@ -17,7 +17,8 @@ const script = join(
   fileURLToPath(new URL('../..', import.meta.url)),
   'test/fixtures/data-storage/server.mjs',
 );
-const modes = ['ok', 'black_hole', 'drip', 'server_error', 'huge'];
+/** `none`: nobody asks anything. */
+const modes = ['none', 'ok', 'black_hole', 'drip', 'server_error', 'huge'];
 const echoesPerSecond = 500;
 const questionsPerSecond = 20;
 const goal = 1.1;
@@ -55,7 +56,7 @@ async function measure(variables) {
 
 /** @returns percentiles of the echo's latency in ms */
 async function round(server, mode) {
-  const questions = steadily(questionsPerSecond, (n) =>
+  const questions = steadily(mode === 'none' ? 0 : questionsPerSecond, (n) =>
     server.call('get_playbooks', { query: `fault:${mode} ${process.hrtime.bigint()} ${n}` }),
   );
   const samples = [];
@@ -85,12 +86,16 @@ function report(circuit, measured, most) {
     `\nan echo built-in (${echoesPerSecond} calls/s) beside get_playbooks (${questionsPerSecond} new questions/s), ${circuit}, ${rounds} interleaved rounds of ${seconds} s`,
   );
   for (const [mode, all] of Object.entries(measured)) {
-    const ratio = median(all.map(({ p99 }, n) => p99 / measured.ok[n].p99));
-    const against = mode === 'ok' ? '' : `, p99 ${ratio.toFixed(2)} × that beside a service that answers`;
-    const judged = mode !== 'ok' && most !== undefined;
+    const against = (other) => median(all.map(({ p99 }, n) => p99 / measured[other][n].p99));
+    const ratio = against('ok');
+    const fails = mode !== 'none' && mode !== 'ok';
+    const judged = fails && most !== undefined;
+    const compared = fails
+      ? `, p99 ${ratio.toFixed(2)} × that beside a service that answers, ${against('none').toFixed(2)} × that alone`
+      : '';
     const verdict = judged ? ` (goal at most ${most}: ${ratio <= most ? 'met' : 'MISSED'})` : '';
     print(
-      `  ${mode.padEnd(14)} p50 ${median(all.map(({ p50 }) => p50)).toFixed(3)} ms, p99 ${median(all.map(({ p99 }) => p99)).toFixed(2)} ms${against}${verdict}`,
+      `  ${mode.padEnd(14)} p50 ${median(all.map(({ p50 }) => p50)).toFixed(3)} ms, p99 ${median(all.map(({ p99 }) => p99)).toFixed(2)} ms${compared}${verdict}`,
     );
   }
 }
