@@ -6,12 +6,11 @@ import autocannon from 'autocannon';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const server = 'dist/src/main.js';
 const echo = join(root, 'test', 'bench', 'echo-tool.mjs');
 const clients = (process.env.BENCH_CLIENTS ?? '1,16,64').split(',').map(Number);
 /** The compiler needs this long until the larger program runs as fast as it will. */
@@ -44,19 +43,10 @@ export async function benchDoor() {
   }
 }
 
-/** Both sides run as `npm start` runs the server: with its settings of memory, and with the Node of this run. */
-function launch(program, args, env) {
-  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  const command = `${scripts.start.replace(server, program)} "$@"`;
-  return spawn('sh', ['-c', command, 'sh', ...args], {
-    cwd: root,
-    env: { ...env, PATH: `${dirname(process.execPath)}:${env.PATH}` },
+export async function startFloor() {
+  const child = spawn(process.execPath, [join(root, 'test', 'bench', 'floor-server.mjs'), echo], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-}
-
-export async function startFloor() {
-  const child = launch('test/bench/floor-server.mjs', [echo], process.env);
   const [line] = await once(child.stdout, 'data');
   const { address } = JSON.parse(line);
   const valid = (body) => JSON.parse(body).result?.text === text;
@@ -74,7 +64,11 @@ export async function startDoor(folder, variables = {}) {
     EMBEDDINGS_PROVIDER: 'lexical',
     ...variables,
   };
-  const child = launch(server, [], env);
+  const child = spawn(process.execPath, ['dist/src/main.js'], {
+    cwd: root,
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const address = await new Promise((resolve, reject) => {
     let log = '';
     child.stdout.on('data', (chunk) => {
