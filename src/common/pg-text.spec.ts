@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { arrayLiteral, storableJson, storableText } from './pg-text.js';
+import { storableJson, storableText } from './pg-text.js';
 
 describe('text for PostgreSQL', () => {
   it('shows where a NUL was', () => {
@@ -35,16 +35,6 @@ describe('text for PostgreSQL', () => {
           expect(JSON.parse(storableJson(value))).toEqual(value.map(clean));
         },
       ),
-    );
-  });
-
-  it('writes arrays as PostgreSQL reads them', () => {
-    expect(arrayLiteral([])).toBe('{}');
-    expect(arrayLiteral(['a', null, 'b"c\\d', '{NULL}', 1, true])).toBe(
-      '{"a",null,"b\\"c\\\\d","{NULL}",1,true}',
-    );
-    expect(arrayLiteral(['line\nbreak', null, 'b"c\\n', false])).toBe(
-      '{"line\nbreak",null,"b\\"c\\\\n",false}',
     );
   });
 });

@@ -1,5 +1,6 @@
+import { arrayLiteral } from '../common/pg-array.js';
 import { insertMetrics, insertNewMetrics } from './batch-insert.sql.js';
-import { columnLiterals, type MetricColumns, metricColumns } from './insert-parameters.js';
+import { type MetricColumns, metricColumns, metricParameters } from './insert-parameters.js';
 import { minuteColumns } from './rollups/minute-cells.js';
 import type { ToolMetric } from './tool-metric.entity.js';
 
@@ -32,9 +33,10 @@ export async function insertBatch(
 ): Promise<void> {
   if (metrics.length === 0) return;
   const columns = columnsOf(metrics);
-  const rows = [...columnLiterals(columns), writerSlot];
+  const rows = [...metricParameters(columns), writerSlot];
   try {
-    await db.query(insertNewMetrics, [...rows, ...columnLiterals(minuteColumns(columns))]);
+    const cells = Object.values(minuteColumns(columns)).map(arrayLiteral);
+    await db.query(insertNewMetrics, [...rows, ...cells]);
   } catch (error) {
     // A batch is repeated when nobody knows whether it was committed, which is seldom.
     if (sqlStateOf(error) !== uniqueViolation) throw error;

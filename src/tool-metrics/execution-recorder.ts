@@ -10,8 +10,8 @@ export interface Journal {
   readonly settled: Settled;
   readonly replayed: Promise<void>;
   onSettled(listener: (settled: Settled) => void): void;
-  tryAppend(line: string): Promise<boolean>;
-  append(line: string): Promise<boolean>;
+  tryAppend(entry: string): Promise<boolean>;
+  append(entry: string): Promise<boolean>;
   flush(): Promise<void>;
   close(withinMs: number): Promise<void>;
 }

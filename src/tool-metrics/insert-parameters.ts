@@ -1,4 +1,5 @@
-import { arrayLiteral, storableJson, storableText } from '../common/pg-text.js';
+import { arrayParameter, type ElementType } from '../common/pg-array.js';
+import { storableJson, storableText } from '../common/pg-text.js';
 import type { ToolMetric } from './tool-metric.entity.js';
 
 const maxInteger = 2_147_483_647;
@@ -12,7 +13,7 @@ function storableTime(date: Date): number {
 
 const optionalText = (text: string | null): string | null => (text === null ? null : storableText(text));
 
-/** Metrics column by column, in the order of the insert statement, as the database can hold them. */
+/** Metrics column by column, as the database can hold them. */
 export type MetricColumns = ReturnType<typeof metricColumns>;
 
 /** @throws when a metric cannot be written down (metadata that is no JSON, an invalid date) */
@@ -39,11 +40,30 @@ export function metricColumns(metrics: readonly ToolMetric[]) {
   };
 }
 
-/** One array literal a column. */
-export const columnLiterals = (
-  columns: Readonly<Record<string, readonly (string | number | boolean | null)[]>>,
-): string[] => Object.values(columns).map(columnLiteral);
+/** Columns in the order of the insert statement. */
+export const metricTypes: Readonly<Record<keyof MetricColumns, ElementType>> = {
+  metricId: 'uuid',
+  toolName: 'text',
+  userId: 'text',
+  sessionId: 'text',
+  requestId: 'text',
+  investigationId: 'text',
+  runId: 'text',
+  status: 'text',
+  executionTimeMs: 'int4',
+  errorType: 'text',
+  errorMessage: 'text',
+  parametersHash: 'text',
+  inputSize: 'int4',
+  outputSize: 'int4',
+  metadata: 'jsonb',
+  isTest: 'bool',
+  toolFault: 'bool',
+  recordedAt: 'float8',
+};
 
-/** `unnest` fills short columns up with nulls: one that has nothing else is sent empty, and costs nothing. */
-const columnLiteral = (values: readonly (string | number | boolean | null)[]): string =>
-  values.every((value) => value === null) ? '{}' : arrayLiteral(values);
+/** One parameter a column. */
+export const metricParameters = (columns: MetricColumns): (Buffer | string)[] =>
+  Object.entries(metricTypes).map(([column, type]) =>
+    arrayParameter(type, columns[column as keyof MetricColumns]),
+  );

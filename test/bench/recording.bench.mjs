@@ -13,6 +13,7 @@ import { EmbeddedPostgres } from '../../dist/src/database/embedded/embedded-post
 import { migrate } from '../../dist/src/database/migrate.js';
 import { JournalDrain } from '../../dist/src/tool-metrics/journal/journal-drain.js';
 import { encodeEntry } from '../../dist/src/tool-metrics/journal/journal-entry.js';
+import { LineEncoder } from '../../dist/src/tool-metrics/journal/journal-line.js';
 import { PostgresRowSink } from '../../dist/src/tool-metrics/journal/row-sink.js';
 import { load, median, startDoor, startFloor, stop } from './door.bench.mjs';
 
@@ -91,8 +92,15 @@ async function drainAlone(folder) {
   }
 }
 
+/** As with 16 clients: some six entries are written together. */
 function lines() {
+  const encoder = new LineEncoder();
   const text = [];
+  let entries = [];
+  const write = () => {
+    text.push(encoder.encode(entries).toString());
+    entries = [];
+  };
   for (let n = 1; n <= executions; n++) {
     const metricId = newId();
     const now = Date.now();
@@ -104,11 +112,11 @@ function lines() {
       inputSize: 91,
     };
     const notes = { attempts: 1, revision: 1, queueMs: 0.1, pid: 4711 };
-    text.push(
-      encodeEntry({ start: { metricId, toolName: 'bench_echo', ...context, startedAt: now, metadata } }),
-    );
+    const start = { metricId, toolName: 'bench_echo', ...context, startedAt: now, metadata };
     const end = { metricId, status: 'success', executionTimeMs: n % 7, outputSize: 91, metadata: notes };
-    text.push(encodeEntry({ end: { ...end, endedAt: now, place: n } }));
+    entries.push(encodeEntry({ start }), encodeEntry({ end: { ...end, endedAt: now, place: n } }));
+    if (n % 3 === 0) write();
   }
+  write();
   return text.join('');
 }

@@ -13,11 +13,12 @@ import { MetricsModule } from '../../src/observability/metrics.module.js';
 import { ConfigModule } from '../../src/config/config.module.js';
 import { ExecutionRecorder } from '../../src/tool-metrics/execution-recorder.js';
 import { newToolMetric, type ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
-import { encodeEntry, type ExecutionStart } from '../../src/tool-metrics/journal/journal-entry.js';
+import type { ExecutionStart } from '../../src/tool-metrics/journal/journal-entry.js';
 import { ToolMetricsModule } from '../../src/tool-metrics/tool-metrics.module.js';
 import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { supertest } from '../support/http.js';
+import { journalLine } from '../support/journal-lines.js';
 import { makeTestFolder } from '../support/test-folder.js';
 import { until } from '../support/wait.js';
 
@@ -365,9 +366,11 @@ describe('tool-metrics', () => {
       const [ended, interrupted] = [newId(), newId()];
       writeFileSync(
         join(folder, '0000000007.journal'),
-        encodeEntry({ start: startOf({ metricId: interrupted }) }) +
-          encodeEntry({ start: startOf({ metricId: ended }) }) +
-          encodeEntry({ end: { ...endOf(ended), place: 1 } }),
+        journalLine(
+          { start: startOf({ metricId: interrupted }) },
+          { start: startOf({ metricId: ended }) },
+          { end: { ...endOf(ended), place: 1 } },
+        ),
       );
       const app = await createApp(database.url, { JOURNAL_DIR: folder });
       await app.get(ExecutionRecorder).replayed;

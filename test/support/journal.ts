@@ -47,16 +47,16 @@ export class TestJournal implements Journal {
     this.listener = listener;
   }
 
-  tryAppend(line: string): Promise<boolean> {
-    return this.writer.tryAppend(line);
+  tryAppend(entry: string): Promise<boolean> {
+    return this.writer.tryAppend(entry);
   }
 
-  append(line: string): Promise<boolean> {
-    return this.writer.append(line);
+  append(entry: string): Promise<boolean> {
+    return this.writer.append(entry);
   }
 
   async flush(): Promise<void> {
-    await this.writer.append('');
+    await this.writer.flush();
     await this.ask((flush) => ({ flush }));
   }
 

@@ -3,7 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ToolMetric } from '../tool-metric.entity.js';
-import { encodeEntry, type JournalEntry } from './journal-entry.js';
+import { journalLine, journalText } from '../../../test/support/journal-lines.js';
+import type { JournalEntry } from './journal-entry.js';
 import { JournalDrain } from './journal-drain.js';
 import { segmentPath, segmentsIn } from './segment-files.js';
 import { WrittenMark } from './written-mark.js';
@@ -20,7 +21,6 @@ const start = (metricId: string): JournalEntry => ({
 const end = (metricId: string, place = 1): JournalEntry => ({
   end: { metricId, status: 'success', executionTimeMs: 5, endedAt: 1_005, place, metadata: { attempts: 1 } },
 });
-const text = (entries: readonly JournalEntry[]): string => entries.map(encodeEntry).join('');
 
 class RowFault extends Error {}
 
@@ -60,7 +60,7 @@ describe('JournalDrain', () => {
   let table: Table;
   const said: string[] = [];
   const write = (segment: number, ...entries: JournalEntry[]): void =>
-    writeFileSync(segmentPath(folder, segment), text(entries), { flag: 'a' });
+    writeFileSync(segmentPath(folder, segment), journalText(entries), { flag: 'a' });
   const drainOf = (replayThrough = 0, batchSize = 100, mark?: WrittenMark): JournalDrain =>
     new JournalDrain({ folder, batchSize, replayThrough, written: mark?.memory }, table, {
       damaged: (segment, { lines }) => said.push(`damaged ${segment}: ${lines}`),
@@ -108,7 +108,7 @@ describe('JournalDrain', () => {
   });
 
   it('waits for the end of what is in flight, and for the rest of a line', async () => {
-    const line = encodeEntry(end('a'));
+    const line = journalLine(end('a'));
     write(1, start('a'));
     writeFileSync(segmentPath(folder, 1), line.slice(0, 10), { flag: 'a' });
     const drain = drainOf();
@@ -276,7 +276,7 @@ describe('JournalDrain', () => {
 
   it('survives 1,000 torn and flipped journals: what is whole arrives as it was, nothing else does', async () => {
     const ids = Array.from({ length: 12 }, (_, n) => `id-${n}`);
-    const whole = Buffer.from(text(ids.flatMap((id, n) => [start(id), end(id, n + 1)])));
+    const whole = Buffer.from(journalText(ids.flatMap((id, n) => [start(id), end(id, n + 1)])));
     const lines = whole.toString().split('\n');
     const damage = fc.oneof(
       fc.record({ cut: fc.nat(whole.length - 1) }),

@@ -1,5 +1,3 @@
-import { crc32 } from 'node:zlib';
-import { hex8 } from '../../common/hex.js';
 import type { ToolMetric } from '../tool-metric.entity.js';
 
 type Identity = Pick<ToolMetric, 'metricId' | 'toolName' | 'userId'>;
@@ -25,23 +23,15 @@ export type ExecutionEnd = Pick<ToolMetric, 'metricId' | 'status' | 'executionTi
     readonly endedAt: number;
   };
 
-/** One line of the journal. */
+/** What the journal is told. */
 export type JournalEntry =
   | { readonly start: ExecutionStart }
   | { readonly end: ExecutionEnd }
   /** Started, then refused after all: there was no execution. */
   | { readonly discard: string };
 
-const newline = 0x0a;
-const checksumLength = 8;
-
-/** `<CRC-32 of the JSON, 8 hexadecimal digits> <JSON>` and a line feed: damage costs the lines it hits, no more. */
+/** An entry's JSON, without a line feed. */
 export function encodeEntry(entry: JournalEntry): string {
-  const json = jsonOf(entry);
-  return `${hex8(crc32(json))} ${json}\n`;
-}
-
-function jsonOf(entry: JournalEntry): string {
   if ('start' in entry) return `{"start":${startJson(entry.start)}}`;
   if ('end' in entry) return `{"end":${endJson(entry.end)}}`;
   return `{"discard":${quote(entry.discard)}}`;
@@ -85,20 +75,7 @@ const plain = (name: string, value: number | boolean | null | undefined): string
 const quote = (value: string): string =>
   /^[\w.:@/+=-]*$/.test(value) ? `"${value}"` : JSON.stringify(value);
 
-/** @param line without its line feed. @returns undefined where the line is damaged */
-export function decodeEntry(line: Buffer): JournalEntry | undefined {
-  const json = line.subarray(checksumLength + 1);
-  if (crc32(json) !== checksumOf(line)) return undefined;
-  try {
-    const entry: unknown = JSON.parse(json.toString());
-    return isEntry(entry) ? entry : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** A checksum tells damage; it does not tell what another version wrote. */
-function isEntry(value: unknown): value is JournalEntry {
+export function isEntry(value: unknown): value is JournalEntry {
   if (typeof value !== 'object' || value === null) return false;
   const { start, end, discard } = value as {
     start?: Partial<ExecutionStart>;
@@ -107,20 +84,4 @@ function isEntry(value: unknown): value is JournalEntry {
   };
   if (start) return typeof start.metricId === 'string' && typeof start.toolName === 'string';
   return typeof discard === 'string' || (typeof end === 'object' && end !== null);
-}
-
-/** Whole lines of a buffer and what is left of the last one. */
-export function splitLines(buffer: Buffer): { readonly lines: Buffer[]; readonly rest: Buffer } {
-  const lines: Buffer[] = [];
-  let from = 0;
-  for (let to = buffer.indexOf(newline); to >= 0; to = buffer.indexOf(newline, from)) {
-    lines.push(buffer.subarray(from, to));
-    from = to + 1;
-  }
-  return { lines, rest: buffer.subarray(from) };
-}
-
-function checksumOf(line: Buffer): number | undefined {
-  const digits = line.toString('latin1', 0, checksumLength + 1);
-  return /^[\da-f]{8} $/.test(digits) ? Number.parseInt(digits, 16) : undefined;
 }

@@ -10,6 +10,9 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { journalLine } from '../../../test/support/journal-lines.js';
+import { encodeEntry } from './journal-entry.js';
+import { decodeLine, splitLines } from './journal-line.js';
 import { type Durability, JournalWriter } from './journal-writer.js';
 import { segmentPath, segmentsIn } from './segment-files.js';
 
@@ -19,7 +22,15 @@ describe('JournalWriter', () => {
   const report = { failed: (error: unknown) => void failures.push(error) };
   const open = (segmentBytes = 1_000, durability: Durability = 'process'): JournalWriter =>
     new JournalWriter({ folder, segmentBytes, durability, firstSegment: 1 }, report);
-  const written = (segment = 1): string => readFileSync(segmentPath(folder, segment), 'utf8');
+  const linesOf = (segment = 1): Buffer[] => splitLines(readFileSync(segmentPath(folder, segment))).lines;
+  /** Ids of what is in a segment, in order. */
+  const written = (segment = 1): string =>
+    linesOf(segment)
+      .flatMap((line) => decodeLine(line) ?? [])
+      .map((entry) => ('discard' in entry ? entry.discard : ''))
+      .join(' ');
+  const entry = (id: string): string => encodeEntry({ discard: id });
+  const bytesOfLine = Buffer.byteLength(journalLine({ discard: 'a' }));
 
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'journal-'));
@@ -31,63 +42,63 @@ describe('JournalWriter', () => {
     'answers when the line is in the file (%s)',
     async (durability) => {
       const writer = open(1_000, durability);
-      const answer = writer.tryAppend('a\n');
+      const answer = writer.tryAppend(entry('a'));
       expect(written()).toBe('');
       await expect(answer).resolves.toBe(true);
-      expect(written()).toBe('a\n');
-      await writer.append('b\n');
-      expect(written()).toBe('a\nb\n');
-      expect(writer.bytes).toBe(4);
+      expect(written()).toBe('a');
+      await writer.append(entry('b'));
+      expect(written()).toBe('a b');
+      expect(writer.bytes).toBe(2 * bytesOfLine);
       await writer.close();
     },
   );
 
   it('gives all that one turn brings one answer', async () => {
     const writer = open();
-    const answers = [writer.append('a\n'), writer.tryAppend('b\n'), writer.append('c\n')];
+    const answers = [writer.append(entry('a')), writer.tryAppend(entry('b')), writer.append(entry('c'))];
     expect(new Set(answers).size).toBe(1);
     await Promise.all(answers);
-    expect(written().split('\n').sort().join('')).toBe('abc');
+    expect([written().split(' ').sort(), linesOf().length]).toEqual([['a', 'b', 'c'], 1]);
     await writer.close();
   });
 
   it.each<Durability>(['process', 'power'])('goes on in the next segment (%s)', async (durability) => {
-    const writer = open(3, durability);
-    for (const line of ['a\n', 'b\n', 'c\n', 'd\n']) await writer.append(line);
+    const writer = open(bytesOfLine + 1, durability);
+    for (const id of ['a', 'b', 'c', 'd']) await writer.append(entry(id));
     expect(segmentsIn(folder)).toEqual([1, 2]);
-    expect([written(1), written(2)]).toEqual(['a\nb\n', 'c\nd\n']);
+    expect([written(1), written(2)]).toEqual(['a b', 'c d']);
     writer.removed(1);
-    expect(writer.bytes).toBe(4);
+    expect(writer.bytes).toBe(2 * bytesOfLine);
     writer.removed(1);
-    expect(writer.bytes).toBe(4);
+    expect(writer.bytes).toBe(2 * bytesOfLine);
     await expect(writer.close()).resolves.toBe(true);
   });
 
   it('gives up what was tried, and keeps what must be kept, in order', async () => {
     const writer = open(1);
-    await writer.append('a\n');
+    await writer.append(entry('a'));
     rmSync(folder, { recursive: true });
-    const tried = writer.tryAppend('tried\n');
-    const kept = [writer.append('b\n')];
+    const tried = writer.tryAppend(entry('tried'));
+    const kept = [writer.append(entry('b'))];
     await expect(tried).resolves.toBe(false);
-    kept.push(writer.append('c\n'));
+    kept.push(writer.append(entry('c')));
     await expect(Promise.all(kept)).resolves.toEqual([false, false]);
     expect(failures.map(String).filter((failure) => failure.includes('ENOENT'))).toHaveLength(2);
     mkdirSync(folder);
-    await expect(writer.append('d\n')).resolves.toBe(true);
-    expect(written(2)).toBe('b\nc\nd\n');
+    await expect(writer.append(entry('d'))).resolves.toBe(true);
+    expect(written(2)).toBe('b c d');
     await writer.close();
   });
 
   it('tries again by itself', async () => {
     const writer = open(1);
-    await writer.append('a\n');
+    await writer.append(entry('a'));
     rmSync(folder, { recursive: true });
-    await expect(writer.append('b\n')).resolves.toBe(false);
+    await expect(writer.append(entry('b'))).resolves.toBe(false);
     mkdirSync(folder);
     // Nobody appends any more: only the writer itself can bring it there.
     const { until } = await import('../../../test/support/wait.js');
-    await until(() => readdirSync(folder).length > 0 && written(2) === 'b\n', { what: 'the second try' });
+    await until(() => readdirSync(folder).length > 0 && written(2) === 'b', { what: 'the second try' });
     await writer.close();
   });
 
@@ -96,35 +107,34 @@ describe('JournalWriter', () => {
     const reserve = { take: () => room, giveUp: () => undefined };
     const settings = { folder, segmentBytes: 1_000, durability: 'process', firstSegment: 1 } as const;
     const writer = new JournalWriter(settings, report, reserve);
-    await expect(Promise.all([writer.append('end\n'), writer.tryAppend('start\n')])).resolves.toEqual([
-      false,
-      false,
-    ]);
-    await expect(writer.append('another end\n')).resolves.toBe(true);
-    expect(written()).toBe('end\nanother end\n');
+    await expect(
+      Promise.all([writer.append(entry('end')), writer.tryAppend(entry('start'))]),
+    ).resolves.toEqual([false, false]);
+    await expect(writer.append(entry('another end'))).resolves.toBe(true);
+    expect(written()).toBe('end another end');
     room = true;
     const { until } = await import('../../../test/support/wait.js');
-    await until(() => writer.tryAppend('start\n'), { what: 'room' });
-    expect(written()).toBe('end\nanother end\nstart\n');
+    await until(() => writer.tryAppend(entry('start')), { what: 'room' });
+    expect(written()).toBe('end another end start');
     await writer.close();
   });
 
   it('says at its end that something is left', async () => {
     const writer = open(1);
-    await writer.append('a\n');
+    await writer.append(entry('a'));
     rmSync(folder, { recursive: true });
-    void writer.append('b\n');
+    void writer.append(entry('b'));
     await expect(writer.close()).resolves.toBe(false);
   });
 
   it('never writes again after its end: the descriptor may be that of another file', async () => {
     const writer = open();
-    await writer.append('a\n');
+    await writer.append(entry('a'));
     await writer.close();
     const other = openSync(join(folder, 'other'), 'w+');
-    await expect(writer.append('b\n')).resolves.toBe(false);
+    await expect(writer.append(entry('b'))).resolves.toBe(false);
     closeSync(other);
-    expect([readFileSync(join(folder, 'other'), 'utf8'), written()]).toEqual(['', 'a\n']);
+    expect([readFileSync(join(folder, 'other'), 'utf8'), written()]).toEqual(['', 'a']);
     expect(failures).toEqual([new Error('The journal is closed')]);
   });
 

@@ -1,6 +1,7 @@
 import { close, fdatasync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { DiskReserve } from './disk-reserve.js';
+import { LineEncoder } from './journal-line.js';
 import { segmentPath } from './segment-files.js';
 import type { WrittenMark } from './written-mark.js';
 
@@ -26,9 +27,9 @@ export interface WriterReport {
 /** What was appended since the last write; all of it shares one answer. */
 interface Batch {
   /** Kept until written, whatever happens. */
-  kept: string;
+  readonly kept: string[];
   /** Given up when the write fails: those who appended it are told. */
-  tried: string;
+  readonly tried: string[];
   readonly written: Promise<boolean>;
   readonly settle: (written: boolean) => void;
 }
@@ -36,12 +37,11 @@ interface Batch {
 const syncWithinMs = 50;
 const retryMs = 100;
 const lookForRoomMs = 1_000;
-const bufferBytes = 65_536;
 const syncFile = promisify(fdatasync);
 const closeFile = promisify(close);
 
 /**
- * Appends lines to the newest segment: one synchronous write for all that one turn of the event loop brings, which
+ * Appends entries to the newest segment: one synchronous write for all that one turn of the event loop brings, which
  * costs less than any asynchronous one and is in the system's hands before anybody is told. Syncing to the disk
  * follows in the background, or is waited for (`power`): back to back, never on a timer.
  */
@@ -51,7 +51,7 @@ export class JournalWriter {
   private position = 0;
   private batch: Batch | undefined;
   /** What a failed write left that must not be lost. */
-  private leftover = '';
+  private leftover: string[] = [];
   private timer: NodeJS.Timeout | undefined;
   private syncing: Promise<void> | undefined;
   private dirty = false;
@@ -61,7 +61,7 @@ export class JournalWriter {
   private tight = false;
   private lookedForRoomAt = 0;
   private awaitingSync: Batch[] = [];
-  private encoded = Buffer.allocUnsafeSlow(bufferBytes);
+  private readonly lines = new LineEncoder();
   private readonly sizes = new Map<number, number>();
   private total = 0;
 
@@ -81,18 +81,23 @@ export class JournalWriter {
     return this.total;
   }
 
-  /** @returns whether the line is written; it never will be if not */
-  tryAppend(line: string): Promise<boolean> {
+  /** @param entry as JSON. @returns whether it is written; it never will be if not */
+  tryAppend(entry: string): Promise<boolean> {
     const batch = this.current();
-    batch.tried += line;
+    batch.tried.push(entry);
     return batch.written;
   }
 
-  /** The line is written as soon as it can be. @returns false when that is not yet */
-  append(line: string): Promise<boolean> {
+  /** The entry, as JSON, is written as soon as it can be. @returns false when that is not yet */
+  append(entry: string): Promise<boolean> {
     const batch = this.current();
-    batch.kept += line;
+    batch.kept.push(entry);
     return batch.written;
+  }
+
+  /** @returns whether what was appended until now is written */
+  flush(): Promise<boolean> {
+    return this.current().written;
   }
 
   /** Those written here that are not known to be gone. */
@@ -108,7 +113,7 @@ export class JournalWriter {
 
   /** Writes what is left, syncs and closes. @returns whether everything is written */
   async close(): Promise<boolean> {
-    const written = await this.append('');
+    const written = await this.flush();
     this.closed = true;
     clearTimeout(this.timer);
     await this.release(this.fd);
@@ -120,28 +125,28 @@ export class JournalWriter {
     if (this.batch) return this.batch;
     let settle: Batch['settle'] = () => undefined;
     const written = new Promise<boolean>((resolve) => (settle = resolve));
-    this.batch = { kept: this.leftover, tried: '', written, settle };
-    this.leftover = '';
-    setImmediate(() => this.flush());
+    this.batch = { kept: this.leftover, tried: [], written, settle };
+    this.leftover = [];
+    setImmediate(() => this.writeBatch());
     return this.batch;
   }
 
-  private flush(): void {
+  private writeBatch(): void {
     const { batch } = this;
     if (!batch) return;
     this.batch = undefined;
     try {
       this.makeRoom();
-      this.write(this.tight ? batch.kept : batch.kept + batch.tried);
+      this.write(this.tight ? batch.kept : [...batch.kept, ...batch.tried]);
     } catch (error) {
       this.leftover = batch.kept;
-      if (this.leftover !== '' && !this.closed) setTimeout(() => this.current(), retryMs).unref();
+      if (this.leftover.length > 0 && !this.closed) setTimeout(() => this.current(), retryMs).unref();
       this.report.failed(error);
       this.tight = true;
       batch.settle(false);
       return;
     }
-    if (this.tight && batch.tried !== '') batch.settle(false);
+    if (this.tight && batch.tried.length > 0) batch.settle(false);
     else if (this.settings.durability === 'process') batch.settle(true);
     else this.awaitingSync.push(batch);
     this.dirty = true;
@@ -161,17 +166,18 @@ export class JournalWriter {
     if (this.tight) this.report.failed(new Error('The disk of the journal has no room'));
   }
 
-  private write(text: string): void {
-    if (text === '') return;
+  private write(entries: readonly string[]): void {
+    if (entries.length === 0) return;
     // Its number may belong to another file by now.
     if (this.closed) throw new Error('The journal is closed');
     // A segment that could not be written is left to the drain: removing it may be all that makes room.
     const spoilt = this.failing && this.position > 0;
     if (spoilt || this.position >= this.settings.segmentBytes) this.rotate();
-    const length = this.encode(text);
+    const bytes = this.lines.encode(entries);
+    const { length } = bytes;
     try {
       for (let at = 0; at < length;) {
-        at += writeSync(this.fd, this.encoded, at, length - at, this.position + at);
+        at += writeSync(this.fd, bytes, at, length - at, this.position + at);
       }
     } catch (error) {
       // Half a batch must not be read as if it had been promised.
@@ -185,13 +191,6 @@ export class JournalWriter {
     this.settings.mark?.set(this.segment, this.position);
     this.total += length;
     this.sizes.set(this.segment, this.position);
-  }
-
-  /** @returns the length in bytes of the text in the buffer, which is used again and again */
-  private encode(text: string): number {
-    const most = text.length * 3;
-    if (most > this.encoded.length) this.encoded = Buffer.allocUnsafeSlow(most * 2);
-    return this.encoded.write(text);
   }
 
   private rotate(): void {

@@ -104,19 +104,19 @@ export class OpenJournal implements Journal {
     this.settledListener = listener;
   }
 
-  /** @returns whether the line is written; it never will be if not */
-  tryAppend(line: string): Promise<boolean> {
-    return this.writer.tryAppend(line);
+  /** @param entry as JSON. @returns whether it is written; it never will be if not */
+  tryAppend(entry: string): Promise<boolean> {
+    return this.writer.tryAppend(entry);
   }
 
-  /** The line is written as soon as it can be. @returns false when that is not yet */
-  append(line: string): Promise<boolean> {
-    return this.writer.append(line);
+  /** The entry, as JSON, is written as soon as it can be. @returns false when that is not yet */
+  append(entry: string): Promise<boolean> {
+    return this.writer.append(entry);
   }
 
   /** @throws Error why what was appended until now is not in the database */
   async flush(): Promise<void> {
-    await this.writer.append('');
+    await this.writer.flush();
     await this.drain.flush();
   }
 

@@ -1,5 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs';
-import { decodeEntry, type JournalEntry, splitLines } from './journal-entry.js';
+import type { JournalEntry } from './journal-entry.js';
+import { decodeLine, splitLines } from './journal-line.js';
 
 /** Lines and bytes that could not be read. */
 export interface Damage {
@@ -8,7 +9,7 @@ export interface Damage {
 }
 
 const chunkBytes = 262_144;
-/** No entry comes near: a stretch of this length without a line feed is damage, not an entry that is being written. */
+/** No line comes near: a stretch of this length without a line feed is damage, not a line that is being written. */
 const maxLineBytes = 4_194_304;
 
 /** Reads one segment from its beginning, as far as it is written at the moment. */
@@ -51,9 +52,9 @@ export class SegmentReader {
     return torn;
   }
 
-  private decode(line: Buffer): JournalEntry[] {
-    const entry = decodeEntry(line);
-    if (entry) return [entry];
+  private decode(line: Buffer): readonly JournalEntry[] {
+    const entries = decodeLine(line);
+    if (entries) return entries;
     this.damagedLines += 1;
     this.damagedBytes += line.length + 1;
     return [];

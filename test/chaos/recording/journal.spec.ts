@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { cpSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { encodeEntry, type JournalEntry } from '../../../src/tool-metrics/journal/journal-entry.js';
+import type { JournalEntry } from '../../../src/tool-metrics/journal/journal-entry.js';
 import { segmentPath } from '../../../src/tool-metrics/journal/segment-files.js';
+import { journalLine } from '../../support/journal-lines.js';
 import { launchServer } from '../../support/server-process.js';
 import { until } from '../../support/wait.js';
 import { Random } from '../random.js';
@@ -90,7 +91,15 @@ describe(`a journal that the server finds at its start, seed ${seed}`, () => {
     for (let segment = 1_001; segment <= 1_012; segment++) {
       const ids = Array.from({ length: 8 }, () => randomUUID());
       const entries = ids.flatMap((id, n) => [startOf(id), endOf(id, n + 1)]);
-      const lines = entries.map((entry) => encodeEntry(entry));
+      // What comes together shares a line, and damage to it.
+      const lineOfEntry: string[] = [];
+      const lines: string[] = [];
+      for (let at = 0; at < entries.length; at = lineOfEntry.length) {
+        const together = entries.slice(at, at + random.between(1, 3));
+        const line = journalLine(...together);
+        lines.push(line);
+        for (const _entry of together) lineOfEntry.push(line);
+      }
       const whole = Buffer.from(lines.join(''));
       const journal = random.chance(0.5) ? whole.subarray(0, random.between(1, whole.length - 1)) : whole;
       if (journal === whole) {
@@ -106,15 +115,15 @@ describe(`a journal that the server finds at its start, seed ${seed}`, () => {
           .map((line) => `${line}\n`),
       );
       ids.forEach((id, n) => {
-        const [started, ended] = [lines[2 * n] ?? '', lines[2 * n + 1] ?? ''].map((line) => intact.has(line));
+        const [started, ended] = [2 * n, 2 * n + 1].map((entry) => intact.has(lineOfEntry[entry] ?? ''));
         expected.set(id, started ? (ended ? 'success/' : 'error/interrupted') : undefined);
       });
     }
     // No uuid: the database refuses it.
     const poison = `poison-${seed}`;
     const good = randomUUID();
-    const lines = [startOf(poison), startOf(good), endOf(poison, 1), endOf(good, 2)];
-    writeFileSync(segmentPath(rig.journal, 1_013), lines.map((entry) => encodeEntry(entry)).join(''));
+    const line = journalLine(startOf(poison), startOf(good), endOf(poison, 1), endOf(good, 2));
+    writeFileSync(segmentPath(rig.journal, 1_013), line);
     expected.set(good, 'success/');
     await rig.start();
     await replayed();
