@@ -1,4 +1,4 @@
-import type { Place, Places } from './places.js';
+import { covers, type Place, type Places } from './places.js';
 
 export interface BubblewrapSettings {
   readonly program: string;
@@ -59,14 +59,35 @@ function fileSystem(
     ['/dev', ['--dev', '/dev', ...tmpfs('/dev/shm'), ...extras, '--remount-ro', '/dev']],
     [privateDirectory, tmpfs(privateDirectory)],
   ];
-  const taken = new Set(own.map(([path]) => path));
+  const ownPaths = own.map(([path]) => path);
   const steps = [
     ...own,
-    ...places.filter(({ path }) => !taken.has(path)).map((place) => [place.path, mount(place)] as const),
+    ...mounted(places, ownPaths).map((place) => [place.path, mount(place)] as const),
     ...[...links].map(([at, to]) => [at, ['--symlink', to, at]] as const),
   ];
   return steps.sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([, step]) => step);
 }
+
+/**
+ * The places that must be mounted: not those that the place around them shows alike, for each mount lengthens every start.
+ * @param own where something else stands, which hides what is around it
+ */
+function mounted(places: readonly Place[], own: readonly string[]): Place[] {
+  const free = places.filter(({ path }) => !own.includes(path));
+  return free.filter((place) => {
+    const within = free.filter((other) => other !== place && covers(other.path, place.path));
+    // Of two that are around the same place the inner one has the longer path.
+    const around = within.reduce<Place | undefined>(
+      (inner, other) => (inner && inner.path.length > other.path.length ? inner : other),
+      undefined,
+    );
+    if (!around || isWritable(around) !== isWritable(place)) return true;
+    if (around.access === 'masked' || place.access === 'masked') return true;
+    return own.some((path) => covers(path, place.path) && !covers(path, around.path));
+  });
+}
+
+const isWritable = ({ access }: Place): boolean => access === 'rw';
 
 function mount({ path, access }: Place): string[] {
   switch (access) {

@@ -28,15 +28,13 @@ const triplet = process.arch === 'arm64' ? 'aarch64-linux-gnu' : 'x86_64-linux-g
 /** On most systems links into /usr, on others directories. */
 const topLevel = ['/bin', '/sbin', '/lib', '/lib32', '/lib64'];
 const loaders = ['/lib64/ld-linux-x86-64.so.2', '/lib/ld-linux-aarch64.so.1', '/lib/ld-musl-*.so.1'];
+/** What running programs read: each is a mount, which a start waits for. */
 const settings = [
   '/etc/alternatives',
   '/etc/ld.so.cache',
-  '/etc/ld.so.conf',
-  '/etc/ld.so.conf.d',
   '/etc/localtime',
   '/etc/timezone',
   '/etc/mime.types',
-  '/etc/python3*',
 ];
 const networkSettings = [
   '/etc/hosts',
@@ -47,7 +45,7 @@ const networkSettings = [
   '/etc/protocols',
 ];
 /** Without these no program speaks TLS; they hold certificates, never keys. */
-const certificates = ['/etc/ssl/certs', '/etc/ssl/openssl.cnf', '/etc/ca-certificates.conf', '/etc/pki/tls'];
+const certificates = ['/etc/ssl/certs', '/etc/ssl/openssl.cnf', '/etc/pki/tls'];
 /** Libraries and data alone, for a tool that may run nothing but its interpreter. */
 const libraries = [
   `/usr/lib/${triplet}`,

@@ -93,6 +93,30 @@ describe('command lines', () => {
     expect(line.join(' ')).not.toMatch(/--remount-ro \/ /);
   });
 
+  it.each([
+    ['what the directory around it shows alike is not mounted again', ['/a', '/a/b', '/a/b/c'], [], ['/a']],
+    [
+      'what is writable in what is not, or the other way round',
+      ['/a', '/a/b/c'],
+      ['/a/b'],
+      ['/a', '/a/b', '/a/b/c'],
+    ],
+    ['what a private directory hides', ['/', '/tmp/a', '/tmp/a/b', '/dev/x'], [], ['/', '/dev/x', '/tmp/a']],
+  ])('bubblewrap: %s', (_what, read, write, mounts) => {
+    const granted = [
+      ...read.map((path) => ({ path, access: 'rx' as const })),
+      ...write.map((path) => ({ path, access: 'rw' as const })),
+    ];
+    const line = bubblewrapCommand({
+      program: 'bwrap',
+      places: { places: granted, links: new Map() },
+      network: false,
+      temporaryBytes: 1,
+      cwd: '/',
+    });
+    expect(line.filter((_word, at) => /^--(ro-)?bind$/.test(line[at - 1] ?? ''))).toEqual(mounts);
+  });
+
   it('launcher: alone it stands in for namespaces; inside of them it leaves sockets and modes to them', () => {
     const settings = { program: 'l', places, read: [], write: [], run: [], limits: { data: 7 } };
     expect(launcherCommand({ ...settings, network: false, alone: true }).join(' ')).toBe(
