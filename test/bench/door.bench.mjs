@@ -6,11 +6,12 @@ import autocannon from 'autocannon';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
+const startCommand = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).scripts.start;
 const echo = join(root, 'test', 'bench', 'echo-tool.mjs');
 const clients = (process.env.BENCH_CLIENTS ?? '1,16,64').split(',').map(Number);
 /** The compiler needs this long until the larger program runs as fast as it will. */
@@ -64,7 +65,9 @@ export async function startDoor(folder, variables = {}) {
     EMBEDDINGS_PROVIDER: 'lexical',
     ...variables,
   };
-  const child = spawn(process.execPath, ['dist/src/main.js'], {
+  // As `npm start` starts it, with the same Node as the floor.
+  env.PATH = `${dirname(process.execPath)}${delimiter}${process.env.PATH}`;
+  const child = spawn('sh', ['-c', startCommand], {
     cwd: root,
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
