@@ -17,8 +17,8 @@ const encoders: Record<ElementType, (values: readonly Value[]) => Buffer | undef
 };
 
 /**
- * An array as a statement's parameter: in binary form, which PostgreSQL reads in a third of a literal's time, or as a
- * literal where that would take longer to write (text beyond ASCII) or an element is not of the type: PostgreSQL refuses it.
+ * An array as a statement's parameter: in binary form, which PostgreSQL reads faster, or as a literal where the binary form
+ * takes longer to write (text beyond ASCII) or an element is not of the type: PostgreSQL refuses it then.
  */
 export function arrayParameter(type: ElementType, values: readonly Value[]): Buffer | string {
   // `unnest` fills short columns up with nulls: one that has nothing else is sent empty, and costs nothing.

@@ -4,15 +4,16 @@ import { isEntry, type JournalEntry } from './journal-entry.js';
 
 const newline = 0x0a;
 const checksumLength = 8;
+/** The checksum and a space. */
 const headLength = checksumLength + 1;
-/** Of one entry and its separator, in UTF-8: no character takes more bytes. */
+/** In UTF-8. */
 const mostBytesPerCharacter = 3;
 /** Characters after which entries go on in another line. */
 const lineCharacters = 65_536;
 
 /**
  * Lines of the journal: `<CRC-32 of the JSON, 8 hexadecimal digits> <JSON array of entries>` and a line feed. What is
- * written together shares a checksum, for a checksum costs as much as an entry; damage costs the lines it hits, no more.
+ * written together shares a checksum, which costs less than one for each entry; damage costs the lines it hits, no more.
  */
 export class LineEncoder {
   private bytes = Buffer.allocUnsafeSlow(lineCharacters * mostBytesPerCharacter);
