@@ -22,6 +22,7 @@ describe('arrays for PostgreSQL', () => {
     expect(binary('uuid', ['no uuid'])).toBe(false);
     expect(binary('int4', [1, -1])).toBe(true);
     expect(binary('int4', [1, null])).toBe(false);
+    expect(binary('int4', [2_147_483_648])).toBe(false);
     // Nothing but nulls: as short as can be.
     expect(arrayParameter('text', [null, null])).toBe('{}');
   });

@@ -9,7 +9,10 @@ export type ElementType = keyof typeof typeIds;
 const encoders: Record<ElementType, (values: readonly Value[]) => Buffer | undefined> = {
   bool: (values) => characters(values, (value) => (value === true ? '\x01' : '\0')),
   float8: (values) => numbers(values, 8, (array, value, at) => array.writeDoubleBE(value, at)),
-  int4: (values) => numbers(values, 4, (array, value, at) => array.writeInt32BE(value, at)),
+  int4: (values) =>
+    values.every(isInt4)
+      ? numbers(values, 4, (array, value, at) => array.writeInt32BE(value, at))
+      : undefined,
   // The version of the form, then the JSON.
   jsonb: (values) => characters(values, (value) => `\x01${String(value)}`),
   text: (values) => characters(values, String),
@@ -73,6 +76,8 @@ function characters(values: readonly Value[], textOf: (value: Value) => string):
   // In UTF-8 whatever is no ASCII takes more than a byte: here nothing may but the lengths themselves.
   return Buffer.byteLength(all) === all.length + high ? Buffer.from(all, 'latin1') : undefined;
 }
+
+const isInt4 = (value: Value): boolean => value === (Number(value) | 0);
 
 function numbers(
   values: readonly Value[],

@@ -61,6 +61,7 @@ describe('an array parameter', () => {
   it.each<[ElementType, Element, string]>([
     ['uuid', 'no uuid', '22P02'],
     ['text', 'a\0b', '22021'],
+    ['int4', 2_147_483_648, '22003'],
     ['jsonb', '{', '22P02'],
   ])('of %s is refused for %j', async (type, value, code) => {
     await expect(read(type, [value])).rejects.toMatchObject({ driverError: { code } });
