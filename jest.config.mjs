@@ -34,7 +34,7 @@ export default {
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': ['$1.js', '$1.ts', '$1'] },
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
-  setupFilesAfterEnv: ['<rootDir>/test/support/after-env.ts'],
+  setupFilesAfterEnv: ['<rootDir>/test/support/property-seed.ts', '<rootDir>/test/support/after-env.ts'],
   // A guard against what never ends: on two cores that others use, too, a test that starts three servers takes half a minute.
   testTimeout: 120_000,
   maxWorkers: 2,

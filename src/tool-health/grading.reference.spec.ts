@@ -120,6 +120,9 @@ it('rounds as the seed does, whatever the number', () => {
       .tuple(fc.nat(1e7), fc.constantFrom(1e-3, 1e-5), fc.integer({ min: -2, max: 2 }))
       .map(([n, unit, bits]) => Math.max(0, (n * 10 + 5) * unit * (1 + bits * Number.EPSILON))),
     fc.nat(1e8).map((n) => n / 32),
+    // Ties among numbers so great that their neighbours are further away than the places that are kept.
+    fc.nat(8 * 2 ** 40).map((n) => 2 ** 44 + n / 8),
+    fc.nat(2 ** 40).map((n) => 2 ** 49 + n / 8),
   );
   fc.assert(
     fc.property(numbers, fc.constantFrom(2, 4), (value, digits) => {

@@ -146,11 +146,13 @@ export function rounded(value: number, digits: number): number {
 /**
  * As `toFixed`, except that an exact tie goes to the even digit (81.25 → 81.2), as in the seed's Python. A tie can
  * only be a value that needs just one binary digit more than it may keep, which multiplying by a power of two shows
- * exactly. Values are not negative.
+ * exactly; its text with one place more is exact, too, and ends in 5. Values are not negative.
  */
 function fixed(value: number, digits: number): string {
   const text = value.toFixed(digits);
   const tie = (value * 2 ** (digits + 1)) % 2 === 1;
   const odd = Number(text.at(-1)) % 2 === 1;
-  return tie && odd ? (value - 10 ** -(digits + 1)).toFixed(digits) : text;
+  if (!tie || !odd) return text;
+  const cut = value.toFixed(digits + 1).slice(0, -1);
+  return digits === 0 ? cut.slice(0, -1) : cut;
 }
