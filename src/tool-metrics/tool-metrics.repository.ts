@@ -178,6 +178,12 @@ export class ToolMetricsRepository {
     return new MetricPartitions(this.db).removeBefore(new Date(Date.now() - olderThanDays * dayMs));
   }
 
+  /** Days (UTC) that ended so long ago. @returns how many executions were deleted */
+  async dropOldDays(olderThanDays: number): Promise<number> {
+    const cut = Math.floor(Date.now() / dayMs - olderThanDays) * dayMs;
+    return new MetricPartitions(this.db).removeBefore(new Date(cut));
+  }
+
   /** What counts for circuits and ended after `since`, oldest first; no trials, nothing that was nobody's doing. */
   async getFaultSamples(since: Date): Promise<FaultSample[]> {
     return this.select<FaultSample>(sql.selectFaultSamples, [since, longestExecution]);

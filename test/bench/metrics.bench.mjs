@@ -1,6 +1,6 @@
 /**
- * Answers about executions over REST, with N rows over 30 days and 200 tools and with N/10 of them, asked in turns; then a
- * day is dropped while a tool is called. BENCH_ROWS sets N. The rows are made in the database and counted into the
+ * Answers about executions over REST, with N rows over 30 days and 200 tools and with N/10 of them, asked in turns; then
+ * days are dropped while a tool is called. BENCH_ROWS sets N. The rows are made in the database and counted into the
  * cells by the statement that journals use.
  */
 import { spawn } from 'node:child_process';
@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
+import { DataSource } from 'typeorm';
 import { latencies, median, percentile, print } from './measure.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -19,6 +20,8 @@ const days = 30;
 const tools = 200;
 const dayMs = 86_400_000;
 const loaders = 3;
+const callers = 4;
+const drops = 8;
 
 const questions = {
   'health of all tools': '/api/v1/tool-health',
@@ -133,7 +136,7 @@ async function ask(gateways) {
   }
 }
 
-async function dropUnderLoad({ address }) {
+async function dropUnderLoad({ address, url }) {
   const body = JSON.stringify({
     name: 'bench_echo',
     command: process.execPath,
@@ -149,25 +152,51 @@ async function dropUnderLoad({ address }) {
     await answer.text();
     if (answer.status !== 200) throw new Error(`a call was refused: ${answer.status}`);
   };
-  await latencies(call, 3_000);
-  const quiet = [];
-  const dropping = [];
-  for (let olderThanDays = days - 2; olderThanDays > days - 8; olderThanDays -= 1) {
-    quiet.push(...(await latencies(call, 3_000)));
-    const drop = fetch(`${address}/api/v1/tool-metrics?olderThanDays=${olderThanDays}`, { method: 'DELETE' });
-    dropping.push(...(await latencies(call, 3_000)));
-    if ((await (await drop).json()).deleted === 0) throw new Error('no day was dropped');
+  const load = async (ms) =>
+    (await Promise.all(Array.from({ length: callers }, () => latencies(call, ms)))).flat();
+  await load(10_000);
+  const { MetricPartitions } = await import('../../dist/src/tool-metrics/rollups/metric-partitions.js');
+  const db = await new DataSource({ type: 'postgres', url, installExtensions: false }).initialize();
+  const partitions = new MetricPartitions(db);
+  const today = Math.floor(Date.now() / dayMs) * dayMs;
+  // As the server does by itself, then as DELETE does: the day in which the moment lies loses its older rows.
+  const ways = {
+    'a day is dropped': (ago) => partitions.removeBefore(new Date(today - ago * dayMs)),
+    'half a day is deleted by rows': (ago) => partitions.removeBefore(new Date(today - (ago - 0.5) * dayMs)),
+  };
+  print(`\np99 of a call while, of ${callers} callers, ms`);
+  for (const [index, [name, remove]] of Object.entries(ways).entries()) {
+    const [quiet, meanwhile, took] = [[], [], []];
+    for (let round = 0; round < drops; round += 1) {
+      const ago = days - 2 - index * drops - round;
+      const measureQuiet = async () => quiet.push(...(await load(3_000)));
+      const measureRemoval = async () => {
+        const begun = performance.now();
+        const removed = remove(ago).then((count) => {
+          if (count === 0) throw new Error('nothing was removed');
+          took.push(performance.now() - begun);
+        });
+        meanwhile.push(...(await load(3_000)));
+        await removed;
+      };
+      // Each goes first as often, so that a host that slows down favours neither.
+      const [first, second] =
+        round % 2 === 0 ? [measureQuiet, measureRemoval] : [measureRemoval, measureQuiet];
+      await first();
+      await second();
+    }
+    const [before, during] = [quiet, meanwhile].map((list) =>
+      percentile(
+        list.sort((a, b) => a - b),
+        0.99,
+      ),
+    );
+    print(
+      `  ${name.padEnd(32)} ${during.toFixed(2)}, else ${before.toFixed(2)}: ratio ${(during / before).toFixed(2)}; ` +
+        `takes ${median(took).toFixed(0)} ms`,
+    );
   }
-  const [before, during] = [quiet, dropping].map((list) =>
-    percentile(
-      list.sort((a, b) => a - b),
-      0.99,
-    ),
-  );
-  print(
-    `\na call's p99 while a day is dropped ${during.toFixed(2)} ms, else ${before.toFixed(2)} ms: ` +
-      `ratio ${(during / before).toFixed(2)}`,
-  );
+  await db.destroy();
 }
 
 async function startGateway(databaseUrl, folder) {
@@ -192,7 +221,7 @@ async function startGateway(databaseUrl, folder) {
     });
     child.once('exit', (code) => reject(new Error(`the server ended with ${code}:\n${log}`)));
   });
-  return { child, address };
+  return { child, address, url: databaseUrl };
 }
 
 async function stop(child) {

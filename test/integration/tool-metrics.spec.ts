@@ -421,21 +421,26 @@ describe('tool-metrics', () => {
   });
 
   describe('retention', () => {
-    it('deletes what is older than METRICS_RETENTION_DAYS after the start', async () => {
-      const daysAgo = (days: number): Date => new Date(Date.now() - days * 86_400_000);
-      await new ToolMetricsRepository(database.dataSource).recordMany([
-        newToolMetric({ toolName: 'old', recordedAt: daysAgo(4) }),
-        newToolMetric({ toolName: 'new', recordedAt: daysAgo(2) }),
+    it('drops the days that ended METRICS_RETENTION_DAYS ago after the start', async () => {
+      const day = 86_400_000;
+      const begun = Math.floor(Date.now() / day - 3) * day;
+      await database.dataSource.query('SELECT make_tool_metrics_day($1::date)', [new Date(begun - 1)]);
+      const repository = new ToolMetricsRepository(database.dataSource);
+      await repository.recordMany([
+        newToolMetric({ toolName: 'of_no_day', recordedAt: new Date(begun - 2 * day) }),
+        newToolMetric({ toolName: 'of_the_old_day', recordedAt: new Date(begun - 1) }),
+        newToolMetric({ toolName: 'of_a_day_that_is_not_over', recordedAt: new Date(begun) }),
       ]);
       const app = await createApp(database.url, { METRICS_RETENTION_DAYS: '3' });
-      await until(async () => (await count()) === 1, { what: 'the old row to go' });
+      await until(async () => (await count()) === 1, { what: 'the old rows to go' });
+      expect(await repository.getAllToolNames()).toEqual(['of_a_day_that_is_not_over']);
       await app.close();
     });
 
     it('does not keep the server from starting and stopping when it fails', async () => {
       const logged = jest.spyOn(Logger.prototype, 'error').mockReturnValue();
       const failing = jest
-        .spyOn(ToolMetricsRepository.prototype, 'cleanupOldMetrics')
+        .spyOn(ToolMetricsRepository.prototype, 'dropOldDays')
         .mockRejectedValue(new Error('database is away'));
       const app = await createApp(database.url);
       await until(() => logged.mock.calls.length > 0, { what: 'the report' });
