@@ -21,7 +21,6 @@ const tools = 200;
 const dayMs = 86_400_000;
 const loaders = 3;
 const callers = 4;
-const drops = 8;
 
 const questions = {
   'health of all tools': '/api/v1/tool-health',
@@ -161,42 +160,52 @@ async function dropUnderLoad({ address, url }) {
   const today = Math.floor(Date.now() / dayMs) * dayMs;
   // As the server does by itself, then as DELETE does: the day in which the moment lies loses its older rows.
   const ways = {
-    'a day is dropped': (ago) => partitions.removeBefore(new Date(today - ago * dayMs)),
-    'half a day is deleted by rows': (ago) => partitions.removeBefore(new Date(today - (ago - 0.5) * dayMs)),
+    'a day is dropped': {
+      remove: (ago) => partitions.removeBefore(new Date(today - ago * dayMs)),
+      rounds: 12,
+    },
+    'half a day is deleted by rows': {
+      remove: (ago) => partitions.removeBefore(new Date(today - (ago - 0.5) * dayMs)),
+      rounds: 6,
+    },
   };
-  print(`\np99 of a call while, of ${callers} callers, ms`);
-  for (const [index, [name, remove]] of Object.entries(ways).entries()) {
-    const [quiet, meanwhile, took] = [[], [], []];
-    for (let round = 0; round < drops; round += 1) {
-      const ago = days - 2 - index * drops - round;
-      const measureQuiet = async () => quiet.push(...(await load(3_000)));
-      const measureRemoval = async () => {
-        const begun = performance.now();
-        const removed = remove(ago).then((count) => {
-          if (count === 0) throw new Error('nothing was removed');
-          took.push(performance.now() - begun);
-        });
-        meanwhile.push(...(await load(3_000)));
-        await removed;
-      };
-      // Each goes first as often, so that a host that slows down favours neither.
-      const [first, second] =
-        round % 2 === 0 ? [measureQuiet, measureRemoval] : [measureRemoval, measureQuiet];
-      await first();
-      await second();
+  print(`\np99 of a call while, of ${callers} callers, ms (median of rounds of 3 s)`);
+  let ago = days - 2;
+  for (const [name, { remove, rounds }] of Object.entries(ways)) {
+    const results = [];
+    for (let round = 0; round < rounds; round += 1) {
+      results.push(await besideRemoval(load, () => remove(ago), round % 2 === 0));
+      ago -= 1;
     }
-    const [before, during] = [quiet, meanwhile].map((list) =>
-      percentile(
-        list.sort((a, b) => a - b),
-        0.99,
-      ),
-    );
+    const middle = (figure) => median(results.map(figure)).toFixed(2);
+    const ratios = results.map(({ before, during }) => during / before);
     print(
-      `  ${name.padEnd(32)} ${during.toFixed(2)}, else ${before.toFixed(2)}: ratio ${(during / before).toFixed(2)}; ` +
-        `takes ${median(took).toFixed(0)} ms`,
+      `  ${name.padEnd(32)} ${middle(({ during }) => during)}, else ${middle(({ before }) => before)}: ` +
+        `ratio ${median(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}); ` +
+        `takes ${middle(({ took }) => took)} ms`,
     );
   }
   await db.destroy();
+}
+
+/** Each goes first as often, so that a host that slows down favours neither. */
+async function besideRemoval(load, remove, quietFirst) {
+  const p99 = async () => {
+    const times = await load(3_000);
+    return percentile(
+      times.sort((a, b) => a - b),
+      0.99,
+    );
+  };
+  const quiet = quietFirst ? await p99() : undefined;
+  const begun = performance.now();
+  const removed = remove().then((count) => {
+    if (count === 0) throw new Error('nothing was removed');
+    return performance.now() - begun;
+  });
+  const during = await p99();
+  const took = await removed;
+  return { before: quiet ?? (await p99()), during, took };
 }
 
 async function startGateway(databaseUrl, folder) {
