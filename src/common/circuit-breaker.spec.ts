@@ -378,6 +378,13 @@ describe('restored after a restart', () => {
     expect(breaker.counts()).toEqual({ calls: 5, faults: 4 });
   });
 
+  it('is closed where no fault had opened it, although what spoke for the tool has left the window meanwhile', () => {
+    const { breaker } = setUp();
+    breaker.restore({ samples: [...successes(6, 690_000), ...faults(5, 980_000)] });
+    expect(breaker.counts()).toEqual({ calls: 5, faults: 5 });
+    expect(breaker.current().kind).toBe('closed');
+  });
+
   it('is closed when enough calls have succeeded since, in whatever order they come', () => {
     const { breaker } = setUp();
     breaker.restore({ samples: [...successes(3, 970_000), ...faults(5, 960_000)] });

@@ -71,7 +71,9 @@ export class CircuitBreaker {
 
   /**
    * Takes up what happened before a restart: what was opened by hand stays open, and the circuit opens if it would be
-   * open now, that is if the window is failing and too few calls have succeeded since its last fault to have closed it.
+   * open now, that is if a fault of the window has opened it and too few calls have succeeded since the last one to have
+   * closed it.
+   * @param samples those of two windows: what a fault did is told by the window that it ended
    */
   restore({ samples, lastState = 'closed', closedAt = -Infinity, held }: CircuitPast): void {
     const now = this.clock.now();
@@ -79,15 +81,15 @@ export class CircuitBreaker {
     for (const { at, fault } of sorted) this.window.add(at, fault);
     // Whatever has moved it meanwhile knows better.
     if (this.state.kind !== 'closed' || this.state.reason !== null) return;
-    const openedAt = this.openingIn(sorted, now);
+    const opening = this.openingIn(sorted, now);
     if (held) {
       const { at, reason, by } = held;
       this.state = { kind: 'open', since: at, reason, by, until: null, openings: 0 };
-    } else if (openedAt !== undefined) {
-      const state = this.opened(openedAt, `${this.faultsReason(now)} (before the restart)`);
+    } else if (opening) {
+      const state = this.opened(opening.at, `${opening.reason} (before the restart)`);
       // The opening itself has been told before.
       if (lastState === 'open') this.state = state;
-      else this.enter(state, openedAt, lastState);
+      else this.enter(state, opening.at, lastState);
     } else if (lastState !== 'closed') {
       const reason = 'The last window before the restart holds too few faults';
       this.enter({ ...this.state, reason, by: null }, now, lastState);
@@ -162,23 +164,33 @@ export class CircuitBreaker {
     this.close(now, { by: null, reason: `${probes} probes succeeded` }, state.openings);
   }
 
-  /** When the last of these faults opened the circuit, if it would still be open. */
-  private openingIn(sorted: CircuitPast['samples'], now: number): number | undefined {
+  /** The last of these faults that would have opened the circuit, if that would still be open. */
+  private openingIn(
+    sorted: CircuitPast['samples'],
+    now: number,
+  ): { readonly at: number; readonly reason: string } | undefined {
     const lastFault = sorted.findLastIndex(({ fault }) => fault);
-    const successesSince = sorted.length - 1 - lastFault;
-    if (successesSince >= this.settings.probes || !this.isFailing(now)) return undefined;
-    return sorted[lastFault]?.at;
+    if (sorted.length - 1 - lastFault >= this.settings.probes) return undefined;
+    const { windowMs } = this.settings;
+    const window = new SampleRing(windowMs);
+    let opening: { at: number; reason: string } | undefined;
+    for (const { at, fault } of sorted) {
+      window.add(at, fault);
+      if (!fault || at <= now - windowMs || !this.isFailing(at, window)) continue;
+      opening = { at, reason: this.faultsReason(at, window) };
+    }
+    return opening;
   }
 
-  private isFailing(now: number): boolean {
-    const { calls, faults } = this.window.totals(now);
+  private isFailing(now: number, window = this.window): boolean {
+    const { calls, faults } = window.totals(now);
     const { failures, minFailureRate, minCalls = 0 } = this.settings;
     // Divided, for the quotient is the number that the rate was written as: 100 · 0.07 is more than 7.
     return calls >= minCalls && faults >= failures && faults / calls >= minFailureRate;
   }
 
-  private faultsReason(now: number): string {
-    const { calls, faults } = this.window.totals(now);
+  private faultsReason(now: number, window = this.window): string {
+    const { calls, faults } = window.totals(now);
     const { windowMs, faultsAre = 'tool faults' } = this.settings;
     return `${faults} of ${calls} calls in the last ${windowMs / 1000} s were ${faultsAre}`;
   }

@@ -22,6 +22,18 @@ describe('labelsMatch', () => {
     ['an empty list, which matches nothing', { priority: [] }, { priority: 'P3' }, false],
     ["kubernaut's prefix", { environment: 'staging' }, { 'kubernaut.io/environment': 'production' }, false],
     [
+      'a key that is spelt in two ways, of which one value does not match',
+      { environment: 'staging' },
+      { environment: 'production', 'kubernaut.io/environment': 'staging' },
+      false,
+    ],
+    [
+      'a key that is spelt in two ways, and a playbook for both values',
+      { environment: ['staging', 'production'] },
+      { environment: 'production', 'kubernaut.io/environment': 'staging' },
+      true,
+    ],
+    [
       'one match and one mismatch',
       { environment: '*', priority: 'P0' },
       { environment: 'x', priority: 'P1' },

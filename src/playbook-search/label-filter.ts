@@ -3,8 +3,11 @@ import type { PlaybookLabels } from './playbook.types.js';
 const anything = '*';
 const prefix = 'kubernaut.io/';
 
-/** What a caller's situation demands, in the form in which labels are compared: short key to value, lower case. */
-export type AskedLabels = ReadonlyMap<string, string>;
+/**
+ * What a caller's situation demands, in the form in which labels are compared: short key to values, lower case. Who
+ * spells a key in two ways and gives it two values demands both.
+ */
+export type AskedLabels = ReadonlyMap<string, readonly string[]>;
 
 /** A label of a playbook that keeps it from being shown. */
 export interface LabelClash {
@@ -23,7 +26,13 @@ export function shortKey(key: string): string {
 
 /** A caller's labels in the form in which they are compared. */
 export function normalisedLabels(labels: Readonly<Record<string, string>>): AskedLabels {
-  return new Map(Object.entries(labels).map(([key, value]) => [shortKey(key), value.trim().toLowerCase()]));
+  const asked = new Map<string, string[]>();
+  for (const [key, value] of Object.entries(labels)) {
+    const [short, wanted] = [shortKey(key), value.trim().toLowerCase()];
+    const values = asked.get(short) ?? [];
+    asked.set(short, values.includes(wanted) ? values : [...values, wanted].sort());
+  }
+  return asked;
 }
 
 /**
@@ -37,11 +46,11 @@ export const labelsMatch = (labels: PlaybookLabels, asked: AskedLabels): boolean
 export function clashOf(labels: PlaybookLabels, asked: AskedLabels): LabelClash | undefined {
   if (asked.size === 0) return undefined;
   for (const [key, value] of Object.entries(labels)) {
-    const wanted = asked.get(shortKey(key));
-    if (wanted === undefined || wanted === anything) continue;
     const allowed = typeof value === 'string' ? [value] : value;
-    if (!allowed.some((each) => matches(each, wanted)))
-      return { label: shortKey(key), asked: wanted, allowed };
+    for (const wanted of asked.get(shortKey(key)) ?? []) {
+      if (wanted !== anything && !allowed.some((each) => matches(each, wanted)))
+        return { label: shortKey(key), asked: wanted, allowed };
+    }
   }
   return undefined;
 }

@@ -61,6 +61,23 @@ describe('LineFramer', () => {
     );
   });
 
+  it('gives long lines whole, however they are cut', () => {
+    const cuts = fc.array(fc.integer({ min: 1_000, max: 300_000 }), { minLength: 1, maxLength: 6 });
+    fc.assert(
+      fc.property(fc.array(fc.nat(1_200_000), { minLength: 1, maxLength: 3 }), cuts, (bytes, sizes) => {
+        // No two places of a line look the same, so that what is lost or swapped shows.
+        const lines = bytes.map((count, n) =>
+          Array.from({ length: Math.ceil(count / 8) }, (_, at) => String(at * 7 + n).padStart(8, '.')).join(
+            '',
+          ),
+        );
+        const stream = Buffer.from(lines.map((text) => `${text}\n`).join(''));
+        expect(frame(cut(stream, sizes), 4_194_304).lines).toEqual(lines);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
   it('lets a line of exactly the cap pass and stops at one byte more, said once', () => {
     const full = 'x'.repeat(cap);
     expect(frame([Buffer.from(`${full}\n`)])).toMatchObject({ lines: [full], bytes: [cap], overflows: 0 });

@@ -9,12 +9,21 @@ export interface LineSink {
 const newline = 10;
 
 /**
+ * What of a line is longer than this is kept in blocks of this size: so large a block is given back to the system when
+ * it is freed, where thousands of chunks would leave holes in the heap.
+ */
+const blockBytes = 262_144;
+const nothing = Buffer.alloc(0);
+
+/**
  * Splits a byte stream into lines of at most `maxBytes` bytes. Chunks of an unfinished line are kept as a list and
  * joined once, when its end is found: a concatenation for every chunk costs nine times as much at 1 MB a line.
  */
 export class LineFramer {
   private kept: Buffer[] = [];
   private keptBytes = 0;
+  /** What is free of the last block. */
+  private room: Buffer = nothing;
   private closed = false;
 
   constructor(
@@ -36,14 +45,14 @@ export class LineFramer {
 
   /** The stream ended: what came after the last newline is a line too. */
   end(): void {
-    if (!this.closed && this.keptBytes > 0) this.finishLine(Buffer.alloc(0), 0, 0);
+    if (!this.closed && this.keptBytes > 0) this.finishLine(nothing, 0, 0);
     this.close();
   }
 
   /** Nothing more is wanted; what still arrives is dropped. */
   close(): void {
     this.closed = true;
-    this.kept = [];
+    this.forget();
   }
 
   private finishLine(chunk: Buffer, from: number, to: number): void {
@@ -51,15 +60,31 @@ export class LineFramer {
     if (bytes > this.maxBytes) return this.overflow();
     if (this.keptBytes === 0) return this.sink.line(chunk.toString('utf8', from, to), bytes);
     const whole = Buffer.concat([...this.kept, chunk.subarray(from, to)], bytes);
-    this.kept = [];
-    this.keptBytes = 0;
+    this.forget();
     this.sink.line(whole.toString('utf8'), bytes);
   }
 
   private keep(part: Buffer): void {
-    this.kept.push(Buffer.from(part));
     this.keptBytes += part.length;
     if (this.keptBytes > this.maxBytes) this.overflow();
+    else if (this.keptBytes <= blockBytes) this.kept.push(Buffer.from(part));
+    else this.keepInBlocks(part);
+  }
+
+  private keepInBlocks(part: Buffer): void {
+    for (let from = 0; from < part.length; ) {
+      if (this.room.length === 0) this.room = Buffer.allocUnsafeSlow(blockBytes);
+      const copied = part.copy(this.room, 0, from);
+      this.kept.push(this.room.subarray(0, copied));
+      this.room = this.room.subarray(copied);
+      from += copied;
+    }
+  }
+
+  private forget(): void {
+    this.kept = [];
+    this.keptBytes = 0;
+    this.room = nothing;
   }
 
   private overflow(): void {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, request, type IncomingMessage, type Server } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { AllowListProxy, type ProxyLimits } from './allow-list-proxy.js';
 
 // real: the proxy on its unix socket, an HTTP server behind it; mock: nothing
@@ -85,6 +85,39 @@ describe('a host that is allowed', () => {
   it('by a name that is listed itself, although its address is private', async () => {
     const proxy = await proxyFor([`localhost:${port}`]);
     expect((await ask(proxy, `http://localhost:${port}/`)).status).toBe(200);
+  });
+});
+
+describe('headers that hold for one connection only', () => {
+  it('are not passed on: a trailer that is announced without chunks ends nothing', async () => {
+    const proxy = await proxyFor([`127.0.0.1:${port}`]);
+    const socket = connect(proxy.path);
+    const head = ['Trailer: a', 'TE: trailers', 'Expect: 100-continue', 'Connection: close'].join('\r\n');
+    socket.write(`GET http://127.0.0.1:${port}/plain HTTP/1.1\r\nHost: x\r\n${head}\r\n\r\n`);
+    const chunks: Buffer[] = [];
+    for await (const chunk of socket) chunks.push(chunk as Buffer);
+    expect(Buffer.concat(chunks).toString()).toContain('GET /plain');
+  });
+
+  it.each([
+    [
+      'a trailer',
+      'HTTP/1.1 200 OK\r\nTrailer: X\r\nContent-Length: 2\r\n\r\nok',
+      { status: 200, text: 'ok' },
+    ],
+    ['a status below 100', 'HTTP/1.1 099 No\r\nContent-Length: 0\r\n\r\n', { status: 502 }],
+  ])('nor is %s in an answer', async (_case, said, expected) => {
+    const server = createTcpServer((socket) => socket.once('data', () => socket.end(said))).listen(
+      0,
+      '127.0.0.1',
+    );
+    await once(server, 'listening');
+    const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    try {
+      expect(await ask(await proxyFor([host]), `http://${host}/`)).toMatchObject(expected);
+    } finally {
+      server.close();
+    }
   });
 });
 

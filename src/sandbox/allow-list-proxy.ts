@@ -1,6 +1,13 @@
 import { lookup } from 'node:dns/promises';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import { connect, isIP, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -147,17 +154,25 @@ export class AllowListProxy {
   ): Promise<void> {
     const { maxBytes, idleTimeoutMs } = this.limits;
     return new Promise((resolve, reject) => {
-      const { 'proxy-connection': _proxy, 'proxy-authorization': _key, ...headers } = incoming.headers;
       const outgoing = request(
         {
           createConnection: () => upstream,
           method: incoming.method,
           path: url.pathname + url.search,
           // The name that was allowed is the name that is asked for.
-          headers: { ...headers, host: url.host, connection: 'close' },
+          headers: { ...endToEnd(incoming.headers), host: url.host, connection: 'close' },
         },
         (answer) => {
-          response.writeHead(answer.statusCode ?? 502, { ...answer.headers, connection: 'close' });
+          try {
+            response.writeHead(answer.statusCode ?? 502, {
+              ...endToEnd(answer.headers),
+              connection: 'close',
+            });
+          } catch (error) {
+            // What cannot be said again is no answer; nobody above would catch it here.
+            outgoing.destroy(new Denied(502, `The host's answer cannot be passed on: ${String(error)}`));
+            return;
+          }
           bounded(answer, maxBytes, () => upstream.destroy());
           // An answer that is cut off must not look like one that is whole.
           answer.once('close', () => {
@@ -208,6 +223,20 @@ function targetOf(text: string, usualPort: number): Target {
   const host = nameOf(url.hostname.replace(/^\[|\]$/g, ''));
   return { host, port: url.port === '' ? usualPort : Number(url.port) };
 }
+
+/** Of one connection only: said again they would promise what the next one does not do. Its framing stays. */
+const hopByHop = [
+  'keep-alive',
+  'proxy-connection',
+  'proxy-authorization',
+  'te',
+  'trailer',
+  'upgrade',
+  'expect',
+];
+
+const endToEnd = (headers: IncomingHttpHeaders): IncomingHttpHeaders =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !hopByHop.includes(name)));
 
 function bounded(stream: IncomingMessage, maxBytes: number, tooMuch: () => void): void {
   let bytes = 0;

@@ -1,3 +1,4 @@
+import type { Variables } from './loader-variables.js';
 import { covers, type Place, type Places } from './places.js';
 
 export interface BubblewrapSettings {
@@ -6,6 +7,8 @@ export interface BubblewrapSettings {
   readonly network: boolean;
   readonly temporaryBytes: number;
   readonly cwd: string;
+  /** Those of the tool that must not reach the program itself. */
+  readonly variables?: Variables;
   /** Single files that stand below `ownFiles`, by their name there. */
   readonly extra?: Readonly<Record<string, string>>;
 }
@@ -18,7 +21,7 @@ export const privateDirectory = '/tmp';
 
 /** The part of the command line that stands before what is run inside. */
 export function bubblewrapCommand(settings: BubblewrapSettings): string[] {
-  const { program, network, places, cwd, extra = {} } = settings;
+  const { program, network, places, cwd, variables = [], extra = {} } = settings;
   return [
     program,
     // `--unshare-all` alone only tries for a user namespace, and `--disable-userns` needs one.
@@ -33,6 +36,7 @@ export function bubblewrapCommand(settings: BubblewrapSettings): string[] {
     ...fileSystem(places, settings.temporaryBytes, extra),
     // What bubblewrap makes up the root from is memory; a root that is the host's keeps its own rights.
     ...(places.places.some(({ path }) => path === '/') ? [] : ['--remount-ro', '/']),
+    ...variables.flatMap(([name, value]) => ['--setenv', name, value]),
     '--chdir',
     cwd,
     '--',

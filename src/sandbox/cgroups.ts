@@ -4,6 +4,7 @@ import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { identityOf, lives } from '../common/process-identity.js';
 import { type CgroupBase, type CgroupController, cgroupControllers } from './sandbox.types.js';
+import type { Variables } from './loader-variables.js';
 
 /** What the leaf group of one process may use; what is absent is not limited. */
 export interface CgroupLimits {
@@ -73,12 +74,16 @@ export class CgroupLeaves {
     this.directories = [...byDirectory.keys()];
   }
 
-  /** The part of the command line that stands before everything else; empty where there is nothing to limit. */
-  command(): string[] {
+  /**
+   * The part of the command line that stands before everything else; empty where there is nothing to limit.
+   * @param variables for what comes behind it, and not for the shell
+   */
+  command(variables: Variables = []): string[] {
     if (this.wanted.length === 0) return [];
     const lines = this.wanted.flatMap(([directory, files]) => [
       `g=${quoted(join(directory, this.prefix))}$$`,
-      'mkdir "$g" || exit 125',
+      // Not the one of the tool's own PATH.
+      'command -p mkdir "$g" || exit 125',
       // Swap has no limit of its own where the kernel accounts none; the group is killed as a whole where it can be.
       ...files.map(([file, value]) =>
         file === 'memory.oom.group'
@@ -87,7 +92,8 @@ export class CgroupLeaves {
       ),
       'echo $$ >"$g/cgroup.procs" || exit 125',
     ]);
-    return ['/bin/sh', '-c', `${lines.join('\n')}\nexec "$@"`, 'toolkeeper-cgroup'];
+    const exports = variables.map(([name, value]) => `export ${name}=${quoted(value)}`);
+    return ['/bin/sh', '-c', `${[...lines, ...exports].join('\n')}\nexec "$@"`, 'toolkeeper-cgroup'];
   }
 
   /** Ends what is left of a process's group and removes the group. @returns whether none is left */

@@ -17,6 +17,7 @@ import {
   type SandboxPolicy,
 } from './sandbox-policy.js';
 import type { Command, EffectiveSandbox, HostAbilities, SandboxField, Tier } from './sandbox.types.js';
+import { apartFromLoader, type Variables } from './loader-variables.js';
 import { brokenRule, type ProcessEnd } from './violation.js';
 
 export interface SandboxOptions {
@@ -154,7 +155,7 @@ export class Sandbox {
       bubblewrap === undefined ? await mkdtemp(join(tmpdir(), 'toolkeeper-tool-')) : undefined;
     const session = { ...prepared, temporary, proxy };
     return {
-      command: this.wrap(command, session, leaves.command()),
+      command: this.wrap(command, session, leaves),
       effective,
       ended: (pid) => void leaves.release(pid),
       brokenRule: (end) => brokenRule(end, bubblewrap !== undefined),
@@ -166,28 +167,32 @@ export class Sandbox {
     };
   }
 
-  private wrap({ command, args, cwd, env }: Command, session: Session, group: readonly string[]): Command {
+  private wrap({ command, args, cwd, env }: Command, session: Session, leaves: CgroupLeaves): Command {
     const { bubblewrap } = this.options.abilities;
+    const home = session.temporary ?? privateDirectory;
+    const own = { ...env, TMPDIR: home, HOME: home, ...(session.proxy && proxyVariables) };
+    const { harmless, forTheTool } = apartFromLoader(own);
+    const group = leaves.command(bubblewrap === undefined ? forTheTool : []);
     const relay = session.proxy ? relayCommand() : [];
     const [program = command, ...rest] = [
       ...group,
-      ...(bubblewrap === undefined ? [] : this.bubblewrap(bubblewrap, session, cwd)),
+      ...(bubblewrap === undefined ? [] : this.bubblewrap(bubblewrap, session, cwd, forTheTool)),
       ...this.launcher(session),
       ...relay,
       command,
       ...args,
     ];
-    const home = session.temporary ?? privateDirectory;
-    const own = { ...env, TMPDIR: home, HOME: home };
-    return {
-      command: program,
-      args: rest,
-      cwd,
-      env: session.proxy ? { ...own, ...proxyVariables } : own,
-    };
+    // Without either of them the launcher comes first, which is linked with nothing.
+    const wrapped = bubblewrap !== undefined || group.length > 0;
+    return { command: program, args: rest, cwd, env: wrapped ? harmless : own };
   }
 
-  private bubblewrap(program: string, { policy, places, proxy }: Session, cwd: string): string[] {
+  private bubblewrap(
+    program: string,
+    { policy, places, proxy }: Session,
+    cwd: string,
+    variables: Variables,
+  ): string[] {
     const { launcher, socat } = this.options.abilities;
     return bubblewrapCommand({
       program,
@@ -195,6 +200,7 @@ export class Sandbox {
       network: policy.network === 'all' || (policy.network === 'hosts' && !proxy),
       temporaryBytes: policy.temporaryMB * megabyte,
       cwd,
+      variables,
       extra: {
         ...(launcher !== undefined && { [launcherInside]: launcher }),
         ...(proxy && socat !== undefined && { [relaySocket]: proxy.path, ...relayFiles(socat) }),

@@ -262,12 +262,14 @@ describe('at the start', () => {
 
   it('takes over what the last window holds', async () => {
     const failing = Array.from({ length: 5 }, () => ({ tool: 'search', at, fault: true }));
-    const { circuits, circuitOf, asked } = setUp(async () => [
+    const { circuits, circuitOf, known, asked } = setUp(async () => [
       ...failing,
       { tool: 'other', at, fault: true },
     ]);
+    known.set([{ name: 'search' }, { name: 'other' }]);
     await circuits.onApplicationBootstrap();
-    expect(asked).toEqual([new Date('2026-01-23T10:25:00.000Z')]);
+    // A fault of the last window is judged by the window that it ended.
+    expect(asked).toEqual([new Date('2026-01-23T10:20:00.000Z')]);
     expect(circuitOf('search')).toMatchObject({
       state: 'open',
       since: '2026-01-23T10:29:50.000Z',
@@ -282,7 +284,8 @@ describe('at the start', () => {
       ['search', { lastState: 'open', held: { at: at.getTime(), ...hand } }],
       ['mended', { lastState: 'closed', closedAt: at.getTime() + 1 }],
     ]);
-    const { circuits, circuitOf } = setUp(async () => failing('mended'), pasts);
+    const { circuits, circuitOf, known } = setUp(async () => failing('mended'), pasts);
+    known.set([{ name: 'search' }, { name: 'mended' }]);
     await circuits.onApplicationBootstrap();
     expect(circuitOf('search')).toMatchObject({
       state: 'open',
@@ -292,6 +295,22 @@ describe('at the start', () => {
       ...hand,
     });
     expect(circuitOf('mended')).toMatchObject({ state: 'closed', faultsInWindow: 0 });
+  });
+
+  it("waits for a tool that is registered later, and judges by that tool's own thresholds", async () => {
+    const faulty = (tool: string, count: number) =>
+      Array.from({ length: count }, () => ({ tool, at, fault: true }));
+    const { circuits, circuitOf, known } = setUp(async () => [
+      ...faulty('touchy', 2),
+      ...faulty('patient', 10),
+    ]);
+    await circuits.onApplicationBootstrap();
+    known.set([
+      { name: 'touchy', thresholds: { errorThreshold: 2 } },
+      { name: 'patient', thresholds: { errorThreshold: 50 } },
+    ]);
+    expect(circuitOf('touchy')).toMatchObject({ state: 'open', faultsInWindow: 2 });
+    expect(circuitOf('patient')).toMatchObject({ state: 'closed', faultsInWindow: 10 });
   });
 
   it('waits for what a gateway that died left in the journal', async () => {

@@ -53,6 +53,8 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
   private readonly circuits = new Map<string, TrackedCircuit>();
   private readonly settings: CircuitSettings;
   private readonly subscriptions: (() => void)[] = [];
+  /** What happened before the start to tools that are not registered yet. */
+  private readonly pasts = new Map<string, CircuitPast>();
 
   constructor(
     @Inject(APP_CONFIG) config: AppConfig,
@@ -124,7 +126,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
   }
 
   private async rehydrate(): Promise<void> {
-    const since = new Date(this.clock.now() - this.settings.windowMs);
+    const since = new Date(this.clock.now() - 2 * this.settings.windowMs);
     const [samples, pasts] = await Promise.all([
       this.metrics.getFaultSamples(since),
       this.transitions.pasts(),
@@ -136,11 +138,17 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
       own.push({ at: at.getTime(), fault });
       byTool.set(tool, own);
     }
-    for (const [tool, own] of byTool) this.restore(tool, { ...pasts.get(tool), samples: own });
+    for (const [tool, own] of byTool) this.pasts.set(tool, { ...pasts.get(tool), samples: own });
+    this.restoreKnown();
   }
 
-  private restore(tool: string, past: CircuitPast): void {
-    this.track(tool).breaker.restore(past);
+  /** A tool's past is judged by its own thresholds: it waits until the tool is registered. */
+  private restoreKnown(): void {
+    for (const [tool, past] of this.pasts) {
+      if (!this.knownTools.has(tool)) continue;
+      this.pasts.delete(tool);
+      this.track(tool).breaker.restore(past);
+    }
   }
 
   /** A tool's own error threshold and window stand in for the configured ones. */
@@ -155,6 +163,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
   }
 
   private adjust(): void {
+    this.restoreKnown();
     for (const [tool, { breaker }] of this.circuits) {
       const [before, now] = [breaker.rules(), this.settingsOf(tool)];
       if (before.failures !== now.failures || before.windowMs !== now.windowMs) breaker.adjust(now);

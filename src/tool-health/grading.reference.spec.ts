@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { grade, rounded } from './grading.js';
+import { rounded } from '../common/rounding.js';
+import { grade } from './grading.js';
 
 /**
  * Seed 000's check_tool_health, written down from its description a second time, in whole numbers: rates

@@ -1,4 +1,5 @@
 import { defaultThresholds } from '../tool-contract/tool-thresholds.js';
+import { rounded } from '../common/rounding.js';
 import {
   countByStatus,
   grade,
@@ -6,7 +7,6 @@ import {
   type HealthStatus,
   neverExecuted,
   overallStatus,
-  rounded,
 } from './grading.js';
 
 describe('grade', () => {

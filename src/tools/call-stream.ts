@@ -45,16 +45,16 @@ function begin(
       stream.comment(`execution ${executionId}`);
       resolve({ budget });
     };
-    run({ ...request, onStart, onProgress: (notice) => stream.notice(notice) }).then(
-      (answer) => {
+    run({ ...request, onStart, onProgress: (notice) => stream.notice(notice) })
+      .then((answer) => {
         resolve(answer);
+        begun = true;
         stream.finish('outcome', answer.outcome);
-      },
-      (error: Error) => {
+      })
+      .catch((error: Error) => {
         if (begun) stream.finish('problem', problemOf(error, request));
         else reject(error);
-      },
-    );
+      });
   });
 }
 

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import {
+  existsSync,
   chmodSync,
   copyFileSync,
   mkdirSync,
@@ -360,6 +361,11 @@ describe('commands', () => {
       symlinkSync('/bin/cat', join(bin, 'node'));
       const env = { PATH: bin };
       await refused({ command: 'node', args: ['tool.mjs'], workingDir: root, env }, '/command', outside, app);
+      const ran = join(folder, 'ran');
+      writeFileSync(join(bin, 'python3'), `#!/bin/sh\n: >${ran}\n`, { mode: 0o755 });
+      await refused({ command: join(bin, 'python3'), args: ['t.py'] }, '/command', outside, app);
+      await refused({ command: 'python3', args: ['t.py'], env }, '/command', outside, app);
+      expect(existsSync(ran)).toBe(false);
       await post({ command: 'node', args: ['tool.mjs'], workingDir: root }, app).expect(201);
     } finally {
       await app.close();

@@ -318,6 +318,21 @@ describe.each([0, 1, 2, 3])('with tier %i at most', (mostTier) => {
     },
   );
 
+  it('what a tool sets for itself reaches no program that puts it into its sandbox', async () => {
+    const traces = join(outside.folder, `traces-${mostTier}`);
+    const bin = join(traces, 'bin');
+    mkdirSync(bin, { recursive: true });
+    writeFileSync(join(bin, 'mkdir'), `#!/bin/sh\n: >${traces}/of-mkdir\nexec /bin/mkdir "$@"\n`, {
+      mode: 0o755,
+    });
+    // Every program that is linked when it starts writes such a file, if it may.
+    const loading = { LD_DEBUG: 'libs', LD_DEBUG_OUTPUT: join(traces, 'of-the-loader') };
+    const { tier } = await registered('preloading', { env: { ...loading, PATH: `${bin}:/usr/bin:/bin` } });
+    const left = readdirSync(traces).filter((name) => name.startsWith('of-'));
+    if (tier === 0) expect(left).not.toEqual([]);
+    else expect(left).toEqual([]);
+  });
+
   it('a tool whose grandchild has a session of its own: grandchildren', async () => {
     const [parent, child] = [`parent_${mark}_${mostTier}`, `child_${mark}_${mostTier}`];
     const { enforced } = await registered('lingering', { args: [hostile, parent] });

@@ -45,7 +45,7 @@ export async function resolveCommand(
   if (!(await isDirectory(cwd))) throw wrong('/workingDir', `is not a directory: ${cwd}`);
   if (tool.workingDir !== null) await rules.checkWorkingDir(cwd);
   const env = toolEnvironment(tool, own);
-  const link = await realInterpreter(await findExecutable(tool.command, cwd, env['PATH'] ?? ''), env);
+  const link = await realInterpreter(await findExecutable(tool.command, cwd, env['PATH'] ?? ''));
   const realPath = await realpath(link);
   const { command } = tool;
   const { args } = place;
@@ -132,11 +132,12 @@ function candidatesFor(command: string, cwd: string, path: string): string[] {
 
 /** The real path of what the server itself would start under this name. */
 async function onHostPath(name: string): Promise<string | undefined> {
-  const path = hostVariable('PATH') ?? '';
-  const found = await firstExecutable(candidatesFor(name, '/', path));
-  if (found === undefined) return undefined;
-  return realpath(await realInterpreter(found, { PATH: path, HOME: hostVariable('HOME') ?? '/' }));
+  const found = await hostEntry(name);
+  return found === undefined ? undefined : realpath(await realInterpreter(found));
 }
+
+const hostEntry = (name: string): Promise<string | undefined> =>
+  firstExecutable(candidatesFor(name, '/', hostVariable('PATH') ?? ''));
 
 async function whyNotExecutable(path: string): Promise<string | undefined> {
   try {
@@ -148,10 +149,15 @@ async function whyNotExecutable(path: string): Promise<string | undefined> {
   }
 }
 
-/** `python3` may be a shim script that costs 100 ms a start: the interpreter itself says where it is. */
-async function realInterpreter(path: string, env: Record<string, string>): Promise<string> {
+/**
+ * `python3` may be a shim script that costs 100 ms a start: the interpreter itself says where it is. Only the server's
+ * own is asked, in the server's own surroundings: whatever else bears the name runs as the tool it is, in its sandbox.
+ */
+async function realInterpreter(path: string): Promise<string> {
   if (!/^python[\d.]*$/.test(basename(path)) || !(await isScript(path))) return path;
+  if ((await hostEntry(basename(path))) !== path) return path;
   try {
+    const env = { PATH: hostVariable('PATH') ?? '', HOME: hostVariable('HOME') ?? '/' };
     const ask = promisify(execFile)(path, ['-c', 'import sys; print(sys.executable)'], {
       env,
       timeout: 10_000,

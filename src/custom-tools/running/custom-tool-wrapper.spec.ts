@@ -21,6 +21,10 @@ const script = (then: string[]): string => `
     const act = acts[Math.min(fs.statSync(file).size, acts.length) - 1];
     if (act === 'crash') process.exit(9);
     if (act === 'malformed') say({ id });
+    const nested = '['.repeat(50_000) + ']'.repeat(50_000);
+    if (act === 'deep') process.stdout.write('{"jsonrpc":"2.0","id":' + JSON.stringify(id) + ',"result":' + nested + '}\\n');
+    if (act === 'deep error')
+      process.stdout.write('{"jsonrpc":"2.0","id":' + JSON.stringify(id) + ',"error":{"code":-32001,"message":"no","data":' + nested + '}}\\n');
     if (act === 'answer') say({ id, result: 'done' });
     if (act === 'error') say({ id, error: { code: -32001, message: 'no' } });
   });`;
@@ -168,6 +172,13 @@ describe('a call that fails after it reached the tool', () => {
     });
     expect(notes).toMatchObject({ attempts: 1, exitCode: 9, resultUnknown: true });
   });
+});
+
+it.each(['deep', 'deep error'])('an answer that could not be written down is none: %s', async (act) => {
+  const { outcome } = await run({ then: [act] });
+  const message = "The tool's answer is nested deeper than 1000 levels";
+  expect(outcome).toMatchObject({ error: { type: 'protocol_error', message } });
+  expect(effects()).toBe(1);
 });
 
 describe('a call of which nothing was written', () => {

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { asAbortSignal } from '../../common/cancel-signal.js';
 import { type OutcomeCode, Refusal } from '../../common/errors.js';
+import { isUnwritable, tooDeep } from '../../common/json-depth.js';
 import {
   type PoolAnswer,
   PoolFailure,
@@ -104,6 +105,10 @@ export class CustomToolWrapper implements Tool {
       try {
         const { reply, notes } = await this.request(backend, input, run);
         Object.assign(run.notes, notes);
+        const said = 'result' in reply ? reply.result : reply.error.data;
+        if (isUnwritable(said, notes.outputBytes ?? 0)) {
+          throw new ToolFailure('protocol_error', `The tool's answer ${tooDeep}`);
+        }
         if ('result' in reply) return reply.result;
         throw toolError(reply.error, redactor);
       } catch (error) {

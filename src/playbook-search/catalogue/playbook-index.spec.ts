@@ -87,7 +87,7 @@ describe('PlaybookIndex', () => {
   it('does not keep a state that was read before a change', async () => {
     let finishFirst = (_: SearchablePlaybook[]): void => undefined;
     const first = new Promise<SearchablePlaybook[]>((resolve) => (finishFirst = resolve));
-    const reads = [first, Promise.resolve([playbook('b')])];
+    const reads = [first, Promise.resolve([playbook('b')]), Promise.resolve([playbook('c')])];
     const index = indexOf(() => reads.shift() ?? Promise.reject(new Error('read too often')));
     const early = index.search(query);
     index.invalidate();
@@ -95,6 +95,9 @@ describe('PlaybookIndex', () => {
     finishFirst([playbook('a')]);
     expect((await early).playbooks[0]?.playbook_id).toBe('a');
     expect((await index.search(query)).playbooks[0]?.playbook_id).toBe('b');
+    // What came late says nothing of what is kept: another revision is still noticed.
+    await index.follow('2');
+    expect((await index.search(query)).playbooks[0]?.playbook_id).toBe('c');
   });
 
   it('fails when the catalogue cannot be read, and recovers by itself', async () => {

@@ -111,7 +111,8 @@ export class PlaybookIndex {
     const before = this.changes;
     const { revision, playbooks } = await this.repository.searchable();
     const snapshot = new PlaybookSnapshot(playbooks, await this.ranker.prepare(playbooks));
-    this.loaded = { revision, changes: before };
+    // A reading that a change has overtaken says nothing of the one that came after it.
+    if (before === this.changes) this.loaded = { revision, changes: before };
     return snapshot;
   }
 }

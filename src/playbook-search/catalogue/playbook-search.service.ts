@@ -36,7 +36,9 @@ export class PlaybookSearchService {
         catalogue_revision: revision,
         min_confidence: query.minConfidence,
         max_results: query.limit,
-        labels: Object.fromEntries(normalisedLabels(query.labels)),
+        labels: Object.fromEntries(
+          [...normalisedLabels(query.labels)].map(([key, values]) => [key, values.join(', ')]),
+        ),
         degraded: degraded ?? null,
         candidates: wanted.slice(0, mostExplained),
         total_candidates: wanted.length,

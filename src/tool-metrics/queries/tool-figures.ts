@@ -1,3 +1,4 @@
+import { rounded } from '../../common/rounding.js';
 import { LatencyHistogram } from '../rollups/latency-histogram.js';
 
 /** What a tool's grade is made of: its calls in a period, at least one. */
@@ -57,8 +58,7 @@ export function figuresOfRow(row: FiguresRow): FleetFigures {
 }
 
 /** Two decimals. */
-export const averageMs = (totalMs: number, calls: number): number =>
-  Math.round((totalMs * 100) / calls) / 100;
+export const averageMs = (totalMs: number, calls: number): number => rounded(totalMs / calls, 2);
 
 /** @param entries in base64 */
 export function latencyFigures(
