@@ -72,7 +72,7 @@ export class LineFramer {
   }
 
   private keepInBlocks(part: Buffer): void {
-    for (let from = 0; from < part.length; ) {
+    for (let from = 0; from < part.length;) {
       if (this.room.length === 0) this.room = Buffer.allocUnsafeSlow(blockBytes);
       const copied = part.copy(this.room, 0, from);
       this.kept.push(this.room.subarray(0, copied));
