@@ -431,6 +431,8 @@ describe('a process', () => {
     const answers = `read l; ${bashReplies('{}')}; read l; exec 0<&-; ${bashReplies('1')}`;
     const pool = bench.lab.pool({ spec: bench.lab.spec(['-c', `${answers}; sleep 60`], 'bash') });
     expect(await result(pool, {})).toBe(1);
+    // What starts processes holds the other end, too, until it is told to let go; it does what it is told in order.
+    expect(await result(bench.lab.pool(), {})).toEqual({});
     await expect(call(pool, {})).rejects.toMatchObject({ reason: 'protocol_error' });
     expect(await result(pool, {})).toBe(1);
   });
