@@ -3,12 +3,23 @@ import { Problem } from './errors.js';
 /** More levels than this are a stack overflow where each costs a call: JSON.stringify manages some thousand. */
 const writableLevels = 1_000;
 
-/** Stops at the first branch that is too deep, so that the recursion is bounded by the limit. */
+/**
+ * Stops at the first branch that is too deep, so that the recursion is bounded by the limit. Each result of a tool is
+ * looked through: no arrays of keys or values are made for it, and only what may hold something is entered.
+ * @param value as JSON.parse gives it
+ */
 export function isDeeperThan(value: unknown, levels: number): boolean {
   if (value === null || typeof value !== 'object') return false;
   if (levels === 0) return true;
-  for (const child of Object.values(value)) {
-    if (isDeeperThan(child, levels - 1)) return true;
+  if (Array.isArray(value)) {
+    for (const child of value as unknown[]) {
+      if (typeof child === 'object' && isDeeperThan(child, levels - 1)) return true;
+    }
+    return false;
+  }
+  for (const key in value) {
+    const child = (value as Record<string, unknown>)[key];
+    if (typeof child === 'object' && isDeeperThan(child, levels - 1)) return true;
   }
   return false;
 }

@@ -2,7 +2,7 @@ import type { ToolThresholds } from '../tool-contract/tool-thresholds.js';
 import type { LatencyFigures, ToolFigures } from '../tool-metrics/queries/tool-figures.js';
 import type { EmptyToolStats } from '../tool-metrics/queries/tool-stats.js';
 import { rounded } from '../common/rounding.js';
-import { type Grade } from './grading.js';
+import type { Grade } from './grading.js';
 import type { ToolHealthReport, ToolHealthSummary } from './tool-health.dto.js';
 
 /** With calls in the period, or without. */
