@@ -14,6 +14,7 @@ import { PlaybookChanges1732200160000 } from './0016-playbook-changes.js';
 import { ShownPlaybooks1732200170000 } from './0017-shown-playbooks.js';
 import { PlaybookEmbeddings1732200180000 } from './0018-playbook-embeddings.js';
 import { ToolLastDays1732200190000 } from './0019-tool-last-days.js';
+import { NarrowToolIndex1732200200000 } from './0020-narrow-tool-index.js';
 
 /** Every migration in order; append only. */
 export const migrations = [
@@ -33,4 +34,5 @@ export const migrations = [
   ShownPlaybooks1732200170000,
   PlaybookEmbeddings1732200180000,
   ToolLastDays1732200190000,
+  NarrowToolIndex1732200200000,
 ];

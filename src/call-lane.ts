@@ -10,6 +10,7 @@ import { Lifecycle } from './common/lifecycle.js';
 import { ProblemFilter } from './common/problem.filter.js';
 import { RequestContext } from './observability/request-context.js';
 import { RequestLog } from './observability/request-log.js';
+import { answerJson } from './tools/answer-json.js';
 import { callOf } from './tools/incoming-call.js';
 import { headersOf } from './tools/answer-headers.js';
 import { ToolsService } from './tools/tools.service.js';
@@ -96,13 +97,7 @@ class CallLane {
     const body = this.parse(await this.read(request));
     const call = callOf({ tool, id, headers, principal, body, signal });
     const answer = await this.context.run(id, () => this.tools.call(call));
-    this.send(
-      response,
-      id,
-      200,
-      { ...headersOf(answer), 'content-type': json },
-      JSON.stringify(answer.outcome),
-    );
+    this.send(response, id, 200, { ...headersOf(answer), 'content-type': json }, answerJson(answer));
   }
 
   /** @throws Problem `payload_too_large`, or `invalid_request` where the caller left meanwhile */

@@ -1,6 +1,6 @@
 import { jsonExcerpt } from '../common/json-depth.js';
 import { classify, freshId, type Incoming } from './json-rpc.js';
-import type { JsonObject } from './message-reader.js';
+import { type JsonObject, WrittenResult } from './message-reader.js';
 import { type AddressedNotice, readNotice } from './notices.js';
 import type { PoolFailureReason, TerminationReason } from './pool.types.js';
 import type { Ending, Exchange, ProcessObserver } from './tool-process.types.js';
@@ -51,7 +51,11 @@ export class Conversation {
     this.open.set(id, exchange);
   }
 
-  receive(message: JsonObject, bytes: number): void {
+  receive(message: JsonObject | WrittenResult, bytes: number): void {
+    if (message instanceof WrittenResult) {
+      const { id, result, json } = message;
+      return this.take(id)?.answered({ result }, bytes, json);
+    }
     const incoming = classify(message, this.open);
     switch (incoming.kind) {
       case 'reply':

@@ -14,7 +14,7 @@ import type { Ending, Exchange } from './tool-process.types.js';
 
 /** Who decides about requests; a request itself only tells what happened to it. */
 export interface RequestOwner {
-  answered(request: PendingRequest, reply: Reply, outputBytes: number): void;
+  answered(request: PendingRequest, reply: Reply): void;
   failed(request: PendingRequest, reason: PoolFailureReason, message: string, ending?: Ending): void;
   /** The deadline passed, the caller left, or the pool stops. */
   gaveUp(request: PendingRequest, reason: GiveUpReason): void;
@@ -85,8 +85,10 @@ export class PendingRequest implements Exchange, RunningRequest, InLine<PendingR
     if (member.readyAt > this.arrivedAt) this.notes.spawnMs = inMicroseconds(member.startMs);
   }
 
-  answered(reply: Reply, outputBytes: number): void {
-    this.owner.answered(this, reply, outputBytes);
+  answered(reply: Reply, outputBytes: number, resultJson?: string): void {
+    this.notes.outputBytes = outputBytes;
+    if (resultJson !== undefined) this.notes.resultJson = resultJson;
+    this.owner.answered(this, reply);
   }
 
   failed(reason: PoolFailureReason, message: string, ending?: Ending): void {

@@ -92,6 +92,8 @@ export interface RequestNotes {
   signal?: string | null;
   stderrTail?: string;
   outputBytes?: number;
+  /** The result's JSON as the tool wrote it, where it can be told. */
+  resultJson?: string;
   /** Of the process, not of this request alone. */
   strayLines?: StrayLinesReport;
 }

@@ -46,7 +46,7 @@ export class ProcessPool {
   private stopping: Promise<void> | undefined;
   private stopped: (() => void) | undefined;
   private readonly owner: RequestOwner = {
-    answered: (request, reply, outputBytes) => this.answered(request, reply, outputBytes),
+    answered: (request, reply) => this.answered(request, reply),
     failed: (request, reason, message, ending) => this.failed(request, reason, message, ending),
     gaveUp: (request, reason) => this.gaveUp(request, reason),
   };
@@ -222,8 +222,7 @@ export class ProcessPool {
     this.shrink.place(member);
   }
 
-  private answered(pending: PendingRequest, reply: Reply, outputBytes: number): void {
-    pending.notes.outputBytes = outputBytes;
+  private answered(pending: PendingRequest, reply: Reply): void {
     // Only what runs is answered, or fails.
     const member = this.leave(pending) as PoolMember;
     pending.resolve(reply);

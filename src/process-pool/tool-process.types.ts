@@ -58,7 +58,8 @@ export interface Exchange {
   readonly executionId?: string;
   /** Its caller is gone; the tool was asked to end it. */
   readonly givenUp?: TerminationReason;
-  answered(reply: Reply, outputBytes: number): void;
+  /** @param resultJson as the tool wrote it, where it can be told */
+  answered(reply: Reply, outputBytes: number, resultJson?: string): void;
   failed(reason: PoolFailureReason, message: string, ending?: Ending): void;
   /** The tool said something about it; absent where nobody listens. */
   readonly noticed?: NoticeListener;

@@ -51,6 +51,8 @@ export interface ExecutionNotes {
   resultUnknown?: boolean;
   /** Bytes of the tool's own answer, where it is known without serialising again. */
   outputBytes?: number;
+  /** The result's JSON as the tool wrote it, where it need not be serialised again. */
+  resultJson?: string;
   /** How long this result may answer equal calls, in milliseconds, where that is less than the tool's `cacheTtlMs`. */
   freshForMs?: number;
   [other: string]: unknown;

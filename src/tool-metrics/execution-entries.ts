@@ -13,6 +13,10 @@ export type RecordedEnd = Omit<ExecutionEnd, 'place'> & {
 /** Characters kept of what a tool says: the journal is bounded by bytes, so a record must be bounded too. */
 const maxText = 4_096;
 
+const usualProject = 'default';
+/** Waiting that is not worth a word. */
+const unnoticedMs = 1;
+
 export function startOf(call: ToolCall, startedAt: number): ExecutionStart {
   const { context, ticket, test } = call;
   // Sorting the keys changes no byte count: one serialisation serves both.
@@ -31,7 +35,7 @@ export function startOf(call: ToolCall, startedAt: number): ExecutionStart {
     startedAt,
     metadata: {
       version: ticket.tool.definition.version,
-      projectId: context.projectId,
+      projectId: context.projectId === usualProject ? undefined : context.projectId,
       runId: context.runId,
       threadId: context.threadId,
       labels: context.labels,
@@ -89,9 +93,21 @@ export function eventOf(
   };
 }
 
-/** Absent values leave no key behind: JSON drops them. */
+/**
+ * Absent values leave no key behind: JSON drops them. So does what is usual: each member of a row costs the database as
+ * much as a column.
+ */
 function notesOf({ ticket: { notes } }: ToolCall, errorCode: number | undefined): Record<string, unknown> {
-  return { ...notes, outputBytes: undefined, stderrTail: notes.stderrTail?.slice(-maxText), errorCode };
+  const { attempts, queueMs = 0, stderrTail } = notes;
+  return {
+    ...notes,
+    attempts: attempts === 1 ? undefined : attempts,
+    queueMs: queueMs < unnoticedMs ? undefined : queueMs,
+    outputBytes: undefined,
+    resultJson: undefined,
+    stderrTail: stderrTail?.slice(-maxText),
+    errorCode,
+  };
 }
 
 /** A result that is no JSON fails where it is answered; its record has no size. */

@@ -103,6 +103,16 @@ describe('ExecutionRecorderInterceptor', () => {
     expect(recorder.state().bytes).toBe(0);
   });
 
+  it('writes nothing down that is usual: one attempt, no waiting, the default project, the result itself', async () => {
+    const { run, recorded } = setup();
+    const call = callOf();
+    await run(call, () => {
+      Object.assign(call.ticket.notes, { queueMs: 0.999, pid: 42, resultJson: '{}', outputBytes: 2 });
+      return of(success(call, {}));
+    });
+    expect((await recorded()).metadata).toEqual({ version: '1.2.3', pid: 42 });
+  });
+
   it('records a success with hash, sizes and context', async () => {
     const { run, recorded, said } = setup();
     const context = {

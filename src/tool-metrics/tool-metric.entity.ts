@@ -72,8 +72,10 @@ export class ToolMetric {
   @ApiProperty({
     type: 'object',
     additionalProperties: true,
-    example: { attempts: 1, queueMs: 0, version: '1.0.0', projectId: 'default' },
-    description: 'Attempts, queue and start time, exit code, signal, end of stderr, version, run, labels',
+    example: { attempts: 2, queueMs: 12.5, version: '1.0.0', revision: 3, pid: 4711 },
+    description:
+      'Attempts (absent: one), milliseconds in the queue (absent: less than one) and of the start, exit code, signal, ' +
+      'end of stderr, version, revision, project (absent: `default`), run, labels',
   })
   metadata!: Readonly<Record<string, unknown>>;
 

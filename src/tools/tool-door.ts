@@ -19,8 +19,10 @@ import { ToolRegistry } from './tool-registry.js';
 
 export interface CallAnswer {
   readonly outcome: ToolOutcome;
+  /** The JSON of its result, where the tool's own may be passed on. */
+  readonly resultJson?: string | undefined;
   /** What is left of the investigation's budget; absent without an investigation or a limit. */
-  readonly budget?: BudgetState;
+  readonly budget?: BudgetState | undefined;
   /** An earlier call with the same idempotency key was answered so: nothing was run. */
   readonly replayed?: true;
 }
@@ -104,7 +106,8 @@ export class ToolDoor implements OnApplicationBootstrap {
       const outcome = await (isCacheable(tool.definition) && !request.test
         ? this.enterCached({ ...call, run: this.enter })
         : this.enter(call));
-      return ticket.budget ? { outcome, budget: ticket.budget } : { outcome };
+      const resultJson = outcome.status === 'success' ? ticket.notes.resultJson : undefined;
+      return { outcome, resultJson, budget: ticket.budget };
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       refused = true;

@@ -31,7 +31,6 @@ describe('a failed execution', () => {
       { what: 'the metric' },
     );
     expect(metric.metadata).toMatchObject({
-      attempts: 1,
       resultUnknown: true,
       exitCode: 9,
       signal: null,

@@ -14,7 +14,7 @@ beforeAll(async () => {
   gate = new Gate();
   await tk.register('echo', {
     keepAlive: true,
-    sandbox: gate.sandbox,
+    ...gate.access,
     inputSchema: {
       type: 'object',
       properties: { action: { type: 'string' }, limit: { type: 'integer' } },

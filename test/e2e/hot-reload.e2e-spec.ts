@@ -102,7 +102,7 @@ describe('a change of a tool in use', () => {
   it('lets a call in flight end on the old revision while new ones run the new', async () => {
     const gate = new Gate();
     try {
-      await tk.register('overtaken', { keepAlive: true, env: { N: 'old' }, sandbox: gate.sandbox });
+      await tk.register('overtaken', { keepAlive: true, env: { N: 'old' }, ...gate.access });
       const inFlight = tk.call('overtaken', gate.input('x')).then(({ body }) => body);
       await gate.running('x');
       await tk.http

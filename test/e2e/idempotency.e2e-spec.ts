@@ -21,7 +21,7 @@ describe('Idempotency-Key', () => {
   beforeAll(async () => {
     tk = await startApp();
     gate = new Gate();
-    await tk.register('worker', { keepAlive: true, sandbox: gate.sandbox, poolSize: 2, annotations });
+    await tk.register('worker', { keepAlive: true, ...gate.access, poolSize: 2, annotations });
   });
   afterAll(async () => {
     gate.close();
@@ -175,7 +175,7 @@ describe('Idempotency-Key and a gateway that is killed', () => {
           name,
           command: 'node',
           args: [join(fixtures, 'fixture-tool.mjs')],
-          sandbox: gate.sandbox,
+          ...gate.access,
           keepAlive: true,
           annotations: { ...annotations, idempotent: name === 'again' },
         })

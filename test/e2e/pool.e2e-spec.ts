@@ -20,7 +20,7 @@ const health = async (name: string) =>
 
 describe('a pool of two', () => {
   it('runs two calls at once; a third waits for a free process', async () => {
-    await tk.register('pair', { keepAlive: true, poolSize: 2, sandbox: gate.sandbox });
+    await tk.register('pair', { keepAlive: true, poolSize: 2, ...gate.access });
     const calls = ['a', 'b', 'c'].map((key) => tk.call('pair', gate.input(key)).then(({ body }) => body));
     await until(async () => (await health('pair')).processes.waiting === 1, { what: 'one call to wait' });
     await until(() => gate.arrived.length === 2, { what: 'two calls to run' });

@@ -9,7 +9,7 @@ let gate: Gate;
 beforeAll(async () => {
   tk = await startApp();
   gate = new Gate();
-  const settings = { keepAlive: true, sandbox: gate.sandbox, annotations };
+  const settings = { keepAlive: true, ...gate.access, annotations };
   await tk.register('cached', { ...settings, cacheTtlMs: 600_000 });
   await tk.register('plain', settings);
 });

@@ -106,7 +106,7 @@ describe('a drain', () => {
       keepAlive: true,
       minProcesses: 10,
       poolSize: 10,
-      sandbox: gate.sandbox,
+      ...gate.access,
     });
     const processes = async (): Promise<Json> =>
       (await json(`${server.url}/api/v1/custom-tools/slow/health`)).processes;

@@ -11,10 +11,10 @@ let gate: Gate;
 
 beforeAll(async () => {
   gate = new Gate();
-  const { sandbox } = gate;
+  const { access } = gate;
   tk = await startApp({ INVESTIGATION_CALLS_PER_TOOL: '2', CUSTOM_TOOLS_CANCEL_GRACE: '30000' });
-  await tk.register('teller', { keepAlive: true, poolSize: 3, sandbox });
-  await tk.register('canceller', { keepAlive: true, args: [fixture, '--declares=cancel'], sandbox });
+  await tk.register('teller', { keepAlive: true, poolSize: 3, ...access });
+  await tk.register('canceller', { keepAlive: true, args: [fixture, '--declares=cancel'], ...access });
 });
 afterAll(async () => {
   await tk.close();
@@ -94,7 +94,7 @@ describe('Accept: text/event-stream', () => {
   });
 
   it('is as good for a trial, also of an inactive tool', async () => {
-    await tk.register('resting', { sandbox: gate.sandbox });
+    await tk.register('resting', { ...gate.access });
     await tk.http.post('/api/v1/custom-tools/resting/disable').expect(200);
     const answer = await postForEvents(`${tk.url}/api/v1/custom-tools/resting/test`, {
       input: gate.input('trial'),
@@ -157,7 +157,7 @@ describe('Accept: text/event-stream', () => {
 it('a quiet stream says that it lives, and its connection ends with it', async () => {
   const app = await startApp({ SSE_HEARTBEAT_MS: '100' });
   try {
-    await app.register('quiet', { sandbox: gate.sandbox });
+    await app.register('quiet', { ...gate.access });
     const input = gate.input('quiet');
     const answer = await postForEvents(`${app.url}/api/v1/tools/quiet/execute`, { input });
     const rest = answer.rest();

@@ -68,7 +68,7 @@ it('pings an idle process without starting or initialising one, and writes what 
 it('leaves a busy process alone and does not call it dead', async () => {
   const gate = new Gate();
   try {
-    await warm('busy', { args: [fixture, '--health=hang'], sandbox: gate.sandbox });
+    await warm('busy', { args: [fixture, '--health=hang'], ...gate.access });
     const call = tk.call('busy', gate.input('x')).then(({ body }) => body);
     await gate.running('x');
     await round();
