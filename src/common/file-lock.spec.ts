@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { FileLock } from './file-lock.js';
+import { FileLock, OwnerWatch } from './file-lock.js';
+import { until } from '../../test/support/wait.js';
 import { identityOf } from './process-identity.js';
 
 describe('FileLock', () => {
@@ -72,6 +73,53 @@ describe('FileLock', () => {
   it('takes a torn file for a dead owner’s', async () => {
     writeFileSync(path, '');
     (await FileLock.acquire(path, 1_000)).release();
+  });
+
+  describe('of another container', () => {
+    /** Our own process is no owner there, whatever its number. */
+    const stranger = `${identityOf(process.pid)} nonce some-boot/pid:[1]`;
+
+    it('is taken over after a silence, by one of many', async () => {
+      writeFileSync(path, stranger);
+      let inside = 0;
+      const visit = async () => {
+        const lock = await FileLock.acquire(path, 60_000, 50);
+        expect((inside += 1)).toBe(1);
+        await new Promise(setImmediate);
+        inside -= 1;
+        lock.release();
+      };
+      await Promise.all(Array.from({ length: 5 }, visit));
+      expect(readdirSync(folder)).toEqual([]);
+    });
+
+    it('is held as long as its owner gives signs of life', () => {
+      writeFileSync(path, stranger);
+      let now = 0;
+      const watch = new OwnerWatch(path, 10_000, () => now);
+      for (let sign = 1; sign <= 5; sign++) {
+        utimesSync(path, sign, sign);
+        expect(watch.isDead(stranger)).toBe(false);
+        now += 9_999;
+        expect(watch.isDead(stranger)).toBe(false);
+      }
+      now += 1;
+      expect(watch.isDead(stranger)).toBe(true);
+    });
+
+    it('is not taken away from whoever took it over from us', async () => {
+      const lock = await FileLock.acquire(path);
+      writeFileSync(path, stranger);
+      lock.release();
+      expect(readFileSync(path, 'utf8')).toBe(stranger);
+    });
+  });
+
+  it('gives signs of life', async () => {
+    const lock = await FileLock.acquire(path);
+    utimesSync(path, 1, 1);
+    await until(() => statSync(path).mtimeMs > 1_000_000, { what: 'a sign of life' });
+    lock.release();
   });
 
   it('passes other failures on', async () => {

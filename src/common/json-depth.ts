@@ -1,7 +1,7 @@
 import { Problem } from './errors.js';
 
 /** More levels than this are a stack overflow where each costs a call: JSON.stringify manages some thousand. */
-const writableLevels = 1_000;
+export const writableLevels = 1_000;
 
 /**
  * Stops at the first branch that is too deep, so that the recursion is bounded by the limit. Each result of a tool is

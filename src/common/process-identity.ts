@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, readlinkSync } from 'node:fs';
 
 /** `<pid>-<start time>`: the pid alone may be given to another process later, the pair never. */
 export type ProcessIdentity = string;
@@ -27,6 +27,17 @@ export function isEnding(pid: number): boolean {
   return identityIn(pid, fields) === undefined || (Number(fields[flagsField]) & exitingFlag) !== 0;
 }
 
+/** Within which identities mean something: a boot of the kernel and a namespace of process ids. A container has its own. */
+export const identityScope = `${readText('/proc/sys/kernel/random/boot_id').trim()}/${pidNamespace()}`;
+
+function pidNamespace(): string {
+  try {
+    return readlinkSync('/proc/self/ns/pid');
+  } catch {
+    return '';
+  }
+}
+
 /** The arguments a process was started with; empty where it has ended. */
 export function commandLineOf(pid: number): string[] {
   return readProc(pid, 'cmdline').split('\0');
@@ -38,9 +49,11 @@ function statOf(pid: number): string[] {
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 
-function readProc(pid: number, file: string): string {
+const readProc = (pid: number, file: string): string => readText(`/proc/${pid}/${file}`);
+
+function readText(path: string): string {
   try {
-    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
+    return readFileSync(path, 'utf8');
   } catch {
     return '';
   }

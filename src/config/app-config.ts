@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { toolEventTypes } from '../common/tool-events.js';
 import { ConfigurationError } from './configuration-error.js';
 import { embeddings } from './embeddings-config.js';
-import { Environment } from './environment.js';
+import { Environment, variableNames } from './environment.js';
 import { secretKeysIn } from './secret-keys.js';
 import { dataStorage } from './data-storage-config.js';
 import { tracingConfig } from './tracing-config.js';
@@ -21,31 +21,7 @@ export { ConfigurationError };
  * @throws ConfigurationError naming every bad variable, its value's problem and its bounds
  */
 export function loadConfig(variables: NodeJS.ProcessEnv = process.env): AppConfig {
-  const known = Object.keys(new Environment());
-  const optional = [
-    'DATABASE_URL',
-    'ADMIN_API_KEY',
-    'ALLOWED_HOSTS',
-    'CUSTOM_TOOLS_ALLOWED_ROOTS',
-    'JOURNAL_DIR',
-    'SECRETS_KEY',
-    'WEBHOOK_URLS',
-    'WEBHOOK_SECRET',
-    'WEBHOOK_EVENTS',
-    'EMBEDDINGS_URL',
-    'EMBEDDINGS_MODEL',
-    'EMBEDDINGS_API_KEY',
-    'EMBEDDINGS_MODEL_DIR',
-    'EMBEDDINGS_CALIBRATION',
-    'DATA_STORAGE_URL',
-    'DATA_STORAGE_TOKEN',
-    'OTEL_TRACES_EXPORTER',
-    'OTEL_EXPORTER_OTLP_ENDPOINT',
-    'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
-    'OTEL_EXPORTER_OTLP_HEADERS',
-    'OTEL_RESOURCE_ATTRIBUTES',
-  ];
-  const given = [...known, ...optional].flatMap((name) => {
+  const given = variableNames.flatMap((name) => {
     const value = variables[name]?.trim();
     return value ? [[name, value] as const] : [];
   });

@@ -200,3 +200,30 @@ export class Environment {
   @WholeNumber(100, 3_600_000) EMBEDDINGS_SYNC_INTERVAL_MS = 5_000;
   @IsIn(['auto', 'memory', 'pgvector']) EMBEDDINGS_INDEX = 'auto';
 }
+
+/** Without a default: an instance does not tell them. */
+const optional = [
+  'DATABASE_URL',
+  'ADMIN_API_KEY',
+  'ALLOWED_HOSTS',
+  'CUSTOM_TOOLS_ALLOWED_ROOTS',
+  'JOURNAL_DIR',
+  'SECRETS_KEY',
+  'WEBHOOK_URLS',
+  'WEBHOOK_SECRET',
+  'WEBHOOK_EVENTS',
+  'EMBEDDINGS_URL',
+  'EMBEDDINGS_MODEL',
+  'EMBEDDINGS_API_KEY',
+  'EMBEDDINGS_MODEL_DIR',
+  'EMBEDDINGS_CALIBRATION',
+  'DATA_STORAGE_URL',
+  'DATA_STORAGE_TOKEN',
+  'OTEL_TRACES_EXPORTER',
+  'OTEL_EXPORTER_OTLP_ENDPOINT',
+  'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
+  'OTEL_EXPORTER_OTLP_HEADERS',
+  'OTEL_RESOURCE_ATTRIBUTES',
+];
+
+export const variableNames: readonly string[] = [...Object.keys(new Environment()), ...optional];

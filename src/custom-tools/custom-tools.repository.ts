@@ -95,6 +95,11 @@ export class CustomToolsRepository {
     return (await this.imports.findOneBy({ path }))?.contentHash;
   }
 
+  /** Unless it was remembered otherwise meanwhile. */
+  async forgetImport(path: string, contentHash: string): Promise<void> {
+    await this.imports.delete({ path, contentHash });
+  }
+
   async rememberImport(path: string, contentHash: string): Promise<void> {
     await this.imports.save({ path, contentHash });
   }

@@ -1,3 +1,4 @@
+import { isDeeperThan, tooDeep, writableLevels } from '../common/json-depth.js';
 import { storableJson, storableText } from '../common/pg-text.js';
 import type { Handshake } from '../process-pool/pool.types.js';
 import type { CustomTool, ToolStatus } from './custom-tool.entity.js';
@@ -60,6 +61,7 @@ export function completed(
   const missing = 'is needed: neither the registration nor the executable gives it';
   if (!description) throw wrong('/description', missing);
   if (!inputSchema) throw wrong('/inputSchema', missing);
+  if (isDeeperThan(inputSchema, writableLevels)) throw wrong('/inputSchema', tooDeep);
   const unclean = 'must not hold NUL characters or halves of surrogate pairs';
   if (storableText(description) !== description) throw wrong('/description', unclean);
   if (storableJson(inputSchema) !== JSON.stringify(inputSchema)) throw wrong('/inputSchema', unclean);

@@ -87,6 +87,12 @@ describe('registration', () => {
     expect(await stored()).not.toContain('broken');
   });
 
+  it('refuses a schema of the executable that is nested without end', async () => {
+    const { body } = await post({ name: 'deep', command: 'node', args: [fixture, '--start=deep'] }).expect(400);
+    expect(body.errors).toEqual([{ pointer: '/inputSchema', detail: 'is nested deeper than 1000 levels' }]);
+    expect(await stored()).not.toContain('deep');
+  });
+
   it('refuses an executable that never answers, with the reason', async () => {
     const app = await startApp({ CUSTOM_TOOLS_START_TIMEOUT: '500' });
     try {

@@ -208,6 +208,31 @@ describe.each([
     expect(warm).toEqual(expect.any(String));
     expect(await instance()).toBe(warm);
   });
+
+  it('an import that a killed server did not come to the end of is taken up again', async () => {
+    const go = join(dir, 'go');
+    const waits = `import { existsSync } from 'node:fs';
+      while (!existsSync(${JSON.stringify(go)})) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);`;
+    const tool = { ...sayer, name: 'unfinished', sandbox: { allowedPaths: [dir] } };
+    const ofIt = `WHERE path LIKE '%unfinished/tool.json'`;
+    const remembered = async (): Promise<unknown> => {
+      const rows = await tk.db.dataSource.query<Json[]>(
+        `SELECT content_hash FROM custom_tool_imports ${ofIt}`,
+      );
+      return rows[0]?.content_hash;
+    };
+    write('unfinished', 'tool.mjs', waits + saying('here'));
+    write('unfinished', 'tool.json', tool);
+    await until(async () => (await remembered()) === 'begun', { what: 'the import to begin' });
+    writeFileSync(go, '');
+    await until(async () => (await result(tk, 'unfinished')) === 'here', { what: 'the tool' });
+    await until(async () => (await remembered()) !== 'begun', { what: 'the import to end' });
+    await tk.db.dataSource.query(`UPDATE custom_tool_imports SET content_hash = 'begun' ${ofIt}`);
+    write('unfinished', 'tool.json', { ...tool, description: 'Taken up' });
+    const described = async () => (await get(tk, 'unfinished')).description === 'Taken up';
+    await until(described, { what: 'the import to be taken up again' });
+    await until(async () => (await remembered()) !== 'begun', { what: 'its end' });
+  });
 });
 
 it('a changed script of a tool registered over REST is noticed', async () => {

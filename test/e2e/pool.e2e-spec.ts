@@ -1,5 +1,6 @@
+import { join } from 'node:path';
 import { Gate } from '../fixtures/tools/gate.js';
-import { startApp, type TestApp } from '../support/app.js';
+import { fixtures, startApp, type TestApp } from '../support/app.js';
 import { until } from '../support/wait.js';
 
 let tk: TestApp;
@@ -100,5 +101,24 @@ describe('limits of a process', () => {
     const known = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'PWD', 'GREETING', 'TZ'];
     expect(body.result.GREETING).toBe('hello');
     expect(Object.keys(body.result).filter((name) => !known.includes(name))).toEqual([]);
+  });
+
+  it("grants no setting of the server's own, which may be a secret", async () => {
+    const { body } = await tk.http
+      .post('/api/v1/custom-tools')
+      .send({
+        name: 'curious',
+        command: process.execPath,
+        args: [join(fixtures, 'fixture-tool.mjs')],
+        permissions: { allowedEnvironmentVars: ['TZ', 'DATABASE_URL'] },
+      })
+      .expect(400);
+    expect(body.errors).toEqual([
+      {
+        pointer: '/permissions/allowedEnvironmentVars/1',
+        detail: 'DATABASE_URL is a setting of the server itself: give the tool its own value in env',
+      },
+    ]);
+    await tk.http.get('/api/v1/custom-tools/curious').expect(404);
   });
 });

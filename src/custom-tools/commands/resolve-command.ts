@@ -4,7 +4,7 @@ import { access, open, realpath, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { hostVariable } from '../../config/host-environment.js';
+import { hostVariable, isServersOwn } from '../../config/host-environment.js';
 import type { ProcessSpec } from '../../process-pool/pool.types.js';
 import type { CommandRules } from './command-rules.js';
 import type { CustomTool } from '../custom-tool.entity.js';
@@ -102,7 +102,13 @@ function toolEnvironment(
   { permissions }: Pick<LaunchSettings, 'permissions'>,
   own: PlainEnv,
 ): Record<string, string> {
-  const granted = ['PATH', 'HOME', 'LANG', ...(permissions?.allowedEnvironmentVars ?? [])];
+  const asked = permissions?.allowedEnvironmentVars ?? [];
+  const refused = asked.findIndex(isServersOwn);
+  if (refused >= 0) {
+    const why = `${asked[refused]} is a setting of the server itself: give the tool its own value in env`;
+    throw wrong(`/permissions/allowedEnvironmentVars/${refused}`, why);
+  }
+  const granted = ['PATH', 'HOME', 'LANG', ...asked];
   const inherited = granted.flatMap((name) => {
     const value = hostVariable(name);
     return value === undefined ? [] : [[name, value] as const];

@@ -18,6 +18,8 @@ interface Seen {
   readonly folder?: string;
 }
 
+/** Where the hash of an import's content stands that has come to its end. */
+const begun = 'begun';
 const imported = { source: 'import', by: 'toolkeeper' } as const;
 const mostEntries = 1_000;
 
@@ -82,9 +84,20 @@ export class InstalledToolsImporter {
     if (known && importedHash === undefined) {
       throw new Problem('conflict', `the tool name ${create.name} was registered by somebody else`);
     }
-    await (known ? this.manager.reimport(create, imported) : this.register(create));
+    await (known ? this.manager.reimport(create, imported) : this.importFirst(create, key));
     await this.repository.rememberImport(key, hash);
     this.logger.log(`${key} was imported as ${create.name}`);
+  }
+
+  /** Remembered as begun before it is there: were the server killed in between, it would pass for somebody else's tool. */
+  private async importFirst(create: CustomToolCreate, key: string): Promise<void> {
+    await this.repository.rememberImport(key, begun);
+    try {
+      await this.register(create);
+    } catch (error) {
+      await this.repository.forgetImport(key, begun);
+      throw error;
+    }
   }
 
   /** An interpreter that is missing here shows as status `error` and keeps nobody waiting. */

@@ -34,7 +34,8 @@ export interface JournalReport {
   left(reason: unknown): void;
 }
 
-const lockTimeoutMs = 5_000;
+/** Long enough to learn that the gateway of another container is gone. */
+const lockTimeoutMs = 6_000;
 
 /** A journal that is ours: its lock, its writer, and the thread that drains it. */
 export class OpenJournal implements Journal {
