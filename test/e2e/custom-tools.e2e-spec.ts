@@ -88,7 +88,9 @@ describe('registration', () => {
   });
 
   it('refuses a schema of the executable that is nested without end', async () => {
-    const { body } = await post({ name: 'deep', command: 'node', args: [fixture, '--start=deep'] }).expect(400);
+    const { body } = await post({ name: 'deep', command: 'node', args: [fixture, '--start=deep'] }).expect(
+      400,
+    );
     expect(body.errors).toEqual([{ pointer: '/inputSchema', detail: 'is nested deeper than 1000 levels' }]);
     expect(await stored()).not.toContain('deep');
   });
