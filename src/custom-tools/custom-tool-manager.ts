@@ -83,7 +83,7 @@ export class CustomToolManager {
   reimport(create: CustomToolCreate, origin: RevisionOrigin): Promise<CustomTool> {
     return this.oneAtATime.run(create.name, async () => {
       const { id, env, revision, status: before } = await this.repository.get(create.name);
-      const draft = { ...this.draft(create, id, env), revision };
+      const draft = { ...this.draft(create, id, env), revision, status: before };
       const inspected = await this.inspector.inspect(draft);
       return this.settle(completed(draft, create, inspected), inspected, before, origin);
     });
@@ -162,8 +162,7 @@ export class CustomToolManager {
 
   disable(name: string): Promise<CustomTool> {
     return this.oneAtATime.run(name, async () => {
-      const tool = await this.repository.get(name);
-      const saved = await this.repository.update(Object.assign(tool, { status: 'inactive' as const }));
+      const saved = await this.repository.disable(name);
       this.deactivate(name);
       return saved;
     });
@@ -220,11 +219,12 @@ export class CustomToolManager {
     before: ToolStatus,
     origin: RevisionOrigin,
   ): Promise<CustomTool> {
+    const { status: readAs } = tool;
     const status = before === 'inactive' ? 'inactive' : 'active';
     // The values may have come under a new key since the row was read: nothing goes back to an old one.
     const env = this.box.renew(tool.id, tool.env);
     const prepared = await this.prepareToRun(Object.assign(tool, healthyNow(status), { env }), inspected);
-    const saved = await this.revisions.update(tool, prepared.content, origin);
+    const saved = await this.revisions.update(tool, prepared.content, origin, readAs);
     this.repository.announce(saved);
     const runs = this.runtimes.get(saved.name)?.serves(saved, prepared.content);
     if (status === 'active' && !runs) await this.run(prepared, saved, saved.revision);
@@ -248,7 +248,7 @@ export class CustomToolManager {
     let revision = await this.revisions.numberOf(tool.id, content);
     if (revision === undefined && (tool.revision === 0 || 'spec' in start)) {
       const source = tool.revision === 0 ? 'register' : 'reload';
-      current = await this.revisions.update(tool, content, { ...ofItself, source });
+      current = await this.revisions.update(tool, content, { ...ofItself, source }, tool.status);
       revision = current.revision;
     }
     await this.run(prepared, current, revision ?? tool.revision);

@@ -61,9 +61,11 @@ export class CustomToolsRepository {
     this.conditions.emit(tool);
   }
 
-  /** Stores what no revision tells: its status and its health. */
-  async update(tool: CustomTool): Promise<CustomTool> {
-    const saved = await this.tools.save(tool);
+  /** Its status alone: what another replica changes meanwhile stays. @throws Problem `not_found` */
+  async disable(name: string): Promise<CustomTool> {
+    const { id } = await this.get(name);
+    await this.tools.update({ id }, { status: 'inactive' });
+    const saved = await this.get(name);
     this.conditions.emit(saved);
     return saved;
   }

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { abortable } from '../common/abortable.js';
 import { Problem } from '../common/errors.js';
 import { decodeCursor, encodeCursor, type Page } from '../common/page.js';
 import { ExecutionRecorder } from './execution-recorder.js';
@@ -52,16 +53,16 @@ export class ToolMetricsService {
 
   /** @throws Problem `not_found` */
   async execution(id: string): Promise<Execution> {
-    await this.catchUp();
-    const metric = await this.repository.getExecution(id);
+    const find = (): Promise<Execution | undefined> => this.repository.getExecution(id);
+    const metric = (await find()) ?? (await this.caughtUp().then(find));
     if (!metric) throw noSuchExecution(id);
     return metric;
   }
 
   /** @param reason null takes the mark back @throws Problem `not_found` */
   async markSemanticFailure(id: string, reason: string | null): Promise<void> {
-    await this.catchUp();
-    if (!(await this.repository.markSemanticFailure(id, reason))) throw noSuchExecution(id);
+    const mark = (): Promise<boolean> => this.repository.markSemanticFailure(id, reason);
+    if (!((await mark()) || (await this.caughtUp().then(mark)))) throw noSuchExecution(id);
   }
 
   /** Of the last 24 hours unless told otherwise. */
@@ -82,13 +83,19 @@ export class ToolMetricsService {
     return { deleted: await this.repository.cleanupOldMetrics(olderThanDays) };
   }
 
-  /** Who asks right after a call finds it. What cannot be written now does not hide what is there. */
+  /** Who asks right after a call finds it. What cannot be written now, or not soon, does not hide what is there. */
   private async catchUp(): Promise<void> {
+    await abortable(this.caughtUp(), AbortSignal.timeout(catchUpMs)).catch(() => undefined);
+  }
+
+  /** Nothing that ended before waits for the database any more, unless that is away. */
+  private async caughtUp(): Promise<void> {
     await this.recorder.flush().catch(() => undefined);
   }
 }
 
 const dayMs = 86_400_000;
+const catchUpMs = 2_000;
 
 const noSuchExecution = (id: string): Problem =>
   new Problem('not_found', `There is no execution ${JSON.stringify(id)}`);

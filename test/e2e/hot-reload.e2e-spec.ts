@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Gate } from '../fixtures/tools/gate.js';
@@ -30,6 +30,13 @@ createInterface({ input: process.stdin }).on('line', (line) => {
   const result = answers[method] ?? ${JSON.stringify(word)};
   process.stdout.write(JSON.stringify({ jsonrpc: '2.0', id, result }) + '\\n');
 });
+`;
+
+/** Put before a program: it waits for a file before it answers anything, and may leave one that tells so. */
+const startsWhen = (file: string, started?: string): string => `
+import { existsSync, writeFileSync } from 'node:fs';
+${started === undefined ? '' : `writeFileSync(${JSON.stringify(started)}, '');`}
+while (!existsSync(${JSON.stringify(file)})) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
 `;
 
 /** Starts in milliseconds and answers its variable N. */
@@ -211,8 +218,6 @@ describe.each([
 
   it('an import that a killed server did not come to the end of is taken up again', async () => {
     const go = join(dir, 'go');
-    const waits = `import { existsSync } from 'node:fs';
-      while (!existsSync(${JSON.stringify(go)})) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);`;
     const tool = { ...sayer, name: 'unfinished', sandbox: { allowedPaths: [dir] } };
     const ofIt = `WHERE path LIKE '%unfinished/tool.json'`;
     const remembered = async (): Promise<unknown> => {
@@ -221,7 +226,7 @@ describe.each([
       );
       return rows[0]?.content_hash;
     };
-    write('unfinished', 'tool.mjs', waits + saying('here'));
+    write('unfinished', 'tool.mjs', startsWhen(go) + saying('here'));
     write('unfinished', 'tool.json', tool);
     await until(async () => (await remembered()) === 'begun', { what: 'the import to begin' });
     writeFileSync(go, '');
@@ -325,6 +330,33 @@ describe('two servers on one database', () => {
     for (const { status, body } of answers)
       expect([status, body.code]).toEqual(status === 200 ? [200, undefined] : [409, 'conflict']);
     expect((await sources(a, 'contended')).length).toBe(1 + good.length);
+  });
+
+  it('keep a tool disabled that one disables while the other still changes it, and what the other changed', async () => {
+    const folder = makeFolder();
+    const [go, started] = [join(folder, 'go'), join(folder, 'started')];
+    writeFileSync(go, '');
+    writeFileSync(join(folder, 'tool.mjs'), startsWhen(go, started) + saying('slow'));
+    await a.register('slow', {
+      args: [join(folder, 'tool.mjs')],
+      sandbox: { allowedPaths: [folder] },
+      permissions: { canWriteFiles: true },
+    });
+    const path = '/api/v1/custom-tools/slow';
+    const before = (await get(a, 'slow')).revision;
+    rmSync(go);
+    rmSync(started);
+    const change = a.http
+      .patch(path)
+      .send({ timeoutMs: 1_234 })
+      .then((answer) => answer);
+    await until(() => existsSync(started), { what: 'the change to look at the executable' });
+    const enabled = a.http.post(`${path}/enable`).then((answer) => answer);
+    await b.http.post(`${path}/disable`).expect(200, /"status":"inactive"/);
+    writeFileSync(go, '');
+    expect((await change).body).toMatchObject({ code: 'conflict', detail: 'slow was disabled meanwhile' });
+    expect((await enabled).status).toBe(200);
+    expect(await get(b, 'slow')).toMatchObject({ status: 'active', revision: before });
   });
 
   it('see one changed script as one revision', async () => {

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, LessThan, QueryFailedError, Repository } from 'typeorm';
 import { Problem } from '../../common/errors.js';
-import { CustomTool } from '../custom-tool.entity.js';
+import { CustomTool, type ToolStatus } from '../custom-tool.entity.js';
 import { contentHashOf, type RevisionContent } from './revision-content.js';
 import { CustomToolRevision, type RevisionSource } from './tool-revision.entity.js';
 
@@ -45,9 +45,15 @@ export class ToolRevisionsRepository {
 
   /**
    * Stores a changed tool, and a revision of it where its content differs from the current one's.
+   * @param readAs its status when it was read: looking at its executable takes time, and another replica may disable it
    * @throws Problem `not_found` when it was removed, `conflict` when somebody else changed it since it was read
    */
-  update(tool: CustomTool, content: RevisionContent, origin: RevisionOrigin): Promise<CustomTool> {
+  update(
+    tool: CustomTool,
+    content: RevisionContent,
+    origin: RevisionOrigin,
+    readAs: ToolStatus,
+  ): Promise<CustomTool> {
     return this.revisions.manager.transaction(async (manager) => {
       const lock = { mode: 'pessimistic_write' } as const;
       const stored = await manager.findOne(CustomTool, { where: { id: tool.id }, lock });
@@ -57,6 +63,10 @@ export class ToolRevisionsRepository {
           'conflict',
           `${tool.name} was changed meanwhile: it is at revision ${stored.revision}`,
         );
+      }
+      if ((stored.status === 'inactive') !== (readAs === 'inactive')) {
+        const what = stored.status === 'inactive' ? 'disabled' : 'enabled';
+        throw new Problem('conflict', `${tool.name} was ${what} meanwhile`);
       }
       const current = await manager.findOneBy(CustomToolRevision, {
         toolId: tool.id,

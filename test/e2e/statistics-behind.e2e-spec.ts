@@ -1,0 +1,32 @@
+import { startApp, type TestApp } from '../support/app.js';
+import { until } from '../support/wait.js';
+
+// real: the server, its database, a tool's process; mock: nothing
+
+let tk: TestApp;
+beforeAll(async () => {
+  // Nothing but the lock's end ends an insert that waits for it.
+  const longest = { DATABASE_STATEMENT_TIMEOUT_MS: '600000', DATABASE_QUERY_TIMEOUT_MS: '600000' };
+  tk = await startApp(longest);
+});
+afterAll(() => tk.close());
+
+it('statistics answer with what is there while the database takes no rows, and find an execution once it does', async () => {
+  const calls = async (): Promise<unknown> =>
+    (await tk.http.get('/api/v1/tool-metrics/stats/echo').expect(200)).body.totalCalls;
+  await tk.register('echo');
+  await tk.call('echo').expect(200);
+  expect(await calls()).toBe(1);
+  const other = tk.db.dataSource.createQueryRunner();
+  await other.startTransaction();
+  // Writers wait, readers do not.
+  await other.query('LOCK TABLE tool_metrics IN EXCLUSIVE MODE');
+  const { executionId } = (await tk.call('echo').expect(200)).body;
+  expect(await calls()).toBe(1);
+  const found = tk.http.get(`/api/v1/tool-metrics/executions/${executionId}`).then((answer) => answer);
+  expect((await tk.http.get('/api/v1/tool-metrics/executions').expect(200)).body.data).toHaveLength(1);
+  await other.rollbackTransaction();
+  await other.release();
+  expect((await found).body).toMatchObject({ metricId: executionId, toolName: 'echo' });
+  await until(async () => (await calls()) === 2, { what: 'the second execution to be counted' });
+});
