@@ -1,9 +1,13 @@
 import { hash } from 'node:crypto';
 
 /** JSON with sorted keys and no white space: equal values give equal text. */
-export function canonicalJson(value: unknown): string {
+export const canonicalJson = (value: unknown): string => canonicalForm(value).json;
+
+/** The same; `asGiven`: the value's own order is the canonical one. */
+export function canonicalForm(value: unknown): { readonly json: string; readonly asGiven: boolean } {
+  const asGiven = hasSortedKeys(value);
   // What is sorted already costs one native serialisation, a third of the walk.
-  return hasSortedKeys(value) ? (JSON.stringify(value) ?? 'null') : sortedJson(value);
+  return { json: asGiven ? (JSON.stringify(value) ?? 'null') : sortedJson(value), asGiven };
 }
 
 function hasSortedKeys(value: unknown): boolean {

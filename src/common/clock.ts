@@ -1,6 +1,6 @@
 /** Where the time comes from; tests bring their own. */
 export interface Clock {
-  /** Milliseconds since 1970, UTC. */
+  /** Milliseconds, as a rule since 1970, UTC. */
   now(): number;
 }
 

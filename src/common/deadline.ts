@@ -1,25 +1,26 @@
 import type { Clock } from './clock.js';
-import { systemClock } from './clock.js';
+
+/** Steps of the system's clock (an operator's, NTP's) neither end a call nor keep it alive. */
+const steadyClock: Clock = { now: () => performance.now() };
 
 /** A point in time by which a call must have ended; queue wait and process start count against it. */
 export class Deadline {
   private constructor(
-    /** Milliseconds since 1970. */
-    readonly at: number,
+    private readonly at: number,
     /** What was granted at the beginning, in milliseconds. */
     readonly totalMs: number,
     private readonly clock: Clock,
   ) {}
 
   /** The smallest of the given limits, counted from now; absent limits do not count. */
-  static ofSmallest(limitsMs: readonly (number | undefined)[], clock: Clock = systemClock): Deadline {
+  static ofSmallest(limitsMs: readonly (number | undefined)[], clock: Clock = steadyClock): Deadline {
     let totalMs = Infinity;
     for (const limit of limitsMs) if (limit !== undefined && limit < totalMs) totalMs = limit;
     return new Deadline(clock.now() + totalMs, totalMs, clock);
   }
 
-  /** Milliseconds left, never negative. */
+  /** Whole milliseconds left, never negative; 0: it has passed. */
   remainingMs(): number {
-    return Math.max(0, this.at - this.clock.now());
+    return Math.max(0, Math.ceil(this.at - this.clock.now()));
   }
 }

@@ -16,8 +16,10 @@ describe('encodeRequest', () => {
     });
   });
 
-  it('writes empty params where there are none', () => {
-    expect(JSON.parse(encodeRequest('1', 'health', undefined))).toMatchObject({ params: {} });
+  it('writes params that are JSON already as they are, but for what some readers take for line ends', () => {
+    expect(encodeRequest('1', 'execute', '{"b":1.0,"a":"\u2028"}')).toBe(
+      '{"jsonrpc":"2.0","id":"1","method":"execute","params":{"b":1.0,"a":"\\u2028"}}\n',
+    );
   });
 });
 

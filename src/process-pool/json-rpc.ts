@@ -2,20 +2,20 @@ import type { JsonObject } from './message-reader.js';
 import type { Reply } from './pool.types.js';
 
 /**
- * One request on its line; ids are strings, as the bash template answers them (seed 003). U+2028 and U+2029 may stand
+ * One request on its line, its params as an object or as their JSON; ids are strings, as the bash template answers them (seed 003). U+2028 and U+2029 may stand
  * raw in JSON, but Node's readline, which the Node template uses, takes them for line ends.
  */
-export function encodeRequest(id: string, method: string, params: unknown): string {
+export function encodeRequest(id: string, method: string, params: object | string): string {
   return `{"jsonrpc":"2.0","id":"${id}","method":"${method}","params":${encodeParams(params)}}\n`;
 }
 
 /** One notification on its line: nothing answers it. */
-export function encodeNotification(method: string, params: unknown): string {
+export function encodeNotification(method: string, params: object): string {
   return `{"jsonrpc":"2.0","method":"${method}","params":${encodeParams(params)}}\n`;
 }
 
-function encodeParams(params: unknown): string {
-  const json = JSON.stringify(params) ?? '{}';
+function encodeParams(params: object | string): string {
+  const json = typeof params === 'string' ? params : JSON.stringify(params);
   return /[\u2028\u2029]/.test(json) ? json.replace(/[\u2028\u2029]/g, escapeSeparator) : json;
 }
 

@@ -68,8 +68,8 @@ export interface Capabilities {
 
 export interface PoolRequest {
   readonly method: 'execute' | 'health';
-  /** Called when the request is written: `timeout` in its context is what is left then. */
-  readonly params: (remainingMs: number) => unknown;
+  /** Called when the request is written: `timeout` in its context is what is left then. @returns an object, or its JSON */
+  readonly params: (remainingMs: number) => object | string;
   readonly deadline: Deadline;
   readonly signal?: CancelSignal;
   /** Run on a process that has served nobody yet. */

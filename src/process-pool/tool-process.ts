@@ -96,7 +96,7 @@ export class ToolProcess {
    * @returns its id, for `forget`
    * @throws PoolFailure `protocol_error` with nothing written when the process does not read its input
    */
-  send(method: string, params: unknown, exchange: Exchange): string {
+  send(method: string, params: object | string, exchange: Exchange): string {
     const id = this.conversation.nextId();
     const line = encodeRequest(id, method, params);
     const before = (this.child?.stdin.writableLength ?? 0) + this.outgoing.length;

@@ -28,6 +28,8 @@ export class CallTicket {
   probe = false;
   /** What the execution learns on its way. */
   readonly notes: ExecutionNotes = { attempts: 1 };
+  /** The input's JSON in its own order, where somebody has written it. */
+  inputJson: string | undefined;
   /** Set by the budget guard for calls of an investigation. */
   budget: BudgetState | undefined;
 

@@ -68,6 +68,8 @@ export interface ToolRun {
   /** A half-open circuit's trial: run it on a fresh process. */
   readonly probe: boolean;
   readonly notes: ExecutionNotes;
+  /** The input's JSON, where it is written already. */
+  readonly inputJson?: string | undefined;
   /** Follows what the tool says while it works; absent where nobody listens. */
   readonly onProgress?: NoticeListener;
 }

@@ -1,4 +1,4 @@
-import { canonicalJson, sha256 } from '../common/canonical-json.js';
+import { canonicalForm, sha256 } from '../common/canonical-json.js';
 import type { ToolCall } from '../tool-contract/tool-call.js';
 import { isToolFault, type OutcomeStatus, type ToolOutcome } from '../tool-contract/tool-outcome.js';
 import type { ExecutionEvent } from './execution-event.js';
@@ -20,7 +20,9 @@ const unnoticedMs = 1;
 export function startOf(call: ToolCall, startedAt: number): ExecutionStart {
   const { context, ticket, test } = call;
   // Sorting the keys changes no byte count: one serialisation serves both.
-  const input = canonicalJson(call.input);
+  const { json: input, asGiven } = canonicalForm(call.input);
+  // The tool is sent the same.
+  if (asGiven) ticket.inputJson = input;
   return {
     metricId: ticket.executionId,
     toolName: ticket.tool.definition.name,

@@ -103,6 +103,20 @@ describe('ExecutionRecorderInterceptor', () => {
     expect(recorder.state().bytes).toBe(0);
   });
 
+  it.each([
+    [{ a: 1, b: [{ c: 2, d: 3 }] }, '{"a":1,"b":[{"c":2,"d":3}]}'],
+    [{ b: 1, a: 2 }, undefined],
+    [{ a: { d: 1, c: 2 } }, undefined],
+  ])(
+    'leaves the JSON that was hashed for the tool where it has the order of the input %j',
+    async (input, json) => {
+      const { run } = setup();
+      const call = { ...callOf(), input };
+      await run(call, () => of(success(call, {})));
+      expect(call.ticket.inputJson).toBe(json);
+    },
+  );
+
   it('writes nothing down that is usual: one attempt, no waiting, the default project, the result itself', async () => {
     const { run, recorded } = setup();
     const call = callOf();

@@ -1,3 +1,4 @@
+import { quoted } from '../common/quoted.js';
 import type { CallAnswer } from './tool-door.js';
 
 /**
@@ -8,7 +9,7 @@ export function answerJson({ outcome, resultJson }: CallAnswer): string {
   if (resultJson === undefined) return JSON.stringify(outcome);
   const { executionId, tool, executionTimeMs, attempts, cached, status } = outcome;
   return (
-    `{"executionId":"${executionId}","tool":${JSON.stringify(tool)},"executionTimeMs":${executionTimeMs},` +
+    `{"executionId":"${executionId}","tool":${quoted(tool)},"executionTimeMs":${executionTimeMs},` +
     `"attempts":${attempts},"cached":${cached},"status":"${status}","result":${resultJson}}`
   );
 }

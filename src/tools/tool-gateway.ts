@@ -37,7 +37,8 @@ export class ToolGateway {
     const deadline = Deadline.ofSmallest([call.timeoutMs, tool.definition.timeoutMs]);
     try {
       const { context, onProgress, signal = neverAborted } = call;
-      const run = { executionId, context, deadline, probe: ticket.probe, notes, onProgress, signal };
+      const { probe, inputJson } = ticket;
+      const run = { executionId, context, deadline, probe, notes, inputJson, onProgress, signal };
       const result = await runUnderDeadline(tool, call.input, run);
       status = 'success';
       return { ...this.base(call), status, result };

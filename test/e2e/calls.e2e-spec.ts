@@ -84,6 +84,18 @@ describe('a call', () => {
     });
   });
 
+  it.each([
+    ['in their order', { action: 'echo', text: 'é"\\\u2028', zeta: [1, { a: null }] }],
+    ['in another', { zeta: { b: 1, a: 2 }, action: 'echo' }],
+  ])('hands its input on to the tool, keys %s, and any run id', async (_order, input) => {
+    const { body } = await tk.call('echo', input).expect(200);
+    expect(body.result).toEqual(input);
+    expect(JSON.stringify(body.result)).toBe(JSON.stringify(input));
+    const runId = 'a "run" \\ of ünïcode';
+    const { body: told } = await tk.call('echo', { action: 'context' }, { runId }).expect(200);
+    expect(told.result).toMatchObject({ runId });
+  });
+
   it('tells the tool its context', async () => {
     const { body } = await tk.call('echo', { action: 'context' }, { runId: 'run-9', timeoutMs: 20_000 });
     expect(body.result).toMatchObject({ runId: 'run-9', executionId: body.executionId });

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { asAbortSignal } from '../../common/cancel-signal.js';
 import { type OutcomeCode, Refusal } from '../../common/errors.js';
 import { isUnwritable, tooDeep } from '../../common/json-depth.js';
+import { quoted } from '../../common/quoted.js';
 import {
   type PoolAnswer,
   PoolFailure,
@@ -129,10 +130,10 @@ export class CustomToolWrapper implements Tool {
     run: ToolRun,
   ): Promise<PoolAnswer> {
     const { executionId, context, deadline, signal, probe, onProgress } = run;
-    const params = (timeout: number): unknown => ({
-      input,
-      context: { runId: context.runId ?? context.requestId, executionId, workingDir, timeout },
-    });
+    const inputJson = run.inputJson ?? JSON.stringify(input) ?? 'null';
+    const params = (timeout: number): string =>
+      `{"input":${inputJson},"context":{"runId":${quoted(context.runId ?? context.requestId)},` +
+      `"executionId":${quoted(executionId)},"workingDir":${quoted(workingDir)},"timeout":${timeout}}}`;
     const method = 'execute';
     return pool.execute({
       method,

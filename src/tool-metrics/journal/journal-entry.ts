@@ -1,3 +1,4 @@
+import { quoted } from '../../common/quoted.js';
 import type { ToolMetric } from '../tool-metric.entity.js';
 
 type Identity = Pick<ToolMetric, 'metricId' | 'toolName' | 'userId'>;
@@ -34,13 +35,13 @@ export type JournalEntry =
 export function encodeEntry(entry: JournalEntry): string {
   if ('start' in entry) return `{"start":${startJson(entry.start)}}`;
   if ('end' in entry) return `{"end":${endJson(entry.end)}}`;
-  return `{"discard":${quote(entry.discard)}}`;
+  return `{"discard":${quoted(entry.discard)}}`;
 }
 
 /** What JSON.stringify would write, member by member in a third of its time. Our own ids and hashes need no escapes. */
 function startJson(start: ExecutionStart): string {
   return (
-    `{"metricId":"${start.metricId}","toolName":${quote(start.toolName)},"userId":${quote(start.userId)}` +
+    `{"metricId":"${start.metricId}","toolName":${quoted(start.toolName)},"userId":${quoted(start.userId)}` +
     text(',"sessionId":', start.sessionId) +
     text(',"requestId":', start.requestId) +
     text(',"investigationId":', start.investigationId) +
@@ -66,14 +67,10 @@ function endJson(end: ExecutionEnd): string {
 }
 
 const text = (name: string, value: string | null | undefined): string =>
-  value === undefined || value === null ? '' : name + quote(value);
+  value === undefined || value === null ? '' : name + quoted(value);
 
 const plain = (name: string, value: number | boolean | null | undefined): string =>
   value === undefined || value === null ? '' : `${name}${value}`;
-
-/** Ids and names need no escapes; looking costs less than the engine's serialiser does to begin. */
-const quote = (value: string): string =>
-  /^[\w.:@/+=-]*$/.test(value) ? `"${value}"` : JSON.stringify(value);
 
 export function isEntry(value: unknown): value is JournalEntry {
   if (typeof value !== 'object' || value === null) return false;
