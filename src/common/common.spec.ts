@@ -19,7 +19,50 @@ describe('canonicalJson', () => {
       }),
     );
   });
+
+  it('has its keys in the order of their characters, digits and names of old objects among them', () => {
+    const key = fc.oneof(
+      fc.constantFrom(
+        '10',
+        '9',
+        '1a',
+        '__proto__',
+        'constructor',
+        'B',
+        'a',
+        '',
+        'é',
+        '\ud83d\ude00',
+        '\uffff',
+      ),
+      fc.string(),
+    );
+    const { value } = fc.letrec((again) => ({
+      value: fc.oneof(
+        { depthSize: 'small' },
+        fc.jsonValue({ maxDepth: 0 }),
+        fc.array(again('value')),
+        // As JSON.parse makes them: `__proto__` is a member like any other.
+        fc.uniqueArray(fc.tuple(key, again('value')), { selector: ([name]) => name }).map(Object.fromEntries),
+      ),
+    }));
+    fc.assert(
+      fc.property(value, (json) => {
+        expect(canonicalJson(json)).toBe(written(json));
+      }),
+    );
+  });
 });
+
+/** By the definition. */
+function written(value: unknown): string {
+  if (value === null || typeof value !== 'object') return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(written).join(',')}]`;
+  const keys = Object.keys(value).sort();
+  const field = (name: string): string =>
+    `${JSON.stringify(name)}:${written(Object.getOwnPropertyDescriptor(value, name)?.value)}`;
+  return `{${keys.map(field).join(',')}}`;
+}
 
 function reversed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(reversed);
