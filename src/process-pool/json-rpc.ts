@@ -2,8 +2,9 @@ import type { JsonObject } from './message-reader.js';
 import type { Reply } from './pool.types.js';
 
 /**
- * One request on its line, its params as an object or as their JSON; ids are strings, as the bash template answers them (seed 003). U+2028 and U+2029 may stand
+ * One request on its line; ids are strings, as the bash template answers them (seed 003). U+2028 and U+2029 may stand
  * raw in JSON, but Node's readline, which the Node template uses, takes them for line ends.
+ * @param params an object, or its JSON
  */
 export function encodeRequest(id: string, method: string, params: object | string): string {
   return `{"jsonrpc":"2.0","id":"${id}","method":"${method}","params":${encodeParams(params)}}\n`;

@@ -169,7 +169,9 @@ async function dropUnderLoad({ address, url }) {
       rounds: 6,
     },
   };
-  print(`\np99 of a call while, of ${callers} callers, ms (median of rounds of 3 s)`);
+  print(
+    `\np99 of a call while, of ${callers} callers, ms (all calls of rounds of 3 s; by round in brackets)`,
+  );
   let ago = days - 2;
   for (const [name, { remove, rounds }] of Object.entries(ways)) {
     const results = [];
@@ -177,12 +179,17 @@ async function dropUnderLoad({ address, url }) {
       results.push(await besideRemoval(load, () => remove(ago), round % 2 === 0));
       ago -= 1;
     }
-    const middle = (figure) => median(results.map(figure)).toFixed(2);
-    const ratios = results.map(({ before, during }) => during / before);
+    const p99 = (times) =>
+      percentile(
+        times.sort((a, b) => a - b),
+        0.99,
+      );
+    const [during, quiet] = ['during', 'quiet'].map((kind) => p99(results.flatMap((result) => result[kind])));
+    const ratios = results.map((result) => p99(result.during) / p99(result.quiet));
     print(
-      `  ${name.padEnd(32)} ${middle(({ during }) => during)}, else ${middle(({ before }) => before)}: ` +
-        `ratio ${median(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}); ` +
-        `takes ${middle(({ took }) => took)} ms`,
+      `  ${name.padEnd(32)} ${during.toFixed(2)}, else ${quiet.toFixed(2)}: ratio ${(during / quiet).toFixed(2)} ` +
+        `(${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}, median ${median(ratios).toFixed(2)}); ` +
+        `takes ${median(results.map(({ took }) => took)).toFixed(2)} ms`,
     );
   }
   await db.destroy();
@@ -190,22 +197,15 @@ async function dropUnderLoad({ address, url }) {
 
 /** Each goes first as often, so that a host that slows down favours neither. */
 async function besideRemoval(load, remove, quietFirst) {
-  const p99 = async () => {
-    const times = await load(3_000);
-    return percentile(
-      times.sort((a, b) => a - b),
-      0.99,
-    );
-  };
-  const quiet = quietFirst ? await p99() : undefined;
+  const first = quietFirst ? await load(3_000) : undefined;
   const begun = performance.now();
   const removed = remove().then((count) => {
     if (count === 0) throw new Error('nothing was removed');
     return performance.now() - begun;
   });
-  const during = await p99();
+  const during = await load(3_000);
   const took = await removed;
-  return { before: quiet ?? (await p99()), during, took };
+  return { quiet: first ?? (await load(3_000)), during, took };
 }
 
 async function startGateway(databaseUrl, folder) {

@@ -18,7 +18,7 @@ interface Seen {
   readonly folder?: string;
 }
 
-/** Where the hash of an import's content stands that has come to its end. */
+/** Stands for the content's hash until an import has come to its end. */
 const begun = 'begun';
 const imported = { source: 'import', by: 'toolkeeper' } as const;
 const mostEntries = 1_000;
