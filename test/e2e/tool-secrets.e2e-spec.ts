@@ -356,6 +356,10 @@ describe('commands', () => {
         app,
       );
       await refused({ command: 'python3', args: ['-m', 'http.server'] }, '/args/0', outside, app);
+      const loading = { command: 'node', args: ['--import', fixture, 'tool.mjs'], workingDir: root };
+      await refused(loading, '/args/0', outside, app);
+      const variable = { command: 'node', args: ['tool.mjs'], workingDir: root, env: { NODE_OPTIONS: '' } };
+      await refused(variable, '/env/NODE_OPTIONS', outside, app);
       const bin = join(folder, 'bin');
       mkdirSync(bin);
       symlinkSync('/bin/cat', join(bin, 'node'));

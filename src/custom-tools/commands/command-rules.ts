@@ -28,6 +28,13 @@ export class CommandRules {
     if (workingDir !== null && climbs(workingDir)) throw wrong('/workingDir', 'must not hold ".."');
   }
 
+  /** @param own the tool's own variables */
+  checkVariables(own: Readonly<Record<string, string>>): void {
+    const name = Object.keys(own).find((each) => loading.test(each));
+    if (name === undefined || this.config.allowedRoots === undefined) return;
+    throw wrong(`/env/${name}`, `makes programs load code, which may lie ${outside}`);
+  }
+
   /** @param workingDir absolute; only one that the registration names is asked about */
   async checkWorkingDir(workingDir: string): Promise<void> {
     const real = await realpath(workingDir);
@@ -77,6 +84,9 @@ export class CommandRules {
         if (this.config.allowedRoots === undefined) return;
         throw wrong(`/args/${verdict.index}`, `names a module where a script is needed, ${outside}`);
       case 'script':
+        if (verdict.loads !== undefined && this.config.allowedRoots !== undefined) {
+          throw wrong(`/args/${verdict.loads}`, `loads code beside the script, which may lie ${outside}`);
+        }
         return this.checkScript(args[verdict.index] ?? '', `/args/${verdict.index}`, cwd);
       default:
         return verdict satisfies never;
@@ -102,6 +112,10 @@ export class CommandRules {
     return false;
   }
 }
+
+/** Variables by which interpreters and the system's loader find code beside what they are told to run. */
+const loading =
+  /^(LD_.*|GCONV_PATH|NODE_(OPTIONS|PATH)|PYTHON(PATH|HOME|STARTUP|USERBASE|BREAKPOINT)|RUBY(OPT|LIB)|PERL(5(OPT|LIB|DB)|LIB)|BASH_ENV|ENV|(_|JDK_)?JAVA_(TOOL_)?OPTIONS|CLASSPATH)$/;
 
 const outside = 'outside of CUSTOM_TOOLS_ALLOWED_ROOTS';
 

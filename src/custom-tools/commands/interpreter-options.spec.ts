@@ -55,6 +55,29 @@ describe('readArguments', () => {
 });
 
 it.each([
+  ['node', '-r ./hook.cjs tool.mjs', 0],
+  ['node', '--no-warnings --import=./hook.mjs tool.mjs', 1],
+  ['node', '--experimental_loader ./hook.mjs tool.mjs', 0],
+  ['node', '--env-file=.env -- tool.mjs', 0],
+  ['node', '--max-old-space-size=64 tool.mjs --require x', undefined],
+  ['bun', 'run --preload ./hook.ts tool.ts', 1],
+  ['deno', 'run -c deno.json tool.ts', 1],
+  ['ruby', '-W0 -I lib tool.rb', 1],
+  ['ruby', '-C /elsewhere tool.rb', 0],
+  ['ruby', '-Ku tool.rb -r x', undefined],
+  ['perl', '-w -Ilib tool.pl', 1],
+  ['perl', '-wMstrict tool.pl', 0],
+  ['perl', '-i.r tool.pl', undefined],
+  ['java', '-Xmx64m -cp lib -jar tool.jar', 1],
+  ['java', '-Xbootclasspath/a:lib.jar -jar tool.jar', 0],
+  ['python3', '-X dev -W ignore tool.py', undefined],
+  ['bash', '-eu -o pipefail tool.sh', undefined],
+  ['php', '-I lib tool.php', 0],
+])('%s %s: loads more by %s', (command, args, loads) => {
+  expect(readArguments(familyOf(command), args.split(' '))).toMatchObject({ kind: 'script', loads });
+});
+
+it.each([
   ['python3.12', 'python'],
   ['node22', 'node'],
   ['php', undefined],

@@ -41,6 +41,7 @@ export async function resolveCommand(
   rules: CommandRules,
 ): Promise<ResolvedCommand> {
   rules.checkText(tool);
+  rules.checkVariables(own);
   const cwd = resolve(root, place.workingDir ?? '.');
   if (!(await isDirectory(cwd))) throw wrong('/workingDir', `is not a directory: ${cwd}`);
   if (tool.workingDir !== null) await rules.checkWorkingDir(cwd);
