@@ -13,7 +13,7 @@ const lookEveryMs = 20;
 /** How often an owner shows that it lives to those who cannot see its process. */
 const signOfLifeMs = 500;
 /** Without a sign for so long it is taken for dead. */
-const silenceMs = 4_000;
+export const silenceMs = 4_000;
 
 /**
  * A lock between processes that is a file naming its owner. The file appears with its content in one step (a hard
@@ -32,7 +32,7 @@ export class FileLock {
 
   /**
    * Waits until the lock is ours.
-   * @param timeoutMs where it is shorter than the silence, what a container left that is gone is never taken over
+   * @param timeoutMs where it is shorter than `silenceMs`, what a container left that is gone is never taken over
    * @throws LockHeld naming the owner when that takes longer; what the disk says when it cannot be written
    */
   static async acquire(path: string, timeoutMs = 60_000, silentForMs = silenceMs): Promise<FileLock> {

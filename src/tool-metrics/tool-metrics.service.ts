@@ -54,7 +54,7 @@ export class ToolMetricsService {
   /** @throws Problem `not_found` */
   async execution(id: string): Promise<Execution> {
     const find = (): Promise<Execution | undefined> => this.repository.getExecution(id);
-    const metric = (await find()) ?? (await this.caughtUp().then(find));
+    const metric = (await find()) ?? (await this.flush().then(find));
     if (!metric) throw noSuchExecution(id);
     return metric;
   }
@@ -62,7 +62,7 @@ export class ToolMetricsService {
   /** @param reason null takes the mark back @throws Problem `not_found` */
   async markSemanticFailure(id: string, reason: string | null): Promise<void> {
     const mark = (): Promise<boolean> => this.repository.markSemanticFailure(id, reason);
-    if (!((await mark()) || (await this.caughtUp().then(mark)))) throw noSuchExecution(id);
+    if (!((await mark()) || (await this.flush().then(mark)))) throw noSuchExecution(id);
   }
 
   /** Of the last 24 hours unless told otherwise. */
@@ -85,11 +85,11 @@ export class ToolMetricsService {
 
   /** Who asks right after a call finds it. What cannot be written now, or not soon, does not hide what is there. */
   private async catchUp(): Promise<void> {
-    await abortable(this.caughtUp(), AbortSignal.timeout(catchUpMs)).catch(() => undefined);
+    await abortable(this.flush(), AbortSignal.timeout(catchUpMs)).catch(() => undefined);
   }
 
   /** Nothing that ended before waits for the database any more, unless that is away. */
-  private async caughtUp(): Promise<void> {
+  private async flush(): Promise<void> {
     await this.recorder.flush().catch(() => undefined);
   }
 }

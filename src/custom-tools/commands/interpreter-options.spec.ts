@@ -64,6 +64,7 @@ it.each([
   ['deno', 'run -c deno.json tool.ts', 1],
   ['ruby', '-W0 -I lib tool.rb', 1],
   ['ruby', '-C /elsewhere tool.rb', 0],
+  ['ruby', '-X /elsewhere tool.rb', 0],
   ['ruby', '-Ku tool.rb -r x', undefined],
   ['perl', '-w -Ilib tool.pl', 1],
   ['perl', '-wMstrict tool.pl', 0],

@@ -1,7 +1,7 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { FileLock, LockHeld } from '../../common/file-lock.js';
+import { FileLock, LockHeld, silenceMs } from '../../common/file-lock.js';
 import type { Journal } from '../execution-recorder.js';
 import type { DrainNews } from './drain-messages.js';
 import { DrainThread } from './drain-thread.js';
@@ -35,7 +35,7 @@ export interface JournalReport {
 }
 
 /** Long enough to learn that the gateway of another container is gone. */
-const lockTimeoutMs = 6_000;
+const lockTimeoutMs = silenceMs + 2_000;
 
 /** A journal that is ours: its lock, its writer, and the thread that drains it. */
 export class OpenJournal implements Journal {
