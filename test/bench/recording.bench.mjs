@@ -1,12 +1,15 @@
 /**
  * What recording costs: the door with 16 clients as it is, without records, and with every record synced to the disk
- * before its caller is answered, against the floor of the door's own benchmark; rounds are interleaved. Then the drain
- * alone: how many executions a second go from a journal into the database.
+ * before its caller is answered, against the floor of the door's own benchmark. The sides take turns, every second
+ * round backwards; a turn begins with a second that is not counted, so that a backlog is written off while it is
+ * measured as another grows, and ends when the journal is empty, so that nobody pays for the one before. Then the
+ * drain alone: how many executions a second go from a journal into the database.
  */
 import { Logger } from '@nestjs/common';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { migrations } from '../../dist/migrations/index.js';
 import { newId } from '../../dist/src/common/ids.js';
 import { EmbeddedPostgres } from '../../dist/src/database/embedded/embedded-postgres.js';
@@ -16,8 +19,9 @@ import { encodeEntry } from '../../dist/src/tool-metrics/journal/journal-entry.j
 import { LineEncoder } from '../../dist/src/tool-metrics/journal/journal-line.js';
 import { PostgresRowSink } from '../../dist/src/tool-metrics/journal/row-sink.js';
 import { load, median, startDoor, startFloor, stop } from './door.bench.mjs';
+import { percentile } from './measure.mjs';
 
-const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
+const rounds = Number(process.env.BENCH_ROUNDS ?? 11);
 const seconds = Number(process.env.BENCH_SECONDS ?? 3);
 const warmUpSeconds = Number(process.env.BENCH_WARM_UP ?? 10);
 const executions = Number(process.env.BENCH_EXECUTIONS ?? 200_000);
@@ -46,24 +50,41 @@ export async function benchRecording() {
 async function compare(sides) {
   const results = {};
   for (const side of Object.values(sides)) await load(side, clients, warmUpSeconds);
+  const turns = Object.entries(sides);
   for (let round = 0; round < rounds; round++) {
-    for (const [name, side] of Object.entries(sides))
-      (results[name] ??= []).push(await load(side, clients, seconds));
+    for (const [name, side] of turns) (results[name] ??= []).push(await turn(side));
+    turns.reverse();
   }
   process.stdout.write(
     `\nrecording, ${clients} clients (median of ${rounds} interleaved rounds of ${seconds} s)\n`,
   );
   for (const [name, runs] of Object.entries(results)) {
-    const of = (other) =>
-      median(
-        runs.map(({ rps }, n) => ({ ratio: rps / results[other][n].rps })),
-        'ratio',
-      ).toFixed(2);
+    const of = (other) => quartiles(runs.map(({ rps }, n) => rps / results[other][n].rps));
     process.stdout.write(
       `  ${name.padEnd(6)} ${median(runs, 'rps').toFixed(0).padStart(7)} requests/s   p50 ${median(runs, 'p50')} ms   ` +
         `p99 ${median(runs, 'p99')} ms   ${of('floor')} of the floor   ${of('off')} of what it is without records\n`,
     );
   }
+}
+
+async function turn(side) {
+  await load(side, clients, 1);
+  const run = await load(side, clients, seconds);
+  while ((await waiting(side)) > 0) await setTimeout(50);
+  return run;
+}
+
+/** @returns executions in the journal that are not in the database yet; the floor has none */
+async function waiting({ target }) {
+  const metrics = await (await fetch(new URL('/metrics', target.url))).text();
+  return Number(/^toolkeeper_recorder_depth (\d+)$/m.exec(metrics)?.[1] ?? 0);
+}
+
+/** The median, and in brackets the first and the third quartile. */
+function quartiles(values) {
+  const sorted = [...values].sort((a, b) => a - b);
+  const [first, middle, third] = [0.25, 0.5, 0.75].map((share) => percentile(sorted, share).toFixed(2));
+  return `${middle} (${first} to ${third})`;
 }
 
 async function drainAlone(folder) {
