@@ -15,6 +15,7 @@ import { ShownPlaybooks1732200170000 } from './0017-shown-playbooks.js';
 import { PlaybookEmbeddings1732200180000 } from './0018-playbook-embeddings.js';
 import { ToolLastDays1732200190000 } from './0019-tool-last-days.js';
 import { NarrowToolIndex1732200200000 } from './0020-narrow-tool-index.js';
+import { CircuitOpenings1732200210000 } from './0021-circuit-openings.js';
 
 /** Every migration in order; append only. */
 export const migrations = [
@@ -35,4 +36,5 @@ export const migrations = [
   PlaybookEmbeddings1732200180000,
   ToolLastDays1732200190000,
   NarrowToolIndex1732200200000,
+  CircuitOpenings1732200210000,
 ];

@@ -78,7 +78,9 @@ describe('a closed circuit', () => {
       until: 1_030_000,
       openings: 1,
     });
-    expect(transitions).toEqual([{ at: 1_000_000, from: 'closed', to: 'open', reason, by: null }]);
+    expect(transitions).toEqual([
+      { at: 1_000_000, from: 'closed', to: 'open', reason, by: null, openings: 1 },
+    ]);
   });
 
   it.each([
@@ -441,9 +443,42 @@ describe('restored after a restart', () => {
         to: 'closed',
         reason: 'The last window before the restart holds too few faults',
         by: null,
+        openings: 0,
       },
     ]);
     expect(breaker.current().kind).toBe('closed');
+  });
+
+  it.each([
+    ['it was open: that opening is one of them', { lastState: 'open' as const }, 120_000],
+    ['it was half-open', { lastState: 'half_open' as const }, 120_000],
+    ['it was closed a moment before: one more', { closedAt: 989_000 }, 240_000],
+    ['it had been closed for a window: the first again', { closedAt: 690_000 }, 30_000],
+  ])('waits as long as its openings in a row make it, when %s', (_, how, openMs) => {
+    const { breaker } = setUp();
+    breaker.restore(past({ openings: 3, ...how }));
+    expect(breaker.current()).toMatchObject({ kind: 'open', since: 990_000, until: 990_000 + openMs });
+  });
+
+  it('goes on counting openings that were before the restart', () => {
+    const { breaker, results, clock } = setUp();
+    breaker.restore({ samples: [], lastState: 'closed', closedAt: 900_000, openings: 2 });
+    expect(breaker.current()).toMatchObject({ kind: 'closed', since: 900_000, openings: 2 });
+    clock.time += 10_000;
+    results(5, true);
+    expect(breaker.current()).toMatchObject({ kind: 'open', openings: 3, until: 1_010_000 + 120_000 });
+  });
+
+  it('tells with each change how many openings there were in a row', () => {
+    const { breaker, transitions, results } = setUp();
+    breaker.restore({ samples: [], lastState: 'half_open', openings: 2 });
+    results(5, true);
+    breaker.reset(hand('repaired'));
+    expect(transitions.map(({ to, openings }) => [to, openings])).toEqual([
+      ['closed', 2],
+      ['open', 3],
+      ['closed', 0],
+    ]);
   });
 
   it('is closed without any history', () => {

@@ -75,16 +75,20 @@ export class CircuitBreaker {
    * closed it.
    * @param samples those of two windows: what a fault did is told by the window that it ended
    */
-  restore({ samples, lastState = 'closed', closedAt = -Infinity, held }: CircuitPast): void {
+  restore({ samples, lastState = 'closed', closedAt = -Infinity, openings = 0, held }: CircuitPast): void {
     const now = this.clock.now();
     const sorted = samples.filter(({ at }) => at > closedAt).sort((a, b) => a.at - b.at);
     for (const { at, fault } of sorted) this.window.add(at, fault);
     // Whatever has moved it meanwhile knows better.
     if (this.state.kind !== 'closed' || this.state.reason !== null) return;
+    if (lastState === 'closed' && closedAt !== -Infinity)
+      this.state = { ...this.state, since: closedAt, openings };
+    // The opening that is found below is counted in them.
+    else this.state = { ...this.state, openings: Math.max(0, openings - 1) };
     const opening = this.openingIn(sorted, now);
     if (held) {
       const { at, reason, by } = held;
-      this.state = { kind: 'open', since: at, reason, by, until: null, openings: 0 };
+      this.state = { kind: 'open', since: at, reason, by, until: null, openings };
     } else if (opening) {
       const state = this.opened(opening.at, `${opening.reason} (before the restart)`);
       // The opening itself has been told before.
@@ -92,7 +96,7 @@ export class CircuitBreaker {
       else this.enter(state, opening.at, lastState);
     } else if (lastState !== 'closed') {
       const reason = 'The last window before the restart holds too few faults';
-      this.enter({ ...this.state, reason, by: null }, now, lastState);
+      this.enter({ ...this.state, reason, by: null, openings }, now, lastState);
     }
   }
 
@@ -229,7 +233,8 @@ export class CircuitBreaker {
     from = this.state.kind,
   ): S {
     this.state = state;
-    this.onChange({ at, from, to: state.kind, reason: state.reason, by: state.by });
+    const { kind: to, reason, by, openings } = state;
+    this.onChange({ at, from, to, reason, by, openings });
     return state;
   }
 }

@@ -51,6 +51,8 @@ export interface CircuitChange {
   readonly reason: string;
   /** Who did it by hand; null: it happened by itself. */
   readonly by: string | null;
+  /** Openings in a row, this one included. */
+  readonly openings: number;
 }
 
 /** What the circuit says to a call. */
@@ -80,6 +82,8 @@ export interface CircuitPast {
   readonly lastState?: CircuitKind;
   /** When it was last closed: what came before counts no more. */
   readonly closedAt?: number;
+  /** Openings in a row, as of when it was last heard of. */
+  readonly openings?: number;
   /** It was opened by hand, and nobody has closed it since. */
   readonly held?: CircuitOverride & { readonly at: number };
 }

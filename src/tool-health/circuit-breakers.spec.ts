@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { Registry } from 'prom-client';
+import { until } from '../../test/support/wait.js';
 import { Problem } from '../common/errors.js';
 import { loadConfig } from '../config/app-config.js';
 import { CircuitMetrics } from '../observability/circuit-metrics.js';
@@ -34,6 +35,10 @@ function setUp(
     getFaultSamples: (since: Date) => {
       asked.push(since);
       return samples();
+    },
+    getFaultSamplesOf: async (tool: string, since: Date) => {
+      asked.push(since);
+      return (await samples()).filter((sample) => sample.tool === tool);
     },
   };
   const written = { pasts: async () => pasts };
@@ -169,6 +174,7 @@ describe('a change', () => {
         to: 'open',
         reason: '5 of 5 calls in the last 300 s were tool faults',
         by: null,
+        openings: 1,
       },
       expect.objectContaining({ tool: 'search', from: 'open', to: 'closed', ...hand }),
     ]);
@@ -295,6 +301,32 @@ describe('at the start', () => {
       ...hand,
     });
     expect(circuitOf('mended')).toMatchObject({ state: 'closed', faultsInWindow: 0 });
+  });
+
+  it('shows what was held open, and lets it be closed, while its tool is disabled', async () => {
+    const pasts: Pasts = new Map([['off', { lastState: 'open', held: { at: at.getTime(), ...hand } }]]);
+    const { circuits, circuitOf } = setUp(async () => [], pasts);
+    await circuits.onApplicationBootstrap();
+    expect(circuitOf('off')).toMatchObject({ state: 'open', heldByHand: true });
+    circuits.find('off').breaker.closeByHand(hand);
+    expect(circuitOf('off')).toMatchObject({ state: 'closed' });
+    expect(() => circuits.find('never')).toThrow('There is no circuit');
+  });
+
+  it('reads two windows of a tool whose window is longer than the configured one', async () => {
+    const minutesFromNow = [-50, -40, -30, -20, -1, 1];
+    const { circuits, circuitOf, known, clock, asked } = setUp(async () =>
+      minutesFromNow.map((minutes) => ({
+        tool: 'patient',
+        at: new Date(clock.time + minutes * 60_000),
+        fault: true,
+      })),
+    );
+    await circuits.onApplicationBootstrap();
+    known.set([{ name: 'patient', thresholds: { windowMinutes: 60 } }]);
+    await until(() => circuitOf('patient').faultsInWindow > 0, { what: 'the past to be read' });
+    expect(circuitOf('patient')).toMatchObject({ state: 'half_open', faultsInWindow: 5 });
+    expect(asked.at(-1)).toEqual(new Date(clock.time - 2 * 60 * 60_000));
   });
 
   it("waits for a tool that is registered later, and judges by that tool's own thresholds", async () => {

@@ -42,6 +42,8 @@ export interface TrackedCircuit {
 const maxHistory = 50;
 /** Circuits of tools that are gone are kept up to this number in all. */
 const maxTracked = 10_000;
+/** The newest that are read of a tool with a window of its own. */
+const maxSamples = 100_000;
 const minuteMs = 60_000;
 /** How long the start waits for the rows of a gateway that died. */
 const replayPatienceMs = 5_000;
@@ -55,6 +57,8 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
   private readonly subscriptions: (() => void)[] = [];
   /** What happened before the start to tools that are not registered yet. */
   private readonly pasts = new Map<string, CircuitPast>();
+  /** Milliseconds since 1970. */
+  private startedAt = 0;
 
   constructor(
     @Inject(APP_CONFIG) config: AppConfig,
@@ -98,8 +102,11 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     return this.track(tool).breaker.admit(executionId);
   }
 
-  /** @throws Problem `not_found` for a tool that is neither registered nor was seen since the start */
+  /** @throws Problem `not_found` for a tool that is not registered, was not seen since the start and had no circuit before */
   find(tool: string): TrackedCircuit {
+    // It may be disabled since before the start: what was held open by hand can still be closed.
+    const past = this.pasts.get(tool);
+    if (past) this.restore(tool, past);
     if (this.circuits.has(tool) || this.knownTools.has(tool)) return this.track(tool);
     throw new Problem('not_found', `There is no circuit of a tool named ${JSON.stringify(tool)}`);
   }
@@ -126,7 +133,8 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
   }
 
   private async rehydrate(): Promise<void> {
-    const since = new Date(this.clock.now() - 2 * this.settings.windowMs);
+    this.startedAt = this.clock.now();
+    const since = new Date(this.startedAt - 2 * this.settings.windowMs);
     const [samples, pasts] = await Promise.all([
       this.metrics.getFaultSamples(since),
       this.transitions.pasts(),
@@ -144,11 +152,29 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
 
   /** A tool's past is judged by its own thresholds: it waits until the tool is registered. */
   private restoreKnown(): void {
-    for (const [tool, past] of this.pasts) {
-      if (!this.knownTools.has(tool)) continue;
-      this.pasts.delete(tool);
-      this.track(tool).breaker.restore(past);
+    for (const [tool, past] of this.pasts) if (this.knownTools.has(tool)) this.restore(tool, past);
+  }
+
+  private restore(tool: string, past: CircuitPast): void {
+    this.pasts.delete(tool);
+    const { windowMs } = this.settingsOf(tool);
+    if (windowMs > this.settings.windowMs && !past.held) void this.restoreWide(tool, past, windowMs);
+    else this.track(tool).breaker.restore(past);
+  }
+
+  /** What was read of all tools is too short for a tool with a longer window than the configured one. */
+  private async restoreWide(tool: string, past: CircuitPast, windowMs: number): Promise<void> {
+    let { samples } = past;
+    try {
+      const since = new Date(this.startedAt - 2 * windowMs);
+      const read = await this.metrics.getFaultSamplesOf(tool, since, maxSamples);
+      // What came since the start has been taken as it came.
+      const before = read.filter(({ at }) => at.getTime() <= this.startedAt);
+      samples = before.map(({ at, fault }) => ({ at: at.getTime(), fault }));
+    } catch (error) {
+      this.logger.error({ tool, error }, 'a circuit starts with a shorter past: it could not be read');
     }
+    this.track(tool).breaker.restore({ ...past, samples });
   }
 
   /** A tool's own error threshold and window stand in for the configured ones. */

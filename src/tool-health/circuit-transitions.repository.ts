@@ -13,22 +13,24 @@ interface PastRow {
   readonly tool: string;
   readonly lastState: CircuitKind;
   readonly closedAt: Date | null;
+  readonly openings: number;
   /** What was done by hand last, if anything. */
   readonly byHand: { readonly to: CircuitKind; at: number; reason: string; by: string } | null;
 }
 
 /** A transition that is there already stays as it is: a batch may be written again. */
 const insert = `
-  INSERT INTO circuit_transitions (transition_id, tool, from_state, to_state, reason, changed_by, at)
-  SELECT transition_id, tool, from_state, to_state, reason, changed_by, to_timestamp(at_ms / 1000)
-  FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::float8[])
-    WITH ORDINALITY AS batch (transition_id, tool, from_state, to_state, reason, changed_by, at_ms, place)
+  INSERT INTO circuit_transitions (transition_id, tool, from_state, to_state, reason, changed_by, at, openings)
+  SELECT transition_id, tool, from_state, to_state, reason, changed_by, to_timestamp(at_ms / 1000), openings
+  FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::float8[], $8::int[])
+    WITH ORDINALITY AS batch (transition_id, tool, from_state, to_state, reason, changed_by, at_ms, openings, place)
   ORDER BY place
   ON CONFLICT (transition_id) DO NOTHING`;
 
 /** tool, limit */
 const selectNewest = `
-  SELECT transition_id AS "id", tool, from_state AS "from", to_state AS "to", reason, changed_by AS "by", at
+  SELECT transition_id AS "id", tool, from_state AS "from", to_state AS "to", reason, changed_by AS "by", at,
+         openings
   FROM circuit_transitions
   WHERE tool = $1
   ORDER BY seq DESC
@@ -37,6 +39,7 @@ const selectNewest = `
 const selectPasts = `
   SELECT tool,
          (array_agg(to_state ORDER BY seq DESC))[1] AS "lastState",
+         (array_agg(openings ORDER BY seq DESC))[1] AS "openings",
          max(at) FILTER (WHERE to_state = 'closed') AS "closedAt",
          (array_agg(
            jsonb_build_object('to', to_state, 'at', extract(epoch FROM at) * 1000, 'reason', reason, 'by', changed_by)
@@ -74,6 +77,7 @@ export class CircuitTransitionsRepository {
       column(({ reason }) => storableText(reason)),
       column(({ by }) => by && storableText(by)),
       column(({ at }) => at),
+      column(({ openings }) => openings),
     ]);
   }
 
@@ -87,10 +91,11 @@ export class CircuitTransitionsRepository {
   async pasts(): Promise<Map<string, Omit<CircuitPast, 'samples'>>> {
     const rows = await this.db.query<PastRow[]>(selectPasts);
     return new Map(
-      rows.map(({ tool, lastState, closedAt, byHand }) => [
+      rows.map(({ tool, lastState, openings, closedAt, byHand }) => [
         tool,
         {
           lastState,
+          openings,
           ...(closedAt && { closedAt: closedAt.getTime() }),
           ...(byHand?.to === 'open' && { held: byHand }),
         },

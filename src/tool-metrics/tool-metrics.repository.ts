@@ -189,6 +189,12 @@ export class ToolMetricsRepository {
     return this.select<FaultSample>(sql.selectFaultSamples, [since, longestExecution]);
   }
 
+  /** Those of one tool, the newest of them. */
+  async getFaultSamplesOf(tool: string, since: Date, limit: number): Promise<FaultSample[]> {
+    const values = [since, longestExecution, storableText(tool), limit];
+    return this.select<FaultSample>(sql.selectFaultSamplesOf, values);
+  }
+
   /** Errors and timeouts, trials excluded. */
   async countFailures(tool: string, since: Date): Promise<number> {
     const [row] = await this.select<{ failures: number }>(sql.countFailures, [storableText(tool), since]);

@@ -620,13 +620,14 @@ describe('circuits', () => {
       reason: 'long ago',
       by,
       at: now - 31 * 24 * hour,
+      openings: 1,
     });
     await transitions.insert([
       old('held', 'closed', 'alice'),
       old('held', 'open', 'alice'),
       old('held', 'open', null),
       old('held', 'closed', null),
-      { ...old('held', 'open', null), at: now },
+      { ...old('held', 'open', null), at: now, openings: 4 },
       old('calm', 'open', null),
       old('calm', 'closed', null),
     ]);
@@ -638,6 +639,7 @@ describe('circuits', () => {
     expect(await transitions.newest('calm', 10)).toHaveLength(1);
     expect((await transitions.pasts()).get('held')).toMatchObject({
       lastState: 'open',
+      openings: 4,
       held: { by: 'alice', reason: 'long ago' },
     });
   });
@@ -652,6 +654,7 @@ describe('circuits', () => {
       reason: 'r\0',
       by: 'a',
       at: now,
+      openings: 2,
     } as const;
     await transitions.insert([one]);
     await transitions.insert([one]);
