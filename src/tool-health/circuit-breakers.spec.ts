@@ -327,6 +327,17 @@ describe('at the start', () => {
     await until(() => circuitOf('patient').faultsInWindow > 0, { what: 'the past to be read' });
     expect(circuitOf('patient')).toMatchObject({ state: 'half_open', faultsInWindow: 5 });
     expect(asked.at(-1)).toEqual(new Date(clock.time - 2 * 60 * 60_000));
+    const questions = asked.length;
+    known.set([{ name: 'patient', thresholds: { windowMinutes: 90 } }]);
+    expect(asked).toHaveLength(questions);
+  });
+
+  it('reads no past twice for a tool whose window becomes longer later', async () => {
+    const { circuits, circuitOf, known, asked } = setUp(async () => [{ tool: 'search', at, fault: true }]);
+    await circuits.onApplicationBootstrap();
+    known.set([{ name: 'search', thresholds: { windowMinutes: 60 } }]);
+    expect(circuitOf('search')).toMatchObject({ faultsInWindow: 1, opensAt: { windowMs: 3_600_000 } });
+    expect(asked).toHaveLength(1);
   });
 
   it("waits for a tool that is registered later, and judges by that tool's own thresholds", async () => {

@@ -57,7 +57,9 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
   private readonly subscriptions: (() => void)[] = [];
   /** What happened before the start to tools that are not registered yet. */
   private readonly pasts = new Map<string, CircuitPast>();
-  /** Milliseconds since 1970. */
+  /** Tools whose past has been looked for. */
+  private readonly judged = new Set<string>();
+  /** Milliseconds since 1970; 0: what was before is not yet read. */
   private startedAt = 0;
 
   constructor(
@@ -133,8 +135,8 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
   }
 
   private async rehydrate(): Promise<void> {
-    this.startedAt = this.clock.now();
-    const since = new Date(this.startedAt - 2 * this.settings.windowMs);
+    const now = this.clock.now();
+    const since = new Date(now - 2 * this.settings.windowMs);
     const [samples, pasts] = await Promise.all([
       this.metrics.getFaultSamples(since),
       this.transitions.pasts(),
@@ -147,19 +149,25 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
       byTool.set(tool, own);
     }
     for (const [tool, own] of byTool) this.pasts.set(tool, { ...pasts.get(tool), samples: own });
+    this.startedAt = now;
     this.restoreKnown();
   }
 
   /** A tool's past is judged by its own thresholds: it waits until the tool is registered. */
   private restoreKnown(): void {
-    for (const [tool, past] of this.pasts) if (this.knownTools.has(tool)) this.restore(tool, past);
+    if (this.startedAt === 0) return;
+    for (const tool of this.knownTools.names()) {
+      if (!this.judged.has(tool)) this.restore(tool, this.pasts.get(tool));
+    }
   }
 
-  private restore(tool: string, past: CircuitPast): void {
+  private restore(tool: string, past: CircuitPast | undefined): void {
+    this.judged.add(tool);
     this.pasts.delete(tool);
     const { windowMs } = this.settingsOf(tool);
-    if (windowMs > this.settings.windowMs && !past.held) void this.restoreWide(tool, past, windowMs);
-    else this.track(tool).breaker.restore(past);
+    const isWide = windowMs > this.settings.windowMs;
+    if (isWide && !past?.held) void this.restoreWide(tool, past ?? { samples: [] }, windowMs);
+    else if (past) this.track(tool).breaker.restore(past);
   }
 
   /** What was read of all tools is too short for a tool with a longer window than the configured one. */
@@ -212,6 +220,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     for (const [tool, { breaker }] of this.circuits) {
       if (!this.knownTools.has(tool) && !breaker.isHeld()) this.circuits.delete(tool);
     }
+    for (const tool of this.judged) if (!this.knownTools.has(tool)) this.judged.delete(tool);
   }
 
   private tell(tool: string, change: CircuitChange): void {

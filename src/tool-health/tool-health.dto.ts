@@ -37,7 +37,7 @@ export class HealthReasonView {
     example: checkedAtExample,
     description:
       'When this server first saw the tool so, without another status since: it may have been so before the start. ' +
-      'null for periods other than 1 and 24 hours',
+      'null for a tool that is neither registered nor was called in the period',
   })
   readonly since!: string | null;
 }

@@ -73,6 +73,8 @@ const followedHours = [1, dayHours];
 export class ToolHealthService {
   private readonly logger = new Logger(ToolHealthService.name);
   private readonly statuses = new StatusLog();
+  /** Of other periods: apart, for anybody may ask for any number of them. */
+  private readonly askedStatuses = new StatusLog();
 
   constructor(
     private readonly metrics: ToolMetricsRepository,
@@ -263,10 +265,10 @@ export class ToolHealthService {
     return isKnown ? this.follow(tool, graded, hours, now) : null;
   }
 
-  /** @returns since when the tool was seen to be so; null for grades of other periods than those that are followed */
-  private follow(tool: string, { status, issues }: Grade, hours: number, now: number): number | null {
-    if (!followedHours.includes(hours)) return null;
-    const { since, changedFrom } = this.statuses.note(String(hours), tool, status, now);
+  /** @returns since when the tool was seen to be so */
+  private follow(tool: string, { status, issues }: Grade, hours: number, now: number): number {
+    const log = followedHours.includes(hours) ? this.statuses : this.askedStatuses;
+    const { since, changedFrom } = log.note(String(hours), tool, status, now);
     if (changedFrom !== undefined && hours === 1) {
       const why = issues.join('; ') || 'Success rate and latency are within their targets';
       this.events.emit({ tool, from: changedFrom, to: status, at: now, why });

@@ -197,7 +197,7 @@ describe('checkToolHealth', () => {
     app.get(HealthEvents).subscribe((change) => heard.push(change));
     await record('search', 5, { executionTimeMs: 3_000 });
     expect(await health.checkToolHealth('search')).toMatchObject({ why: [{ since: checkedAt }] });
-    expect(await health.checkToolHealth('search', 7)).toMatchObject({ why: [{ since: null }] });
+    expect(await health.checkToolHealth('search', 7)).toMatchObject({ why: [{ since: checkedAt }] });
     expect(await health.checkToolHealth('nobody')).toMatchObject({ why: [{ since: null }] });
     expect(heard).toEqual([]);
     await record('search', 5, failure);
