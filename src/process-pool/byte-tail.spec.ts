@@ -19,10 +19,29 @@ describe('ByteTail', () => {
     );
   });
 
-  it('drops what it cannot give any more', () => {
-    const tail = new ByteTail(10);
-    for (let n = 0; n < 1_000; n++) tail.push(Buffer.from('0123456789'));
-    expect(tail).toMatchObject({ bytes: 10 });
+  it('keeps them while its buffer grows, too', () => {
+    const lengths = fc.array(fc.integer({ min: 0, max: 3_000 }), { maxLength: 12 });
+    fc.assert(
+      fc.property(lengths, fc.integer({ min: 1, max: 9_000 }), (parts, cap) => {
+        const tail = new ByteTail(cap);
+        let all = '';
+        for (const [n, length] of parts.entries()) {
+          const part = String.fromCharCode(97 + (n % 26)).repeat(length);
+          tail.push(Buffer.from(part));
+          all += part;
+          expect(tail.text()).toBe(all.slice(-cap));
+        }
+      }),
+    );
+  });
+
+  it('takes no memory for a flood but what it keeps', () => {
+    const tail = new ByteTail(65_536);
+    const chunk = Buffer.alloc(65_536, 'x');
+    const before = process.memoryUsage().arrayBuffers;
+    for (let n = 0; n < 1_000; n++) tail.push(chunk);
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(1_000_000);
+    expect(tail.text()).toBe(chunk.toString());
   });
 
   it('takes off white space at the end', () => {

@@ -16,13 +16,6 @@ export interface GrowthHost {
   giveUpWaiting(message: string): void;
 }
 
-/** Why nothing was started for a request that waits, by who refused it. */
-const waits = {
-  budget: () => 'the server runs as many processes as it may (CUSTOM_TOOLS_MAX_PROCESSES)',
-  gate: () => 'as many processes as may start at a time were starting (CUSTOM_TOOLS_MAX_CONCURRENT_STARTS)',
-  none: (poolSize: number) => `all ${poolSize} were busy`,
-};
-
 type GrowthOptions = Pick<PoolOptions, 'launcher' | 'random' | 'longestBackOffMs'>;
 
 interface Warmer {
@@ -125,7 +118,7 @@ export class PoolGrowth {
     const { members, settings } = this.parts;
     if (this.policy.failedStarts > 0) return `its last start failed (${this.policy.error})`;
     if (members.ready === 0 && members.starting > 0) return 'it was still starting';
-    return waits[this.permits.refusedBy ?? 'none'](settings.poolSize);
+    return this.permits.whyRefused ?? `all ${settings.poolSize} were busy`;
   }
 
   grow(): void {

@@ -1,17 +1,27 @@
 import type { Release } from '../tool-contract/tool.js';
 import type { PoolParts } from './pool-parts.js';
 
+const reasons = {
+  budget: 'the server runs as many processes as it may (CUSTOM_TOOLS_MAX_PROCESSES)',
+  gate: 'as many processes as may start at a time were starting (CUSTOM_TOOLS_MAX_CONCURRENT_STARTS)',
+};
+
 /** Leave of both caps over all pools to start a process: how many there may be, and how many may start at a time. */
 export class StartPermits {
-  private refusal: 'budget' | 'gate' | undefined;
+  private refusal: keyof typeof reasons | undefined;
 
   constructor(private readonly parts: Pick<PoolParts, 'budget' | 'gate' | 'user'>) {
     parts.budget.join(parts.user);
   }
 
   /** Who refused last time, while the pool still waits to be told. */
-  get refusedBy(): 'budget' | 'gate' | undefined {
+  get refusedBy(): keyof typeof reasons | undefined {
     return this.refusal;
+  }
+
+  /** The same in words, with the setting. */
+  get whyRefused(): string | undefined {
+    return this.refusal && reasons[this.refusal];
   }
 
   /**

@@ -88,6 +88,32 @@ describe('limits of a process', () => {
     }
   });
 
+  it('counts an executable that is tried out among all processes', async () => {
+    const limits = { CUSTOM_TOOLS_MAX_PROCESSES: '1', CUSTOM_TOOLS_START_TIMEOUT: '2000' };
+    const full = await startApp(limits);
+    try {
+      await full.register('idle', { keepAlive: true });
+      await full.call('idle', { fine: true }).expect(200);
+      // Its process gives way.
+      await full.register('busy', { keepAlive: true });
+      const call = full.call('busy', { action: 'sleep', ms: 6_000 }).then();
+      await until(
+        async () =>
+          (await full.http.get('/metrics')).text.includes('toolkeeper_calls_in_flight{tool="busy"} 1'),
+        { what: 'the call to run' },
+      );
+      const { body } = await full.http.post('/api/v1/custom-tools/idle/validate').expect(503);
+      expect(body).toMatchObject({
+        code: 'tool_unavailable',
+        detail: expect.stringContaining('CUSTOM_TOOLS_MAX_PROCESSES'),
+      });
+      await call;
+      await full.http.post('/api/v1/custom-tools/idle/validate').expect(200);
+    } finally {
+      await full.close();
+    }
+  });
+
   it('fails an output over its cap and goes on with a fresh process', async () => {
     await tk.register('big', { keepAlive: true });
     const { body } = await tk.call('big', { action: 'big', bytes: 5_000_000 }).expect(200);

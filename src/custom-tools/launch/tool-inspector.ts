@@ -3,6 +3,7 @@ import { canonicalJson } from '../../common/canonical-json.js';
 import { Problem } from '../../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { probeExecutable } from '../../process-pool/handshake.js';
+import { startAlone } from '../../process-pool/single-start.js';
 import { type Handshake, PoolFailure } from '../../process-pool/pool.types.js';
 import { compileInputSchema, type InputValidator } from '../../tools/input-validator.js';
 import type { CustomTool } from '../custom-tool.entity.js';
@@ -26,17 +27,23 @@ export class ToolInspector {
     private readonly sandbox: ToolSandbox,
   ) {}
 
-  /** @throws Problem `invalid_request` with the reason, the executable's stderr included */
+  /**
+   * @throws Problem `invalid_request` with the reason, the executable's stderr included; `tool_unavailable` when it could
+   * not be tried, because there was no place for one more process
+   */
   async inspect(tool: LaunchableTool): Promise<Inspection> {
     const launch = await this.preparation.prepare(tool);
     const confined = await this.sandbox.confine(tool, launch);
     const { startTimeoutMs, stopGraceMs, maxOutputBytes, stderrBytes } = this.config.customTools;
     try {
       const limits = { startTimeoutMs, stopGraceMs, maxLineBytes: maxOutputBytes, stderrBytes };
-      const handshake = await probeExecutable(confined.command, limits, this.spawner.launch);
+      const handshake = await startAlone(this.spawner, startTimeoutMs, () =>
+        probeExecutable(confined.command, limits, this.spawner.launch),
+      );
       return { ...launch, handshake: launch.redactor.cleanJson(handshake) as Handshake };
     } catch (error) {
       if (!(error instanceof PoolFailure)) throw error;
+      if (error.reason === 'timeout') throw new Problem('tool_unavailable', error.message);
       const { redactor } = launch;
       const stderr = redactor.clean(error.notes.stderrTail?.trim() ?? '', { start: true });
       throw wrong(
@@ -52,14 +59,17 @@ export class ToolInspector {
     return compileInputSchema(schema, this.config.customTools);
   }
 
-  /** @returns every way in which the registered tool and its executable disagree */
+  /**
+   * @returns every way in which the registered tool and its executable disagree
+   * @throws Problem `tool_unavailable` when it could not be tried
+   */
   async mismatches(tool: CustomTool): Promise<string[]> {
     try {
       this.compile(tool.inputSchema);
       const { handshake } = await this.inspect(tool);
       return differences(tool, handshake);
     } catch (error) {
-      if (error instanceof Problem) return [error.detail];
+      if (error instanceof Problem && error.code !== 'tool_unavailable') return [error.detail];
       throw error;
     }
   }

@@ -7,7 +7,9 @@ import {
 } from '@nestjs/common';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { SpawnerMetrics } from '../../observability/spawner-metrics.js';
+import { ProcessBudget } from '../../process-pool/process-budget.js';
 import { launch } from '../../process-pool/process-group.js';
+import { SpawnGate } from '../../process-pool/spawn-gate.js';
 import { findSpawner } from '../../process-pool/spawner-binary.js';
 import { SpawnerClient, type SpawnerEvent } from '../../process-pool/spawner-client.js';
 import type { Launcher } from '../../process-pool/tool-process.types.js';
@@ -16,14 +18,22 @@ const directly =
   'processes of tools are started by the server itself: each start holds up everything else for some milliseconds, ' +
   'and what leaves its process group outlives its tool';
 
-/** What starts the processes of all tools: one spawner, or the server itself where there is none for the platform. */
+/**
+ * What starts the processes of all tools: one spawner, or the server itself where there is none for the platform; and
+ * what bounds how many there are.
+ */
 @Injectable()
 export class ToolSpawner implements OnApplicationBootstrap, OnApplicationShutdown {
   readonly launch: Launcher;
+  /** Shared by all that start a process of a tool. */
+  readonly budget: ProcessBudget;
+  readonly gate: SpawnGate;
   private readonly client: SpawnerClient | undefined;
   private readonly logger = new Logger(ToolSpawner.name);
 
   constructor(@Inject(APP_CONFIG) { root, customTools }: AppConfig, metrics: SpawnerMetrics) {
+    this.budget = new ProcessBudget(customTools.maxProcesses);
+    this.gate = new SpawnGate(customTools.maxConcurrentStarts);
     const binary = findSpawner(root);
     const client =
       binary === undefined

@@ -4,14 +4,12 @@ import { TypedEvents } from '../../common/typed-events.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { ProcessMetrics } from '../../observability/process-metrics.js';
 import { Tracer } from '../../observability/tracing/tracer.js';
-import { ProcessBudget } from '../../process-pool/process-budget.js';
 import type { PoolEvent, PoolSettings, ProcessSpec } from '../../process-pool/pool.types.js';
 import { ProcessPool } from '../../process-pool/process-pool.js';
 import { TracedPool } from '../../process-pool/traced-pool.js';
 import { residentBytes } from '../../process-pool/resident-memory.js';
 import type { Confined } from '../../sandbox/sandbox.js';
 import type { InputValidator } from '../../tools/input-validator.js';
-import { SpawnGate } from '../../process-pool/spawn-gate.js';
 import type { CustomTool } from '../custom-tool.entity.js';
 import { CustomToolWrapper, type ToolBackend } from './custom-tool-wrapper.js';
 import { PoolOutput } from '../logs/pool-output.js';
@@ -44,9 +42,7 @@ export class CustomToolRuntimes {
   /** Every pool that has not ended: those of trial runs and of replaced configurations included. */
   private readonly pools = new Map<ProcessPool, Confined>();
   private closed = false;
-  private readonly budget: ProcessBudget;
   private readonly programFiles: ProgramFiles;
-  private readonly gate: SpawnGate;
   private readonly logger = new Logger(CustomToolRuntimes.name);
   readonly events = new TypedEvents<RuntimeEvent>((error) => this.logger.error(error));
 
@@ -61,8 +57,6 @@ export class CustomToolRuntimes {
     private readonly tracer: Tracer,
   ) {
     this.programFiles = new ProgramFiles(config.root, config.customTools.dir);
-    this.budget = new ProcessBudget(config.customTools.maxProcesses);
-    this.gate = new SpawnGate(config.customTools.maxConcurrentStarts);
     metrics.observe(() => this.observations());
   }
 
@@ -162,7 +156,8 @@ export class CustomToolRuntimes {
       return { unavailable: 'the server is stopping' };
     }
     const settings = this.poolSettings(tool, confined.command);
-    const options = { budget: this.budget, gate: this.gate, launcher: this.spawner.launch };
+    const { budget, gate, launch } = this.spawner;
+    const options = { budget, gate, launcher: launch };
     const { tracer } = this;
     const pool = tracer.on ? new TracedPool(settings, options, tracer) : new ProcessPool(settings, options);
     this.pools.set(pool, confined);
