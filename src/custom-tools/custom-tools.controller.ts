@@ -55,7 +55,7 @@ export class CustomToolsController {
     operationId: 'registerCustomTool',
   })
   @ApiCreatedResponse({ type: CustomToolBody })
-  @ApiProblems('conflict', 'payload_too_large')
+  @ApiProblems('conflict', 'payload_too_large', 'tool_unavailable')
   register(
     @Body() body: CustomToolCreate,
     @CurrentPrincipal() { userId }: Principal,
@@ -87,7 +87,7 @@ export class CustomToolsController {
     operationId: 'updateCustomTool',
   })
   @ApiOkResponse({ type: CustomToolBody })
-  @ApiProblems('not_found', 'conflict')
+  @ApiProblems('not_found', 'conflict', 'tool_unavailable')
   update(
     @Param('name') name: string,
     @Body() body: CustomToolUpdate,
@@ -120,7 +120,7 @@ export class CustomToolsController {
     operationId: 'enableCustomTool',
   })
   @ApiOkResponse({ type: CustomToolBody })
-  @ApiProblems('not_found')
+  @ApiProblems('not_found', 'tool_unavailable')
   enable(@Param('name') name: string): Promise<CustomToolBody> {
     return this.service.enable(name);
   }
@@ -149,7 +149,7 @@ export class CustomToolsController {
     operationId: 'validateCustomTool',
   })
   @ApiOkResponse({ type: ValidationBody })
-  @ApiProblems('not_found')
+  @ApiProblems('not_found', 'tool_unavailable')
   validate(@Param('name') name: string): Promise<{ valid: boolean; errors: string[] }> {
     return this.service.validate(name);
   }

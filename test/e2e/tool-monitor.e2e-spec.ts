@@ -196,3 +196,31 @@ it.each([
     await tk.call(name, { a: 1 }).expect(200, /"status":"success"/);
   },
 );
+
+it('calls no tool broken because there was no place for a process to try it', async () => {
+  const full = await startApp({
+    ...byHand,
+    CUSTOM_TOOLS_MAX_PROCESSES: '1',
+    CUSTOM_TOOLS_START_TIMEOUT: '500',
+  });
+  const check = (): Promise<void> => full.app.get(CustomToolMonitor).checkAll();
+  const ill = async (): Promise<Json> => (await full.http.get('/api/v1/custom-tools/ill')).body;
+  const gate = new Gate();
+  try {
+    await full.register('ill', { keepAlive: true });
+    await full.register('busy', { keepAlive: true, ...gate.access });
+    await full.call('ill', { action: 'crash' }).expect(200);
+    await until(async () => (await ill()).healthStatus === 'unhealthy', { what: 'the crash to be seen' });
+    const call = full.call('busy', gate.input('held')).then();
+    await gate.running('held');
+    await check();
+    expect(await ill()).toMatchObject({ status: 'active', healthStatus: 'unhealthy' });
+    await gate.open('held');
+    await call;
+    await check();
+    expect(await ill()).toMatchObject({ status: 'active', healthStatus: 'healthy', errorMessage: null });
+  } finally {
+    gate.close();
+    await full.close();
+  }
+});

@@ -17,6 +17,10 @@ export interface Inspection extends PreparedLaunch {
   readonly handshake: Handshake;
 }
 
+/** Nothing was found out: there was no place for one more process. */
+export const couldNotTry = (error: unknown): boolean =>
+  error instanceof Problem && error.code === 'tool_unavailable';
+
 /** Finds out whether an executable is a tool, by starting it once and asking. */
 @Injectable()
 export class ToolInspector {
@@ -69,7 +73,7 @@ export class ToolInspector {
       const { handshake } = await this.inspect(tool);
       return differences(tool, handshake);
     } catch (error) {
-      if (error instanceof Problem && error.code !== 'tool_unavailable') return [error.detail];
+      if (error instanceof Problem && !couldNotTry(error)) return [error.detail];
       throw error;
     }
   }

@@ -9,6 +9,7 @@ import type { CustomTool } from '../custom-tool.entity.js';
 import { CustomToolManager } from '../custom-tool-manager.js';
 import { CustomToolCreate } from '../custom-tools.dto.js';
 import { CustomToolsRepository } from '../custom-tools.repository.js';
+import { couldNotTry } from '../launch/tool-inspector.js';
 import { portablePath } from '../revisions/program-files.js';
 
 /** A tool.json as it was when it was last looked into. */
@@ -61,7 +62,8 @@ export class InstalledToolsImporter {
       await this.importFile(path);
       this.seen.set(path, { file });
     } catch (error) {
-      this.seen.set(path, { file, folder });
+      if (couldNotTry(error)) this.seen.delete(path);
+      else this.seen.set(path, { file, folder });
       const reason = error instanceof Problem || error instanceof SyntaxError ? error.message : error;
       const name = portablePath(this.config.root, path);
       this.logger.error({ file: name, err: reason }, `${name} was not imported: ${String(reason)}`);

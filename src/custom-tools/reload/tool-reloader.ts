@@ -7,6 +7,7 @@ import { forEachOf } from '../../common/for-each-of.js';
 import { IntervalLoop } from '../../common/interval-loop.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { CustomToolManager } from '../custom-tool-manager.js';
+import { couldNotTry } from '../launch/tool-inspector.js';
 import { CustomToolRuntimes } from '../running/custom-tool-runtimes.js';
 import type { CustomToolWrapper } from '../running/custom-tool-wrapper.js';
 import { FolderWatcher } from './folder-watcher.js';
@@ -104,6 +105,8 @@ export class ToolReloader {
       this.accept(name);
       this.logger.log(`${name} runs changed files: ${changed.join(', ')}`);
     } catch (error) {
+      // The next look finds the same change.
+      if (couldNotTry(error)) return;
       if (!(error instanceof Problem)) throw error;
       this.refuse(name, filesKey(files), error.detail);
     }

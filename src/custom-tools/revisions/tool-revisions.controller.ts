@@ -70,7 +70,7 @@ export class ToolRevisionsController {
     operationId: 'rollBackCustomTool',
   })
   @ApiOkResponse({ type: CustomToolBody })
-  @ApiProblems('conflict')
+  @ApiProblems('conflict', 'tool_unavailable')
   rollback(
     @Param('name') name: string,
     @Body() { revision }: RollbackInput,

@@ -13,7 +13,7 @@ import { CustomToolManager } from '../custom-tool-manager.js';
 import { CustomToolRuntimes, type RuntimeEvent } from './custom-tool-runtimes.js';
 import { CustomToolsRepository, type ToolCondition } from '../custom-tools.repository.js';
 import { RetrySchedule } from '../retry-schedule.js';
-import { ToolInspector } from '../launch/tool-inspector.js';
+import { couldNotTry, ToolInspector } from '../launch/tool-inspector.js';
 
 /** A slow tool holds up one lane, not the others' pings. */
 const pingsAtOnce = 16;
@@ -118,6 +118,7 @@ export class CustomToolMonitor {
       await this.manager.recover(name);
       this.tries.forget(name);
     } catch (error) {
+      if (couldNotTry(error)) return;
       if (!(error instanceof Problem)) throw error;
       await this.write(name, { errorMessage: error.detail, lastHealthCheck: new Date() });
     }
@@ -137,6 +138,7 @@ export class CustomToolMonitor {
       await this.inspector.inspect(tool);
       await this.write(tool.name, { healthStatus: 'healthy', errorMessage: null, lastHealthCheck });
     } catch (error) {
+      if (couldNotTry(error)) return;
       if (!(error instanceof Problem)) throw error;
       this.log.write({ tool: tool.name, event: 'error', error: error.detail });
       const pool = this.poolOf(tool.name);
