@@ -1,3 +1,4 @@
+import { until } from '../../test/support/wait.js';
 import { CallTicket } from '../tool-contract/call-ticket.js';
 import type { Tool } from '../tool-contract/tool.js';
 import type { ToolCall } from '../tool-contract/tool-call.js';
@@ -222,6 +223,21 @@ describe('ResultCache', () => {
     expect(await second).toMatchObject({ status: 'success', cached: false });
     expect(runs).toHaveLength(2);
     expect((await cache.answer(callOf(tool), fast)).cached).toBe(true);
+  });
+
+  it('runs one after the other while they fail, not all at once', async () => {
+    const { cache, runs, gates, slow, answers } = setUp();
+    const tool = toolWith();
+    const all = Array.from({ length: 5 }, () => cache.answer(callOf(tool), slow));
+    for (const [n, outcome] of [failure, failure, success].entries()) {
+      await until(() => gates.length === n + 1, { what: `run ${n + 1}` });
+      gates[n]?.(outcome);
+    }
+    const statuses = (await Promise.all(all)).map(({ status, cached }) => [status, cached]);
+    expect(statuses.filter(([status]) => status === 'error')).toHaveLength(2);
+    expect(statuses.filter(([, cached]) => cached)).toHaveLength(2);
+    expect(runs).toHaveLength(3);
+    expect(answers).toEqual(['shared', 'shared']);
   });
 
   it('lets one who waits give up without harm to the others', async () => {

@@ -48,24 +48,29 @@ export class ResultCache {
 
   /** @throws what `run` throws */
   async answer(call: ToolCall, run: RunCall): Promise<ToolOutcome> {
-    const { tool } = call.ticket;
     const key = this.keyOf(call);
     const kept = this.kept.get(key);
     if (kept) return this.given(call, kept, 'kept');
     const flight = this.flights.get(key);
-    if (!flight) return this.lead(key, call, run);
-    const deadline = Deadline.ofSmallest([call.timeoutMs, tool.definition.timeoutMs], this.clock);
-    const end = await flight.wait(deadline, call.signal);
-    switch (end.kind) {
-      case 'landed':
-        if (end.outcome?.status === 'success') return this.given(call, end.outcome, 'shared');
-        // What one call met is no answer to another: it had less time, or was refused.
-        return this.keep(key, call, await run({ ...call, timeoutMs: Math.max(1, deadline.remainingMs()) }));
-      case 'late':
-        return lateOutcome(flight.executionId, tool.definition, deadline.totalMs);
-      case 'left':
-        return leftOutcome(flight.executionId, tool.definition);
+    return flight ? this.follow(key, flight, call, run) : this.lead(key, call, run);
+  }
+
+  /**
+   * Waits for the call that runs. What one call met is no answer to another (it had less time, or was refused): after a
+   * failure one of those who waited runs, and the others go on waiting for that one.
+   */
+  private async follow(key: string, first: Flight, call: ToolCall, run: RunCall): Promise<ToolOutcome> {
+    const { definition } = call.ticket.tool;
+    const deadline = Deadline.ofSmallest([call.timeoutMs, definition.timeoutMs], this.clock);
+    for (let flight: Flight | undefined = first; flight; flight = this.flights.get(key)) {
+      const end = await flight.wait(deadline, call.signal);
+      if (end.kind === 'late') return lateOutcome(flight.executionId, definition, deadline.totalMs);
+      if (end.kind === 'left') return leftOutcome(flight.executionId, definition);
+      if (end.outcome?.status === 'success') return this.given(call, end.outcome, 'shared');
     }
+    const kept = this.kept.get(key);
+    if (kept) return this.given(call, kept, 'kept');
+    return this.lead(key, { ...call, timeoutMs: Math.max(1, deadline.remainingMs()) }, run);
   }
 
   private async lead(key: string, call: ToolCall, run: RunCall): Promise<ToolOutcome> {
