@@ -40,6 +40,32 @@ describe('loadConfig', () => {
     for (const name of Object.keys(bad)) expect(() => loadConfig(bad)).toThrow(name);
   });
 
+  it('names in the same breath what does not go together, and nothing twice', () => {
+    const bad = {
+      PORT: '99999',
+      WEBHOOK_URLS: 'https://example.com/hook',
+      WEBHOOK_EVENTS: 'tool.bored',
+      EMBEDDINGS_PROVIDER: 'openai',
+      EMBEDDINGS_CALIBRATION: '0.9,0.5',
+    };
+    const message = (): string => {
+      try {
+        loadConfig(bad);
+      } catch (error) {
+        return (error as Error).message;
+      }
+      return 'accepted';
+    };
+    const named = message()
+      .split('\n  ')
+      .slice(1)
+      .map((line) => line.slice(0, line.indexOf(':')));
+    expect(named.sort()).toEqual(Object.keys(bad).sort());
+    expect(() => loadConfig({ EMBEDDINGS_PROVIDER: 'none' })).toThrow(
+      /^[^\n]*\n[^\n]*EMBEDDINGS_PROVIDER[^\n]*$/,
+    );
+  });
+
   it.each([
     [{ WEBHOOK_URLS: 'https://example.com/hook' }, 'WEBHOOK_SECRET'],
     [{ WEBHOOK_URLS: 'ftp://user:hidden@example.com', WEBHOOK_SECRET: 'x'.repeat(16) }, 'WEBHOOK_URLS'],

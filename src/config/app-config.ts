@@ -5,7 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { toolEventTypes } from '../common/tool-events.js';
 import { ConfigurationError } from './configuration-error.js';
-import { embeddings } from './embeddings-config.js';
+import { embeddings, embeddingsProblems } from './embeddings-config.js';
 import { Environment, variableNames } from './environment.js';
 import { secretKeysIn } from './secret-keys.js';
 import { dataStorage } from './data-storage-config.js';
@@ -27,13 +27,20 @@ export function loadConfig(variables: NodeJS.ProcessEnv = process.env): AppConfi
   });
   const environment = plainToInstance(Environment, Object.fromEntries(given), { exposeDefaultValues: true });
   const problems = validateSync(environment).map(
-    ({ property, constraints }) => `  ${property}: ${Object.values(constraints ?? {}).join('; ')}`,
+    ({ property, constraints }) => `${property}: ${Object.values(constraints ?? {}).join('; ')}`,
+  );
+  // Of what is valid by itself only: a second complaint about the same value helps nobody.
+  const ofSeveral = [...webhookProblems(environment), ...embeddingsProblems(environment)];
+  problems.push(
+    ...ofSeveral.filter((problem) => !problems.some((other) => subjectOf(other) === subjectOf(problem))),
   );
   if (problems.length > 0) {
-    throw new ConfigurationError(`The environment is not valid:\n${problems.join('\n')}`);
+    throw new ConfigurationError(`The environment is not valid:\n  ${problems.join('\n  ')}`);
   }
   return toTree(environment);
 }
+
+const subjectOf = (problem: string): string => problem.slice(0, problem.indexOf(':'));
 
 /** The folder that holds package.json: the same for src/, dist/ and the image. */
 export function projectRoot(): string {
@@ -147,15 +154,6 @@ function events(env: Environment) {
 function webhooks(env: Environment) {
   const urls = wordsOf(env.WEBHOOK_URLS);
   const types = wordsOf(env.WEBHOOK_EVENTS);
-  const unknown = types.filter((type) => !(toolEventTypes as readonly string[]).includes(type));
-  if (unknown.length > 0) {
-    throw new ConfigurationError(
-      `WEBHOOK_EVENTS: ${unknown.join(', ')}: there are ${toolEventTypes.join(', ')}`,
-    );
-  }
-  if (urls.length > 0 && env.WEBHOOK_SECRET === undefined) {
-    throw new ConfigurationError('WEBHOOK_URLS needs WEBHOOK_SECRET: webhooks are signed');
-  }
   return {
     urls,
     secret: env.WEBHOOK_SECRET,
@@ -165,6 +163,16 @@ function webhooks(env: Environment) {
     maxAttempts: env.WEBHOOK_MAX_ATTEMPTS,
     maxQueue: env.WEBHOOK_MAX_QUEUE,
   };
+}
+
+function webhookProblems(env: Environment): string[] {
+  const known: readonly string[] = toolEventTypes;
+  const unknown = wordsOf(env.WEBHOOK_EVENTS).filter((type) => !known.includes(type));
+  const unsigned = wordsOf(env.WEBHOOK_URLS).length > 0 && env.WEBHOOK_SECRET === undefined;
+  return [
+    ...(unknown.length > 0 ? [`WEBHOOK_EVENTS: ${unknown.join(', ')}: there are ${known.join(', ')}`] : []),
+    ...(unsigned ? ['WEBHOOK_URLS: needs WEBHOOK_SECRET: webhooks are signed'] : []),
+  ];
 }
 
 const wordsOf = (list = ''): string[] =>

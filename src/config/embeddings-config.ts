@@ -1,18 +1,10 @@
 import { resolve } from 'node:path';
-import { ConfigurationError } from './configuration-error.js';
 import type { Environment } from './environment.js';
 
 /** How playbooks' vectors are made, kept and searched. */
 export function embeddings(env: Environment, root: string) {
-  const provider = env.EMBEDDINGS_PROVIDER as 'bundled' | 'lexical' | 'openai' | 'onnx';
-  const needed = { openai: ['EMBEDDINGS_URL', 'EMBEDDINGS_MODEL'], onnx: ['EMBEDDINGS_MODEL_DIR'] } as const;
-  const missing =
-    provider in needed ? needed[provider as keyof typeof needed].filter((name) => !env[name]) : [];
-  if (missing.length > 0) {
-    throw new ConfigurationError(`EMBEDDINGS_PROVIDER=${provider} needs ${missing.join(' and ')}`);
-  }
   return {
-    provider,
+    provider: providerOf(env),
     url: env.EMBEDDINGS_URL,
     model: env.EMBEDDINGS_MODEL,
     apiKey: env.EMBEDDINGS_API_KEY,
@@ -30,12 +22,31 @@ export function embeddings(env: Environment, root: string) {
   };
 }
 
+const needs: Readonly<Record<ReturnType<typeof providerOf>, readonly (keyof Environment)[]>> = {
+  bundled: [],
+  lexical: [],
+  openai: ['EMBEDDINGS_URL', 'EMBEDDINGS_MODEL'],
+  onnx: ['EMBEDDINGS_MODEL_DIR'],
+};
+
+/** What does not go together, each said with its variable first. */
+export function embeddingsProblems(env: Environment): string[] {
+  const provider = providerOf(env);
+  // A provider that there is not is told where variables are looked at one by one.
+  const missing = needs[provider]?.filter((name) => !env[name]) ?? [];
+  const calibration = calibrationIn(env.EMBEDDINGS_CALIBRATION);
+  const fits = !calibration || (calibration.floor < calibration.cut && calibration.cut < 1);
+  return [
+    ...(missing.length > 0 ? [`EMBEDDINGS_PROVIDER: ${provider} needs ${missing.join(' and ')}`] : []),
+    ...(fits ? [] : ['EMBEDDINGS_CALIBRATION: the floor must be below the cut, and the cut below 1']),
+  ];
+}
+
+const providerOf = (env: Environment) => env.EMBEDDINGS_PROVIDER as 'bundled' | 'lexical' | 'openai' | 'onnx';
+
 /** Undefined: the provider's own. */
 function calibrationIn(text: string | undefined) {
   if (text === undefined) return undefined;
   const [floor = 0, cut = 0] = text.split(',').map(Number);
-  if (floor < cut && cut < 1) return { floor, cut };
-  throw new ConfigurationError(
-    'EMBEDDINGS_CALIBRATION: the floor must be below the cut, and the cut below 1',
-  );
+  return { floor, cut };
 }
