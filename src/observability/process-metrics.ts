@@ -50,6 +50,11 @@ export class ProcessMetrics {
     this.tallies.of(tool).strayLines += 1;
   }
 
+  /** Its series have begun and are not removed. */
+  has(tool: string): boolean {
+    return this.tallies.has(tool);
+  }
+
   observe(source: () => Iterable<ProcessSample>): void {
     this.source = source;
   }

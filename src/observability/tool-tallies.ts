@@ -23,6 +23,10 @@ export class ToolTallies<T extends Tally> {
     return tally;
   }
 
+  has(tool: string): boolean {
+    return this.byTool.has(tool);
+  }
+
   begin(tool: string): T {
     const tally = this.of(tool);
     tally.live += 1;

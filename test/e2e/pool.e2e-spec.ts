@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { CustomToolRuntimes } from '../../src/custom-tools/running/custom-tool-runtimes.js';
 import { Gate } from '../fixtures/tools/gate.js';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
 import { until } from '../support/wait.js';
@@ -86,6 +87,19 @@ describe('limits of a process', () => {
     } finally {
       await short.close();
     }
+  });
+
+  it('leave no series behind of a tool that is deleted while its first process starts', async () => {
+    const ended = new Promise<void>((resolve) => {
+      tk.app.get(CustomToolRuntimes).events.subscribe(({ type, pool }) => {
+        if (type === 'terminate' && pool === 'brief') resolve();
+      });
+    });
+    const args = [join(fixtures, 'fixture-tool.mjs'), '--start=slow:1000'];
+    await tk.register('brief', { args, keepAlive: true, minProcesses: 1 });
+    await tk.http.delete('/api/v1/custom-tools/brief').expect(204);
+    await ended;
+    expect((await tk.http.get('/metrics')).text).not.toContain('tool="brief"');
   });
 
   it('counts an executable that is tried out among all processes', async () => {

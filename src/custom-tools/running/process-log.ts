@@ -11,7 +11,7 @@ export class ProcessLog {
   private readonly noisy = new Set<number>();
 
   constructor(
-    runtimes: CustomToolRuntimes,
+    private readonly runtimes: CustomToolRuntimes,
     repository: CustomToolsRepository,
     private readonly log: ToolLog,
     private readonly logs: ToolLogs,
@@ -42,7 +42,7 @@ export class ProcessLog {
       case 'recovered':
         return this.write({ tool, event: 'health', reason: 'recovered' });
       case 'noise':
-        this.metrics.strayLine(tool);
+        if (this.isCounted(tool)) this.metrics.strayLine(tool);
         return this.noise(event);
       default:
         return event satisfies never;
@@ -53,12 +53,17 @@ export class ProcessLog {
     const { pool: tool, pid, reason, exitCode, signal } = event;
     const faulty = reason === 'crash' || reason === 'protocol' || reason === 'output';
     this.noisy.delete(pid);
-    this.metrics.terminated(tool, reason);
+    if (this.isCounted(tool)) this.metrics.terminated(tool, reason);
     const how = signal === null ? `exit code ${exitCode}` : signal;
     this.write(
       { tool, event: 'terminate', pid, reason, exitCode, signal, ...(faulty && { error: reason }) },
       `the process ended with ${how} (${reason})`,
     );
+  }
+
+  /** A tool that was deleted while its first process started shall not leave series that nobody removes. */
+  private isCounted(tool: string): boolean {
+    return this.runtimes.get(tool) !== undefined || this.metrics.has(tool);
   }
 
   /** A tool may chatter by the megabyte: the first stray line of each process is worth a line of the server's log. */
