@@ -146,7 +146,7 @@ export class ToolHealthService {
   async getDashboardSummary(): Promise<DashboardSummary> {
     const [{ now, tools, status, ...overall }, slow] = await Promise.all([
       this.gradeAll(dayHours, 'of what needs attention'),
-      this.metrics.getSlowExecutions(slowMs, slowShown),
+      this.metrics.getSlowExecutions(slowMs, slowShown, false),
     ]);
     return {
       overallStatus: status,

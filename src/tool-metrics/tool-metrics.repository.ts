@@ -125,8 +125,8 @@ export class ToolMetricsRepository {
   }
 
   /** Executions of at least the threshold, slowest first. */
-  async getSlowExecutions(thresholdMs = 5_000, limit = 20): Promise<Execution[]> {
-    return this.select<Execution>(sql.selectSlow, [thresholdMs, limit]);
+  async getSlowExecutions(thresholdMs = 5_000, limit = 20, trials = true): Promise<Execution[]> {
+    return this.select<Execution>(sql.selectSlow, [thresholdMs, limit, trials]);
   }
 
   async getRecentExecutions(tool: string, limit = 100): Promise<Execution[]> {

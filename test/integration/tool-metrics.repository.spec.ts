@@ -357,6 +357,9 @@ describe('ToolMetricsRepository', () => {
         'below',
       ]);
       expect(names(await repository.getSlowExecutions(0, 1))).toEqual(['slowest']);
+      await record({ userId: 'trial', executionTimeMs: 20_000, isTest: true });
+      expect(names(await repository.getSlowExecutions(9_000))).toEqual(['trial', 'slowest']);
+      expect(names(await repository.getSlowExecutions(9_000, 20, false))).toEqual(['slowest']);
     });
 
     it('getRecentExecutions: of one tool, newest first', async () => {
@@ -526,6 +529,7 @@ describe('ToolMetricsRepository', () => {
     await explained.getExecutions({ limit: 10, after: { recordedAt: since, metricId: id } });
     await explained.getExecution(id);
     await explained.getFaultSamples(since);
+    await explained.getFaultSamplesOf('t1', since, 100);
     await explained.countFailures('t1', since);
     await explained.getErrorRows('t1', 20);
     await explained.getRecentOutcomes('t1');
@@ -534,7 +538,7 @@ describe('ToolMetricsRepository', () => {
     }
     await explained.getDuplicates({ since, until: noon, limit: 10, investigationId: 'i1' });
     await explained.markSemanticFailure(id, 'wrong');
-    expect(plans).toHaveLength(21);
+    expect(plans).toHaveLength(22);
     // Days without executions, and names of tools out of one row a tool and day, are walked at no cost.
     const walk = new RegExp(`Seq Scan on tool_metrics_(${days.join('|').replaceAll('-', '')}) `);
     expect(plans.join('\n')).toMatch(/Index Scan .*on tool_metrics_20260123/);

@@ -53,11 +53,11 @@ export const selectRecentOutcomes = `
   ORDER BY recorded_at DESC, metric_id DESC
   LIMIT $2`;
 
-/** threshold in ms, limit */
+/** threshold in ms, limit, whether trials count */
 export const selectSlow = `
   SELECT ${executionColumns}
   FROM tool_metrics
-  WHERE execution_time_ms >= $1
+  WHERE execution_time_ms >= $1 AND ($3 OR NOT is_test)
   ORDER BY execution_time_ms DESC, recorded_at DESC
   LIMIT $2`;
 
