@@ -71,6 +71,7 @@ function lab() {
     none,
     none,
     known,
+    { replayed: Promise.resolve() },
     new CircuitMetrics(new Registry()),
   );
   circuits.logger = { log: () => undefined, warn: () => undefined, error: () => undefined };
