@@ -81,10 +81,12 @@ export class CircuitBreaker {
     for (const { at, fault } of sorted) this.window.add(at, fault);
     // Whatever has moved it meanwhile knows better.
     if (this.state.kind !== 'closed' || this.state.reason !== null) return;
-    if (lastState === 'closed' && closedAt !== -Infinity)
-      this.state = { ...this.state, since: closedAt, openings };
-    // The opening that is found below is counted in them.
-    else this.state = { ...this.state, openings: Math.max(0, openings - 1) };
+    const { since } = this.state;
+    this.state =
+      lastState === 'closed'
+        ? { ...this.state, since: Number.isFinite(closedAt) ? closedAt : since, openings }
+        : // The opening that is found below is counted in them already.
+          { ...this.state, openings: Math.max(0, openings - 1) };
     const opening = this.openingIn(sorted, now);
     if (held) {
       const { at, reason, by } = held;

@@ -3,54 +3,79 @@ import type { Deadline } from '../common/deadline.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 
 export type FlightEnd =
-  /** Without an outcome: it was refused, or failed on our side. */
-  | { readonly kind: 'landed'; readonly outcome: ToolOutcome | undefined }
+  /** It succeeded. */
+  | { readonly kind: 'landed'; readonly outcome: ToolOutcome }
+  /** The one before failed, or was refused: the one who waits runs now, for all who wait. */
+  | { readonly kind: 'turn' }
   /** The one who waits has no more time. */
   | { readonly kind: 'late' }
   /** The one who waits has gone. */
   | { readonly kind: 'left' };
 
-/** One execution that several callers wait for. It is cancelled when the last of them has left. */
+/** One execution that several callers wait for, then another if it fails: one at a time, cancelled when nobody waits any more. */
 export class Flight {
-  private readonly cancel = new AbortController();
-  private readonly landing = Promise.withResolvers<FlightEnd>();
-  private aboard = 1;
+  private readonly waiting = new Set<(end: FlightEnd) => void>();
+  private cancel = new AbortController();
+  private leaderStays = false;
+  /** Of the one that runs. */
+  executionId = '';
 
-  constructor(
-    readonly executionId: string,
+  /** @param run goes on when the leader has left, as long as anybody waits */
+  async lead<T>(
+    executionId: string,
     leader: CancelSignal | undefined,
-  ) {
-    if (leader?.aborted) this.leave();
-    else leader?.addEventListener('abort', () => this.leave(), { once: true });
-  }
-
-  /** Aborts when nobody waits any more. */
-  get signal(): AbortSignal {
-    return this.cancel.signal;
-  }
-
-  land(outcome: ToolOutcome | undefined): void {
-    this.landing.resolve({ kind: 'landed', outcome });
-  }
-
-  async wait(deadline: Deadline, signal: CancelSignal | undefined): Promise<FlightEnd> {
-    this.aboard += 1;
-    const over = Promise.withResolvers<FlightEnd>();
-    const onLeft = (): void => over.resolve({ kind: 'left' });
-    const timer = setTimeout(() => over.resolve({ kind: 'late' }), deadline.remainingMs());
-    signal?.addEventListener('abort', onLeft, { once: true });
-    if (signal?.aborted) onLeft();
+    run: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    this.cancel = new AbortController();
+    this.executionId = executionId;
+    this.leaderStays = true;
+    const onLeft = (): void => {
+      this.leaderStays = false;
+      this.cancelIfAlone();
+    };
+    if (leader?.aborted) onLeft();
+    else leader?.addEventListener('abort', onLeft, { once: true });
     try {
-      return await Promise.race([this.landing.promise, over.promise]);
+      return await run(this.cancel.signal);
     } finally {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', onLeft);
-      this.leave();
+      leader?.removeEventListener('abort', onLeft);
     }
   }
 
-  private leave(): void {
-    this.aboard -= 1;
-    if (this.aboard === 0) this.cancel.abort();
+  land(outcome: ToolOutcome): void {
+    for (const tell of this.waiting) tell({ kind: 'landed', outcome });
+  }
+
+  /** It is the turn of whoever has waited longest. @returns false when nobody waits */
+  handOver(): boolean {
+    for (const tell of this.waiting) {
+      tell({ kind: 'turn' });
+      return true;
+    }
+    return false;
+  }
+
+  wait(deadline: Deadline, signal: CancelSignal | undefined): Promise<FlightEnd> {
+    return new Promise((resolve) => {
+      const tell = (end: FlightEnd): void => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', onLeft);
+        this.waiting.delete(tell);
+        resolve(end);
+      };
+      const giveUp = (kind: 'late' | 'left'): void => {
+        tell({ kind });
+        this.cancelIfAlone();
+      };
+      const onLeft = (): void => giveUp('left');
+      const timer = setTimeout(() => giveUp('late'), deadline.remainingMs());
+      signal?.addEventListener('abort', onLeft, { once: true });
+      this.waiting.add(tell);
+      if (signal?.aborted) onLeft();
+    });
+  }
+
+  private cancelIfAlone(): void {
+    if (!this.leaderStays && this.waiting.size === 0) this.cancel.abort();
   }
 }

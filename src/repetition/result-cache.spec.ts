@@ -240,6 +240,20 @@ describe('ResultCache', () => {
     expect(answers).toEqual(['shared', 'shared']);
   });
 
+  it('wakes one at a time of many who wait while all are refused', async () => {
+    const { cache } = setUp();
+    const tool = toolWith();
+    let refused = 0;
+    const refuse = async (): Promise<ToolOutcome> => {
+      refused += 1;
+      throw new Error('refused');
+    };
+    const all = Array.from({ length: 5_000 }, () => cache.answer(callOf(tool), refuse));
+    const ends = await Promise.allSettled(all);
+    expect(ends.every(({ status }) => status === 'rejected')).toBe(true);
+    expect(refused).toBe(5_000);
+  });
+
   it('lets one who waits give up without harm to the others', async () => {
     const { cache, runs, gates, slow } = setUp();
     const tool = toolWith({ fallback: { note: 'go on' } });

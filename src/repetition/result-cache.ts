@@ -51,38 +51,40 @@ export class ResultCache {
     const key = this.keyOf(call);
     const kept = this.kept.get(key);
     if (kept) return this.given(call, kept, 'kept');
-    const flight = this.flights.get(key);
-    return flight ? this.follow(key, flight, call, run) : this.lead(key, call, run);
+    const underWay = this.flights.get(key);
+    if (underWay) return this.follow(key, underWay, call, run);
+    const flight = new Flight();
+    this.flights.set(key, flight);
+    return this.lead(key, flight, call, run);
   }
 
-  /**
-   * Waits for the call that runs. What one call met is no answer to another (it had less time, or was refused): after a
-   * failure one of those who waited runs, and the others go on waiting for that one.
-   */
-  private async follow(key: string, first: Flight, call: ToolCall, run: RunCall): Promise<ToolOutcome> {
+  /** Waits for the call that runs. What one call met is no answer to another: it had less time, or was refused. */
+  private async follow(key: string, flight: Flight, call: ToolCall, run: RunCall): Promise<ToolOutcome> {
     const { definition } = call.ticket.tool;
     const deadline = Deadline.ofSmallest([call.timeoutMs, definition.timeoutMs], this.clock);
-    for (let flight: Flight | undefined = first; flight; flight = this.flights.get(key)) {
-      const end = await flight.wait(deadline, call.signal);
-      if (end.kind === 'late') return lateOutcome(flight.executionId, definition, deadline.totalMs);
-      if (end.kind === 'left') return leftOutcome(flight.executionId, definition);
-      if (end.outcome?.status === 'success') return this.given(call, end.outcome, 'shared');
+    const end = await flight.wait(deadline, call.signal);
+    switch (end.kind) {
+      case 'landed':
+        return this.given(call, end.outcome, 'shared');
+      case 'turn':
+        return this.lead(key, flight, { ...call, timeoutMs: Math.max(1, deadline.remainingMs()) }, run);
+      case 'late':
+        return lateOutcome(flight.executionId, definition, deadline.totalMs);
+      case 'left':
+        return leftOutcome(flight.executionId, definition);
     }
-    const kept = this.kept.get(key);
-    if (kept) return this.given(call, kept, 'kept');
-    return this.lead(key, { ...call, timeoutMs: Math.max(1, deadline.remainingMs()) }, run);
   }
 
-  private async lead(key: string, call: ToolCall, run: RunCall): Promise<ToolOutcome> {
-    const flight = new Flight(call.ticket.executionId, call.signal);
-    this.flights.set(key, flight);
-    let outcome: ToolOutcome | undefined;
+  private async lead(key: string, flight: Flight, call: ToolCall, run: RunCall): Promise<ToolOutcome> {
+    let success: ToolOutcome | undefined;
     try {
-      outcome = this.keep(key, call, await run({ ...call, signal: flight.signal }));
-      return outcome;
+      const { executionId } = call.ticket;
+      const outcome = await flight.lead(executionId, call.signal, (signal) => run({ ...call, signal }));
+      if (outcome.status === 'success') success = outcome;
+      return this.keep(key, call, outcome);
     } finally {
-      this.flights.delete(key);
-      flight.land(outcome);
+      if (success || !flight.handOver()) this.flights.delete(key);
+      if (success) flight.land(success);
     }
   }
 

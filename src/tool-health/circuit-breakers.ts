@@ -104,11 +104,11 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     return this.track(tool).breaker.admit(executionId);
   }
 
-  /** @throws Problem `not_found` for a tool that is not registered, was not seen since the start and had no circuit before */
+  /** @throws Problem `not_found` for a tool that is not registered, was not seen since the start and is not held open by hand */
   find(tool: string): TrackedCircuit {
     // It may be disabled since before the start: what was held open by hand can still be closed.
     const past = this.pasts.get(tool);
-    if (past) this.restore(tool, past);
+    if (past?.held) void this.restore(tool, past);
     if (this.circuits.has(tool) || this.knownTools.has(tool)) return this.track(tool);
     throw new Problem('not_found', `There is no circuit of a tool named ${JSON.stringify(tool)}`);
   }
@@ -150,23 +150,23 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     }
     for (const [tool, own] of byTool) this.pasts.set(tool, { ...pasts.get(tool), samples: own });
     this.startedAt = now;
-    this.restoreKnown();
+    await this.restoreKnown();
   }
 
   /** A tool's past is judged by its own thresholds: it waits until the tool is registered. */
-  private restoreKnown(): void {
+  private async restoreKnown(): Promise<void> {
     if (this.startedAt === 0) return;
-    for (const tool of this.knownTools.names()) {
-      if (!this.judged.has(tool)) this.restore(tool, this.pasts.get(tool));
-    }
+    const fresh = this.knownTools.names().filter((tool) => !this.judged.has(tool));
+    await Promise.all(fresh.map((tool) => this.restore(tool, this.pasts.get(tool))));
   }
 
-  private restore(tool: string, past: CircuitPast | undefined): void {
+  /** At once, but where more of the past has to be read. */
+  private async restore(tool: string, past: CircuitPast | undefined): Promise<void> {
     this.judged.add(tool);
     this.pasts.delete(tool);
     const { windowMs } = this.settingsOf(tool);
     const isWide = windowMs > this.settings.windowMs;
-    if (isWide && !past?.held) void this.restoreWide(tool, past ?? { samples: [] }, windowMs);
+    if (isWide && !past?.held) await this.restoreWide(tool, past ?? { samples: [] }, windowMs);
     else if (past) this.track(tool).breaker.restore(past);
   }
 
@@ -197,7 +197,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
   }
 
   private adjust(): void {
-    this.restoreKnown();
+    void this.restoreKnown();
     for (const [tool, { breaker }] of this.circuits) {
       const [before, now] = [breaker.rules(), this.settingsOf(tool)];
       if (before.failures !== now.failures || before.windowMs !== now.windowMs) breaker.adjust(now);

@@ -17,7 +17,7 @@ export class CircuitsService {
     private readonly history: CircuitHistory,
   ) {}
 
-  /** @throws Problem `not_found` for a tool that is not registered, was not seen since the start and had no circuit before */
+  /** @throws Problem `not_found` for a tool that is not registered, was not seen since the start and is not held open by hand */
   async circuitOf(tool: string, limit = shownByDefault): Promise<CircuitView> {
     const tracked = this.circuits.find(tool);
     // First: looking at the state may add the transition that time has brought about.
