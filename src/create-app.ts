@@ -7,7 +7,7 @@ import { AppModule } from './app.module.js';
 import { AccessPolicy } from './auth/access-policy.js';
 import { registerAuthHook } from './auth/auth.hook.js';
 import { openCallLane } from './call-lane.js';
-import { requestIdFrom } from './common/ids.js';
+import { RequestIds } from './common/ids.js';
 import { refuseDeepBody } from './common/json-depth.js';
 import { Lifecycle } from './common/lifecycle.js';
 import { ProblemFilter } from './common/problem.filter.js';
@@ -20,9 +20,10 @@ import { RequestLog } from './observability/request-log.js';
 export async function createApp(config: AppConfig): Promise<NestFastifyApplication> {
   // An input at its cap must pass, so the envelope around it has room, too.
   const bodyBytes = Math.max(config.server.bodyLimitBytes, config.toolInput.maxBytes + 65_536);
+  const requestIds = new RequestIds();
   const app = await NestFactory.create<NestFastifyApplication>(
     AppModule.forRoot(config),
-    new FastifyAdapter(serverOptions(config, bodyBytes)),
+    new FastifyAdapter(serverOptions(config, bodyBytes, requestIds)),
     {
       bufferLogs: true,
       abortOnError: false,
@@ -38,12 +39,16 @@ export async function createApp(config: AppConfig): Promise<NestFastifyApplicati
   registerAuthHook(fastify, app.get(AccessPolicy));
   capBodyDepth(fastify, bodyDepth);
   app.get(RequestLog).register(fastify);
-  openCallLane(app, { bodyBytes, bodyDepth });
+  openCallLane(app, requestIds, { bodyBytes, bodyDepth });
   setUpDocs(app);
   return app;
 }
 
-function serverOptions({ server }: AppConfig, bodyLimit: number): FastifyServerOptions {
+function serverOptions(
+  { server }: AppConfig,
+  bodyLimit: number,
+  requestIds: RequestIds,
+): FastifyServerOptions {
   return {
     bodyLimit,
     requestTimeout: server.requestTimeoutMs,
@@ -55,7 +60,7 @@ function serverOptions({ server }: AppConfig, bodyLimit: number): FastifyServerO
     requestIdHeader: false,
     // An investigation's id may be 256 characters long.
     routerOptions: { maxParamLength: 512 },
-    genReqId: (request: IncomingMessage) => requestIdFrom(request.headers['x-request-id']),
+    genReqId: (request: IncomingMessage) => requestIds.from(request.headers['x-request-id']),
   };
 }
 

@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import type { Clock } from './clock.js';
 
 /** Steps of the system's clock (an operator's, NTP's) neither end a call nor keep it alive. */

@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import type { NoticeListener } from '../tool-contract/tool-notice.js';
 import type { InLine } from './line.js';
 import type { PoolMember, RunningRequest } from './pool-members.js';

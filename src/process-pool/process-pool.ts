@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import type { Deadline } from '../common/deadline.js';
 import { TypedEvents } from '../common/typed-events.js';
 import type { Release } from '../tool-contract/tool.js';

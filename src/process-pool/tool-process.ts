@@ -1,3 +1,4 @@
+import process from 'node:process';
 import { ByteTail } from './byte-tail.js';
 import type { CancelReason } from './cancellation.js';
 import { Conversation } from './conversation.js';

@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import type { ExecutionNotes, Release, Tool } from './tool.js';
 
 /** What is left of an investigation's budget after this call. */

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer';
 import { canonicalForm, sha256 } from '../common/canonical-json.js';
 import type { ToolCall } from '../tool-contract/tool-call.js';
 import { isToolFault, type OutcomeStatus, type ToolOutcome } from '../tool-contract/tool-outcome.js';

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer';
 import { Inject, Injectable } from '@nestjs/common';
 import { Refusal } from '../common/errors.js';
 import { isDeeperThan } from '../common/json-depth.js';
@@ -26,7 +27,8 @@ export class InputLimits {
         throw new Refusal('payload_too_large', detail, { errors: [{ pointer: '/input', detail }] });
       }
     }
-    if (isDeeperThan(input, maxDepth)) {
+    // Each level takes two bytes: what is short is not looked through.
+    if ((bytesAtMost ?? Infinity) > 2 * maxDepth && isDeeperThan(input, maxDepth)) {
       const detail = `input is nested deeper than ${maxDepth} levels (TOOL_INPUT_MAX_DEPTH)`;
       throw new Refusal('invalid_input', detail, { errors: [{ pointer: '/input', detail }] });
     }

@@ -1,7 +1,7 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { Refusal } from '../common/errors.js';
-import { newId } from '../common/ids.js';
+import { IdSequence, newId } from '../common/ids.js';
 import { Lifecycle } from '../common/lifecycle.js';
 import { CallMetrics } from '../observability/call-metrics.js';
 import { RepetitionMetrics } from '../observability/repetition-metrics.js';
@@ -34,6 +34,8 @@ const defaultWaitMs = 30_000;
 @Injectable()
 export class ToolDoor implements OnApplicationBootstrap {
   protected enter: (call: ToolCall) => Promise<ToolOutcome> = notYet;
+
+  private readonly ids = new IdSequence();
 
   protected enterCached: (call: CacheableCall) => Promise<ToolOutcome> = notYet;
 
@@ -93,7 +95,7 @@ export class ToolDoor implements OnApplicationBootstrap {
   private async run(
     tool: Tool | undefined,
     request: CallRequest,
-    executionId = newId(),
+    executionId = this.ids.next(),
   ): Promise<CallAnswer> {
     this.checkCaller(request);
     if (!tool) throw this.notFound(request.tool);

@@ -32,7 +32,8 @@ export class ToolGateway {
     const { requestId } = call.context;
     call.onStart?.({ executionId, budget: ticket.budget });
     this.metrics.started(name);
-    if (this.log.isVerbose()) this.log.write({ tool: name, event: 'execute', requestId });
+    const verbose = this.log.isVerbose();
+    if (verbose) this.log.write({ tool: name, event: 'execute', requestId });
     let status: ToolOutcome['status'] = 'error';
     const deadline = Deadline.ofSmallest([call.timeoutMs, tool.definition.timeoutMs]);
     try {
@@ -50,7 +51,7 @@ export class ToolGateway {
     } finally {
       const durationMs = ticket.elapsedMs();
       this.metrics.ended(name, status, durationMs / 1000);
-      if (this.log.isVerbose()) this.log.write({ tool: name, event: 'response', requestId, durationMs });
+      if (verbose) this.log.write({ tool: name, event: 'response', requestId, durationMs });
     }
   }
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
 import { startApp, type TestApp } from '../support/app.js';
 
 interface Answer {
@@ -98,6 +99,32 @@ describe.each([
 });
 
 describe('the lane', () => {
+  it.each([
+    ['at once', (text: string) => [text]],
+    ['in pieces that end anywhere', (text: string) => text.match(/[^]{1,97}/g) ?? []],
+  ])('answers each of many requests on one connection that come %s, refused ones too', async (_how, cut) => {
+    const { hostname, port, host } = new URL(tk.url);
+    const good = '{"input":{"query":"pod OOMKilled"}}';
+    const bodies = [good, '{', good, '{"input":{}}', '', good, '{"input":7}', good];
+    const requests = [...bodies, ...bodies].map(
+      (body, n, { length }) =>
+        `POST ${ways.lane} HTTP/1.1\r\nhost: ${host}\r\nx-api-key: ${key}\r\ncontent-type: application/json\r\n` +
+        `x-request-id: r${n}\r\ncontent-length: ${body.length}\r\n` +
+        `${n === length - 1 ? 'connection: close\r\n' : ''}\r\n${body}`,
+    );
+    const socket = connect(Number(port), hostname).setNoDelay();
+    await once(socket, 'connect');
+    for (const piece of cut(requests.join(''))) {
+      await new Promise((resolve) => socket.write(piece, resolve));
+    }
+    let text = '';
+    for await (const chunk of socket) text += chunk;
+    const heads = [...text.matchAll(/HTTP\/1\.1 (\d+)[^]*?x-request-id: (\w+)\r\n/gi)];
+    expect(heads.map(([, status, id]) => `${id} ${status}`)).toEqual(
+      requests.map((_request, n) => `r${n} ${[200, 400, 200, 422, 400, 200, 422, 200][n % 8]}`),
+    );
+  });
+
   it('keeps the caller’s request id and tells what is left', async () => {
     const { headers } = await post(ways.lane, call, { 'x-request-id': 'req-lane-1' });
     expect(headers['x-request-id']).toBe('req-lane-1');

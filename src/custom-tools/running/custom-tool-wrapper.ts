@@ -133,7 +133,7 @@ export class CustomToolWrapper implements Tool {
     const inputJson = run.inputJson ?? JSON.stringify(input) ?? 'null';
     const params = (timeout: number): string =>
       `{"input":${inputJson},"context":{"runId":${quoted(context.runId ?? context.requestId)},` +
-      `"executionId":${quoted(executionId)},"workingDir":${quoted(workingDir)},"timeout":${timeout}}}`;
+      `"executionId":"${executionId}","workingDir":${quoted(workingDir)},"timeout":${timeout}}}`;
     const method = 'execute';
     return pool.execute({
       method,

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer';
 import { crc32 } from 'node:zlib';
 import { hex8 } from '../../common/hex.js';
 import { isEntry, type JournalEntry } from './journal-entry.js';

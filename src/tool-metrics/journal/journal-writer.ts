@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import { close, fdatasync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { DiskReserve } from './disk-reserve.js';
