@@ -35,9 +35,9 @@ const defaultWaitMs = 30_000;
 export class ToolDoor implements OnApplicationBootstrap {
   protected enter: (call: ToolCall) => Promise<ToolOutcome> = notYet;
 
-  private readonly ids = new IdSequence();
-
   protected enterCached: (call: CacheableCall) => Promise<ToolOutcome> = notYet;
+
+  private readonly ids = new IdSequence();
 
   constructor(
     private readonly gateway: ToolGateway,
