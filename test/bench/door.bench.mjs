@@ -18,7 +18,8 @@ const clients = (process.env.BENCH_CLIENTS ?? '1,16,64').split(',').map(Number);
 const warmUpSeconds = Number(process.env.BENCH_WARM_UP ?? 10);
 const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
 const seconds = Number(process.env.BENCH_SECONDS ?? 3);
-const text = 'x'.repeat(80);
+/** What goes to the tool and comes back: about 100 bytes of JSON, or as many characters as are asked for. */
+const text = 'x'.repeat(Number(process.env.BENCH_CHARACTERS ?? 80));
 
 export async function benchDoor() {
   const folder = mkdtempSync(join(tmpdir(), 'toolkeeper-bench-'));

@@ -2,8 +2,9 @@
  * What recording costs: the door with 16 clients as it is, without records, and with every record synced to the disk
  * before its caller is answered, against the floor of the door's own benchmark. The sides take turns, every second
  * round backwards; a turn begins with a second that is not counted, so that a backlog is written off while it is
- * measured as another grows, and ends when the journal is empty, so that nobody pays for the one before. Then the
- * drain alone: how many executions a second go from a journal into the database.
+ * measured as another grows, and ends when the journal is empty, so that nobody pays for the one before. All servers
+ * are started several times, because equal ones differ by a twentieth from start to start. Then the drain alone: how
+ * many executions a second go from a journal into the database.
  */
 import { Logger } from '@nestjs/common';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -21,9 +22,12 @@ import { PostgresRowSink } from '../../dist/src/tool-metrics/journal/row-sink.js
 import { load, median, startDoor, startFloor, stop } from './door.bench.mjs';
 import { percentile } from './measure.mjs';
 
-const rounds = Number(process.env.BENCH_ROUNDS ?? 11);
+const starts = Number(process.env.BENCH_STARTS ?? 3);
+/** Of each start. */
+const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
 const seconds = Number(process.env.BENCH_SECONDS ?? 3);
-const warmUpSeconds = Number(process.env.BENCH_WARM_UP ?? 10);
+/** The larger a program, the longer its compiler needs: the floor is at its best after seconds, the door after thirty. */
+const warmUpSeconds = Number(process.env.BENCH_WARM_UP ?? 30);
 const executions = Number(process.env.BENCH_EXECUTIONS ?? 200_000);
 const clients = 16;
 const variants = {
@@ -34,29 +38,33 @@ const variants = {
 
 export async function benchRecording() {
   const folder = mkdtempSync(join(tmpdir(), 'toolkeeper-bench-'));
+  const results = {};
+  for (let start = 0; start < starts; start++) await measureStart(folder, results);
+  report(results);
+  await drainAlone(join(folder, 'alone'));
+  rmSync(folder, { recursive: true, force: true });
+}
+
+async function measureStart(folder, results) {
   const sides = { floor: await startFloor() };
   try {
     for (const [name, variables] of Object.entries(variants)) {
       sides[name] = await startDoor(mkdtempSync(join(folder, name)), variables);
     }
-    await compare(sides);
+    for (const side of Object.values(sides)) await load(side, clients, warmUpSeconds);
+    const turns = Object.entries(sides);
+    for (let round = 0; round < rounds; round++) {
+      for (const [name, side] of turns) (results[name] ??= []).push(await turn(side));
+      turns.reverse();
+    }
   } finally {
     for (const { child } of Object.values(sides)) await stop(child);
   }
-  await drainAlone(join(folder, 'alone'));
-  rmSync(folder, { recursive: true, force: true });
 }
 
-async function compare(sides) {
-  const results = {};
-  for (const side of Object.values(sides)) await load(side, clients, warmUpSeconds);
-  const turns = Object.entries(sides);
-  for (let round = 0; round < rounds; round++) {
-    for (const [name, side] of turns) (results[name] ??= []).push(await turn(side));
-    turns.reverse();
-  }
+function report(results) {
   process.stdout.write(
-    `\nrecording, ${clients} clients (median of ${rounds} interleaved rounds of ${seconds} s)\n`,
+    `\nrecording, ${clients} clients (median of ${starts} × ${rounds} interleaved rounds of ${seconds} s)\n`,
   );
   for (const [name, runs] of Object.entries(results)) {
     const of = (other) => quartiles(runs.map(({ rps }, n) => rps / results[other][n].rps));
