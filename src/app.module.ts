@@ -23,7 +23,7 @@ export class AppModule {
         ConfigModule.forRoot(config),
         LifecycleModule,
         LoggingModule,
-        MetricsModule,
+        MetricsModule.forRoot(),
         TracingModule,
         DatabaseModule,
         AuthModule,

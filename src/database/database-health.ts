@@ -1,12 +1,30 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
+import { setTimeout as pause } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
+import type { PartHealth } from '../observability/contributors.js';
+
+const pingTimeoutMs = 2_000;
 
 /** Asks the database whether it answers; for readiness. */
 @Injectable()
 export class DatabaseHealth {
+  private readonly logger = new Logger(DatabaseHealth.name);
   private asking: Promise<unknown> | undefined;
 
   constructor(private readonly dataSource: DataSource) {}
+
+  /** Probes answer everybody: the reason, which names hosts and users, is for the log only. */
+  async check(): Promise<PartHealth> {
+    const asked = performance.now();
+    const took = (): number => Math.round(performance.now() - asked);
+    try {
+      await this.ping(pingTimeoutMs);
+      return { status: 'up', responseTime: took() };
+    } catch (error) {
+      this.logger.warn(error, 'readiness: the database does not answer');
+      return { status: 'down', message: 'does not answer', responseTime: took() };
+    }
+  }
 
   /**
    * One question is under way at most: probes of a frozen database must not fill the connection pool.
@@ -14,19 +32,16 @@ export class DatabaseHealth {
    */
   async ping(timeoutMs: number): Promise<void> {
     this.asking ??= this.dataSource.query('SELECT 1').finally(() => (this.asking = undefined));
-    const asking = this.asking;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(
-        () => reject(new Error(`The database did not answer within ${timeoutMs} ms`)),
-        timeoutMs,
-      );
+    const over = new AbortController();
+    const late = pause(timeoutMs, undefined, { signal: over.signal }).then(() => {
+      throw new Error(`The database did not answer within ${timeoutMs} ms`);
     });
     try {
-      await Promise.race([asking, late]);
+      await Promise.race([this.asking, late]);
     } finally {
-      clearTimeout(timer);
-      asking.catch(() => undefined);
+      over.abort();
+      late.catch(() => undefined);
+      this.asking?.catch(() => undefined);
     }
   }
 }

@@ -3,6 +3,7 @@ import { TypeOrmModule, type TypeOrmModuleOptions } from '@nestjs/typeorm';
 import type { DataSource, DataSourceOptions } from 'typeorm';
 import { migrations } from '../../migrations/index.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { Contributors } from '../observability/contributors.js';
 import { ApplicationDataSource } from './application-data-source.js';
 import { DatabaseHealth } from './database-health.js';
 import { isPassing } from './passing-error.js';
@@ -18,7 +19,11 @@ type Options = TypeOrmModuleOptions & { readonly config: AppConfig };
   providers: [DatabaseHealth],
   exports: [DatabaseHealth],
 })
-export class DatabaseModule {}
+export class DatabaseModule {
+  constructor(database: DatabaseHealth, contributors: Contributors) {
+    contributors.addHealth('database', () => database.check());
+  }
+}
 
 function optionsWith(config: AppConfig): Options {
   return {

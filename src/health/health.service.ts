@@ -1,13 +1,23 @@
 import { Injectable } from '@nestjs/common';
-import { type HealthCheckResult, HealthCheckService } from '@nestjs/terminus';
-import { HealthIndicators } from './health.indicators.js';
+import {
+  type HealthCheckResult,
+  HealthCheckService,
+  type HealthIndicatorResult,
+  HealthIndicatorService,
+} from '@nestjs/terminus';
+import { Lifecycle } from '../common/lifecycle.js';
+import { StartupWork } from '../common/startup-work.js';
+import { Contributors, type PartHealth } from '../observability/contributors.js';
 
-/** All three throw ServiceUnavailableException with Terminus' body when a part is down. */
+/** The probes. All three throw ServiceUnavailableException with Terminus' body when a part is down. */
 @Injectable()
 export class HealthService {
   constructor(
     private readonly checks: HealthCheckService,
-    private readonly ask: HealthIndicators,
+    private readonly indicators: HealthIndicatorService,
+    private readonly lifecycle: Lifecycle,
+    private readonly startupWork: StartupWork,
+    private readonly contributors: Contributors,
   ) {}
 
   /** The process answers: nothing else is asked, since a restart would not mend it. */
@@ -15,18 +25,39 @@ export class HealthService {
     return this.checks.check([]);
   }
 
+  /** Ready while new calls are taken, once every part of the start was tried, and while no room says it is down. */
   ready(): Promise<HealthCheckResult> {
+    const rooms = [...this.contributors.health()];
     return this.checks.check([
-      () => this.ask.server(),
-      () => this.ask.database(),
-      () => this.ask.tools(),
-      () => this.ask.sandbox(),
-      () => this.ask.recorder(),
-      () => this.ask.embeddings(),
+      () => this.indicate('server', this.server()),
+      ...rooms.map(
+        ([part, check]) =>
+          async () =>
+            this.indicate(part, await check()),
+      ),
     ]);
   }
 
   started(): Promise<HealthCheckResult> {
-    return this.checks.check([() => this.ask.startup()]);
+    return this.checks.check([() => this.indicate('startup', this.startup())]);
+  }
+
+  private server(): PartHealth {
+    const { state } = this.lifecycle;
+    return { status: state === 'ready' ? 'up' : 'down', state };
+  }
+
+  /** Degraded, not down, when a part of the start work failed: the rest can serve. */
+  private startup(): PartHealth {
+    const parts = this.startupWork.view();
+    if (this.lifecycle.state === 'starting' || !this.startupWork.isSettled())
+      return { status: 'down', parts };
+    return { status: Object.values(parts).includes('failed') ? 'degraded' : 'up', parts };
+  }
+
+  private indicate(part: string, { status, ...data }: PartHealth): HealthIndicatorResult {
+    const indicator = this.indicators.check(part);
+    if (status === 'up') return indicator.up(data);
+    return status === 'down' ? indicator.down(data) : indicator.degraded(data);
   }
 }

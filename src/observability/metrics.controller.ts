@@ -1,12 +1,13 @@
-import { Controller, Get, Header, Inject } from '@nestjs/common';
+import { Controller, Get, Header } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiProduces, ApiTags } from '@nestjs/swagger';
-import { Registry } from 'prom-client';
+import { register, Registry } from 'prom-client';
+import { Contributors } from './contributors.js';
 
-/** Serves this app's own registry; nestjs-prometheus' controller knows only the process-wide one. */
+/** Serves the registry after every room has set its gauges. */
 @ApiTags('operations')
 @Controller()
 export class MetricsController {
-  constructor(@Inject(Registry) private readonly registry: Registry) {}
+  constructor(private readonly contributors: Contributors) {}
 
   @Get()
   @Header('content-type', Registry.PROMETHEUS_CONTENT_TYPE)
@@ -21,6 +22,7 @@ export class MetricsController {
     schema: { type: 'string', example: 'toolkeeper_calls_total{tool="log_summary",status="success"} 42\n' },
   })
   metrics(): Promise<string> {
-    return this.registry.metrics();
+    this.contributors.sample();
+    return register.metrics();
   }
 }

@@ -1,8 +1,9 @@
-import { Global, Module } from '@nestjs/common';
+import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { PrometheusModule } from '@willsoto/nestjs-prometheus';
-import { collectDefaultMetrics, Registry } from 'prom-client';
+import { collectDefaultMetrics, register, Registry } from 'prom-client';
 import { CallMetrics } from './call-metrics.js';
 import { CircuitMetrics } from './circuit-metrics.js';
+import { Contributors } from './contributors.js';
 import { DataStorageMetrics } from './data-storage-metrics.js';
 import { EmbeddingMetrics } from './embedding-metrics.js';
 import { MetricsController } from './metrics.controller.js';
@@ -28,27 +29,33 @@ const metrics = [
   WebhookMetrics,
 ];
 
-/** Every app has its own registry: several can live in one process, as they do in tests. */
-@Global()
-@Module({
-  imports: [
-    PrometheusModule.register({
-      path: '/metrics',
-      controller: MetricsController,
-      defaultMetrics: { enabled: false },
-    }),
-  ],
-  providers: [{ provide: Registry, useFactory: createRegistry }, ...metrics],
-  exports: [Registry, ...metrics],
-})
-export class MetricsModule {}
+@Module({ providers: [Contributors], exports: [Contributors] })
+export class ContributorsModule {}
 
-/** A registry with Node's own metrics, without the gauges that end in `_total`: promtool refuses those. */
-export function createRegistry(): Registry {
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
-  for (const kind of ['resources', 'handles', 'requests']) {
-    registry.removeSingleMetric(`nodejs_active_${kind}_total`);
+/** /metrics. Each room declares its own metrics by nestjs-prometheus' providers, which stand in prom-client's registry. */
+@Global()
+@Module({})
+export class MetricsModule {
+  static forRoot(): DynamicModule {
+    // A server begins with an empty registry: tests start several in one process, one after the other.
+    register.clear();
+    collectDefaultMetrics();
+    // promtool refuses gauges that end in `_total`.
+    for (const kind of ['resources', 'handles', 'requests']) {
+      register.removeSingleMetric(`nodejs_active_${kind}_total`);
+    }
+    return {
+      module: MetricsModule,
+      imports: [
+        ContributorsModule,
+        PrometheusModule.register({
+          path: '/metrics',
+          controller: MetricsController,
+          defaultMetrics: { enabled: false },
+        }),
+      ],
+      providers: [{ provide: Registry, useValue: register }, ...metrics],
+      exports: [ContributorsModule, Registry, ...metrics],
+    };
   }
-  return registry;
 }

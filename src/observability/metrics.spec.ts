@@ -1,20 +1,17 @@
 import { CallMetrics } from './call-metrics.js';
-import { createRegistry } from './metrics.module.js';
+import { Registry } from 'prom-client';
 import { ProcessMetrics } from './process-metrics.js';
 import { RecorderMetrics } from './recorder-metrics.js';
 
 /** The scraped lines of our own metrics, without comments. */
-async function scrape(
-  registry: ReturnType<typeof createRegistry>,
-  prefix = 'toolkeeper_',
-): Promise<string[]> {
+async function scrape(registry: Registry, prefix = 'toolkeeper_'): Promise<string[]> {
   const text = await registry.metrics();
   return text.split('\n').filter((line) => line.startsWith(prefix));
 }
 
 describe('CallMetrics', () => {
   it('counts calls, durations and what is in flight', async () => {
-    const registry = createRegistry();
+    const registry = new Registry();
     const metrics = new CallMetrics(registry);
     metrics.started('echo');
     metrics.started('echo');
@@ -36,7 +33,7 @@ describe('CallMetrics', () => {
   });
 
   it('counts refusals by reason, and unknown names under one label', async () => {
-    const registry = createRegistry();
+    const registry = new Registry();
     const metrics = new CallMetrics(registry);
     metrics.refused('echo', 'queue_full');
     metrics.refused('echo', 'queue_full');
@@ -48,7 +45,7 @@ describe('CallMetrics', () => {
   });
 
   it('removes every series of a deleted tool when its last call has ended', async () => {
-    const registry = createRegistry();
+    const registry = new Registry();
     const metrics = new CallMetrics(registry);
     metrics.started('gone');
     metrics.refused('gone', 'queue_full');
@@ -61,7 +58,7 @@ describe('CallMetrics', () => {
 
 describe('ProcessMetrics', () => {
   it('counts starts and ends, and asks its source for the rest', async () => {
-    const registry = createRegistry();
+    const registry = new Registry();
     const metrics = new ProcessMetrics(registry);
     metrics.spawned('echo');
     metrics.spawned('echo');
@@ -90,7 +87,7 @@ describe('ProcessMetrics', () => {
 
 describe('RecorderMetrics', () => {
   it('shows what its source says, from the start', async () => {
-    const registry = createRegistry();
+    const registry = new Registry();
     const metrics = new RecorderMetrics(registry);
     expect(await scrape(registry)).toEqual([
       'toolkeeper_recorder_depth 0',

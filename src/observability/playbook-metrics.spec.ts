@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { CallMetrics } from './call-metrics.js';
-import { createRegistry } from './metrics.module.js';
+import { Registry } from 'prom-client';
 import { PlaybookMetrics } from './playbook-metrics.js';
 
 const prefix = 'holmesgpt_playbook_tool_call';
 
 function setUp() {
-  const registry = createRegistry();
+  const registry = new Registry();
   const calls = new CallMetrics(registry);
   const metrics = new PlaybookMetrics(registry, calls);
   const scrape = async (name: string): Promise<string[]> => {

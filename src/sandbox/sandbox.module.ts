@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { join } from 'node:path';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { hostVariable } from '../config/host-environment.js';
+import { Contributors } from '../observability/contributors.js';
 import { removeDeadLeaves } from './cgroups.js';
 import { upToTier } from './enforcement.js';
 import { probeHost } from './host-probe.js';
@@ -18,7 +19,16 @@ import { Sandbox } from './sandbox.js';
   ],
   exports: [Sandbox],
 })
-export class SandboxModule {}
+export class SandboxModule {
+  constructor(sandbox: Sandbox, contributors: Contributors) {
+    // Never down: tools without a sandbox are the operator's choice, but it must not be overlooked.
+    contributors.addHealth('sandbox', () => {
+      const { enabled, tier, policy } = sandbox.status;
+      if (enabled && tier > 0) return { status: 'up', enabled, tier, policy };
+      return { status: 'degraded', enabled, tier, policy, message: 'tools run without a sandbox' };
+    });
+  }
+}
 
 async function sandboxOfHost({ customTools, sandbox, dataDir, root }: AppConfig): Promise<Sandbox> {
   const launcher = join(root, 'native', 'bin', `launcher-${process.arch}`);

@@ -37,14 +37,24 @@ export class ToolFailure extends Error {
   constructor(
     readonly type: OutcomeCode,
     message: string,
-    options: { readonly code?: number; readonly data?: unknown } = {},
+    { code = errorTable[type].jsonRpc, data, toolFault }: ToolFailureOptions = {},
   ) {
     super(message);
-    this.code = options.code ?? errorTable[type].jsonRpc;
-    this.data = options.data;
+    this.code = code;
+    this.data = data;
+    this.isToolFault = toolFault ?? isToolFault({ type, code });
   }
 
   readonly data: unknown;
+  /** Counts against the tool's circuit. */
+  readonly isToolFault: boolean;
+}
+
+interface ToolFailureOptions {
+  readonly code?: number;
+  readonly data?: unknown;
+  /** false: the type would be the tool's fault, but this failure is not, say a time-out before any process was asked. */
+  readonly toolFault?: boolean;
 }
 
 const notTheToolsFault: ReadonlySet<OutcomeCode> = new Set([

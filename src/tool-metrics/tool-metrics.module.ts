@@ -1,8 +1,9 @@
-import { Logger, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Logger, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import { join } from 'node:path';
 import type { DataSource } from 'typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { Contributors } from '../observability/contributors.js';
 import { RecorderMetrics } from '../observability/recorder-metrics.js';
 import { ExecutionEvents } from './execution-events.js';
 import { ExecutionRecorder } from './execution-recorder.js';
@@ -10,6 +11,7 @@ import { journalLog } from './journal/journal-log.js';
 import { OpenJournal } from './journal/open-journal.js';
 import { MetricPartitions } from './rollups/metric-partitions.js';
 import { MetricsRetention } from './metrics-retention.js';
+import { gradeRecorder } from './recorder-health.js';
 import { ToolMetric } from './tool-metric.entity.js';
 import { ToolMetricsController } from './tool-metrics.controller.js';
 import { ToolMetricsRepository } from './tool-metrics.repository.js';
@@ -41,8 +43,19 @@ export class ToolMetricsModule implements OnApplicationShutdown {
   constructor(
     private readonly recorder: ExecutionRecorder,
     metrics: RecorderMetrics,
+    contributors: Contributors,
+    @Inject(APP_CONFIG) { recorder: { whenFull } }: AppConfig,
   ) {
     metrics.observe(() => recorder.state());
+    // Down while calls are refused because their records cannot be promised.
+    contributors.addHealth('recorder', () => {
+      const state = recorder.state();
+      const { damagedLines, lastWriteFailureAt } = metrics;
+      const writeFailedAgoMs = Date.now() - lastWriteFailureAt;
+      const { depth, oldestMs, bytes, dropped } = state;
+      const grade = gradeRecorder({ ...state, damagedLines, writeFailedAgoMs, whenFull });
+      return { depth, oldestMs, bytes, dropped, damagedLines, ...grade };
+    });
   }
 
   /** TypeORM closes its connections after the modules that import it. */

@@ -1,6 +1,8 @@
 import { Module } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
+import { StartupWork } from '../common/startup-work.js';
 import { InvestigationsModule } from '../investigations/investigations.module.js';
+import { Contributors } from '../observability/contributors.js';
 import { Tracer } from '../observability/tracing/tracer.js';
 import { RepetitionModule } from '../repetition/repetition.module.js';
 import { ToolHealthModule } from '../tool-health/tool-health.module.js';
@@ -32,4 +34,13 @@ import { TracedDoor } from './traced-door.js';
   ],
   exports: [ToolRegistry, ToolsService],
 })
-export class ToolsModule {}
+export class ToolsModule {
+  constructor(registry: ToolRegistry, startupWork: StartupWork, contributors: Contributors) {
+    // Up as soon as every tool that was to be loaded has been tried: one that failed does not hold the others back.
+    contributors.addHealth('tools', () => {
+      const registered = registry.size;
+      if (startupWork.isSettled()) return { status: 'up', registered };
+      return { status: 'down', registered, message: 'still loading' };
+    });
+  }
+}

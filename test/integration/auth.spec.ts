@@ -54,7 +54,7 @@ class Gateway {
 /** real: Nest, Fastify, OpenAPI routes, HTTP. */
 async function start(variables: NodeJS.ProcessEnv): Promise<NestFastifyApplication> {
   @Module({
-    imports: [ConfigModule.forRoot(loadConfig(variables)), MetricsModule, AuthModule],
+    imports: [ConfigModule.forRoot(loadConfig(variables)), MetricsModule.forRoot(), AuthModule],
     controllers: [ThingsController],
     providers: [{ provide: APP_FILTER, useClass: ProblemFilter }, Gateway],
   })

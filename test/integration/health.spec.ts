@@ -13,7 +13,6 @@ import { loadConfig } from '../../src/config/app-config.js';
 import { ConfigModule } from '../../src/config/config.module.js';
 import { DatabaseHealth } from '../../src/database/database-health.js';
 import { HealthController } from '../../src/health/health.controller.js';
-import { HealthIndicators } from '../../src/health/health.indicators.js';
 import { HealthService } from '../../src/health/health.service.js';
 import { RecorderMetrics } from '../../src/observability/recorder-metrics.js';
 import { PlaybookEmbeddings } from '../../src/playbook-search/embeddings/playbook-embeddings.js';
@@ -46,7 +45,6 @@ describe('health', () => {
       ],
       controllers: [HealthController],
       providers: [
-        HealthIndicators,
         HealthService,
         KnownTools,
         ToolRegistry,

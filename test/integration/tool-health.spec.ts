@@ -37,7 +37,7 @@ async function startApp(): Promise<void> {
   const module = await Test.createTestingModule({
     imports: [
       ConfigModule.forRoot(loadConfig({})),
-      MetricsModule,
+      MetricsModule.forRoot(),
       TypeOrmModule.forRootAsync({
         useFactory: () => ({ type: 'postgres' }),
         dataSourceFactory: async () => db.dataSource,

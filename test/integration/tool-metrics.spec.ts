@@ -31,7 +31,7 @@ async function createApp(url: string, variables: NodeJS.ProcessEnv = {}): Promis
   const module = await Test.createTestingModule({
     imports: [
       ConfigModule.forRoot(loadConfig({ JOURNAL_DIR: makeTestFolder(), ...variables })),
-      MetricsModule,
+      MetricsModule.forRoot(),
       TypeOrmModule.forRoot({
         type: 'postgres',
         url,

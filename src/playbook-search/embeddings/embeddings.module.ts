@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { Contributors } from '../../observability/contributors.js';
 import { Tracer } from '../../observability/tracing/tracer.js';
 import { SEMANTIC_SEARCH } from '../semantic-search.js';
 import { tracedSemantics } from '../traced-playbooks.js';
@@ -19,4 +20,13 @@ import { PlaybookEmbeddings } from './playbook-embeddings.js';
   ],
   exports: [SEMANTIC_SEARCH, PlaybookEmbeddings],
 })
-export class EmbeddingsModule {}
+export class EmbeddingsModule {
+  constructor(embeddings: PlaybookEmbeddings, contributors: Contributors) {
+    // Never down: without vectors playbooks are searched by words.
+    contributors.addHealth('embeddings', () => {
+      const { provider, vectors, degraded } = embeddings.state();
+      if (degraded === undefined) return { status: 'up', provider, vectors };
+      return { status: 'degraded', provider, vectors, message: degraded };
+    });
+  }
+}

@@ -1,4 +1,4 @@
-import { gradeRecorder } from './recorder-readiness.js';
+import { gradeRecorder } from './recorder-health.js';
 
 const fine = {
   full: false,

@@ -1,12 +1,10 @@
-import type { RecorderState } from '../tool-metrics/execution-recorder.js';
+import type { PartHealth } from '../observability/contributors.js';
+import type { RecorderState } from './execution-recorder.js';
 
 /** How long a record may wait for the database before somebody should look, in milliseconds. */
 const longestWaitMs = 30_000;
 /** Only a call shows whether the journal can be written again: how long a failure counts. */
 const failureCountsMs = 30_000;
-
-export type RecorderGrade =
-  { readonly status: 'up' } | { readonly status: 'degraded' | 'down'; readonly message: string };
 
 /** Whether calls can be recorded, and whether all of them were. */
 export function gradeRecorder({
@@ -20,7 +18,7 @@ export function gradeRecorder({
   readonly damagedLines: number;
   readonly writeFailedAgoMs: number;
   readonly whenFull: 'refuse' | 'drop';
-}): RecorderGrade {
+}): PartHealth {
   if (full && whenFull === 'refuse') {
     return { status: 'down', message: 'the journal is at its cap: calls are refused (recorder_full)' };
   }

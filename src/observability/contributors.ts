@@ -1,0 +1,36 @@
+import { Injectable } from '@nestjs/common';
+
+/** How one part of the server is. Beside `status` and `message` it may carry figures; probes answer everybody. */
+export interface PartHealth {
+  readonly status: 'up' | 'degraded' | 'down';
+  readonly message?: string;
+  readonly [figure: string]: unknown;
+}
+
+/** Answers for one part; it must end by itself and must not throw. */
+export type HealthCheck = () => PartHealth | Promise<PartHealth>;
+
+/** What each room adds to readiness and to /metrics. A new room registers itself here and touches neither. */
+@Injectable()
+export class Contributors {
+  private readonly checks = new Map<string, HealthCheck>();
+  private readonly samplers: (() => void)[] = [];
+
+  /** `/readyz` shows the part under its name; a part that is `down` makes the server not ready. */
+  addHealth(part: string, check: HealthCheck): void {
+    this.checks.set(part, check);
+  }
+
+  /** Called before each scrape: the room sets the gauges whose values are asked for rather than counted. */
+  addSampler(sample: () => void): void {
+    this.samplers.push(sample);
+  }
+
+  health(): Iterable<[string, HealthCheck]> {
+    return this.checks;
+  }
+
+  sample(): void {
+    for (const sample of this.samplers) sample();
+  }
+}
