@@ -3,7 +3,7 @@
  * that of the client that finds playbooks elsewhere. CHAOS_SEED, CHAOS_FAULTS and CHAOS_KINDS
  * steer them (docs/chaos.md).
  */
-import './typescript.mjs';
+import '../support/typescript.mjs';
 
 process.chdir(new URL('../..', import.meta.url).pathname);
 const [, , suite] = process.argv;

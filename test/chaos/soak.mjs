@@ -1,5 +1,5 @@
 /** `npm run soak`: SOAK_MINUTES and SOAK_RATE steer it (docs/chaos.md). */
-import './typescript.mjs';
+import '../support/typescript.mjs';
 
 process.chdir(new URL('../..', import.meta.url).pathname);
 await import('./soak.ts');

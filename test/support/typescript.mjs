@@ -11,7 +11,7 @@ registerHooks({
     try {
       return next(specifier, context);
     } catch (error) {
-      if (!/^\.{1,2}\/.*\.js$/.test(specifier)) throw error;
+      if (!/^(\.{1,2}\/|file:).*\.js$/.test(specifier)) throw error;
       return next(specifier.replace(/\.js$/, '.ts'), context);
     }
   },

@@ -1,0 +1,181 @@
+import { Worker, type WorkerOptions, parentPort } from 'node:worker_threads';
+import { type BackOff, backOff } from './back-off.js';
+
+export interface WorkerCallsOptions<News> extends Pick<WorkerOptions, 'workerData' | 'resourceLimits'> {
+  /** For the thread's list of names and for messages of errors. */
+  readonly name: string;
+  /** How long a call may take, the worker's start included; no limit without it. */
+  readonly timeLimitMs?: number;
+  /** With it a worker runs from the beginning and is replaced when it dies; else the next call starts one. */
+  readonly restart?: BackOff;
+  /** What the worker says beside its answers. */
+  onNews?(news: News): void;
+  /** The worker died, or was ended because a call took too long. */
+  onDeath?(cause: Error, restartInMs?: number): void;
+}
+
+/** The worker ended before it had answered. */
+export class WorkerEnded extends Error {
+  constructor(
+    readonly reason: 'died' | 'timed_out' | 'stopped',
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+interface ToWorker<Request, Message> {
+  readonly call?: number;
+  readonly request?: Request;
+  readonly message?: Message;
+}
+
+interface FromWorker<Answer, News> {
+  readonly call?: number;
+  readonly answer?: Answer;
+  readonly error?: string;
+  readonly news?: News;
+}
+
+interface Waiting<Request, Answer> extends PromiseWithResolvers<Answer> {
+  readonly request: Request;
+  readonly timer: NodeJS.Timeout | undefined;
+}
+
+/** Calls to one worker thread, which the end of the process does not wait for. The script uses `answerCalls`. */
+export class WorkerCalls<Request, Answer, News = never, Message = never> {
+  private worker: Worker | undefined;
+  private restarting: NodeJS.Timeout | undefined;
+  private failures = 0;
+  private lastCall = 0;
+  private readonly waiting = new Map<number, Waiting<Request, Answer>>();
+
+  constructor(
+    /** `new URL('./x.worker.js', import.meta.url)` */
+    private readonly script: URL,
+    private readonly options: WorkerCallsOptions<News>,
+  ) {
+    if (options.restart) this.start();
+  }
+
+  /**
+   * A call that comes while the worker is being replaced waits for the next one.
+   * @throws Error what the worker throws; WorkerEnded when it ends first: a call that takes too long ends the others, too
+   */
+  call(request: Request, timeLimitMs = this.options.timeLimitMs): Promise<Answer> {
+    const call = ++this.lastCall;
+    const late = (): void => this.endLate(call, timeLimitMs ?? 0);
+    const timer = timeLimitMs === undefined ? undefined : setTimeout(late, timeLimitMs).unref();
+    const waiting = { request, timer, ...Promise.withResolvers<Answer>() };
+    this.waiting.set(call, waiting);
+    if (this.worker) this.send({ call, request });
+    else if (!this.restarting) this.start();
+    return waiting.promise;
+  }
+
+  /** Says something that needs no answer; nobody hears it while the worker is being replaced. */
+  tell(message: Message): void {
+    this.send({ message });
+  }
+
+  /** Ends the worker, wherever it is. A later call starts another one. */
+  async stop(): Promise<void> {
+    const { worker } = this;
+    this.forget(new WorkerEnded('stopped', `The ${this.options.name} thread was stopped`));
+    await worker?.terminate();
+  }
+
+  private send(order: ToWorker<Request, Message>): void {
+    this.worker?.postMessage(order);
+  }
+
+  private start(): void {
+    const { name } = this.options;
+    const worker = new Worker(this.script, this.options);
+    worker.unref();
+    let cause: Error | undefined;
+    worker.on('error', (error: Error) => (cause = error));
+    worker.on('message', (said: FromWorker<Answer, News>) => this.worker === worker && this.hear(said));
+    worker.on('exit', () => {
+      const why = cause ? `: ${cause.message}` : '';
+      if (this.worker === worker)
+        this.replace(new WorkerEnded('died', `The ${name} thread ended${why}`, { cause }));
+    });
+    this.worker = worker;
+    this.restarting = undefined;
+    for (const [call, { request }] of this.waiting) this.send({ call, request });
+  }
+
+  private hear({ call, answer, error, news }: FromWorker<Answer, News>): void {
+    this.failures = 0;
+    if (call === undefined) {
+      this.options.onNews?.(news as News);
+      return;
+    }
+    const waiting = this.waiting.get(call);
+    this.waiting.delete(call);
+    clearTimeout(waiting?.timer);
+    if (error === undefined) waiting?.resolve(answer as Answer);
+    else waiting?.reject(new Error(error));
+  }
+
+  private endLate(call: number, timeLimitMs: number): void {
+    const message = `The ${this.options.name} thread took longer than ${timeLimitMs} ms`;
+    const error = new WorkerEnded('timed_out', message);
+    const { worker } = this;
+    if (worker) {
+      this.replace(error);
+      void worker.terminate();
+    } else {
+      this.waiting.get(call)?.reject(error);
+      this.waiting.delete(call);
+    }
+  }
+
+  private replace(error: WorkerEnded): void {
+    const { restart } = this.options;
+    this.forget(error);
+    if (!restart) return this.options.onDeath?.(error);
+    const pauseMs = backOff(++this.failures, restart);
+    this.restarting = setTimeout(() => this.start(), pauseMs).unref();
+    this.options.onDeath?.(error, pauseMs);
+  }
+
+  private forget(error: WorkerEnded): void {
+    this.worker = undefined;
+    clearTimeout(this.restarting);
+    this.restarting = undefined;
+    const calls = [...this.waiting.values()];
+    this.waiting.clear();
+    for (const { reject, timer } of calls) {
+      clearTimeout(timer);
+      reject(error);
+    }
+  }
+}
+
+/** In a worker: answers each call as it comes; calls that take their time overlap. What it throws, the caller gets. */
+export function answerCalls<Request, Answer, Message = never>(
+  answer: (request: Request) => Answer | Promise<Answer>,
+  hear: (message: Message) => void = () => undefined,
+): void {
+  const answerOne = async (call: number, request: Request): Promise<void> => {
+    try {
+      say({ call, answer: await answer(request) });
+    } catch (error) {
+      say({ call, error: (error as Error).message });
+    }
+  };
+  parentPort?.on('message', ({ call, request, message }: ToWorker<Request, Message>) => {
+    if (call === undefined) hear(message as Message);
+    else void answerOne(call, request as Request);
+  });
+}
+
+/** In a worker: says something beside its answers. */
+export const tellOwner = <News>(news: News): void => say({ news });
+
+function say(said: FromWorker<unknown, unknown>): void {
+  parentPort?.postMessage(said);
+}
