@@ -1,11 +1,10 @@
-import './common/held-tick.js';
 import { Logger } from 'nestjs-pino';
 import { assertSafeToExpose } from './auth/assert-safe-to-expose.js';
 import { Lifecycle } from './common/lifecycle.js';
 import { StartupWork } from './common/startup-work.js';
 import { ConfigurationError, loadConfig } from './config/app-config.js';
-import { createApp } from './create-app.js';
-import { drainOnSignals } from './drain.js';
+import { createApp } from './http/create-app.js';
+import { drainOnSignals } from './http/drain.js';
 
 /**
  * Callers who may wait to be let in while the event loop stands still, as far as the system's somaxconn goes. Of more the

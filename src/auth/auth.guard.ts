@@ -1,10 +1,25 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
-import type { Scope } from '../tool-contract/tool-call.js';
-import { AccessPolicy } from './access-policy.js';
-import { visitOf } from './auth.hook.js';
+import type { Principal, Scope } from '../tool-contract/tool-call.js';
+import { AccessPolicy, type Visit } from './access-policy.js';
 import { SCOPES } from './scopes.decorator.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set before anything else sees the request. */
+    principal?: Principal;
+  }
+  interface FastifyContextConfig {
+    /** The route answers without a key. */
+    public?: boolean;
+  }
+}
+
+export function visitOf(request: FastifyRequest): Visit {
+  const { url, config } = request.routeOptions;
+  return { headers: request.headers, route: url, declaredPublic: config?.public === true };
+}
 
 /** Holds the caller's scopes against those of the route. */
 @Injectable()

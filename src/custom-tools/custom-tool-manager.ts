@@ -4,7 +4,7 @@ import { newId } from '../common/ids.js';
 import { KeyedMutex } from '../common/keyed-mutex.js';
 import { pageOf, type Page } from '../common/page.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
-import { CallMetrics } from '../observability/call-metrics.js';
+import { CallMetrics } from '../tools/call.metrics.js';
 import { ProcessMetrics } from '../observability/process-metrics.js';
 import { ToolRegistry } from '../tools/tool-registry.js';
 import type { CustomTool, ToolStatus } from './custom-tool.entity.js';

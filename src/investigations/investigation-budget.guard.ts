@@ -14,35 +14,31 @@ export class InvestigationBudgetGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     if (context.getType<string>() !== 'tool') return true;
     const call = context.getArgByIndex<ToolCall>(0);
-    // Paid already, where a kept result might have answered it.
-    if (call.ticket.has('budget')) return true;
+    call.ticket.advance('budget');
     const { investigationId } = call.context;
-    if (!call.test && investigationId) return this.spend(call, investigationId);
-    call.ticket.stamp('budget');
-    return true;
+    return call.test || !investigationId || this.spend(call, investigationId);
   }
 
   private async spend({ ticket }: ToolCall, investigationId: string): Promise<boolean> {
-    const { name, callsPerInvestigation, fallback } = ticket.tool.definition;
+    const { name, callsPerInvestigation } = ticket.tool.definition;
     const admission = await this.store.take({
       investigationId,
       tool: name,
       toolLimit: callsPerInvestigation,
     });
-    if (!admission.granted) throw spent(name, investigationId, admission.budget, fallback);
+    if (!admission.granted) throw spent(name, investigationId, admission.budget);
     ticket.returnIfRefused(admission.release);
     ticket.budget = admission.budget;
-    ticket.stamp('budget');
     return true;
   }
 }
 
-function spent(tool: string, investigationId: string, budget: BudgetState, fallback: unknown): Refusal {
+function spent(tool: string, investigationId: string, budget: BudgetState): Refusal {
   const route = `PATCH /api/v1/investigations/${encodeURIComponent(investigationId)}`;
   return new Refusal(
     'investigation_budget_spent',
     `Max ${budget.limit} ${tool} calls per investigation exceeded. ` +
       `An operator can raise it: ${route} {"tools": {"${tool}": ${budget.limit * 2}}}`,
-    { headers: rateLimitHeaders(budget), fallback },
+    { headers: rateLimitHeaders(budget) },
   );
 }

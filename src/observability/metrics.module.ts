@@ -1,7 +1,6 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { PrometheusModule } from '@willsoto/nestjs-prometheus';
 import { collectDefaultMetrics, register, Registry } from 'prom-client';
-import { CallMetrics } from './call-metrics.js';
 import { CircuitMetrics } from './circuit-metrics.js';
 import { Contributors } from './contributors.js';
 import { DataStorageMetrics } from './data-storage-metrics.js';
@@ -11,12 +10,10 @@ import { PartitionMetrics } from './partition-metrics.js';
 import { PlaybookMetrics } from './playbook-metrics.js';
 import { ProcessMetrics } from './process-metrics.js';
 import { RecorderMetrics } from './recorder-metrics.js';
-import { RepetitionMetrics } from './repetition-metrics.js';
 import { SpawnerMetrics } from './spawner-metrics.js';
 import { WebhookMetrics } from './webhook-metrics.js';
 
 const metrics = [
-  CallMetrics,
   CircuitMetrics,
   DataStorageMetrics,
   EmbeddingMetrics,
@@ -24,7 +21,6 @@ const metrics = [
   PlaybookMetrics,
   ProcessMetrics,
   RecorderMetrics,
-  RepetitionMetrics,
   SpawnerMetrics,
   WebhookMetrics,
 ];

@@ -1,4 +1,3 @@
-import { CallMetrics } from './call-metrics.js';
 import { Registry } from 'prom-client';
 import { ProcessMetrics } from './process-metrics.js';
 import { RecorderMetrics } from './recorder-metrics.js';
@@ -8,53 +7,6 @@ async function scrape(registry: Registry, prefix = 'toolkeeper_'): Promise<strin
   const text = await registry.metrics();
   return text.split('\n').filter((line) => line.startsWith(prefix));
 }
-
-describe('CallMetrics', () => {
-  it('counts calls, durations and what is in flight', async () => {
-    const registry = new Registry();
-    const metrics = new CallMetrics(registry);
-    metrics.started('echo');
-    metrics.started('echo');
-    metrics.started('echo');
-    metrics.ended('echo', 'success', 0.004);
-    metrics.ended('echo', 'timeout', 30);
-    const lines = await scrape(registry);
-    expect(lines).toEqual(
-      expect.arrayContaining([
-        'toolkeeper_calls_total{tool="echo",status="success"} 1',
-        'toolkeeper_calls_total{tool="echo",status="error"} 0',
-        'toolkeeper_calls_total{tool="echo",status="timeout"} 1',
-        'toolkeeper_calls_in_flight{tool="echo"} 1',
-        'toolkeeper_call_duration_seconds_bucket{le="0.005",tool="echo"} 1',
-        'toolkeeper_call_duration_seconds_count{tool="echo"} 2',
-      ]),
-    );
-    expect(await scrape(registry)).toEqual(lines);
-  });
-
-  it('counts refusals by reason, and unknown names under one label', async () => {
-    const registry = new Registry();
-    const metrics = new CallMetrics(registry);
-    metrics.refused('echo', 'queue_full');
-    metrics.refused('echo', 'queue_full');
-    metrics.refused(undefined, 'tool_not_found');
-    expect(await scrape(registry, 'toolkeeper_refusals_total')).toEqual([
-      'toolkeeper_refusals_total{tool="echo",reason="queue_full"} 2',
-      'toolkeeper_refusals_total{tool="unknown",reason="tool_not_found"} 1',
-    ]);
-  });
-
-  it('removes every series of a deleted tool when its last call has ended', async () => {
-    const registry = new Registry();
-    const metrics = new CallMetrics(registry);
-    metrics.started('gone');
-    metrics.refused('gone', 'queue_full');
-    metrics.forget('gone');
-    expect(await scrape(registry)).toContain('toolkeeper_calls_in_flight{tool="gone"} 1');
-    metrics.ended('gone', 'success', 1);
-    expect((await scrape(registry)).filter((line) => line.includes('gone'))).toEqual([]);
-  });
-});
 
 describe('ProcessMetrics', () => {
   it('counts starts and ends, and asks its source for the rest', async () => {

@@ -7,13 +7,14 @@ export interface PlaybookToolCall {
   readonly tool: string;
   /** Absent: the call belongs to none. */
   readonly investigation_id?: string;
-  readonly execution_id: string;
+  /** Absent: nothing was run. */
+  readonly execution_id?: string;
   /** SHA-256 of the parameters as canonical JSON. */
   readonly parameters_hash: string;
   /** Bytes. */
   readonly result_size: number;
   readonly duration_seconds: number;
-  readonly status: 'success' | 'error' | 'timeout';
+  readonly status: 'success' | 'error' | 'timeout' | 'refused';
   readonly error_type?: string;
   /** Answered from memory. */
   readonly cached: boolean;

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { CallMetrics } from './call-metrics.js';
 
 /** The tools that these metrics are about (seed 002). */
 export const playbookTools: ReadonlySet<string> = new Set(['get_playbooks', 'get_context']);
@@ -23,13 +22,11 @@ const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 export class PlaybookMetrics {
   private readonly ends: Record<EndStatus, number> = { success: 0, error: 0, timeout: 0 };
   private readonly errors = new Map<string, number>();
+  private refusals = 0;
   private readonly durations: Histogram;
   private source: () => PlaybookUsageSample = () => ({ callRate: 0, cacheHitRate: 0 });
 
-  constructor(
-    registry: Registry,
-    private readonly calls: CallMetrics,
-  ) {
+  constructor(registry: Registry) {
     this.makeCounters([registry]);
     this.makeGauges([registry]);
     this.durations = new Histogram({
@@ -52,13 +49,19 @@ export class PlaybookMetrics {
     this.ends.success += 1;
   }
 
+  /** A call was not run. */
+  refused(reason: string): void {
+    this.refusals += 1;
+    this.errors.set(reason, (this.errors.get(reason) ?? 0) + 1);
+  }
+
   observe(source: () => PlaybookUsageSample): void {
     this.source = source;
   }
 
   private makeCounters(registers: Registry[]): void {
     const { ends, errors } = this;
-    const refusals = (): [string, number][] => this.refusals();
+    const refusals = (): number => this.refusals;
     new Counter({
       name: 'holmesgpt_playbook_tool_call_total',
       help: 'Calls of playbook tools by how they ended; refused: they were not run',
@@ -67,7 +70,7 @@ export class PlaybookMetrics {
       collect() {
         this.reset();
         for (const [status, count] of Object.entries(ends)) this.inc({ status }, count);
-        this.inc({ status: 'refused' }, sumOf(refusals()));
+        this.inc({ status: 'refused' }, refusals());
       },
     });
     new Counter({
@@ -77,7 +80,7 @@ export class PlaybookMetrics {
       registers,
       collect() {
         this.reset();
-        for (const [type, count] of [...errors, ...refusals()]) this.inc({ type }, count);
+        for (const [type, count] of errors) this.inc({ type }, count);
       },
     });
   }
@@ -101,11 +104,4 @@ export class PlaybookMetrics {
       },
     });
   }
-
-  /** The door counts them for every tool already. */
-  private refusals(): [string, number][] {
-    return [...playbookTools].flatMap((tool) => [...this.calls.refusalsOf(tool)]);
-  }
 }
-
-const sumOf = (counts: [string, number][]): number => counts.reduce((sum, [, count]) => sum + count, 0);

@@ -1,7 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { FastifyInstance } from 'fastify';
 import { PinoLogger } from 'nestjs-pino';
-import { RequestContext } from './request-context.js';
 
 type RequestLevel = 'debug' | 'info' | 'error';
 
@@ -17,24 +15,12 @@ export interface CompletedRequest {
 const quietPaths: ReadonlySet<string> = new Set(['/livez', '/readyz', '/startupz', '/metrics']);
 
 /**
- * Logs requests by Fastify hooks. nestjs-pino's own middleware loses its context where Fastify reads a body, and makes
+ * Logs requests when they are over. nestjs-pino's own middleware loses its context where Fastify reads a body, and makes
  * a child logger for every request, whether anything is written or not.
  */
 @Injectable()
 export class RequestLog {
-  constructor(
-    private readonly logger: PinoLogger,
-    private readonly context: RequestContext,
-  ) {}
-
-  register(fastify: FastifyInstance): void {
-    // After the body was read: its reader's events would not carry the context on.
-    fastify.addHook('preHandler', (request, _reply, done) => this.context.run(request.id, done));
-    fastify.addHook('onResponse', ({ id, method, originalUrl }, { statusCode, elapsedTime }, done) => {
-      this.completed({ id, method, url: originalUrl, statusCode, durationMs: elapsedTime });
-      done();
-    });
-  }
+  constructor(private readonly logger: PinoLogger) {}
 
   completed({ id, method, url, statusCode, durationMs }: CompletedRequest): void {
     const level = levelOfStatus(statusCode);

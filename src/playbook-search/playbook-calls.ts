@@ -4,9 +4,10 @@ import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { PlaybookLog } from '../observability/playbook-log.js';
 import { PlaybookMetrics, playbookTools } from '../observability/playbook-metrics.js';
 import { Tracer } from '../observability/tracing/tracer.js';
-import { type CachedAnswer, CachedAnswers } from '../repetition/cached-answers.js';
+import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 import type { ExecutionEvent } from '../tool-metrics/execution-event.js';
 import { ExecutionEvents } from '../tool-metrics/execution-events.js';
+import { CallReports, type UnrunCall } from '../tools/call-reports.js';
 import { PlaybookUsage } from './playbook-usage.js';
 
 /** Counts and logs the calls of playbook tools (seed 002, BR-HAPI-049), by what others say of them. */
@@ -16,7 +17,7 @@ export class PlaybookCalls implements OnModuleInit {
 
   constructor(
     private readonly executions: ExecutionEvents,
-    private readonly cachedAnswers: CachedAnswers,
+    private readonly reports: CallReports,
     private readonly metrics: PlaybookMetrics,
     private readonly log: PlaybookLog,
     private readonly tracer: Tracer,
@@ -28,7 +29,7 @@ export class PlaybookCalls implements OnModuleInit {
   onModuleInit(): void {
     this.metrics.observe(() => this.usage.sample());
     this.executions.subscribe((event) => this.executed(event));
-    this.cachedAnswers.subscribe((answer) => this.reused(answer));
+    this.reports.unrun.subscribe((call) => this.notRun(call));
   }
 
   /** Told of every execution of every tool: whose it is not costs next to nothing. */
@@ -47,8 +48,29 @@ export class PlaybookCalls implements OnModuleInit {
     });
   }
 
-  private reused({ outcome, input, investigationId }: CachedAnswer): void {
-    const { tool, executionId } = outcome;
+  private notRun({ tool, input, context: { investigationId }, ended }: UnrunCall): void {
+    if ('outcome' in ended) return this.reused(tool, investigationId, input, ended.outcome);
+    if (!playbookTools.has(tool)) return;
+    const { code } = ended.refusal;
+    this.metrics.refused(code);
+    if (!this.log.tells(false)) return;
+    this.log.write({
+      ...this.entryOf(tool, investigationId, undefined, input),
+      result_size: 0,
+      duration_seconds: 0,
+      status: 'refused',
+      error_type: code,
+      cached: false,
+    });
+  }
+
+  private reused(
+    tool: string,
+    investigationId: string | undefined,
+    input: unknown,
+    outcome: ToolOutcome,
+  ): void {
+    const { executionId } = outcome;
     if (!this.concerns(tool, investigationId)) return;
     this.metrics.reused();
     this.usage.hit();
@@ -70,13 +92,18 @@ export class PlaybookCalls implements OnModuleInit {
     return isOurs;
   }
 
-  private entryOf(tool: string, investigationId: string | undefined, executionId: string, input: unknown) {
+  private entryOf(
+    tool: string,
+    investigationId: string | undefined,
+    executionId: string | undefined,
+    input: unknown,
+  ) {
     const traceId = this.tracer.traceparent(undefined)?.split('-')[1];
     return {
       event: 'playbook_tool_call' as const,
       tool,
       ...(investigationId !== undefined && { investigation_id: investigationId }),
-      execution_id: executionId,
+      ...(executionId !== undefined && { execution_id: executionId }),
       parameters_hash: sha256(canonicalJson(input)),
       ...(traceId !== undefined && { trace_id: traceId }),
     };

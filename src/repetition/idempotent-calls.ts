@@ -4,11 +4,11 @@ import { canonicalJson, sha256 } from '../common/canonical-json.js';
 import { Deadline } from '../common/deadline.js';
 import { DatabaseUnavailable, Refusal } from '../common/errors.js';
 import { newId } from '../common/ids.js';
-import type { CallRequest } from '../tool-contract/tool-call.js';
-import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
+import type { InFlight } from '../common/in-flight.js';
+import type { CallAnswer, CallRequest } from '../tool-contract/tool-call.js';
+import { failedOutcome, type ToolOutcome } from '../tool-contract/tool-outcome.js';
 import type { ClaimKeeper } from './claim-keeper.js';
 import type { Claim, IdempotencyStore, KeyState } from './idempotency-store.js';
-import { interruptedOutcome, unkeptOutcome } from './lost-outcome.js';
 
 /** A call with a key, and what of its tool matters here. */
 export interface KeyedCall extends Pick<CallRequest, 'tool' | 'input' | 'context' | 'principal'> {
@@ -21,12 +21,6 @@ export interface KeyedCall extends Pick<CallRequest, 'tool' | 'input' | 'context
   readonly idempotent: boolean;
 }
 
-/** What the first call with the key answered. */
-export interface Replay {
-  readonly outcome: ToolOutcome;
-  readonly replayed: true;
-}
-
 export interface FirstRun {
   /** The id under which it must be run. */
   readonly executionId: string;
@@ -34,7 +28,7 @@ export interface FirstRun {
   readonly remainingMs: number;
 }
 
-type Run<Answer> = (first: FirstRun) => Promise<Answer>;
+type Run = (first: FirstRun) => Promise<CallAnswer>;
 
 const firstPauseMs = 25;
 const longestPauseMs = 500;
@@ -44,53 +38,22 @@ const longestPauseMs = 500;
  * another gateway. A call that is refused frees its key.
  */
 export class IdempotentCalls {
-  /** What this gateway runs or waits for, by key and input: who comes meanwhile asks no database. */
-  private readonly here = new Map<string, Promise<ToolOutcome | undefined>>();
-
   constructor(
     private readonly store: IdempotencyStore,
     private readonly keeper: ClaimKeeper,
     private readonly maxOutcomeBytes: number,
+    /** What the server waits for before it stops: a call that runs although its caller has left. */
+    private readonly inFlight: InFlight,
   ) {}
 
   /**
    * @throws Refusal `conflict` when the first call still runs at the end of the wait, `idempotency_key_reused`,
    *   `database_unavailable`; and whatever `run` throws
    */
-  async once<Answer extends { readonly outcome: ToolOutcome }>(
-    call: KeyedCall,
-    run: Run<Answer>,
-  ): Promise<Answer | Replay> {
-    const scope = scopeOf(call);
+  async once(call: KeyedCall, run: Run): Promise<CallAnswer> {
     const inputHash = sha256(canonicalJson(call.input));
+    const claim = { id: newId(), scope: scopeOf(call), tool: call.tool, inputHash };
     const deadline = Deadline.ofSmallest([call.waitMs]);
-    const place = `${scope} ${inputHash}`;
-    for (;;) {
-      const other = this.here.get(place);
-      if (!other) break;
-      const outcome = await within(deadline, call.signal, other);
-      if (outcome) return { outcome, replayed: true };
-    }
-    const { promise, resolve } = Promise.withResolvers<ToolOutcome | undefined>();
-    this.here.set(place, promise);
-    let outcome: ToolOutcome | undefined;
-    try {
-      const claim = { id: newId(), scope, tool: call.tool, inputHash };
-      const answer = await this.claimAndRun(claim, call, deadline, run);
-      outcome = answer.outcome;
-      return answer;
-    } finally {
-      this.here.delete(place);
-      resolve(outcome);
-    }
-  }
-
-  private async claimAndRun<Answer extends { readonly outcome: ToolOutcome }>(
-    claim: Claim,
-    call: KeyedCall,
-    deadline: Deadline,
-    run: Run<Answer>,
-  ): Promise<Answer | Replay> {
     let pauseMs = firstPauseMs;
     for (;;) {
       const state = await this.ask(() => this.claimOrTakeOver(claim, call));
@@ -116,15 +79,16 @@ export class IdempotentCalls {
     return ended ? { kind: 'ended', inputHash, outcome } : undefined;
   }
 
-  private async run<Answer extends { readonly outcome: ToolOutcome }>(
+  private async run(
     claim: Claim,
     { idempotent }: KeyedCall,
     deadline: Deadline,
-    run: Run<Answer>,
-  ): Promise<Answer> {
+    run: Run,
+  ): Promise<CallAnswer> {
     this.keeper.hold(claim);
     try {
-      const answer = await run({ executionId: claim.id, remainingMs: deadline.remainingMs() });
+      const first = { executionId: claim.id, remainingMs: deadline.remainingMs() };
+      const answer = await this.inFlight.during(() => run(first));
       const { outcome } = answer;
       const undone = idempotent && outcome.status === 'error' && outcome.error.type === 'interrupted';
       await this.keeper.end(claim, undone ? 'released' : { outcome: this.kept(outcome) });
@@ -190,4 +154,21 @@ function stillRuns(): Refusal {
 function reused(tool: string): Refusal {
   const detail = `This Idempotency-Key came before in a call of ${tool}, with another input`;
   return new Refusal('idempotency_key_reused', detail);
+}
+
+/** The outcome of a call of which nobody knows how it ended. */
+function interruptedOutcome(executionId: string, tool: string): ToolOutcome {
+  const message =
+    'The first call with this key was interrupted. The result is unknown: the tool may have done its work';
+  return failedOutcome({ executionId, tool }, { type: 'interrupted', message });
+}
+
+/** Stands for an outcome that is over the cap: the call is not run again, and no success is claimed without a result. */
+function unkeptOutcome(outcome: ToolOutcome, bytes: number, maxBytes: number): ToolOutcome {
+  const { executionId, tool, status, executionTimeMs, attempts } = outcome;
+  const message =
+    `The first call with this key ended with status ${status}; its outcome of ${bytes} bytes was answered then and ` +
+    `not kept: the cap is ${maxBytes} (IDEMPOTENCY_MAX_OUTCOME_BYTES)`;
+  const base = { executionId, tool, executionTimeMs, attempts };
+  return failedOutcome(base, { type: 'output_too_large', message });
 }

@@ -1,20 +1,24 @@
 import { Logger, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { InjectMetric, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
+import type { Gauge } from 'prom-client';
+import { Lifecycle } from '../common/lifecycle.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
-import { RepetitionMetrics } from '../observability/repetition-metrics.js';
-import { CachedAnswers } from './cached-answers.js';
+import { Contributors } from '../observability/contributors.js';
+import { Tracer } from '../observability/tracing/tracer.js';
 import { ClaimKeeper, type KeeperReport } from './claim-keeper.js';
 import { IdempotencyRepository } from './idempotency.repository.js';
 import { IdempotencySweep } from './idempotency-sweep.js';
 import { IdempotentCalls } from './idempotent-calls.js';
 import { ResultCache } from './result-cache.js';
 
+const cacheBytes = 'toolkeeper_result_cache_bytes';
+
 /** What keeps a call from being run twice. */
 @Module({
   // TypeORM closes its connections after the modules that import it: how claims end is stored by then.
   imports: [TypeOrmModule.forFeature([])],
   providers: [
-    CachedAnswers,
     IdempotencyRepository,
     IdempotencySweep,
     {
@@ -25,30 +29,34 @@ import { ResultCache } from './result-cache.js';
     },
     {
       provide: IdempotentCalls,
-      inject: [IdempotencyRepository, ClaimKeeper, APP_CONFIG],
-      useFactory: (store: IdempotencyRepository, keeper: ClaimKeeper, { idempotency }: AppConfig) =>
-        new IdempotentCalls(store, keeper, idempotency.maxOutcomeBytes),
+      inject: [IdempotencyRepository, ClaimKeeper, APP_CONFIG, Lifecycle],
+      useFactory: (
+        store: IdempotencyRepository,
+        keeper: ClaimKeeper,
+        { idempotency }: AppConfig,
+        { requests }: Lifecycle,
+      ) => new IdempotentCalls(store, keeper, idempotency.maxOutcomeBytes, requests),
     },
     {
       provide: ResultCache,
-      inject: [APP_CONFIG, RepetitionMetrics, CachedAnswers],
-      useFactory: ({ resultCache }: AppConfig, metrics: RepetitionMetrics, answers: CachedAnswers) => {
-        const cache = new ResultCache(resultCache.maxBytes, (outcome, kind, { input, context }) => {
-          metrics.cached(outcome.tool, kind);
-          answers.emit({ outcome, input, investigationId: context.investigationId });
-        });
-        metrics.observe(() => cache.bytes);
-        return cache;
-      },
+      inject: [APP_CONFIG, Tracer],
+      useFactory: ({ resultCache }: AppConfig, tracer: Tracer) =>
+        new ResultCache(resultCache.maxBytes, tracer),
     },
+    makeGaugeProvider({ name: cacheBytes, help: 'Results that are kept for other calls, as JSON' }),
   ],
-  exports: [CachedAnswers, IdempotentCalls, ResultCache],
+  exports: [IdempotentCalls, ResultCache],
 })
 export class RepetitionModule implements OnApplicationBootstrap, OnApplicationShutdown {
   constructor(
     private readonly keeper: ClaimKeeper,
     private readonly sweep: IdempotencySweep,
-  ) {}
+    cache: ResultCache,
+    contributors: Contributors,
+    @InjectMetric(cacheBytes) bytes: Gauge,
+  ) {
+    contributors.addSampler(() => bytes.set(cache.bytes));
+  }
 
   onApplicationBootstrap(): void {
     this.keeper.start();

@@ -3,7 +3,10 @@ import { CallTicket } from '../tool-contract/call-ticket.js';
 import type { Tool } from '../tool-contract/tool.js';
 import type { ToolCall } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
-import { type CacheAnswer, isCacheable, ResultCache, type RunCall } from './result-cache.js';
+import { noTracer } from '../observability/tracing/tracer.js';
+import { isCacheable, ResultCache } from './result-cache.js';
+
+type RunCall = (call: ToolCall) => Promise<ToolOutcome>;
 
 const annotations = { readOnly: true, idempotent: true, destructive: false, openWorld: false };
 const toolWith = (changes: Partial<Tool['definition']> = {}): Tool => ({
@@ -51,10 +54,19 @@ const failure = (call: ToolCall): ToolOutcome => ({
   error: { code: -32001, type: 'tool_error', message: 'no' },
 });
 
+/** What the door does behind its guards: a kept answer is given, anything else is run. */
 function setUp(maxBytes = 100_000) {
   let time = 1_000;
-  const answers: CacheAnswer[] = [];
-  const cache = new ResultCache(maxBytes, (_tool, answer) => answers.push(answer), { now: () => time });
+  const answers: string[] = [];
+  const results = new ResultCache(maxBytes, noTracer, { now: () => time });
+  const answer = (call: ToolCall, run: RunCall): Promise<ToolOutcome> =>
+    results.answer(call, async (entered) => {
+      const { kept } = entered.ticket;
+      if (!kept) return run(entered);
+      answers.push(kept.how);
+      return { ...kept.outcome, cached: true };
+    });
+  const cache = { answer, bytes: () => results.bytes };
   const runs: ToolCall[] = [];
   /** Answers when it is told to, with what it is told. */
   const gates: ((outcome: (call: ToolCall) => ToolOutcome) => void)[] = [];
@@ -123,26 +135,6 @@ describe('ResultCache', () => {
     expect(runs).toHaveLength(3);
   });
 
-  it('tells the tool of every call that it does not run', async () => {
-    const { cache, gates, fast, slow } = setUp();
-    const reused: unknown[] = [];
-    const tool: Tool = {
-      ...toolWith(),
-      onReuse: (result, { investigationId }) => reused.push([result, investigationId]),
-    };
-    const of = (investigationId: string): ToolCall =>
-      callOf(tool, { context: { userId: 'ann', requestId: 'r', projectId: 'default', investigationId } });
-    const leads = cache.answer(of('leads'), slow);
-    const shares = cache.answer(of('shares'), slow);
-    gates[0]?.((call) => success(call, 'found'));
-    await Promise.all([leads, shares]);
-    await cache.answer(of('finds'), fast);
-    expect(reused).toEqual([
-      ['found', 'shares'],
-      ['found', 'finds'],
-    ]);
-  });
-
   it('answers an equal call with the kept outcome until its time is over', async () => {
     const { cache, runs, fast, answers, pass } = setUp();
     const tool = toolWith();
@@ -180,7 +172,7 @@ describe('ResultCache', () => {
     await cache.answer(callOf(tool), fail);
     expect((await cache.answer(callOf(tool), fail)).status).toBe('error');
     expect(runs).toHaveLength(2);
-    expect(cache.bytes).toBe(0);
+    expect(cache.bytes()).toBe(0);
   });
 
   it('stays within its bytes', async () => {
@@ -188,12 +180,12 @@ describe('ResultCache', () => {
     const tool = toolWith();
     for (let q = 0; q < 100; q++) {
       await cache.answer(callOf(tool, { input: { q } }), async (call) => success(call, 'x'.repeat(1_000)));
-      expect(cache.bytes).toBeLessThanOrEqual(10_000);
+      expect(cache.bytes()).toBeLessThanOrEqual(10_000);
     }
-    expect(cache.bytes).toBeGreaterThan(5_000);
+    expect(cache.bytes()).toBeGreaterThan(5_000);
     const huge = callOf(tool, { input: 'huge' });
     await cache.answer(huge, async (call) => success(call, 'x'.repeat(20_000)));
-    expect(cache.bytes).toBeLessThanOrEqual(10_000);
+    expect(cache.bytes()).toBeLessThanOrEqual(10_000);
   });
 
   it('runs once for equal calls that come at once', async () => {
@@ -270,24 +262,34 @@ describe('ResultCache', () => {
       error: { type: 'timeout', message: 'No answer within 5 ms' },
       result: { note: 'go on' },
     });
-    expect(runs[0]?.signal?.aborted).toBe(false);
     gates[0]?.(success);
     expect((await first).cached).toBe(false);
     expect((await patient).cached).toBe(true);
   });
 
-  it('goes on without the one who began it, and is cancelled when nobody waits any more', async () => {
+  it('runs the next one when the one that runs is left by its caller', async () => {
+    const { cache, runs, gates, slow, fast } = setUp();
+    const tool = toolWith();
+    const first = cache.answer(callOf(tool), slow);
+    const second = cache.answer(callOf(tool), fast);
+    gates[0]?.(failure);
+    expect((await first).status).toBe('error');
+    expect((await second).status).toBe('success');
+    expect(runs).toHaveLength(2);
+  });
+
+  it('goes on waiting for the one that runs when another that waits gives up', async () => {
     const { cache, runs, gates, slow } = setUp();
     const tool = toolWith();
-    const [one, two] = [new AbortController(), new AbortController()];
-    const first = cache.answer(callOf(tool, { signal: one.signal }), slow);
-    const second = cache.answer(callOf(tool, { signal: two.signal }), slow);
-    one.abort();
-    expect(runs[0]?.signal?.aborted).toBe(false);
-    two.abort();
-    await second;
-    expect(runs[0]?.signal?.aborted).toBe(true);
-    gates[0]?.(failure);
+    const leaving = new AbortController();
+    const first = cache.answer(callOf(tool), slow);
+    const left = cache.answer(callOf(tool, { signal: leaving.signal }), slow);
+    leaving.abort();
+    await left;
+    const last = cache.answer(callOf(tool), slow);
+    gates[0]?.(success);
     await first;
+    expect((await last).cached).toBe(true);
+    expect(runs).toHaveLength(1);
   });
 });

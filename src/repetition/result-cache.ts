@@ -1,39 +1,50 @@
 import { LRUCache } from 'lru-cache';
+import type { CancelSignal } from '../common/cancel-signal.js';
 import { canonicalJson, sha256 } from '../common/canonical-json.js';
 import { type Clock, systemClock } from '../common/clock.js';
 import { Deadline } from '../common/deadline.js';
 import { newId } from '../common/ids.js';
-import type { Tool, ToolDefinition } from '../tool-contract/tool.js';
+import type { Tracer } from '../observability/tracing/tracer.js';
+import type { KeptAnswer } from '../tool-contract/call-ticket.js';
+import { fallbackOf, type Tool, type ToolDefinition } from '../tool-contract/tool.js';
 import type { ToolCall } from '../tool-contract/tool-call.js';
-import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
-import { Flight } from './flight.js';
-import { leftOutcome, lateOutcome } from './unshared-outcome.js';
+import { failedOutcome, type ToolOutcome } from '../tool-contract/tool-outcome.js';
 
-/** How a call was answered without an execution of its own. */
-export type CacheAnswer = 'kept' | 'shared';
-
-export type RunCall = (call: ToolCall) => Promise<ToolOutcome>;
+type Enter = (call: ToolCall) => Promise<ToolOutcome>;
 
 /** Results of such a tool may answer other calls. */
 export const isCacheable = ({ cacheTtlMs = 0, annotations }: ToolDefinition): boolean =>
   cacheTtlMs > 0 && annotations.readOnly;
 
+/** One of the equal calls that run one after another. */
+interface Turn {
+  /** Resolves when the call is over: with its success, or with undefined, and then the next one runs. */
+  readonly over: Promise<ToolOutcome | undefined>;
+  /** The execution that it waits for, or is. */
+  executionId: string;
+}
+
+/** What an entry costs beside its result. */
+const entryBytes = 512;
+
 /**
- * Results of tools that only read, by tool and parameters: one that is fresh answers at once, and equal calls that come
- * while one runs wait for its result instead of running, too. Only successes are kept or shared.
+ * Results of tools that only read, by tool and parameters. One that is fresh answers at once; equal calls that come
+ * while one runs wait for it, and the first success answers all of them. Failures answer nobody else: another call
+ * may have more time, or be let in. So equal calls take turns, and each is woken once.
  */
 export class ResultCache {
-  private readonly kept: LRUCache<string, ToolOutcome>;
-  private readonly flights = new Map<string, Flight>();
+  private readonly results: LRUCache<string, ToolOutcome>;
+  /** The last turn of each key. */
+  private readonly turns = new Map<string, Turn>();
   /** A tool that was changed is another object: nothing of the earlier one answers for it. */
   private readonly generations = new WeakMap<Tool, string>();
 
   constructor(
     maxBytes: number,
-    private readonly onAnswer: (outcome: ToolOutcome, answer: CacheAnswer, call: ToolCall) => void,
+    private readonly tracer: Tracer,
     private readonly clock: Clock = systemClock,
   ) {
-    this.kept = new LRUCache({
+    this.results = new LRUCache({
       maxSize: maxBytes,
       ttl: 1,
       ttlResolution: 0,
@@ -43,66 +54,67 @@ export class ResultCache {
 
   /** Bytes of the results that are kept, as JSON. */
   get bytes(): number {
-    return this.kept.calculatedSize;
+    return this.results.calculatedSize;
   }
 
-  /** @throws what `run` throws */
-  async answer(call: ToolCall, run: RunCall): Promise<ToolOutcome> {
+  /**
+   * Sends the call through its guards by `enter`, with an answer on its ticket where nothing needs to be run.
+   * @throws what `enter` throws
+   */
+  async answer(call: ToolCall, enter: Enter): Promise<ToolOutcome> {
     const key = this.keyOf(call);
-    const kept = this.kept.get(key);
-    if (kept) return this.given(call, kept, 'kept');
-    const underWay = this.flights.get(key);
-    if (underWay) return this.follow(key, underWay, call, run);
-    const flight = new Flight();
-    this.flights.set(key, flight);
-    return this.lead(key, flight, call, run);
-  }
+    const lookup = this.tracer.open('cache.lookup', {});
+    const reuse = (outcome: ToolOutcome, how: KeptAnswer['how']): Promise<ToolOutcome> => {
+      lookup.set({ 'toolkeeper.cache.hit': true });
+      lookup.end();
+      call.ticket.kept = { outcome, how };
+      return enter(call);
+    };
+    const kept = this.results.get(key);
+    if (kept) return reuse(kept, 'kept');
 
-  /** Waits for the call that runs. What one call met is no answer to another: it had less time, or was refused. */
-  private async follow(key: string, flight: Flight, call: ToolCall, run: RunCall): Promise<ToolOutcome> {
-    const { definition } = call.ticket.tool;
-    const deadline = Deadline.ofSmallest([call.timeoutMs, definition.timeoutMs], this.clock);
-    const end = await flight.wait(deadline, call.signal);
-    switch (end.kind) {
-      case 'landed':
-        return this.given(call, end.outcome, 'shared');
-      case 'turn':
-        return this.lead(key, flight, { ...call, timeoutMs: Math.max(1, deadline.remainingMs()) }, run);
-      case 'late':
-        return lateOutcome(flight.executionId, definition, deadline.totalMs);
-      case 'left':
-        return leftOutcome(flight.executionId, definition);
-    }
-  }
-
-  private async lead(key: string, flight: Flight, call: ToolCall, run: RunCall): Promise<ToolOutcome> {
-    let success: ToolOutcome | undefined;
+    const { timeoutMs, signal, ticket } = call;
+    const { definition } = ticket.tool;
+    const deadline = Deadline.ofSmallest([timeoutMs, definition.timeoutMs], this.clock);
+    const before = this.turns.get(key);
+    const end = this.takeTurn(key, ticket.executionId, before);
+    let success: ToolOutcome | Turn['over'] | undefined;
     try {
-      const { executionId } = call.ticket;
-      const outcome = await flight.lead(executionId, call.signal, (signal) => run({ ...call, signal }));
-      if (outcome.status === 'success') success = outcome;
-      return this.keep(key, call, outcome);
+      const earlier = before && (await patiently(before.over, deadline, signal));
+      if (earlier === 'late' || earlier === 'left') {
+        success = before?.over;
+        lookup.fail(earlier);
+        return gaveUp(call, end.turn.executionId, earlier, deadline.totalMs);
+      }
+      if (earlier) return await reuse((success = earlier), 'shared');
+      end.turn.executionId = ticket.executionId;
+      lookup.set({ 'toolkeeper.cache.hit': false });
+      lookup.end();
+      const left = timeoutMs === undefined ? undefined : Math.max(1, deadline.remainingMs());
+      const outcome = await enter({ ...call, timeoutMs: left });
+      if (outcome.status === 'success') this.keep(key, call, (success = outcome));
+      return outcome;
     } finally {
-      if (success || !flight.handOver()) this.flights.delete(key);
-      if (success) flight.land(success);
+      lookup.end();
+      end.resolve(success);
     }
   }
 
-  private keep(key: string, { ticket }: ToolCall, outcome: ToolOutcome): ToolOutcome {
+  private takeTurn(key: string, executionId: string, before: Turn | undefined) {
+    const { promise: over, resolve } = Promise.withResolvers<ToolOutcome | undefined>();
+    const turn: Turn = { over, executionId: before?.executionId ?? executionId };
+    this.turns.set(key, turn);
+    void over.then(() => this.turns.get(key) === turn && this.turns.delete(key));
+    return { turn, resolve };
+  }
+
+  private keep(key: string, { ticket }: ToolCall, outcome: ToolOutcome): void {
     const { outputBytes, freshForMs = Infinity } = ticket.notes;
     const ttl = Math.min(ticket.tool.definition.cacheTtlMs ?? 0, freshForMs);
     // For the cache, no time to live is for ever.
-    if (outcome.status === 'success' && ttl > 0) {
-      const size = outputBytes ?? Buffer.byteLength(JSON.stringify(outcome.result) ?? '');
-      this.kept.set(key, outcome, { ttl, size: size + entryBytes });
-    }
-    return outcome;
-  }
-
-  private given(call: ToolCall, outcome: ToolOutcome, answer: CacheAnswer): ToolOutcome {
-    this.onAnswer(outcome, answer, call);
-    call.ticket.tool.onReuse?.(outcome.result, call.context);
-    return { ...outcome, cached: true };
+    if (ttl <= 0) return;
+    const size = outputBytes ?? Buffer.byteLength(JSON.stringify(outcome.result) ?? '');
+    this.results.set(key, outcome, { ttl, size: size + entryBytes });
   }
 
   /** Labels and project choose what some tools find; who asks, and in which run, must not. */
@@ -114,5 +126,32 @@ export class ResultCache {
   }
 }
 
-/** What an entry costs beside its result. */
-const entryBytes = 512;
+/** Waits until the turn is over, the caller has no more time, or it has left. */
+function patiently<T>(
+  over: Promise<T>,
+  deadline: Deadline,
+  signal: CancelSignal | undefined,
+): Promise<T | 'late' | 'left'> {
+  return new Promise((resolve) => {
+    const tell = (end: T | 'late' | 'left'): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onLeft);
+      resolve(end);
+    };
+    const onLeft = (): void => tell('left');
+    const timer = setTimeout(tell, deadline.remainingMs(), 'late');
+    signal?.addEventListener('abort', onLeft, { once: true });
+    void over.then(tell);
+    if (signal?.aborted) onLeft();
+  });
+}
+
+/** The execution that the call waited for goes on; this caller's own time is up, or nobody reads the answer. */
+function gaveUp(call: ToolCall, executionId: string, end: 'late' | 'left', waitedMs: number): ToolOutcome {
+  const { tool } = call.ticket;
+  const type = end === 'late' ? 'timeout' : 'cancelled';
+  const message =
+    end === 'late' ? `No answer within ${waitedMs} ms` : 'The caller left before the tool ended';
+  const base = { executionId, tool: tool.definition.name, executionTimeMs: end === 'late' ? waitedMs : 0 };
+  return failedOutcome(base, { type, message }, fallbackOf(tool, message));
+}

@@ -1,42 +1,33 @@
 import { CallTicket } from './call-ticket.js';
 import type { Tool } from './tool.js';
 
-const tool = {} as Tool;
-const stamped = (): CallTicket => {
-  const ticket = new CallTicket('id', tool);
-  ticket.stamp('budget');
-  ticket.stamp('circuit');
-  return ticket;
-};
+const newTicket = (): CallTicket => new CallTicket('id', {} as Tool);
 
 describe('CallTicket', () => {
-  it('starts only after every guard', () => {
-    const ticket = new CallTicket('id', tool);
-    expect(() => ticket.start()).toThrow('missing: budget, circuit');
-    ticket.stamp('budget');
-    expect(() => ticket.start()).toThrow('missing: circuit');
-    ticket.stamp('circuit');
-    ticket.start();
-    expect(() => ticket.start()).toThrow('started');
+  it('lets a call pass each step once, in order', () => {
+    const ticket = newTicket();
+    expect(() => ticket.advance('tool')).toThrow('only through the door (at tool, expected budget)');
+    for (const step of ['budget', 'circuit', 'capacity', 'recorder', 'tool'] as const) {
+      ticket.advance(step);
+      expect(() => ticket.advance(step)).toThrow('only through the door');
+    }
   });
 
-  it('enters once, and only after the start', () => {
-    const ticket = stamped();
-    expect(() => ticket.enter()).toThrow('only through the door');
-    ticket.start();
-    ticket.enter();
-    expect(() => ticket.enter()).toThrow('only through the door');
+  it('lets nothing pass once the call is over', () => {
+    const ticket = newTicket();
+    ticket.end(true);
+    expect(() => ticket.advance('budget')).toThrow('only through the door');
   });
 
-  it('gives everything back when the call is refused, and only places when it ran', () => {
+  it('gives everything back when the call is refused, and only slots when it ran', () => {
     for (const refused of [true, false]) {
       const given: string[] = [];
-      const ticket = stamped();
+      const ticket = newTicket();
       ticket.returnIfRefused(() => given.push('budget'));
-      ticket.returnAtEnd(() => given.push('place'));
+      ticket.returnAtEnd(() => given.push('slot'));
       ticket.end(refused);
       ticket.end(!refused);
-      expect(given).toEqual(refused ? ['budget', 'place'] : ['place']);
+      expect(given).toEqual(refused ? ['budget', 'slot'] : ['slot']);
     }
   });
 });

@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { ExecutionNotes, Release, Tool } from './tool.js';
+import type { ToolOutcome } from './tool-outcome.js';
 
 /** What is left of an investigation's budget after this call. */
 export interface BudgetState {
@@ -9,65 +10,52 @@ export interface BudgetState {
   readonly resetsAt: number;
 }
 
-const gates = ['budget', 'circuit'] as const;
-export type Gate = (typeof gates)[number];
+/** An answer that needs no execution: a result that was kept, or the one of an equal call that ran meanwhile. */
+export interface KeptAnswer {
+  readonly outcome: ToolOutcome;
+  readonly how: 'kept' | 'shared';
+}
+
+const steps = ['budget', 'circuit', 'capacity', 'recorder', 'tool'] as const;
+/** What a call passes on its way, in this order. */
+export type Step = (typeof steps)[number];
 
 /**
- * The private pass of one call. The guards stamp it, the recorder starts it, the handler enters with it once:
- * a call that reaches the handler by any other way is thrown out. Whatever was reserved for the call hangs here
- * and is given back in one place when the call ends up refused.
+ * The private pass of one call. Guards, recorder and handler each advance it by one step: a call that reaches one of
+ * them by any other way than the door is thrown out. Whatever was reserved for the call hangs here and is given back in
+ * one place when the call ends.
  */
 export class CallTicket {
-  private readonly passed: Record<Gate, boolean> = { budget: false, circuit: false };
+  private passed = 0;
+  private isOver = false;
+  private startedAtMs = 0;
   private readonly onRefusal: Release[] = [];
   private readonly onEnd: Release[] = [];
-  private stage: 'waiting' | 'started' | 'entered' | 'ended' = 'waiting';
-
-  private startedAtMs = 0;
 
   /** The call is a half-open circuit's trial. */
   probe = false;
-  /** What the execution learns on its way. */
-  readonly notes: ExecutionNotes = { attempts: 1 };
-  /** The input's JSON in its own order, where somebody has written it. */
-  inputJson: string | undefined;
+  /** Nothing is run: circuit, capacity and recorder let the call pass, and only the budget counts it. */
+  kept: KeptAnswer | undefined;
   /** Set by the budget guard for calls of an investigation. */
   budget: BudgetState | undefined;
+  /** The execution failed, and that counts against the tool's circuit. */
+  toolFault = false;
+  /** What the execution learns on its way. */
+  readonly notes: ExecutionNotes = { attempts: 1 };
 
   constructor(
     readonly executionId: string,
     readonly tool: Tool,
   ) {}
 
-  stamp(gate: Gate): void {
-    this.passed[gate] = true;
-  }
-
-  has(gate: Gate): boolean {
-    return this.passed[gate];
-  }
-
-  /** Given back only if the call is refused after all (a budget unit). */
-  returnIfRefused(release: Release): void {
-    this.onRefusal.push(release);
-  }
-
-  /** Given back at the end, whatever it is (a queue place, a half-open permit). */
-  returnAtEnd(release: Release): void {
-    this.onEnd.push(release);
-  }
-
-  /** The recorder's step. */
-  start(): void {
-    const { budget, circuit } = this.passed;
-    if (this.stage !== 'waiting' || !budget || !circuit) {
-      const missing = gates.filter((gate) => !this.passed[gate]);
-      throw new Error(
-        `A call must pass its guards before it starts (missing: ${missing.join(', ') || this.stage})`,
-      );
+  /** @throws Error when the call has not come through every step before this one, or comes a second time */
+  advance(step: Step): void {
+    const expected = this.isOver ? undefined : steps[this.passed];
+    if (step !== expected) {
+      throw new Error(`A call reaches its tool only through the door (at ${step}, expected ${expected})`);
     }
-    this.stage = 'started';
-    this.startedAtMs = performance.now();
+    this.passed += 1;
+    if (step === 'recorder') this.startedAtMs = performance.now();
   }
 
   /** Whole milliseconds since the recorder started the clock. */
@@ -75,16 +63,20 @@ export class CallTicket {
     return Math.round(performance.now() - this.startedAtMs);
   }
 
-  /** The handler's step. */
-  enter(): void {
-    if (this.stage !== 'started') throw new Error('A call reaches its tool only through the door');
-    this.stage = 'entered';
+  /** Given back only if the call is refused after all (a budget unit). */
+  returnIfRefused(release: Release): void {
+    this.onRefusal.push(release);
+  }
+
+  /** Given back at the end, whatever it is (a queue slot, a half-open permit). */
+  returnAtEnd(release: Release): void {
+    this.onEnd.push(release);
   }
 
   /** The door's last step. */
   end(refused: boolean): void {
-    if (this.stage === 'ended') return;
-    this.stage = 'ended';
+    if (this.isOver) return;
+    this.isOver = true;
     if (refused) for (const release of this.onRefusal) release();
     for (const release of this.onEnd) release();
   }

@@ -2,6 +2,7 @@ import type { CancelSignal } from '../common/cancel-signal.js';
 import type { CallContext } from './call-context.js';
 import type { BudgetState, CallTicket } from './call-ticket.js';
 import type { NoticeListener } from './tool-notice.js';
+import type { ToolOutcome } from './tool-outcome.js';
 
 /** The authenticated caller. */
 export interface Principal {
@@ -43,4 +44,13 @@ export interface CallRequest {
 /** A request on its way through guards, recorder and handler. */
 export interface ToolCall extends CallRequest {
   readonly ticket: CallTicket;
+}
+
+/** What the door answers to a call that was not refused. */
+export interface CallAnswer {
+  readonly outcome: ToolOutcome;
+  /** What is left of the investigation's budget; absent without an investigation or a limit. */
+  readonly budget?: BudgetState | undefined;
+  /** An earlier call with the same idempotency key was answered so: nothing was run. */
+  readonly replayed?: true;
 }

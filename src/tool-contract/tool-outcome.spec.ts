@@ -1,6 +1,6 @@
-import { isToolFault, ToolFailure } from './tool-outcome.js';
+import { ToolFailure } from './tool-outcome.js';
 
-describe('isToolFault', () => {
+describe('ToolFailure', () => {
   it.each([
     ['tool_error', -32001, true],
     ['tool_error', -32602, false],
@@ -9,16 +9,10 @@ describe('isToolFault', () => {
     ['cancelled', -32603, false],
     ['interrupted', -32603, false],
     ['upstream_unavailable', -32603, false],
-  ] as const)('%s %d → %s', (type, code, expected) => {
-    expect(isToolFault({ type, code })).toBe(expected);
+  ] as const)('%s %d is the tool’s fault: %s', (type, code, expected) => {
+    expect(new ToolFailure(type, 'no', { code }).isToolFault).toBe(expected);
+    expect(new ToolFailure(type, 'no', { code, toolFault: false }).isToolFault).toBe(false);
   });
-
-  it('is false for a success', () => {
-    expect(isToolFault(undefined)).toBe(false);
-  });
-});
-
-describe('ToolFailure', () => {
   it("takes the table's JSON-RPC code unless the tool answered its own", () => {
     expect(new ToolFailure('timeout', 'late').code).toBe(-32000);
     expect(new ToolFailure('tool_error', 'no', { code: -32602, data: { a: 1 } })).toMatchObject({

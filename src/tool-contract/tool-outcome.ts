@@ -29,6 +29,28 @@ export type ToolOutcome =
       readonly result?: unknown;
     });
 
+/** The outcome of a call that failed; its tool's fallback, if any, stands in for the result. */
+export function failedOutcome(
+  base: Pick<OutcomeBase, 'executionId' | 'tool'> & Partial<OutcomeBase>,
+  {
+    type,
+    message,
+    code = errorTable[type].jsonRpc,
+    data,
+  }: Omit<ToolErrorBody, 'code'> & { readonly code?: number },
+  fallback?: unknown,
+): ToolOutcome {
+  return {
+    executionTimeMs: 0,
+    attempts: 1,
+    cached: false,
+    ...base,
+    status: type === 'timeout' ? 'timeout' : 'error',
+    error: { code, type, message, ...(data !== undefined && { data }) },
+    ...(fallback !== undefined && { result: fallback }),
+  };
+}
+
 /** Thrown by a tool's `run` for every expected failure. */
 export class ToolFailure extends Error {
   override readonly name = 'ToolFailure';
@@ -67,9 +89,7 @@ const notTheToolsFault: ReadonlySet<OutcomeCode> = new Set([
  * Only faults of the tool itself feed its circuit. An answer of -32602 is the caller's error (seed 003's "Invalid
  * params"); one that was cancelled, interrupted or lacks its upstream is nobody's fault here.
  */
-export function isToolFault(
-  error: { readonly type: OutcomeCode; readonly code: number } | undefined,
-): boolean {
-  if (!error || notTheToolsFault.has(error.type)) return false;
+function isToolFault(error: { readonly type: OutcomeCode; readonly code: number }): boolean {
+  if (notTheToolsFault.has(error.type)) return false;
   return !(error.type === 'tool_error' && error.code === errorTable.invalid_input.jsonRpc);
 }

@@ -51,8 +51,6 @@ export interface ExecutionNotes {
   resultUnknown?: boolean;
   /** Bytes of the tool's own answer, where it is known without serialising again. */
   outputBytes?: number;
-  /** The result's JSON as the tool wrote it, where it need not be serialised again. */
-  resultJson?: string;
   /** How long this result may answer equal calls, in milliseconds, where that is less than the tool's `cacheTtlMs`. */
   freshForMs?: number;
   [other: string]: unknown;
@@ -68,8 +66,6 @@ export interface ToolRun {
   /** A half-open circuit's trial: run it on a fresh process. */
   readonly probe: boolean;
   readonly notes: ExecutionNotes;
-  /** The input's JSON, where it is written already. */
-  readonly inputJson?: string | undefined;
   /** Follows what the tool says while it works; absent where nobody listens. */
   readonly onProgress?: NoticeListener;
 }
@@ -94,6 +90,11 @@ export interface Tool {
    * Asked for every call.
    */
   cacheKey?(input: unknown): unknown;
+  /**
+   * What an LLM should read instead of a result, where that depends on why there is none. Absent: the definition's
+   * `fallback`.
+   */
+  fallback?(reason: string): unknown;
   /** A result that was kept, or that another call waited for, answers a call that was not run. It must not throw. */
   onReuse?(result: unknown, context: CallContext): void;
   /**
@@ -102,3 +103,7 @@ export interface Tool {
    */
   run(input: unknown, run: ToolRun): Promise<unknown>;
 }
+
+/** What an LLM should read instead of the tool's result; undefined where the tool names nothing. */
+export const fallbackOf = (tool: Tool, reason: string): unknown =>
+  tool.fallback ? tool.fallback(reason) : tool.definition.fallback;

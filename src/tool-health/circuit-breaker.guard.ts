@@ -12,13 +12,14 @@ export class CircuitBreakerGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     if (context.getType<string>() !== 'tool') return true;
     const call = context.getArgByIndex<ToolCall>(0);
-    if (!call.test) this.pass(call);
-    call.ticket.stamp('circuit');
+    call.ticket.advance('circuit');
+    // A kept answer asks nothing of the tool; a trial by an operator is for finding out whether it works again.
+    if (!call.test && !call.ticket.kept) this.pass(call);
     return true;
   }
 
   private pass({ ticket }: ToolCall): void {
-    const { name, fallback } = ticket.tool.definition;
+    const { name } = ticket.tool.definition;
     const admission = this.circuits.admit(name, ticket.executionId);
     switch (admission.kind) {
       case 'pass':
@@ -29,7 +30,7 @@ export class CircuitBreakerGuard implements CanActivate {
         return;
       case 'refuse': {
         const { reason, retryAfterMs } = admission;
-        throw new Refusal('circuit_open', `${name} is cut off: ${reason}`, { retryAfterMs, fallback });
+        throw new Refusal('circuit_open', `${name} is cut off: ${reason}`, { retryAfterMs });
       }
     }
   }

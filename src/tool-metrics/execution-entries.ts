@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { canonicalForm, sha256 } from '../common/canonical-json.js';
 import type { ToolCall } from '../tool-contract/tool-call.js';
-import { isToolFault, type OutcomeStatus, type ToolOutcome } from '../tool-contract/tool-outcome.js';
+import { type OutcomeStatus, type ToolOutcome } from '../tool-contract/tool-outcome.js';
 import type { ExecutionEvent } from './execution-event.js';
 import type { ExecutionEnd, ExecutionStart } from './journal/journal-entry.js';
 
@@ -21,9 +21,7 @@ const unnoticedMs = 1;
 export function startOf(call: ToolCall, startedAt: number): ExecutionStart {
   const { context, ticket, test } = call;
   // Sorting the keys changes no byte count: one serialisation serves both.
-  const { json: input, asGiven } = canonicalForm(call.input);
-  // The tool is sent the same.
-  if (asGiven) ticket.inputJson = input;
+  const { json: input } = canonicalForm(call.input);
   return {
     metricId: ticket.executionId,
     toolName: ticket.tool.definition.name,
@@ -56,7 +54,7 @@ export function endOfOutcome(call: ToolCall, outcome: ToolOutcome, endedAt: numb
     executionTimeMs,
     errorType: error?.type,
     errorMessage: error?.message.slice(0, maxText),
-    toolFault: isToolFault(error) || undefined,
+    toolFault: call.ticket.toolFault || undefined,
     outputSize: call.ticket.notes.outputBytes ?? (error ? 0 : jsonBytes(result)),
     metadata: notesOf(call, error?.code),
     endedAt,

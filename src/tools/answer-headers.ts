@@ -1,5 +1,5 @@
+import type { CallAnswer } from '../tool-contract/tool-call.js';
 import { rateLimitHeaders } from '../investigations/rate-limit-headers.js';
-import type { CallAnswer } from './tool-door.js';
 
 const replayed = { 'Idempotent-Replayed': 'true' };
 

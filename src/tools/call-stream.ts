@@ -3,10 +3,9 @@ import type { FastifyReply } from 'fastify';
 import type { Readable } from 'node:stream';
 import { asProblem, problemBody } from '../common/problem.filter.js';
 import { sseHeaders } from '../common/sse.js';
-import type { CallRequest, CallStart } from '../tool-contract/tool-call.js';
+import type { CallAnswer, CallRequest, CallStart } from '../tool-contract/tool-call.js';
 import { headersOf } from './answer-headers.js';
 import { EventStream } from './event-stream.js';
-import type { CallAnswer } from './tool-door.js';
 
 /**
  * Runs a call and gives its notices, then its outcome, as server-sent events. The stream begins when the call can no

@@ -3,7 +3,6 @@ import { RE2JS } from 're2js';
 import { type FieldProblem, Problem } from '../common/errors.js';
 import { isDeeperThan } from '../common/json-depth.js';
 import type { JsonSchema } from '../tool-contract/tool.js';
-import { countCharactersInDoubt } from './length-keywords.js';
 
 export type InputValidator = (input: unknown) => readonly FieldProblem[];
 
@@ -50,7 +49,6 @@ export function compileInputSchema(
       validateFormats: false,
       code: { regExp: linearRegExp },
     });
-    countCharactersInDoubt(ajv);
     // A dialect of its own would have to be fetched; every schema is read as 2020-12.
     // An asynchronous one ($async) would answer with a promise, which reads as valid.
     const { $schema: _dialect, $async: _async, ...own } = schema as JsonSchema;

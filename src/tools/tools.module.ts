@@ -1,38 +1,24 @@
 import { Module } from '@nestjs/common';
-import { ModuleRef } from '@nestjs/core';
 import { StartupWork } from '../common/startup-work.js';
 import { InvestigationsModule } from '../investigations/investigations.module.js';
 import { Contributors } from '../observability/contributors.js';
-import { Tracer } from '../observability/tracing/tracer.js';
 import { RepetitionModule } from '../repetition/repetition.module.js';
 import { ToolHealthModule } from '../tool-health/tool-health.module.js';
 import { ToolMetricsModule } from '../tool-metrics/tool-metrics.module.js';
-import { CachedGateway } from './cached-gateway.js';
+import { callMetrics, CallMetrics } from './call.metrics.js';
+import { CallReports } from './call-reports.js';
+import { Door } from './door.js';
 import { InputLimits } from './input-limits.js';
-import { ToolDoor } from './tool-door.js';
-import { ToolGateway } from './tool-gateway.js';
 import { ToolRegistry } from './tool-registry.js';
 import { ToolsController } from './tools.controller.js';
 import { ToolsService } from './tools.service.js';
-import { TracedDoor } from './traced-door.js';
 
-/** Only the registry and the service in front of the door leave this room; the gateway stays inside. */
+/** The registry, and the one way to call a tool. */
 @Module({
   imports: [ToolMetricsModule, ToolHealthModule, InvestigationsModule, RepetitionModule],
   controllers: [ToolsController],
-  providers: [
-    ToolRegistry,
-    ToolGateway,
-    CachedGateway,
-    {
-      provide: ToolDoor,
-      inject: [ModuleRef, Tracer],
-      useFactory: (modules: ModuleRef, { on }: Tracer) => modules.create(on ? TracedDoor : ToolDoor),
-    },
-    InputLimits,
-    ToolsService,
-  ],
-  exports: [ToolRegistry, ToolsService],
+  providers: [ToolRegistry, ...callMetrics, CallReports, Door, InputLimits, ToolsService],
+  exports: [ToolRegistry, ToolsService, CallReports, CallMetrics],
 })
 export class ToolsModule {
   constructor(registry: ToolRegistry, startupWork: StartupWork, contributors: Contributors) {

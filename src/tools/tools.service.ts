@@ -6,12 +6,12 @@ import { pageOf } from '../common/page.js';
 import { acceptsEvents } from '../common/sse.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import type { Tool } from '../tool-contract/tool.js';
-import type { CallRequest } from '../tool-contract/tool-call.js';
+import type { CallAnswer, CallRequest } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 import { headersOf } from './answer-headers.js';
 import { streamCall } from './call-stream.js';
 import { incomingCall } from './incoming-call.js';
-import { type CallAnswer, ToolDoor } from './tool-door.js';
+import { Door } from './door.js';
 import { describeTool, type ToolFormat } from './tool-formats.js';
 import { ToolRegistry } from './tool-registry.js';
 import type { ListToolsQuery } from './tools.dto.js';
@@ -24,7 +24,7 @@ export type WithTool = <T>(work: (tool: Tool) => Promise<T>) => Promise<T>;
 export class ToolsService {
   constructor(
     private readonly registry: ToolRegistry,
-    private readonly door: ToolDoor,
+    private readonly door: Door,
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server'>,
   ) {}
 

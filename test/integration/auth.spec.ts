@@ -6,13 +6,15 @@ import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { Test } from '@nestjs/testing';
 import { AccessPolicy } from '../../src/auth/access-policy.js';
 import { AuthGuard } from '../../src/auth/auth.guard.js';
-import { registerAuthHook } from '../../src/auth/auth.hook.js';
 import { AuthModule } from '../../src/auth/auth.module.js';
 import { CurrentPrincipal } from '../../src/auth/principal.decorator.js';
 import { Public, Scopes } from '../../src/auth/scopes.decorator.js';
 import { ProblemFilter } from '../../src/common/problem.filter.js';
+import { LifecycleModule } from '../../src/common/lifecycle.module.js';
 import { loadConfig } from '../../src/config/app-config.js';
 import { ConfigModule } from '../../src/config/config.module.js';
+import { registerRequestHooks } from '../../src/http/request-hooks.js';
+import { LoggingModule } from '../../src/observability/logging.module.js';
 import { MetricsModule } from '../../src/observability/metrics.module.js';
 import type { Principal, Scope } from '../../src/tool-contract/tool-call.js';
 import { supertest as request } from '../support/http.js';
@@ -54,7 +56,13 @@ class Gateway {
 /** real: Nest, Fastify, OpenAPI routes, HTTP. */
 async function start(variables: NodeJS.ProcessEnv): Promise<NestFastifyApplication> {
   @Module({
-    imports: [ConfigModule.forRoot(loadConfig(variables)), MetricsModule.forRoot(), AuthModule],
+    imports: [
+      ConfigModule.forRoot(loadConfig(variables)),
+      LifecycleModule,
+      LoggingModule,
+      MetricsModule.forRoot(),
+      AuthModule,
+    ],
     controllers: [ThingsController],
     providers: [{ provide: APP_FILTER, useClass: ProblemFilter }, Gateway],
   })
@@ -63,7 +71,7 @@ async function start(variables: NodeJS.ProcessEnv): Promise<NestFastifyApplicati
   const app = module.createNestApplication<NestFastifyApplication>(new FastifyAdapter());
   const fastify = app.getHttpAdapter().getInstance();
   // As the server does: before there is any route.
-  registerAuthHook(fastify, app.get(AccessPolicy));
+  registerRequestHooks(app, 100);
   fastify.get('/plain-early', () => 'plain');
   SwaggerModule.setup('docs', app, SwaggerModule.createDocument(app, new DocumentBuilder().build()), {
     ui: false,

@@ -1,4 +1,5 @@
 import { Refusal } from '../../src/common/errors.js';
+import { InFlight } from '../../src/common/in-flight.js';
 import { newId } from '../../src/common/ids.js';
 import { ClaimKeeper } from '../../src/repetition/claim-keeper.js';
 import type { Claim } from '../../src/repetition/idempotency-store.js';
@@ -33,7 +34,12 @@ function gateway({ settings = {}, alive = true, beatMs = 20_000 } = {}) {
   });
   if (alive) keeper.start();
   keepers.push(keeper);
-  return { store, keeper, lost, calls: new IdempotentCalls(store, keeper, all.maxOutcomeBytes) };
+  return {
+    store,
+    keeper,
+    lost,
+    calls: new IdempotentCalls(store, keeper, all.maxOutcomeBytes, new InFlight()),
+  };
 }
 
 let keys = 0;

@@ -3,18 +3,16 @@ import { APP_FILTER } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { Logger, PinoLogger } from 'nestjs-pino';
-import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { AuthModule } from '../../src/auth/auth.module.js';
+import { LifecycleModule } from '../../src/common/lifecycle.module.js';
 import { ProblemFilter } from '../../src/common/problem.filter.js';
 import { APP_CONFIG, loadConfig } from '../../src/config/app-config.js';
 import { ConfigModule } from '../../src/config/config.module.js';
-import { CallMetrics } from '../../src/observability/call-metrics.js';
+import { registerRequestHooks } from '../../src/http/request-hooks.js';
 import { LoggingModule } from '../../src/observability/logging.module.js';
 import { loggingParams } from '../../src/observability/logging.options.js';
 import { MetricsModule } from '../../src/observability/metrics.module.js';
-import { ProcessMetrics } from '../../src/observability/process-metrics.js';
 import { RequestContext } from '../../src/observability/request-context.js';
-import { RequestLog } from '../../src/observability/request-log.js';
 import { ToolLog, type ToolLogEntry } from '../../src/observability/tool-log.js';
 import { supertest as request } from '../support/http.js';
 
@@ -53,7 +51,13 @@ describe('observability', () => {
     const config = loadConfig({ LOG_LEVEL: 'debug', ADMIN_API_KEY: adminKey });
     const destination = { write: (line: string) => void lines.push(line) };
     @Module({
-      imports: [ConfigModule.forRoot(config), LoggingModule, MetricsModule],
+      imports: [
+        ConfigModule.forRoot(config),
+        LifecycleModule,
+        LoggingModule,
+        MetricsModule.forRoot(),
+        AuthModule,
+      ],
       controllers: [SomeController],
       providers: [{ provide: APP_FILTER, useClass: ProblemFilter }],
     })
@@ -72,7 +76,7 @@ describe('observability', () => {
       new FastifyAdapter({ genReqId: () => 'req-7' }),
     );
     app.useLogger(app.get(Logger));
-    app.get(RequestLog).register(app.getHttpAdapter().getInstance());
+    registerRequestHooks(app, 100);
     await app.init();
     await app.getHttpAdapter().getInstance().ready();
     expect(app.get(APP_CONFIG)).toBe(config);
@@ -82,7 +86,7 @@ describe('observability', () => {
   beforeEach(() => void lines.splice(0));
 
   const entries = () => lines.map((line) => JSON.parse(line));
-  const http = () => request(app.getHttpServer());
+  const http = () => request.agent(app.getHttpServer()).set('authorization', `Bearer ${adminKey}`);
 
   it('writes JSON lines with string timestamp and level, the request id and no payload', async () => {
     await http()
@@ -158,29 +162,4 @@ describe('observability', () => {
     ]);
     expect(entries().every(({ timestamp }) => typeof timestamp === 'string')).toBe(true);
   });
-
-  it('serves metrics that promtool accepts', async () => {
-    const calls = app.get(CallMetrics);
-    calls.started('echo');
-    calls.ended('echo', 'success', 0.01);
-    calls.refused(undefined, 'tool_not_found');
-    app.get(ProcessMetrics).spawned('echo');
-    app.get(ProcessMetrics).terminated('echo', 'idle');
-    app.get(ProcessMetrics).observe(() => [{ tool: 'echo', starting: 0, idle: 1, busy: 0, rssBytes: 1 }]);
-    const { text, headers } = await http().get('/metrics').expect(200);
-    expect(headers['content-type']).toContain('text/plain; version=0.0.4');
-    expect(text).toContain('nodejs_eventloop_lag_seconds');
-    expect(text).not.toMatch(/nodejs_active_\w+_total/);
-    expect(text).toContain('toolkeeper_calls_total{tool="echo",status="success"} 1');
-    if (existsSync('/usr/bin/promtool')) expect(await promtool(text)).toEqual({ code: 0, output: '' });
-  });
 });
-
-function promtool(text: string): Promise<{ code: number; output: string }> {
-  return new Promise((resolve) => {
-    const child = execFile('/usr/bin/promtool', ['check', 'metrics'], (error, stdout, stderr) =>
-      resolve({ code: Number(error?.code ?? 0), output: stdout + stderr }),
-    );
-    child.stdin?.end(text);
-  });
-}

@@ -5,7 +5,7 @@ import type TestAgent from 'supertest/lib/agent.js';
 import { Lifecycle } from '../../src/common/lifecycle.js';
 import { StartupWork } from '../../src/common/startup-work.js';
 import { loadConfig } from '../../src/config/app-config.js';
-import { createApp } from '../../src/create-app.js';
+import { createApp } from '../../src/http/create-app.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
 import { supertest, type Test } from './http.js';
 import { makeTestFolder } from './test-folder.js';

@@ -130,7 +130,7 @@ export class CustomToolWrapper implements Tool {
     run: ToolRun,
   ): Promise<PoolAnswer> {
     const { executionId, context, deadline, signal, probe, onProgress } = run;
-    const inputJson = run.inputJson ?? JSON.stringify(input) ?? 'null';
+    const inputJson = JSON.stringify(input) ?? 'null';
     const params = (timeout: number): string =>
       `{"input":${inputJson},"context":{"runId":${quoted(context.runId ?? context.requestId)},` +
       `"executionId":"${executionId}","workingDir":${quoted(workingDir)},"timeout":${timeout}}}`;

@@ -17,11 +17,10 @@ beforeAll(async () => {
 });
 afterAll(() => tk.close());
 
-/** The lane takes the plain spelling; with a query the same route is Nest's. */
-const ways = { lane: '/api/v1/tools/get_playbooks/execute', nest: '/api/v1/tools/get_playbooks/execute?' };
+const path = '/api/v1/tools/get_playbooks/execute';
 
 async function post(
-  path: string,
+  to: string,
   body: string | readonly string[],
   headers: Record<string, string> = {},
 ): Promise<Answer> {
@@ -29,7 +28,7 @@ async function post(
   const sent = httpRequest({
     hostname,
     port,
-    path,
+    path: to,
     method: 'POST',
     headers: { 'content-type': 'application/json', 'x-api-key': key, ...headers },
   });
@@ -48,13 +47,7 @@ async function post(
   return { status: response.statusCode, headers: response.headers, text };
 }
 
-/** Whether the connection goes on after a refused body is each one's own business. */
-const namesOfHeaders = ({ headers }: Answer) =>
-  Object.keys(headers)
-    .filter((name) => !['connection', 'keep-alive'].includes(name))
-    .sort();
-
-const call = JSON.stringify({ input: { query: 'pod OOMKilled' }, context: { investigationId: 'inv-lane' } });
+const call = JSON.stringify({ input: { query: 'pod OOMKilled' }, context: { investigationId: 'inv-http' } });
 const deep = `{"input":${'['.repeat(300)}${']'.repeat(300)}}`;
 
 describe.each([
@@ -84,31 +77,27 @@ describe.each([
   ['no key', call, { 'x-api-key': '' }, 401, 'unauthorized'],
   ['a wrong key', call, { 'x-api-key': 'wrong' }, 401, 'unauthorized'],
 ] as const)('%s', (_what, body, headers, status, code) => {
-  it('is answered alike beside Nest and by Nest', async () => {
-    const answers = [await post(ways.lane, body, headers), await post(ways.nest, body, headers)];
-    for (const answer of answers) {
-      expect(answer.status).toBe(status);
-      expect(answer.headers['x-request-id']).toEqual(expect.any(String));
-      const type = code === undefined ? 'application/json' : 'application/problem+json';
-      expect(answer.headers['content-type']).toBe(`${type}; charset=utf-8`);
-      expect(JSON.parse(answer.text).code).toBe(code);
-    }
-    const [beside, within] = answers.map(namesOfHeaders);
-    expect(beside).toEqual(within);
+  it(`answers ${status}`, async () => {
+    const answer = await post(path, body, headers);
+    expect(answer.status).toBe(status);
+    expect(answer.headers['x-request-id']).toEqual(expect.any(String));
+    const type = code === undefined ? 'application/json' : 'application/problem+json';
+    expect(answer.headers['content-type']).toBe(`${type}; charset=utf-8`);
+    expect(JSON.parse(answer.text).code).toBe(code);
   });
 });
 
-describe('the lane', () => {
+describe('the route of calls', () => {
   it.each([
     ['at once', (text: string) => [text]],
     ['in pieces that end anywhere', (text: string) => text.match(/[^]{1,97}/g) ?? []],
   ])('answers each of many requests on one connection that come %s, refused ones too', async (_how, cut) => {
     const { hostname, port, host } = new URL(tk.url);
     const good = '{"input":{"query":"pod OOMKilled"}}';
-    const bodies = [good, '{', good, '{"input":{}}', '', good, '{"input":7}', good];
+    const bodies = [good, '{"input":{}}', good, '{"x":1}', good, '{"input":7}', good];
     const requests = [...bodies, ...bodies].map(
       (body, n, { length }) =>
-        `POST ${ways.lane} HTTP/1.1\r\nhost: ${host}\r\nx-api-key: ${key}\r\ncontent-type: application/json\r\n` +
+        `POST ${path} HTTP/1.1\r\nhost: ${host}\r\nx-api-key: ${key}\r\ncontent-type: application/json\r\n` +
         `x-request-id: r${n}\r\ncontent-length: ${body.length}\r\n` +
         `${n === length - 1 ? 'connection: close\r\n' : ''}\r\n${body}`,
     );
@@ -121,13 +110,13 @@ describe('the lane', () => {
     for await (const chunk of socket) text += chunk;
     const heads = [...text.matchAll(/HTTP\/1\.1 (\d+)[^]*?x-request-id: (\w+)\r\n/gi)];
     expect(heads.map(([, status, id]) => `${id} ${status}`)).toEqual(
-      requests.map((_request, n) => `r${n} ${[200, 400, 200, 422, 400, 200, 422, 200][n % 8]}`),
+      requests.map((_request, n) => `r${n} ${[200, 422, 200, 400, 200, 422, 200][n % 7]}`),
     );
   });
 
   it('keeps the caller’s request id and tells what is left', async () => {
-    const { headers } = await post(ways.lane, call, { 'x-request-id': 'req-lane-1' });
-    expect(headers['x-request-id']).toBe('req-lane-1');
+    const { headers } = await post(path, call, { 'x-request-id': 'req-http-1' });
+    expect(headers['x-request-id']).toBe('req-http-1');
     expect(headers['ratelimit-remaining']).toEqual(expect.stringMatching(/^\d+$/));
   });
 

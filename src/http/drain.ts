@@ -1,6 +1,6 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Logger } from 'nestjs-pino';
-import { Lifecycle } from './common/lifecycle.js';
+import { Lifecycle } from '../common/lifecycle.js';
 
 /**
  * At SIGTERM or SIGINT: readiness fails and new calls are refused, calls in flight end (up to a deadline), then

@@ -1,0 +1,70 @@
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { ServerResponse } from 'node:http';
+import { performance } from 'node:perf_hooks';
+import { AccessPolicy } from '../auth/access-policy.js';
+import { visitOf } from '../auth/auth.guard.js';
+import { refuseDeepBody } from '../common/json-depth.js';
+import { Lifecycle } from '../common/lifecycle.js';
+import { ProblemFilter } from '../common/problem.filter.js';
+import { RequestContext } from '../observability/request-context.js';
+import { RequestLog } from '../observability/request-log.js';
+
+/**
+ * What happens around every request, in the two hooks that Fastify runs before and after it reads the body.
+ * @param bodyDepth levels that a body may have
+ */
+export function registerRequestHooks(app: NestFastifyApplication, bodyDepth: number): void {
+  const fastify = app.getHttpAdapter().getInstance();
+  const lifecycle = app.get(Lifecycle);
+  const policy = app.get(AccessPolicy);
+  const context = app.get(RequestContext, { strict: false });
+  const log = app.get(RequestLog);
+  const problems = new ProblemFilter();
+  const underWay = new Set<ServerResponse>();
+
+  fastify.addHook('onRequest', (request, reply, done) => {
+    const startedAt = performance.now();
+    const { id, method, originalUrl: url } = request;
+    const { raw } = reply;
+    void reply.header('x-request-id', id);
+    if (lifecycle.isDraining()) void reply.header('connection', 'close');
+    lifecycle.requests.begin();
+    underWay.add(raw);
+    // `close` comes exactly once, whether the answer was written or the client left.
+    raw.once('close', () => {
+      lifecycle.requests.end();
+      underWay.delete(raw);
+      log.completed({
+        id,
+        method,
+        url,
+        statusCode: raw.statusCode,
+        durationMs: performance.now() - startedAt,
+      });
+    });
+    // Every request shows its key before its body is read, also for routes that Nest never sees: the Swagger UI's files
+    // and unknown paths. Routes that were registered before Nest's error handler would answer an error with a bare 500.
+    try {
+      request.principal = policy.admit(visitOf(request));
+      done();
+    } catch (error) {
+      const { status, headers, body } = problems.answer(error, id);
+      void reply.status(status).headers(headers).send(body);
+    }
+  });
+
+  // After the body was read: the reader's events would not carry the context of log lines on.
+  fastify.addHook('preHandler', (request, _reply, done) => {
+    try {
+      refuseDeepBody(request.body, bodyDepth);
+      context.run(request.id, done);
+    } catch (error) {
+      done(error as Error);
+    }
+  });
+
+  // An answer that was under way when the drain began ends its connection, too.
+  lifecycle.draining.addEventListener('abort', () => {
+    for (const raw of underWay) if (!raw.headersSent) raw.setHeader('connection', 'close');
+  });
+}

@@ -1,0 +1,93 @@
+import { Injectable } from '@nestjs/common';
+import {
+  InjectMetric,
+  makeCounterProvider,
+  makeGaugeProvider,
+  makeHistogramProvider,
+} from '@willsoto/nestjs-prometheus';
+import { Counter, Gauge, Histogram } from 'prom-client';
+import { forgetTool } from '../observability/forget-tool.js';
+import type { KeptAnswer } from '../tool-contract/call-ticket.js';
+import type { OutcomeStatus } from '../tool-contract/tool-outcome.js';
+
+const calls = 'toolkeeper_calls_total';
+const durations = 'toolkeeper_call_duration_seconds';
+const inFlight = 'toolkeeper_calls_in_flight';
+const refusals = 'toolkeeper_refusals_total';
+const replays = 'toolkeeper_idempotent_replays_total';
+const cachedAnswers = 'toolkeeper_cached_answers_total';
+
+/** What the door counts. The values of the label `tool` are bounded by the registered tools and `unknown`. */
+@Injectable()
+export class CallMetrics {
+  constructor(
+    @InjectMetric(calls) private readonly calls: Counter,
+    @InjectMetric(durations) private readonly durations: Histogram,
+    @InjectMetric(inFlight) private readonly inFlight: Gauge,
+    @InjectMetric(refusals) private readonly refusals: Counter,
+    @InjectMetric(replays) private readonly replays: Counter,
+    @InjectMetric(cachedAnswers) private readonly cachedAnswers: Counter,
+  ) {}
+
+  started(tool: string): void {
+    this.inFlight.inc({ tool });
+  }
+
+  /** Ends what `started` began. */
+  ended(tool: string, status: OutcomeStatus, durationMs: number): void {
+    this.inFlight.dec({ tool });
+    this.calls.inc({ tool, status });
+    this.durations.observe({ tool }, durationMs / 1_000);
+  }
+
+  /** `tool` is undefined where no tool has the name that was asked for: callers must not invent label values. */
+  refused(tool: string | undefined, reason: string): void {
+    this.refusals.inc({ tool: tool ?? 'unknown', reason });
+  }
+
+  reused(tool: string, kind: KeptAnswer['how']): void {
+    this.cachedAnswers.inc({ tool, kind });
+  }
+
+  replayed(tool: string): void {
+    this.replays.inc({ tool });
+  }
+
+  /** Removes the series of a deleted tool. */
+  forget(tool: string): Promise<void> {
+    const { calls, durations, inFlight, refusals, replays, cachedAnswers } = this;
+    return forgetTool(tool, [calls, durations, inFlight, refusals, replays, cachedAnswers]);
+  }
+}
+
+export const callMetrics = [
+  CallMetrics,
+  makeCounterProvider({ name: calls, help: 'Executions by outcome', labelNames: ['tool', 'status'] }),
+  makeHistogramProvider({
+    name: durations,
+    help: 'Duration of executions, queue wait and process start included',
+    labelNames: ['tool'],
+    // From a warm process's answer to the longest time-out that is usual, in seconds.
+    buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+  }),
+  makeGaugeProvider({
+    name: inFlight,
+    help: 'Executions that run or wait for a process',
+    labelNames: ['tool'],
+  }),
+  makeCounterProvider({
+    name: refusals,
+    help: 'Calls that were not run, by reason',
+    labelNames: ['tool', 'reason'],
+  }),
+  makeCounterProvider({
+    name: replays,
+    help: 'Calls that were answered with the outcome of an earlier one with the same idempotency key',
+    labelNames: ['tool'],
+  }),
+  makeCounterProvider({
+    name: cachedAnswers,
+    help: 'Calls that were answered with a kept result (kept) or with that of an equal call under way (shared)',
+    labelNames: ['tool', 'kind'],
+  }),
+];

@@ -1,0 +1,186 @@
+import { Injectable, type OnApplicationBootstrap, UseGuards, UseInterceptors } from '@nestjs/common';
+import { ExternalContextCreator } from '@nestjs/core';
+import { neverAborted } from '../common/cancel-signal.js';
+import { Deadline } from '../common/deadline.js';
+import { Refusal } from '../common/errors.js';
+import { newId } from '../common/ids.js';
+import { InvestigationBudgetGuard } from '../investigations/investigation-budget.guard.js';
+import { IdempotentCalls } from '../repetition/idempotent-calls.js';
+import { isCacheable, ResultCache } from '../repetition/result-cache.js';
+import { CallTicket } from '../tool-contract/call-ticket.js';
+import { fallbackOf, type Tool } from '../tool-contract/tool.js';
+import type { CallAnswer, CallRequest, ToolCall } from '../tool-contract/tool-call.js';
+import { failedOutcome, ToolFailure, type ToolOutcome } from '../tool-contract/tool-outcome.js';
+import { CircuitBreakerGuard } from '../tool-health/circuit-breaker.guard.js';
+import { ExecutionRecorderInterceptor } from '../tool-metrics/execution-recorder.interceptor.js';
+import { CallReports } from './call-reports.js';
+import { selfTestCall } from './door-self-test.js';
+import { InputLimits } from './input-limits.js';
+import { runUnderDeadline } from './run-under-deadline.js';
+import { ToolCapacityGuard } from './tool-capacity.guard.js';
+import { ToolRegistry } from './tool-registry.js';
+
+/** How long a call waits for an earlier one with its key, where neither the caller nor the tool says. */
+const defaultWaitMs = 30_000;
+
+/** The one way to call a tool, from top to bottom: REST, MCP and trials by an operator all come through here. */
+@Injectable()
+export class Door implements OnApplicationBootstrap {
+  /** `execute` behind its guards and its interceptor, as Nest runs them. */
+  private enter: (call: ToolCall) => Promise<ToolOutcome> = notYet;
+
+  constructor(
+    private readonly registry: ToolRegistry,
+    private readonly limits: InputLimits,
+    private readonly keys: IdempotentCalls,
+    private readonly results: ResultCache,
+    private readonly reports: CallReports,
+    private readonly contexts: ExternalContextCreator,
+  ) {}
+
+  /** @throws Refusal for a call that was not run */
+  call(request: CallRequest): Promise<CallAnswer> {
+    return this.answer(this.registry.find(request.tool), request);
+  }
+
+  /** Runs a tool that need not be registered as an operator's trial: no budget, no circuit, no grade. */
+  test(tool: Tool, request: CallRequest): Promise<CallAnswer> {
+    return this.answer(tool, { ...request, test: true });
+  }
+
+  private answer(tool: Tool | undefined, request: CallRequest): Promise<CallAnswer> {
+    return this.reports.call(request, async () => {
+      try {
+        // First of all: a caller that may not call learns nothing about the tools.
+        if (!request.principal.scopes.has('tools:call')) {
+          tool = undefined;
+          throw new Refusal('forbidden', 'Calling tools needs the scope tools:call');
+        }
+        return await (request.idempotencyKey === undefined
+          ? this.admit(tool, request, newId())
+          : this.once(tool, { ...request, idempotencyKey: request.idempotencyKey }));
+      } catch (error) {
+        throw error instanceof Refusal ? this.refused(tool, request, error) : error;
+      }
+    });
+  }
+
+  /**
+   * A caller that gives a key may leave and come back for the outcome: a call that has begun is not cancelled with it.
+   * An outcome that was kept needs no tool any more, so the key is looked at before the tool.
+   */
+  private once(
+    tool: Tool | undefined,
+    request: CallRequest & { readonly idempotencyKey: string },
+  ): Promise<CallAnswer> {
+    const { timeoutMs } = request;
+    const waitMs = Math.min(timeoutMs ?? Infinity, tool?.definition.timeoutMs ?? defaultWaitMs);
+    const idempotent = tool?.definition.annotations.idempotent ?? false;
+    return this.keys.once({ ...request, waitMs, idempotent }, ({ executionId, remainingMs }) => {
+      const left = timeoutMs === undefined ? undefined : Math.max(1, remainingMs);
+      return this.admit(tool, { ...request, signal: undefined, timeoutMs: left }, executionId);
+    });
+  }
+
+  /** What is refused before the guards costs nothing and harms no health. */
+  private async admit(
+    tool: Tool | undefined,
+    request: CallRequest,
+    executionId: string,
+  ): Promise<CallAnswer> {
+    if (!tool) {
+      const name = JSON.stringify(request.tool);
+      throw new Refusal('tool_not_found', `There is no tool named ${name}, or it is disabled`);
+    }
+    this.limits.check(request);
+    refuseInvalid(tool, request.input);
+    const ticket = new CallTicket(executionId, tool);
+    const call: ToolCall = { ...request, ticket };
+    let refused = false;
+    try {
+      const mayReuse = isCacheable(tool.definition) && !request.test;
+      const outcome = await (mayReuse ? this.results.answer(call, this.enter) : this.enter(call));
+      return { outcome, budget: ticket.budget };
+    } catch (error) {
+      refused = error instanceof Refusal;
+      throw error;
+    } finally {
+      ticket.end(refused);
+    }
+  }
+
+  /** Runs the tool under one deadline. Without its guards it throws: the ticket was not advanced. */
+  @UseGuards(InvestigationBudgetGuard, CircuitBreakerGuard, ToolCapacityGuard)
+  @UseInterceptors(ExecutionRecorderInterceptor)
+  execute(call: ToolCall): Promise<ToolOutcome> {
+    const { ticket, context, onProgress, signal = neverAborted } = call;
+    ticket.advance('tool');
+    if (ticket.kept) return Promise.resolve(this.reports.reused(call, ticket.kept));
+    const { executionId, tool, probe, notes, budget } = ticket;
+    call.onStart?.({ executionId, budget });
+    return this.reports.execution(call, async () => {
+      const deadline = Deadline.ofSmallest([call.timeoutMs, tool.definition.timeoutMs]);
+      const run = { executionId, context, deadline, probe, notes, onProgress, signal };
+      try {
+        const result = await runUnderDeadline(tool, call.input, run);
+        return { ...baseOf(ticket), status: 'success', result };
+      } catch (error) {
+        if (!(error instanceof ToolFailure)) throw error;
+        ticket.toolFault = error.isToolFault && !isCallersDeadline(call, error);
+        return failedOutcome(baseOf(ticket), error, fallbackOf(tool, error.message));
+      }
+    });
+  }
+
+  /** Whatever refused the call: an LLM reads the tool's fallback. */
+  private refused(tool: Tool | undefined, request: CallRequest, refusal: Refusal): Refusal {
+    this.reports.refused(tool, request, refusal);
+    const fallback = tool && fallbackOf(tool, refusal.detail);
+    if (fallback === undefined) return refusal;
+    return new Refusal(refusal.code, refusal.detail, { ...refusal.details, fallback });
+  }
+
+  async onApplicationBootstrap(): Promise<void> {
+    const options = { guards: true, interceptors: true, filters: false };
+    // The method itself, not a bound copy: Nest reads guards and interceptor from it.
+    const execute = Door.prototype.execute as (...args: unknown[]) => Promise<ToolOutcome>;
+    const unset = [undefined, undefined, undefined, undefined] as const;
+    this.enter = this.contexts.create(this, execute, 'execute', ...unset, options, 'tool');
+    await this.selfTest();
+  }
+
+  /** A door that lets a refused call through must not open: guards fail open when they are wired wrongly. */
+  private async selfTest(): Promise<void> {
+    const { call, hasRun } = selfTestCall();
+    const refusal = await this.enter(call).catch((error: unknown) => error);
+    call.ticket.end(true);
+    if (hasRun() || !(refusal instanceof Refusal)) {
+      throw new Error('The door runs calls that its guards refuse', { cause: refusal });
+    }
+  }
+}
+
+/** @throws Refusal `invalid_input` naming each wrong field */
+function refuseInvalid(tool: Tool, input: unknown): void {
+  const problems = tool.validate(input);
+  if (problems.length === 0) return;
+  const errors = problems.map(({ pointer, detail }) => ({ pointer: `/input${pointer}`, detail }));
+  const detail = errors.map((error) => `${error.pointer.slice(1)} ${error.detail}`).join('; ');
+  throw new Refusal('invalid_input', detail, { errors });
+}
+
+const baseOf = (ticket: CallTicket) => ({
+  executionId: ticket.executionId,
+  tool: ticket.tool.definition.name,
+  executionTimeMs: ticket.elapsedMs(),
+  attempts: ticket.notes.attempts,
+  cached: false,
+});
+
+/** A limit that the caller chose below the tool's own says nothing about the tool. */
+const isCallersDeadline = ({ timeoutMs = Infinity, ticket }: ToolCall, { type }: ToolFailure): boolean =>
+  type === 'timeout' && timeoutMs < ticket.tool.definition.timeoutMs;
+
+function notYet(): never {
+  throw new Refusal('tool_unavailable', 'The server is still starting', { retryAfterMs: 1_000 });
+}
