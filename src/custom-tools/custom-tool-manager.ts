@@ -280,7 +280,7 @@ export class CustomToolManager {
 
   private forget(name: string): void {
     this.deactivate(name);
-    this.callMetrics.forget(name);
+    void this.callMetrics.forget(name);
     this.processMetrics.forget(name);
     this.logs.forget(name);
   }

@@ -143,7 +143,7 @@ export class Door implements OnApplicationBootstrap {
   async onApplicationBootstrap(): Promise<void> {
     const options = { guards: true, interceptors: true, filters: false };
     // The method itself, not a bound copy: Nest reads guards and interceptor from it.
-    const execute = Door.prototype.execute as (...args: unknown[]) => Promise<ToolOutcome>;
+    const execute = Reflect.get(Door.prototype, 'execute') as (...args: unknown[]) => unknown;
     const unset = [undefined, undefined, undefined, undefined] as const;
     this.enter = this.contexts.create(this, execute, 'execute', ...unset, options, 'tool');
     await this.selfTest();

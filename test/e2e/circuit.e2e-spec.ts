@@ -42,6 +42,18 @@ describe('the circuit', () => {
     expect(await circuit('fragile')).toMatchObject({ state: 'open' });
   });
 
+  it('stays closed where callers wait less than the tool needs, or than its process takes to start', async () => {
+    await tk.register('patient', { keepAlive: true, minProcesses: 0 });
+    for (const input of [{}, { action: 'sleep', ms: 5_000 }]) {
+      await times(5, async () => {
+        const { body } = await tk.call('patient', input, { timeoutMs: 1 }).expect(200);
+        expect(body).toMatchObject({ status: 'timeout', error: { type: 'timeout' } });
+      });
+    }
+    expect(await circuit('patient')).toMatchObject({ state: 'closed' });
+    await tk.call('patient').expect(200);
+  });
+
   it('half-opens and closes again', async () => {
     await hasty.register('mended', { keepAlive: true });
     await times(5, () => hasty.call('mended', { action: 'crash' }).expect(200));

@@ -84,13 +84,29 @@ describe('the calls of get_playbooks', () => {
     expect(server.log()).not.toContain('exit code 137');
   });
 
+  it('tell the log and the LLM why they were refused', async () => {
+    const { status, body } = await call({ query, limit: 11 }, 'inv-refused');
+    expect(status).toBe(422);
+    expect(body.fallback).toEqual({
+      error: expect.stringContaining('input/limit'),
+      fallback: 'continue_without_context',
+    });
+    await until(() => entriesOf('inv-refused').length === 1, { what: 'the line' });
+    expect(entriesOf('inv-refused')[0]).toMatchObject({
+      level: 'warn',
+      status: 'refused',
+      error_type: 'invalid_input',
+      parameters_hash: expect.any(String),
+    });
+  });
+
   it('are in /metrics, in the format that Prometheus scrapes (metrics endpoint)', async () => {
     const before = await scrape(`${prefix}_total{status="refused"`);
     expect((await call({ query: '' }, 'inv-metrics')).status).toBe(422);
-    expect(before).toEqual([`${prefix}_total{status="refused"} 0`]);
-    expect(await scrape(`${prefix}_total{status="refused"`)).toEqual([`${prefix}_total{status="refused"} 1`]);
+    expect(before).toEqual([`${prefix}_total{status="refused"} 1`]);
+    expect(await scrape(`${prefix}_total{status="refused"`)).toEqual([`${prefix}_total{status="refused"} 2`]);
     expect(await scrape(`${prefix}_errors_total`)).toEqual([
-      `${prefix}_errors_total{type="invalid_input"} 1`,
+      `${prefix}_errors_total{type="invalid_input"} 2`,
     ]);
     expect(await scrape(`${prefix}_duration_seconds_count`)).toEqual([`${prefix}_duration_seconds_count 1`]);
     expect(await scrape(`${prefix}_rate`)).toEqual([`${prefix}_rate 1`]);

@@ -92,7 +92,10 @@ describe('get_playbooks with a Data Storage service', () => {
     expect(inProduction.result.total_results).toBe(1);
     const input = { query, labels: { environment: 'production' } };
     const { body } = await tk.call('get_playbooks', input, { labels: { environment: 'test' } }).expect(422);
-    expect(body).toMatchObject({ code: 'invalid_input', fallback });
+    expect(body).toMatchObject({
+      code: 'invalid_input',
+      fallback: { ...fallback, error: 'input/labels is not a parameter of get_playbooks' },
+    });
   });
 
   it('keeps a result for an hour, for who asks the same', async () => {
@@ -118,7 +121,13 @@ describe('get_playbooks with a Data Storage service', () => {
     const context = { investigationId: 'inv-limit' };
     for (let n = 0; n < 10; n++) await find({ query: `OOMKilled ${n % 2}` }, context);
     const { body } = await tk.call('get_playbooks', { query: 'OOMKilled 0' }, context).expect(429);
-    expect(body).toMatchObject({ code: 'investigation_budget_spent', fallback });
+    expect(body).toMatchObject({
+      code: 'investigation_budget_spent',
+      fallback: {
+        ...fallback,
+        error: expect.stringContaining('Max 10 get_playbooks calls per investigation'),
+      },
+    });
   });
 
   it('offers get_context, which knows of earlier incidents', async () => {

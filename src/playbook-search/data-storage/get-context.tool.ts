@@ -33,13 +33,18 @@ export class GetContextTool implements Tool, OnModuleInit {
       annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: false },
       tags: ['incidents'],
       timeoutMs: client.longestMs,
-      fallback: { error: `${what} is not available`, fallback: 'continue_without_context' },
+      fallback: this.fallback(`${what} is not available`),
       cacheTtlMs: playbooks.cacheTtlMs,
     };
   }
 
   onModuleInit(): void {
     this.registry.register(this);
+  }
+
+  /** The LLM reads why there is no answer, and may mend its input or go on without. */
+  fallback(reason: string): object {
+    return { error: reason, fallback: 'continue_without_context' };
   }
 
   validate(input: unknown): readonly FieldProblem[] {
