@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { backOff } from '../common/back-off.js';
 import { asAbortSignal, type CancelSignal } from '../common/cancel-signal.js';
 import { canonicalJson, sha256 } from '../common/canonical-json.js';
 import { Deadline } from '../common/deadline.js';
@@ -30,8 +31,8 @@ export interface FirstRun {
 
 type Run = (first: FirstRun) => Promise<CallAnswer>;
 
-const firstPauseMs = 25;
-const longestPauseMs = 500;
+/** Between two looks whether the first call has ended. */
+const pauses = { firstMs: 25, longestMs: 500 };
 
 /**
  * Runs the first call with a key and gives its outcome to the others, whether they come later or meanwhile, here or at
@@ -54,16 +55,14 @@ export class IdempotentCalls {
     const inputHash = sha256(canonicalJson(call.input));
     const claim = { id: newId(), scope: scopeOf(call), tool: call.tool, inputHash };
     const deadline = Deadline.ofSmallest([call.waitMs]);
-    let pauseMs = firstPauseMs;
-    for (;;) {
+    for (let looks = 1; ; looks++) {
       const state = await this.ask(() => this.claimOrTakeOver(claim, call));
       if (state?.kind === 'claimed') return this.run(claim, call, deadline, run);
       if (state && state.inputHash !== claim.inputHash) throw reused(call.tool);
       if (state?.kind === 'ended')
         return { outcome: JSON.parse(state.outcome) as ToolOutcome, replayed: true };
       if (state === undefined) continue;
-      await within(deadline, call.signal, delay(pauseMs));
-      pauseMs = Math.min(2 * pauseMs, longestPauseMs);
+      await within(deadline, call.signal, delay(backOff(looks, pauses)));
     }
   }
 

@@ -1,18 +1,21 @@
 /**
- * The door over REST with a warm echo tool (validation, guards and recording on) against the floor: bare Fastify and
- * one hand-written round trip to the same child. Rounds are interleaved; every reply's content is checked.
+ * The door over REST with a warm echo tool (validation, guards and recording on) against the floor (bare Fastify and one
+ * hand-written round trip to the same child) and against mcp-hub (REST in front of an echo server by MCP's SDK). Rounds are
+ * interleaved; every reply's content is checked.
  */
-import autocannon from 'autocannon';
-import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
-import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { load } from './load.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const startCommand = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).scripts.start;
 const echo = join(root, 'test', 'bench', 'echo-tool.mjs');
+const peers = join(root, 'test', 'bench', 'peers');
 const clients = (process.env.BENCH_CLIENTS ?? '1,16,64').split(',').map(Number);
 /** The compiler needs this long until the larger program runs as fast as it will. */
 const warmUpSeconds = Number(process.env.BENCH_WARM_UP ?? 10);
@@ -20,27 +23,27 @@ const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
 const seconds = Number(process.env.BENCH_SECONDS ?? 3);
 /** What goes to the tool and comes back: about 100 bytes of JSON, or as many characters as are asked for. */
 const text = 'x'.repeat(Number(process.env.BENCH_CHARACTERS ?? 80));
+const wanted = `"text":"${text}"`;
 
 export async function benchDoor() {
   const folder = mkdtempSync(join(tmpdir(), 'toolkeeper-bench-'));
-  const floor = await startFloor();
-  const door = await startDoor(folder);
+  const sides = {
+    floor: await startFloor(),
+    door: await startDoor(folder),
+    'mcp-hub': await startHub(folder),
+  };
   try {
-    await load(floor, 16, warmUpSeconds);
-    await load(door, 16, warmUpSeconds);
+    for (const side of Object.values(sides)) await load(side, 16, warmUpSeconds);
     for (const connections of clients) {
-      const results = { floor: [], door: [] };
-      await load(floor, connections, 1);
-      await load(door, connections, 1);
+      const results = Object.fromEntries(Object.keys(sides).map((name) => [name, []]));
       for (let round = 0; round < rounds; round++) {
-        results.floor.push(await load(floor, connections, seconds));
-        results.door.push(await load(door, connections, seconds));
+        for (const [name, side] of Object.entries(sides))
+          results[name].push(await load(side, connections, seconds));
       }
       report(connections, results);
     }
   } finally {
-    await stop(door.child);
-    await stop(floor.child);
+    for (const { child } of Object.values(sides)) await stop(child);
     rmSync(folder, { recursive: true, force: true });
   }
 }
@@ -51,8 +54,7 @@ export async function startFloor() {
   });
   const [line] = await once(child.stdout, 'data');
   const { address } = JSON.parse(line);
-  const valid = (body) => JSON.parse(body).result?.text === text;
-  return { child, target: { url: `${address}/execute`, valid } };
+  return { child, target: { url: `${address}/execute`, body: { input: { text } }, wanted } };
 }
 
 export async function startDoor(folder, variables = {}) {
@@ -68,20 +70,8 @@ export async function startDoor(folder, variables = {}) {
   };
   // As `npm start` starts it, with the same Node as the floor.
   env.PATH = `${dirname(process.execPath)}${delimiter}${process.env.PATH}`;
-  const child = spawn('sh', ['-c', startCommand], {
-    cwd: root,
-    env,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const address = await new Promise((resolve, reject) => {
-    let log = '';
-    child.stdout.on('data', (chunk) => {
-      log += chunk;
-      const ready = /ready: (http:\/\/[\w.:[\]]+)/.exec(log);
-      if (ready) resolve(ready[1]);
-    });
-    child.once('exit', (code) => reject(new Error(`the server ended with ${code}:\n${log}`)));
-  });
+  const child = spawn('sh', ['-c', startCommand], { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const [, address] = await said(child, /ready: (http:\/\/[\w.:[\]]+)/);
   const registration = await fetch(`${address}/api/v1/custom-tools`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -94,52 +84,57 @@ export async function startDoor(folder, variables = {}) {
     }),
   });
   if (registration.status !== 201) throw new Error(await registration.text());
-  const valid = (body) => {
-    const { status, result } = JSON.parse(body);
-    return status === 'success' && result.text === text;
-  };
-  return { child, target: { url: `${address}/api/v1/tools/bench_echo/execute`, valid } };
+  const url = `${address}/api/v1/tools/bench_echo/execute`;
+  return { child, target: { url, body: { input: { text } }, wanted } };
 }
 
-export async function load({ child, target: { url, valid } }, connections, duration) {
-  let wrong;
-  const before = cpuMs(child.pid);
-  const result = await autocannon({
-    url,
-    connections,
-    duration,
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ input: { text } }),
-    verifyBody: (body) => {
-      const good = valid(body);
-      if (!good) wrong ??= String(body);
-      return good;
-    },
-  });
-  if (result.non2xx + result.errors + result.mismatches > 0) {
-    throw new Error(
-      `${url}: ${result.non2xx} refused, ${result.errors} errors, ${result.mismatches} wrong answers, such as ${wrong}`,
-    );
+async function startHub(folder) {
+  const program = join(peers, 'node_modules', 'mcp-hub', 'dist', 'cli.js');
+  if (!existsSync(program)) {
+    const install = ['install', '--no-audit', '--no-fund', '--no-package-lock', '--loglevel=error'];
+    execFileSync('npm', install, { cwd: peers, stdio: 'inherit' });
   }
-  const cpuUs = ((cpuMs(child.pid) - before) * 1_000) / result['2xx'];
-  return { cpuUs, rps: result.requests.average, p50: result.latency.p50, p99: result.latency.p99 };
+  const config = join(folder, 'hub.json');
+  const server = { command: process.execPath, args: [join(root, 'test', 'bench', 'mcp-echo-server.mjs')] };
+  writeFileSync(config, JSON.stringify({ mcpServers: { bench: server } }));
+  const port = 20_000 + (process.pid % 10_000);
+  // It asks a registry of its own at start, by fetch and then by curl: a benchmark reaches nothing but loopback.
+  const loopbackOnly = `data:text/javascript,${encodeURIComponent("globalThis.fetch = () => Promise.reject(new Error('loopback only'))")}`;
+  const flags = ['--import', loopbackOnly, program, '--port', String(port), '--config', config];
+  const own = { XDG_STATE_HOME: folder, XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder };
+  const child = spawn(process.execPath, flags, {
+    env: { ...process.env, ...own, HTTPS_PROXY: 'http://127.0.0.1:9', HTTP_PROXY: 'http://127.0.0.1:9' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await said(child, /HUB_STARTED|ready|initialized/i);
+  const body = { server_name: 'bench', tool: 'bench_echo', arguments: { text } };
+  return { child, target: { url: `http://127.0.0.1:${port}/api/servers/tools`, body, wanted } };
 }
 
-function report(connections, { floor, door }) {
-  const row = (name, runs) =>
-    `${name.padEnd(6)} ${median(runs, 'rps').toFixed(0).padStart(7)} requests/s   p50 ${median(runs, 'p50')} ms   p99 ${median(runs, 'p99')} ms   ${median(runs, 'cpuUs').toFixed(0)} µs CPU a request`;
-  const ratios = door.map(({ rps }, round) => ({ ratio: rps / floor[round].rps }));
-  process.stdout.write(
-    `\n${connections} clients (median of ${rounds} interleaved rounds of ${seconds} s)\n` +
-      `  ${row('floor', floor)}\n  ${row('door', door)}\n  ratio  ${median(ratios, 'ratio').toFixed(2)}\n`,
-  );
+/** What the child has written when the pattern is there. */
+function said(child, pattern) {
+  return new Promise((resolve, reject) => {
+    let log = '';
+    child.stdout.on('data', (chunk) => {
+      log += chunk;
+      const match = pattern.exec(log);
+      if (match) resolve(match);
+    });
+    child.once('exit', (code) => reject(new Error(`it ended with ${code}:\n${log}`)));
+  });
 }
 
-/** User and system time of a process; the kernel counts in hundredths of a second. */
-function cpuMs(pid) {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * 10;
+function report(connections, results) {
+  const lines = Object.entries(results).map(([name, runs]) => {
+    const [rps, p50, p99, cpuUs] = ['rps', 'p50', 'p99', 'cpuUs'].map((field) => median(runs, field));
+    const ratios = runs.map((run, round) => ({ ratio: run.rps / results.floor[round].rps }));
+    return (
+      `  ${name.padEnd(8)}${rps.toFixed(0).padStart(7)} requests/s   p50 ${p50.toFixed(2)} ms   ` +
+      `p99 ${p99.toFixed(2)} ms   ${cpuUs.toFixed(0)} µs CPU a request   ${median(ratios, 'ratio').toFixed(2)} of the floor\n`
+    );
+  });
+  const title = `${connections} clients (medians of ${rounds} interleaved rounds of ${seconds} s)`;
+  process.stdout.write(`\n${title}\n${lines.join('')}`);
 }
 
 export const median = (runs, field) =>

@@ -6,9 +6,9 @@ import { Lifecycle } from '../../dist/src/common/lifecycle.js';
 import { newId } from '../../dist/src/common/ids.js';
 import { StartupWork } from '../../dist/src/common/startup-work.js';
 import { loadConfig } from '../../dist/src/config/app-config.js';
-import { createApp } from '../../dist/src/create-app.js';
+import { createApp } from '../../dist/src/http/create-app.js';
 import { scopes } from '../../dist/src/tool-contract/tool-call.js';
-import { ToolDoor } from '../../dist/src/tools/tool-door.js';
+import { Door } from '../../dist/src/tools/door.js';
 import { ToolRegistry } from '../../dist/src/tools/tool-registry.js';
 
 const principal = { userId: 'bench', scopes: new Set(scopes) };
@@ -27,7 +27,7 @@ export async function startPlaybookServer(variables = {}) {
   app.get(Lifecycle).ready();
   await app.get(StartupWork).settled();
   app.get(ToolRegistry).register(echo);
-  const door = app.get(ToolDoor);
+  const door = app.get(Door);
   return {
     url: await app.getUrl(),
     call: (tool, input, labels) =>

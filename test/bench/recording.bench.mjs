@@ -19,7 +19,8 @@ import { JournalDrain } from '../../dist/src/tool-metrics/journal/journal-drain.
 import { encodeEntry } from '../../dist/src/tool-metrics/journal/journal-entry.js';
 import { LineEncoder } from '../../dist/src/tool-metrics/journal/journal-line.js';
 import { PostgresRowSink } from '../../dist/src/tool-metrics/journal/row-sink.js';
-import { load, median, startDoor, startFloor, stop } from './door.bench.mjs';
+import { median, startDoor, startFloor, stop } from './door.bench.mjs';
+import { load } from './load.mjs';
 import { percentile } from './measure.mjs';
 
 const starts = Number(process.env.BENCH_STARTS ?? 3);

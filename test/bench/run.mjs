@@ -7,7 +7,6 @@ const benches = {
     await (await import('./pool-isolation.bench.mjs')).benchPoolIsolation();
   },
   recording: async () => (await import('./recording.bench.mjs')).benchRecording(),
-  ticks: async () => (await import('./ticks.bench.mjs')).benchTicks(),
   breaker: async () => (await import('./breaker.bench.mjs')).benchBreaker(),
   metrics: async () => (await import('./metrics.bench.mjs')).benchMetrics(),
   playbooks: async () => (await import('./playbooks.bench.mjs')).benchPlaybooks(),
