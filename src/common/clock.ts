@@ -4,5 +4,5 @@ export interface Clock {
   now(): number;
 }
 
-export const systemClock: Clock = { now: () => Date.now() };
+export const systemClock: Clock = Date;
 export const CLOCK = Symbol('Clock');

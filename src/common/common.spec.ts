@@ -103,9 +103,11 @@ describe('newId', () => {
 
 describe('requestIdOf', () => {
   it('keeps a safe id and replaces one that could forge a log line', () => {
-    expect(requestIdOf('req-1')).toBe('req-1');
+    const requestIdFor = (given: string | string[] | undefined): string =>
+      requestIdOf({ headers: { 'x-request-id': given } });
+    expect(requestIdFor('req-1')).toBe('req-1');
     for (const bad of ['a\nb', '', 'x'.repeat(129), undefined, ['a']]) {
-      expect(requestIdOf(bad)).toMatch(/^[0-9a-f-]{36}$/);
+      expect(requestIdFor(bad)).toMatch(/^[0-9a-f-]{36}$/);
     }
   });
 });

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 
 /**
  * A UUIDv7: unique, and sorted by the millisecond of its making (`at`, since 1970). Node keeps random bytes for randomUUID ahead, which
@@ -17,5 +18,7 @@ export function timeOfId(id: string): number | undefined {
 const requestIdPattern = /^[\w.:@/+=-]{1,128}$/;
 
 /** @returns the caller's request id where it is safe to log and to echo, else a new one */
-export const requestIdOf = (header: string | string[] | undefined): string =>
-  typeof header === 'string' && requestIdPattern.test(header) ? header : newId();
+export function requestIdOf({ headers }: Pick<IncomingMessage, 'headers'>): string {
+  const given = headers['x-request-id'];
+  return typeof given === 'string' && requestIdPattern.test(given) ? given : newId();
+}

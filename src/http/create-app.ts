@@ -2,7 +2,6 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyServerOptions } from 'fastify';
 import { Logger } from 'nestjs-pino';
-import type { IncomingMessage } from 'node:http';
 import { AppModule } from '../app.module.js';
 import { requestIdOf } from '../common/ids.js';
 import { ProblemFilter } from '../common/problem.filter.js';
@@ -40,6 +39,6 @@ function serverOptions({ server, toolInput }: AppConfig): FastifyServerOptions {
     requestIdHeader: false,
     // An investigation's id may be 256 characters long.
     routerOptions: { maxParamLength: 512 },
-    genReqId: (request: IncomingMessage) => requestIdOf(request.headers['x-request-id']),
+    genReqId: requestIdOf,
   };
 }

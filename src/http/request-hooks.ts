@@ -56,7 +56,9 @@ export function registerRequestHooks(app: NestFastifyApplication, bodyDepth: num
   // After the body was read: the reader's events would not carry the context of log lines on.
   fastify.addHook('preHandler', (request, _reply, done) => {
     try {
-      refuseDeepBody(request.body, bodyDepth);
+      // Each level takes two bytes: a short body is not looked through.
+      const bytes = Number(request.headers['content-length'] ?? Infinity);
+      if (bytes > 2 * bodyDepth) refuseDeepBody(request.body, bodyDepth);
       context.run(request.id, done);
     } catch (error) {
       done(error as Error);

@@ -2,7 +2,7 @@ import { applyDecorators } from '@nestjs/common';
 import { ApiBody, ApiExtraModels, ApiHeaders, ApiOkResponse, getSchemaPath } from '@nestjs/swagger';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import type { ProblemCode } from '../common/errors.js';
-import { executeBodySchema } from './execute-body.js';
+import { executeBodySchema } from './incoming-call.js';
 import { OutcomeBody } from './tools.dto.js';
 
 const contextHeaders = ['user', 'session', 'request', 'investigation', 'run', 'thread', 'project'].map(

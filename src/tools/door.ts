@@ -122,7 +122,10 @@ export class Door implements OnApplicationBootstrap {
       const deadline = Deadline.ofSmallest([call.timeoutMs, tool.definition.timeoutMs]);
       const run = { executionId, context, deadline, probe, notes, onProgress, signal };
       try {
-        const result = await runUnderDeadline(tool, call.input, run);
+        // A process pool watches the deadline itself, and cleans up.
+        const result = await (tool.watchesDeadline
+          ? tool.run(call.input, run)
+          : runUnderDeadline(tool, call.input, run));
         return { ...baseOf(ticket), status: 'success', result };
       } catch (error) {
         if (!(error instanceof ToolFailure)) throw error;

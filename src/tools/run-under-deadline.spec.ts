@@ -11,8 +11,8 @@ const run = (ms: number, signal = neverAborted): ToolRun => ({
   probe: false,
   notes: { attempts: 1 },
 });
-const tool = (body: (signal: CancelSignal) => Promise<unknown>, watchesDeadline = false): Tool =>
-  ({ watchesDeadline, run: (_input: unknown, { signal }: ToolRun) => body(signal) }) as unknown as Tool;
+const tool = (body: (signal: CancelSignal) => Promise<unknown>): Tool =>
+  ({ run: (_input: unknown, { signal }: ToolRun) => body(signal) }) as unknown as Tool;
 const never = new Promise<never>(() => undefined);
 
 describe('runUnderDeadline', () => {
@@ -51,11 +51,5 @@ describe('runUnderDeadline', () => {
       run(60_000, caller.signal),
     );
     await expect(late).rejects.toMatchObject({ type: 'cancelled' });
-  });
-
-  it('leaves a tool that watches its deadline alone', async () => {
-    const caller = new AbortController();
-    const watching = tool(async (signal) => signal === caller.signal, true);
-    await expect(runUnderDeadline(watching, {}, run(1, caller.signal))).resolves.toBe(true);
   });
 });

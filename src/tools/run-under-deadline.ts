@@ -2,15 +2,11 @@ import type { Tool, ToolRun } from '../tool-contract/tool.js';
 import { ToolFailure } from '../tool-contract/tool-outcome.js';
 
 /**
- * Runs a tool until it ends, its deadline passes or its caller leaves, whichever is first.
- * A tool that watches its deadline itself (a process pool does, and cleans up) is left to do so.
+ * Runs a tool that does not watch its deadline itself, until it ends, its deadline passes or its caller leaves,
+ * whichever is first.
  * @throws ToolFailure `timeout`, `cancelled`, or whatever the tool throws
  */
-export function runUnderDeadline(tool: Tool, input: unknown, run: ToolRun): Promise<unknown> {
-  return tool.watchesDeadline ? tool.run(input, run) : race(tool, input, run);
-}
-
-async function race(tool: Tool, input: unknown, run: ToolRun): Promise<unknown> {
+export async function runUnderDeadline(tool: Tool, input: unknown, run: ToolRun): Promise<unknown> {
   const controller = new AbortController();
   let stop = (_failure: ToolFailure): void => undefined;
   const stopped = new Promise<never>((_resolve, reject) => {
