@@ -39,9 +39,7 @@ describe('the templates for tool authors, unchanged', () => {
     async (command, file, input, answer) => {
       const settings = lab.settings({ spec: spec(command, file), stopGraceMs: 60_000 });
       await expect(probeExecutable(settings.spec, settings, PoolLab.launcher)).resolves.toMatchObject({
-        name: 'my_custom_tool',
-        version: '1.0.0',
-        inputSchema: { type: 'object' },
+        handshake: { name: 'my_custom_tool', version: '1.0.0', inputSchema: { type: 'object' } },
       });
       const pool = lab.pool(settings);
       for (let n = 0; n < 3; n++) expect(await result(pool, input)).toEqual(answer);
