@@ -220,7 +220,8 @@ export class CustomToolManager {
     const prepared = await this.prepareToRun(tool, inspected);
     const saved = await this.revisions.update(tool, prepared.content, origin, readAs);
     this.repository.announce(saved);
-    const runs = this.runtimes.get(saved.name)?.serves(saved, prepared.content);
+    // Processes of a tool that could not be started are started as that was tried in vain: it gets others.
+    const runs = readAs !== 'error' && this.runtimes.get(saved.name)?.serves(saved, prepared.content);
     if (status === 'active' && !runs) await this.run(prepared, saved, saved.revision);
     return saved;
   }

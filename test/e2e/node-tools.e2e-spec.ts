@@ -4,6 +4,7 @@ import { startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
 import { makeSeedProject, templateFolder } from '../support/seed-project.js';
 import { makeTestFolder } from '../support/test-folder.js';
+import { until } from '../support/wait.js';
 
 // real: the server in every tier that this host has, Node as the tool's interpreter, projects as npm knows them; mock:
 // nothing
@@ -100,6 +101,23 @@ describe.each([
       [manifest]: '{"name":"above"}',
       ...Object.fromEntries(others.map((path) => [path, kept])),
     });
+  });
+
+  it('runs again without a package.json that was there, once it is enabled', async () => {
+    const manifest = write('passing/package.json', '{}');
+    const path = '/api/v1/custom-tools/passing';
+    await tk.register('passing', { args: [write('passing/src/tool.js', reader)] });
+    const { enforced } = (await tk.http.get(path).expect(200)).body.effectiveSandbox;
+    rmSync(manifest);
+    if (enforced.includes('allowedPaths')) {
+      // A process may stand ready from before.
+      for (let n = 0; n < 2; n++) await tk.call('passing', { paths: [] });
+      await until(async () => (await tk.http.get(path)).body.status === 'error', {
+        what: 'the status error',
+      });
+    }
+    await tk.http.post(`${path}/enable`).expect(200, /"status":"active"/);
+    await tk.call('passing', { paths: [] }).expect(200, /"status":"success"/);
   });
 
   it('reads no other file that a package.json above it leads to', async () => {
