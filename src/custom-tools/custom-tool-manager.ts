@@ -18,15 +18,8 @@ import { SecretBox, type StoredEnv } from './secrets/secret-box.js';
 import { checkExecutable } from './commands/resolve-command.js';
 import { type Inspection, ToolInspector } from './launch/tool-inspector.js';
 import { checkedThresholds } from './threshold-settings.js';
-import {
-  brokenBy,
-  checkCache,
-  checkPool,
-  completed,
-  draftOf,
-  healthyNow,
-  withoutUndefined,
-} from './tool-registration.js';
+import { answeredNow, brokenBy } from './tool-condition.js';
+import { checkCache, checkPool, completed, draftOf, withoutUndefined } from './tool-registration.js';
 import { type RevisionOrigin, ToolRevisionsRepository } from './revisions/tool-revisions.repository.js';
 
 /** Registers, changes and removes custom tools (seed 003, CustomToolManager). The database row is the truth. */
@@ -223,10 +216,12 @@ export class CustomToolManager {
     const status = before === 'inactive' ? 'inactive' : 'active';
     // The values may have come under a new key since the row was read: nothing goes back to an old one.
     const env = this.box.renew(tool.id, tool.env);
-    const prepared = await this.prepareToRun(Object.assign(tool, healthyNow(status), { env }), inspected);
+    Object.assign(tool, answeredNow(inspected.health), { status, env });
+    const prepared = await this.prepareToRun(tool, inspected);
     const saved = await this.revisions.update(tool, prepared.content, origin, readAs);
     this.repository.announce(saved);
-    const runs = this.runtimes.get(saved.name)?.serves(saved, prepared.content);
+    // Processes of a tool that could not be started are started as that was tried in vain: it gets others.
+    const runs = readAs !== 'error' && this.runtimes.get(saved.name)?.serves(saved, prepared.content);
     if (status === 'active' && !runs) await this.run(prepared, saved, saved.revision);
     return saved;
   }

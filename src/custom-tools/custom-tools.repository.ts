@@ -5,8 +5,7 @@ import { Problem } from '../common/errors.js';
 import { storableText } from '../common/pg-text.js';
 import { TypedEvents } from '../common/typed-events.js';
 import { CustomTool, CustomToolImport, type HealthStatus, type ToolStatus } from './custom-tool.entity.js';
-
-const maxMessage = 4_096;
+import { storableMessage } from './tool-condition.js';
 
 /** What of a tool its monitor writes. */
 export interface ToolCondition {
@@ -78,10 +77,7 @@ export class CustomToolsRepository {
   /** A tool that was disabled stays so, whatever its last processes do. */
   async setCondition(name: string, condition: ToolCondition): Promise<void> {
     const { errorMessage } = condition;
-    // It may come from the tool itself: its stderr, its answer to `health`.
-    const clean = typeof errorMessage === 'string' && {
-      errorMessage: storableText(errorMessage).slice(0, maxMessage),
-    };
+    const clean = typeof errorMessage === 'string' && { errorMessage: storableMessage(errorMessage) };
     const changes = { ...condition, ...clean };
     const { affected } = await this.tools.update({ name, status: Not('inactive') }, changes);
     if (affected) this.conditions.emit({ name, ...changes });

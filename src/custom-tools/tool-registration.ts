@@ -1,9 +1,10 @@
 import { isDeeperThan, tooDeep, writableLevels } from '../common/json-depth.js';
 import { storableJson, storableText } from '../common/pg-text.js';
-import type { Handshake } from '../process-pool/pool.types.js';
-import type { CustomTool, ToolStatus } from './custom-tool.entity.js';
+import type { Handshake, Reply } from '../process-pool/pool.types.js';
+import type { CustomTool } from './custom-tool.entity.js';
 import type { CustomToolCreate } from './custom-tools.dto.js';
 import { checkedThresholds } from './threshold-settings.js';
+import { answeredNow } from './tool-condition.js';
 import { wrong } from './wrong-field.js';
 
 /** As MCP's defaults: nothing is promised, everything may happen. */
@@ -36,7 +37,8 @@ export function draftOf(
     tags: [],
     metadata: {},
     revision: 0,
-    ...healthyNow('active'),
+    status: 'active',
+    ...answeredNow(undefined),
     ...defaultsHere,
   };
   return {
@@ -54,7 +56,7 @@ export function draftOf(
 export function completed(
   draft: CustomTool,
   create: CustomToolCreate,
-  inspected?: { readonly handshake: Handshake; readonly realPath: string },
+  inspected?: { readonly handshake: Handshake; readonly health?: Reply; readonly realPath: string },
 ): CustomTool {
   const handshake = inspected?.handshake ?? {};
   const { description = handshake.description, inputSchema = handshake.inputSchema } = create;
@@ -68,7 +70,8 @@ export function completed(
   const version = create.version ?? handshake.version ?? draft.version;
   const maxConcurrency = create.maxConcurrency ?? handshake.maxConcurrency ?? draft.maxConcurrency;
   const pinnedCommand = inspected?.realPath ?? draft.pinnedCommand;
-  return { ...draft, description, inputSchema, version, maxConcurrency, pinnedCommand };
+  const condition = inspected && answeredNow(inspected.health);
+  return { ...draft, ...condition, description, inputSchema, version, maxConcurrency, pinnedCommand };
 }
 
 /** @throws Problem `invalid_request` with the field */
@@ -88,14 +91,6 @@ export function checkCache({
   annotations,
 }: Pick<CustomTool, 'cacheTtlMs' | 'annotations'>): void {
   if (cacheTtlMs && !annotations.readOnly) throw wrong('/cacheTtlMs', 'needs annotations.readOnly');
-}
-
-export function brokenBy(errorMessage: string) {
-  return { status: 'error', healthStatus: 'unhealthy', lastHealthCheck: new Date(), errorMessage } as const;
-}
-
-export function healthyNow(status: ToolStatus) {
-  return { status, healthStatus: 'healthy', lastHealthCheck: new Date(), errorMessage: null } as const;
 }
 
 export function withoutUndefined<T extends object>(value: T): Partial<T> {

@@ -29,6 +29,13 @@ describe('withoutStatement', () => {
     expect(logged).toMatchObject({ message: 'too long', stack: expect.any(String) });
     expect(JSON.stringify(logged)).not.toContain('s3cret');
   });
+
+  it.each(['Unexpected end of JSON input', undefined, null])(
+    'leaves alone what is no error: %j',
+    (reason) => {
+      expect(withoutStatement(reason)).toBe(reason);
+    },
+  );
 });
 
 describe('levelOfStatus', () => {

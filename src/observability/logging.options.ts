@@ -39,8 +39,10 @@ export function loggingParams(config: Pick<AppConfig, 'logging' | 'auth'>, conte
 /** What of a failed statement's error holds rows, secrets included: PostgreSQL quotes the failing row, too. */
 const rowsOfStatement = ['parameters', 'query', 'detail', 'where', 'driverError'];
 
-export function withoutStatement(error: Error): object {
-  const logged: Record<string, unknown> = { ...pino.stdSerializers.err(error) };
+/** @param error what was logged as `err`: a reason in words stays as it is */
+export function withoutStatement(error: unknown): unknown {
+  if (typeof error !== 'object' || error === null) return error;
+  const logged: Record<string, unknown> = { ...pino.stdSerializers.err(error as Error) };
   for (const name of rowsOfStatement) delete logged[name];
   return logged;
 }

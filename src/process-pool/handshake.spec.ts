@@ -19,8 +19,9 @@ describe('probeExecutable', () => {
   });
 
   const limits = () => lab.settings({ maxLineBytes: 65_536 });
-  const probe = (spec: ProcessSpec, { startTimeoutMs = 45_000, livesForMs = 50 } = {}) =>
+  const probeWhole = (spec: ProcessSpec, { startTimeoutMs = 45_000, livesForMs = 50 } = {}) =>
     probeExecutable(spec, { ...limits(), startTimeoutMs }, PoolLab.launcher, livesForMs);
+  const probe = async (...args: Parameters<typeof probeWhole>) => (await probeWhole(...args)).handshake;
   /** For tools whose end or answer to `health` is awaited, however long it takes. */
   const patiently = { livesForMs: 60_000 };
   const fixture = (start: string) => lab.spec([`--start=${start}`]);
@@ -90,6 +91,14 @@ describe('probeExecutable', () => {
     await expect(probe(lab.spec(['--health=unknown']), patiently)).resolves.toMatchObject({
       version: '1.2.3',
     });
+  });
+
+  it('tells what it answered to health, if it did', async () => {
+    await expect(probeWhole(lab.spec(['--health=degraded']), patiently)).resolves.toMatchObject({
+      handshake: { version: '1.2.3' },
+      health: { result: { status: 'degraded' } },
+    });
+    expect(await probeWhole(lab.spec(['--health=hang']))).not.toHaveProperty('health');
   });
 
   it('refuses a tool that answers health against the protocol', async () => {

@@ -1,4 +1,4 @@
-import { type Handshake, PoolFailure, type ProcessSpec } from './pool.types.js';
+import { type Handshake, PoolFailure, type ProcessSpec, type Reply } from './pool.types.js';
 import { launch } from './process-group.js';
 import { ToolProcess } from './tool-process.js';
 import type { Exchange, Launcher, ProcessLimits, ProcessObserver } from './tool-process.types.js';
@@ -10,9 +10,16 @@ export class ProbeFailure extends PoolFailure {
   }
 }
 
+/** What an executable said in its trial start. */
+export interface Probed {
+  readonly handshake: Handshake;
+  /** Absent: it left `health` unanswered. */
+  readonly health?: Reply;
+}
+
 /**
  * Starts an executable once, lets it answer `initialize`, sees with `health` that it is still there (any answer will
- * do, and none too), and stops it; for registration and validation (seed 003). Resolves when the process is gone.
+ * do, and none too), and stops it; for registration and validation. Resolves when the process is gone.
  * @param livesForMs a tool that leaves `health` unanswered this long is taken to be alive
  * @throws ProbeFailure with one sentence that says what is wrong, and the end of its stderr in `notes.stderrTail`
  */
@@ -21,13 +28,16 @@ export function probeExecutable(
   limits: Omit<ProcessLimits, 'maxPendingInputBytes'>,
   launcher: Launcher = launch,
   livesForMs = 500,
-): Promise<Handshake> {
+): Promise<Probed> {
   return new Promise((resolve, reject) => {
-    let outcome: Handshake | string = 'It was never ready';
+    let outcome: Probed | string = 'It was never ready';
     let timer: NodeJS.Timeout | undefined;
     const stop = (): void => process.stop('stop');
     const ping: Exchange = {
-      answered: stop,
+      answered: (health) => {
+        if (typeof outcome !== 'string') outcome = { ...outcome, health };
+        stop();
+      },
       failed: (_reason, message) => {
         outcome = `It answered "initialize", but then: ${message}`;
         stop();
@@ -35,7 +45,7 @@ export function probeExecutable(
     };
     const observer: ProcessObserver = {
       ready: (handshake) => {
-        outcome = handshake;
+        outcome = { handshake };
         const id = process.send('health', {}, ping);
         timer = setTimeout(() => {
           process.forget(id);

@@ -13,6 +13,8 @@ export interface LaunchFiles {
   readonly read: readonly string[];
   /** The allowed paths. */
   readonly allowed: readonly string[];
+  /** `package.json` of the folders above the tool's own files and above the allowed paths. */
+  readonly manifests: readonly string[];
   /** Other names of the above, as the tool may use them. */
   readonly links: Readonly<Record<string, string>>;
 }
@@ -130,13 +132,32 @@ export async function launchFiles(
   const programs = await programsOf(command);
   const libraries = (await Promise.all(programs.map(librariesOf))).flat();
   const named = [...programs, ...libraries, ...(own === undefined ? [] : [own]), ...allowed, command.cwd];
+  const ownReal = own === undefined ? [] : [await realpath(own)];
+  const allowedReal = await existing(allowed);
   return {
-    own: own === undefined ? [] : [await realpath(own)],
+    own: ownReal,
     run: await existing(programs),
     read: await existing(libraries),
-    allowed: await existing(allowed),
+    allowed: allowedReal,
+    manifests: await manifestsAbove([...ownReal, ...allowedReal]),
     links: await linksOf(named),
   };
+}
+
+/**
+ * Node looks for `package.json` beside a script and in every folder above, to learn whether the script is a module, and
+ * ends where it finds one that it may not read. Only plain files: a link of that name could lead anywhere.
+ */
+async function manifestsAbove(paths: readonly string[]): Promise<string[]> {
+  const folders = [...new Set(paths.flatMap(foldersAbove))];
+  const candidates = folders.map((folder) => join(folder, 'package.json'));
+  const found = await Promise.all(candidates.map((path) => lstat(path).catch(() => undefined)));
+  return candidates.filter((_path, n) => found[n]?.isFile());
+}
+
+function foldersAbove(path: string): string[] {
+  const folder = dirname(path);
+  return folder === path ? [] : [folder, ...foldersAbove(folder)];
 }
 
 /** The program itself and, where it is a script, what its first line names. */

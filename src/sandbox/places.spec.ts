@@ -4,7 +4,7 @@ import { covers, placesOf } from './places.js';
 import { resolvePolicy, type SandboxDemands } from './sandbox-policy.js';
 
 const system = { read: ['/etc/ssl/certs'], run: ['/usr'], links: { '/bin': 'usr/bin' } };
-const nothing = { own: [], run: [], read: [], allowed: [], links: {} };
+const nothing = { own: [], run: [], read: [], allowed: [], manifests: [], links: {} };
 const policy = (demands: SandboxDemands = {}) =>
   resolvePolicy(demands, { memoryMB: 512, processes: 64, temporaryMB: 64 });
 const writes = policy({ allowedPaths: ['/data'], canWriteFiles: true });
@@ -34,6 +34,15 @@ describe('placesOf', () => {
       '/srv/keeper',
     ]);
     expect(narrow.filter(({ access }) => access === 'masked')).toEqual([]);
+  });
+
+  it('shows package.json files above the own directory, but takes none out of an allowed path', () => {
+    const files = { ...nothing, own: ['/data/a/tool'], manifests: ['/data/a/package.json', '/package.json'] };
+    const shown = (allowed: string[]) => placesOf(writes, { ...files, allowed }, system, []).places;
+    expect(shown([])).toContainEqual({ path: '/data/a/package.json', access: 'ro' });
+    expect(shown(['/data']).filter(({ path }) => path.endsWith('package.json'))).toEqual([
+      { path: '/package.json', access: 'ro' },
+    ]);
   });
 
   it('makes a link only where nothing stands', () => {

@@ -34,12 +34,15 @@ export function placesOf(
   system: SystemFiles,
   secrets: readonly string[],
 ): Places {
+  // Those in an allowed path come with it: where it is writable, a tool could put a link in such a file's place.
+  const manifests = files.manifests.filter((path) => !files.allowed.some((place) => covers(place, path)));
   const granted: Place[] = [
     ...system.read.map((path) => ({ path, access: 'ro' }) as const),
     ...system.run.map((path) => ({ path, access: 'rx' }) as const),
     ...files.own.map((path) => ({ path, access: 'rx' }) as const),
     ...files.run.map((path) => ({ path, access: 'rx' }) as const),
     ...files.read.map((path) => ({ path, access: policy.execute ? 'rx' : 'ro' }) as const),
+    ...manifests.map((path) => ({ path, access: 'ro' }) as const),
     ...files.allowed.map((path) => ({ path, access: policy.write ? 'rw' : 'ro' }) as const),
   ];
   const masked = [...secrets, serviceSockets]

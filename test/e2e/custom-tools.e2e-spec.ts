@@ -248,16 +248,13 @@ describe('a registered tool', () => {
       args: [fixture, '--health=unhealthy'],
       keepAlive: true,
     }).expect(201);
-    expect((await tk.http.get('/api/v1/custom-tools/ailing/health').expect(200)).body.healthStatus).toBe(
-      'healthy',
-    );
+    const health = async () => (await tk.http.get('/api/v1/custom-tools/ailing/health').expect(200)).body;
+    const before = await health();
+    expect(before).toMatchObject({ healthStatus: 'unhealthy', status: 'active', processes: { idle: 0 } });
     await tk.call('ailing').expect(200);
-    const { body } = await tk.http.get('/api/v1/custom-tools/ailing/health').expect(200);
-    expect(body).toMatchObject({
-      healthStatus: 'unhealthy',
-      status: 'active',
-      processes: { idle: 1, busy: 0 },
-    });
+    const asked = await health();
+    expect(asked).toMatchObject({ healthStatus: 'unhealthy', processes: { idle: 1, busy: 0 } });
+    expect(asked.lastHealthCheck > before.lastHealthCheck).toBe(true);
     await tk.http.get('/api/v1/custom-tools/nope/health').expect(404);
   });
 });

@@ -1,25 +1,29 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { startApp, type TestApp } from '../support/app.js';
-
-const folder = join(__dirname, '..', 'fixtures', 'seed-templates');
+import { makeSeedProject, templateFolder } from '../support/seed-project.js';
 
 let tk: TestApp;
+const project = makeSeedProject();
+const folder = join(project, templateFolder);
 
 beforeAll(async () => {
   tk = await startApp();
 });
-afterAll(() => tk.close());
+afterAll(async () => {
+  await tk.close();
+  rmSync(project, { recursive: true, force: true });
+});
 
 const found = { success: true, data: [{ id: 1, title: 'Result for x' }], count: 1 };
 
-/** Seed 003's three templates as it prints them; the sums say that nobody mended them. */
+/** The templates that tool authors were given; the sums say that nobody mended them. */
 describe.each([
   {
     language: 'python',
     command: 'python3',
-    file: 'template.py',
+    file: 'tool.py',
     sha256: 'ce6d9843d05425d4cc5bfeabb209a5951183b6f4725870143d3cc858a65be2fb',
     input: { query: 'x' },
     result: found,
@@ -27,7 +31,7 @@ describe.each([
   {
     language: 'node',
     command: 'node',
-    file: 'template.cjs',
+    file: 'tool.js',
     sha256: 'a7c9ad3dc3250c81285008c2ea15a86abb96d86e99879489c5a69b385049fcbd',
     input: { query: 'x' },
     result: found,
@@ -35,16 +39,16 @@ describe.each([
   {
     language: 'bash',
     command: 'bash',
-    file: 'template.sh',
+    file: 'tool.sh',
     sha256: '7b206dea491cd59bfdd4d119a5876d2abbf26d3d46d4b1dd74dee3653fb0f2bc',
     input: { command: 'printf "%s\n" "grüße" two' },
     result: { success: true, output: 'grüße\ntwo\n' },
   },
-])('the $language template of seed 003', ({ language, command, file, sha256, input, result }) => {
+])('the $language template', ({ language, command, file, sha256, input, result }) => {
   const name = `seed_${language}`;
   const path = `/api/v1/custom-tools/${name}`;
 
-  it('is what the seed prints', () => {
+  it('is unchanged', () => {
     const text = readFileSync(join(folder, file));
     expect(createHash('sha256').update(text).digest('hex')).toBe(sha256);
   });
@@ -53,7 +57,7 @@ describe.each([
     const { body } = await tk.http
       .post('/api/v1/custom-tools')
       // Its own name is the same in all three: the registered one differs.
-      .send({ name, command, args: [join(folder, file)], keepAlive: true, description: 'From the seed' })
+      .send({ name, command, args: [join(folder, file)], keepAlive: true, description: 'From its author' })
       .expect(201);
     expect(body).toMatchObject({
       version: '1.0.0',
@@ -86,7 +90,7 @@ describe.each([
     const { body } = await tk.http.post(`${path}/validate`).expect(200);
     expect(body.errors).toEqual([
       expect.stringMatching(/^name: registered as "seed_\w+", the executable says "my_custom_tool"/),
-      expect.stringMatching(/^description: registered as "From the seed"/),
+      expect.stringMatching(/^description: registered as "From its author"/),
     ]);
     await tk.http.delete(path).expect(204);
     const registered = { name: 'my_custom_tool', command, args: [join(folder, file)] };

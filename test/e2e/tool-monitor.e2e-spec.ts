@@ -128,6 +128,52 @@ it.each([
   expect(await get(`says_${health}`)).toMatchObject({ status: 'active', healthStatus });
 });
 
+describe('what a tool says of its health before anybody called it', () => {
+  const events = async (tool: string): Promise<string[]> =>
+    (await tk.http.get(`/api/v1/events?tool=${tool}`).expect(200)).body.data.map(({ type }: Json) => type);
+  /** Its message is more than the database holds: NUL, a secret and too many characters. */
+  const wordy = `
+import json, os, sys
+said = "\\0my database is away, the key is " + os.environ.get("KEY", "") + "." * 10000
+for line in sys.stdin:
+    request = json.loads(line)
+    result = {"name": "wordy", "description": "d", "version": "1", "inputSchema": {}}
+    if request["method"] == "health": result = {"status": "unhealthy", "message": said}
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
+`;
+
+  it.each(['degraded', 'unhealthy'])('is kept: %s', async (healthStatus) => {
+    const name = `born_${healthStatus}`;
+    const path = `/api/v1/custom-tools/${name}`;
+    await tk.register(name, { keepAlive: true, args: [fixture, `--health=${healthStatus}`] });
+    expect(await get(name)).toMatchObject({ status: 'active', healthStatus });
+    await tk.http
+      .patch(path)
+      .send({ tags: ['x'] })
+      .expect(200, new RegExp(`"healthStatus":"${healthStatus}"`));
+    await round();
+    expect(await get(name)).toMatchObject({ status: 'active', healthStatus });
+    expect(await events(name)).toEqual(['tool.degraded']);
+    await tk.http.post(`${path}/disable`).expect(200);
+    await tk.http.post(`${path}/enable`).expect(200, new RegExp(`"healthStatus":"${healthStatus}"`));
+    expect(await events(name)).not.toContain('tool.recovered');
+    await tk.http
+      .patch(path)
+      .send({ args: [fixture] })
+      .expect(200, /"healthStatus":"healthy"/);
+    expect((await events(name)).at(-1)).toBe('tool.recovered');
+  });
+
+  it('is kept with its reason, as far as that can be stored and shown', async () => {
+    const script = join(folder, 'wordy.py');
+    writeFileSync(script, wordy);
+    await tk.register('wordy', { command: 'python3', args: [script], env: { KEY: 'a-secret-key' } });
+    const { healthStatus, errorMessage } = await get('wordy');
+    expect(healthStatus).toBe('unhealthy');
+    expect(errorMessage).toMatch(/^.?my database is away, the key is \[secret KEY\]\.+$/);
+  });
+});
+
 it('writes a crash down, and the recovery', async () => {
   await warm('crashing');
   await tk.call('crashing', { action: 'crash', code: 9 });

@@ -77,6 +77,21 @@ it('docs/errors.md says of every code when it comes', () => {
 describe('docs/configuration.md', () => {
   const rows = rowsOf('docs/configuration.md');
 
+  it('and docs/errors.md name the same settings beyond which a request is rate_limited', () => {
+    const limits = rows.flatMap(([name = '', , , meaning]) =>
+      meaning?.includes('`rate_limited`') ? [name] : [],
+    );
+    const when = rowsOf('docs/errors.md').find(([code]) => code === '`rate_limited`')?.[4] ?? '';
+    expect(when.match(/`[A-Z_]+`/g)?.sort()).toEqual(limits.sort());
+    expect(limits).toContain('`EVENTS_STREAMS`');
+  });
+
+  it('says that what a host cannot enforce is refused by default', () => {
+    const [said] = /- \*\*Sandbox:[^-]+/.exec(read('docs/configuration.md')) ?? [''];
+    expect(variables().get('SANDBOX_POLICY')).toBe('enforce');
+    expect(said).toMatch(/refused[^.]*`SANDBOX_POLICY=enforce`, the default/);
+  });
+
   it('lists each variable once, with its default', () => {
     const documented = rows.map(([name = '', fallback = '']) => [
       withoutTicks(name),

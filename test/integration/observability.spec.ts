@@ -107,6 +107,12 @@ describe('observability', () => {
     expect(lines.join('')).not.toMatch(/payload-x|token=abc|the-very-secret/);
   });
 
+  it('writes a reason that is no error as it is', () => {
+    const entry = { file: 'some/tool.json', err: 'Unexpected end of JSON input' };
+    new NestLogger('some').error(entry, 'was not imported');
+    expect(entries()).toMatchObject([{ level: 'error', ...entry, msg: 'was not imported' }]);
+  });
+
   it('hides passwords of URLs in errors', async () => {
     await http().get('/fail').expect(500);
     expect(lines.join('')).toContain('postgres://me:[redacted]@db/x');

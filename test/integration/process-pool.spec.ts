@@ -1,44 +1,45 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { until } from '../support/wait.js';
 import fc from 'fast-check';
 import type { PoolFailure } from '../../src/process-pool/pool.types.js';
 import { ProcessBudget } from '../../src/process-pool/process-budget.js';
 import { probeExecutable } from '../../src/process-pool/handshake.js';
+import { makeSeedProject, templateFolder } from '../support/seed-project.js';
 import { call, PoolLab, result } from '../fixtures/tools/pool-lab.js';
 
-describe('the templates of seed 003, unchanged', () => {
+describe('the templates for tool authors, unchanged', () => {
   let lab: PoolLab;
+  const project = makeSeedProject();
 
   beforeEach(() => {
     lab = new PoolLab();
   });
   afterEach(() => lab.close());
+  afterAll(() => rmSync(project, { recursive: true, force: true }));
 
-  const spec = (command: string, file: string) => ({
-    ...lab.spec([`${process.cwd()}/test/fixtures/seed-templates/${file}`], command),
-  });
+  const spec = (command: string, file: string) => lab.spec([join(project, templateFolder, file)], command);
 
   it.each([
     [
       'python3',
-      'template.py',
+      'tool.py',
       { query: 'x' },
       { success: true, data: [{ id: 1, title: 'Result for x' }], count: 1 },
     ],
     [
       process.execPath,
-      'template.cjs',
+      'tool.js',
       { query: 'x' },
       { success: true, data: [{ id: 1, title: 'Result for x' }], count: 1 },
     ],
-    ['bash', 'template.sh', { command: 'echo hi' }, { success: true, output: 'hi\n' }],
+    ['bash', 'tool.sh', { command: 'echo hi' }, { success: true, output: 'hi\n' }],
   ])(
     '%s %s: starts, answers, says -32602 for a missing parameter, ends on EOF',
     async (command, file, input, answer) => {
       const settings = lab.settings({ spec: spec(command, file), stopGraceMs: 60_000 });
       await expect(probeExecutable(settings.spec, settings, PoolLab.launcher)).resolves.toMatchObject({
-        name: 'my_custom_tool',
-        version: '1.0.0',
-        inputSchema: { type: 'object' },
+        handshake: { name: 'my_custom_tool', version: '1.0.0', inputSchema: { type: 'object' } },
       });
       const pool = lab.pool(settings);
       for (let n = 0; n < 3; n++) expect(await result(pool, input)).toEqual(answer);

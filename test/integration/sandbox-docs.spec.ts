@@ -46,6 +46,25 @@ it.each([0, 1, 2, 3] as const)('tier %i holds what the table says', (tier) => {
   expect(rows.map((cells) => cells[tier + 1])).toEqual(marks);
 });
 
+describe('a cgroup below tier 3', () => {
+  const [said = ''] = /^Below tier 3 .*(?:\n.+)*/m.exec(read('docs/sandbox.md')) ?? [];
+
+  it.each([
+    ['memory', 'maxMemoryMB'],
+    ['pids', 'processes'],
+    ['cpu', 'maxCpuPercent'],
+  ] as const)('%s alone holds %s as tier 3 does, and the page says so', (controller, field) => {
+    for (const tier of [1, 2] as const) {
+      const { enforced, notes } = effectiveSandbox(everything, {
+        ...upToTier(host, tier),
+        cgroups: { [controller]: group },
+      });
+      expect({ enforced: enforced.includes(field), note: notes[field] }).toEqual({ enforced: true });
+    }
+    expect(said).toContain(`\`${field}\``);
+  });
+});
+
 it('every row names a test that there is', () => {
   const specs = [
     'test/integration/sandbox.spec.ts',

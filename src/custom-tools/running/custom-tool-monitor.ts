@@ -6,13 +6,14 @@ import { IntervalLoop } from '../../common/interval-loop.js';
 import { KeyedMutex } from '../../common/keyed-mutex.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { ToolLog } from '../../observability/tool-log.js';
-import type { PoolStats, Reply } from '../../process-pool/pool.types.js';
+import type { PoolStats } from '../../process-pool/pool.types.js';
 import type { ProcessPool } from '../../process-pool/process-pool.js';
-import type { CustomTool, HealthStatus } from '../custom-tool.entity.js';
+import type { CustomTool } from '../custom-tool.entity.js';
 import { CustomToolManager } from '../custom-tool-manager.js';
 import { CustomToolRuntimes, type RuntimeEvent } from './custom-tool-runtimes.js';
 import { CustomToolsRepository, type ToolCondition } from '../custom-tools.repository.js';
 import { RetrySchedule } from '../retry-schedule.js';
+import { answeredNow, brokenBy, healthOf } from '../tool-condition.js';
 import { couldNotTry, ToolInspector } from '../launch/tool-inspector.js';
 
 /** A slow tool holds up one lane, not the others' pings. */
@@ -133,28 +134,29 @@ export class CustomToolMonitor {
   }
 
   private async tryToStart(tool: CustomTool): Promise<void> {
-    const lastHealthCheck = new Date();
     try {
-      await this.inspector.inspect(tool);
-      await this.write(tool.name, { healthStatus: 'healthy', errorMessage: null, lastHealthCheck });
+      const { health } = await this.inspector.inspect(tool);
+      await this.write(tool.name, answeredNow(health));
     } catch (error) {
       if (couldNotTry(error)) return;
       if (!(error instanceof Problem)) throw error;
       this.log.write({ tool: tool.name, event: 'error', error: error.detail });
       const pool = this.poolOf(tool.name);
       if (pool) this.doubted.add(pool);
-      await this.write(tool.name, { status: 'error', errorMessage: error.detail, lastHealthCheck });
+      await this.write(tool.name, brokenBy(error.detail));
     }
   }
 
   private async ping({ name }: CustomTool): Promise<void> {
     const pool = this.poolOf(name);
     const deadline = Deadline.ofSmallest([this.pingTimeoutMs]);
-    const answer = await pool?.health(deadline).catch((error: unknown) => error);
+    const answer = await pool?.health(deadline).catch((error: Error) => error);
     // Meanwhile the tool may have been changed: then the answer is another's.
     if (!pool || answer === undefined || this.poolOf(name) !== pool) return;
-    const [healthStatus, reason] = verdict(answer);
-    const errorMessage = reason === null ? null : this.clean(name, reason);
+    const ill = (reason: string) => ({ healthStatus: 'unhealthy', errorMessage: reason }) as const;
+    const said = answer instanceof Error ? ill(answer.message) : healthOf(answer.reply);
+    const { healthStatus } = said;
+    const errorMessage = said.errorMessage === null ? null : this.clean(name, said.errorMessage);
     if (healthStatus === 'healthy') this.ailing.delete(pool);
     this.log.write({ tool: name, event: 'health', ...(errorMessage && { error: healthStatus }) });
     await this.write(name, { healthStatus, errorMessage, lastHealthCheck: new Date() });
@@ -204,16 +206,4 @@ export class CustomToolMonitor {
     const backend = this.runtimes.get(name)?.backend;
     return backend && 'pool' in backend ? backend.pool : undefined;
   }
-}
-
-/** An answer without a known status is healthy (the tool is alive); -32601 means it has no such method. */
-function verdict(answer: unknown): readonly [HealthStatus, string | null] {
-  if (answer instanceof Error) return ['unhealthy', answer.message];
-  const { reply } = answer as { reply: Reply };
-  if ('error' in reply)
-    return reply.error.code === -32601 ? ['healthy', null] : ['degraded', reply.error.message];
-  const { status, message } = (reply.result ?? {}) as { status?: unknown; message?: unknown };
-  if (status === 'degraded' || status === 'unhealthy')
-    return [status, typeof message === 'string' ? message : null];
-  return ['healthy', null];
 }
