@@ -26,6 +26,14 @@ export interface TestApp {
 
 /** The whole server on a free port with a database of its own; only the examples are left out unless asked for. */
 export async function startApp(variables: Record<string, string> = {}): Promise<TestApp> {
+  const tk = await openApp(variables);
+  tk.app.get(Lifecycle).ready();
+  await tk.app.get(StartupWork).settled();
+  return tk;
+}
+
+/** The same as soon as it listens: it does not say yet that it is ready, and the work of its start goes on. */
+export async function openApp(variables: Record<string, string> = {}): Promise<TestApp> {
   const db = await createTestDatabase();
   const folder = makeTestFolder();
   const config = loadConfig({
@@ -42,8 +50,6 @@ export async function startApp(variables: Record<string, string> = {}): Promise<
   });
   const app = await createApp(config);
   await app.listen(config.server.port, config.server.host);
-  app.get(Lifecycle).ready();
-  await app.get(StartupWork).settled();
   const url = (await app.getUrl()).replace('[::1]', '127.0.0.1');
   const http = supertest(url);
   return {
