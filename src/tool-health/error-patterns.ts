@@ -33,7 +33,7 @@ export interface ErrorPatterns {
 
 const messagesFrom = 5;
 
-/** Groups a tool's failures, newest first, by their type (seed 000), and by what they say. */
+/** Groups a tool's failures, newest first, by their type and by what they say. */
 export function errorPatterns(toolName: string, failures: readonly FailedExecution[]): ErrorPatterns {
   const byType = Map.groupBy(failures, ({ errorType }) => errorType || 'unknown');
   return {

@@ -65,16 +65,12 @@ const nobodysFault: readonly (string | null | undefined)[] = [
   'upstream_unavailable',
 ];
 const noCalls = { totalCalls: 0, successRate: 0, avgTimeMs: 0 };
-/** Grades of these periods are followed: the default one and the dashboard's. */
-const followedHours = [1, dayHours];
 
-/** Says what the metrics mean: grades, error patterns, summaries (seed 000's ToolHealthService). */
+/** Says what the metrics mean: grades, error patterns, summaries. */
 @Injectable()
 export class ToolHealthService {
   private readonly logger = new Logger(ToolHealthService.name);
   private readonly statuses = new StatusLog();
-  /** Of other periods: apart, for anybody may ask for any number of them. */
-  private readonly askedStatuses = new StatusLog();
 
   constructor(
     private readonly metrics: ToolMetricsRepository,
@@ -173,7 +169,7 @@ export class ToolHealthService {
 
   /**
    * Totals and rates of the last 24 hours; successes, failures and last times of the last 100 executions of all time,
-   * so that the two may differ (seed 000).
+   * so that the two may differ.
    * @returns null for a tool without calls in the last 24 hours
    */
   async getToolHealth(tool: string): Promise<ToolHealthInfo | null> {
@@ -202,7 +198,7 @@ export class ToolHealthService {
     throw new Problem('not_found', `No calls of a tool named ${JSON.stringify(tool)} in the last 24 hours`);
   }
 
-  /** The registry does this after each change; here because seed 000 has it. */
+  /** For programs that use this service without a registry, which does the same after each change. */
   setRegisteredTools(names: readonly string[]): void {
     this.knownTools.set(names.map((name) => ({ name })));
   }
@@ -267,8 +263,7 @@ export class ToolHealthService {
 
   /** @returns since when the tool was seen to be so */
   private follow(tool: string, { status, issues }: Grade, hours: number, now: number): number {
-    const log = followedHours.includes(hours) ? this.statuses : this.askedStatuses;
-    const { since, changedFrom } = log.note(String(hours), tool, status, now);
+    const { since, changedFrom } = this.statuses.note(String(hours), tool, status, now);
     if (changedFrom !== undefined && hours === 1) {
       const why = issues.join('; ') || 'Success rate and latency are within their targets';
       this.events.emit({ tool, from: changedFrom, to: status, at: now, why });

@@ -151,10 +151,10 @@ describe('a server that runs', () => {
     const server = process.env['TEST_DATABASE_SERVER'] ?? '';
     await query(server, `ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
     await query(server, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`);
-    const { body } = await until(
+    const body = await until(
       async () => {
         const answer = await ask(tk, 'readyz');
-        return answer.status === 503 && answer;
+        return answer.status === 503 && answer.body;
       },
       { what: 'readiness to say so' },
     );
