@@ -42,7 +42,7 @@ export default {
   // A guard against what never ends: on two cores that others use, too, a test that starts three servers takes half a minute.
   testTimeout: 120_000,
   maxWorkers: 2,
-  // With --coverage, which instruments every source and takes half as long again: .ci/nightly does.
+  // With --coverage, which instruments every source and costs minutes: .ci/nightly does.
   collectCoverageFrom: ['src/**/*.ts', '!src/**/*.spec.ts', '!src/main.ts'],
   coverageReporters: ['text-summary', 'json-summary'],
   coverageThreshold: { global: { lines: 80 } },
