@@ -5,7 +5,8 @@ import { newToolMetric, type ToolMetric } from '../tool-metrics/tool-metric.enti
 import { ToolMetricsRepository } from '../tool-metrics/tool-metrics.repository.js';
 import type { FleetFigures, LatencyFigures, ToolFigures } from '../tool-metrics/queries/tool-figures.js';
 import type { CircuitAdvice, CircuitAdviceQuery } from './circuit.dto.js';
-import { type ErrorPatterns, errorPatterns } from './error-patterns.js';
+import type { ErrorPatternsView } from './error-patterns.dto.js';
+import { errorPatterns } from './error-patterns.js';
 import {
   countByStatus,
   type Grade,
@@ -134,7 +135,7 @@ export class ToolHealthService {
   }
 
   /** Of the newest failures of all time. */
-  async getErrorPatterns(tool: string, limit = 20): Promise<ErrorPatterns> {
+  async getErrorPatterns(tool: string, limit = 20): Promise<ErrorPatternsView> {
     return errorPatterns(tool, await this.metrics.getErrorRows(tool, limit));
   }
 
@@ -251,18 +252,15 @@ export class ToolHealthService {
     return reportOf(name, reported, this.knownTools.thresholdsOf(name), graded, { now, since });
   }
 
+  /** Since when the tool was seen to be so; tells a change of its grade of the last hour. */
   private sinceWhen(
     tool: string,
     figures: GradedStats | undefined,
     graded: Grade,
     { hours, now }: { readonly hours: number; readonly now: number },
   ): number | null {
-    const isKnown = this.knownTools.has(tool) || (figures?.totalCalls ?? 0) > 0;
-    return isKnown ? this.follow(tool, graded, hours, now) : null;
-  }
-
-  /** @returns since when the tool was seen to be so */
-  private follow(tool: string, { status, issues }: Grade, hours: number, now: number): number {
+    if (!this.knownTools.has(tool) && !figures?.totalCalls) return null;
+    const { status, issues } = graded;
     const { since, changedFrom } = this.statuses.note(String(hours), tool, status, now);
     if (changedFrom !== undefined && hours === 1) {
       const why = issues.join('; ') || 'Success rate and latency are within their targets';

@@ -59,14 +59,9 @@ function lab() {
   const clock = { time: Date.now(), now: () => clock.time };
   const executions = new ExecutionEvents();
   const known = new KnownTools();
-  const circuits = new CircuitBreakers(
-    { circuit },
-    clock,
-    executions,
-    new CircuitEvents(),
-    known,
-    { read: async () => new Map() },
-  );
+  const circuits = new CircuitBreakers({ circuit }, clock, executions, new CircuitEvents(), known, {
+    read: async () => new Map(),
+  });
   circuits.logger = { log: () => undefined, warn: () => undefined, error: () => undefined };
   circuits.onModuleInit();
   const names = Array.from({ length: tools }, (_, n) => `tool_${n}`);
