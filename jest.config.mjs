@@ -22,6 +22,7 @@ const esmPackages = [
 export default {
   testEnvironment: 'node',
   roots: ['<rootDir>/src', '<rootDir>/test', '<rootDir>/migrations'],
+  // *.slow-spec.ts are for `npm run test:slow` (jest.slow.config.mjs).
   testRegex: '\\.(spec|e2e-spec)\\.ts$',
   transform: {
     '\\.[cm]?[jt]s$': [
@@ -41,7 +42,7 @@ export default {
   // A guard against what never ends: on two cores that others use, too, a test that starts three servers takes half a minute.
   testTimeout: 120_000,
   maxWorkers: 2,
-  collectCoverage: process.env.CI === 'true',
+  // With --coverage, which instruments every source and costs minutes: .ci/nightly does.
   collectCoverageFrom: ['src/**/*.ts', '!src/**/*.spec.ts', '!src/main.ts'],
   coverageReporters: ['text-summary', 'json-summary'],
   coverageThreshold: { global: { lines: 80 } },

@@ -233,7 +233,7 @@ const traces = anySettings.chain((settings) =>
   }),
 );
 
-it('does what the naive model does in 10,000 random traces, at 49, 50 and 51 % and at the edges of windows', () => {
+it('does what the naive model does in 2,000 random traces, at 49, 50 and 51 % and at the edges of windows', () => {
   let opened = 0;
   fc.assert(
     fc.property(traces, ({ settings, random, steps }) => {
@@ -241,8 +241,8 @@ it('does what the naive model does in 10,000 random traces, at 49, 50 and 51 % a
       for (const step of steps) pair.take(step);
       opened += pair.opened;
     }),
-    { numRuns: 10_000 },
+    { numRuns: 2_000 },
   );
   // Traces in which nothing happens would prove nothing.
-  expect(opened).toBeGreaterThan(5_000);
+  expect(opened).toBeGreaterThan(1_000);
 });

@@ -1,7 +1,6 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { PrometheusModule } from '@willsoto/nestjs-prometheus';
 import { collectDefaultMetrics, register, Registry } from 'prom-client';
-import { CircuitMetrics } from './circuit-metrics.js';
 import { Contributors } from './contributors.js';
 import { DataStorageMetrics } from './data-storage-metrics.js';
 import { EmbeddingMetrics } from './embedding-metrics.js';
@@ -14,7 +13,6 @@ import { SpawnerMetrics } from './spawner-metrics.js';
 import { WebhookMetrics } from './webhook-metrics.js';
 
 const metrics = [
-  CircuitMetrics,
   DataStorageMetrics,
   EmbeddingMetrics,
   PartitionMetrics,

@@ -14,7 +14,7 @@ import { CircuitTransitionsRepository } from './circuit-transitions.repository.j
 
 const batchSize = 500;
 /** Beyond this the oldest are dropped: the database has been away for very long. */
-export const maxPending = 10_000;
+const maxPending = 10_000;
 const retryMs = 5_000;
 const dayMs = 86_400_000;
 
@@ -24,8 +24,7 @@ export class CircuitHistory implements OnModuleInit, OnApplicationBootstrap, OnA
   private readonly logger = new Logger(CircuitHistory.name);
   private readonly retentionDays: number;
   private pending: CircuitTransition[] = [];
-  private dropped = 0;
-  private writing: Promise<void> | undefined;
+  private writing: Promise<void> = Promise.resolve();
   private unsubscribe: (() => void) | undefined;
   private readonly writer: IntervalLoop;
   private readonly cleaner: IntervalLoop;
@@ -59,29 +58,28 @@ export class CircuitHistory implements OnModuleInit, OnApplicationBootstrap, OnA
     await this.flush().catch((error: unknown) => this.logger.error(error, 'circuit history is incomplete'));
   }
 
-  /** Writes what waits. @throws what the database answers; then it waits on */
-  async flush(): Promise<void> {
-    // What came while a write was under way needs a write of its own.
-    while (this.writing) await this.writing.catch(() => undefined);
-    if (this.pending.length === 0) return;
-    this.writing = this.write().finally(() => (this.writing = undefined));
-    await this.writing;
-  }
-
-  /** The newest of one tool, oldest first, those that are not yet written left out. */
-  newest(tool: string, limit: number): Promise<CircuitTransition[]> {
+  /**
+   * The newest of one tool, oldest first.
+   * @throws the database's error
+   */
+  async newest(tool: string, limit: number): Promise<CircuitTransition[]> {
+    await this.flush();
     return this.repository.newest(tool, limit);
   }
 
   private add(transition: CircuitTransition): void {
     this.pending.push(transition);
     if (this.pending.length > maxPending) {
-      this.pending.shift();
-      this.dropped += 1;
-      if (this.dropped % 1_000 === 1)
-        this.logger.error({ dropped: this.dropped }, 'circuit history loses its oldest');
+      const lost = this.pending.shift();
+      this.logger.error(lost, 'circuit history loses its oldest transition');
     }
     this.writer.hasten(0);
+  }
+
+  /** Writes the transitions that wait, after the write under way; those that cannot be written wait on. */
+  private flush(): Promise<void> {
+    this.writing = this.writing.catch(() => undefined).then(() => this.write());
+    return this.writing;
   }
 
   private async write(): Promise<void> {

@@ -38,15 +38,4 @@ export function viewOfCircuit(tool: string, breaker: CircuitBreaker, history: Sh
   };
 }
 
-/** The last `limit` of what was written down and of what came since, oldest first. */
-export function mergedHistory(
-  written: readonly CircuitTransition[],
-  recent: readonly CircuitTransition[],
-  limit: number,
-): CircuitTransition[] {
-  const known = new Set(written.map(({ id }) => id));
-  const lastKnown = recent.findLastIndex(({ id }) => known.has(id));
-  return [...written, ...recent.slice(lastKnown + 1)].slice(-limit);
-}
-
 const iso = (at: number): string => new Date(at).toISOString();

@@ -69,7 +69,7 @@ export class CircuitAdviceQuery {
   readonly windowMinutes?: number;
 }
 
-/** What a count of errors alone advises (seed 000's should_circuit_break); the circuit decides by more. */
+/** What a count of errors alone advises; the circuit decides by more. */
 export class CircuitAdvice {
   @ApiProperty({ example: 'log_summary' })
   readonly tool!: string;

@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import type { CircuitOverride } from '../common/circuit-state.js';
 import { CircuitBreakers, type TrackedCircuit } from './circuit-breakers.js';
 import { CircuitHistory } from './circuit-history.js';
-import { mergedHistory, type ShownHistory, viewOfCircuit } from './circuit-view.js';
+import { type ShownHistory, viewOfCircuit } from './circuit-view.js';
 import type { CircuitView, OverrideCircuitBody } from './circuit.dto.js';
 
 const shownByDefault = 50;
@@ -46,9 +46,7 @@ export class CircuitsService {
   /** A circuit is shown, and obeys, also while the database is away. */
   private async shown(tool: string, { history }: TrackedCircuit, limit: number): Promise<ShownHistory> {
     try {
-      await this.history.flush();
-      const written = await this.history.newest(tool, limit);
-      return { transitions: mergedHistory(written, history, limit), complete: true };
+      return { transitions: await this.history.newest(tool, limit), complete: true };
     } catch (error) {
       this.logger.warn(error, 'the history of a circuit could not be read');
       return { transitions: history.slice(-limit), complete: false };

@@ -32,7 +32,7 @@ export class MessagePatternView {
   @ApiProperty({ example: 'timeout' })
   readonly errorType!: string;
 
-  @ApiProperty({ example: 'Search timed out after <n>ms' })
+  @ApiProperty({ example: 'Search timed out after <n>ms', description: 'Empty: they say nothing' })
   readonly message!: string;
 
   @ApiProperty({ example: 4 })

@@ -1,3 +1,4 @@
+import type { ErrorPatternsView, MessagePatternView } from './error-patterns.dto.js';
 import { messagePattern } from './message-pattern.js';
 
 /** A failed execution as far as patterns need it. */
@@ -7,34 +8,13 @@ export interface FailedExecution {
   readonly recordedAt: Date;
 }
 
-/** Failures of one type whose messages differ in numbers, ids, paths, addresses and quotations at most. */
-export interface MessagePattern {
-  readonly errorType: string;
-  /** Empty: they say nothing. */
-  readonly message: string;
-  readonly count: number;
-  /** ISO 8601, among the failures that were read. */
-  readonly firstSeen: string;
-  readonly lastSeen: string;
-  /** The newest of them as it was said. */
-  readonly example: string;
-}
-
-export interface ErrorPatterns {
-  readonly toolName: string;
-  readonly totalErrors: number;
-  /** Most frequent first; types seen equally often keep the order of their last occurrence. */
-  readonly patterns: readonly { readonly errorType: string; readonly count: number }[];
-  /** The messages among the five newest failures. */
-  readonly recentMessages: readonly string[];
-  /** Most frequent first. */
-  readonly messages: readonly MessagePattern[];
-}
-
 const messagesFrom = 5;
 
-/** Groups a tool's failures, newest first, by their type (seed 000), and by what they say. */
-export function errorPatterns(toolName: string, failures: readonly FailedExecution[]): ErrorPatterns {
+/**
+ * Groups a tool's failures, newest first, by their type and by what they say. Groups that are equally frequent keep the
+ * order of their last occurrence.
+ */
+export function errorPatterns(toolName: string, failures: readonly FailedExecution[]): ErrorPatternsView {
   const byType = Map.groupBy(failures, ({ errorType }) => errorType || 'unknown');
   return {
     toolName,
@@ -49,7 +29,7 @@ export function errorPatterns(toolName: string, failures: readonly FailedExecuti
   };
 }
 
-function messagesOf(errorType: string, failures: readonly FailedExecution[]): MessagePattern[] {
+function messagesOf(errorType: string, failures: readonly FailedExecution[]): MessagePatternView[] {
   const byMessage = Map.groupBy(failures, ({ errorMessage }) => messagePattern(errorMessage ?? ''));
   return [...byMessage].map(([message, same]) => {
     const [newest, oldest] = [same[0], same.at(-1)];

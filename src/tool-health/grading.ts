@@ -1,7 +1,7 @@
 import { fixed, rounded } from '../common/rounding.js';
 import { defaultThresholds, type ToolThresholds } from '../tool-contract/tool-thresholds.js';
 
-/** How a tool is doing (seed 000). */
+/** How a tool is doing. */
 export const healthStatuses = ['healthy', 'degraded', 'unhealthy', 'unknown'] as const;
 export type HealthStatus = (typeof healthStatuses)[number];
 
@@ -32,7 +32,7 @@ export interface Grade {
   readonly recommendations: readonly string[];
 }
 
-/** Grades a tool: the worse of its success rate and its latency decides (seed 000). */
+/** Grades a tool: the worse of its success rate and its latency decides. */
 export function grade(stats: GradedStats, thresholds: ToolThresholds = defaultThresholds): Grade {
   if (stats.totalCalls < thresholds.minCalls) {
     return {

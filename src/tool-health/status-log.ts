@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { HealthStatus } from './grading.js';
 
 interface Noted {
@@ -13,6 +14,7 @@ export interface StatusNote {
   readonly changedFrom?: HealthStatus;
 }
 
+/** Far more tools and periods than are followed: these are looked at every minute, and so stay. */
 const maxNoted = 20_000;
 
 /**
@@ -20,15 +22,13 @@ const maxNoted = 20_000;
  * In memory: a restart begins anew.
  */
 export class StatusLog {
-  private readonly noted = new Map<string, Noted>();
+  private readonly noted = new LRUCache<string, Noted>({ max: maxNoted });
 
   /** @param kind of grade, such as its period: each has its own course */
   note(kind: string, tool: string, status: HealthStatus, at: number): StatusNote {
     const key = `${kind} ${tool}`;
     const before = this.noted.get(key);
     if (before?.status === status) return { since: before.since };
-    // Far more tools than there are: most of them are gone.
-    if (!before && this.noted.size >= maxNoted) this.noted.clear();
     this.noted.set(key, { status, since: at });
     return { since: at, ...(before && { changedFrom: before.status }) };
   }

@@ -42,7 +42,7 @@ export class HealthReasonView {
   readonly since!: string | null;
 }
 
-/** Health report of one tool (seed 000's ToolHealthReport). */
+/** Health report of one tool. */
 export class ToolHealthReport {
   @ApiProperty({ example: 'log_summary' })
   readonly toolName!: string;
@@ -118,7 +118,7 @@ export class StatusCounts {
   readonly unknown!: number;
 }
 
-/** Health of all tools (seed 000's SystemHealthReport). */
+/** Health of all tools. */
 export class SystemHealthReport {
   @ApiProperty({
     enum: healthStatuses,

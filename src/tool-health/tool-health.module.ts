@@ -1,10 +1,12 @@
 import { Module } from '@nestjs/common';
 import { CLOCK, systemClock } from '../common/clock.js';
 import { ToolMetricsModule } from '../tool-metrics/tool-metrics.module.js';
-import { CircuitBreakers, RANDOM } from './circuit-breakers.js';
+import { CircuitBreakers } from './circuit-breakers.js';
 import { CircuitEvents } from './circuit-events.js';
 import { CircuitHistory } from './circuit-history.js';
+import { CircuitPasts } from './circuit-pasts.js';
 import { CircuitTransitionsRepository } from './circuit-transitions.repository.js';
+import { circuitMetrics, CircuitSampler } from './circuit.metrics.js';
 import { CircuitsService } from './circuits.service.js';
 import { HealthEvents } from './health-events.js';
 import { HealthWatch } from './health-watch.js';
@@ -20,13 +22,15 @@ import { ToolHealthService } from './tool-health.service.js';
     CircuitEvents,
     CircuitTransitionsRepository,
     CircuitHistory,
+    CircuitPasts,
     CircuitBreakers,
+    ...circuitMetrics,
+    CircuitSampler,
     CircuitsService,
     HealthEvents,
     ToolHealthService,
     HealthWatch,
     { provide: CLOCK, useValue: systemClock },
-    { provide: RANDOM, useValue: Math.random },
   ],
   exports: [KnownTools, CircuitBreakers, CircuitEvents, HealthEvents, ToolHealthService],
 })

@@ -5,7 +5,8 @@ import { newToolMetric, type ToolMetric } from '../tool-metrics/tool-metric.enti
 import { ToolMetricsRepository } from '../tool-metrics/tool-metrics.repository.js';
 import type { FleetFigures, LatencyFigures, ToolFigures } from '../tool-metrics/queries/tool-figures.js';
 import type { CircuitAdvice, CircuitAdviceQuery } from './circuit.dto.js';
-import { type ErrorPatterns, errorPatterns } from './error-patterns.js';
+import type { ErrorPatternsView } from './error-patterns.dto.js';
+import { errorPatterns } from './error-patterns.js';
 import {
   countByStatus,
   type Grade,
@@ -65,16 +66,12 @@ const nobodysFault: readonly (string | null | undefined)[] = [
   'upstream_unavailable',
 ];
 const noCalls = { totalCalls: 0, successRate: 0, avgTimeMs: 0 };
-/** Grades of these periods are followed: the default one and the dashboard's. */
-const followedHours = [1, dayHours];
 
-/** Says what the metrics mean: grades, error patterns, summaries (seed 000's ToolHealthService). */
+/** Says what the metrics mean: grades, error patterns, summaries. */
 @Injectable()
 export class ToolHealthService {
   private readonly logger = new Logger(ToolHealthService.name);
   private readonly statuses = new StatusLog();
-  /** Of other periods: apart, for anybody may ask for any number of them. */
-  private readonly askedStatuses = new StatusLog();
 
   constructor(
     private readonly metrics: ToolMetricsRepository,
@@ -138,7 +135,7 @@ export class ToolHealthService {
   }
 
   /** Of the newest failures of all time. */
-  async getErrorPatterns(tool: string, limit = 20): Promise<ErrorPatterns> {
+  async getErrorPatterns(tool: string, limit = 20): Promise<ErrorPatternsView> {
     return errorPatterns(tool, await this.metrics.getErrorRows(tool, limit));
   }
 
@@ -173,7 +170,7 @@ export class ToolHealthService {
 
   /**
    * Totals and rates of the last 24 hours; successes, failures and last times of the last 100 executions of all time,
-   * so that the two may differ (seed 000).
+   * so that the two may differ.
    * @returns null for a tool without calls in the last 24 hours
    */
   async getToolHealth(tool: string): Promise<ToolHealthInfo | null> {
@@ -202,7 +199,7 @@ export class ToolHealthService {
     throw new Problem('not_found', `No calls of a tool named ${JSON.stringify(tool)} in the last 24 hours`);
   }
 
-  /** The registry does this after each change; here because seed 000 has it. */
+  /** For programs that use this service without a registry, which does the same after each change. */
   setRegisteredTools(names: readonly string[]): void {
     this.knownTools.set(names.map((name) => ({ name })));
   }
@@ -255,20 +252,16 @@ export class ToolHealthService {
     return reportOf(name, reported, this.knownTools.thresholdsOf(name), graded, { now, since });
   }
 
+  /** Since when the tool was seen to be so; tells a change of its grade of the last hour. */
   private sinceWhen(
     tool: string,
     figures: GradedStats | undefined,
     graded: Grade,
     { hours, now }: { readonly hours: number; readonly now: number },
   ): number | null {
-    const isKnown = this.knownTools.has(tool) || (figures?.totalCalls ?? 0) > 0;
-    return isKnown ? this.follow(tool, graded, hours, now) : null;
-  }
-
-  /** @returns since when the tool was seen to be so */
-  private follow(tool: string, { status, issues }: Grade, hours: number, now: number): number {
-    const log = followedHours.includes(hours) ? this.statuses : this.askedStatuses;
-    const { since, changedFrom } = log.note(String(hours), tool, status, now);
+    if (!this.knownTools.has(tool) && !figures?.totalCalls) return null;
+    const { status, issues } = graded;
+    const { since, changedFrom } = this.statuses.note(String(hours), tool, status, now);
     if (changedFrom !== undefined && hours === 1) {
       const why = issues.join('; ') || 'Success rate and latency are within their targets';
       this.events.emit({ tool, from: changedFrom, to: status, at: now, why });

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { shippedPlaybooks } from '../support/playbooks-dir.js';
 import { type ServerProcess, startServer } from '../support/server-process.js';
 import { complexIncident, simpleIncident } from './incidents.js';
 import { Investigator, type Llm } from './investigator.js';
@@ -18,7 +19,7 @@ export async function runAgent(variables: NodeJS.ProcessEnv): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'toolkeeper-agent-'));
   let server: ServerProcess | undefined;
   try {
-    server = await startServer({ TOOLKEEPER_DATA_DIR: folder });
+    server = await startServer({ TOOLKEEPER_DATA_DIR: folder, PLAYBOOKS_DIR: shippedPlaybooks });
     return await investigateAll(server.url, { baseURL, model, apiKey });
   } finally {
     await server?.end('SIGTERM');

@@ -3,8 +3,6 @@
  * many tools in the order of a shuffled deck, in each state. Rounds are interleaved; the empty loop is subtracted from
  * none of them.
  */
-import { Registry } from 'prom-client';
-import { CircuitMetrics } from '../../dist/src/observability/circuit-metrics.js';
 import { CircuitBreakers } from '../../dist/src/tool-health/circuit-breakers.js';
 import { CircuitEvents } from '../../dist/src/tool-health/circuit-events.js';
 import { KnownTools } from '../../dist/src/tool-health/known-tools.js';
@@ -61,19 +59,9 @@ function lab() {
   const clock = { time: Date.now(), now: () => clock.time };
   const executions = new ExecutionEvents();
   const known = new KnownTools();
-  const none = { getFaultSamples: async () => [], pasts: async () => new Map() };
-  const circuits = new CircuitBreakers(
-    { circuit },
-    clock,
-    Math.random,
-    executions,
-    new CircuitEvents(),
-    none,
-    none,
-    known,
-    { replayed: Promise.resolve() },
-    new CircuitMetrics(new Registry()),
-  );
+  const circuits = new CircuitBreakers({ circuit }, clock, executions, new CircuitEvents(), known, {
+    read: async () => new Map(),
+  });
   circuits.logger = { log: () => undefined, warn: () => undefined, error: () => undefined };
   circuits.onModuleInit();
   const names = Array.from({ length: tools }, (_, n) => `tool_${n}`);

@@ -3,6 +3,7 @@ import { Investigator, type Report } from '../agent/investigator.js';
 import { type ScriptedLlm, startScriptedLlm } from '../agent/scripted-llm.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { DataStorageServer } from '../support/data-storage.js';
+import { shippedPlaybooks } from '../support/playbooks-dir.js';
 
 /**
  * An agent investigates incidents (BR-HAPI-050 of seed 002).
@@ -13,7 +14,7 @@ describe('an agent by OpenAI’s SDK', () => {
   let llm: ScriptedLlm;
   let storage: DataStorageServer;
   let tk: TestApp;
-  /** Gives up soon on a service that does not answer. */
+  /** Gives up soon on a service that does not answer; /metrics is of the server that started last. */
   let hasty: TestApp;
 
   beforeAll(async () => {
@@ -131,7 +132,7 @@ describe('an agent by OpenAI’s SDK', () => {
   );
 
   it('finds its playbook in the built-in catalogue as well', async () => {
-    const own = await startApp();
+    const own = await startApp({ PLAYBOOKS_DIR: shippedPlaybooks });
     try {
       const incident = `Several pods are OOMKilled again and again, exit code 137, memory at its limit`;
       const report = await investigate(incident, 'inv-own', undefined, own.url);

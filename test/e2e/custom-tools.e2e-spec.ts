@@ -79,7 +79,6 @@ describe('registration', () => {
 
   it.each([
     ['exits', '--start=exit', 'ModuleNotFoundError: no module named requests'],
-    ['answers no JSON', '--start=garbage', 'initialize'],
     ['answers an error', '--start=error', 'Method not found'],
   ])('refuses an executable that %s, with the reason', async (_what, option, reason) => {
     const { body } = await post({ name: 'broken', command: 'node', args: [fixture, option] }).expect(400);
@@ -95,12 +94,16 @@ describe('registration', () => {
     expect(await stored()).not.toContain('deep');
   });
 
-  it('refuses an executable that never answers, with the reason', async () => {
+  it('refuses an executable that never answers, or no JSON, with the reason', async () => {
     const app = await startApp({ CUSTOM_TOOLS_START_TIMEOUT: '500' });
     try {
-      const broken = { name: 'broken', command: 'node', args: [fixture, '--start=hang'] };
-      const { body } = await app.http.post('/api/v1/custom-tools').send(broken).expect(400);
-      expect(body.errors).toEqual([{ pointer: '/command', detail: expect.stringContaining('500 ms') }]);
+      for (const option of ['--start=hang', '--start=garbage']) {
+        const broken = { name: 'broken', command: 'node', args: [fixture, option] };
+        const { body } = await app.http.post('/api/v1/custom-tools').send(broken).expect(400);
+        expect(body.errors).toEqual([
+          { pointer: '/command', detail: expect.stringMatching(/initialize.* 500 ms/) },
+        ]);
+      }
       expect((await app.http.get('/api/v1/custom-tools')).body.data).toEqual([]);
     } finally {
       await app.close();

@@ -2,6 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { join } from 'node:path';
 import { startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
+import { shippedPlaybooks } from '../support/playbooks-dir.js';
 
 const methods = ['get', 'post', 'patch', 'delete'] as const;
 /** Removal last, so that the examples of the others find what they name. */
@@ -11,7 +12,10 @@ let tk: TestApp;
 let document: Json;
 
 beforeAll(async () => {
-  tk = await startApp({ CUSTOM_TOOLS_DIR: join(__dirname, '..', '..', 'tools', 'installed') });
+  tk = await startApp({
+    CUSTOM_TOOLS_DIR: join(__dirname, '..', '..', 'tools', 'installed'),
+    PLAYBOOKS_DIR: shippedPlaybooks,
+  });
   document = (await tk.http.get('/openapi.json').expect(200)).body;
 });
 

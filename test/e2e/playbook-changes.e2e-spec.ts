@@ -8,7 +8,7 @@ import type { Json } from '../support/json.js';
 let tk: TestApp;
 
 beforeAll(async () => {
-  tk = await startApp({ PLAYBOOKS_DIR: join(__dirname, 'none') });
+  tk = await startApp();
 });
 afterAll(() => tk.close());
 beforeEach(async () => {

@@ -4,6 +4,7 @@ import { canonicalJson } from '../../src/common/canonical-json.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import type { Json } from '../support/json.js';
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver, treeOf } from '../support/otlp-receiver.js';
+import { shippedPlaybooks } from '../support/playbooks-dir.js';
 import { type ServerProcess, startServer } from '../support/server-process.js';
 import { makeTestFolder } from '../support/test-folder.js';
 import { until } from '../support/wait.js';
@@ -25,6 +26,7 @@ describe('the calls of get_playbooks', () => {
       DATABASE_URL: db.url,
       TOOLKEEPER_DATA_DIR: folder,
       CUSTOM_TOOLS_ENABLED: 'false',
+      PLAYBOOKS_DIR: shippedPlaybooks,
       LOG_LEVEL: 'debug',
       OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
       OTEL_BSP_SCHEDULE_DELAY: '10',

@@ -1,11 +1,10 @@
-import { join } from 'node:path';
 import { startApp, type TestApp } from '../support/app.js';
 import { PlaybookIndex } from '../../src/playbook-search/catalogue/playbook-index.js';
 
 let tk: TestApp;
 
 beforeAll(async () => {
-  tk = await startApp({ PLAYBOOKS_DIR: join(__dirname, 'none') });
+  tk = await startApp();
 });
 afterAll(() => tk.close());
 beforeEach(async () => {

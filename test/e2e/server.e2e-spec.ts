@@ -5,6 +5,7 @@ import { Gate } from '../fixtures/tools/gate.js';
 import { fixtures } from '../support/app.js';
 import type { Json } from '../support/json.js';
 import { createTestDatabase } from '../support/database.js';
+import { shippedPlaybooks } from '../support/playbooks-dir.js';
 import { processesWith } from '../support/processes.js';
 import { launchServer, type ServerProcess, startServer } from '../support/server-process.js';
 import { makeTestFolder } from '../support/test-folder.js';
@@ -20,7 +21,7 @@ async function json(url: string, body?: unknown): Promise<Json> {
 
 describe('the built server on its embedded database', () => {
   const folder = makeTestFolder();
-  const variables = { TOOLKEEPER_DATA_DIR: folder };
+  const variables = { TOOLKEEPER_DATA_DIR: folder, PLAYBOOKS_DIR: shippedPlaybooks };
   let server: ServerProcess | undefined;
 
   afterAll(async () => {

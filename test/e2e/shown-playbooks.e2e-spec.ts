@@ -1,8 +1,9 @@
 import { startApp, type TestApp } from '../support/app.js';
+import { shippedPlaybooks } from '../support/playbooks-dir.js';
 
 let tk: TestApp;
 beforeAll(async () => {
-  tk = await startApp();
+  tk = await startApp({ PLAYBOOKS_DIR: shippedPlaybooks });
 });
 afterAll(() => tk.close());
 

@@ -1,6 +1,7 @@
 import { startApp, type TestApp } from '../support/app.js';
 import { DataStorageServer } from '../support/data-storage.js';
 import type { Json } from '../support/json.js';
+import { shippedPlaybooks } from '../support/playbooks-dir.js';
 import { until } from '../support/wait.js';
 
 /** Seed 002's integration tests of client and handler, with a Data Storage service in a process of its own. */
@@ -279,7 +280,7 @@ describe('a circuit that is half open', () => {
 
 describe('without a Data Storage service', () => {
   beforeAll(async () => {
-    tk = await startApp();
+    tk = await startApp({ PLAYBOOKS_DIR: shippedPlaybooks });
   });
   afterAll(() => tk.close());
 

@@ -11,6 +11,7 @@ import { DatabaseHealth } from '../../src/database/database-health.js';
 import { DatabaseModule } from '../../src/database/database.module.js';
 import { EmbeddedPostgresError } from '../../src/database/embedded/embedded-postgres.error.js';
 import { identityOf } from '../../src/common/process-identity.js';
+import { MetricsModule } from '../../src/observability/metrics.module.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { processesWith } from '../support/processes.js';
 import { makeTestFolder } from '../support/test-folder.js';
@@ -41,7 +42,7 @@ class NotesModule {}
 
 const start = (env: NodeJS.ProcessEnv, module: Type = NotesModule): Promise<TestingModule> =>
   Test.createTestingModule({
-    imports: [ConfigModule.forRoot(loadConfig(env)), DatabaseModule, module],
+    imports: [ConfigModule.forRoot(loadConfig(env)), MetricsModule.forRoot(), DatabaseModule, module],
   }).compile();
 
 describe('DatabaseModule', () => {

@@ -1,169 +1,174 @@
-import { Module } from '@nestjs/common';
-import { APP_FILTER } from '@nestjs/core';
-import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import { TerminusModule } from '@nestjs/terminus';
-import { Test } from '@nestjs/testing';
-import { Registry } from 'prom-client';
-import { AuthModule } from '../../src/auth/auth.module.js';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Lifecycle } from '../../src/common/lifecycle.js';
-import { LifecycleModule } from '../../src/common/lifecycle.module.js';
-import { ProblemFilter } from '../../src/common/problem.filter.js';
-import { StartupWork } from '../../src/common/startup-work.js';
-import { loadConfig } from '../../src/config/app-config.js';
-import { ConfigModule } from '../../src/config/config.module.js';
-import { DatabaseHealth } from '../../src/database/database-health.js';
-import { HealthController } from '../../src/health/health.controller.js';
-import { HealthService } from '../../src/health/health.service.js';
-import { RecorderMetrics } from '../../src/observability/recorder-metrics.js';
-import { PlaybookEmbeddings } from '../../src/playbook-search/embeddings/playbook-embeddings.js';
-import { SandboxModule } from '../../src/sandbox/sandbox.module.js';
-import { KnownTools } from '../../src/tool-health/known-tools.js';
-import { ExecutionRecorder } from '../../src/tool-metrics/execution-recorder.js';
-import { ToolRegistry } from '../../src/tools/tool-registry.js';
+import { fixtures, openApp, startApp, type TestApp } from '../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
-import { supertest as request } from '../support/http.js';
-import { TestJournal } from '../support/journal.js';
+import type { Json } from '../support/json.js';
+import { makeTestFolder } from '../support/test-folder.js';
+import { query } from '../support/test-server.js';
 import { until } from '../support/wait.js';
+import { Gate } from '../fixtures/tools/gate.js';
 
-/** What the indicator reads of it; the search by meaning has tests of its own. */
-const embeddings = { state: () => ({ provider: 'bundled', vectors: 3, degraded: 'indexing' }) };
+// real: the whole server, PostgreSQL, the tools' processes, HTTP; mock: nothing
 
-/** real: Nest, Fastify, Terminus, PostgreSQL, the auth hook with a key, HTTP. */
-describe('health', () => {
-  let database: TestDatabase;
-  let app: NestFastifyApplication;
+/** Answers of a probe. */
+const ask = async ({ http }: TestApp, probe: string): Promise<{ status: number; body: Json }> => {
+  const { status, body } = await http.get(`/${probe}`);
+  return { status, body };
+};
+const statusesOf = async (tk: TestApp): Promise<Record<string, number>> => {
+  const probes = ['livez', 'startupz', 'readyz'];
+  const answers = await Promise.all(probes.map((probe) => ask(tk, probe)));
+  return Object.fromEntries(probes.map((probe, n) => [probe, answers[n]?.status ?? 0]));
+};
+const ready = (tk: TestApp): Promise<unknown> =>
+  until(async () => (await ask(tk, 'readyz')).status === 200, { what: 'a server that is ready' });
 
-  beforeEach(async () => {
-    database = await createTestDatabase();
-    @Module({
-      imports: [
-        ConfigModule.forRoot(loadConfig({ ADMIN_API_KEY: 'a-key-of-enough-length' })),
-        LifecycleModule,
-        AuthModule,
-        SandboxModule,
-        TerminusModule.forRoot({ logger: false }),
-      ],
-      controllers: [HealthController],
-      providers: [
-        HealthService,
-        KnownTools,
-        ToolRegistry,
-        {
-          provide: ExecutionRecorder,
-          useValue: new ExecutionRecorder(new TestJournal(), { maxBytes: 50, whenFull: 'refuse' }),
-        },
-        { provide: RecorderMetrics, useValue: new RecorderMetrics(new Registry()) },
-        { provide: DatabaseHealth, useValue: new DatabaseHealth(database.dataSource) },
-        { provide: PlaybookEmbeddings, useValue: embeddings },
-        { provide: APP_FILTER, useClass: ProblemFilter },
-      ],
-    })
-    class TestModule {}
-    const module = await Test.createTestingModule({ imports: [TestModule] }).compile();
-    app = module.createNestApplication<NestFastifyApplication>(new FastifyAdapter(), { logger: false });
-    await app.init();
-    await app.getHttpAdapter().getInstance().ready();
-  });
+describe('a server that starts', () => {
+  let before: TestDatabase;
+  let folder: string;
+  let flag: string;
 
-  afterEach(async () => {
-    await app.get(ExecutionRecorder).close();
-    await app.close();
-    await database.drop();
-  });
-
-  const probe = (path: string) => request(app.getHttpServer()).get(path);
-  /** What /readyz answers when the database has answered in time. */
-  const readyz = (expected: 200 | 503) =>
-    until(
-      async () => {
-        const { status, body } = await probe('/readyz');
-        return status === expected && body.details.database.status === 'up' && body;
-      },
-      { what: `${expected} of /readyz` },
-    );
-
-  it('lives as soon as it answers', async () => {
-    const { body, headers } = await probe('/livez').expect(200);
-    expect(body).toEqual({ status: 'ok', info: {}, error: {}, details: {} });
-    expect(headers['cache-control']).toContain('no-store');
-  });
-
-  it('is not started or ready before it listens', async () => {
-    expect((await probe('/startupz').expect(503)).body.error.startup.status).toBe('down');
-    expect((await readyz(503)).error).toEqual({
-      server: { status: 'down', state: 'starting' },
+  beforeAll(async () => {
+    folder = makeTestFolder();
+    flag = join(folder, 'go');
+    before = await createTestDatabase({ connect: false });
+    writeFileSync(flag, '');
+    const first = await startApp({ DATABASE_URL: before.url });
+    // Its process answers once the file is there, now and after the next start.
+    await first.register('slow_to_start', {
+      args: [join(fixtures, 'fixture-tool.mjs'), `--start=when:${flag}`],
+      sandbox: { allowedPaths: [folder] },
+      keepAlive: true,
     });
+    await first.close();
+    rmSync(flag);
+  });
+  afterAll(async () => {
+    await before.drop();
+    rmSync(folder, { recursive: true, force: true });
   });
 
-  it('waits for the work of the start', async () => {
-    const spawn = Promise.withResolvers<void>();
-    const work = app.get(StartupWork);
-    work.register('custom tools', spawn.promise);
-    app.get(Lifecycle).ready();
-    const { body } = await probe('/startupz').expect(503);
-    expect(body).toMatchObject({
-      status: 'error',
-      error: { startup: { status: 'down', parts: { 'custom tools': 'running' } } },
-    });
-    expect((await readyz(503)).error).toEqual({
-      tools: { status: 'down', registered: 0, message: 'still loading' },
-    });
-    spawn.resolve();
-    await work.settled();
-    expect((await probe('/startupz').expect(200)).body.status).toBe('ok');
-    expect((await readyz(200)).details).toEqual({
+  it('lives at once, has started when its tools are loaded, and is ready then', async () => {
+    const tk = await openApp({ DATABASE_URL: before.url });
+    try {
+      const { body, headers } = await tk.http.get('/livez').expect(200);
+      expect(body).toEqual({ status: 'ok', info: {}, error: {}, details: {} });
+      expect(headers['cache-control']).toContain('no-store');
+      expect((await ask(tk, 'startupz')).body.error.startup.status).toBe('down');
+      expect((await ask(tk, 'readyz')).body.error.server).toEqual({ status: 'down', state: 'starting' });
+
+      tk.app.get(Lifecycle).ready();
+      expect(await statusesOf(tk)).toEqual({ livez: 200, startupz: 503, readyz: 503 });
+      expect((await ask(tk, 'startupz')).body.error).toMatchObject({
+        startup: { status: 'down', parts: { 'custom tools': 'running' } },
+      });
+      const { tools } = (await ask(tk, 'readyz')).body.error;
+      expect(tools).toEqual({ status: 'down', registered: expect.any(Number), message: 'still loading' });
+
+      writeFileSync(flag, '');
+      await ready(tk);
+      expect((await ask(tk, 'startupz')).body).toMatchObject({
+        status: 'ok',
+        info: { startup: { status: 'up', parts: { 'custom tools': 'done', playbooks: 'done' } } },
+      });
+    } finally {
+      writeFileSync(flag, '');
+      await tk.close();
+    }
+  });
+
+  it('serves, and says so without asking for a key, when a part of its start failed', async () => {
+    const db = await createTestDatabase();
+    await db.dataSource.query('ALTER TABLE playbook_catalog RENAME TO elsewhere');
+    const tk = await startApp({ DATABASE_URL: db.url, ADMIN_API_KEY: 'a-key-of-enough-length' });
+    try {
+      const { status, body } = await ask(tk, 'startupz');
+      expect(status).toBe(200);
+      expect(body).toMatchObject({
+        status: 'degraded',
+        details: { startup: { parts: { playbooks: 'failed', 'custom tools': 'done' } } },
+      });
+      await ready(tk);
+    } finally {
+      await tk.close();
+      await db.drop();
+    }
+  });
+});
+
+describe('a server that runs', () => {
+  let gate: Gate;
+  let db: TestDatabase;
+  let tk: TestApp;
+
+  beforeAll(async () => {
+    gate = new Gate();
+    db = await createTestDatabase({ connect: false });
+    // The journal is full with the records of two calls that run.
+    tk = await startApp({ DATABASE_URL: db.url, JOURNAL_MAX_BYTES: '600' });
+  });
+  afterAll(async () => {
+    await tk.close();
+    await db.drop();
+    gate.close();
+  });
+
+  it('is ready and names its parts', async () => {
+    await ready(tk);
+    expect((await ask(tk, 'readyz')).body.details).toEqual({
       server: { status: 'up', state: 'ready' },
       database: { status: 'up', responseTime: expect.any(Number) },
-      // It holds nothing back: playbooks are searched by words meanwhile.
-      embeddings: { status: 'degraded', provider: 'bundled', vectors: 3, message: 'indexing' },
-      tools: { status: 'up', registered: 0 },
+      embeddings: { status: 'up', provider: 'lexical', vectors: 0 },
+      tools: { status: 'up', registered: expect.any(Number) },
       sandbox: expect.objectContaining({ enabled: true, policy: 'enforce' }),
       recorder: { status: 'up', depth: 0, oldestMs: 0, bytes: 0, dropped: 0, damagedLines: 0 },
     });
   });
 
   it('is not ready while calls are refused because their records cannot be promised', async () => {
-    app.get(Lifecycle).ready();
-    await readyz(200);
-    const recorder = app.get(ExecutionRecorder);
-    await recorder.begin({ metricId: 'x', toolName: 'a name', userId: 'u', startedAt: 1, metadata: {} });
-    const { error } = await readyz(503);
-    expect(error.recorder).toMatchObject({
-      status: 'down',
-      message: 'the journal is at its cap: calls are refused (recorder_full)',
+    await tk.register('gated', { ...gate.access, poolSize: 2 });
+    const keys = ['first', 'second'];
+    const calls = keys.map((key) => tk.call('gated', gate.input(key)).expect(200).then());
+    await Promise.all(keys.map((key) => gate.running(key)));
+    const { status, body } = await ask(tk, 'readyz');
+    expect({ status, error: body.error }).toEqual({
+      status: 503,
+      error: {
+        recorder: expect.objectContaining({
+          status: 'down',
+          message: 'the journal is at its cap: calls are refused (recorder_full)',
+        }),
+      },
     });
-    recorder.discard('x');
+    await tk.call('gated').expect(503, /"code":"recorder_full"/);
+    await Promise.all([...keys.map((key) => gate.open(key)), ...calls]);
+    await ready(tk);
   });
 
-  it('serves, and says so, when a part of the start failed', async () => {
-    const work = app.get(StartupWork);
-    work.register('custom tools', Promise.reject(new Error('no interpreter')));
-    await work.settled();
-    app.get(Lifecycle).ready();
-    const { body } = await probe('/startupz').expect(200);
-    expect(body.status).toBe('degraded');
-    expect(body.details.startup.parts['custom tools']).toBe('failed');
-    await readyz(200);
-  });
-
-  it('is not ready without its database, but lives', async () => {
-    app.get(Lifecycle).ready();
-    await readyz(200);
-    await database.dataSource.destroy();
-    const { body } = await probe('/readyz').expect(503);
+  it('is not ready without its database, but lives, and is ready again with it', async () => {
+    const name = new URL(db.url).pathname.slice(1);
+    const server = process.env['TEST_DATABASE_SERVER'] ?? '';
+    await query(server, `ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
+    await query(server, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`);
+    const body = await until(
+      async () => {
+        const answer = await ask(tk, 'readyz');
+        return answer.status === 503 && answer.body;
+      },
+      { what: 'readiness to say so' },
+    );
     expect(body.error).toEqual({
       database: { status: 'down', message: 'does not answer', responseTime: expect.any(Number) },
     });
-    await probe('/livez').expect(200);
+    expect(await statusesOf(tk)).toMatchObject({ livez: 200, startupz: 200 });
+    await query(server, `ALTER DATABASE ${name} ALLOW_CONNECTIONS true`);
+    await ready(tk);
   });
 
   it('is not ready while it drains, but lives and has started', async () => {
-    app.get(Lifecycle).ready();
-    app.get(Lifecycle).drain();
-    expect((await readyz(503)).error).toEqual({
-      server: { status: 'down', state: 'draining' },
-    });
-    await probe('/livez').expect(200);
-    await probe('/startupz').expect(200);
+    tk.app.get(Lifecycle).drain();
+    expect((await ask(tk, 'readyz')).body.error).toEqual({ server: { status: 'down', state: 'draining' } });
+    expect(await statusesOf(tk)).toEqual({ livez: 200, startupz: 200, readyz: 503 });
   });
 });

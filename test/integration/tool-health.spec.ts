@@ -8,15 +8,18 @@ import { createValidationPipe } from '../../src/common/validation.pipe.js';
 import { loadConfig } from '../../src/config/app-config.js';
 import { MetricsModule } from '../../src/observability/metrics.module.js';
 import { ConfigModule } from '../../src/config/config.module.js';
+import { CircuitBreakers } from '../../src/tool-health/circuit-breakers.js';
 import { CircuitTransitionsRepository } from '../../src/tool-health/circuit-transitions.repository.js';
 import { type HealthChange, HealthEvents } from '../../src/tool-health/health-events.js';
 import { KnownTools } from '../../src/tool-health/known-tools.js';
 import { ToolHealthModule } from '../../src/tool-health/tool-health.module.js';
 import { ToolHealthService } from '../../src/tool-health/tool-health.service.js';
+import type { ExecutionEvent } from '../../src/tool-metrics/execution-event.js';
 import { ExecutionEvents } from '../../src/tool-metrics/execution-events.js';
 import { newToolMetric, ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
 import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { until } from '../support/wait.js';
 
 // Real: PostgreSQL, the metrics' repository, the Nest application with its pipe and filter. Ours: the clock.
 
@@ -142,25 +145,6 @@ describe('checkToolHealth', () => {
     expect(await health.checkToolHealth('search')).toMatchObject({ totalCalls: 6 });
   });
 
-  it('says nothing of too few calls, or of a tool that nobody knows', async () => {
-    await record('search', 4, failure);
-    expect(await health.checkToolHealth('search')).toMatchObject({
-      status: 'unknown',
-      totalCalls: 4,
-      recentErrors: 4,
-      issues: ['Insufficient data (4 calls)'],
-    });
-    expect(await health.checkToolHealth('nobody')).toMatchObject({
-      status: 'unknown',
-      successRate: 0,
-      avgLatencyMs: 0,
-      totalCalls: 0,
-      recentErrors: 0,
-      issues: ['Insufficient data (0 calls)'],
-      recommendations: ['Need more usage data for accurate assessment'],
-    });
-  });
-
   it("follows a tool's own thresholds", async () => {
     known.set([{ name: 'slow', thresholds: { latencyHealthyMs: 10_000, latencyDegradedMs: 20_000 } }]);
     await record('slow', 5, { executionTimeMs: 9_000 });
@@ -216,15 +200,6 @@ describe('checkToolHealth', () => {
 });
 
 describe('checkAllToolsHealth', () => {
-  it('is unknown without tools', async () => {
-    expect(await health.checkAllToolsHealth()).toEqual({
-      status: 'unknown',
-      toolReports: [],
-      summary: { healthy: 0, degraded: 0, unhealthy: 0, unknown: 0 },
-      checkedAt,
-    });
-  });
-
   it('reports registered and executed tools by name; unknown ones do not lower the whole', async () => {
     health.setRegisteredTools(['b_registered', 'c_tried']);
     await record('a_healthy', 5);
@@ -241,29 +216,6 @@ describe('checkAllToolsHealth', () => {
       ['c_tried', ['No execution history'], ['Tool has not been executed yet']],
       ['d_old', ['Insufficient data (0 calls)'], ['Need more usage data for accurate assessment']],
     ]);
-  });
-
-  it('is as bad as the worst tool', async () => {
-    await record('a', 5);
-    await record('b', 5, { executionTimeMs: 3_000 });
-    expect((await health.checkAllToolsHealth()).status).toBe('degraded');
-    await record('c', 5, failure);
-    expect((await health.checkAllToolsHealth()).status).toBe('unhealthy');
-  });
-});
-
-describe('shouldCircuitBreak', () => {
-  it('counts errors and timeouts of the window, however many calls there were', async () => {
-    await record('search', 1_000);
-    await record('search', 3, failure);
-    await record('search', 1, timeout);
-    await record('search', 10, { ...failure, recordedAt: ago(6 * minute) });
-    expect(await health.shouldCircuitBreak('search')).toBe(false);
-    await record('search', 1, timeout);
-    expect(await health.shouldCircuitBreak('search')).toBe(true);
-    expect(await health.shouldCircuitBreak('search', 6)).toBe(false);
-    expect(await health.shouldCircuitBreak('search', 15, 10)).toBe(true);
-    expect(await health.shouldCircuitBreak('nobody')).toBe(false);
   });
 });
 
@@ -370,11 +322,6 @@ describe('summaries', () => {
 });
 
 describe('getToolHealth', () => {
-  it('is null without calls in 24 hours', async () => {
-    await record('search', 5, { recordedAt: ago(25 * hour) });
-    expect(await health.getToolHealth('search')).toBeNull();
-  });
-
   it('counts totals over 24 hours and results over the last 100 executions', async () => {
     await record('search', 60, { recordedAt: ago(48 * hour), ...failure });
     await record('search', 45, { executionTimeMs: 10, recordedAt: ago(3 * minute) });
@@ -661,21 +608,117 @@ describe('circuits', () => {
     expect(await transitions.newest('search', 10)).toEqual([{ ...one, reason: 'r\uFFFD' }]);
   });
 
-  it('hear what the recorder says', async () => {
-    await app.init();
-    for (let i = 0; i < 5; i++) {
-      app.get(ExecutionEvents).emit({
-        executionId: `call-${i}`,
-        tool: 'search',
-        status: 'timeout',
-        errorType: 'timeout',
-        fault: true,
-        executionTimeMs: 10,
-        at: now,
-        test: false,
-        probe: false,
-      });
+  const say = (times: number, end: Partial<ExecutionEvent> & Pick<ExecutionEvent, 'status' | 'fault'>) => {
+    for (let n = 0; n < times; n++) {
+      const call = { executionId: newId(), tool: 'search', executionTimeMs: 10, at: now };
+      app.get(ExecutionEvents).emit({ ...call, test: false, probe: false, ...end });
     }
-    expect(await request('GET', '/search/circuit')).toMatchObject({ body: { state: 'open' } });
+  };
+  const timedOut = { status: 'timeout', errorType: 'timeout', fault: true } as const;
+  const circuitOf = async (tool: string) => (await request('GET', `/${tool}/circuit`)).body;
+
+  it('hear what the recorder says of each tool', async () => {
+    await app.init();
+    say(5, timedOut);
+    say(4, { ...timedOut, tool: 'other' });
+    expect(await circuitOf('search')).toMatchObject({ state: 'open', opensAt: { faults: 5 } });
+    expect(await circuitOf('other')).toMatchObject({ state: 'closed', faultsInWindow: 4 });
+  });
+
+  it.each<[string, number, Partial<ExecutionEvent>]>([
+    ["count the tool's own -32602 as the answer of a tool that lives", 6, { errorType: 'tool_error' }],
+    ['ignore a caller who left', 0, { errorType: 'cancelled' }],
+    ['ignore a gateway that died', 0, { errorType: 'interrupted' }],
+    ['ignore an upstream that is away', 0, { errorType: 'upstream_unavailable' }],
+    ['ignore trials by an operator', 0, { ...timedOut, test: true }],
+  ])('%s', async (_what, callsInWindow, end) => {
+    known.set([{ name: 'search' }]);
+    await app.init();
+    say(6, { status: 'error', fault: false, ...end });
+    expect(await circuitOf('search')).toMatchObject({ state: 'closed', faultsInWindow: 0, callsInWindow });
+  });
+
+  it("follow a tool's own thresholds, also when they change", async () => {
+    known.set([{ name: 'search' }]);
+    await app.init();
+    say(3, timedOut);
+    known.set([{ name: 'search', thresholds: { errorThreshold: 4, windowMinutes: 1 } }]);
+    expect(await circuitOf('search')).toMatchObject({
+      state: 'closed',
+      faultsInWindow: 3,
+      opensAt: { faults: 4, minFailureRate: 0.5, windowMs: 60_000 },
+    });
+    say(1, timedOut);
+    expect(await circuitOf('search')).toMatchObject({ state: 'open' });
+    known.set([{ name: 'search' }]);
+    expect(await circuitOf('search')).toMatchObject({ opensAt: { faults: 5, windowMs: 300_000 } });
+  });
+
+  it('judge the past of a tool that is registered later by its own thresholds and window', async () => {
+    await record('touchy', 2, { ...failure, recordedAt: ago(10_000) });
+    await record('patient', 10, { ...failure, recordedAt: ago(10_000) });
+    await record('slow', 4, { ...failure, recordedAt: ago(50 * minute) });
+    await record('slow', 1, failure);
+    await app.init();
+    known.set([
+      { name: 'touchy', thresholds: { errorThreshold: 2 } },
+      { name: 'patient', thresholds: { errorThreshold: 50 } },
+      { name: 'slow', thresholds: { windowMinutes: 60 } },
+    ]);
+    expect(await circuitOf('touchy')).toMatchObject({ state: 'open', faultsInWindow: 2 });
+    expect(await circuitOf('patient')).toMatchObject({ state: 'closed', faultsInWindow: 10 });
+    const slow = await until(
+      async () => {
+        const body = await circuitOf('slow');
+        return body['faultsInWindow'] === 5 && body;
+      },
+      { what: 'the longer past to be read' },
+    );
+    expect(slow).toMatchObject({ state: 'half_open' });
+  });
+
+  it('that are held open can be closed while their tool is disabled', async () => {
+    known.set([{ name: 'search' }]);
+    await request('POST', '/search/circuit/open', { by: 'alice', reason: 'maintenance' });
+    await anew();
+    known.set([]);
+    expect(await circuitOf('search')).toMatchObject({ state: 'open', heldByHand: true });
+    await request('POST', '/search/circuit/close', {});
+    expect(await circuitOf('search')).toMatchObject({ state: 'closed' });
+  });
+
+  it('start closed when their past cannot be read', async () => {
+    await db.dataSource.query('ALTER TABLE circuit_transitions RENAME TO elsewhere');
+    known.set([{ name: 'search' }]);
+    expect(await circuitOf('search')).toMatchObject({ state: 'closed', historyComplete: false });
+  });
+
+  it('of tools that are gone make room, but for those that are held open', async () => {
+    known.set([{ name: 'decided' }]);
+    await app.init();
+    const circuits = app.get(CircuitBreakers);
+    circuits.find('decided').breaker.openByHand({ by: 'alice', reason: 'maintenance' });
+    known.set([]);
+    for (let n = 0; n < 10_001; n++) circuits.admit(`gone-${n}`, 'call');
+    expect(await request('GET', '/gone-0/circuit')).toMatchObject({ status: 404 });
+    expect(await circuitOf('gone-10000')).toMatchObject({ state: 'closed' });
+    expect(await circuitOf('decided')).toMatchObject({ state: 'open', heldByHand: true });
+  });
+
+  it('of registered tools are figures', async () => {
+    known.set([{ name: 'search' }, { name: 'idle' }]);
+    await app.listen(0, '127.0.0.1');
+    say(5, timedOut);
+    say(5, { ...timedOut, tool: 'gone' });
+    const text = await (await fetch(`${await app.getUrl()}/metrics`)).text();
+    for (const line of [
+      'toolkeeper_circuit_state{tool="search",state="open"} 1',
+      'toolkeeper_circuit_state{tool="search",state="closed"} 0',
+      'toolkeeper_circuit_state{tool="idle",state="closed"} 1',
+      'toolkeeper_circuit_transitions_total{tool="search",to="open"} 1',
+      'toolkeeper_circuit_transitions_total{tool="idle",to="open"} 0',
+    ])
+      expect(text.split('\n')).toContain(line);
+    expect(text).not.toContain('gone');
   });
 });

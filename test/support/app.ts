@@ -8,6 +8,7 @@ import { loadConfig } from '../../src/config/app-config.js';
 import { createApp } from '../../src/http/create-app.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
 import { supertest, type Test } from './http.js';
+import { noPlaybooks } from './playbooks-dir.js';
 import { makeTestFolder } from './test-folder.js';
 
 export const fixtures = join(__dirname, '..', 'fixtures', 'tools');
@@ -24,8 +25,16 @@ export interface TestApp {
   close(): Promise<void>;
 }
 
-/** The whole server on a free port with a database of its own; only the examples are left out unless asked for. */
+/** The whole server on a free port with a database of its own; examples and playbooks are left out unless asked for. */
 export async function startApp(variables: Record<string, string> = {}): Promise<TestApp> {
+  const tk = await openApp(variables);
+  tk.app.get(Lifecycle).ready();
+  await tk.app.get(StartupWork).settled();
+  return tk;
+}
+
+/** The same as soon as it listens: it does not say yet that it is ready, and the work of its start goes on. */
+export async function openApp(variables: Record<string, string> = {}): Promise<TestApp> {
   const db = await createTestDatabase();
   const folder = makeTestFolder();
   const config = loadConfig({
@@ -34,6 +43,7 @@ export async function startApp(variables: Record<string, string> = {}): Promise<
     DATABASE_URL: db.url,
     TOOLKEEPER_DATA_DIR: folder,
     CUSTOM_TOOLS_DIR: folder,
+    PLAYBOOKS_DIR: noPlaybooks,
     // A model takes 250 MB and a second of one core: only those load it who test it.
     EMBEDDINGS_PROVIDER: 'lexical',
     // Two cores that others use, too, may take seconds to start one tool.
@@ -42,8 +52,6 @@ export async function startApp(variables: Record<string, string> = {}): Promise<
   });
   const app = await createApp(config);
   await app.listen(config.server.port, config.server.host);
-  app.get(Lifecycle).ready();
-  await app.get(StartupWork).settled();
   const url = (await app.getUrl()).replace('[::1]', '127.0.0.1');
   const http = supertest(url);
   return {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { built } from './built.js';
+import { noPlaybooks } from './playbooks-dir.js';
 import { until } from './wait.js';
 
 export interface ServerProcess {
@@ -14,7 +15,7 @@ export interface ServerProcess {
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
-/** Starts the built server as `npm start` does and waits until it says that it is ready. */
+/** Starts the built server as `npm start` does, without playbooks unless asked for, and waits until it says that it is ready. */
 export async function startServer(
   variables: Record<string, string>,
   readyWithinMs = 60_000,
@@ -55,7 +56,14 @@ export function launchServer(variables: Record<string, string>): { child: ChildP
   const path = `${dirname(process.execPath)}:${inherited['PATH'] ?? ''}`;
   const child = spawn('sh', ['-c', startCommand(root)], {
     cwd: root,
-    env: { ...inherited, PATH: path, PORT: '0', EMBEDDINGS_PROVIDER: 'lexical', ...variables },
+    env: {
+      ...inherited,
+      PATH: path,
+      PORT: '0',
+      EMBEDDINGS_PROVIDER: 'lexical',
+      PLAYBOOKS_DIR: noPlaybooks,
+      ...variables,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let text = '';

@@ -6,8 +6,7 @@ import { newToolMetric, ToolMetric } from '../../src/tool-metrics/tool-metric.en
 import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 
-// Each rule of seed 000's health by its own name, where the seed and what its authors built disagree as the design has
-// settled it. Real: PostgreSQL, repository, service. Ours: the clock.
+// Each rule of health by its own name. Real: PostgreSQL, repository, service. Ours: the clock.
 
 const now = Date.now();
 const minute = 60_000;
@@ -41,7 +40,7 @@ async function record(toolName: string, count: number, row: Row = {}): Promise<v
 const error: Row = { status: 'error', errorType: 'tool_crashed' };
 const timeout: Row = { status: 'timeout', errorType: 'timeout' };
 
-describe('check_tool_health', () => {
+describe('checkToolHealth', () => {
   it('looks back one hour unless told otherwise', async () => {
     await record('t', 5, { recordedAt: ago(hour + 1) });
     expect((await health.checkToolHealth('t')).totalCalls).toBe(0);
@@ -129,7 +128,7 @@ describe('check_tool_health', () => {
   });
 });
 
-describe('check_all_tools_health', () => {
+describe('checkAllToolsHealth', () => {
   const names = async () => (await health.checkAllToolsHealth()).toolReports.map(({ toolName }) => toolName);
 
   it('names are the registered ones and those ever executed, once each, sorted', async () => {
@@ -185,7 +184,7 @@ describe('check_all_tools_health', () => {
   });
 });
 
-describe('should_circuit_break', () => {
+describe('shouldCircuitBreak', () => {
   const breaks = (errorThreshold?: number, windowMinutes?: number) =>
     health.shouldCircuitBreak('t', errorThreshold, windowMinutes);
 
@@ -227,7 +226,7 @@ describe('should_circuit_break', () => {
   });
 });
 
-describe('get_error_patterns', () => {
+describe('getErrorPatterns', () => {
   it('reads the last 20 that were no success, of all time', async () => {
     await record('t', 30, { ...error, recordedAt: ago(5_000 * hour) });
     await record('t', 3, { status: 'odd', errorType: 'odd', recordedAt: ago(minute) });
@@ -259,7 +258,7 @@ describe('get_error_patterns', () => {
   });
 });
 
-describe('get_dashboard_summary', () => {
+describe('getDashboardSummary', () => {
   it('looks back 24 hours', async () => {
     await record('in', 5, { recordedAt: ago(24 * hour) });
     await record('out', 5, { recordedAt: ago(24 * hour + 1) });
@@ -287,7 +286,7 @@ describe('get_dashboard_summary', () => {
   });
 });
 
-describe('get_health_summary', () => {
+describe('getHealthSummary', () => {
   it('last used is the last use, not the time of the check; null without one', async () => {
     health.setRegisteredTools(['idle']);
     await record('t', 1, { recordedAt: ago(3 * hour) });
@@ -296,7 +295,7 @@ describe('get_health_summary', () => {
   });
 });
 
-describe('get_tool_health', () => {
+describe('getToolHealth', () => {
   it('is null without a call in 24 hours', async () => {
     await record('t', 5, { recordedAt: ago(24 * hour + 1) });
     expect(await health.getToolHealth('t')).toBeNull();
@@ -316,7 +315,7 @@ describe('get_tool_health', () => {
   });
 });
 
-describe('record_execution', () => {
+describe('recordExecution', () => {
   it('takes ids of sessions and requests as text', async () => {
     const { metricId } = await health.recordExecution({
       toolName: 't',
