@@ -6,10 +6,8 @@ import { Contributors } from './contributors.js';
 import { DataStorageMetrics } from './data-storage-metrics.js';
 import { EmbeddingMetrics } from './embedding-metrics.js';
 import { MetricsController } from './metrics.controller.js';
-import { PartitionMetrics } from './partition-metrics.js';
 import { PlaybookMetrics } from './playbook-metrics.js';
 import { ProcessMetrics } from './process-metrics.js';
-import { RecorderMetrics } from './recorder-metrics.js';
 import { SpawnerMetrics } from './spawner-metrics.js';
 import { WebhookMetrics } from './webhook-metrics.js';
 
@@ -17,10 +15,8 @@ const metrics = [
   CircuitMetrics,
   DataStorageMetrics,
   EmbeddingMetrics,
-  PartitionMetrics,
   PlaybookMetrics,
   ProcessMetrics,
-  RecorderMetrics,
   SpawnerMetrics,
   WebhookMetrics,
 ];

@@ -136,7 +136,7 @@ export class ToolMetricsController {
   @Delete()
   @ApiOperation({
     summary: 'Delete old metrics',
-    description: 'Drops whole days; answers how many executions were deleted.',
+    description: 'Drops whole days (UTC); answers how many executions were deleted.',
     operationId: 'deleteOldMetrics',
   })
   @ApiOkResponse({ type: CleanupBody })

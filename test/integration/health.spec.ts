@@ -3,7 +3,6 @@ import { APP_FILTER } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { TerminusModule } from '@nestjs/terminus';
 import { Test } from '@nestjs/testing';
-import { Registry } from 'prom-client';
 import { AuthModule } from '../../src/auth/auth.module.js';
 import { Lifecycle } from '../../src/common/lifecycle.js';
 import { LifecycleModule } from '../../src/common/lifecycle.module.js';
@@ -14,7 +13,6 @@ import { ConfigModule } from '../../src/config/config.module.js';
 import { DatabaseHealth } from '../../src/database/database-health.js';
 import { HealthController } from '../../src/health/health.controller.js';
 import { HealthService } from '../../src/health/health.service.js';
-import { RecorderMetrics } from '../../src/observability/recorder-metrics.js';
 import { PlaybookEmbeddings } from '../../src/playbook-search/embeddings/playbook-embeddings.js';
 import { SandboxModule } from '../../src/sandbox/sandbox.module.js';
 import { KnownTools } from '../../src/tool-health/known-tools.js';
@@ -52,7 +50,6 @@ describe('health', () => {
           provide: ExecutionRecorder,
           useValue: new ExecutionRecorder(new TestJournal(), { maxBytes: 50, whenFull: 'refuse' }),
         },
-        { provide: RecorderMetrics, useValue: new RecorderMetrics(new Registry()) },
         { provide: DatabaseHealth, useValue: new DatabaseHealth(database.dataSource) },
         { provide: PlaybookEmbeddings, useValue: embeddings },
         { provide: APP_FILTER, useClass: ProblemFilter },
@@ -126,7 +123,7 @@ describe('health', () => {
     app.get(Lifecycle).ready();
     await readyz(200);
     const recorder = app.get(ExecutionRecorder);
-    await recorder.begin({ metricId: 'x', toolName: 'a name', userId: 'u', startedAt: 1, metadata: {} });
+    await recorder.begin({ executionId: 'x', toolName: 'a name', userId: 'u', startedAt: 1, metadata: {} });
     const { error } = await readyz(503);
     expect(error.recorder).toMatchObject({
       status: 'down',
