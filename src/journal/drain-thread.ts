@@ -32,13 +32,13 @@ const politeness = 5;
  */
 export const drainThread =
   (script: URL, sink: unknown): StartDrain =>
-  (orders, { news, died }) => {
+  (orders, listener) => {
     const calls = new WorkerCalls<DrainRequest, void, DrainNews>(script, {
       name: 'journal drain',
       workerData: { drain: orders, sink },
       restart,
-      onNews: news,
-      onDeath: (cause, restartInMs = 0) => died(cause, restartInMs),
+      onNews: (news) => listener.news(news),
+      onDeath: (cause, restartInMs = 0) => listener.died(cause, restartInMs),
     });
     return {
       flush: () => calls.call('flush'),

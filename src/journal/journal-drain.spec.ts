@@ -163,7 +163,7 @@ describe('JournalDrain', () => {
   it('sets poison aside and nothing else', async () => {
     const ids = Array.from({ length: 100 }, (_, n) => `${n}`);
     for (const id of ['0', '41', '42', '99']) table.poison.add(id);
-    write(1, ...ids.flatMap((id, n) => [start(id), end(id)]));
+    write(1, ...ids.flatMap((id) => [start(id), end(id)]));
     const drain = drainOf();
     await drainAll(drain);
     expect(table.quarantined).toEqual(['0', '41', '42', '99']);
@@ -260,7 +260,7 @@ describe('JournalDrain', () => {
 
   it('survives 1,000 torn and flipped journals: what is whole arrives as it was, nothing else does', async () => {
     const ids = Array.from({ length: 12 }, (_, n) => `id-${n}`);
-    const whole = Buffer.from(journalText(ids.flatMap((id, n) => [start(id), end(id)])));
+    const whole = Buffer.from(journalText(ids.flatMap((id) => [start(id), end(id)])));
     const lines = whole.toString().split('\n');
     const damage = fc.oneof(
       fc.record({ cut: fc.nat(whole.length - 1) }),

@@ -75,11 +75,11 @@ export class Journal<Start extends object, End extends object> {
     report: JournalReport,
   ): Promise<Journal<Start, End>> {
     mkdirSync(settings.folder, { recursive: true, mode: 0o700 });
-    let journal: Journal<Start, End> | undefined;
-    const release = await acquireLock(join(settings.folder, 'owner.lock'), lockTimeoutMs, (error) =>
-      journal?.giveUp(error),
-    );
-    journal = new Journal<Start, End>(settings, report, release);
+    let onLost: (error: Error) => void = () => undefined;
+    const lock = join(settings.folder, 'owner.lock');
+    const release = await acquireLock(lock, lockTimeoutMs, (error) => onLost(error));
+    const journal = new Journal<Start, End>(settings, report, release);
+    onLost = (error) => journal.giveUp(error);
     return journal;
   }
 

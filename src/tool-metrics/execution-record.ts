@@ -7,13 +7,7 @@ export interface ExecutionStart
     Partial<
       Pick<
         ToolMetric,
-        | 'sessionId'
-        | 'requestId'
-        | 'investigationId'
-        | 'runId'
-        | 'parametersHash'
-        | 'inputSize'
-        | 'isTest'
+        'sessionId' | 'requestId' | 'investigationId' | 'runId' | 'parametersHash' | 'inputSize' | 'isTest'
       >
     > {
   /** Milliseconds since 1970. */

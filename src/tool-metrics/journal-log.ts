@@ -48,10 +48,7 @@ export class JournalLog implements JournalReport {
       this.logger.warn({ event: 'recorder_retry', ...news.retrying }, 'records could not be written yet');
     } else if ('damaged' in news) {
       this.damagedLines.inc(news.damaged.lines);
-      this.logger.error(
-        { event: 'journal_damaged', ...news.damaged },
-        'lines of the journal cannot be read',
-      );
+      this.logger.error({ event: 'journal_damaged', ...news.damaged }, 'lines of the journal cannot be read');
     } else if ('quarantined' in news) {
       const { id: executionId, reason } = news.quarantined;
       this.quarantined.inc();

@@ -5,11 +5,7 @@ import { DrainLoop } from '../../src/journal/drain-loop.js';
 import type { StartDrain } from '../../src/journal/drain-thread.js';
 import { Journal } from '../../src/journal/journal.js';
 import type { RecordSink } from '../../src/journal/journal-drain.js';
-import {
-  type ExecutionEnd,
-  type ExecutionStart,
-  metricOf,
-} from '../../src/tool-metrics/execution-record.js';
+import { type ExecutionEnd, type ExecutionStart, metricOf } from '../../src/tool-metrics/execution-record.js';
 import type { ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
 
 const never = 2_000_000_000;
@@ -50,8 +46,8 @@ function drainInto(rows: ToolMetric[]): StartDrain {
     quarantine: () => Promise.reject(new Error('nothing is poison here')),
     isRecordFault: () => false,
   };
-  return (orders, { news }) => {
-    const loop = new DrainLoop(orders, sink, news);
+  return (orders, listener) => {
+    const loop = new DrainLoop(orders, sink, (news) => listener.news(news));
     const running = loop.run();
     return {
       flush: () => loop.ask('flush'),
