@@ -1,4 +1,4 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Param, Post, Query, UseInterceptors } from '@nestjs/common';
 import { ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import type { Page } from '../common/page.js';
@@ -20,10 +20,12 @@ import {
 } from './tool-metrics.dto.js';
 import type { Duplicates } from './tool-metrics.repository.js';
 import { ToolMetricsService } from './tool-metrics.service.js';
+import { UpToDateInterceptor } from './up-to-date.interceptor.js';
 
 @ApiTags('tool-metrics')
 @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
 @Controller('api/v1/tool-metrics')
+@UseInterceptors(UpToDateInterceptor)
 export class ToolMetricsController {
   constructor(private readonly service: ToolMetricsService) {}
 

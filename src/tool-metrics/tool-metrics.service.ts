@@ -16,7 +16,7 @@ import type {
 import { type Duplicates, ToolMetricsRepository } from './tool-metrics.repository.js';
 import { figuresOf } from './queries/tool-stats.js';
 
-/** What happened, as REST asks for it. */
+/** What happened, as REST asks for it (see UpToDateInterceptor). */
 @Injectable()
 export class ToolMetricsService {
   constructor(
@@ -26,24 +26,20 @@ export class ToolMetricsService {
 
   async stats(tool: string, { since, until }: PeriodQuery): Promise<ToolStatsBody> {
     assertInOrder(since, until);
-    await this.recorder.catchUp();
     return figuresOf(await this.repository.getToolStats(tool, { since, until }));
   }
 
   async errors({ tool, limit }: ErrorsQuery): Promise<Page<Execution>> {
-    await this.recorder.catchUp();
     return { data: await this.repository.getRecentErrors(tool, limit), nextCursor: null };
   }
 
   async slow({ thresholdMs, limit }: SlowQuery): Promise<Page<Execution>> {
-    await this.recorder.catchUp();
     return { data: await this.repository.getSlowExecutions(thresholdMs, limit), nextCursor: null };
   }
 
   async executions({ limit, cursor, ...filter }: ExecutionsQuery): Promise<Page<Execution>> {
     assertInOrder(filter.since, filter.until);
     const after = cursor === undefined ? undefined : positionOf(cursor);
-    await this.recorder.catchUp();
     const rows = await this.repository.getExecutions({ ...filter, limit: limit + 1, after });
     const data = rows.slice(0, limit);
     const last = data.at(-1);
@@ -67,18 +63,15 @@ export class ToolMetricsService {
   /** Of the last 24 hours unless told otherwise. */
   async duplicates({ since, until = new Date(), ...of }: DuplicatesQuery): Promise<Page<Duplicates>> {
     assertInOrder(since, until);
-    await this.recorder.catchUp();
     const range = { since: since ?? new Date(until.getTime() - dayMs), until };
     return { data: await this.repository.getDuplicates({ ...of, ...range }), nextCursor: null };
   }
 
   async tools(): Promise<Page<string>> {
-    await this.recorder.catchUp();
     return { data: await this.repository.getAllToolNames(), nextCursor: null };
   }
 
   async cleanup({ olderThanDays }: CleanupQuery): Promise<{ deleted: number }> {
-    await this.recorder.catchUp();
     return { deleted: await this.repository.cleanupOldMetrics(olderThanDays) };
   }
 
