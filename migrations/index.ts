@@ -16,6 +16,7 @@ import { PlaybookEmbeddings1732200180000 } from './0018-playbook-embeddings.js';
 import { ToolLastDays1732200190000 } from './0019-tool-last-days.js';
 import { NarrowToolIndex1732200200000 } from './0020-narrow-tool-index.js';
 import { CircuitOpenings1732200210000 } from './0021-circuit-openings.js';
+import { FewerRollupSpans1732200220000 } from './0022-fewer-rollup-spans.js';
 
 /** Every migration in order; append only. */
 export const migrations = [
@@ -37,4 +38,5 @@ export const migrations = [
   ToolLastDays1732200190000,
   NarrowToolIndex1732200200000,
   CircuitOpenings1732200210000,
+  FewerRollupSpans1732200220000,
 ];

@@ -1,4 +1,4 @@
-import { readFileSync, readlinkSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 
 /** `<pid>-<start time>`: the pid alone may be given to another process later, the pair never. */
 export type ProcessIdentity = string;
@@ -25,17 +25,6 @@ export function lives(identity: ProcessIdentity): boolean {
 export function isEnding(pid: number): boolean {
   const fields = statOf(pid);
   return identityIn(pid, fields) === undefined || (Number(fields[flagsField]) & exitingFlag) !== 0;
-}
-
-/** Within which identities mean something: a boot of the kernel and a namespace of process ids. A container has its own. */
-export const identityScope = `${readText('/proc/sys/kernel/random/boot_id').trim()}/${pidNamespace()}`;
-
-function pidNamespace(): string {
-  try {
-    return readlinkSync('/proc/self/ns/pid');
-  } catch {
-    return '';
-  }
 }
 
 /** The arguments a process was started with; empty where it has ended. */

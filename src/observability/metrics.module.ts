@@ -5,20 +5,16 @@ import { Contributors } from './contributors.js';
 import { DataStorageMetrics } from './data-storage-metrics.js';
 import { EmbeddingMetrics } from './embedding-metrics.js';
 import { MetricsController } from './metrics.controller.js';
-import { PartitionMetrics } from './partition-metrics.js';
 import { PlaybookMetrics } from './playbook-metrics.js';
 import { ProcessMetrics } from './process-metrics.js';
-import { RecorderMetrics } from './recorder-metrics.js';
 import { SpawnerMetrics } from './spawner-metrics.js';
 import { WebhookMetrics } from './webhook-metrics.js';
 
 const metrics = [
   DataStorageMetrics,
   EmbeddingMetrics,
-  PartitionMetrics,
   PlaybookMetrics,
   ProcessMetrics,
-  RecorderMetrics,
   SpawnerMetrics,
   WebhookMetrics,
 ];

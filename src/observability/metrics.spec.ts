@@ -1,6 +1,5 @@
 import { Registry } from 'prom-client';
 import { ProcessMetrics } from './process-metrics.js';
-import { RecorderMetrics } from './recorder-metrics.js';
 
 /** The scraped lines of our own metrics, without comments. */
 async function scrape(registry: Registry, prefix = 'toolkeeper_'): Promise<string[]> {
@@ -34,37 +33,5 @@ describe('ProcessMetrics', () => {
     expect(await scrape(registry)).toHaveLength(3);
     metrics.terminated('echo', 'stop');
     expect(await scrape(registry)).toEqual([]);
-  });
-});
-
-describe('RecorderMetrics', () => {
-  it('shows what its source says, from the start', async () => {
-    const registry = new Registry();
-    const metrics = new RecorderMetrics(registry);
-    expect(await scrape(registry)).toEqual([
-      'toolkeeper_recorder_depth 0',
-      'toolkeeper_recorder_oldest_seconds 0',
-      'toolkeeper_journal_bytes 0',
-      'toolkeeper_recorder_recorded_total 0',
-      'toolkeeper_recorder_dropped_total 0',
-      'toolkeeper_recorder_quarantined_total 0',
-      'toolkeeper_journal_damaged_lines_total 0',
-      'toolkeeper_journal_write_failures_total 0',
-    ]);
-    metrics.observe(() => ({ depth: 7, oldestMs: 1_500, bytes: 4_096, recorded: 100, dropped: 2 }));
-    metrics.quarantined();
-    metrics.damaged(3);
-    metrics.writeFailed();
-    await scrape(registry);
-    expect(await scrape(registry)).toEqual([
-      'toolkeeper_recorder_depth 7',
-      'toolkeeper_recorder_oldest_seconds 1.5',
-      'toolkeeper_journal_bytes 4096',
-      'toolkeeper_recorder_recorded_total 100',
-      'toolkeeper_recorder_dropped_total 2',
-      'toolkeeper_recorder_quarantined_total 1',
-      'toolkeeper_journal_damaged_lines_total 3',
-      'toolkeeper_journal_write_failures_total 1',
-    ]);
   });
 });

@@ -1,9 +1,10 @@
-import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
+import { Body, Controller, Get, HttpCode, Param, Post, Query, UseInterceptors } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { CurrentPrincipal } from '../auth/principal.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import type { Principal } from '../tool-contract/tool-call.js';
 import { ToolParams } from '../tool-metrics/tool-metrics.dto.js';
+import { UpToDateInterceptor } from '../tool-metrics/up-to-date.interceptor.js';
 import {
   CircuitAdvice,
   CircuitAdviceQuery,
@@ -27,6 +28,7 @@ import { ToolHealthService } from './tool-health.service.js';
 @ApiTags('tool-health')
 @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
 @Controller('api/v1/tool-health')
+@UseInterceptors(UpToDateInterceptor)
 export class ToolHealthController {
   constructor(
     private readonly health: ToolHealthService,

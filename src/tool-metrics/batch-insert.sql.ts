@@ -1,5 +1,5 @@
 import { metricTypes } from './insert-parameters.js';
-import { minutesOfParameters, minutesOfRows, rollUp } from './rollups/rollup.sql.js';
+import { rollUp } from './rollups/rollup.sql.js';
 
 const nameOf = (column: string): string =>
   column.replaceAll(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
@@ -27,15 +27,6 @@ const insertRows = `
  * is and is counted no second time.
  */
 export const insertMetrics = rollUp(
-  `ins AS (${insertRows} ON CONFLICT (recorded_at, metric_id) DO NOTHING RETURNING ${returned}), ${minutesOfRows('ins')}`,
-  `$${writer}::int`,
-);
-
-/**
- * The same where no row is there yet, with what they add up to in further arrays, in the order of `minuteColumns`. It
- * takes a quarter less of the database, and fails as a whole where a row is there.
- */
-export const insertNewMetrics = rollUp(
-  `ins AS (${insertRows}), ${minutesOfParameters(writer + 1)}`,
+  `${insertRows} ON CONFLICT (recorded_at, metric_id) DO NOTHING RETURNING ${returned}`,
   `$${writer}::int`,
 );

@@ -1,7 +1,5 @@
-import { arrayLiteral } from '../common/pg-array.js';
-import { insertMetrics, insertNewMetrics } from './batch-insert.sql.js';
+import { insertMetrics } from './batch-insert.sql.js';
 import { type MetricColumns, metricColumns, metricParameters } from './insert-parameters.js';
-import { minuteColumns } from './rollups/minute-cells.js';
 import type { ToolMetric } from './tool-metric.entity.js';
 
 /** Whoever can send a statement: a `pg` client, a pool, TypeORM's data source. */
@@ -17,7 +15,6 @@ export class UnstorableMetric extends Error {
   override readonly name = 'UnstorableMetric';
 }
 
-const uniqueViolation = '23505';
 /** SQLSTATE classes of which a value is the cause: data exception, integrity violation, limit exceeded. */
 const valueAtFault = /^(22|23|54)[\dA-Z]{3}$/;
 
@@ -32,16 +29,7 @@ export async function insertBatch(
   writerSlot: number,
 ): Promise<void> {
   if (metrics.length === 0) return;
-  const columns = columnsOf(metrics);
-  const rows = [...metricParameters(columns), writerSlot];
-  try {
-    const cells = Object.values(minuteColumns(columns)).map(arrayLiteral);
-    await db.query(insertNewMetrics, [...rows, ...cells]);
-  } catch (error) {
-    // A batch is repeated when nobody knows whether it was committed, which is seldom.
-    if (sqlStateOf(error) !== uniqueViolation) throw error;
-    await db.query(insertMetrics, rows);
-  }
+  await db.query(insertMetrics, [...metricParameters(columnsOf(metrics)), writerSlot]);
 }
 
 /** Trying again would fail again: the values are to blame, not the database. */

@@ -1,14 +1,20 @@
 import { Buffer } from 'node:buffer';
-import { canonicalForm, sha256 } from '../common/canonical-json.js';
+import { canonicalJson, sha256 } from '../common/canonical-json.js';
 import type { ToolCall } from '../tool-contract/tool-call.js';
 import { type OutcomeStatus, type ToolOutcome } from '../tool-contract/tool-outcome.js';
 import type { ExecutionEvent } from './execution-event.js';
-import type { ExecutionEnd, ExecutionStart } from './journal/journal-entry.js';
+import type { ExecutionEnd, ExecutionStart } from './execution-record.js';
 
-/** How an execution ended, as recorder and listeners are told. */
-export type RecordedEnd = Omit<ExecutionEnd, 'place'> & {
+/** How an execution began, as the recorder is told. */
+export type RecordedStart = ExecutionStart & { readonly executionId: string };
+
+/** How it ended, as recorder and listeners are told. */
+export type RecordedEnd = ExecutionEnd & {
+  readonly executionId: string;
   readonly status: OutcomeStatus;
   readonly errorType?: ExecutionEvent['errorType'];
+  /** Milliseconds since 1970. */
+  readonly endedAt: number;
 };
 
 /** Characters kept of what a tool says: the journal is bounded by bytes, so a record must be bounded too. */
@@ -18,12 +24,13 @@ const usualProject = 'default';
 /** Waiting that is not worth a word. */
 const unnoticedMs = 1;
 
-export function startOf(call: ToolCall, startedAt: number): ExecutionStart {
+/** @param startedAt milliseconds since 1970 */
+export function startOf(call: ToolCall, startedAt: number): RecordedStart {
   const { context, ticket, test } = call;
-  // Sorting the keys changes no byte count: one serialisation serves both.
-  const { json: input } = canonicalForm(call.input);
+  // Sorting the keys changes no byte count: one serialisation serves hash and size.
+  const input = canonicalJson(call.input);
   return {
-    metricId: ticket.executionId,
+    executionId: ticket.executionId,
     toolName: ticket.tool.definition.name,
     userId: context.userId,
     sessionId: context.sessionId,
@@ -46,16 +53,16 @@ export function startOf(call: ToolCall, startedAt: number): ExecutionStart {
 }
 
 export function endOfOutcome(call: ToolCall, outcome: ToolOutcome, endedAt: number): RecordedEnd {
-  const { status, executionTimeMs, result } = outcome;
+  const { status, executionTimeMs } = outcome;
   const error = outcome.status === 'success' ? undefined : outcome.error;
   return {
-    metricId: call.ticket.executionId,
+    executionId: call.ticket.executionId,
     status,
     executionTimeMs,
     errorType: error?.type,
     errorMessage: error?.message.slice(0, maxText),
     toolFault: call.ticket.toolFault || undefined,
-    outputSize: call.ticket.notes.outputBytes ?? (error ? 0 : jsonBytes(result)),
+    outputSize: outputSize(call, outcome),
     metadata: notesOf(call, error?.code),
     endedAt,
   };
@@ -64,7 +71,7 @@ export function endOfOutcome(call: ToolCall, outcome: ToolOutcome, endedAt: numb
 /** The handler itself failed: our bug, not the tool's fault. */
 export function endOfBug(call: ToolCall, error: unknown, endedAt: number): RecordedEnd {
   return {
-    metricId: call.ticket.executionId,
+    executionId: call.ticket.executionId,
     status: 'error',
     executionTimeMs: call.ticket.elapsedMs(),
     errorType: 'internal_error',
@@ -109,6 +116,12 @@ function notesOf({ ticket: { notes } }: ToolCall, errorCode: number | undefined)
     stderrTail: stderrTail?.slice(-maxText),
     errorCode,
   };
+}
+
+/** Bytes of the tool's answer, or of the fallback that is sent in its place. */
+function outputSize({ ticket: { notes } }: ToolCall, { status, result }: ToolOutcome): number {
+  const isFallback = status !== 'success' && result !== undefined;
+  return isFallback || notes.outputBytes === undefined ? jsonBytes(result) : notes.outputBytes;
 }
 
 /** A result that is no JSON fails where it is answered; its record has no size. */

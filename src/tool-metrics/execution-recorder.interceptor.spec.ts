@@ -49,7 +49,7 @@ const contextOf = (type: string, call?: ToolCall): ExecutionContext =>
 const journals: TestJournal[] = [];
 afterEach(async () => {
   for (const journal of journals.splice(0)) {
-    await journal.close();
+    await journal.close(5_000);
     rmSync(journal.folder, { recursive: true, force: true });
   }
 });

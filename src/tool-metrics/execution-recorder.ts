@@ -1,20 +1,9 @@
+import { abortable } from '../common/abortable.js';
 import { Refusal } from '../common/errors.js';
 import { InFlight } from '../common/in-flight.js';
-import { encodeEntry, type ExecutionEnd, type ExecutionStart } from './journal/journal-entry.js';
-import type { Settled } from './journal/journal-drain.js';
-
-/** Where the entries of executions go; see OpenJournal. */
-export interface Journal {
-  /** On the disk. */
-  readonly bytes: number;
-  readonly settled: Settled;
-  readonly replayed: Promise<void>;
-  onSettled(listener: (settled: Settled) => void): void;
-  tryAppend(entry: string): Promise<boolean>;
-  append(entry: string): Promise<boolean>;
-  flush(): Promise<void>;
-  close(withinMs: number): Promise<void>;
-}
+import type { Journal, JournalState } from '../journal/journal.js';
+import type { RecordedEnd, RecordedStart } from './execution-entries.js';
+import type { ExecutionEnd, ExecutionStart } from './execution-record.js';
 
 export interface RecorderSettings {
   /** Bytes that the journal may take on the disk. */
@@ -28,15 +17,7 @@ export interface RecorderSettings {
 }
 
 /** How the recorder keeps up. */
-export interface RecorderState {
-  /** Ended executions whose rows are not in the database yet. */
-  readonly depth: number;
-  /** How long the oldest of them waits at most, in milliseconds. */
-  readonly oldestMs: number;
-  /** On the disk. */
-  readonly bytes: number;
-  /** Rows committed since the start. */
-  readonly recorded: number;
+export interface RecorderState extends JournalState {
   /** Executions that ran without a record since the start. */
   readonly dropped: number;
   /** No more can be promised: the journal is at its cap. */
@@ -44,6 +25,7 @@ export interface RecorderState {
 }
 
 const retryAfterMs = 1_000;
+const catchUpMs = 2_000;
 
 /**
  * Promises each execution exactly one row: its start is in the journal before the tool hears of it, its end before
@@ -52,24 +34,16 @@ const retryAfterMs = 1_000;
  */
 export class ExecutionRecorder {
   private readonly inFlight = new InFlight();
-  private ends = 0;
   private dropped = 0;
-  /** When the oldest execution that is not committed ended, or earlier. */
-  private waitingSince = 0;
   private closed: Promise<void> | undefined;
 
   constructor(
-    private readonly journal: Journal,
+    private readonly journal: Journal<ExecutionStart, ExecutionEnd>,
     private readonly settings: RecorderSettings,
-  ) {
-    journal.onSettled(({ endedAt }) => (this.waitingSince = endedAt));
-  }
+  ) {}
 
   state(): RecorderState {
-    const { settled, bytes } = this.journal;
-    const depth = this.ends - settled.place;
-    const oldestMs = depth > 0 ? Math.max(0, Date.now() - this.waitingSince) : 0;
-    return { depth, oldestMs, bytes, recorded: settled.place, dropped: this.dropped, full: this.isFull() };
+    return { ...this.journal.state, dropped: this.dropped, full: this.isFull() };
   }
 
   /** Resolves when the rows of an earlier gateway's journal are in the database. */
@@ -86,10 +60,10 @@ export class ExecutionRecorder {
    * @returns whether there will be a record; without one nothing must follow
    * @throws Refusal `recorder_full`
    */
-  async begin(start: ExecutionStart): Promise<boolean> {
+  async begin({ executionId: id, ...start }: RecordedStart): Promise<boolean> {
     if (this.isFull()) return this.withoutRecord(() => this.full());
     this.inFlight.begin();
-    if (await this.journal.tryAppend(encodeEntry({ start }))) return true;
+    if (await this.journal.tryAppend({ id, start })) return true;
     this.inFlight.end();
     return this.withoutRecord(
       () =>
@@ -100,10 +74,8 @@ export class ExecutionRecorder {
   }
 
   /** Resolves when the end is in the journal; where that cannot be written it is kept and tried again. */
-  finish(end: Omit<ExecutionEnd, 'place'>): Promise<unknown> {
-    if (this.ends === this.journal.settled.place) this.waitingSince = end.endedAt;
-    this.ends += 1;
-    const written = this.journal.append(encodeEnd({ ...end, place: this.ends }));
+  finish({ executionId: id, endedAt: _, ...end }: RecordedEnd): Promise<unknown> {
+    const written = this.append(id, end);
     // From here on closing the journal waits for it.
     this.inFlight.end();
     return written;
@@ -111,13 +83,21 @@ export class ExecutionRecorder {
 
   /** The call was refused after all: there is nothing to record. */
   discard(executionId: string): void {
-    void this.journal.append(encodeEntry({ discard: executionId }));
+    void this.journal.append({ id: executionId });
     this.inFlight.end();
   }
 
   /** @throws Error why what has been recorded until now is not in the database; it stays in the journal */
   flush(): Promise<void> {
     return this.journal.flush();
+  }
+
+  /**
+   * For reads: a caller that asks right after a call finds it. It waits 2 s at most: records that cannot be written now do
+   * not hide those that are there.
+   */
+  async catchUp(): Promise<void> {
+    await abortable(this.flush(), AbortSignal.timeout(catchUpMs)).catch(() => undefined);
   }
 
   /** Waits a moment for executions in flight and for the database; what is left then stays in the journal. */
@@ -130,6 +110,15 @@ export class ExecutionRecorder {
     const { settleMs = 1_000, closeMs = 5_000 } = this.settings;
     await this.inFlight.idle(settleMs);
     await this.journal.close(closeMs);
+  }
+
+  /** What a tool noted may be no JSON: its row is worth more than the note. */
+  private append(id: string, end: ExecutionEnd): Promise<boolean> {
+    try {
+      return this.journal.append({ id, end });
+    } catch (error) {
+      return this.journal.append({ id, end: { ...end, metadata: { unrecordable: String(error) } } });
+    }
   }
 
   private isFull(): boolean {
@@ -150,14 +139,5 @@ export class ExecutionRecorder {
         `the cap is ${this.settings.maxBytes} (JOURNAL_MAX_BYTES)`,
       { retryAfterMs },
     );
-  }
-}
-
-/** What a tool noted may be no JSON: its row is worth more than the note. */
-function encodeEnd(end: ExecutionEnd): string {
-  try {
-    return encodeEntry({ end });
-  } catch (error) {
-    return encodeEntry({ end: { ...end, metadata: { unrecordable: String(error) } } });
   }
 }

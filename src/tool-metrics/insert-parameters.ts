@@ -1,5 +1,4 @@
-import { arrayParameter, type ElementType } from '../common/pg-array.js';
-import { storableJson, storableText } from '../common/pg-text.js';
+import { arrayLiteral, storableJson, storableText } from '../common/pg-text.js';
 import type { ToolMetric } from './tool-metric.entity.js';
 
 const maxInteger = 2_147_483_647;
@@ -41,7 +40,7 @@ export function metricColumns(metrics: readonly ToolMetric[]) {
 }
 
 /** Columns in the order of the insert statement. */
-export const metricTypes: Readonly<Record<keyof MetricColumns, ElementType>> = {
+export const metricTypes: Readonly<Record<keyof MetricColumns, string>> = {
   metricId: 'uuid',
   toolName: 'text',
   userId: 'text',
@@ -63,7 +62,5 @@ export const metricTypes: Readonly<Record<keyof MetricColumns, ElementType>> = {
 };
 
 /** One parameter a column. */
-export const metricParameters = (columns: MetricColumns): (Buffer | string)[] =>
-  Object.entries(metricTypes).map(([column, type]) =>
-    arrayParameter(type, columns[column as keyof MetricColumns]),
-  );
+export const metricParameters = (columns: MetricColumns): string[] =>
+  Object.keys(metricTypes).map((column) => arrayLiteral(columns[column as keyof MetricColumns]));

@@ -5,9 +5,10 @@ import {
   type OnApplicationBootstrap,
   type OnApplicationShutdown,
 } from '@nestjs/common';
+import { InjectMetric } from '@willsoto/nestjs-prometheus';
+import type { Gauge } from 'prom-client';
 import { IntervalLoop } from '../common/interval-loop.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
-import { PartitionMetrics } from '../observability/partition-metrics.js';
 import { MetricPartitions } from './rollups/metric-partitions.js';
 import { ToolMetricsRepository } from './tool-metrics.repository.js';
 
@@ -25,15 +26,13 @@ export class MetricsRetention implements OnApplicationBootstrap, OnApplicationSh
   private readonly days: number;
   private readonly loop: IntervalLoop;
   private first: Promise<void> = Promise.resolve();
-  private stray = 0;
 
   constructor(
     @Inject(APP_CONFIG) config: AppConfig,
     private readonly repository: ToolMetricsRepository,
     private readonly partitions: MetricPartitions,
-    metrics: PartitionMetrics,
+    @InjectMetric('toolkeeper_metrics_default_partition_rows') private readonly strayRows: Gauge,
   ) {
-    metrics.observe(() => this.stray);
     this.days = config.recorder.retentionDays;
     this.loop = new IntervalLoop(
       () => this.run(),
@@ -61,14 +60,15 @@ export class MetricsRetention implements OnApplicationBootstrap, OnApplicationSh
 
   private async makeDays(): Promise<void> {
     await this.partitions.makeAhead(daysAhead);
-    this.stray = await this.partitions.countInDefault();
-    if (this.stray === 0) return;
-    const entry = { event: 'metrics_in_default_partition', rows: this.stray };
+    const rows = await this.partitions.countInDefault();
+    this.strayRows.set(rows);
+    if (rows === 0) return;
+    const entry = { event: 'metrics_in_default_partition', rows };
     this.logger.warn(entry, 'metrics were recorded on days that have no partition');
   }
 
   private async clean(): Promise<void> {
-    const deleted = await this.repository.dropOldDays(this.days);
+    const deleted = await this.repository.cleanupOldMetrics(this.days);
     if (deleted > 0)
       this.logger.log({ event: 'metrics_cleaned', deleted, days: this.days }, 'old metrics deleted');
   }

@@ -5,26 +5,25 @@ const fine = {
   oldestMs: 30_000,
   dropped: 0,
   damagedLines: 0,
-  writeFailedAgoMs: 30_000,
-  whenFull: 'refuse',
-} as const;
+  lastWriteFailureAt: 0,
+};
 
 describe('gradeRecorder', () => {
   it('is up while everything is recorded in time', () => {
-    expect(gradeRecorder(fine)).toEqual({ status: 'up' });
+    expect(gradeRecorder(fine, 'refuse', 30_000)).toEqual({ status: 'up' });
   });
 
   it('is down when calls are refused, whatever else there is', () => {
-    expect(gradeRecorder({ ...fine, full: true, dropped: 1 })).toEqual({
+    expect(gradeRecorder({ ...fine, full: true, dropped: 1 }, 'refuse', 30_000)).toEqual({
       status: 'down',
       message: 'the journal is at its cap: calls are refused (recorder_full)',
     });
   });
 
   it.each([
-    [{ full: true, whenFull: 'drop' }, 'the journal is at its cap: calls run without a record'],
+    [{ full: true }, 'the journal is at its cap: calls run without a record'],
     [{ oldestMs: 30_001 }, 'records wait for the database for 30 s'],
-    [{ writeFailedAgoMs: 29_999 }, 'the journal cannot be written'],
+    [{ lastWriteFailureAt: 1 }, 'the journal cannot be written'],
     [{ dropped: 2 }, '2 calls ran without a record'],
     [{ damagedLines: 3 }, '3 lines of the journal could not be read'],
     [
@@ -32,6 +31,6 @@ describe('gradeRecorder', () => {
       '2 calls ran without a record; 3 lines of the journal could not be read',
     ],
   ] as const)('is degraded by %j', (change, message) => {
-    expect(gradeRecorder({ ...fine, ...change })).toEqual({ status: 'degraded', message });
+    expect(gradeRecorder({ ...fine, ...change }, 'drop', 30_000)).toEqual({ status: 'degraded', message });
   });
 });

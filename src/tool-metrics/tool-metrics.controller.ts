@@ -1,4 +1,4 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Param, Post, Query, UseInterceptors } from '@nestjs/common';
 import { ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import type { Page } from '../common/page.js';
@@ -20,10 +20,12 @@ import {
 } from './tool-metrics.dto.js';
 import type { Duplicates } from './tool-metrics.repository.js';
 import { ToolMetricsService } from './tool-metrics.service.js';
+import { UpToDateInterceptor } from './up-to-date.interceptor.js';
 
 @ApiTags('tool-metrics')
 @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
 @Controller('api/v1/tool-metrics')
+@UseInterceptors(UpToDateInterceptor)
 export class ToolMetricsController {
   constructor(private readonly service: ToolMetricsService) {}
 
@@ -136,7 +138,7 @@ export class ToolMetricsController {
   @Delete()
   @ApiOperation({
     summary: 'Delete old metrics',
-    description: 'Drops whole days; answers how many executions were deleted.',
+    description: 'Drops whole days (UTC); answers how many executions were deleted.',
     operationId: 'deleteOldMetrics',
   })
   @ApiOkResponse({ type: CleanupBody })

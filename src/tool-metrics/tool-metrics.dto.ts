@@ -158,7 +158,7 @@ export class CleanupQuery {
     default: 30,
     minimum: 0,
     maximum: 36_500,
-    description: 'Metrics recorded before so many days ago are deleted',
+    description: 'Days (UTC) that ended so many days ago are deleted; 0: all but today',
   })
   readonly olderThanDays: number = 30;
 }

@@ -173,15 +173,9 @@ export class ToolMetricsRepository {
     return (row?.found ?? 0) > 0;
   }
 
-  /** Whole days go as they are, the rest by rows. @returns how many executions were deleted */
+  /** Days (UTC) that ended so many days ago, as a whole. @returns how many executions were deleted */
   async cleanupOldMetrics(olderThanDays = 30): Promise<number> {
-    return new MetricPartitions(this.db).removeBefore(new Date(Date.now() - olderThanDays * dayMs));
-  }
-
-  /** Days (UTC) that ended so long ago. @returns how many executions were deleted */
-  async dropOldDays(olderThanDays: number): Promise<number> {
-    const cut = Math.floor(Date.now() / dayMs - olderThanDays) * dayMs;
-    return new MetricPartitions(this.db).removeBefore(new Date(cut));
+    return new MetricPartitions(this.db).dropBefore(new Date(Date.now() - olderThanDays * dayMs));
   }
 
   /** What counts for circuits and ended after `since`, oldest first; no trials, nothing that was nobody's doing. */

@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { abortable } from '../common/abortable.js';
 import { Problem } from '../common/errors.js';
 import { decodeCursor, encodeCursor, type Page } from '../common/page.js';
 import { ExecutionRecorder } from './execution-recorder.js';
@@ -17,7 +16,7 @@ import type {
 import { type Duplicates, ToolMetricsRepository } from './tool-metrics.repository.js';
 import { figuresOf } from './queries/tool-stats.js';
 
-/** What happened, as REST asks for it. */
+/** What happened, as REST asks for it (see UpToDateInterceptor). */
 @Injectable()
 export class ToolMetricsService {
   constructor(
@@ -27,24 +26,20 @@ export class ToolMetricsService {
 
   async stats(tool: string, { since, until }: PeriodQuery): Promise<ToolStatsBody> {
     assertInOrder(since, until);
-    await this.catchUp();
     return figuresOf(await this.repository.getToolStats(tool, { since, until }));
   }
 
   async errors({ tool, limit }: ErrorsQuery): Promise<Page<Execution>> {
-    await this.catchUp();
     return { data: await this.repository.getRecentErrors(tool, limit), nextCursor: null };
   }
 
   async slow({ thresholdMs, limit }: SlowQuery): Promise<Page<Execution>> {
-    await this.catchUp();
     return { data: await this.repository.getSlowExecutions(thresholdMs, limit), nextCursor: null };
   }
 
   async executions({ limit, cursor, ...filter }: ExecutionsQuery): Promise<Page<Execution>> {
     assertInOrder(filter.since, filter.until);
     const after = cursor === undefined ? undefined : positionOf(cursor);
-    await this.catchUp();
     const rows = await this.repository.getExecutions({ ...filter, limit: limit + 1, after });
     const data = rows.slice(0, limit);
     const last = data.at(-1);
@@ -68,24 +63,16 @@ export class ToolMetricsService {
   /** Of the last 24 hours unless told otherwise. */
   async duplicates({ since, until = new Date(), ...of }: DuplicatesQuery): Promise<Page<Duplicates>> {
     assertInOrder(since, until);
-    await this.catchUp();
     const range = { since: since ?? new Date(until.getTime() - dayMs), until };
     return { data: await this.repository.getDuplicates({ ...of, ...range }), nextCursor: null };
   }
 
   async tools(): Promise<Page<string>> {
-    await this.catchUp();
     return { data: await this.repository.getAllToolNames(), nextCursor: null };
   }
 
   async cleanup({ olderThanDays }: CleanupQuery): Promise<{ deleted: number }> {
-    await this.catchUp();
     return { deleted: await this.repository.cleanupOldMetrics(olderThanDays) };
-  }
-
-  /** Who asks right after a call finds it. What cannot be written now, or not soon, does not hide what is there. */
-  private async catchUp(): Promise<void> {
-    await abortable(this.flush(), AbortSignal.timeout(catchUpMs)).catch(() => undefined);
   }
 
   /** Nothing that ended before waits for the database any more, unless that is away. */
@@ -95,7 +82,6 @@ export class ToolMetricsService {
 }
 
 const dayMs = 86_400_000;
-const catchUpMs = 2_000;
 
 const noSuchExecution = (id: string): Problem =>
   new Problem('not_found', `There is no execution ${JSON.stringify(id)}`);

@@ -53,7 +53,7 @@ export async function benchMetrics() {
 async function loadedDatabase(server, count) {
   const { migrate } = await import('../../dist/src/database/migrate.js');
   const { migrations } = await import('../../dist/migrations/index.js');
-  const { minutesOfRows, rollUp } = await import('../../dist/src/tool-metrics/rollups/rollup.sql.js');
+  const { rollUp } = await import('../../dist/src/tool-metrics/rollups/rollup.sql.js');
   const url = new URL(server);
   url.pathname = `/rows_${count}`;
   await withClient(server, (client) => client.query(`CREATE DATABASE rows_${count}`));
@@ -68,7 +68,7 @@ async function loadedDatabase(server, count) {
     withClient(url, async (client) => {
       await client.query("SET synchronous_commit = off; SET work_mem = '256MB'");
       for (let start = starts.pop(); start !== undefined; start = starts.pop()) {
-        await loadDay(client, start, count / days, (table) => rollUp(minutesOfRows(table), '1'));
+        await loadDay(client, start, count / days, (table) => rollUp(`SELECT * FROM ${table}`, '1'));
       }
     }),
   );
@@ -158,40 +158,26 @@ async function dropUnderLoad({ address, url }) {
   const db = await new DataSource({ type: 'postgres', url, installExtensions: false }).initialize();
   const partitions = new MetricPartitions(db);
   const today = Math.floor(Date.now() / dayMs) * dayMs;
-  // As the server does by itself, then as DELETE does: the day in which the moment lies loses its older rows.
-  const ways = {
-    'a day is dropped': {
-      remove: (ago) => partitions.removeBefore(new Date(today - ago * dayMs)),
-      rounds: 12,
-    },
-    'half a day is deleted by rows': {
-      remove: (ago) => partitions.removeBefore(new Date(today - (ago - 0.5) * dayMs)),
-      rounds: 6,
-    },
-  };
+  const remove = (ago) => partitions.dropBefore(new Date(today - ago * dayMs));
   print(
     `\np99 of a call while, of ${callers} callers, ms (all calls of rounds of 3 s; by round in brackets)`,
   );
-  let ago = days - 2;
-  for (const [name, { remove, rounds }] of Object.entries(ways)) {
-    const results = [];
-    for (let round = 0; round < rounds; round += 1) {
-      results.push(await besideRemoval(load, () => remove(ago), round % 2 === 0));
-      ago -= 1;
-    }
-    const p99 = (times) =>
-      percentile(
-        times.sort((a, b) => a - b),
-        0.99,
-      );
-    const [during, quiet] = ['during', 'quiet'].map((kind) => p99(results.flatMap((result) => result[kind])));
-    const ratios = results.map((result) => p99(result.during) / p99(result.quiet));
-    print(
-      `  ${name.padEnd(32)} ${during.toFixed(2)}, else ${quiet.toFixed(2)}: ratio ${(during / quiet).toFixed(2)} ` +
-        `(${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}, median ${median(ratios).toFixed(2)}); ` +
-        `takes ${median(results.map(({ took }) => took)).toFixed(2)} ms`,
-    );
+  const results = [];
+  for (let round = 0; round < 12; round += 1) {
+    results.push(await besideRemoval(load, () => remove(days - 2 - round), round % 2 === 0));
   }
+  const p99 = (times) =>
+    percentile(
+      times.sort((a, b) => a - b),
+      0.99,
+    );
+  const [during, quiet] = ['during', 'quiet'].map((kind) => p99(results.flatMap((result) => result[kind])));
+  const ratios = results.map((result) => p99(result.during) / p99(result.quiet));
+  print(
+    `  ${'a day is dropped'.padEnd(32)} ${during.toFixed(2)}, else ${quiet.toFixed(2)}: ratio ${(during / quiet).toFixed(2)} ` +
+      `(${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}, median ${median(ratios).toFixed(2)}); ` +
+      `takes ${median(results.map(({ took }) => took)).toFixed(2)} ms`,
+  );
   await db.destroy();
 }
 

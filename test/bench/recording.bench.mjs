@@ -15,10 +15,9 @@ import { migrations } from '../../dist/migrations/index.js';
 import { newId } from '../../dist/src/common/ids.js';
 import { EmbeddedPostgres } from '../../dist/src/database/embedded/embedded-postgres.js';
 import { migrate } from '../../dist/src/database/migrate.js';
-import { JournalDrain } from '../../dist/src/tool-metrics/journal/journal-drain.js';
-import { encodeEntry } from '../../dist/src/tool-metrics/journal/journal-entry.js';
-import { LineEncoder } from '../../dist/src/tool-metrics/journal/journal-line.js';
-import { PostgresRowSink } from '../../dist/src/tool-metrics/journal/row-sink.js';
+import { JournalDrain } from '../../dist/src/journal/journal-drain.js';
+import { encodeLine } from '../../dist/src/journal/journal-line.js';
+import { ExecutionSink } from '../../dist/src/tool-metrics/execution-sink.js';
 import { median, startDoor, startFloor, stop } from './door.bench.mjs';
 import { load } from './load.mjs';
 import { percentile } from './measure.mjs';
@@ -99,7 +98,7 @@ function quartiles(values) {
 async function drainAlone(folder) {
   const journal = mkdtempSync(join(tmpdir(), 'toolkeeper-bench-journal-'));
   const server = await new EmbeddedPostgres({ directory: folder, settings: {} }).start();
-  const sink = new PostgresRowSink({ url: server.url, connectTimeoutMs: 5_000, queryTimeoutMs: 30_000 });
+  const sink = new ExecutionSink({ url: server.url, connectTimeoutMs: 5_000, queryTimeoutMs: 30_000 });
   // Each migration would say that it ran.
   Logger.overrideLogger(false);
   try {
@@ -122,31 +121,26 @@ async function drainAlone(folder) {
   }
 }
 
-/** As with 16 clients: some six entries are written together. */
 function lines() {
-  const encoder = new LineEncoder();
   const text = [];
-  let entries = [];
-  const write = () => {
-    text.push(encoder.encode(entries).toString());
-    entries = [];
-  };
   for (let n = 1; n <= executions; n++) {
-    const metricId = newId();
+    const id = newId();
     const now = Date.now();
-    const metadata = { version: '1.0.0', projectId: 'default' };
-    const context = {
+    const start = {
+      toolName: 'bench_echo',
       userId: 'anonymous',
       requestId: newId(),
       parametersHash: 'a'.repeat(64),
       inputSize: 91,
+      startedAt: now,
+      metadata: { version: '1.0.0', projectId: 'default' },
     };
     const notes = { attempts: 1, revision: 1, queueMs: 0.1, pid: 4711 };
-    const start = { metricId, toolName: 'bench_echo', ...context, startedAt: now, metadata };
-    const end = { metricId, status: 'success', executionTimeMs: n % 7, outputSize: 91, metadata: notes };
-    entries.push(encodeEntry({ start }), encodeEntry({ end: { ...end, endedAt: now, place: n } }));
-    if (n % 3 === 0) write();
+    const end = { status: 'success', executionTimeMs: n % 7, outputSize: 91, metadata: notes };
+    text.push(
+      encodeLine(n - 1, now, JSON.stringify({ id, start })),
+      encodeLine(n, now, JSON.stringify({ id, end })),
+    );
   }
-  write();
   return text.join('');
 }

@@ -1,6 +1,6 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { FileLock } from '../../src/common/file-lock.js';
+import { acquireLock } from '../../src/common/lock.js';
 import { identityOf } from '../../src/common/process-identity.js';
 import { fixtures } from '../support/app.js';
 import type { Json } from '../support/json.js';
@@ -43,15 +43,15 @@ describe('an embedded PostgreSQL that dies', () => {
   it('is started again; calls go on meanwhile and are recorded when it is back', async () => {
     expect(await call()).toMatchObject({ status: 'success' });
     const before = postgresPid();
-    // Whoever starts it needs this lock.
-    const lock = await FileLock.acquire(join(folder, 'postgres/lock'));
+    // A start of the server needs this lock.
+    const release = await acquireLock(join(folder, 'postgres/lock'), 10_000);
     try {
       killPostgres();
       await until(async () => (await statusOf('/readyz')) === 503, { what: 'readiness to say so' });
       expect(await statusOf('/livez')).toBe(200);
       expect(await call()).toMatchObject({ status: 'success' });
     } finally {
-      lock.release();
+      await release();
     }
     await until(async () => (await statusOf('/readyz')) === 200, { what: 'the database' });
     expect(postgresPid()).not.toBe(before);

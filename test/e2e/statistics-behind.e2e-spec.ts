@@ -30,3 +30,13 @@ it('statistics answer with what is there while the database takes no rows, and f
   expect((await found).body).toMatchObject({ metricId: executionId, toolName: 'echo' });
   await until(async () => (await calls()) === 2, { what: 'the second execution to be counted' });
 });
+
+it('health counts the same calls as statistics, right after them', async () => {
+  await tk.register('counted');
+  for (let n = 1; n <= 3; n++) {
+    await tk.call('counted').expect(200);
+    const { totalCalls } = (await tk.http.get('/api/v1/tool-health/counted').expect(200)).body;
+    const stats = (await tk.http.get('/api/v1/tool-metrics/stats/counted').expect(200)).body;
+    expect([totalCalls, stats.totalCalls]).toEqual([n, n]);
+  }
+});

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { DataSource } from 'typeorm';
 import { newId } from '../../src/common/ids.js';
-import { minutesOfRows, rollUp } from '../../src/tool-metrics/rollups/rollup.sql.js';
+import { rollUp } from '../../src/tool-metrics/rollups/rollup.sql.js';
 import { newToolMetric, ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
 import { isRowFault } from '../../src/tool-metrics/batch-insert.js';
 import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
@@ -397,7 +397,7 @@ describe('ToolMetricsRepository', () => {
   });
 
   describe('cleanupOldMetrics', () => {
-    it('deletes what is older and says how much that was', async () => {
+    it('deletes the days that ended so long ago and says how many executions those had', async () => {
       const daysAgo = (days: number): Date => new Date(Date.now() - days * 24 * 60 * minute);
       await record(
         { recordedAt: daysAgo(29) },
@@ -409,6 +409,8 @@ describe('ToolMetricsRepository', () => {
       await expect(repository.cleanupOldMetrics()).resolves.toBe(0);
       await expect(repository.cleanupOldMetrics(10)).resolves.toBe(1);
       await expect(repository.cleanupOldMetrics(0)).resolves.toBe(1);
+      await record({ recordedAt: daysAgo(0) });
+      await expect(repository.cleanupOldMetrics(0)).resolves.toBe(0);
     });
 
     it('deletes any number, and two that clean at once count each row once', async () => {
@@ -504,7 +506,7 @@ describe('ToolMetricsRepository', () => {
       FROM generate_series(1, 50000) AS i`,
       [noon],
     );
-    await database.dataSource.query(rollUp(minutesOfRows('tool_metrics'), '0'));
+    await database.dataSource.query(rollUp('SELECT * FROM tool_metrics', '0'));
     await database.dataSource.query('ANALYZE tool_metrics, tool_metric_rollups');
     const plans: string[] = [];
     const explaining = Object.assign(Object.create(database.dataSource) as DataSource, {

@@ -1,10 +1,12 @@
-import { encodeEntry, type JournalEntry } from '../../src/tool-metrics/journal/journal-entry.js';
-import { LineEncoder } from '../../src/tool-metrics/journal/journal-line.js';
+import type { JournalEntry } from '../../src/journal/journal-entry.js';
+import { encodeLine } from '../../src/journal/journal-line.js';
 
-/** One line of a journal, its line feed included, as the gateway writes what comes together. */
-export const journalLine = (...entries: readonly JournalEntry[]): string =>
-  new LineEncoder().encode(entries.map(encodeEntry)).toString();
+/** One line of a journal, its line feed included. @param place records that are complete with it */
+export const journalLine = (entry: JournalEntry, place = 0, at = 1_005): string =>
+  encodeLine(place, at, JSON.stringify(entry));
 
-/** A line for each entry. */
-export const journalText = (entries: readonly JournalEntry[]): string =>
-  entries.map((entry) => journalLine(entry)).join('');
+/** A line for each entry, placed as a gateway does that has just started. */
+export function journalText(entries: readonly JournalEntry[]): string {
+  let place = 0;
+  return entries.map((entry) => journalLine(entry, entry.end ? ++place : place)).join('');
+}

@@ -1,7 +1,7 @@
 import { constants, type Stats } from 'node:fs';
 import { chmod, copyFile, lstat, mkdir, readFile, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
-import { FileLock } from '../../common/file-lock.js';
+import { acquireLock } from '../../common/lock.js';
 
 const lockTimeoutMs = 30_000;
 
@@ -18,13 +18,13 @@ export async function copyOnce(packageDir: string, root: string): Promise<string
   const copy = join(root, `toolkeeper-postgres-${version}-${uid}`);
   const files = await filesOf(packageDir);
   if (await isComplete(packageDir, copy, files, uid)) return copy;
-  const lock = await FileLock.acquire(`${copy}.lock`, lockTimeoutMs);
+  const release = await acquireLock(`${copy}.lock`, lockTimeoutMs);
   try {
     // Another start may have made it while we waited.
     if (!(await isComplete(packageDir, copy, files, uid))) await replace(packageDir, copy, files);
     return copy;
   } finally {
-    lock.release();
+    await release();
   }
 }
 

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ClusterFiles, type Postmaster } from './cluster-files.js';
 import { EmbeddedPostgresError } from './embedded-postgres.error.js';
-import { FileLock } from '../../common/file-lock.js';
+import { acquireLock } from '../../common/lock.js';
+import { messageOf } from '../../common/message-of.js';
 import { identityOf, lives } from '../../common/process-identity.js';
 import { PostgresBinaries } from './postgres-binaries.js';
 import { freePort, logSize, logTail, pathFor, type ProgramOptions, startProgram } from './server-process.js';
@@ -36,6 +37,8 @@ export interface RunningPostgres {
 }
 
 const userName = 'toolkeeper';
+/** How long a stop waits for another process that starts or stops the server. */
+const stopTimeoutMs = 60_000;
 /** Failures that go away by themselves: another program took the port; a killed server's children are still ending. */
 const passing = /Address already in use|could not bind|pre-existing shared memory block/i;
 
@@ -74,7 +77,7 @@ export class EmbeddedPostgres {
   private async use(port?: number): Promise<RunningPostgres> {
     const user = serverUserFor(this.files.data);
     this.files.makeFolder(user);
-    const lock = await FileLock.acquire(this.files.lock, this.startTimeoutMs);
+    const release = await acquireLock(this.files.lock, this.startTimeoutMs);
     try {
       this.files.makePassword(user);
       const end = Date.now() + this.startTimeoutMs;
@@ -91,7 +94,7 @@ export class EmbeddedPostgres {
         stop: this.stopOnce(server.pid, removeUser),
       };
     } finally {
-      lock.release();
+      await release();
     }
   }
 
@@ -182,11 +185,11 @@ export class EmbeddedPostgres {
   }
 
   private async stop(pid: number, removeUser: () => boolean): Promise<void> {
-    const lock = await FileLock.acquire(this.files.lock);
+    const release = await acquireLock(this.files.lock, stopTimeoutMs);
     try {
       if (!removeUser()) await this.end(pid);
     } finally {
-      lock.release();
+      await release();
     }
   }
 
@@ -209,8 +212,6 @@ export class EmbeddedPostgres {
 }
 
 const isRunning = (child: ChildProcess): boolean => child.exitCode === null && child.signalCode === null;
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** @throws Error when the program could not be started at all */
 async function pidOf(child: ChildProcess): Promise<number> {

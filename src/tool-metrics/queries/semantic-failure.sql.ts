@@ -1,6 +1,4 @@
-import { spans } from '../rollups/rollup.sql.js';
-
-const spansList = spans.map((seconds) => `(${seconds})`).join(', ');
+import { spansList } from '../rollups/rollup.sql.js';
 
 /**
  * metric_id, between when it was recorded, the reason or null, the writer's slot. Row and cells change in one statement,

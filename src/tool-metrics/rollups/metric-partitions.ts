@@ -1,9 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DataSource, EntityManager } from 'typeorm';
-import { cellsOfShorter, minutesOfRows, rollUp, spans } from './rollup.sql.js';
 
 const dayMs = 86_400_000;
-const longest = 86_400 satisfies (typeof spans)[number];
+const daySeconds = dayMs / 1_000;
 /** Whoever waits for a lock holds up everyone behind; so it waits shortly, and often. */
 const lockTimeout = '200ms';
 const tries = 50;
@@ -50,15 +49,16 @@ export class MetricPartitions {
     return row?.n ?? 0;
   }
 
-  /** Removes every execution before a moment and what was counted of it. @returns how many those were */
-  async removeBefore(cut: Date): Promise<number> {
+  /**
+   * Removes the days (UTC) that had ended at a moment and what was counted of them.
+   * @returns how many executions those were
+   */
+  async dropBefore(moment: Date): Promise<number> {
+    const cut = Math.floor(moment.getTime() / dayMs) * dayMs;
     let removed = 0;
-    for (const day of await this.days()) {
-      if (day + dayMs <= cut.getTime()) removed += await this.drop(suffixOf(day));
-      else if (day < cut.getTime()) removed += await this.trim(suffixOf(day), cut);
-    }
-    removed += await this.trimDefault(cut);
-    await this.db.query(forgetTools, [new Date(Math.floor(cut.getTime() / dayMs) * dayMs)]);
+    for (const day of await this.days()) if (day < cut) removed += await this.drop(suffixOf(day));
+    removed += await this.emptyDefault(new Date(cut));
+    await this.db.query(forgetTools, [new Date(cut)]);
     return removed;
   }
 
@@ -77,7 +77,7 @@ export class MetricPartitions {
       // Late executions of this day wait; everybody else goes on. Its cells know how many there are without reading them.
       await db.query(`LOCK TABLE tool_metrics_${day} IN SHARE ROW EXCLUSIVE MODE`);
       const [row] = await db.query<{ n: number }[]>(
-        `SELECT coalesce(sum(calls), 0)::int AS n FROM tool_metric_rollups_${day} WHERE seconds = ${longest}`,
+        `SELECT coalesce(sum(calls), 0)::int AS n FROM tool_metric_rollups_${day} WHERE seconds = ${daySeconds}`,
       );
       await db.query(`DROP TABLE tool_metrics_${day}`);
       await db.query(`DROP TABLE tool_metric_rollups_${day}`);
@@ -85,27 +85,17 @@ export class MetricPartitions {
     });
   }
 
-  /** The day that the moment lies in: what is older goes by rows, and each cell that it cuts is counted anew. */
-  private async trim(day: string, cut: Date): Promise<number> {
-    return this.locking(async (db) => {
-      const [rows, cells] = [`tool_metrics_${day}`, `tool_metric_rollups_${day}`];
-      await db.query(`LOCK TABLE ${rows}, ${cells} IN SHARE ROW EXCLUSIVE MODE`);
-      const deleted = await deleteOlder(db, rows, cut);
-      if (deleted > 0) await recount(db, rows, cells, cut);
-      return deleted;
-    });
-  }
-
-  /** Few executions are there, of any day: their cells are counted anew as a whole. */
-  private async trimDefault(cut: Date): Promise<number> {
+  /** Executions whose days were never made. A cell counts a day at most: none is cut. */
+  private async emptyDefault(cut: Date): Promise<number> {
     return this.locking(async (db) => {
       await db.query(
         'LOCK TABLE tool_metrics_default, tool_metric_rollups_default IN SHARE ROW EXCLUSIVE MODE',
       );
-      const deleted = await deleteOlder(db, 'tool_metrics_default', cut);
-      if (deleted === 0) return 0;
-      await db.query('DELETE FROM tool_metric_rollups_default');
-      await db.query(rollUp(minutesOfRows('tool_metrics_default'), '0'));
+      await db.query('DELETE FROM tool_metric_rollups_default WHERE starts_at < $1', [cut]);
+      const [, deleted] = await db.query<[unknown, number]>(
+        'DELETE FROM tool_metrics_default WHERE recorded_at < $1',
+        [cut],
+      );
       return deleted;
     });
   }
@@ -125,34 +115,6 @@ export class MetricPartitions {
         await delay(pauseMs * Math.random());
       }
     }
-  }
-}
-
-async function deleteOlder(db: EntityManager, table: string, cut: Date): Promise<number> {
-  const [, deleted] = await db.query<[unknown, number]>(`DELETE FROM ${table} WHERE recorded_at < $1`, [cut]);
-  return deleted;
-}
-
-/** Cells that end before the moment go; the one it lies in, of each length, counts what is left of it. */
-async function recount(db: EntityManager, rows: string, cells: string, cut: Date): Promise<void> {
-  let shorter: number | undefined;
-  for (const seconds of spans) {
-    const ms = seconds * 1_000;
-    const start = Math.floor(cut.getTime() / ms) * ms;
-    const [from, to] = [new Date(start), new Date(start + ms)];
-    await db.query(`DELETE FROM ${cells} WHERE seconds = $1 AND starts_at < $2`, [
-      seconds,
-      start < cut.getTime() ? to : from,
-    ]);
-    if (start < cut.getTime()) {
-      if (shorter === undefined) {
-        const rest = `(SELECT * FROM ${rows} WHERE recorded_at < $1) AS rest`;
-        await db.query(rollUp(minutesOfRows(rest), '0', [seconds]), [to]);
-      } else {
-        await db.query(cellsOfShorter(shorter), [seconds, from, to]);
-      }
-    }
-    shorter = seconds;
   }
 }
 

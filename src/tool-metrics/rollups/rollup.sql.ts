@@ -1,5 +1,8 @@
 /** Lengths of the spans that cells count, in seconds, shortest first; each divides the next one. */
-export const spans = [60, 600, 3_600, 21_600, 86_400] as const;
+export const spans = [60, 3_600, 86_400] as const;
+
+/** As rows of VALUES. */
+export const spansList = spans.map((seconds) => `(${seconds})`).join(', ');
 
 /** Entries are appended; only where they cross another so many bytes are those of one bucket put together. */
 const compactedEvery = 1_024;
@@ -68,66 +71,24 @@ const noteDays = `
   ORDER BY tool_name, is_test
   ON CONFLICT (tool_name, is_test) DO UPDATE SET day = greatest(known.day, excluded.day)`;
 
-/** CTEs: what these rows add to the cells, by minute. */
-export const minutesOfRows = (from: string): string => `
-  buckets AS MATERIALIZED (${countedByBucket(from, true)}),
+/**
+ * Counts executions into the cells of every span. The cells' order is the same for every writer: none waits in a circle.
+ * @param executions the statement that gives them, as a rule the insert, so that both are one
+ * @param writer its slot, an expression
+ */
+export const rollUp = (executions: string, writer: string): string => `
+  WITH counted AS (${executions}),
+  buckets AS MATERIALIZED (${countedByBucket('counted', true)}),
   minutes AS MATERIALIZED (
     SELECT minute, tool_name, status, error_type, is_test, ${summed(bucketEntry)}
     FROM buckets
     GROUP BY minute, tool_name, status, error_type, is_test
-  )`;
-
-/** The columns of `minuteColumns` and their types. */
-const counted = {
-  minute_ms: 'float8',
-  tool_name: 'text',
-  status: 'text',
-  error_type: 'text',
-  is_test: 'bool',
-  calls: 'bigint',
-  total_ms: 'bigint',
-  min_ms: 'int',
-  max_ms: 'int',
-  input_bytes: 'bigint',
-  output_bytes: 'bigint',
-  last_ms: 'float8',
-  latency: 'bytea',
-} as const;
-
-/** The same, counted by whoever sends it. @param first number of the parameters, one array a column */
-export const minutesOfParameters = (first: number): string => {
-  const arrays = Object.values(counted).map((type, at) => `$${first + at}::${type}[]`);
-  return `
-  minutes AS MATERIALIZED (
-    SELECT to_timestamp(minute_ms / 1000) AS minute, tool_name, status, error_type, is_test, calls, total_ms, min_ms,
-           max_ms, input_bytes, output_bytes, 0 AS semantic_failures, to_timestamp(last_ms / 1000) AS last_at, latency
-    FROM unnest(${arrays.join(', ')}) AS counted (${Object.keys(counted).join(', ')})
-  )`;
-};
-
-/**
- * Counts executions into the cells of every span. The cells' order is the same for every writer: none waits in a circle.
- * @param ctes `minutes`, and what it needs
- * @param writer an expression
- * @param into lengths of the cells
- */
-export const rollUp = (ctes: string, writer: string, into: readonly number[] = spans): string => `
-  WITH ${ctes},
+  ),
   days AS (${noteDays})
   INSERT INTO tool_metric_rollups AS cell (${key}, ${figures})
   SELECT seconds, ${startOf('seconds', 'minute')} AS starts_at, tool_name, status, error_type, is_test, ${writer},
          ${summed('latency')}
-  FROM minutes CROSS JOIN (VALUES ${into.map((seconds) => `(${seconds})`).join(', ')}) AS spans (seconds)
+  FROM minutes CROSS JOIN (VALUES ${spansList}) AS spans (seconds)
   GROUP BY 1, 2, 3, 4, 5, 6
   ORDER BY 1, 2, 3, 4, 5, 6
   ${addToCell}`;
-
-/** seconds of the longer span, from, to: its cells out of those of the shorter one, where none are yet. */
-export const cellsOfShorter = (shorter: number): string => `
-  INSERT INTO tool_metric_rollups AS cell (${key}, ${figures})
-  SELECT $1::int, ${startOf('$1::int', 'starts_at')} AS longer, tool_name, status, error_type, is_test, writer,
-         sum(calls), sum(total_ms), min(min_ms), max(max_ms), sum(input_bytes), sum(output_bytes),
-         sum(semantic_failures), max(last_at), metric_latency_compacted(string_agg(latency, ''::bytea))
-  FROM tool_metric_rollups
-  WHERE seconds = ${shorter} AND starts_at >= $2 AND starts_at < $3
-  GROUP BY 2, 3, 4, 5, 6, 7`;

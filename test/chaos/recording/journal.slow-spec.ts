@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { cpSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { JournalEntry } from '../../../src/tool-metrics/journal/journal-entry.js';
-import { segmentPath } from '../../../src/tool-metrics/journal/segment-files.js';
-import { journalLine } from '../../support/journal-lines.js';
+import type { JournalEntry } from '../../../src/journal/journal-entry.js';
+import { segmentPath } from '../../../src/journal/segment-files.js';
+import type { ExecutionEnd, ExecutionStart } from '../../../src/tool-metrics/execution-record.js';
+import { journalLine, journalText } from '../../support/journal-lines.js';
 import { launchServer } from '../../support/server-process.js';
 import { until } from '../../support/wait.js';
 import { Random } from '../random.js';
@@ -12,12 +13,12 @@ import { holding, Rig } from './rig.js';
 
 const seed = Number(process.env['CHAOS_SEED'] ?? 20_779);
 
-const startOf = (metricId: string, toolName = 'quick'): JournalEntry => ({
-  start: { metricId, toolName, userId: 'u', startedAt: Date.now() - 1_000, metadata: {} },
+type Entry = JournalEntry<ExecutionStart, ExecutionEnd>;
+const startOf = (id: string, toolName = 'quick'): Entry => ({
+  id,
+  start: { toolName, userId: 'u', startedAt: Date.now() - 1_000, metadata: {} },
 });
-const endOf = (metricId: string, place: number): JournalEntry => ({
-  end: { metricId, status: 'success', executionTimeMs: 5, endedAt: Date.now(), place },
-});
+const endOf = (id: string): Entry => ({ id, end: { status: 'success', executionTimeMs: 5 } });
 
 /** real: the built server, its PostgreSQL and journal; ours: what a gateway that died has left in the folder. */
 describe(`a journal that the server finds at its start, seed ${seed}`, () => {
@@ -90,16 +91,7 @@ describe(`a journal that the server finds at its start, seed ${seed}`, () => {
     const expected = new Map<string, string | undefined>();
     for (let segment = 1_001; segment <= 1_012; segment++) {
       const ids = Array.from({ length: 8 }, () => randomUUID());
-      const entries = ids.flatMap((id, n) => [startOf(id), endOf(id, n + 1)]);
-      // What comes together shares a line, and damage to it.
-      const lineOfEntry: string[] = [];
-      const lines: string[] = [];
-      for (let at = 0; at < entries.length; at = lineOfEntry.length) {
-        const together = entries.slice(at, at + random.between(1, 3));
-        const line = journalLine(...together);
-        lines.push(line);
-        for (const _entry of together) lineOfEntry.push(line);
-      }
+      const lines = ids.flatMap((id) => [startOf(id), endOf(id)]).map((entry) => journalLine(entry));
       const whole = Buffer.from(lines.join(''));
       const journal = random.chance(0.5) ? whole.subarray(0, random.between(1, whole.length - 1)) : whole;
       if (journal === whole) {
@@ -115,15 +107,15 @@ describe(`a journal that the server finds at its start, seed ${seed}`, () => {
           .map((line) => `${line}\n`),
       );
       ids.forEach((id, n) => {
-        const [started, ended] = [2 * n, 2 * n + 1].map((entry) => intact.has(lineOfEntry[entry] ?? ''));
+        const [started, ended] = [2 * n, 2 * n + 1].map((entry) => intact.has(lines[entry] ?? ''));
         expected.set(id, started ? (ended ? 'success/' : 'error/interrupted') : undefined);
       });
     }
     // No uuid: the database refuses it.
     const poison = `poison-${seed}`;
     const good = randomUUID();
-    const line = journalLine(startOf(poison), startOf(good), endOf(poison, 1), endOf(good, 2));
-    writeFileSync(segmentPath(rig.journal, 1_013), line);
+    const entries = [startOf(poison), startOf(good), endOf(poison), endOf(good)];
+    writeFileSync(segmentPath(rig.journal, 1_013), journalText(entries));
     expected.set(good, 'success/');
     await rig.start();
     await replayed();

@@ -1,18 +1,17 @@
 import { rmSync } from 'node:fs';
-import type { ToolMetric } from '../tool-metric.entity.js';
-import { interruptedRow, rowOf } from './execution-row.js';
-import type { ExecutionStart, JournalEntry } from './journal-entry.js';
+import type { JournalRecord, WrittenEntry } from './journal-entry.js';
 import { segmentPath, segmentsIn } from './segment-files.js';
 import { type Damage, SegmentReader } from './segment-reader.js';
 import { WrittenMark } from './written-mark.js';
 
-/** Where the rows go. Writing the same row twice must be harmless. */
-export interface RowSink {
-  insert(rows: readonly ToolMetric[]): Promise<void>;
-  /** Sets a row aside that can never be inserted. */
-  quarantine(row: ToolMetric, reason: unknown): Promise<void>;
-  /** The values of a row are to blame for the failure, not the database. */
-  isRowFault(error: unknown): boolean;
+/** Where a journal's records go, and the only one who understands them. */
+export interface RecordSink {
+  /** Inserting the same record twice must be harmless. */
+  insert(records: readonly JournalRecord[]): Promise<void>;
+  /** Sets a record aside that can never be inserted. */
+  quarantine(record: JournalRecord, reason: unknown): Promise<void>;
+  /** The values of a record are to blame for the failure, not the database. */
+  isRecordFault(error: unknown): boolean;
 }
 
 export interface DrainSettings {
@@ -26,60 +25,56 @@ export interface DrainSettings {
 
 export interface DrainReport {
   damaged(segment: number, damage: Damage): void;
-  quarantined(row: ToolMetric, reason: unknown): void;
+  quarantined(id: string, reason: unknown): void;
   removed(segment: number): void;
-  /** Everything of earlier gateways is in the database. */
-  replayed(rows: number, interrupted: number): void;
+  /** Everything of earlier gateways is committed. */
+  replayed(records: number, interrupted: number): void;
 }
 
-/** What is in the database by now. */
-export interface Settled {
-  /** The place of the last end (see ExecutionEnd) of this gateway. */
-  readonly place: number;
-  /** When it ended, milliseconds since 1970. */
-  readonly endedAt: number;
-}
+/** The last record of this gateway that is committed (see WrittenEntry). */
+export type Settled = Pick<WrittenEntry, 'place' | 'at'>;
 
 interface Segment {
   readonly number: number;
   readonly reader: SegmentReader;
-  /** Starts and ends read here that are not in the database yet: it must stay until they are. */
+  /** Starts and ends read here that are not committed yet: the segment must stay until they are. */
   held: number;
   finished: boolean;
-  /** Segments that say what became of starts here, where that is no row: without them it would be guessed. */
+  /** Segments that say what became of starts here, where that is no record: without them it would be guessed. */
   readonly explainedIn: Segment[];
 }
 
 interface OpenStart {
-  readonly start: ExecutionStart;
+  readonly start: object;
   readonly segment: Segment;
 }
 
-interface Row {
-  readonly metric: ToolMetric;
+/** A record on its way, and where its parts stand. */
+interface Pending {
+  readonly record: JournalRecord;
   readonly segments: readonly Segment[];
   readonly settles?: Settled;
 }
 
 /**
- * Reads the journal behind its writer, puts starts and ends together and sends the rows on in batches. A segment is
- * removed when all it holds is committed: whatever dies in between, the next drain reads it again and adds nothing
- * twice.
+ * Reads the journal behind its writer, puts starts and ends together and sends the records on in batches. A segment is
+ * removed when all it holds is committed: whatever dies in between, the next drain reads it again, and its sink adds
+ * nothing twice.
  */
 export class JournalDrain {
   private readonly segments = new Map<number, Segment>();
   private readonly open = new Map<string, OpenStart>();
-  private readonly rows: Row[] = [];
+  private readonly pending: Pending[] = [];
   private current: Segment | undefined;
   private readonly mark: WrittenMark | undefined;
   private replaying: boolean;
-  private replayedRows = 0;
-  private interruptedRows = 0;
-  private last: Settled = { place: 0, endedAt: 0 };
+  private replayedRecords = 0;
+  private interruptedRecords = 0;
+  private last: Settled = { place: 0, at: 0 };
 
   constructor(
     private readonly settings: DrainSettings,
-    private readonly sink: RowSink,
+    private readonly sink: RecordSink,
     private readonly report: DrainReport,
   ) {
     this.replaying = settings.replayThrough > 0;
@@ -93,22 +88,22 @@ export class JournalDrain {
   /**
    * Reads and writes one batch.
    * @returns whether there may be more to do at once
-   * @throws what the sink threw; nothing is lost by that, the same rows are sent again
+   * @throws what the sink threw; nothing is lost by that, the same records are sent again
    */
   async step(): Promise<boolean> {
     const atEnd = this.fill();
-    const batch = this.rows.slice(0, this.settings.batchSize);
+    const batch = this.pending.slice(0, this.settings.batchSize);
     await this.send(batch);
-    this.rows.splice(0, batch.length);
-    for (const row of batch) this.settle(row);
+    this.pending.splice(0, batch.length);
+    for (const each of batch) this.settle(each);
     this.removeFinished();
     this.endReplay();
-    return !atEnd || this.rows.length > 0;
+    return !atEnd || this.pending.length > 0;
   }
 
   /** The writer has closed: what is committed wholly is not needed any more. @returns whether nothing is left */
   finish(): boolean {
-    if (this.rows.length > 0 || this.open.size > 0 || !this.current) return false;
+    if (this.pending.length > 0 || this.open.size > 0 || !this.current) return false;
     this.end(this.current);
     this.removeFinished();
     return this.segments.size === 0;
@@ -116,7 +111,7 @@ export class JournalDrain {
 
   /** @returns whether the end of what is written has been reached */
   private fill(): boolean {
-    while (this.rows.length < this.settings.batchSize) {
+    while (this.pending.length < this.settings.batchSize) {
       // Listed before the segment is read to its end: what is followed by another grows no more.
       const newest = segmentsIn(this.settings.folder);
       this.current ??= this.openAfter(0, newest);
@@ -155,26 +150,25 @@ export class JournalDrain {
     if (damage.lines > 0) this.report.damaged(segment.number, damage);
   }
 
-  private take(entry: JournalEntry, segment: Segment): void {
-    if ('start' in entry) {
+  private take({ place, at, entry: { id, start, end } }: WrittenEntry, segment: Segment): void {
+    if (start && !end) {
       segment.held += 1;
-      this.open.set(entry.start.metricId, { start: entry.start, segment });
-    } else if ('end' in entry) {
-      const { place, endedAt, metricId } = entry.end;
-      const opened = this.close(metricId);
-      // Its start was committed and removed before, or damaged.
-      if (!opened) return;
+      this.open.set(id, { start, segment });
+      return;
+    }
+    const opened = start ? { start, segment: undefined } : this.close(id);
+    // The start was committed and removed before, or damaged.
+    if (!opened) return;
+    if (end) {
       segment.held += 1;
+      const segments = opened.segment ? [opened.segment, segment] : [segment];
       const ours = segment.number > this.settings.replayThrough;
-      const metric = rowOf(opened.start, entry.end);
-      this.rows.push({
-        metric,
-        segments: [opened.segment, segment],
-        ...(ours && { settles: { place, endedAt } }),
+      this.pending.push({
+        record: { id, start: opened.start, end },
+        segments,
+        ...(ours && { settles: { place, at } }),
       });
-    } else {
-      const opened = this.close(entry.discard);
-      if (!opened) return;
+    } else if (opened.segment) {
       opened.segment.held -= 1;
       explain(opened.segment, segment);
     }
@@ -186,40 +180,40 @@ export class JournalDrain {
     return opened;
   }
 
-  /** Whoever started these is dead. */
+  /** The gateway that wrote these starts is dead. */
   private interruptOpen(): void {
-    for (const { start, segment } of this.open.values()) {
-      this.interruptedRows += 1;
-      this.rows.push({ metric: interruptedRow(start), segments: [segment] });
+    for (const [id, { start, segment }] of this.open) {
+      this.interruptedRecords += 1;
+      this.pending.push({ record: { id, start, end: undefined }, segments: [segment] });
     }
     this.open.clear();
   }
 
-  /** A row that cannot be inserted is found by halving and set aside: it never holds the others up. */
-  private async send(rows: readonly Row[]): Promise<void> {
-    const [first] = rows;
+  /** A record that cannot be inserted is found by halving and set aside: it never holds the others up. */
+  private async send(batch: readonly Pending[]): Promise<void> {
+    const [first] = batch;
     if (!first) return;
     try {
-      await this.sink.insert(rows.map(({ metric }) => metric));
+      await this.sink.insert(batch.map(({ record }) => record));
     } catch (error) {
-      if (!this.sink.isRowFault(error)) throw error;
-      if (rows.length === 1) {
-        await this.sink.quarantine(first.metric, error);
-        this.report.quarantined(first.metric, error);
-        const [started, ended] = first.segments;
-        if (started && ended) explain(started, ended);
+      if (!this.sink.isRecordFault(error)) throw error;
+      if (batch.length > 1) {
+        const half = Math.ceil(batch.length / 2);
+        await this.send(batch.slice(0, half));
+        await this.send(batch.slice(half));
         return;
       }
-      const half = Math.ceil(rows.length / 2);
-      await this.send(rows.slice(0, half));
-      await this.send(rows.slice(half));
+      await this.sink.quarantine(first.record, error);
+      this.report.quarantined(first.record.id, error);
+      const [started, ended] = first.segments;
+      if (started && ended) explain(started, ended);
     }
   }
 
-  private settle({ segments, settles }: Row): void {
+  private settle({ segments, settles }: Pending): void {
     for (const segment of segments) segment.held -= 1;
     if (settles) this.last = settles;
-    else this.replayedRows += 1;
+    else this.replayedRecords += 1;
   }
 
   private removeFinished(): void {
@@ -236,11 +230,11 @@ export class JournalDrain {
     if (!this.replaying || !this.current || this.current.number <= this.settings.replayThrough) return;
     if ([...this.segments.keys()].some((number) => number <= this.settings.replayThrough)) return;
     this.replaying = false;
-    this.report.replayed(this.replayedRows, this.interruptedRows);
+    this.report.replayed(this.replayedRecords, this.interruptedRecords);
   }
 }
 
-/** What became of a start there is said here: read again without it, the start would pass for interrupted. */
+/** A start whose segment is read again without the one that says what became of it would pass for interrupted. */
 function explain(started: Segment, said: Segment): void {
   if (started === said) return;
   said.held += 1;

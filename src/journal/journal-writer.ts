@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { close, fdatasync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { DiskReserve } from './disk-reserve.js';
-import { LineEncoder } from './journal-line.js';
+import { encodeLine } from './journal-line.js';
 import { segmentPath } from './segment-files.js';
 import type { WrittenMark } from './written-mark.js';
 
@@ -16,7 +16,7 @@ export interface WriterSettings {
   readonly durability: Durability;
   /** Number of the first segment; there must be none yet that is as high. */
   readonly firstSegment: number;
-  /** Kept for a reader in another thread. */
+  /** Kept for the drain in another thread. */
   readonly mark?: WrittenMark;
 }
 
@@ -25,12 +25,18 @@ export interface WriterReport {
   failed(error: unknown): void;
 }
 
+/** An entry as JSON, and whether a record is complete with it. */
+export interface Appended {
+  readonly json: string;
+  readonly completes: boolean;
+}
+
 /** What was appended since the last write; all of it shares one answer. */
 interface Batch {
   /** Kept until written, whatever happens. */
-  readonly kept: string[];
-  /** Given up when the write fails: those who appended it are told. */
-  readonly tried: string[];
+  readonly kept: Appended[];
+  /** Given up when the write fails: the answer says so. */
+  readonly tried: Appended[];
   readonly written: Promise<boolean>;
   readonly settle: (written: boolean) => void;
 }
@@ -42,9 +48,9 @@ const syncFile = promisify(fdatasync);
 const closeFile = promisify(close);
 
 /**
- * Appends entries to the newest segment: one synchronous write for all that one turn of the event loop brings, which
- * costs less than any asynchronous one and is in the system's hands before anybody is told. Syncing to the disk
- * follows in the background, or is waited for (`power`): back to back, never on a timer.
+ * Appends entries to the newest segment, on whichever thread it is made: one synchronous write for all that one turn of
+ * the event loop brings, which costs less than any asynchronous one and is in the system's hands before the answer.
+ * Syncing to the disk follows in the background, or is waited for (`power`): back to back, never on a timer.
  */
 export class JournalWriter {
   private segment: number;
@@ -52,7 +58,7 @@ export class JournalWriter {
   private position = 0;
   private batch: Batch | undefined;
   /** What a failed write left that must not be lost. */
-  private leftover: string[] = [];
+  private leftover: Appended[] = [];
   private timer: NodeJS.Timeout | undefined;
   private syncing: Promise<void> | undefined;
   private dirty = false;
@@ -62,7 +68,8 @@ export class JournalWriter {
   private tight = false;
   private lookedForRoomAt = 0;
   private awaitingSync: Batch[] = [];
-  private readonly lines = new LineEncoder();
+  /** Records that are complete in what was written. */
+  private records = 0;
   private readonly sizes = new Map<number, number>();
   private total = 0;
 
@@ -82,15 +89,15 @@ export class JournalWriter {
     return this.total;
   }
 
-  /** @param entry as JSON. @returns whether it is written; it never will be if not */
-  tryAppend(entry: string): Promise<boolean> {
+  /** @returns whether the entry is written; it never will be if not */
+  tryAppend(entry: Appended): Promise<boolean> {
     const batch = this.current();
     batch.tried.push(entry);
     return batch.written;
   }
 
-  /** The entry, as JSON, is written as soon as it can be. @returns false when that is not yet */
-  append(entry: string): Promise<boolean> {
+  /** The entry is written as soon as it can be. @returns false when that is not yet */
+  append(entry: Appended): Promise<boolean> {
     const batch = this.current();
     batch.kept.push(entry);
     return batch.written;
@@ -115,11 +122,17 @@ export class JournalWriter {
   /** Writes what is left, syncs and closes. @returns whether everything is written */
   async close(): Promise<boolean> {
     const written = await this.flush();
-    this.closed = true;
-    clearTimeout(this.timer);
+    if (this.closed) return false;
+    this.giveUp();
     await this.release(this.fd);
     this.reserve.giveUp();
     return written;
+  }
+
+  /** Writes nothing more: the folder is another's. */
+  giveUp(): void {
+    this.closed = true;
+    clearTimeout(this.timer);
   }
 
   private current(): Batch {
@@ -167,14 +180,15 @@ export class JournalWriter {
     if (this.tight) this.report.failed(new Error('The disk of the journal has no room'));
   }
 
-  private write(entries: readonly string[]): void {
+  private write(entries: readonly Appended[]): void {
     if (entries.length === 0) return;
     // Its number may belong to another file by now.
     if (this.closed) throw new Error('The journal is closed');
     // A segment that could not be written is left to the drain: removing it may be all that makes room.
     const spoilt = this.failing && this.position > 0;
     if (spoilt || this.position >= this.settings.segmentBytes) this.rotate();
-    const bytes = this.lines.encode(entries);
+    const [lines, records] = this.linesOf(entries);
+    const bytes = Buffer.from(lines);
     const { length } = bytes;
     try {
       for (let at = 0; at < length;) {
@@ -188,10 +202,22 @@ export class JournalWriter {
       throw error;
     }
     this.failing = false;
+    this.records = records;
     this.position += length;
     this.settings.mark?.set(this.segment, this.position);
     this.total += length;
     this.sizes.set(this.segment, this.position);
+  }
+
+  private linesOf(entries: readonly Appended[]): [lines: string, records: number] {
+    const now = Date.now();
+    let { records } = this;
+    let lines = '';
+    for (const { json, completes } of entries) {
+      if (completes) records += 1;
+      lines += encodeLine(records, now, json);
+    }
+    return [lines, records];
   }
 
   private rotate(): void {

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync } from 'node:fs';
-import type { JournalEntry } from './journal-entry.js';
+import type { WrittenEntry } from './journal-entry.js';
 import { decodeLine, splitLines } from './journal-line.js';
 
 /** Lines and bytes that could not be read. */
@@ -34,7 +34,7 @@ export class SegmentReader {
    * @param limit of the bytes that may be read
    * @returns the entries of the next chunk; undefined at the end of what is written so far
    */
-  next(limit = Infinity): JournalEntry[] | undefined {
+  next(limit = Infinity): WrittenEntry[] | undefined {
     const wanted = Math.min(chunkBytes, Math.max(0, limit - this.position));
     this.makeRoom(wanted);
     const length = readSync(this.fd, this.buffer, this.restBytes, wanted, this.position);
@@ -47,17 +47,15 @@ export class SegmentReader {
     return entries;
   }
 
-  /** Nothing more will be written. @returns whether the last line was torn */
-  end(): boolean {
-    const torn = this.restBytes > 0;
-    if (torn) this.giveUpRest();
+  /** Nothing more will be written: what is left of a line is torn. */
+  end(): void {
+    if (this.restBytes > 0) this.giveUpRest();
     closeSync(this.fd);
-    return torn;
   }
 
-  private decode(line: Buffer): readonly JournalEntry[] {
-    const entries = decodeLine(line);
-    if (entries) return entries;
+  private decode(line: Buffer): readonly WrittenEntry[] {
+    const written = decodeLine(line);
+    if (written) return [written];
     this.damagedLines += 1;
     this.damagedBytes += line.length + 1;
     return [];

@@ -1,9 +1,11 @@
 import pg from 'pg';
-import { storableText } from '../../common/pg-text.js';
-import { insertBatch, isRowFault, type Queryable } from '../batch-insert.js';
-import { insertNewMetrics } from '../batch-insert.sql.js';
-import type { ToolMetric } from '../tool-metric.entity.js';
-import type { RowSink } from './journal-drain.js';
+import { messageOf } from '../common/message-of.js';
+import { storableText } from '../common/pg-text.js';
+import type { RecordSink } from '../journal/journal-drain.js';
+import type { JournalRecord } from '../journal/journal-entry.js';
+import { insertBatch, isRowFault, type Queryable } from './batch-insert.js';
+import { type ExecutionEnd, type ExecutionStart, metricOf } from './execution-record.js';
+import type { ToolMetric } from './tool-metric.entity.js';
 
 /** Durations in milliseconds. */
 export interface SinkSettings {
@@ -22,24 +24,26 @@ const insertQuarantined = `
 const leaseSlot = `
   SELECT slot FROM generate_series(1, $2::int) AS slot WHERE pg_try_advisory_lock($1::int, slot) LIMIT 1`;
 
-/** The database as the journal's drain sees it: one connection of its own, made anew whenever it fails. */
-export class PostgresRowSink implements RowSink {
+/** The database as the drain of the executions' journal sees it: one connection of its own, made anew whenever it fails. */
+export class ExecutionSink implements RecordSink {
   private client: pg.Client | undefined;
   private slot = 0;
 
   constructor(private readonly settings: SinkSettings) {}
 
-  insert(rows: readonly ToolMetric[]): Promise<void> {
-    return this.with((client) => insertBatch(prepared(client), rows, this.slot));
+  insert(records: readonly JournalRecord[]): Promise<void> {
+    return this.with((client) => insertBatch(prepared(client), records.map(toMetric), this.slot));
   }
 
-  async quarantine(row: ToolMetric, reason: unknown): Promise<void> {
-    const why = reason instanceof Error ? reason.message : String(reason);
-    const values = [row.metricId, storableText(row.toolName), storableText(why), JSON.stringify(row)];
-    await this.with((client) => client.query(insertQuarantined, values));
+  async quarantine(record: JournalRecord, reason: unknown): Promise<void> {
+    const { toolName } = record.start as Partial<ExecutionStart>;
+    const values = [record.id, String(toolName), messageOf(reason)].map(storableText);
+    await this.with((client) =>
+      client.query(insertQuarantined, [...values, JSON.stringify(toMetric(record))]),
+    );
   }
 
-  isRowFault(error: unknown): boolean {
+  isRecordFault(error: unknown): boolean {
     return isRowFault(error);
   }
 
@@ -85,10 +89,13 @@ export class PostgresRowSink implements RowSink {
   }
 }
 
-/** The inserts are planned once a connection: for small batches planning takes longer than they do. */
+/** What stands in the executions' journal is what the recorder appends. */
+const toMetric = ({ id, start, end }: JournalRecord): ToolMetric =>
+  metricOf(id, start as ExecutionStart, end as ExecutionEnd | undefined);
+
+/** The insert is planned once a connection: for small batches planning takes longer than it does. */
 const prepared = (client: pg.Client): Queryable => ({
-  query: (text, values) =>
-    client.query({ name: text === insertNewMetrics ? 'insert_new_metrics' : 'insert_metrics', text, values }),
+  query: (text, values) => client.query({ name: 'insert_metrics', text, values }),
 });
 
 /** A number that no other drain of this database has: side by side they never wait for each other's rollup rows. */

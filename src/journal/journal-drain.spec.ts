@@ -2,56 +2,47 @@ import fc from 'fast-check';
 import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ToolMetric } from '../tool-metric.entity.js';
-import { journalLine, journalText } from '../../../test/support/journal-lines.js';
-import type { JournalEntry } from './journal-entry.js';
+import { journalLine, journalText } from '../../test/support/journal-lines.js';
+import type { JournalEntry, JournalRecord } from './journal-entry.js';
 import { JournalDrain } from './journal-drain.js';
 import { segmentPath, segmentsIn } from './segment-files.js';
 import { WrittenMark } from './written-mark.js';
 
-const start = (metricId: string): JournalEntry => ({
-  start: {
-    metricId,
-    toolName: `tool of ${metricId}`,
-    userId: 'u',
-    startedAt: 1_000,
-    metadata: { version: '1' },
-  },
-});
-const end = (metricId: string, place = 1): JournalEntry => ({
-  end: { metricId, status: 'success', executionTimeMs: 5, endedAt: 1_005, place, metadata: { attempts: 1 } },
-});
+const start = (id: string): JournalEntry => ({ id, start: { began: id } });
+const end = (id: string): JournalEntry => ({ id, end: { ended: id } });
+const discard = (id: string): JournalEntry => ({ id });
 
-class RowFault extends Error {}
+class RecordFault extends Error {}
 
 /** real: the files; in memory: the table */
 class Table {
-  readonly rows = new Map<string, ToolMetric>();
+  readonly records = new Map<string, JournalRecord>();
   readonly quarantined: string[] = [];
   readonly batches: number[] = [];
   readonly poison = new Set<string>();
   away = false;
 
-  insert(rows: readonly ToolMetric[]): Promise<void> {
+  insert(records: readonly JournalRecord[]): Promise<void> {
     if (this.away) return Promise.reject(new Error('away'));
-    if (rows.some(({ metricId }) => this.poison.has(metricId))) return Promise.reject(new RowFault('poison'));
-    this.batches.push(rows.length);
-    for (const row of rows) if (!this.rows.has(row.metricId)) this.rows.set(row.metricId, row);
+    if (records.some(({ id }) => this.poison.has(id))) return Promise.reject(new RecordFault('poison'));
+    this.batches.push(records.length);
+    for (const record of records) if (!this.records.has(record.id)) this.records.set(record.id, record);
     return Promise.resolve();
   }
 
-  quarantine(row: ToolMetric): Promise<void> {
-    this.quarantined.push(row.metricId);
+  quarantine({ id }: JournalRecord): Promise<void> {
+    this.quarantined.push(id);
     return Promise.resolve();
   }
 
-  isRowFault(error: unknown): boolean {
-    return error instanceof RowFault;
+  isRecordFault(error: unknown): boolean {
+    return error instanceof RecordFault;
   }
 
-  statusOf(id: string): string | undefined {
-    const row = this.rows.get(id);
-    return row && `${row.status}/${row.errorType ?? ''}`;
+  /** How a record came out; undefined: there is none. */
+  endOf(id: string): string | undefined {
+    const record = this.records.get(id);
+    return record && (record.end ? 'ended' : 'interrupted');
   }
 }
 
@@ -64,9 +55,9 @@ describe('JournalDrain', () => {
   const drainOf = (replayThrough = 0, batchSize = 100, mark?: WrittenMark): JournalDrain =>
     new JournalDrain({ folder, batchSize, replayThrough, written: mark?.memory }, table, {
       damaged: (segment, { lines }) => said.push(`damaged ${segment}: ${lines}`),
-      quarantined: ({ metricId }) => said.push(`quarantined ${metricId}`),
+      quarantined: (id) => said.push(`quarantined ${id}`),
       removed: (segment) => said.push(`removed ${segment}`),
-      replayed: (rows, interrupted) => said.push(`replayed ${rows}, interrupted ${interrupted}`),
+      replayed: (records, interrupted) => said.push(`replayed ${records}, interrupted ${interrupted}`),
     });
   const drainAll = async (drain: JournalDrain): Promise<void> => {
     while (await drain.step());
@@ -80,31 +71,25 @@ describe('JournalDrain', () => {
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
   it('puts starts and ends together', async () => {
-    write(1, start('a'), start('b'), end('b', 1), end('a', 2));
+    write(1, start('a'), start('b'), end('b'), end('a'));
     const drain = drainOf();
     await drainAll(drain);
-    expect([...table.rows.keys()]).toEqual(['b', 'a']);
-    expect(table.rows.get('a')).toEqual({
-      metricId: 'a',
-      toolName: 'tool of a',
-      userId: 'u',
-      sessionId: null,
-      requestId: null,
-      investigationId: null,
-      runId: null,
-      status: 'success',
-      executionTimeMs: 5,
-      errorType: null,
-      errorMessage: null,
-      parametersHash: null,
-      inputSize: 0,
-      outputSize: 0,
-      metadata: { version: '1', attempts: 1 },
-      isTest: false,
-      toolFault: false,
-      recordedAt: new Date(1_000),
-    });
-    expect(drain.settled).toEqual({ place: 2, endedAt: 1_005 });
+    expect([...table.records.keys()]).toEqual(['b', 'a']);
+    expect(table.records.get('a')).toEqual({ id: 'a', start: { began: 'a' }, end: { ended: 'a' } });
+    expect(drain.settled).toEqual({ place: 2, at: 1_005 });
+  });
+
+  it('takes records in one piece as well', async () => {
+    write(1, { id: 'a', start: { n: 1 }, end: {} }, start('b'), { id: 'c', start: { n: 2 }, end: {} });
+    write(2);
+    const drain = drainOf();
+    await drainAll(drain);
+    expect([...table.records.keys()]).toEqual(['a', 'c']);
+    expect(drain.settled.place).toBe(2);
+    expect(segmentsIn(folder)).toEqual([1, 2]);
+    write(2, end('b'));
+    await drainAll(drain);
+    expect(segmentsIn(folder)).toEqual([2]);
   });
 
   it('waits for the end of what is in flight, and for the rest of a line', async () => {
@@ -113,10 +98,10 @@ describe('JournalDrain', () => {
     writeFileSync(segmentPath(folder, 1), line.slice(0, 10), { flag: 'a' });
     const drain = drainOf();
     await drainAll(drain);
-    expect(table.rows.size).toBe(0);
+    expect(table.records.size).toBe(0);
     writeFileSync(segmentPath(folder, 1), line.slice(10), { flag: 'a' });
     await drainAll(drain);
-    expect(table.statusOf('a')).toBe('success/');
+    expect(table.endOf('a')).toBe('ended');
   });
 
   it('writes batches of the given size', async () => {
@@ -126,10 +111,10 @@ describe('JournalDrain', () => {
   });
 
   it('forgets what was refused after all', async () => {
-    write(1, start('a'), { discard: 'a' }, { discard: 'never started' }, end('a'));
+    write(1, start('a'), discard('a'), discard('never started'), end('a'));
     write(2);
     await drainAll(drainOf(1));
-    expect(table.rows.size).toBe(0);
+    expect(table.records.size).toBe(0);
     expect(said).toEqual(['removed 1', 'replayed 0, interrupted 0']);
   });
 
@@ -138,23 +123,22 @@ describe('JournalDrain', () => {
     write(2, end('ended'), start('lost too'));
     write(3, start('in flight'));
     await drainAll(drainOf(2));
-    expect(table.statusOf('lost')).toBe('error/interrupted');
-    expect(table.statusOf('lost too')).toBe('error/interrupted');
-    expect(table.statusOf('ended')).toBe('success/');
-    expect(table.statusOf('in flight')).toBeUndefined();
-    expect(table.rows.get('lost')?.toolFault).toBe(false);
+    expect(table.endOf('lost')).toBe('interrupted');
+    expect(table.endOf('lost too')).toBe('interrupted');
+    expect(table.endOf('ended')).toBe('ended');
+    expect(table.endOf('in flight')).toBeUndefined();
     expect(segmentsIn(folder)).toEqual([3]);
     expect(said.at(-1)).toBe('replayed 3, interrupted 2');
   });
 
   it('keeps a segment until the last of its rows is committed', async () => {
-    write(1, start('slow'), start('a'), end('a', 1));
-    write(2, start('b'), end('b', 2));
+    write(1, start('slow'), start('a'), end('a'));
+    write(2, start('b'), end('b'));
     write(3);
     const drain = drainOf();
     await drainAll(drain);
     expect(segmentsIn(folder)).toEqual([1, 3]);
-    write(3, end('slow', 3));
+    write(3, end('slow'));
     await drainAll(drain);
     expect(segmentsIn(folder)).toEqual([3]);
   });
@@ -169,21 +153,21 @@ describe('JournalDrain', () => {
     table.away = false;
     const before = readFileSync(segmentPath(folder, 1));
     await drainAll(drain);
-    expect([table.rows.size, segmentsIn(folder)]).toEqual([1, [2]]);
+    expect([table.records.size, segmentsIn(folder)]).toEqual([1, [2]]);
     // It died between the commit and the removal.
     writeFileSync(segmentPath(folder, 1), before);
     await drainAll(drainOf());
-    expect([table.rows.size, segmentsIn(folder)]).toEqual([1, [2]]);
+    expect([table.records.size, segmentsIn(folder)]).toEqual([1, [2]]);
   });
 
   it('sets poison aside and nothing else', async () => {
     const ids = Array.from({ length: 100 }, (_, n) => `${n}`);
     for (const id of ['0', '41', '42', '99']) table.poison.add(id);
-    write(1, ...ids.flatMap((id, n) => [start(id), end(id, n + 1)]));
+    write(1, ...ids.flatMap((id) => [start(id), end(id)]));
     const drain = drainOf();
     await drainAll(drain);
     expect(table.quarantined).toEqual(['0', '41', '42', '99']);
-    expect(table.rows.size).toBe(96);
+    expect(table.records.size).toBe(96);
     expect(drain.settled.place).toBe(100);
   });
 
@@ -203,7 +187,7 @@ describe('JournalDrain', () => {
     write(3, end('in flight'));
     // The thread died and was started again: the earlier gateways' segments, up to 1, are gone since long.
     await drainAll(drainOf(1));
-    expect(table.statusOf('in flight')).toBe('success/');
+    expect(table.endOf('in flight')).toBe('ended');
     expect(said.at(-1)).toBe('replayed 0, interrupted 0');
   });
 
@@ -216,14 +200,14 @@ describe('JournalDrain', () => {
     await expect(drain.step()).rejects.toThrow('away');
     table.away = false;
     await drainAll(drain);
-    expect(table.statusOf('lost')).toBe('error/interrupted');
-    expect(table.statusOf('in flight')).toBe('success/');
+    expect(table.endOf('lost')).toBe('interrupted');
+    expect(table.endOf('in flight')).toBe('ended');
   });
 
   it('keeps what explains a start for as long as the start is there', async () => {
     table.poison.add('poison');
     write(1, start('slow'), start('refused'), start('poison'));
-    write(2, { discard: 'refused' });
+    write(2, discard('refused'));
     write(3, end('poison'));
     write(4);
     const drain = drainOf();
@@ -233,14 +217,14 @@ describe('JournalDrain', () => {
     table.poison.clear();
     write(5);
     await drainAll(drainOf(4));
-    expect(table.statusOf('slow')).toBe('error/interrupted');
-    expect(table.statusOf('refused')).toBeUndefined();
-    expect(table.statusOf('poison')).toBe('success/');
+    expect(table.endOf('slow')).toBe('interrupted');
+    expect(table.endOf('refused')).toBeUndefined();
+    expect(table.endOf('poison')).toBe('ended');
   });
 
   it('lets go of what explained a start that is gone', async () => {
     write(1, start('slow'), start('refused'));
-    write(2, { discard: 'refused' });
+    write(2, discard('refused'));
     write(3, end('slow'));
     write(4);
     await drainAll(drainOf());
@@ -257,11 +241,11 @@ describe('JournalDrain', () => {
     const drain = drainOf(0, 100, mark);
     await drainAll(drain);
     truncateSync(segmentPath(folder, 1), promised);
-    write(1, start('b'), end('b', 2));
+    write(1, start('b'), end('b'));
     write(2);
     mark.set(2, 0);
     await drainAll(drain);
-    expect([...table.rows.keys()]).toEqual(['a', 'b']);
+    expect([...table.records.keys()]).toEqual(['a', 'b']);
     expect([segmentsIn(folder), said]).toEqual([[2], ['removed 1']]);
   });
 
@@ -276,7 +260,7 @@ describe('JournalDrain', () => {
 
   it('survives 1,000 torn and flipped journals: what is whole arrives as it was, nothing else does', async () => {
     const ids = Array.from({ length: 12 }, (_, n) => `id-${n}`);
-    const whole = Buffer.from(journalText(ids.flatMap((id, n) => [start(id), end(id, n + 1)])));
+    const whole = Buffer.from(journalText(ids.flatMap((id) => [start(id), end(id)])));
     const lines = whole.toString().split('\n');
     const damage = fc.oneof(
       fc.record({ cut: fc.nat(whole.length - 1) }),
@@ -304,10 +288,10 @@ describe('JournalDrain', () => {
         ids.forEach((id, n) => {
           const started = has(2 * n);
           const ended = has(2 * n + 1);
-          const expected = started ? (ended ? 'success/' : 'error/interrupted') : undefined;
-          expect([id, table.statusOf(id)]).toEqual([id, expected]);
+          const expected = started ? (ended ? 'ended' : 'interrupted') : undefined;
+          expect([id, table.endOf(id)]).toEqual([id, expected]);
         });
-        expect(table.rows.size).toBe(ids.filter((_, n) => has(2 * n)).length);
+        expect(table.records.size).toBe(ids.filter((_, n) => has(2 * n)).length);
         expect(segmentsIn(folder)).toEqual([2]);
         if (!journal.equals(whole) && journal.at(-1) !== 0x0a && journal.length > 0)
           expect(said.join()).toContain('damaged 1');

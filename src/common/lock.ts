@@ -1,0 +1,45 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { lock } from 'proper-lockfile';
+
+/** A living owner has the lock. */
+export class LockHeld extends Error {
+  override readonly name = 'LockHeld';
+}
+
+export type Release = () => Promise<void>;
+
+/** An owner that showed no sign of life for so long is taken for dead, in milliseconds. */
+export const takeOverMs = 3_000;
+const signOfLifeMs = 1_000;
+const lookEveryMs = 50;
+
+/**
+ * A lock between processes, also of several containers: a folder that its owner touches as long as it lives.
+ * @param timeoutMs where it is shorter than `takeOverMs`, what a dead process left is not taken over
+ * @param onLost this process was taken for dead, and another has the lock
+ * @throws LockHeld when another has it for longer than that; what the disk says when it cannot be written
+ */
+export async function acquireLock(
+  path: string,
+  timeoutMs: number,
+  onLost: (error: Error) => void = () => undefined,
+): Promise<Release> {
+  const end = Date.now() + timeoutMs;
+  for (;;) {
+    try {
+      const release = await lock(path, {
+        lockfilePath: path,
+        realpath: false,
+        stale: takeOverMs,
+        update: signOfLifeMs,
+        onCompromised: onLost,
+      });
+      // It was lost before, or cannot be removed and passes for a dead process's.
+      return () => release().catch(() => undefined);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ELOCKED') throw error;
+      if (Date.now() > end) throw new LockHeld(`${path} is held by another process`, { cause: error });
+      await delay(lookEveryMs);
+    }
+  }
+}

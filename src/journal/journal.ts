@@ -1,0 +1,220 @@
+import { mkdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { acquireLock, type Release, takeOverMs } from '../common/lock.js';
+import type { DrainNews } from './drain-loop.js';
+import type { RunningDrain, StartDrain } from './drain-thread.js';
+import type { Settled } from './journal-drain.js';
+import type { JournalEntry } from './journal-entry.js';
+import { type Durability, JournalWriter } from './journal-writer.js';
+import { segmentPath, segmentsIn } from './segment-files.js';
+import { WrittenMark } from './written-mark.js';
+
+export interface JournalSettings {
+  /** One journal at a time; on a volume that outlives the gateway. */
+  readonly folder: string;
+  readonly segmentBytes: number;
+  readonly durability: Durability;
+  /** Records of one insert at most. */
+  readonly batchSize: number;
+  /** Pause of the drain between two looks, in milliseconds. */
+  readonly intervalMs: number;
+  readonly drain: StartDrain;
+}
+
+/** What the owner must hear of. */
+export interface JournalReport {
+  writeFailed(error: unknown): void;
+  drainEnded(error: unknown, restartInMs: number): void;
+  /** So many more records are in the database. */
+  committed(records: number): void;
+  news(news: Exclude<DrainNews, { settled: Settled } | { removed: number }>): void;
+  /** The gateway ends and the journal keeps records that are not in the database. */
+  left(reason: unknown): void;
+}
+
+/** How the journal keeps up. */
+export interface JournalState {
+  /** Complete records that are not in the database yet. */
+  readonly depth: number;
+  /** How long the oldest of them waits at most, in milliseconds. */
+  readonly oldestMs: number;
+  /** On the disk. */
+  readonly bytes: number;
+  /** Lines that could not be read since the start. */
+  readonly damagedLines: number;
+  /** Milliseconds since 1970; 0: none since the start. */
+  readonly lastWriteFailureAt: number;
+}
+
+/** Long enough to learn that the gateway of another container is gone. */
+const lockTimeoutMs = takeOverMs + 2_000;
+
+/**
+ * A write-ahead journal: what was appended is in a file before the answer, and in its owner's database in the end,
+ * whatever dies. Each has a folder, a cap and a drain of its own; it may be opened on any thread.
+ */
+export class Journal<Start extends object, End extends object> {
+  /** Resolves when everything of earlier gateways is in the database. */
+  readonly replayed: Promise<void>;
+  private readonly writer: JournalWriter;
+  private readonly drain: RunningDrain;
+  /** Bytes of earlier gateways' segments. */
+  private readonly inherited: Map<number, number>;
+  private onReplayed: () => void = () => undefined;
+  private completed = 0;
+  private settled = 0;
+  /** When the oldest record that is not committed was complete, or earlier. */
+  private waitingSince = 0;
+  private damagedLines = 0;
+  private lastWriteFailureAt = 0;
+
+  /** @throws LockHeld while another journal has the folder */
+  static async open<Start extends object, End extends object>(
+    settings: JournalSettings,
+    report: JournalReport,
+  ): Promise<Journal<Start, End>> {
+    mkdirSync(settings.folder, { recursive: true, mode: 0o700 });
+    let onLost: (error: Error) => void = () => undefined;
+    const lock = join(settings.folder, 'owner.lock');
+    const release = await acquireLock(lock, lockTimeoutMs, (error) => onLost(error));
+    const journal = new Journal<Start, End>(settings, report, release);
+    onLost = (error) => journal.giveUp(error);
+    return journal;
+  }
+
+  /** @param release of the folder's lock; `open` is for everybody else */
+  protected constructor(
+    private readonly settings: JournalSettings,
+    private readonly report: JournalReport,
+    private readonly release: Release,
+  ) {
+    const { folder, segmentBytes, durability, batchSize, intervalMs } = settings;
+    const found = segmentsIn(folder);
+    this.inherited = new Map(found.map((number) => [number, statSync(segmentPath(folder, number)).size]));
+    const replayThrough = found.at(-1) ?? 0;
+    this.replayed =
+      replayThrough === 0 ? Promise.resolve() : new Promise((resolve) => (this.onReplayed = resolve));
+    const mark = new WrittenMark();
+    this.writer = new JournalWriter(
+      { folder, segmentBytes, durability, firstSegment: replayThrough + 1, mark },
+      { failed: (error) => this.writeFailed(error) },
+    );
+    this.drain = settings.drain(
+      { folder, batchSize, replayThrough, written: mark.memory, intervalMs },
+      { news: (news) => this.hear(news), died: (error, restartInMs) => this.drainDied(error, restartInMs) },
+    );
+  }
+
+  get state(): JournalState {
+    const { bytes, damagedLines, lastWriteFailureAt } = this;
+    const depth = this.completed - this.settled;
+    const oldestMs = depth > 0 ? Math.max(0, Date.now() - this.waitingSince) : 0;
+    return { depth, oldestMs, bytes, damagedLines, lastWriteFailureAt };
+  }
+
+  /** On the disk. */
+  get bytes(): number {
+    let { bytes } = this.writer;
+    for (const size of this.inherited.values()) bytes += size;
+    return bytes;
+  }
+
+  /**
+   * @returns whether the entry is written; it never will be if not
+   * @throws TypeError when it is no JSON
+   */
+  async tryAppend(entry: JournalEntry<Start, End>): Promise<boolean> {
+    const completes = entry.end !== undefined;
+    const written = await this.writer.tryAppend({ json: JSON.stringify(entry), completes });
+    if (written && completes) this.countCompleted();
+    return written;
+  }
+
+  /**
+   * The entry is written as soon as it can be. @returns false when that is not yet
+   * @throws TypeError when it is no JSON
+   */
+  append(entry: JournalEntry<Start, End>): Promise<boolean> {
+    const completes = entry.end !== undefined;
+    const json = JSON.stringify(entry);
+    if (completes) this.countCompleted();
+    return this.writer.append({ json, completes });
+  }
+
+  /** @throws Error why what was appended until now is not in the database */
+  async flush(): Promise<void> {
+    await this.writer.flush();
+    await this.drain.flush();
+  }
+
+  /** Drains what it can within the time, and says loudly when something is left. */
+  async close(withinMs: number): Promise<void> {
+    const controller = new AbortController();
+    const timeUp = pause(withinMs, undefined, { signal: controller.signal }).then(() => {
+      throw new Error(`The database took no records within ${withinMs} ms`);
+    });
+    try {
+      if (!(await this.writer.close())) throw new Error('The journal cannot be written');
+      await Promise.race([this.drain.finish(), timeUp]);
+    } catch (error) {
+      this.report.left(error);
+    } finally {
+      controller.abort();
+      await timeUp.catch(() => undefined);
+      await this.drain.stop();
+      await this.release();
+    }
+  }
+
+  /** Another gateway took this one for dead and has the journal: no record can be promised any more. */
+  private giveUp(error: Error): void {
+    this.writer.giveUp();
+    void this.drain.stop();
+    this.writeFailed(error);
+  }
+
+  private countCompleted(): void {
+    if (this.completed === this.settled) this.waitingSince = Date.now();
+    this.completed += 1;
+  }
+
+  private hear(news: DrainNews): void {
+    if ('settled' in news) return this.settle(news.settled);
+    if ('removed' in news) return this.forget(news.removed);
+    if ('damaged' in news) this.damagedLines += news.damaged.lines;
+    if ('replayed' in news) this.onReplayed();
+    this.report.news(news);
+  }
+
+  private settle({ place, at }: Settled): void {
+    // A drain that was started again says once more what the one before it had committed.
+    if (place <= this.settled) return;
+    this.report.committed(place - this.settled);
+    this.settled = place;
+    this.waitingSince = at;
+  }
+
+  private writeFailed(error: unknown): void {
+    this.lastWriteFailureAt = Date.now();
+    this.report.writeFailed(error);
+  }
+
+  private drainDied(error: Error, restartInMs: number): void {
+    this.forgetRemoved();
+    this.report.drainEnded(error, restartInMs);
+  }
+
+  private forget(segment: number): void {
+    this.inherited.delete(segment);
+    this.writer.removed(segment);
+  }
+
+  /** A thread that died may have removed segments without a word; they would count for ever. */
+  private forgetRemoved(): void {
+    const there = new Set(segmentsIn(this.settings.folder));
+    for (const segment of [...this.inherited.keys(), ...this.writer.segments()]) {
+      if (!there.has(segment)) this.forget(segment);
+    }
+  }
+}

@@ -1,0 +1,41 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { drainThread } from '../../src/journal/drain-thread.js';
+import { Journal, type JournalReport } from '../../src/journal/journal.js';
+
+const none = (): void => undefined;
+const silent: JournalReport = {
+  writeFailed: none,
+  drainEnded: none,
+  committed: none,
+  news: none,
+  left: none,
+};
+const recordsIn = (folder: string): string => join(folder, 'records');
+
+/** A journal whose records go into a file of its folder. */
+export const openFileJournal = (
+  folder: string,
+  report: Partial<JournalReport> = {},
+): Promise<Journal<object, object>> =>
+  Journal.open(
+    {
+      folder,
+      segmentBytes: 200,
+      durability: 'process',
+      batchSize: 100,
+      intervalMs: 5,
+      drain: drainThread(
+        new URL('../fixtures/workers/file-drain.worker.js', import.meta.url),
+        recordsIn(folder),
+      ),
+    },
+    { ...silent, ...report },
+  );
+
+/** What arrived, in order. */
+export function fileRecords(folder: string): { id: string; start: unknown; end?: unknown }[] {
+  if (!existsSync(recordsIn(folder))) return [];
+  const lines = readFileSync(recordsIn(folder), 'utf8').trim().split('\n');
+  return lines.map((line) => JSON.parse(line) as { id: string; start: unknown; end?: unknown });
+}
