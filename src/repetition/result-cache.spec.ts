@@ -4,7 +4,7 @@ import type { Tool } from '../tool-contract/tool.js';
 import type { ToolCall } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 import { noTracer } from '../observability/tracing/tracer.js';
-import { isCacheable, ResultCache } from './result-cache.js';
+import { ResultCache } from './result-cache.js';
 
 type RunCall = (call: ToolCall) => Promise<ToolOutcome>;
 
@@ -82,17 +82,6 @@ function setUp(maxBytes = 100_000) {
   };
   return { cache, answers, runs, gates, slow, fast, pass: (ms: number) => (time += ms) };
 }
-
-describe('isCacheable', () => {
-  it.each([
-    [{}, true],
-    [{ cacheTtlMs: 0 }, false],
-    [{ cacheTtlMs: undefined }, false],
-    [{ annotations: { ...annotations, readOnly: false } }, false],
-  ])('%j: %s', (changes, expected) => {
-    expect(isCacheable(toolWith(changes).definition)).toBe(expected);
-  });
-});
 
 describe('ResultCache', () => {
   it('keeps a result no longer than it says itself', async () => {

@@ -6,15 +6,11 @@ import { Deadline } from '../common/deadline.js';
 import { newId } from '../common/ids.js';
 import type { Tracer } from '../observability/tracing/tracer.js';
 import type { KeptAnswer } from '../tool-contract/call-ticket.js';
-import { fallbackOf, type Tool, type ToolDefinition } from '../tool-contract/tool.js';
+import { fallbackOf, type Tool } from '../tool-contract/tool.js';
 import type { ToolCall } from '../tool-contract/tool-call.js';
 import { failedOutcome, type ToolOutcome } from '../tool-contract/tool-outcome.js';
 
 type Enter = (call: ToolCall) => Promise<ToolOutcome>;
-
-/** Results of such a tool may answer other calls. */
-export const isCacheable = ({ cacheTtlMs = 0, annotations }: ToolDefinition): boolean =>
-  cacheTtlMs > 0 && annotations.readOnly;
 
 /** One of the equal calls that run one after another. */
 interface Turn {

@@ -31,7 +31,8 @@ export type ToolOutcome =
 
 /** The outcome of a call that failed; its tool's fallback, if any, stands in for the result. */
 export function failedOutcome(
-  base: Pick<OutcomeBase, 'executionId' | 'tool'> & Partial<OutcomeBase>,
+  base: Pick<OutcomeBase, 'executionId' | 'tool'> &
+    Partial<Pick<OutcomeBase, 'executionTimeMs' | 'attempts'>>,
   {
     type,
     message,
@@ -41,10 +42,11 @@ export function failedOutcome(
   fallback?: unknown,
 ): ToolOutcome {
   return {
-    executionTimeMs: 0,
-    attempts: 1,
+    executionId: base.executionId,
+    tool: base.tool,
+    executionTimeMs: base.executionTimeMs ?? 0,
+    attempts: base.attempts ?? 1,
     cached: false,
-    ...base,
     status: type === 'timeout' ? 'timeout' : 'error',
     error: { code, type, message, ...(data !== undefined && { data }) },
     ...(fallback !== undefined && { result: fallback }),

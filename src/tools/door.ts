@@ -1,12 +1,13 @@
-import { Injectable, type OnApplicationBootstrap, UseGuards, UseInterceptors } from '@nestjs/common';
+import { Inject, Injectable, type OnApplicationBootstrap, UseGuards, UseInterceptors } from '@nestjs/common';
 import { ExternalContextCreator } from '@nestjs/core';
 import { neverAborted } from '../common/cancel-signal.js';
 import { Deadline } from '../common/deadline.js';
 import { Refusal } from '../common/errors.js';
 import { newId } from '../common/ids.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { InvestigationBudgetGuard } from '../investigations/investigation-budget.guard.js';
 import { IdempotentCalls } from '../repetition/idempotent-calls.js';
-import { isCacheable, ResultCache } from '../repetition/result-cache.js';
+import { ResultCache } from '../repetition/result-cache.js';
 import { CallTicket } from '../tool-contract/call-ticket.js';
 import { fallbackOf, type Tool } from '../tool-contract/tool.js';
 import type { CallAnswer, CallRequest, ToolCall } from '../tool-contract/tool-call.js';
@@ -15,7 +16,7 @@ import { CircuitBreakerGuard } from '../tool-health/circuit-breaker.guard.js';
 import { ExecutionRecorderInterceptor } from '../tool-metrics/execution-recorder.interceptor.js';
 import { CallReports } from './call-reports.js';
 import { selfTestCall } from './door-self-test.js';
-import { InputLimits } from './input-limits.js';
+import { refuseOversized } from './input-validator.js';
 import { runUnderDeadline } from './run-under-deadline.js';
 import { ToolCapacityGuard } from './tool-capacity.guard.js';
 import { ToolRegistry } from './tool-registry.js';
@@ -31,7 +32,7 @@ export class Door implements OnApplicationBootstrap {
 
   constructor(
     private readonly registry: ToolRegistry,
-    private readonly limits: InputLimits,
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'toolInput'>,
     private readonly keys: IdempotentCalls,
     private readonly results: ResultCache,
     private readonly reports: CallReports,
@@ -92,13 +93,14 @@ export class Door implements OnApplicationBootstrap {
       const name = JSON.stringify(request.tool);
       throw new Refusal('tool_not_found', `There is no tool named ${name}, or it is disabled`);
     }
-    this.limits.check(request);
+    refuseOversized(request, this.config.toolInput);
     refuseInvalid(tool, request.input);
     const ticket = new CallTicket(executionId, tool);
     const call: ToolCall = { ...request, ticket };
     let refused = false;
     try {
-      const mayReuse = isCacheable(tool.definition) && !request.test;
+      const { cacheTtlMs = 0, annotations } = tool.definition;
+      const mayReuse = cacheTtlMs > 0 && annotations.readOnly && !request.test;
       const outcome = await (mayReuse ? this.results.answer(call, this.enter) : this.enter(call));
       return { outcome, budget: ticket.budget };
     } catch (error) {

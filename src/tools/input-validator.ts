@@ -1,14 +1,41 @@
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import { RE2JS } from 're2js';
-import { type FieldProblem, Problem } from '../common/errors.js';
+import { type FieldProblem, Problem, Refusal } from '../common/errors.js';
 import { isDeeperThan } from '../common/json-depth.js';
 import type { JsonSchema } from '../tool-contract/tool.js';
+import type { CallRequest } from '../tool-contract/tool-call.js';
 
 export type InputValidator = (input: unknown) => readonly FieldProblem[];
 
 export interface SchemaLimits {
   readonly schemaMaxBytes: number;
   readonly schemaMaxDepth: number;
+}
+
+export interface InputLimits {
+  readonly maxBytes: number;
+  readonly maxDepth: number;
+}
+
+/**
+ * Caps on an input's bytes and depth, held before its schema is asked.
+ * @throws Refusal `payload_too_large` or `invalid_input`, naming the variable that raises the limit
+ */
+export function refuseOversized({ input, bytesAtMost }: CallRequest, limits: InputLimits): void {
+  const { maxBytes, maxDepth } = limits;
+  // Only an input that may be over the cap is measured. Written anew it may have grown: 1e20 becomes 21 digits.
+  if (bytesAtMost === undefined || bytesAtMost * 6 > maxBytes) {
+    const bytes = Buffer.byteLength(JSON.stringify(input) ?? '');
+    if (bytes > maxBytes) {
+      const detail = `input is ${bytes} bytes, the cap is ${maxBytes} (TOOL_INPUT_MAX_BYTES)`;
+      throw new Refusal('payload_too_large', detail, { errors: [{ pointer: '/input', detail }] });
+    }
+  }
+  // Each level takes two bytes: what is short is not looked through.
+  if ((bytesAtMost ?? Infinity) > 2 * maxDepth && isDeeperThan(input, maxDepth)) {
+    const detail = `input is nested deeper than ${maxDepth} levels (TOOL_INPUT_MAX_DEPTH)`;
+    throw new Refusal('invalid_input', detail, { errors: [{ pointer: '/input', detail }] });
+  }
 }
 
 /** Enough to mend a call; a large input could break its schema a hundred thousand times. */

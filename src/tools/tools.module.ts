@@ -8,7 +8,6 @@ import { ToolMetricsModule } from '../tool-metrics/tool-metrics.module.js';
 import { callMetrics, CallMetrics } from './call.metrics.js';
 import { CallReports } from './call-reports.js';
 import { Door } from './door.js';
-import { InputLimits } from './input-limits.js';
 import { ToolRegistry } from './tool-registry.js';
 import { ToolsController } from './tools.controller.js';
 import { ToolsService } from './tools.service.js';
@@ -17,7 +16,7 @@ import { ToolsService } from './tools.service.js';
 @Module({
   imports: [ToolMetricsModule, ToolHealthModule, InvestigationsModule, RepetitionModule],
   controllers: [ToolsController],
-  providers: [ToolRegistry, ...callMetrics, CallReports, Door, InputLimits, ToolsService],
+  providers: [ToolRegistry, ...callMetrics, CallReports, Door, ToolsService],
   exports: [ToolRegistry, ToolsService, CallReports, CallMetrics],
 })
 export class ToolsModule {
