@@ -11,7 +11,7 @@ function callOf(): ToolCall {
   return {
     tool: 'echo',
     input: { b: 'é', a: 1 },
-    context: { userId: 'u', projectId: 'default' },
+    context: { userId: 'u', requestId: 'r', projectId: 'default' },
     principal: { userId: 'u', scopes: new Set() },
     ticket: new CallTicket('id', tool),
   };
