@@ -4,7 +4,8 @@ import { WebhookMetrics } from '../../observability/webhook-metrics.js';
 import { RecentEvents } from '../recent-events.js';
 import { type LaneReport, WebhookLane } from './webhook-lane.js';
 
-const pauses = { firstPauseMs: 1_000, longestPauseMs: 60_000 };
+/** Full jitter: many messages that failed together do not come back together. */
+const pause = { firstMs: 1_000, longestMs: 60_000, jitter: 1 };
 
 /** Sends events to those who asked for it (WEBHOOK_URLS); off while nobody did. */
 @Injectable()
@@ -20,7 +21,7 @@ export class Webhooks implements OnModuleInit, OnApplicationShutdown {
     const { urls, secret = '', types, ...limits } = webhooks;
     this.types = types;
     this.lanes = urls.map(
-      (url) => new WebhookLane({ url, secret, ...limits, ...pauses }, this.reportFor(new URL(url).host)),
+      (url) => new WebhookLane({ url, secret, ...limits, pause }, this.reportFor(new URL(url).host)),
     );
     metrics.observe(() => this.lanes.reduce((sum, { depth }) => sum + depth, 0));
   }

@@ -15,7 +15,6 @@ import type { SemanticScores, SemanticSearch } from '../semantic-search.js';
 import { EmbeddingsRepository } from './embeddings.repository.js';
 import { GenerationKeeper } from './generation-keeper.js';
 import { GenerationsOfConfig } from './generations-of-config.js';
-import { isTimeout } from './is-timeout.js';
 
 /** After the start, so that what else begins with it has begun. */
 const firstSyncMs = 250;
@@ -157,5 +156,5 @@ const without = (degraded: string | undefined): SemanticScores => ({
 
 function troubleOf(error: unknown): string {
   if (error instanceof EmbeddingUnavailable) return error.trouble;
-  return isTimeout(error) ? 'timed_out' : 'index_failed';
+  return (error as Error).name === 'TimeoutError' ? 'timed_out' : 'index_failed';
 }
