@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { CircuitBreaker } from '../../common/circuit-breaker.js';
 import type { CircuitSettings } from '../../common/circuit-state.js';
 import { systemClock } from '../../common/clock.js';
@@ -15,7 +14,7 @@ import { ThreadProvider } from './thread.provider.js';
 import type { ModelOrder } from './thread-messages.js';
 
 export type ProviderKind = 'bundled' | 'openai' | 'onnx';
-export type ProviderConfig = Pick<AppConfig, 'root' | 'embeddings'>;
+export type ProviderConfig = Pick<AppConfig, 'embeddings'>;
 
 /** What a raw cosine is worth, from docs/performance.md ("Playbooks found"); EMBEDDINGS_CALIBRATION replaces it. */
 const calibrations: Record<'bundled' | 'openai', EmbeddingCalibration> = {
@@ -90,17 +89,17 @@ function endpointProvider({ embeddings }: ProviderConfig): EmbeddingProvider {
 
 function threadFor(
   order: ModelOrder,
-  { root, embeddings }: ProviderConfig,
+  { embeddings }: ProviderConfig,
   onTrouble: (trouble: EmbeddingUnavailable) => void,
 ): EmbeddingThread {
   return new EmbeddingThread({
-    script: join(root, 'dist', 'src', 'playbook-search', 'embeddings', 'embedding.worker.js'),
+    script: new URL('./embedding.worker.js', import.meta.url),
     order,
     maxQueue: embeddings.maxQueue,
     loadTimeoutMs: 60_000,
     textTimeoutMs: 30_000,
     idleMs: embeddings.idleMs,
-    retryMs: { first: 1_000, longest: 300_000 },
+    retry: { firstMs: 1_000, longestMs: 300_000 },
     onTrouble,
   });
 }
