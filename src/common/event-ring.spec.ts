@@ -1,5 +1,4 @@
 import { EventRing } from './event-ring.js';
-import { RingStream } from './ring-stream.js';
 
 interface Entry {
   readonly timestamp: string;
@@ -58,83 +57,5 @@ describe('EventRing', () => {
       expect(log.knows(id)).toBe(false);
     }
     expect(log.knows('e1-2')).toBe(true);
-  });
-});
-
-describe('RingStream', () => {
-  const streams: RingStream<Entry>[] = [];
-  const open = (log: EventRing<Entry>, place: number, heartbeatMs = 60_000): RingStream<Entry> => {
-    const stream = new RingStream(log, { place, nameOf: () => 'log' }, heartbeatMs);
-    stream.setEncoding('utf8');
-    streams.push(stream);
-    return stream;
-  };
-  afterEach(() => {
-    for (const stream of streams.splice(0)) stream.destroy();
-  });
-
-  const readAll = async (stream: RingStream<Entry>): Promise<string> => {
-    let text = '';
-    for await (const chunk of stream) text += String(chunk);
-    return text;
-  };
-
-  it('greets, names its events, and leaves out what the client does not want', async () => {
-    const log = ring();
-    fill(log, 1, 3);
-    const wants = ({ message }: Entry): boolean => message !== '2';
-    const nameOf = ({ message }: Entry): string => `number.${message}`;
-    const stream = new RingStream(log, { place: 0, nameOf, wants, greeting: 'event: hello\n\n' }, 60_000);
-    streams.push(stream.setEncoding('utf8'));
-    setImmediate(() => stream.finish('removed'));
-    const text = await readAll(stream);
-    expect(text.match(/^event: .*$/gm)).toEqual([
-      'event: hello',
-      'event: number.1',
-      'event: number.3',
-      'event: end',
-    ]);
-  });
-
-  it('sends what is there, what comes, and why it ends', async () => {
-    const log = ring();
-    fill(log, 1, 2);
-    const stream = open(log, 1);
-    const text = readAll(stream);
-    fill(log, 3, 3);
-    setImmediate(() => stream.finish('shutting_down'));
-    const ids = [...(await text).matchAll(/^id: (\S+)\nevent: log\ndata: \{.*\}\n\n/gm)].map(([, id]) => id);
-    expect(ids).toEqual(['e1-2', 'e1-3']);
-    expect(await text).toContain('event: end\ndata: {"reason":"shutting_down"}\n\n');
-  });
-
-  it('ends when its tool is gone', async () => {
-    const log = ring();
-    const text = readAll(open(log, 0));
-    setImmediate(() => log.close());
-    expect(await text).toContain('{"reason":"removed"}');
-  });
-
-  it('keeps no queue for a client that does not read, and tells it what it missed', async () => {
-    const log = ring(10);
-    const stream = open(log, 0);
-    stream.read(0);
-    for (let n = 1; n <= 2_000; n++) log.append(entry(`${n} ${'x'.repeat(1_000)}`));
-    expect(stream.readableLength).toBeLessThan(70_000);
-    const text = readAll(stream);
-    setImmediate(() => setImmediate(() => stream.finish('shutting_down')));
-    const missed = Number(/event: missed\ndata: \{"entries":(\d+)\}/.exec(await text)?.[1]);
-    const sent = [...(await text).matchAll(/^event: log$/gm)].length;
-    expect(missed + sent).toBe(2_000);
-    expect(await text).toContain('"message":"2000 ');
-  });
-
-  it('lets a client go that leaves every heartbeat unread', async () => {
-    const log = ring(10);
-    const stream = open(log, 0, 5);
-    stream.read(0);
-    for (let n = 0; n < 100; n++) log.append(entry('x'.repeat(1_000)));
-    await new Promise((resolve) => stream.once('close', resolve));
-    expect(stream.destroyed).toBe(true);
   });
 });

@@ -1,6 +1,7 @@
 import type { BeforeApplicationShutdown } from '@nestjs/common';
 import { Problem } from './errors.js';
 import type { Lifecycle } from './lifecycle.js';
+import type { ServerSentEvent } from './sse.js';
 
 export interface StreamLimit {
   readonly most: number;
@@ -10,8 +11,11 @@ export interface StreamLimit {
   readonly what: string;
 }
 
+/** Heartbeats that a client of an endless stream may leave unread before it is let go. */
+export const endlessPatience = 4;
+
 export interface EndlessStream {
-  finish(reason: 'shutting_down'): void;
+  finish(event: ServerSentEvent): void;
   once(event: 'close', listener: () => void): unknown;
 }
 
@@ -46,6 +50,6 @@ export class OpenStreams implements BeforeApplicationShutdown {
   }
 
   private endAll(): void {
-    for (const stream of this.open) stream.finish('shutting_down');
+    for (const stream of this.open) stream.finish({ event: 'end', data: { reason: 'shutting_down' } });
   }
 }

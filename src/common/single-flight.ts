@@ -19,15 +19,19 @@ export class SingleFlight<T> {
   }
 
   /**
-   * @param signal aborts when this one does not wait any more
+   * @param signal aborts when this one does not wait any more; undefined: it waits to the end
    * @throws the signal's reason, or what the work throws
    */
-  async join(key: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    signal.throwIfAborted();
+  async join(
+    key: string,
+    signal: AbortSignal | undefined,
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    signal?.throwIfAborted();
     const flight = this.flights.get(key) ?? this.begin(key, work);
     flight.waiting += 1;
     try {
-      return await abortable(flight.result, signal);
+      return await (signal ? abortable(flight.result, signal) : flight.result);
     } finally {
       flight.waiting -= 1;
       if (flight.waiting === 0) this.cancel(key, flight);

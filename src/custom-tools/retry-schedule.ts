@@ -1,3 +1,5 @@
+import { backOff } from '../common/back-off.js';
+
 interface Tries {
   readonly failures: number;
   readonly dueAt: number;
@@ -11,8 +13,8 @@ export class RetrySchedule {
   private readonly tries = new Map<string, Tries>();
 
   constructor(
-    private readonly firstMs: number,
-    private readonly longestMs: number,
+    readonly firstMs: number,
+    readonly longestMs: number,
   ) {}
 
   isDue(name: string, now: number): boolean {
@@ -21,8 +23,7 @@ export class RetrySchedule {
 
   failed(name: string, now: number): void {
     const failures = (this.tries.get(name)?.failures ?? 0) + 1;
-    const pause = Math.min(this.longestMs, this.firstMs * 2 ** Math.min(failures - 1, 30));
-    this.tries.set(name, { failures, dueAt: now + pause });
+    this.tries.set(name, { failures, dueAt: now + backOff(failures, this) });
   }
 
   /** It is not tried any more: the next failure is a first one. */

@@ -1,7 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
+import type { Placed } from '../common/event-ring.js';
 import { Lifecycle } from '../common/lifecycle.js';
-import { OpenStreams } from '../common/open-streams.js';
-import { type Following, RingStream } from '../common/ring-stream.js';
+import { endlessPatience as patience, OpenStreams } from '../common/open-streams.js';
+import { SseStream } from '../common/sse-stream.js';
 import type { ToolEvent } from '../common/tool-events.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { RecentEvents } from './recent-events.js';
@@ -20,9 +21,15 @@ export class EventStreams extends OpenStreams {
     this.heartbeatMs = server.sseHeartbeatMs;
   }
 
-  /** @throws Problem `rate_limited`, `shutting_down` */
-  follow(following: Omit<Following<ToolEvent>, 'nameOf'>): RingStream<ToolEvent> {
-    const named = { ...following, nameOf: ({ type }: ToolEvent) => type };
-    return this.add(() => new RingStream(this.recent.ring, named, this.heartbeatMs));
+  /**
+   * @param place of the first event, counted from 0
+   * @throws Problem `rate_limited`, `shutting_down`
+   */
+  follow(place: number, wants: (event: ToolEvent) => boolean, greeting?: string): SseStream<ToolEvent> {
+    const eventOf = (event: Placed<ToolEvent>) =>
+      wants(event) ? { id: event.id, event: event.type, data: event } : undefined;
+    return this.add(
+      () => new SseStream(this.recent.ring, { place, eventOf, greeting, patience }, this.heartbeatMs),
+    );
   }
 }

@@ -38,9 +38,13 @@ export class EventsService {
   private follow({ since, ...filter }: EventsQuery, lastSeen: string | string[] | undefined): Readable {
     const { ring } = this.recent;
     const id = typeof lastSeen === 'string' && lastSeen !== '' ? lastSeen : since;
-    if (id === undefined) return this.streams.follow({ place: ring.end, wants: wants(filter) });
-    const greeting = ring.knows(id) ? '' : sseEvent({ event: 'reset', data: { reason: 'unknown_id', id } });
-    return this.streams.follow({ place: ring.placeAfter(id), wants: wants(filter), greeting });
+    if (id === undefined) return this.streams.follow(ring.end, wants(filter));
+    const reset = { event: 'reset', data: { reason: 'unknown_id', id } };
+    return this.streams.follow(
+      ring.placeAfter(id),
+      wants(filter),
+      ring.knows(id) ? undefined : sseEvent(reset),
+    );
   }
 }
 

@@ -2,7 +2,6 @@ import { Global, Module } from '@nestjs/common';
 import { LoggerModule } from 'nestjs-pino';
 import { APP_CONFIG } from '../config/app-config.js';
 import { loggingParams } from './logging.options.js';
-import { PlaybookLog } from './playbook-log.js';
 import { RequestContext } from './request-context.js';
 import { RequestLog } from './request-log.js';
 import { ToolLog } from './tool-log.js';
@@ -20,7 +19,7 @@ class RequestContextModule {}
       useFactory: loggingParams,
     }),
   ],
-  providers: [PlaybookLog, RequestLog, ToolLog],
-  exports: [PlaybookLog, RequestLog, ToolLog],
+  providers: [RequestLog, ToolLog],
+  exports: [RequestLog, ToolLog],
 })
 export class LoggingModule {}

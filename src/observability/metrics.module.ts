@@ -2,22 +2,11 @@ import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { PrometheusModule } from '@willsoto/nestjs-prometheus';
 import { collectDefaultMetrics, register, Registry } from 'prom-client';
 import { Contributors } from './contributors.js';
-import { DataStorageMetrics } from './data-storage-metrics.js';
-import { EmbeddingMetrics } from './embedding-metrics.js';
 import { MetricsController } from './metrics.controller.js';
-import { PlaybookMetrics } from './playbook-metrics.js';
 import { ProcessMetrics } from './process-metrics.js';
 import { SpawnerMetrics } from './spawner-metrics.js';
-import { WebhookMetrics } from './webhook-metrics.js';
 
-const metrics = [
-  DataStorageMetrics,
-  EmbeddingMetrics,
-  PlaybookMetrics,
-  ProcessMetrics,
-  SpawnerMetrics,
-  WebhookMetrics,
-];
+const metrics = [ProcessMetrics, SpawnerMetrics];
 
 @Module({ providers: [Contributors], exports: [Contributors] })
 export class ContributorsModule {}

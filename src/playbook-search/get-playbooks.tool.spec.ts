@@ -1,3 +1,4 @@
+import { noTracer } from '../observability/tracing/tracer.js';
 import { Logger } from '@nestjs/common';
 import fc from 'fast-check';
 import { abortable } from '../common/abortable.js';
@@ -69,7 +70,7 @@ function makeTool(search: PlaybookSource['search'] = async () => ({ answer }), r
   const memory: ShownMemory = {
     remember: (id, playbooks) => shown.push([id, playbooks.map(({ playbook_id: each }) => each)]),
   };
-  const tool = new GetPlaybooksTool(registry, source, memory, loadConfig({}));
+  const tool = new GetPlaybooksTool(registry, source, memory, noTracer, loadConfig({}));
   return { tool, registered, shown };
 }
 

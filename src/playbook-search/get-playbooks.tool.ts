@@ -1,19 +1,25 @@
 import { Inject, Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import type { FieldProblem } from '../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { Tracer } from '../observability/tracing/tracer.js';
 import type { CallContext } from '../tool-contract/call-context.js';
 import type { Tool, ToolDefinition, ToolRun } from '../tool-contract/tool.js';
 import { ToolRegistry } from '../tools/tool-registry.js';
 import { getPlaybooksSchema, problemsOf, withDefaults } from './get-playbooks.input.js';
 import type { PlaybookAnswer } from './playbook.types.js';
-import { PLAYBOOK_SOURCE, type PlaybookSource } from './playbook-source.js';
+import {
+  type FoundPlaybooks,
+  PLAYBOOK_SOURCE,
+  type PlaybookSearch,
+  type PlaybookSource,
+} from './playbook-source.js';
 import { SHOWN_MEMORY, type ShownMemory } from './shown-memory.js';
 import { askSource } from './source-run.js';
 
 const what = 'Playbook search';
 
 /**
- * Lets an LLM search for playbooks during an investigation (seed 002). Labels come from the call's context, never
+ * Lets an LLM search for playbooks during an investigation. Labels come from the call's context, never
  * from the LLM; an empty answer is an answer. When search fails the LLM reads the fallback and goes on.
  */
 @Injectable()
@@ -26,6 +32,7 @@ export class GetPlaybooksTool implements Tool, OnModuleInit {
     private readonly registry: ToolRegistry,
     @Inject(PLAYBOOK_SOURCE) private readonly source: PlaybookSource,
     @Inject(SHOWN_MEMORY) private readonly shown: ShownMemory,
+    private readonly tracer: Tracer,
     @Inject(APP_CONFIG) { playbooks }: Pick<AppConfig, 'playbooks'>,
   ) {
     this.definition = {
@@ -68,7 +75,7 @@ export class GetPlaybooksTool implements Tool, OnModuleInit {
   async run(input: unknown, run: ToolRun): Promise<PlaybookAnswer> {
     const { query, similarity_threshold: similarityThreshold, limit } = withDefaults(input);
     const search = { query, similarityThreshold, limit, labels: run.context.labels ?? {} };
-    const ask = (signal: AbortSignal) => this.source.search(search, signal);
+    const ask = (signal: AbortSignal) => this.search(search, signal);
     const { answer } = await askSource(run, ask, what, (error) =>
       this.logger.warn({ event: 'playbook_search_failed', error: String(error) }, 'no playbooks were found'),
     );
@@ -79,6 +86,20 @@ export class GetPlaybooksTool implements Tool, OnModuleInit {
   /** What comes from memory is shown like anything else. */
   onReuse(result: unknown, context: CallContext): void {
     this.remember(result as PlaybookAnswer, context);
+  }
+
+  private search(search: PlaybookSearch, signal: AbortSignal): Promise<FoundPlaybooks> {
+    const attributes = {
+      'toolkeeper.playbooks.source': this.source.kind,
+      'toolkeeper.playbooks.limit': search.limit,
+      'toolkeeper.playbooks.labels': Object.keys(search.labels).length,
+    };
+    return this.tracer.span('playbooks.search', attributes, async (span) => {
+      const found = await this.source.search(search, signal);
+      span.set({ 'toolkeeper.playbooks.found': found.answer.total_results });
+      if (found.stale) span.set({ 'toolkeeper.playbooks.stale': true });
+      return found;
+    });
   }
 
   private remember({ playbooks }: PlaybookAnswer, { investigationId }: CallContext): void {

@@ -1,16 +1,18 @@
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { canonicalJson, sha256 } from '../common/canonical-json.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
-import { PlaybookLog } from '../observability/playbook-log.js';
-import { PlaybookMetrics, playbookTools } from '../observability/playbook-metrics.js';
 import { Tracer } from '../observability/tracing/tracer.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 import type { ExecutionEvent } from '../tool-metrics/execution-event.js';
 import { ExecutionEvents } from '../tool-metrics/execution-events.js';
 import { CallReports, type UnrunCall } from '../tools/call-reports.js';
+import { PlaybookLog } from './playbook-log.js';
 import { PlaybookUsage } from './playbook-usage.js';
+import { PlaybookMetrics } from './playbook.metrics.js';
 
-/** Counts and logs the calls of playbook tools (seed 002, BR-HAPI-049), by what others say of them. */
+const playbookTools: ReadonlySet<string> = new Set(['get_playbooks', 'get_context']);
+
+/** Counts and logs the calls of playbook tools, by what others say of them. */
 @Injectable()
 export class PlaybookCalls implements OnModuleInit {
   readonly usage: PlaybookUsage;

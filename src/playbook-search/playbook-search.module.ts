@@ -1,7 +1,6 @@
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import type { AppConfig } from '../config/app-config.js';
-import { Tracer } from '../observability/tracing/tracer.js';
 import { RepetitionModule } from '../repetition/repetition.module.js';
 import { ToolMetricsModule } from '../tool-metrics/tool-metrics.module.js';
 import { ToolsModule } from '../tools/tools.module.js';
@@ -20,16 +19,18 @@ import { PlaybooksRepository } from './catalogue/playbooks.repository.js';
 import { ShownPlaybooks } from './catalogue/shown/shown-playbooks.js';
 import { ShownPlaybooksRepository } from './catalogue/shown/shown-playbooks.repository.js';
 import { CatalogueSource } from './catalogue-source.js';
+import { dataStorageMetrics } from './data-storage/data-storage.metrics.js';
 import { dataStorageProviders } from './data-storage/data-storage.providers.js';
 import { EmbeddingsModule } from './embeddings/embeddings.module.js';
 import { GetPlaybooksTool } from './get-playbooks.tool.js';
 import { PlaybookCalls } from './playbook-calls.js';
+import { PlaybookLog } from './playbook-log.js';
+import { playbookMetrics } from './playbook.metrics.js';
 import { PLAYBOOK_RANKER } from './playbook-ranker.js';
 import { PLAYBOOK_SOURCE } from './playbook-source.js';
 import { BlendedRanker } from './ranking/blended.ranker.js';
 import { LexicalRanker } from './ranking/lexical.ranker.js';
 import { SHOWN_MEMORY } from './shown-memory.js';
-import { tracedRanker, tracedSource } from './traced-playbooks.js';
 
 /** The catalogue of playbooks, its search, and `get_playbooks`. */
 @Module({})
@@ -37,10 +38,7 @@ export class PlaybookSearchModule {
   static forRoot({ dataStorage }: AppConfig): DynamicModule {
     const found: Provider[] = dataStorage
       ? dataStorageProviders(dataStorage)
-      : [
-          CatalogueSource,
-          { provide: PLAYBOOK_SOURCE, inject: [CatalogueSource, Tracer], useFactory: tracedSource },
-        ];
+      : [CatalogueSource, { provide: PLAYBOOK_SOURCE, useExisting: CatalogueSource }];
     return {
       module: PlaybookSearchModule,
       // TypeORM closes its connections after the modules that import it: what was shown is stored by then.
@@ -66,11 +64,14 @@ export class PlaybookSearchModule {
         ShownPlaybooksRepository,
         ShownPlaybooks,
         PlaybookCalls,
+        PlaybookLog,
+        ...playbookMetrics,
+        ...dataStorageMetrics,
         GetPlaybooksTool,
         { provide: SHOWN_MEMORY, useExisting: ShownPlaybooks },
         LexicalRanker,
         BlendedRanker,
-        { provide: PLAYBOOK_RANKER, inject: [BlendedRanker, Tracer], useFactory: tracedRanker },
+        { provide: PLAYBOOK_RANKER, useExisting: BlendedRanker },
         ...found,
       ],
       exports: [PlaybookCatalogueService],

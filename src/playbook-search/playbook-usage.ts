@@ -1,8 +1,15 @@
 import { type Clock, systemClock } from '../common/clock.js';
 import { SampleRing } from '../common/sample-ring.js';
-import type { PlaybookUsageSample } from '../observability/playbook-metrics.js';
 
 const windowMs = 3_600_000;
+
+/** What was seen in the last hour; each 0 to 1, and 0 where nothing was seen. */
+export interface PlaybookUsageSample {
+  /** Of the investigations that called any tool, those that called a playbook tool. */
+  readonly callRate: number;
+  /** Of the calls of playbook tools, those that were answered from memory. */
+  readonly cacheHitRate: number;
+}
 
 interface Investigation {
   /** When it last called a tool, and when a playbook tool; milliseconds since 1970. */

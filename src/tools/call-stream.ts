@@ -1,11 +1,16 @@
 import { Logger } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type { Readable } from 'node:stream';
+import { EventRing, type Placed } from '../common/event-ring.js';
 import { asProblem, problemBody } from '../common/problem.filter.js';
-import { sseHeaders } from '../common/sse.js';
+import { type ServerSentEvent, sseComment, sseHeaders } from '../common/sse.js';
+import { SseStream } from '../common/sse-stream.js';
 import type { CallAnswer, CallRequest, CallStart } from '../tool-contract/tool-call.js';
+import type { ToolNotice } from '../tool-contract/tool-notice.js';
 import { headersOf } from './answer-headers.js';
-import { EventStream } from './event-stream.js';
+
+/** Notices that wait for a client that reads slowly: then the oldest make room. */
+const waiting = { maxEntries: 10_000, maxBytes: 262_144 };
 
 /**
  * Runs a call and gives its notices, then its outcome, as server-sent events. The stream begins when the call can no
@@ -19,42 +24,34 @@ export async function streamCall(
   reply: FastifyReply,
   heartbeatMs: number,
 ): Promise<Readable> {
-  const stream = new EventStream(heartbeatMs);
-  try {
-    const headers = headersOf(await begin(run, request, stream));
-    if (headers) void reply.headers(headers);
-  } catch (error) {
-    stream.destroy();
-    throw error;
-  }
-  void reply.headers(sseHeaders);
+  const notices = new EventRing<ToolNotice>(waiting);
+  const started = Promise.withResolvers<CallStart>();
+  const ended = run({
+    ...request,
+    onStart: started.resolve,
+    onProgress: (notice) => void notices.append(notice),
+  });
+  // A kept answer never starts.
+  const begun = await Promise.race([started.promise, ended]);
+  const headers = headersOf(begun);
+  void reply.headers({ ...headers, ...sseHeaders });
+  const greeting = 'outcome' in begun ? undefined : sseComment(`execution ${begun.executionId}`);
+  const stream = new SseStream(notices, { place: 0, eventOf, missedEvent, greeting }, heartbeatMs);
+  ended
+    .then(({ outcome }) => ({ event: 'outcome', data: outcome }))
+    .catch((error: unknown) => ({ event: 'problem', data: problemOf(error, request) }))
+    .then((last) => stream.finish(last))
+    .catch(() => undefined);
   return stream;
 }
 
-/** @returns what is known of the answer as soon as the call runs; the rest of it happens in the stream */
-function begin(
-  run: (request: CallRequest) => Promise<CallAnswer>,
-  request: CallRequest,
-  stream: EventStream,
-): Promise<Pick<CallAnswer, 'budget' | 'replayed'>> {
-  return new Promise((resolve, reject) => {
-    let begun = false;
-    const onStart = ({ executionId, budget }: CallStart): void => {
-      begun = true;
-      stream.comment(`execution ${executionId}`);
-      resolve({ budget });
-    };
-    run({ ...request, onStart, onProgress: (notice) => stream.notice(notice) })
-      .then((answer) => {
-        resolve(answer);
-        begun = true;
-        stream.finish('outcome', answer.outcome);
-      })
-      .catch((error: Error) => {
-        if (begun) stream.finish('problem', problemOf(error, request));
-        else reject(error);
-      });
-  });
+function eventOf({ id: _place, type, ...data }: Placed<ToolNotice>): ServerSentEvent {
+  return { event: type, data };
+}
+
+function missedEvent(notices: number): ServerSentEvent {
+  const message = `${notices} notices were left out: the client reads too slowly`;
+  return { event: 'log', data: { level: 'warn', message } };
 }
 
 /** What failed when the answer had begun already; the outside learns what a problem of its own would tell. */

@@ -67,7 +67,7 @@ async function madeUpMeaning(catalogue) {
   const { MemoryStore } = await import('../../dist/src/playbook-search/embeddings/memory.store.js');
   const { playbookKey } = await import('../../dist/src/playbook-search/vector-index.js');
   const product = fileURLToPath(new URL('../../native/bin/product.wasm', import.meta.url));
-  const store = new MemoryStore({ scanScript: 'none', product, threadAboveBytes: Infinity });
+  const store = new MemoryStore({ product, threadAboveBytes: Infinity });
   const byChance = () => {
     const vector = Float32Array.from({ length: dimensions }, () => Math.random() - 0.5);
     const length = Math.hypot(...vector);

@@ -116,23 +116,22 @@ async function fill(dataSource, repository, size) {
 
 async function inMemory(repository) {
   const { MemoryStore } = await import('../../dist/src/playbook-search/embeddings/memory.store.js');
-  const scanScript = join(root, 'dist/src/playbook-search/embeddings/scan.worker.js');
   const before = memoryMb();
-  const store = new MemoryStore({ scanScript, product, threadAboveBytes: Infinity });
+  const store = new MemoryStore({ product, threadAboveBytes: Infinity });
   const { playbooks, ms } = await load(store, repository);
   const keys = keysOf(playbooks);
   const some = keys.filter((_, at) => at % 10 === 0);
   const after = memoryMb() + store.bytes / 1e6;
   const figures = {
     'index built from the database, ms': ms,
-    'index built from vectors at hand, ms': await buildAlone(keys, scanScript),
+    'index built from vectors at hand, ms': await buildAlone(keys),
     'its vectors, MB': store.bytes / 1e6,
     'memory of the process for it, MB': after - before,
     'search among all, p50 ms': await p50((query) => store.scores(query, keys)),
     'search among all for the nearest 200, p50 ms': await p50((query) => store.scores(query, keys, 200)),
     'search among a tenth, p50 ms': await p50((query) => store.scores(query, some)),
   };
-  const inThread = new MemoryStore({ scanScript, product, threadAboveBytes: 0 });
+  const inThread = new MemoryStore({ product, threadAboveBytes: 0 });
   await load(inThread, repository);
   figures['in the thread: among all for the nearest 200, p50 ms'] = await p50((query) =>
     inThread.scores(query, keys, 200),
@@ -170,11 +169,11 @@ async function load(store, repository) {
   return { playbooks, ms: performance.now() - begun };
 }
 
-async function buildAlone(keys, scanScript) {
+async function buildAlone(keys) {
   const { MemoryStore } = await import('../../dist/src/playbook-search/embeddings/memory.store.js');
   const entries = keys.map((key) => ({ key, hash: 'x', vector: randomVector() }));
   const begun = performance.now();
-  await new MemoryStore({ scanScript, product, threadAboveBytes: Infinity }).put(entries);
+  await new MemoryStore({ product, threadAboveBytes: Infinity }).put(entries);
   return performance.now() - begun;
 }
 

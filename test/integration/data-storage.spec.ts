@@ -4,7 +4,7 @@ import type { Json } from '../support/json.js';
 import { shippedPlaybooks } from '../support/playbooks-dir.js';
 import { until } from '../support/wait.js';
 
-/** Seed 002's integration tests of client and handler, with a Data Storage service in a process of its own. */
+/** Client and handler as one, with a Data Storage service in a process of its own. */
 let service: DataStorageServer;
 let tk: TestApp;
 
@@ -180,24 +180,6 @@ describe('a Data Storage service that is not available', () => {
   });
 });
 
-describe('a Data Storage service that limits the rate', () => {
-  withServer({ DATA_STORAGE_DEADLINE_MS: '60000' });
-
-  it('is given the time that it asks for', async () => {
-    await service.behave('ok', { script: ['rate_limited'], retryAfter: '1' });
-    const begun = performance.now();
-    expect(await find({ query: 'OOMKilled memory' })).toMatchObject({ status: 'success' });
-    expect(performance.now() - begun).toBeGreaterThanOrEqual(990);
-  });
-
-  it('is not waited for beyond the deadline', async () => {
-    await service.behave('rate_limited', { retryAfter: '3600' });
-    const body = await find({ query: 'unknown yet' });
-    expect(body).toMatchObject({ status: 'error', result: fallback });
-    expect(body.executionTimeMs).toBeLessThan(20_000);
-  });
-});
-
 describe('a Data Storage service with a slow body', () => {
   withServer({ DATA_STORAGE_TIMEOUT_MS: '100' });
 
@@ -249,32 +231,6 @@ describe('answers that have become old', () => {
       { what: 'its row' },
     );
     expect(row.metadata).toMatchObject({ stale: true });
-  });
-});
-
-describe('a circuit that is half open', () => {
-  // No try follows the one that opens it: on a slow machine the opening would be over by then.
-  withServer({ DATA_STORAGE_CIRCUIT_OPEN_MS: '300', DATA_STORAGE_RETRIES: '0' });
-
-  it('lets one try through, and all when it is answered', async () => {
-    await service.behave('server_error');
-    for (let n = 0; n < 5; n++) await find({ query: `fails ${n}` });
-    expect((await service.requests()).length).toBe(5);
-    await service.behave('held');
-    // Refused until the opening is over; the first that is not is the trial.
-    const trial = until(
-      async () => {
-        const found = await find({ query: 'memory oomkilled: trial' });
-        return found.status === 'success' && found;
-      },
-      { what: 'the trial' },
-    );
-    await until(async () => (await service.requests()).length === 6, { what: 'the trial to arrive' });
-    expect(await find({ query: 'beside it' })).toMatchObject({ status: 'error', result: fallback });
-    await service.behave('ok');
-    await trial;
-    expect(await find({ query: 'memory oomkilled: after it' })).toMatchObject({ status: 'success' });
-    expect((await service.requests()).length).toBe(7);
   });
 });
 

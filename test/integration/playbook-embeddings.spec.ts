@@ -62,7 +62,6 @@ describe('vectors of the catalogue', () => {
     new EmbeddingGeneration(
       provider,
       new MemoryStore({
-        scanScript: '',
         product: resolve('native/bin/product.wasm'),
         threadAboveBytes: Infinity,
       }),

@@ -1,3 +1,4 @@
+import { noTracer } from '../../src/observability/tracing/tracer.js';
 import { Logger } from '@nestjs/common';
 import { CatalogueFollower } from '../../src/playbook-search/catalogue/catalogue-follower.js';
 import { PlaybookIndex } from '../../src/playbook-search/catalogue/playbook-index.js';
@@ -33,7 +34,7 @@ afterEach(async () => {
 /** Another server on the same database. */
 function replica(refreshIntervalMs: number) {
   const repository = new PlaybooksRepository(db.dataSource);
-  const index = new PlaybookIndex(repository, new LexicalRanker());
+  const index = new PlaybookIndex(repository, new LexicalRanker(), noTracer);
   const settings = { playbooks: { dir: '', cacheTtlMs: 0, refreshIntervalMs } };
   const follower = new CatalogueFollower(settings, db.dataSource, repository, index);
   followers.push(follower);

@@ -1,28 +1,21 @@
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { MemoryStore } from '../../src/playbook-search/embeddings/memory.store.js';
 import { PgvectorStore } from '../../src/playbook-search/embeddings/pgvector.store.js';
 import type { VectorEntry, VectorStore } from '../../src/playbook-search/embeddings/vector-store.js';
-import { built } from '../support/built.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 
 /** real: the threads, PostgreSQL, and pgvector where the server has it; where it has not, the test says so. */
 let db: TestDatabase;
-let scanScript: string;
 let product: string;
 
 beforeAll(async () => {
   db = await createTestDatabase();
-  const root = built();
-  scanScript = join(root, 'dist', 'src', 'playbook-search', 'embeddings', 'scan.worker.js');
-  product = join(root, 'native', 'bin', 'product.wasm');
+  product = join(process.cwd(), 'native', 'bin', 'product.wasm');
 });
 afterAll(() => db.drop());
 
-const memory = async (): Promise<VectorStore> =>
-  new MemoryStore({ scanScript, product, threadAboveBytes: Infinity });
-const thread = async (): Promise<VectorStore> =>
-  new MemoryStore({ scanScript, product, threadAboveBytes: 0 });
+const memory = async (): Promise<VectorStore> => new MemoryStore({ product, threadAboveBytes: Infinity });
+const thread = async (): Promise<VectorStore> => new MemoryStore({ product, threadAboveBytes: 0 });
 let opened = 0;
 const pgvector = (): Promise<VectorStore | undefined> =>
   PgvectorStore.open(db.dataSource, `test:${opened++}`);
@@ -141,7 +134,7 @@ describe.each([
 
 describe('scans side by side, one in the thread and others beside it', () => {
   it('have each their own query, and vectors that are added meanwhile are no trouble', async () => {
-    const store = new MemoryStore({ scanScript, product, threadAboveBytes: 1_000 });
+    const store = new MemoryStore({ product, threadAboveBytes: 1_000 });
     const keys = Array.from({ length: 30_000 }, (_, at) => `p${at}@1`);
     await store.put(keys.map((key, at) => entry(key, at % 2 === 0 ? east : north)));
     const few = keys.slice(0, 2);
@@ -161,7 +154,7 @@ describe('scans side by side, one in the thread and others beside it', () => {
 
 describe('a table that is compacted', () => {
   it('is searched where its rows stand now, by those who asked before as well', async () => {
-    const store = new MemoryStore({ scanScript, product, threadAboveBytes: Infinity });
+    const store = new MemoryStore({ product, threadAboveBytes: Infinity });
     const keys = Array.from({ length: 5_000 }, (_, at) => `p${at}@1`);
     // So often that they do not fit into the memory that they take up afterwards.
     for (let times = 0; times < 4; times++) await store.put(keys.map((key) => entry(key, west)));
@@ -178,7 +171,7 @@ describe('a table that is compacted', () => {
 
 describe('a scan in the thread whose table is compacted meanwhile', () => {
   it('ends as it began, and the next one finds what is left', async () => {
-    const store = new MemoryStore({ scanScript, product, threadAboveBytes: 0 });
+    const store = new MemoryStore({ product, threadAboveBytes: 0 });
     const keys = Array.from({ length: 6_000 }, (_, at) => `p${at}@1`);
     await store.put(keys.map((key, at) => entry(key, at < 10 ? east : north)));
     const { bytes } = store;
@@ -192,34 +185,14 @@ describe('a scan in the thread whose table is compacted meanwhile', () => {
   });
 });
 
-describe('a thread of scans that dies', () => {
-  it('fails the scan under way and is replaced by the next one', async () => {
-    const store = new MemoryStore({ scanScript: diesOfTwoRows(), product, threadAboveBytes: 0 });
-    await store.put([entry('a@1', east), entry('b@1', north)]);
-    await expect(store.scores(east, ['a@1', 'b@1'])).rejects.toThrow('The scan of vectors ended');
-    expect(rounded(await store.scores(east, ['a@1']))).toEqual({ 'a@1': 1 });
-    await store.close();
-  });
-
+describe('a thread of scans', () => {
   it('is closed with its scan under way, and started anew by the next one at once', async () => {
-    const store = new MemoryStore({ scanScript, product, threadAboveBytes: 0 });
+    const store = new MemoryStore({ product, threadAboveBytes: 0 });
     await store.put([entry('a@1', east)]);
     await store.scores(east, ['a@1']);
-    const underWay = expect(store.scores(east, ['a@1'])).rejects.toThrow('The scan of vectors ended');
+    const underWay = expect(store.scores(east, ['a@1'])).rejects.toThrow('was stopped');
     const closed = store.close();
     expect(rounded(await store.scores(east, ['a@1']))).toEqual({ 'a@1': 1 });
     await Promise.all([underWay, closed, store.close()]);
   });
 });
-
-/** The program of the thread, with one fault. */
-function diesOfTwoRows(): URL {
-  const program = `
-    import { parentPort } from 'node:worker_threads';
-    // No listener of its own: one that is there before the program's would take messages away from it.
-    const on = parentPort.on.bind(parentPort);
-    parentPort.on = (event, listener) =>
-      on(event, (order) => (order.rows.length === 2 ? process.exit(1) : listener(order)));
-    await import(${JSON.stringify(pathToFileURL(scanScript).href)});`;
-  return new URL(`data:text/javascript,${encodeURIComponent(program)}`);
-}

@@ -1,3 +1,4 @@
+import { noTracer } from '../../src/observability/tracing/tracer.js';
 import type { DataSource } from 'typeorm';
 import { PlaybookCatalogueService } from '../../src/playbook-search/catalogue/playbook-catalogue.service.js';
 import { PlaybookChangesRepository } from '../../src/playbook-search/catalogue/playbook-changes.repository.js';
@@ -9,7 +10,7 @@ import { LexicalRanker } from '../../src/playbook-search/ranking/lexical.ranker.
 /** A catalogue on a database, searched in words only: one replica, without the rest of the server. */
 export function catalogueOn(
   dataSource: DataSource,
-  index = new PlaybookIndex(new PlaybooksRepository(dataSource), new LexicalRanker()),
+  index = new PlaybookIndex(new PlaybooksRepository(dataSource), new LexicalRanker(), noTracer),
 ): PlaybookCatalogueService {
   return new PlaybookCatalogueService(
     new PlaybooksRepository(dataSource),

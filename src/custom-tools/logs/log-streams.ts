@@ -1,7 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
+import type { Placed } from '../../common/event-ring.js';
 import { Lifecycle } from '../../common/lifecycle.js';
-import { OpenStreams } from '../../common/open-streams.js';
-import { RingStream } from '../../common/ring-stream.js';
+import { endlessPatience as patience, OpenStreams } from '../../common/open-streams.js';
+import { SseStream } from '../../common/sse-stream.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import type { LogEntry, LogRing } from './log-entry.js';
 
@@ -19,7 +20,8 @@ export class LogStreams extends OpenStreams {
   }
 
   /** @throws Problem `rate_limited`, `shutting_down` */
-  follow(ring: LogRing, place: number): RingStream<LogEntry> {
-    return this.add(() => new RingStream(ring, { place, nameOf: () => 'log' }, this.heartbeatMs));
+  follow(ring: LogRing, place: number): SseStream<LogEntry> {
+    const eventOf = (entry: Placed<LogEntry>) => ({ id: entry.id, event: 'log', data: entry });
+    return this.add(() => new SseStream(ring, { place, eventOf, patience }, this.heartbeatMs));
   }
 }

@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { type BackOff, backOff } from '../../common/back-off.js';
 import { IntervalLoop } from '../../common/interval-loop.js';
 import type { EmbeddedPostgres, RunningPostgres } from './embedded-postgres.js';
 
@@ -8,8 +9,7 @@ export interface KeeperOptions {
   readonly lookEveryMs?: number;
 }
 
-const firstPauseMs = 500;
-const longestPauseMs = 30_000;
+const pauses: BackOff = { firstMs: 500, longestMs: 30_000 };
 /** A server that ran this long and then died was no failed start. */
 const sustainedMs = 30_000;
 
@@ -83,8 +83,6 @@ export class PostgresKeeper {
   }
 
   private pause(): void {
-    this.tryAt =
-      performance.now() + Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(this.failures, 10));
-    this.failures++;
+    this.tryAt = performance.now() + backOff(++this.failures, pauses);
   }
 }

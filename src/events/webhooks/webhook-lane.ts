@@ -1,4 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { DelegateBackoff, handleAll, retry } from 'cockatiel';
+import { abortable } from '../../common/abortable.js';
+import { backOff, type BackOff } from '../../common/back-off.js';
+import { HttpClient } from '../../common/http-client.js';
 import { secretBytes, signatureHeaders } from './webhook-signature.js';
 
 export interface LaneSettings {
@@ -9,9 +12,8 @@ export interface LaneSettings {
   readonly maxAttempts: number;
   /** Messages that wait; beyond them the oldest is dropped. */
   readonly maxQueue: number;
-  /** Before the second try at most; doubles with each. */
-  readonly firstPauseMs: number;
-  readonly longestPauseMs: number;
+  /** Between the tries of a message. */
+  readonly pause: BackOff;
 }
 
 export interface Message {
@@ -29,14 +31,24 @@ export class WebhookLane {
   private readonly waiting: Message[] = [];
   private readonly stopped = new AbortController();
   private readonly secret: Buffer;
+  private readonly path: string;
+  private readonly http: HttpClient;
   private running: Promise<void> | undefined;
 
   constructor(
     private readonly settings: LaneSettings,
     private readonly report: LaneReport,
-    private readonly random: () => number = Math.random,
   ) {
     this.secret = secretBytes(settings.secret);
+    const { origin, pathname, search } = new URL(settings.url);
+    this.path = pathname + search;
+    // What a receiver says is not read.
+    this.http = new HttpClient({
+      origin,
+      connections: 1,
+      timeoutMs: settings.timeoutMs,
+      maxResponseBytes: 0,
+    });
   }
 
   /** Messages that were not taken yet. */
@@ -59,6 +71,7 @@ export class WebhookLane {
   async stop(): Promise<void> {
     this.stopped.abort();
     await this.running;
+    await this.http.close();
     for (const _message of this.waiting.splice(0)) this.report('dropped', 'the server stops');
   }
 
@@ -72,49 +85,29 @@ export class WebhookLane {
 
   /** @returns false when the lane was stopped before the message had its tries */
   private async deliver(message: Message): Promise<boolean> {
-    const { maxAttempts } = this.settings;
-    for (let attempt = 1; ; attempt++) {
-      const why = await this.try(message);
-      if (this.stopped.signal.aborted && why !== undefined) return false;
-      if (why === undefined || attempt >= maxAttempts) {
-        this.report(why === undefined ? 'delivered' : 'given_up', why);
-        return true;
-      }
-      this.report('retried', why);
-      await delay(this.pauseAfter(attempt), undefined, { signal: this.stopped.signal }).catch(
-        () => undefined,
-      );
-    }
-  }
-
-  /** Full jitter: many messages that failed together do not come back together. */
-  private pauseAfter(attempt: number): number {
-    const { firstPauseMs, longestPauseMs } = this.settings;
-    return Math.ceil(this.random() * Math.min(longestPauseMs, firstPauseMs * 2 ** (attempt - 1)));
-  }
-
-  /** @returns why it was not taken */
-  private async try({ id, body }: Message): Promise<string | undefined> {
-    const { url, timeoutMs } = this.settings;
-    const timestamp = Math.floor(Date.now() / 1_000);
+    const { maxAttempts, pause } = this.settings;
+    let failures = 0;
+    const backoff = new DelegateBackoff(() => backOff(++failures, pause));
+    const tries = retry(handleAll, { maxAttempts: maxAttempts - 1, backoff }).dangerouslyUnref();
+    tries.onRetry((failure) => this.report('retried', 'error' in failure ? failure.error.message : ''));
     try {
-      const response = await fetch(url, {
-        method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          ...signatureHeaders(this.secret, { id, timestamp, body }),
-        },
-        body,
-        // A redirect would send what is signed for one receiver to another.
-        redirect: 'manual',
-        signal: AbortSignal.any([this.stopped.signal, AbortSignal.timeout(timeoutMs)]),
-      });
-      // Its words are of no use, and may have no end.
-      await response.body?.cancel();
-      return response.ok ? undefined : `it answered ${response.status}`;
+      await abortable(
+        tries.execute(() => this.try(message), this.stopped.signal),
+        this.stopped.signal,
+      );
+      this.report('delivered');
     } catch (error) {
-      const { cause, message } = error as Error;
-      return cause instanceof Error && cause.message ? cause.message : message;
+      if (this.stopped.signal.aborted) return false;
+      this.report('given_up', (error as Error).message);
     }
+    return true;
+  }
+
+  /** @throws UpstreamFailure when it was not taken */
+  private try({ id, body }: Message): Promise<void> {
+    this.stopped.signal.throwIfAborted();
+    const timestamp = Math.floor(Date.now() / 1_000);
+    const headers = signatureHeaders(this.secret, { id, timestamp, body });
+    return this.http.tell({ method: 'POST', path: this.path, headers, body });
   }
 }

@@ -1,10 +1,14 @@
 import { Inject, Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { InjectMetric } from '@willsoto/nestjs-prometheus';
+import type { Counter, Gauge } from 'prom-client';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
-import { WebhookMetrics } from '../../observability/webhook-metrics.js';
+import { Contributors } from '../../observability/contributors.js';
 import { RecentEvents } from '../recent-events.js';
 import { type LaneReport, WebhookLane } from './webhook-lane.js';
+import { webhookResults, webhooksWaiting } from './webhook.metrics.js';
 
-const pauses = { firstPauseMs: 1_000, longestPauseMs: 60_000 };
+/** Full jitter: many messages that failed together do not come back together. */
+const pause = { firstMs: 1_000, longestMs: 60_000, jitter: 1 };
 
 /** Sends events to those who asked for it (WEBHOOK_URLS); off while nobody did. */
 @Injectable()
@@ -15,14 +19,16 @@ export class Webhooks implements OnModuleInit, OnApplicationShutdown {
   constructor(
     @Inject(APP_CONFIG) { webhooks }: Pick<AppConfig, 'webhooks'>,
     private readonly recent: RecentEvents,
-    private readonly metrics: WebhookMetrics,
+    @InjectMetric(webhookResults) private readonly results: Counter,
+    @InjectMetric(webhooksWaiting) waiting: Gauge,
+    contributors: Contributors,
   ) {
     const { urls, secret = '', types, ...limits } = webhooks;
     this.types = types;
     this.lanes = urls.map(
-      (url) => new WebhookLane({ url, secret, ...limits, ...pauses }, this.reportFor(new URL(url).host)),
+      (url) => new WebhookLane({ url, secret, ...limits, pause }, this.reportFor(new URL(url).host)),
     );
-    metrics.observe(() => this.lanes.reduce((sum, { depth }) => sum + depth, 0));
+    contributors.addSampler(() => waiting.set(this.lanes.reduce((sum, { depth }) => sum + depth, 0)));
   }
 
   private readonly types: AppConfig['webhooks']['types'];
@@ -43,7 +49,7 @@ export class Webhooks implements OnModuleInit, OnApplicationShutdown {
   /** A URL may hold a secret: only its host is told. */
   private reportFor(host: string): LaneReport {
     return (result, why) => {
-      this.metrics.count(result);
+      this.results.inc({ result });
       if (result === 'given_up')
         this.logger.warn({ event: 'webhook_given_up', host, error: why }, 'a webhook was not taken');
     };

@@ -1,3 +1,4 @@
+import { noTracer } from '../../observability/tracing/tracer.js';
 import { LexicalRanker } from '../ranking/lexical.ranker.js';
 import type { SearchablePlaybook } from '../playbook.types.js';
 import { PlaybookIndex } from './playbook-index.js';
@@ -29,7 +30,7 @@ const scoring = (scores: Record<string, number>): PlaybookRanker => ({
 function indexOf(read: () => Promise<SearchablePlaybook[]>, ranker: PlaybookRanker = new LexicalRanker()) {
   let revision = 0;
   const searchable = async () => ({ playbooks: await read(), revision: String((revision += 1)) });
-  return new PlaybookIndex({ searchable } as unknown as PlaybooksRepository, ranker);
+  return new PlaybookIndex({ searchable } as unknown as PlaybooksRepository, ranker, noTracer);
 }
 
 const query = { query: 'OOMKilled', labels: {}, minConfidence: 0.7, limit: 5 };

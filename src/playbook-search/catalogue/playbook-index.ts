@@ -1,10 +1,13 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { normalisedLabels } from '../label-filter.js';
+import { Tracer } from '../../observability/tracing/tracer.js';
+import { type AskedLabels, normalisedLabels } from '../label-filter.js';
 import type { PlaybookAnswer, PlaybookHit, PlaybookQuery } from '../playbook.types.js';
 import {
   PLAYBOOK_RANKER,
   type PlaybookRanker,
+  type Ranked,
   type RankedPlaybook,
+  type RankRequest,
   shownConfidence,
 } from '../playbook-ranker.js';
 import { PlaybookSnapshot } from './playbook-snapshot.js';
@@ -36,6 +39,7 @@ export class PlaybookIndex {
   constructor(
     private readonly repository: PlaybooksRepository,
     @Inject(PLAYBOOK_RANKER) private readonly ranker: PlaybookRanker,
+    private readonly tracer: Tracer,
   ) {}
 
   /** Another one whenever an equal search may find something else. Costs nothing to read. */
@@ -68,9 +72,10 @@ export class PlaybookIndex {
   async find(query: PlaybookQuery, signal?: AbortSignal): Promise<FoundAnswer> {
     const snapshot = await this.snapshot();
     const { query: text, minConfidence: threshold, limit, labels } = query;
-    const { playbooks, degraded } = await snapshot.ranking.rank(
+    const { playbooks, degraded } = await this.rank(
+      snapshot,
       { query: text, threshold, limit, labels, signal },
-      snapshot.candidates(normalisedLabels(labels)),
+      normalisedLabels(labels),
     );
     return { answer: answerOf(snapshot, playbooks, query), degraded };
   }
@@ -81,9 +86,10 @@ export class PlaybookIndex {
     const [snapshot, hidden] = await Promise.all([this.snapshot(), this.repository.hidden()]);
     const { query: text, minConfidence, limit, labels } = query;
     const asked = normalisedLabels(labels);
-    const { playbooks: ranked, degraded } = await snapshot.ranking.rank(
+    const { playbooks: ranked, degraded } = await this.rank(
+      snapshot,
       { query: text, threshold: minConfidence, limit, labels, explain: true },
-      snapshot.candidates(asked),
+      asked,
     );
     const explained = explainSearch({
       playbooks: snapshot.playbooks.values(),
@@ -94,6 +100,12 @@ export class PlaybookIndex {
       limit,
     });
     return { answer: answerOf(snapshot, ranked, query), explained, degraded, revision };
+  }
+
+  private rank(snapshot: PlaybookSnapshot, request: RankRequest, asked: AskedLabels): Promise<Ranked> {
+    const candidates = snapshot.candidates(asked);
+    const attributes = { 'toolkeeper.playbooks.candidates': candidates.size };
+    return this.tracer.span('playbooks.rank', attributes, () => snapshot.ranking.rank(request, candidates));
   }
 
   /** Searches that come together share one reading; a failed one is tried again by the next search. */

@@ -1,6 +1,6 @@
+import { UpstreamFailure } from '../../common/upstream-failure.js';
 import type { PlaybookAnswer, PlaybookHit } from '../playbook.types.js';
 import type { PlaybookSearch } from '../playbook-source.js';
-import { UpstreamFailure } from './upstream-failure.js';
 
 const longestName = 256;
 const longestDescription = 10_000;
@@ -13,7 +13,7 @@ export interface HistoricalContext {
 }
 
 /**
- * DD-CONTEXT-005's body: four fields a playbook and no other, whatever else the service says; nothing below the
+ * The body of an answer: four fields a playbook and no other, whatever else the service says; nothing below the
  * threshold and no more than was asked for.
  * @throws UpstreamFailure `invalid_answer`
  */
@@ -33,7 +33,7 @@ export function playbookAnswer(
 }
 
 /**
- * The body of the context's enrichment; what is absent is empty (seed 002).
+ * The body of the context's enrichment; what is absent is empty.
  * @throws UpstreamFailure `invalid_answer`
  */
 export function historicalContext(body: unknown): HistoricalContext {

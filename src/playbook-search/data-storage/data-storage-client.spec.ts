@@ -8,8 +8,8 @@ import { loadConfig } from '../../config/app-config.js';
 import type { PlaybookSearch } from '../playbook-source.js';
 import { DataStorageClient, type DataStorageSettings } from './data-storage-client.js';
 import { type AnswerOrigin, DataStorageEvents } from './data-storage-events.js';
-import type { TryReport } from './upstream-calls.js';
-import { type UpstreamFailure } from './upstream-failure.js';
+import type { TryReport } from '../../common/upstream-calls.js';
+import { type UpstreamFailure } from '../../common/upstream-failure.js';
 
 Logger.overrideLogger(false);
 

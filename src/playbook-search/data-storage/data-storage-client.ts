@@ -1,7 +1,10 @@
 import { CircuitBreaker } from '../../common/circuit-breaker.js';
 import type { CircuitKind, CircuitSettings } from '../../common/circuit-state.js';
 import { type Clock, systemClock } from '../../common/clock.js';
+import { HttpClient, type HttpClientSettings, type HttpRequest } from '../../common/http-client.js';
 import { SingleFlight } from '../../common/single-flight.js';
+import { type Question, type RetrySettings, UpstreamCalls } from '../../common/upstream-calls.js';
+import { UpstreamFailure } from '../../common/upstream-failure.js';
 import { noTracer, type Tracer } from '../../observability/tracing/tracer.js';
 import { shortKey } from '../label-filter.js';
 import type { PlaybookAnswer } from '../playbook.types.js';
@@ -9,12 +12,12 @@ import type { PlaybookSearch } from '../playbook-source.js';
 import { AnswerCache, type AnswerCacheSettings } from './answer-cache.js';
 import { type HistoricalContext, historicalContext, playbookAnswer } from './answers.js';
 import type { DataStorageEvents } from './data-storage-events.js';
-import { type ExchangeSettings, HttpExchange } from './http-exchange.js';
-import { TracedExchange } from './traced-exchange.js';
-import { type Question, type RetrySettings, UpstreamCalls } from './upstream-calls.js';
-import { UpstreamFailure } from './upstream-failure.js';
 
-export interface DataStorageSettings extends ExchangeSettings, RetrySettings {
+export interface DataStorageSettings extends Omit<HttpClientSettings, 'origin'>, RetrySettings {
+  /** The service's base URL; a path in it stays in front of ours. */
+  readonly url: string;
+  /** Sent as a bearer token, to this host only. */
+  readonly token: string | undefined;
   readonly cache: AnswerCacheSettings;
   readonly circuit: CircuitSettings;
 }
@@ -36,11 +39,12 @@ export interface UpstreamAnswer<T> {
 }
 
 /**
- * The Data Storage service (seed 002, BR-HAPI-047): every question is bounded in time, asked again where that may help,
+ * The Data Storage service: every question is bounded in time, asked again where that may help,
  * asked once for all who ask it at the same time, and not at all while its answer is fresh or the service fails.
  */
 export class DataStorageClient {
-  private readonly exchange: HttpExchange;
+  private readonly base: URL;
+  private readonly http: HttpClient;
   private readonly circuit: CircuitBreaker;
   private readonly calls: UpstreamCalls;
   private readonly cache: AnswerCache;
@@ -49,16 +53,20 @@ export class DataStorageClient {
   constructor(
     private readonly settings: DataStorageSettings,
     private readonly events: DataStorageEvents,
-    tracer: Tracer = noTracer,
+    private readonly tracer: Tracer = noTracer,
     /** Of the circuit and the cache. */
     clock: Clock = systemClock,
   ) {
-    this.exchange = tracer.on ? new TracedExchange(settings, tracer) : new HttpExchange(settings);
+    this.base = new URL(settings.url);
+    this.http = new HttpClient({ ...settings, origin: this.base.origin });
     this.circuit = new CircuitBreaker(settings.circuit, clock, Math.random, (change) =>
       events.circuit.emit(change),
     );
-    this.calls = new UpstreamCalls(settings, this.exchange, this.circuit, (report) =>
-      events.tries.emit(report),
+    this.calls = new UpstreamCalls(
+      settings,
+      (request, limitMs) => this.try(request, limitMs),
+      this.circuit,
+      (report) => events.tries.emit(report),
     );
     this.cache = new AnswerCache(settings.cache, clock);
   }
@@ -88,11 +96,11 @@ export class DataStorageClient {
 
   /** As `searchPlaybooks`. */
   enrichContext(request: ContextRequest, signal: AbortSignal): Promise<UpstreamAnswer<HistoricalContext>> {
-    const body = {
+    const body = JSON.stringify({
       alert_fingerprint: request.alertFingerprint,
       similarity_threshold: request.similarityThreshold,
       context_types: request.contextTypes,
-    };
+    });
     return this.answer(
       { method: 'POST', path: '/api/v1/context/enrich', body, read: historicalContext },
       signal,
@@ -101,7 +109,7 @@ export class DataStorageClient {
 
   /** Cuts off what is under way. */
   close(): Promise<void> {
-    return this.exchange.close();
+    return this.http.close();
   }
 
   private async answer<T extends object>(
@@ -109,7 +117,7 @@ export class DataStorageClient {
     signal: AbortSignal,
   ): Promise<UpstreamAnswer<T>> {
     // All that is asked, labels included, and nothing else.
-    const key = `${question.method} ${question.path} ${JSON.stringify(question.body) ?? ''}`;
+    const key = `${question.method} ${question.path} ${question.body ?? ''}`;
     const kept = this.cache.get(key);
     if (kept && kept.freshForMs > 0) {
       this.events.answers.emit('kept');
@@ -133,9 +141,34 @@ export class DataStorageClient {
     this.cache.set(key, answer);
     return answer;
   }
+
+  /** Each try is a span, and the service is told which, so that its own spans stand below it. */
+  private try(request: HttpRequest, limitMs: number): Promise<unknown> {
+    const { hostname, port, protocol, pathname } = this.base;
+    const attributes = {
+      'http.request.method': request.method,
+      // The query string holds what is looked for.
+      'url.path': request.path.split('?')[0] ?? '',
+      'server.address': hostname,
+      'server.port': Number(port) || (protocol === 'https:' ? 443 : 80),
+    };
+    const path = pathname.replace(/\/+$/, '') + request.path;
+    const send = (): Promise<unknown> =>
+      this.http.ask({ ...request, path, headers: this.headers() }, limitMs);
+    return this.tracer.span('data_storage.try', attributes, send, { kind: 'client' });
+  }
+
+  private headers(): Record<string, string> {
+    const { token } = this.settings;
+    const traceparent = this.tracer.traceparent(undefined);
+    return {
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(traceparent !== undefined && { traceparent }),
+    };
+  }
 }
 
-/** DD-STORAGE-008's query string; labels by their short keys, sorted, so that equal searches are equal text. */
+/** Labels go by their short keys, sorted, so that equal searches are equal text. */
 function searchParameters({ query, similarityThreshold, limit, labels }: PlaybookSearch): URLSearchParams {
   const parameters = new URLSearchParams({
     query,

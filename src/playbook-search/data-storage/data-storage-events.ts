@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { CircuitChange } from '../../common/circuit-state.js';
 import { TypedEvents } from '../../common/typed-events.js';
-import type { TryReport } from './upstream-calls.js';
+import type { TryReport } from '../../common/upstream-calls.js';
 
 /** Where an answer came from: the service, this memory, or this memory because the service gave none. */
 export type AnswerOrigin = 'fetched' | 'kept' | 'stale';

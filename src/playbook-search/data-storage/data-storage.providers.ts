@@ -6,13 +6,12 @@ import {
   type Provider,
 } from '@nestjs/common';
 import type { AppConfig } from '../../config/app-config.js';
-import { DataStorageMetrics } from '../../observability/data-storage-metrics.js';
 import { Tracer } from '../../observability/tracing/tracer.js';
 import { PlaybookCalls } from '../playbook-calls.js';
 import { PLAYBOOK_SOURCE } from '../playbook-source.js';
-import { tracedSource } from '../traced-playbooks.js';
 import { DataStorageClient } from './data-storage-client.js';
 import { DataStorageEvents } from './data-storage-events.js';
+import { DataStorageMetrics } from './data-storage.metrics.js';
 import { DataStorageSource } from './data-storage.source.js';
 import { GetContextTool } from './get-context.tool.js';
 
@@ -48,9 +47,7 @@ export class DataStorageLink implements OnModuleInit, OnApplicationShutdown {
 
   private count(): void {
     this.metrics.observe(() => this.client.circuitState);
-    this.events.tries.subscribe(({ durationMs, failure }) =>
-      this.metrics.tried(failure?.kind ?? 'answered', durationMs / 1_000),
-    );
+    this.events.tries.subscribe((report) => this.metrics.tried(report));
     this.events.answers.subscribe((origin) => {
       this.metrics.answered(origin);
       if (origin !== 'fetched') this.playbookCalls.usage.hit();
@@ -68,12 +65,8 @@ export function dataStorageProviders(settings: NonNullable<AppConfig['dataStorag
       useFactory: (events: DataStorageEvents, tracer: Tracer) =>
         new DataStorageClient(settings, events, tracer),
     },
-    {
-      provide: PLAYBOOK_SOURCE,
-      inject: [DataStorageClient, Tracer],
-      useFactory: (client: DataStorageClient, tracer: Tracer) =>
-        tracedSource(new DataStorageSource(client), tracer),
-    },
+    DataStorageSource,
+    { provide: PLAYBOOK_SOURCE, useExisting: DataStorageSource },
     DataStorageLink,
     GetContextTool,
   ];

@@ -1,7 +1,9 @@
+import { Injectable } from '@nestjs/common';
 import type { FoundPlaybooks, PlaybookSearch, PlaybookSource } from '../playbook-source.js';
-import type { DataStorageClient } from './data-storage-client.js';
+import { DataStorageClient } from './data-storage-client.js';
 
 /** Playbooks of a Data Storage service. */
+@Injectable()
 export class DataStorageSource implements PlaybookSource {
   readonly kind = 'data_storage';
   /** The service does not say when its catalogue changes: time alone makes its answers old. */

@@ -6,22 +6,7 @@ import type { EmbeddingUnavailable } from '../embedding-provider.js';
 import { EmbeddingThread, type EmbeddingThreadSettings } from './embedding-thread.js';
 
 /** real: the thread, its messages, its deaths; ours: the model, whose texts say what it does. */
-const program = `
-import { appendFileSync, existsSync, writeFileSync } from 'node:fs';
-import { parentPort, workerData } from 'node:worker_threads';
-const { directory } = workerData.model;
-appendFileSync(directory + '/starts', 'x');
-if (existsSync(directory + '/no-model')) {
-  parentPort.postMessage({ notLoaded: 'there is no model' });
-} else {
-  parentPort.on('message', ({ id, texts: [text] }) => {
-    appendFileSync(directory + '/texts', text + '\\n');
-    if (text === 'die') process.exit(1);
-    if (text === 'throw') parentPort.postMessage({ id, error: 'cannot read it' });
-    else if (text !== 'hang') parentPort.postMessage({ id, vectors: Float32Array.of(text.length, 1) });
-  });
-  parentPort.postMessage({ loaded: { dimensions: 2 } });
-}`;
+const script = new URL('../../../test/fixtures/workers/model.worker.js', import.meta.url);
 
 describe('EmbeddingThread', () => {
   let folder: string;
@@ -29,7 +14,6 @@ describe('EmbeddingThread', () => {
   let troubles: EmbeddingUnavailable[];
 
   const start = (settings: Partial<EmbeddingThreadSettings> = {}): EmbeddingThread => {
-    writeFileSync(join(folder, 'program.mjs'), program);
     const model = {
       directory: folder,
       modelFile: '',
@@ -38,13 +22,13 @@ describe('EmbeddingThread', () => {
       maxTokens: 8,
     } as const;
     thread = new EmbeddingThread({
-      script: join(folder, 'program.mjs'),
+      script,
       order: { kind: 'onnx', model },
       maxQueue: 2,
       loadTimeoutMs: 20_000,
       textTimeoutMs: 20_000,
       idleMs: 0,
-      retryMs: { first: 60_000, longest: 60_000 },
+      retry: { firstMs: 60_000, longestMs: 60_000 },
       onTrouble: (trouble) => troubles.push(trouble),
       ...settings,
     });
@@ -141,7 +125,7 @@ describe('EmbeddingThread', () => {
 
   it('tries a model again that could not be loaded', async () => {
     writeFileSync(join(folder, 'no-model'), '');
-    start({ retryMs: { first: 1, longest: 1 } });
+    start({ retry: { firstMs: 1, longestMs: 1 } });
     await expect(thread.embed(['a'], 'query')).rejects.toThrow('there is no model');
     rmSync(join(folder, 'no-model'));
     await new Promise((resolve) => setTimeout(resolve, 2));

@@ -1,11 +1,12 @@
-import { Worker } from 'node:worker_threads';
+import { type BackOff, backOff } from '../../common/back-off.js';
+import { WorkerCalls, WorkerEnded } from '../../common/worker-calls.js';
 import { type EmbeddingKind, EmbeddingUnavailable } from '../embedding-provider.js';
 import { EmbeddingJob, EmbeddingQueue } from './embedding-queue.js';
-import type { EmbedRequest, ModelOrder, ThreadNews } from './thread-messages.js';
+import type { EmbedRequest, ModelOrder } from './thread-messages.js';
 
 export interface EmbeddingThreadSettings {
   /** The thread's program. */
-  readonly script: string | URL;
+  readonly script: URL;
   readonly order: ModelOrder;
   /** Requests of one kind that may wait. */
   readonly maxQueue: number;
@@ -14,15 +15,10 @@ export interface EmbeddingThreadSettings {
   readonly textTimeoutMs: number;
   /** The model's memory is freed when nothing was asked for so long; 0: never. */
   readonly idleMs: number;
-  /** After a model that could not be loaded, doubled up to the longest. */
-  readonly retryMs: { readonly first: number; readonly longest: number };
+  /** After a model that could not be loaded. */
+  readonly retry: BackOff;
   /** For the log: the thread ended, or could not begin, by itself. */
   onTrouble(trouble: EmbeddingUnavailable): void;
-}
-
-interface Work {
-  readonly job: EmbeddingJob;
-  readonly id: number;
 }
 
 /**
@@ -31,11 +27,10 @@ interface Work {
  */
 export class EmbeddingThread {
   private readonly queue: EmbeddingQueue;
-  private worker: Worker | undefined;
+  private readonly worker: WorkerCalls<EmbedRequest, number | Float32Array>;
   private loaded = false;
-  private working: Work | undefined;
-  private timer: NodeJS.Timeout | undefined;
-  private lastId = 0;
+  private isBusy = false;
+  private idle: NodeJS.Timeout | undefined;
   private failedLoads = 0;
   private lastFailure: EmbeddingUnavailable | undefined;
   private retryAt = 0;
@@ -43,6 +38,15 @@ export class EmbeddingThread {
 
   constructor(private readonly settings: EmbeddingThreadSettings) {
     this.queue = new EmbeddingQueue(settings.maxQueue);
+    this.worker = new WorkerCalls(settings.script, {
+      name: 'embedding model',
+      workerData: settings.order,
+      onDeath: (error) => {
+        this.loaded = false;
+        const trouble = troubleOf(error);
+        if (trouble) settings.onTrouble(trouble);
+      },
+    });
   }
 
   /** 0 until the model has been loaded once. */
@@ -70,100 +74,71 @@ export class EmbeddingThread {
 
   /** Ends the thread and refuses what waits; the next request starts it again. */
   async close(): Promise<void> {
-    const closed = new EmbeddingUnavailable('not_loaded', 'The model is being unloaded');
-    this.queue.failAll(closed);
-    await this.release(closed);
+    this.queue.failAll(new EmbeddingUnavailable('not_loaded', 'The model is being unloaded'));
+    await this.unload();
   }
 
   /** The one place that decides what happens next. */
   private proceed(): void {
-    if (this.working) return;
+    if (this.isBusy) return;
     const job = this.queue.next();
     if (!job) return this.rest();
-    if (!this.worker) return this.start();
-    if (!this.loaded || job.nextText === undefined) return;
-    this.working = { job, id: ++this.lastId };
-    this.watch(this.settings.textTimeoutMs, () =>
-      this.replace(new EmbeddingUnavailable('timed_out', 'The model took too long for a text')),
-    );
-    this.worker.postMessage({ id: this.working.id, texts: [job.nextText] } satisfies EmbedRequest);
+    clearTimeout(this.idle);
+    this.isBusy = true;
+    const work = this.loaded ? this.embedNext(job) : this.load();
+    void work.finally(() => {
+      this.isBusy = false;
+      this.proceed();
+    });
   }
 
-  private start(): void {
-    const worker = new Worker(this.settings.script, {
-      workerData: this.settings.order,
-      name: 'embedding model',
-    });
-    // The gateway's end does not wait for a model.
-    worker.unref();
-    let cause: unknown;
-    worker.on('message', (news: ThreadNews) => this.worker === worker && this.hear(news));
-    worker.on('error', (error: unknown) => (cause = error));
-    worker.on('exit', () => {
-      if (this.worker !== worker) return;
-      this.replace(new EmbeddingUnavailable('worker_died', 'The model ended unexpectedly', { cause }));
-    });
-    this.worker = worker;
-    this.loaded = false;
-    this.watch(this.settings.loadTimeoutMs, () =>
-      this.replace(new EmbeddingUnavailable('timed_out', 'The model took too long to load')),
-    );
+  private async embedNext(job: EmbeddingJob): Promise<void> {
+    const text = job.nextText;
+    if (text === undefined) return;
+    try {
+      job.add((await this.worker.call({ text }, this.settings.textTimeoutMs)) as Float32Array);
+    } catch (error) {
+      const trouble = troubleOf(error);
+      job.fail(trouble ?? new EmbeddingUnavailable('wrong_answer', `The model failed: ${messageOf(error)}`));
+    }
   }
 
-  private hear(news: ThreadNews): void {
-    if ('loaded' in news) {
+  /** A model that cannot be loaded would not load at once either: what waits is told so. */
+  private async load(): Promise<void> {
+    try {
+      this.dimensionsKnown = (await this.worker.call({ load: true }, this.settings.loadTimeoutMs)) as number;
       this.loaded = true;
       this.failedLoads = 0;
       this.lastFailure = undefined;
-      this.dimensionsKnown = news.loaded.dimensions;
-    } else if ('notLoaded' in news) {
-      this.replace(new EmbeddingUnavailable('not_loaded', news.notLoaded));
-      return;
-    } else if (news.id === this.working?.id) {
-      const { job } = this.working;
-      this.working = undefined;
-      if ('vectors' in news) job.add(news.vectors);
-      else job.fail(new EmbeddingUnavailable('wrong_answer', `The model failed: ${news.error}`));
+    } catch (error) {
+      if (error instanceof WorkerEnded && error.reason === 'stopped') return;
+      const trouble = troubleOf(error);
+      this.lastFailure = trouble ?? new EmbeddingUnavailable('not_loaded', messageOf(error));
+      if (!trouble) this.settings.onTrouble(this.lastFailure);
+      this.retryAt = Date.now() + backOff(++this.failedLoads, this.settings.retry);
+      this.queue.failAll(this.lastFailure);
+      await this.unload();
     }
-    clearTimeout(this.timer);
-    this.proceed();
   }
 
-  /** Ends a thread in trouble. One that never loaded would not load at once either: what waits is told so. */
-  private replace(trouble: EmbeddingUnavailable): void {
-    const hadLoaded = this.loaded;
-    void this.release(trouble);
-    this.settings.onTrouble(trouble);
-    if (!hadLoaded) {
-      const { first, longest } = this.settings.retryMs;
-      this.retryAt = Date.now() + Math.min(longest, first * 2 ** this.failedLoads++);
-      this.lastFailure = trouble;
-      this.queue.failAll(trouble);
-    }
-    this.proceed();
-  }
-
-  private async release(reason: EmbeddingUnavailable): Promise<void> {
-    const { worker, working } = this;
-    this.worker = undefined;
-    this.working = undefined;
+  private async unload(): Promise<void> {
     this.loaded = false;
-    clearTimeout(this.timer);
-    working?.job.fail(reason);
-    await worker?.terminate();
+    clearTimeout(this.idle);
+    await this.worker.stop();
   }
 
   private rest(): void {
-    if (!this.worker || !this.loaded || this.settings.idleMs === 0) return;
-    this.watch(
-      this.settings.idleMs,
-      () => void this.release(new EmbeddingUnavailable('not_loaded', 'The model was unloaded')),
-    );
-  }
-
-  private watch(ms: number, then: () => void): void {
-    clearTimeout(this.timer);
-    this.timer = setTimeout(then, ms);
-    this.timer.unref();
+    if (!this.loaded || this.settings.idleMs === 0) return;
+    clearTimeout(this.idle);
+    this.idle = setTimeout(() => void this.unload(), this.settings.idleMs).unref();
   }
 }
+
+/** undefined: the worker itself said what is wrong. */
+function troubleOf(error: unknown): EmbeddingUnavailable | undefined {
+  if (!(error instanceof WorkerEnded)) return undefined;
+  const troubles = { died: 'worker_died', timed_out: 'timed_out', stopped: 'not_loaded' } as const;
+  return new EmbeddingUnavailable(troubles[error.reason], error.message, { cause: error });
+}
+
+const messageOf = (error: unknown): string => (error as Error).message;

@@ -1,9 +1,8 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { Contributors } from '../../observability/contributors.js';
-import { Tracer } from '../../observability/tracing/tracer.js';
 import { SEMANTIC_SEARCH } from '../semantic-search.js';
-import { tracedSemantics } from '../traced-playbooks.js';
+import { embeddingMetrics } from './embedding.metrics.js';
 import { EmbeddingsRepository } from './embeddings.repository.js';
 import { GenerationsOfConfig } from './generations-of-config.js';
 import { PlaybookEmbeddings } from './playbook-embeddings.js';
@@ -16,7 +15,8 @@ import { PlaybookEmbeddings } from './playbook-embeddings.js';
     EmbeddingsRepository,
     GenerationsOfConfig,
     PlaybookEmbeddings,
-    { provide: SEMANTIC_SEARCH, inject: [PlaybookEmbeddings, Tracer], useFactory: tracedSemantics },
+    { provide: SEMANTIC_SEARCH, useExisting: PlaybookEmbeddings },
+    ...embeddingMetrics,
   ],
   exports: [SEMANTIC_SEARCH, PlaybookEmbeddings],
 })

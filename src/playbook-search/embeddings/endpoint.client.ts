@@ -1,21 +1,7 @@
-import { Agent, request } from 'undici';
+import { HttpClient, type HttpRequest } from '../../common/http-client.js';
+import type { Question } from '../../common/upstream-calls.js';
+import { UpstreamFailure } from '../../common/upstream-failure.js';
 import { toUnitLength } from './text-model.js';
-
-/** An answer that is none, in words for the log; the key and the texts never stand in them. */
-export class EndpointError extends Error {
-  override readonly name = 'EndpointError';
-
-  constructor(
-    message: string,
-    /** The same request may succeed later. */
-    readonly passing: boolean,
-    /** What the endpoint asked to wait. */
-    readonly retryAfterMs: number | undefined = undefined,
-    options?: ErrorOptions,
-  ) {
-    super(message, options);
-  }
-}
 
 export interface EndpointAddress {
   /** Up to `/embeddings`, which is added unless it ends so. */
@@ -30,74 +16,67 @@ const maxAnswerBytes = 33_554_432;
 
 /** Asks an OpenAI-compatible `/embeddings`, one request at a time of the asker's. */
 export class EndpointClient {
-  private readonly agent = new Agent({ connections: 4, pipelining: 1, maxResponseSize: maxAnswerBytes });
-  private readonly url: string;
+  private readonly url: URL;
+  private readonly http: HttpClient;
 
-  constructor(private readonly address: EndpointAddress) {
+  constructor(
+    private readonly address: EndpointAddress,
+    timeoutMs: number,
+  ) {
     this.url = embeddingsUrl(address.url);
+    const { origin } = this.url;
+    this.http = new HttpClient({ origin, connections: 4, timeoutMs, maxResponseBytes: maxAnswerBytes });
   }
 
-  /**
-   * @param signal ends the request wherever it is, the answer's body included
-   * @returns a vector of length 1 for each text, in their order
-   * @throws EndpointError, or what undici throws
-   */
-  async embed(texts: readonly string[], signal: AbortSignal): Promise<Float32Array[]> {
+  /** The question whose answer is a vector of length 1 for each text, in their order. */
+  question(texts: readonly string[]): Question<Float32Array[]> {
     const { model, apiKey, dimensions } = this.address;
-    const { statusCode, headers, body } = await request(this.url, {
+    return {
       method: 'POST',
-      dispatcher: this.agent,
-      signal,
-      headers: {
-        'content-type': 'application/json',
-        accept: 'application/json',
-        ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
-      },
-      body: JSON.stringify({ model, input: texts, ...(dimensions === undefined ? {} : { dimensions }) }),
-    });
-    if (statusCode !== 200) {
-      await body.dump();
-      const passing = statusCode === 408 || statusCode === 429 || statusCode >= 500;
-      throw new EndpointError(`answers ${statusCode}`, passing, retryAfterMs(headers['retry-after']));
-    }
-    return vectorsIn(await body.text(), texts.length);
+      path: this.url.pathname + this.url.search,
+      ...(apiKey !== undefined && { headers: { authorization: `Bearer ${apiKey}` } }),
+      body: JSON.stringify({ model, input: texts, ...(dimensions !== undefined && { dimensions }) }),
+      read: (answer) => vectorsIn(answer, texts.length),
+    };
+  }
+
+  /** @throws UpstreamFailure */
+  ask(request: HttpRequest, limitMs: number): Promise<unknown> {
+    return this.http.ask(request, limitMs);
   }
 
   /** Ends what is under way. */
-  async close(): Promise<void> {
-    await this.agent.destroy();
+  close(): Promise<void> {
+    return this.http.close();
   }
 }
 
 /** Host and path, without what an address may carry of credentials. */
 export function endpointName(address: Pick<EndpointAddress, 'url'>): string {
-  const { host, pathname } = new URL(embeddingsUrl(address.url));
+  const { host, pathname } = embeddingsUrl(address.url);
   return host + pathname.replace(/\/embeddings$/, '');
 }
 
-function embeddingsUrl(base: string): string {
+function embeddingsUrl(base: string): URL {
   const url = new URL(base);
   const path = url.pathname.replace(/\/+$/, '');
   url.pathname = path.endsWith('/embeddings') ? path : `${path}/embeddings`;
-  return url.toString();
+  return url;
 }
 
-/** @throws EndpointError unless the text is a list of `count` vectors of one length, numbers all of them */
-export function vectorsIn(text: string, count: number): Float32Array[] {
-  const data = dataIn(text);
-  if (data.length !== count) {
-    throw new EndpointError(`answers ${data.length} vectors to ${count} texts`, false);
-  }
+/** @throws UpstreamFailure unless the answer is a list of `count` vectors of one length, numbers all of them */
+function vectorsIn(answer: unknown, count: number): Float32Array[] {
+  const data = dataIn(answer);
+  if (data.length !== count) throw wrong(`holds ${data.length} vectors for ${count} texts`);
   const vectors: Float32Array[] = [];
   for (const [place, { index = place, embedding }] of data.entries()) {
     if (!Number.isInteger(index) || index < 0 || index >= count || vectors[index]) {
-      throw new EndpointError('answers vectors with wrong indexes', false);
+      throw wrong('holds vectors with wrong indexes');
     }
     vectors[index] = vectorOf(embedding);
   }
-  if (new Set(vectors.map(({ length }) => length)).size > 1) {
-    throw new EndpointError('answers vectors of different lengths', false);
-  }
+  if (new Set(vectors.map(({ length }) => length)).size > 1)
+    throw wrong('holds vectors of different lengths');
   return vectors;
 }
 
@@ -106,29 +85,18 @@ interface Datum {
   readonly embedding?: unknown;
 }
 
-function dataIn(text: string): readonly Datum[] {
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch (cause) {
-    throw new EndpointError('answers no JSON', false, undefined, { cause });
-  }
-  const data = typeof body === 'object' && body !== null && 'data' in body ? body.data : undefined;
+function dataIn(answer: unknown): readonly Datum[] {
+  const data = typeof answer === 'object' && answer !== null && 'data' in answer ? answer.data : undefined;
   if (!Array.isArray(data) || !data.every((each) => typeof each === 'object' && each !== null)) {
-    throw new EndpointError('answers without a list `data`', false);
+    throw wrong('has no list `data`');
   }
   return data as readonly Datum[];
 }
 
 function vectorOf(embedding: unknown): Float32Array {
   const isVector = Array.isArray(embedding) && embedding.length > 0 && embedding.every(Number.isFinite);
-  if (!isVector) throw new EndpointError('answers a vector that is no list of numbers', false);
+  if (!isVector) throw wrong('holds a vector that is no list of numbers');
   return toUnitLength(Float32Array.from(embedding as number[]));
 }
 
-/** Seconds or a date, as HTTP has it. */
-function retryAfterMs(header: string | string[] | undefined): number | undefined {
-  if (typeof header !== 'string') return undefined;
-  const ms = /^\d+$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - Date.now();
-  return Number.isNaN(ms) ? undefined : Math.max(0, ms);
-}
+const wrong = (what: string): UpstreamFailure => new UpstreamFailure('invalid_answer', `its answer ${what}`);

@@ -1,13 +1,15 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { abortable } from '../../common/abortable.js';
+import type { CircuitBreaker } from '../../common/circuit-breaker.js';
+import { UpstreamCalls } from '../../common/upstream-calls.js';
+import { type FailureKind, UpstreamFailure } from '../../common/upstream-failure.js';
 import {
   type EmbeddingCalibration,
   type EmbeddingKind,
   type EmbeddingProvider,
+  type EmbeddingTrouble,
   EmbeddingUnavailable,
 } from '../embedding-provider.js';
-import type { EndpointBreaker } from './endpoint-breaker.js';
-import { type EndpointAddress, EndpointClient, EndpointError, endpointName } from './endpoint.client.js';
-import { isTimeout } from './is-timeout.js';
+import { type EndpointAddress, EndpointClient, endpointName } from './endpoint.client.js';
 
 export interface EndpointSettings {
   readonly address: EndpointAddress;
@@ -22,20 +24,26 @@ export interface EndpointSettings {
   readonly retryMs: number;
 }
 
+interface OpenEndpoint {
+  readonly client: EndpointClient;
+  readonly calls: Readonly<Record<EmbeddingKind, UpstreamCalls>>;
+}
+
 /** A `Retry-After` beyond it is not waited for. */
 const longestWaitMs = 30_000;
+const never = new AbortController().signal;
 
 /** Any OpenAI-compatible `/embeddings`. */
 export class EndpointProvider implements EmbeddingProvider {
   readonly id: string;
   readonly semantic = true;
   readonly calibration: EmbeddingCalibration;
-  private client: EndpointClient | undefined;
+  private endpoint: OpenEndpoint | undefined;
   private dimensionsKnown: number;
 
   constructor(
     private readonly settings: EndpointSettings,
-    private readonly breaker: EndpointBreaker,
+    private readonly circuit: CircuitBreaker,
   ) {
     const { address, calibration } = settings;
     const size = address.dimensions === undefined ? '' : `:${address.dimensions}`;
@@ -51,8 +59,9 @@ export class EndpointProvider implements EmbeddingProvider {
   async embed(
     texts: readonly string[],
     kind: EmbeddingKind,
-    signal?: AbortSignal,
+    signal: AbortSignal = never,
   ): Promise<readonly Float32Array[]> {
+    signal.throwIfAborted();
     const vectors: Float32Array[] = [];
     for (let at = 0; at < texts.length; at += this.settings.batch) {
       vectors.push(...(await this.batch(texts.slice(at, at + this.settings.batch), kind, signal)));
@@ -61,71 +70,53 @@ export class EndpointProvider implements EmbeddingProvider {
   }
 
   async close(): Promise<void> {
-    const { client } = this;
-    this.client = undefined;
-    await client?.close();
+    const { endpoint } = this;
+    this.endpoint = undefined;
+    await endpoint?.client.close();
+  }
+
+  /** Each kind has its own patience; what is learned about the endpoint counts for both. */
+  private open(): OpenEndpoint {
+    const { address, timeoutMs, retries, retryMs: pauseMs } = this.settings;
+    const client = new EndpointClient(address, Math.max(timeoutMs.query, timeoutMs.document));
+    const callsFor = (kind: EmbeddingKind): UpstreamCalls =>
+      new UpstreamCalls(
+        {
+          retries: retries[kind],
+          pauseMs,
+          deadlineMs: (retries[kind] + 1) * timeoutMs[kind] + longestWaitMs,
+        },
+        (request, limitMs) => client.ask(request, Math.min(limitMs, timeoutMs[kind])),
+        this.circuit,
+      );
+    return { client, calls: { query: callsFor('query'), document: callsFor('document') } };
   }
 
   private async batch(
     texts: readonly string[],
     kind: EmbeddingKind,
-    signal: AbortSignal | undefined,
+    signal: AbortSignal,
   ): Promise<readonly Float32Array[]> {
-    for (let attempt = 0; ; attempt++) {
-      try {
-        return await this.attempt(texts, kind, signal);
-      } catch (error) {
-        signal?.throwIfAborted();
-        const waitMs = attempt < this.settings.retries[kind] ? this.waitAfter(error, attempt) : undefined;
-        if (waitMs === undefined) throw unavailable(error);
-        await delay(waitMs, undefined, { signal }).catch(() => signal?.throwIfAborted());
-      }
-    }
-  }
-
-  /** @returns undefined when repeating is no use */
-  private waitAfter(error: unknown, attempt: number): number | undefined {
-    if (error instanceof EmbeddingUnavailable) return undefined;
-    const { passing, retryAfterMs } = error instanceof EndpointError ? error : reachProblem;
-    if (!passing || (retryAfterMs ?? 0) > longestWaitMs) return undefined;
-    return retryAfterMs ?? Math.random() * this.settings.retryMs * 2 ** attempt;
-  }
-
-  private async attempt(
-    texts: readonly string[],
-    kind: EmbeddingKind,
-    signal: AbortSignal | undefined,
-  ): Promise<readonly Float32Array[]> {
-    signal?.throwIfAborted();
-    if (!this.breaker.admit()) {
-      throw new EmbeddingUnavailable('circuit_open', 'The embeddings endpoint is left alone for now');
-    }
-    const timeout = AbortSignal.timeout(this.settings.timeoutMs[kind]);
+    this.endpoint ??= this.open();
+    const { client, calls } = this.endpoint;
     try {
-      this.client ??= new EndpointClient(this.settings.address);
-      const vectors = await this.client.embed(texts, signal ? AbortSignal.any([signal, timeout]) : timeout);
-      this.breaker.succeeded();
+      const vectors = await abortable(calls[kind].ask(client.question(texts), signal), signal);
       this.dimensionsKnown = vectors[0]?.length ?? this.dimensionsKnown;
       return vectors;
     } catch (error) {
-      // Whoever runs out of time has waited for the endpoint; whoever leaves for another reason says nothing about it.
-      if (signal?.aborted && !isTimeout(signal.reason)) this.breaker.left();
-      else this.breaker.failed();
-      throw error;
+      throw error instanceof UpstreamFailure ? unavailable(error) : error;
     }
   }
 }
 
-/** Refused, reset, timed out, no such host. */
-const reachProblem = { passing: true, retryAfterMs: undefined };
-
-function unavailable(cause: unknown): EmbeddingUnavailable {
-  if (cause instanceof EmbeddingUnavailable) return cause;
-  if (isTimeout(cause)) {
-    return new EmbeddingUnavailable('timed_out', 'The embeddings endpoint took too long', { cause });
-  }
-  const what = cause instanceof EndpointError ? cause.message : 'cannot be reached';
-  const trouble =
-    cause instanceof EndpointError && !/^answers \d+$/.test(what) ? 'wrong_answer' : 'endpoint_failed';
-  return new EmbeddingUnavailable(trouble, `The embeddings endpoint ${what}`, { cause });
+function unavailable(failure: UpstreamFailure): EmbeddingUnavailable {
+  const message = `The embeddings endpoint gives no vectors: ${failure.message}`;
+  return new EmbeddingUnavailable(troubles[failure.kind] ?? 'endpoint_failed', message, { cause: failure });
 }
+
+const troubles: Partial<Record<FailureKind, EmbeddingTrouble>> = {
+  timeout: 'timed_out',
+  circuit_open: 'circuit_open',
+  invalid_answer: 'wrong_answer',
+  answer_too_large: 'wrong_answer',
+};

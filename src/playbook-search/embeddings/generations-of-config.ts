@@ -60,10 +60,8 @@ export class GenerationsOfConfig implements GenerationSource {
     const isLarge = index === 'auto' && (await this.repository.count()) > memoryUpTo;
     const inDatabase = isLarge || index === 'pgvector' ? await this.pgvector(providerId, index) : undefined;
     if (inDatabase) return inDatabase;
-    const { root } = this.config;
-    const scanScript = join(root, 'dist', 'src', 'playbook-search', 'embeddings', 'scan.worker.js');
-    const product = join(root, 'native', 'bin', 'product.wasm');
-    return new MemoryStore({ scanScript, product, threadAboveBytes });
+    const product = join(this.config.root, 'native', 'bin', 'product.wasm');
+    return new MemoryStore({ product, threadAboveBytes });
   }
 
   private async pgvector(

@@ -8,8 +8,6 @@ import { strideOf, VectorTable } from './vector-table.js';
 const fewDead = 4_096;
 
 export interface MemoryStoreSettings {
-  /** The program of the thread. */
-  readonly scanScript: string | URL;
   /** The file native/bin/product.wasm. */
   readonly product: string;
   /** More bytes of vectors than these are scanned in the thread. */
@@ -103,7 +101,7 @@ export class MemoryStore implements VectorStore {
   private indexOf(table: VectorTable): Index {
     const { product } = this;
     const { memory, dimensions } = table;
-    const thread = new ScanThread(this.settings.scanScript, { product, vectors: { memory, dimensions } });
+    const thread = new ScanThread({ product, vectors: { memory, dimensions } });
     return { table, scan: new VectorScan(product, table, 'calls'), thread };
   }
 

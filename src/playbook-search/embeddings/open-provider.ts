@@ -1,4 +1,5 @@
-import { join } from 'node:path';
+import { CircuitBreaker } from '../../common/circuit-breaker.js';
+import type { CircuitSettings } from '../../common/circuit-state.js';
 import { systemClock } from '../../common/clock.js';
 import type { AppConfig } from '../../config/app-config.js';
 import {
@@ -7,19 +8,30 @@ import {
   EmbeddingUnavailable,
 } from '../embedding-provider.js';
 import { EmbeddingThread } from './embedding-thread.js';
-import { EndpointBreaker } from './endpoint-breaker.js';
 import { EndpointProvider } from './endpoint.provider.js';
 import { readModelDirectory } from './model-directory.js';
 import { ThreadProvider } from './thread.provider.js';
 import type { ModelOrder } from './thread-messages.js';
 
 export type ProviderKind = 'bundled' | 'openai' | 'onnx';
-export type ProviderConfig = Pick<AppConfig, 'root' | 'embeddings'>;
+export type ProviderConfig = Pick<AppConfig, 'embeddings'>;
 
 /** What a raw cosine is worth, from docs/performance.md ("Playbooks found"); EMBEDDINGS_CALIBRATION replaces it. */
 const calibrations: Record<'bundled' | 'openai', EmbeddingCalibration> = {
   bundled: { floor: 0.4, cut: 0.72 },
   openai: { floor: 0.2, cut: 0.4 },
+};
+
+/** An endpoint that fails half of its tries is left alone; then one request probes it. */
+const endpointCircuit: CircuitSettings = {
+  failures: 1,
+  minCalls: 5,
+  minFailureRate: 0.5,
+  windowMs: 300_000,
+  openMs: 30_000,
+  maxOpenMs: 30_000,
+  probes: 1,
+  faultsAre: 'failures',
 };
 
 /**
@@ -71,23 +83,23 @@ function endpointProvider({ embeddings }: ProviderConfig): EmbeddingProvider {
       retries: { query: 1, document: 3 },
       retryMs: 200,
     },
-    new EndpointBreaker({ failures: 5, openMs: 30_000 }, systemClock),
+    new CircuitBreaker(endpointCircuit, systemClock, Math.random),
   );
 }
 
 function threadFor(
   order: ModelOrder,
-  { root, embeddings }: ProviderConfig,
+  { embeddings }: ProviderConfig,
   onTrouble: (trouble: EmbeddingUnavailable) => void,
 ): EmbeddingThread {
   return new EmbeddingThread({
-    script: join(root, 'dist', 'src', 'playbook-search', 'embeddings', 'embedding.worker.js'),
+    script: new URL('./embedding.worker.js', import.meta.url),
     order,
     maxQueue: embeddings.maxQueue,
     loadTimeoutMs: 60_000,
     textTimeoutMs: 30_000,
     idleMs: embeddings.idleMs,
-    retryMs: { first: 1_000, longest: 300_000 },
+    retry: { firstMs: 1_000, longestMs: 300_000 },
     onTrouble,
   });
 }

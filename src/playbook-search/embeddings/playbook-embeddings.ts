@@ -9,13 +9,13 @@ import {
 import { IntervalLoop } from '../../common/interval-loop.js';
 import { StartupWork } from '../../common/startup-work.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
-import { EmbeddingMetrics } from '../../observability/embedding-metrics.js';
+import { Tracer } from '../../observability/tracing/tracer.js';
 import { type EmbeddingCalibration, EmbeddingUnavailable } from '../embedding-provider.js';
 import type { SemanticScores, SemanticSearch } from '../semantic-search.js';
+import { EmbeddingMetrics } from './embedding.metrics.js';
 import { EmbeddingsRepository } from './embeddings.repository.js';
 import { GenerationKeeper } from './generation-keeper.js';
 import { GenerationsOfConfig } from './generations-of-config.js';
-import { isTimeout } from './is-timeout.js';
 
 /** After the start, so that what else begins with it has begun. */
 const firstSyncMs = 250;
@@ -52,6 +52,7 @@ export class PlaybookEmbeddings
     @Inject(APP_CONFIG) private readonly config: AppConfig,
     private readonly work: StartupWork,
     private readonly metrics: EmbeddingMetrics,
+    private readonly tracer: Tracer,
     generations: GenerationsOfConfig,
     repository: EmbeddingsRepository,
   ) {
@@ -94,11 +95,25 @@ export class PlaybookEmbeddings
     };
   }
 
-  async scores(
+  scores(
     query: string,
     candidates: readonly string[],
     signal?: AbortSignal,
     top = candidates.length,
+  ): Promise<SemanticScores> {
+    const attributes = { 'toolkeeper.playbooks.candidates': candidates.length };
+    return this.tracer.span('playbooks.embed', attributes, async (span) => {
+      const found = await this.find(query, candidates, signal, top);
+      if (found.degraded) span.set({ 'toolkeeper.playbooks.degraded': found.degraded });
+      return found;
+    });
+  }
+
+  private async find(
+    query: string,
+    candidates: readonly string[],
+    signal: AbortSignal | undefined,
+    top: number,
   ): Promise<SemanticScores> {
     const { current } = this.keeper;
     if (this.isOff || candidates.length === 0) return without(undefined);
@@ -157,5 +172,5 @@ const without = (degraded: string | undefined): SemanticScores => ({
 
 function troubleOf(error: unknown): string {
   if (error instanceof EmbeddingUnavailable) return error.trouble;
-  return isTimeout(error) ? 'timed_out' : 'index_failed';
+  return (error as Error).name === 'TimeoutError' ? 'timed_out' : 'index_failed';
 }

@@ -1,12 +1,8 @@
-import { parentPort, workerData } from 'node:worker_threads';
-import type { ScanData, ScanOrder, ScanResult } from './scan-thread.js';
+import { workerData } from 'node:worker_threads';
+import { answerCalls } from '../../common/worker-calls.js';
+import type { ScanData, ScanOrder } from './scan-thread.js';
 import { VectorScan } from './vector-scan.js';
 
-if (!parentPort) throw new Error('Large scans run in a thread of the gateway');
-const port = parentPort;
 const { product, vectors } = workerData as ScanData;
 const scan = new VectorScan(product, vectors, 'thread');
-port.on('message', ({ id, query, rows, top }: ScanOrder) => {
-  const nearest = scan.nearest(query, rows, top);
-  port.postMessage({ id, nearest } satisfies ScanResult, [nearest.cosines.buffer]);
-});
+answerCalls(({ query, rows, top }: ScanOrder) => scan.nearest(query, rows, top));

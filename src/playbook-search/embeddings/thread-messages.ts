@@ -13,14 +13,5 @@ export interface OnnxModel {
   readonly maxTokens: number;
 }
 
-export interface EmbedRequest {
-  readonly id: number;
-  readonly texts: readonly string[];
-}
-
-/** What the thread says; the vectors of one answer lie one after the other. */
-export type ThreadNews =
-  | { readonly loaded: { readonly dimensions: number } }
-  | { readonly notLoaded: string }
-  | { readonly id: number; readonly vectors: Float32Array<ArrayBuffer> }
-  | { readonly id: number; readonly error: string };
+/** To load the model, which answers its vectors' dimensions; or the vector of a text. */
+export type EmbedRequest = { readonly load: true } | { readonly text: string };

@@ -1,4 +1,4 @@
-import { retryAfterMs } from './retry-after.js';
+import { retryAfterMs } from './http-client.js';
 
 const now = Date.UTC(2026, 0, 23, 10, 30, 0);
 
@@ -16,6 +16,6 @@ it.each<[string | string[] | undefined, number]>([
   ['1.5', 0],
   ['soon', 0],
   ['9999999999', 0],
-])('understands %j', (header, expected) => {
+])('understands a Retry-After of %j', (header, expected) => {
   expect(retryAfterMs(header, now)).toBe(expected);
 });

@@ -3,7 +3,7 @@
  * its circuit counts. An answer that cannot be used will not be another one on the next try.
  */
 const kinds = {
-  /** No whole answer within the time of a try. */
+  /** No whole answer within the time of a try, or 408. */
   timeout: { again: true, fault: true },
   /** Refused, reset, no such host, no TLS. */
   unreachable: { again: true, fault: true },
@@ -24,7 +24,7 @@ const kinds = {
 
 export type FailureKind = keyof typeof kinds;
 
-/** Why the Data Storage service gave no answer; the message is for the operator. */
+/** Why a service gave no answer; the message is for the operator. */
 export class UpstreamFailure extends Error {
   override readonly name = 'UpstreamFailure';
   /** Tries that were made for the question. */

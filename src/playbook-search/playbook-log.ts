@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { PinoLogger } from 'nestjs-pino';
 
-/** One call of a playbook tool: sizes and hashes, never contents. Names are those of seed 002 (BR-HAPI-049). */
+/** One call of a playbook tool: sizes and hashes, never contents. Names are those that HolmesGPT's operators know. */
 export interface PlaybookToolCall {
   readonly event: 'playbook_tool_call';
   readonly tool: string;

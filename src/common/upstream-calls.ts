@@ -1,8 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import type { CircuitBreaker } from '../../common/circuit-breaker.js';
-import { Deadline } from '../../common/deadline.js';
-import { newId } from '../../common/ids.js';
-import type { HttpExchange, UpstreamRequest } from './http-exchange.js';
+import { DelegateBackoff, handleWhen, retry } from 'cockatiel';
+import { backOff } from './back-off.js';
+import type { CircuitBreaker } from './circuit-breaker.js';
+import { Deadline } from './deadline.js';
+import type { HttpRequest } from './http-client.js';
+import { newId } from './ids.js';
 import { UpstreamFailure } from './upstream-failure.js';
 
 export interface RetrySettings {
@@ -24,7 +25,7 @@ export interface TryReport {
 }
 
 /** A question, and how its answer is taken apart. */
-export interface Question<T> extends UpstreamRequest {
+export interface Question<T> extends HttpRequest {
   /** @throws UpstreamFailure `invalid_answer` for what is not of the agreed shape */
   read(answer: unknown): T;
 }
@@ -36,11 +37,10 @@ export interface Question<T> extends UpstreamRequest {
 export class UpstreamCalls {
   constructor(
     private readonly settings: RetrySettings,
-    private readonly exchange: Pick<HttpExchange, 'send'>,
+    /** @param limitMs what is left of the time for the whole question */
+    private readonly send: (request: HttpRequest, limitMs: number) => Promise<unknown>,
     private readonly circuit: CircuitBreaker,
-    private readonly report: (report: TryReport) => void,
-    /** 0 to 1, for the jitter. */
-    private readonly random: () => number = Math.random,
+    private readonly report: (report: TryReport) => void = () => undefined,
   ) {}
 
   /**
@@ -51,21 +51,35 @@ export class UpstreamCalls {
   async ask<T>(question: Question<T>, signal: AbortSignal): Promise<T> {
     const deadline = Deadline.ofSmallest([this.settings.deadlineMs]);
     let last: UpstreamFailure | undefined;
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.try(question, attempt, deadline.remainingMs());
-      } catch (error) {
-        if (!(error instanceof UpstreamFailure)) throw error;
-        // A circuit that opened meanwhile says less than what opened it.
-        if (error.kind !== 'circuit_open' || !last) last = error;
-        last.tries = error.kind === 'circuit_open' ? attempt - 1 : attempt;
+    try {
+      return await this.retrying(deadline).execute(async ({ attempt }) => {
         signal.throwIfAborted();
-        const pauseMs = this.pauseAfter(attempt, error);
-        if (!error.mayTryAgain || attempt > this.settings.retries || !this.hasTime(deadline, pauseMs))
-          throw last;
-        await delay(pauseMs, undefined, { signal }).catch(() => signal.throwIfAborted());
-      }
+        try {
+          return await this.try(question, attempt + 1, deadline.remainingMs());
+        } catch (error) {
+          if (isTried(error)) last = error;
+          throw error;
+        }
+      }, signal);
+    } catch (error) {
+      // A circuit that opened meanwhile says less than what opened it.
+      throw error instanceof UpstreamFailure ? (last ?? error) : error;
     }
+  }
+
+  /** A service that asks for more time than there is, is not asked again. */
+  private retrying(deadline: Deadline) {
+    const { retries, pauseMs: firstMs, deadlineMs: longestMs } = this.settings;
+    let failures = 0;
+    let pauseMs = 0;
+    const again = handleWhen((error) => {
+      if (!(error instanceof UpstreamFailure) || !error.mayTryAgain) return false;
+      // Full jitter, so that many who failed together do not come back together.
+      pauseMs = Math.max(error.retryAfterMs, backOff(++failures, { firstMs, longestMs, jitter: 1 }));
+      // A try that has less time than the first pause would prove nothing about the service.
+      return pauseMs + firstMs <= deadline.remainingMs();
+    });
+    return retry(again, { maxAttempts: retries, backoff: new DelegateBackoff(() => pauseMs) });
   }
 
   private async try<T>(question: Question<T>, attempt: number, limitMs: number): Promise<T> {
@@ -80,24 +94,21 @@ export class UpstreamCalls {
       this.report({ attempt, durationMs: performance.now() - begun, ...(failure && { failure }) });
     };
     try {
-      const answer = question.read(await this.exchange.send(question, limitMs));
+      const { method, path, headers, body } = question;
+      const answer = question.read(await this.send({ method, path, headers, body }, limitMs));
       ended();
       return answer;
     } catch (error) {
-      if (error instanceof UpstreamFailure) ended(error);
+      if (error instanceof UpstreamFailure) {
+        error.tries = attempt;
+        ended(error);
+      }
       throw error;
     } finally {
       if (admission.kind === 'probe') admission.release();
     }
   }
-
-  /** Full jitter, so that many who failed together do not come back together; at least what the service asks for. */
-  private pauseAfter(attempt: number, { retryAfterMs }: UpstreamFailure): number {
-    return Math.max(retryAfterMs, Math.round(this.random() * this.settings.pauseMs * 2 ** (attempt - 1)));
-  }
-
-  /** A try that has less time than the first pause would prove nothing about the service. */
-  private hasTime(deadline: Deadline, pauseMs: number): boolean {
-    return pauseMs + this.settings.pauseMs <= deadline.remainingMs();
-  }
 }
+
+const isTried = (error: unknown): error is UpstreamFailure =>
+  error instanceof UpstreamFailure && error.kind !== 'circuit_open';

@@ -1,0 +1,164 @@
+import { TaskCancelledError, TimeoutStrategy, timeout } from 'cockatiel';
+import type { LookupAddress } from 'node:dns';
+import { lookup } from 'node:dns/promises';
+import type { LookupFunction } from 'node:net';
+import { parse } from 'secure-json-parse';
+import { type Dispatcher, Pool } from 'undici';
+import { SingleFlight } from './single-flight.js';
+import { UpstreamFailure } from './upstream-failure.js';
+
+export interface HttpClientSettings {
+  /** Scheme, host and port. */
+  readonly origin: string;
+  readonly connections: number;
+  /** For the whole of a request: connecting, headers and body. */
+  readonly timeoutMs: number;
+  readonly maxResponseBytes: number;
+}
+
+export interface HttpRequest {
+  readonly method: 'GET' | 'POST';
+  /** With its query string. */
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** JSON. */
+  readonly body?: string | undefined;
+}
+
+/** Requests to one service, bounded in time and size. Redirects are failures: what is sent is meant for this host only. */
+export class HttpClient {
+  private readonly pool: Pool;
+
+  constructor(private readonly settings: HttpClientSettings) {
+    const { origin, connections, timeoutMs } = settings;
+    // Our own timer covers a request as a whole; undici's would begin anew with each part of it.
+    const connect = { timeout: timeoutMs, lookup: sharedLookup() };
+    this.pool = new Pool(origin, { connections, headersTimeout: 0, bodyTimeout: 0, connect });
+  }
+
+  /**
+   * @param limitMs for this request, where it has less time than the settings grant
+   * @returns the answer's JSON
+   * @throws UpstreamFailure
+   */
+  ask(request: HttpRequest, limitMs?: number): Promise<unknown> {
+    return this.within(limitMs, async (signal) => this.read(await this.answered(request, signal)));
+  }
+
+  /**
+   * Sends what needs no words in answer.
+   * @throws UpstreamFailure
+   */
+  tell(request: HttpRequest): Promise<void> {
+    return this.within(undefined, async (signal) => drop(await this.answered(request, signal)));
+  }
+
+  /** Cuts off what is under way. */
+  async close(): Promise<void> {
+    await this.pool.destroy();
+  }
+
+  private async within<T>(
+    limitMs: number | undefined,
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const ms = Math.min(this.settings.timeoutMs, limitMs ?? Infinity);
+    try {
+      return await timeout(ms, TimeoutStrategy.Aggressive).execute(({ signal }) => work(signal));
+    } catch (error) {
+      if (error instanceof TaskCancelledError)
+        throw new UpstreamFailure('timeout', `no answer within ${ms} ms`);
+      throw error instanceof UpstreamFailure ? error : new UpstreamFailure('unreachable', reasonOf(error));
+    }
+  }
+
+  private async answered(request: HttpRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+    const headers = {
+      accept: 'application/json',
+      ...(request.body !== undefined && { 'content-type': 'application/json' }),
+      ...request.headers,
+    };
+    const response = await this.pool.request({ ...request, headers, signal });
+    const failure = failureOf(response);
+    if (!failure) return response;
+    drop(response);
+    throw failure;
+  }
+
+  private async read(response: Dispatcher.ResponseData): Promise<unknown> {
+    const { maxResponseBytes } = this.settings;
+    const tooLarge = (): UpstreamFailure =>
+      new UpstreamFailure('answer_too_large', `the answer is over ${maxResponseBytes} bytes`);
+    if (Number(response.headers['content-length'] ?? 0) > maxResponseBytes) {
+      drop(response);
+      throw tooLarge();
+    }
+    const chunks: Buffer[] = [];
+    let size = 0;
+    for await (const chunk of response.body) {
+      size += (chunk as Buffer).length;
+      if (size > maxResponseBytes) throw tooLarge();
+      chunks.push(chunk as Buffer);
+    }
+    try {
+      return parse(Buffer.concat(chunks).toString('utf8'), undefined, safely);
+    } catch {
+      throw new UpstreamFailure('invalid_answer', 'the answer is no JSON');
+    }
+  }
+}
+
+const safely = { protoAction: 'remove', constructorAction: 'remove' } as const;
+
+function failureOf({ statusCode, headers }: Dispatcher.ResponseData): UpstreamFailure | undefined {
+  if (statusCode >= 200 && statusCode < 300) return undefined;
+  const message = `it answered ${statusCode}`;
+  const pauseMs = retryAfterMs(headers['retry-after'], Date.now());
+  if (statusCode === 408) return new UpstreamFailure('timeout', message, pauseMs);
+  if (statusCode === 429) return new UpstreamFailure('rate_limited', message, pauseMs);
+  if (statusCode >= 500) return new UpstreamFailure('server_error', message, pauseMs);
+  return new UpstreamFailure(statusCode >= 400 ? 'rejected' : 'redirected', message);
+}
+
+/**
+ * RFC 9110's `Retry-After`: seconds, or a date.
+ * @param now milliseconds since 1970
+ * @returns milliseconds to wait; 0 for a header that is absent, over or not understood
+ */
+export function retryAfterMs(header: string | string[] | undefined, now: number): number {
+  const text = (Array.isArray(header) ? header[0] : header)?.trim() ?? '';
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1_000;
+  // A date of HTTP begins with the day's name; Date.parse alone takes almost any number for one.
+  const at = /^[A-Z][a-z]{2,8},? /.test(text) ? Date.parse(text) : NaN;
+  return Number.isNaN(at) ? 0 : Math.max(0, at - now);
+}
+
+/**
+ * Looks a host up once for all connections that are made at the same time. While a name server is silent, each look-up
+ * holds one of the few threads that files need as well: a service without a name must not stop those.
+ */
+function sharedLookup(): LookupFunction {
+  const lookups = new SingleFlight<LookupAddress | LookupAddress[]>();
+  return (hostname, options, callback) => {
+    const found = lookups.join(`${hostname} ${JSON.stringify(options)}`, undefined, () =>
+      lookup(hostname, options),
+    );
+    found.then(
+      (address) =>
+        Array.isArray(address) ? callback(null, address) : callback(null, address.address, address.family),
+      (error: NodeJS.ErrnoException) => callback(error, ''),
+    );
+  };
+}
+
+/** A body that nobody reads would keep its connection; what it still says, errors included, is of no use. */
+function drop({ body }: Dispatcher.ResponseData): void {
+  body.on('error', () => undefined);
+  body.destroy();
+}
+
+/** Connection errors say most by their code; several addresses fail in one AggregateError without a message. */
+function reasonOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return [code, message].filter(Boolean).join(': ') || String(error);
+}
