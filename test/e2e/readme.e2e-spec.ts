@@ -29,7 +29,7 @@ describe('the README', () => {
       .send(body)
       .expect(201, /"description":"Counts words"/);
 
-    await tk.call('word_count', { text: 'to be or not to be' }).expect(200, /"result":\{"words": 6\}/);
+    await tk.call('word_count', { text: 'to be or not to be' }).expect(200, /"result":\{"words":6\}/);
     await tk.call('word_count', { txt: 1 }).expect(422, /"pointer":"\/input\/text"/);
     const { body: health } = await tk.http.get('/api/v1/custom-tools/word_count/health').expect(200);
     expect(health).toMatchObject({ healthStatus: 'healthy', processes: { idle: 1 } });
