@@ -9,6 +9,7 @@ import { openProvider } from '../../src/playbook-search/embeddings/open-provider
 import { PlaybookEmbeddings } from '../../src/playbook-search/embeddings/playbook-embeddings.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { built } from '../support/built.js';
+import { shippedPlaybooks } from '../support/playbooks-dir.js';
 import { makeTestFolder } from '../support/test-folder.js';
 import { until } from '../support/wait.js';
 
@@ -99,6 +100,7 @@ describe('a server whose embeddings endpoint hangs', () => {
       EMBEDDINGS_MODEL: 'any',
       EMBEDDINGS_TIMEOUT_MS: '50',
       EMBEDDINGS_SYNC_INTERVAL_MS: '100',
+      PLAYBOOKS_DIR: shippedPlaybooks,
     });
   }, patience);
   afterAll(async () => {
