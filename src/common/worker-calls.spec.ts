@@ -74,7 +74,7 @@ it('ends a worker that takes too long: nothing else would interrupt it', async (
 });
 
 it('bounds the memory of the worker', async () => {
-  const { calls } = setUp({ resourceLimits: { maxOldGenerationSizeMb: 32 } });
+  const { calls } = setUp({ resourceLimits: { maxOldGenerationSizeMb: 64 } });
   await expect(calls.call('grow')).rejects.toThrow('memory limit');
 });
 
