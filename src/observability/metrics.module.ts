@@ -9,10 +9,8 @@ import { EmbeddingMetrics } from './embedding-metrics.js';
 import { MetricsController } from './metrics.controller.js';
 import { PartitionMetrics } from './partition-metrics.js';
 import { PlaybookMetrics } from './playbook-metrics.js';
-import { ProcessMetrics } from './process-metrics.js';
 import { RecorderMetrics } from './recorder-metrics.js';
 import { RepetitionMetrics } from './repetition-metrics.js';
-import { SpawnerMetrics } from './spawner-metrics.js';
 import { WebhookMetrics } from './webhook-metrics.js';
 
 const metrics = [
@@ -22,10 +20,8 @@ const metrics = [
   EmbeddingMetrics,
   PartitionMetrics,
   PlaybookMetrics,
-  ProcessMetrics,
   RecorderMetrics,
   RepetitionMetrics,
-  SpawnerMetrics,
   WebhookMetrics,
 ];
 

@@ -24,6 +24,9 @@ export function givenUpWaiting(reason: GiveUpReason, totalMs: number, why: strin
   }
 }
 
+export const allBusy = (poolSize: number): string =>
+  poolSize === 1 ? 'its one process was busy' : `all ${poolSize} of its processes were busy`;
+
 /** What a caller reads when no process can be had. */
 export const cannotStart = (tool: string, error: string): string =>
   `Tool "${tool}" cannot be started: ${error}`;
@@ -35,6 +38,3 @@ export const refusals = {
   stopping: (tool: string) => new PoolFailure('shutting_down', `Tool "${tool}" is stopping`),
   cannotStart: (tool: string, error: string) => new PoolFailure('spawn_failed', cannotStart(tool, error)),
 };
-
-export const inputFull = (waitingBytes: number, most: number): string =>
-  `${waitingBytes} bytes would wait in the tool's input, over ${most}`;

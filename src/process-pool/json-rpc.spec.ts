@@ -15,12 +15,6 @@ describe('encodeRequest', () => {
       params: { input: { text: 'a\nb\u2028c\u2029' } },
     });
   });
-
-  it('writes params that are JSON already as they are, but for what some readers take for line ends', () => {
-    expect(encodeRequest('1', 'execute', '{"b":1.0,"a":"\u2028"}')).toBe(
-      '{"jsonrpc":"2.0","id":"1","method":"execute","params":{"b":1.0,"a":"\\u2028"}}\n',
-    );
-  });
 });
 
 describe('encodeNotification', () => {

@@ -12,7 +12,6 @@ import { CallMetrics } from '../../src/observability/call-metrics.js';
 import { LoggingModule } from '../../src/observability/logging.module.js';
 import { loggingParams } from '../../src/observability/logging.options.js';
 import { MetricsModule } from '../../src/observability/metrics.module.js';
-import { ProcessMetrics } from '../../src/observability/process-metrics.js';
 import { RequestContext } from '../../src/observability/request-context.js';
 import { RequestLog } from '../../src/observability/request-log.js';
 import { ToolLog, type ToolLogEntry } from '../../src/observability/tool-log.js';
@@ -53,7 +52,7 @@ describe('observability', () => {
     const config = loadConfig({ LOG_LEVEL: 'debug', ADMIN_API_KEY: adminKey });
     const destination = { write: (line: string) => void lines.push(line) };
     @Module({
-      imports: [ConfigModule.forRoot(config), LoggingModule, MetricsModule],
+      imports: [ConfigModule.forRoot(config), LoggingModule, MetricsModule.forRoot()],
       controllers: [SomeController],
       providers: [{ provide: APP_FILTER, useClass: ProblemFilter }],
     })
@@ -164,9 +163,6 @@ describe('observability', () => {
     calls.started('echo');
     calls.ended('echo', 'success', 0.01);
     calls.refused(undefined, 'tool_not_found');
-    app.get(ProcessMetrics).spawned('echo');
-    app.get(ProcessMetrics).terminated('echo', 'idle');
-    app.get(ProcessMetrics).observe(() => [{ tool: 'echo', starting: 0, idle: 1, busy: 0, rssBytes: 1 }]);
     const { text, headers } = await http().get('/metrics').expect(200);
     expect(headers['content-type']).toContain('text/plain; version=0.0.4');
     expect(text).toContain('nodejs_eventloop_lag_seconds');

@@ -1,8 +1,8 @@
 import { until } from '../support/wait.js';
 import fc from 'fast-check';
 import type { PoolFailure } from '../../src/process-pool/pool.types.js';
-import { ProcessBudget } from '../../src/process-pool/process-budget.js';
-import { probeExecutable } from '../../src/process-pool/handshake.js';
+import { probeExecutable } from '../../src/process-pool/probe-executable.js';
+import { StartSlots } from '../../src/process-pool/start-slots.js';
 import { call, PoolLab, result } from '../fixtures/tools/pool-lab.js';
 
 describe('the templates of seed 003, unchanged', () => {
@@ -36,9 +36,7 @@ describe('the templates of seed 003, unchanged', () => {
     async (command, file, input, answer) => {
       const settings = lab.settings({ spec: spec(command, file), stopGraceMs: 60_000 });
       await expect(probeExecutable(settings.spec, settings, PoolLab.launcher)).resolves.toMatchObject({
-        name: 'my_custom_tool',
-        version: '1.0.0',
-        inputSchema: { type: 'object' },
+        handshake: { name: 'my_custom_tool', version: '1.0.0', inputSchema: { type: 'object' } },
       });
       const pool = lab.pool(settings);
       for (let n = 0; n < 3; n++) expect(await result(pool, input)).toEqual(answer);
@@ -102,9 +100,9 @@ describe('any mix of calls', () => {
         fc.array(step, { minLength: 1, maxLength: 14 }),
         async ({ maxProcesses, cancels, ...settings }, steps) => {
           const lab = new PoolLab();
-          const budget = new ProcessBudget(maxProcesses);
+          const slots = new StartSlots(maxProcesses);
           const spec = lab.spec(cancels ? ['--declares=cancel,shutdown'] : []);
-          const pool = lab.pool({ ...settings, spec, stopGraceMs: 100 }, { budget });
+          const pool = lab.pool({ ...settings, spec, stopGraceMs: 100 }, { slots });
           const capacity =
             settings.poolSize * (settings.keepAlive ? settings.maxConcurrency : 1) + settings.maxQueue;
           const shared = settings.keepAlive && settings.maxConcurrency > 1;
@@ -116,12 +114,12 @@ describe('any mix of calls', () => {
             expect(pool.stats().waiting).toBe(0);
             // A tool that was asked to end a call has its grace for that.
             await until(() => pool.stats().busy === 0, { what: 'every process to be idle' });
-            expect(budget.inUse).toBeLessThanOrEqual(maxProcesses);
+            expect(slots.inUse).toBeLessThanOrEqual(maxProcesses);
             expect(await result(pool, { still: 'fine' })).toEqual({ still: 'fine' });
           } finally {
             await lab.close(1_000);
           }
-          expect(budget.inUse).toBe(0);
+          expect(slots.inUse).toBe(0);
           const ended = lab.of('terminate').map(({ pid }) => pid);
           expect(new Set(ended).size).toBe(ended.length);
         },

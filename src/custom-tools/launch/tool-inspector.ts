@@ -2,8 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { canonicalJson } from '../../common/canonical-json.js';
 import { Problem } from '../../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
-import { probeExecutable } from '../../process-pool/handshake.js';
-import { startAlone } from '../../process-pool/single-start.js';
+import { probeExecutable } from '../../process-pool/probe-executable.js';
 import { type Handshake, PoolFailure } from '../../process-pool/pool.types.js';
 import { compileInputSchema, type InputValidator } from '../../tools/input-validator.js';
 import type { CustomTool } from '../custom-tool.entity.js';
@@ -41,7 +40,7 @@ export class ToolInspector {
     const { startTimeoutMs, stopGraceMs, maxOutputBytes, stderrBytes } = this.config.customTools;
     try {
       const limits = { startTimeoutMs, stopGraceMs, maxLineBytes: maxOutputBytes, stderrBytes };
-      const handshake = await startAlone(this.spawner, startTimeoutMs, () =>
+      const { handshake } = await this.spawner.slots.run(startTimeoutMs, () =>
         probeExecutable(confined.command, limits, this.spawner.launch),
       );
       return { ...launch, handshake: launch.redactor.cleanJson(handshake) as Handshake };

@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PoolLab, toolsFolder } from '../../test/fixtures/tools/pool-lab.js';
-import { probeExecutable } from './handshake.js';
+import { probeExecutable } from './probe-executable.js';
 import type { ProcessSpec } from './pool.types.js';
 
 describe('probeExecutable', () => {
@@ -19,8 +19,10 @@ describe('probeExecutable', () => {
   });
 
   const limits = () => lab.settings({ maxLineBytes: 65_536 });
-  const probe = (spec: ProcessSpec, { startTimeoutMs = 45_000, livesForMs = 50 } = {}) =>
-    probeExecutable(spec, { ...limits(), startTimeoutMs }, PoolLab.launcher, livesForMs);
+  const probe = async (spec: ProcessSpec, { startTimeoutMs = 45_000, livesForMs = 50 } = {}) => {
+    const asked = probeExecutable(spec, { ...limits(), startTimeoutMs }, PoolLab.launcher, livesForMs);
+    return (await asked).handshake;
+  };
   /** For tools whose end or answer to `health` is awaited, however long it takes. */
   const patiently = { livesForMs: 60_000 };
   const fixture = (start: string) => lab.spec([`--start=${start}`]);
@@ -38,11 +40,14 @@ describe('probeExecutable', () => {
     );
 
   it('tells what the tool says of itself, and leaves no process', async () => {
-    await expect(probe(fixture('ok'))).resolves.toEqual({
-      name: 'fixture_tool',
-      description: 'Does what its input says',
-      version: '1.2.3',
-      inputSchema: { type: 'object', properties: { action: { type: 'string' } } },
+    await expect(probeExecutable(fixture('ok'), limits(), PoolLab.launcher, 60_000)).resolves.toEqual({
+      handshake: {
+        name: 'fixture_tool',
+        description: 'Does what its input says',
+        version: '1.2.3',
+        inputSchema: { type: 'object', properties: { action: { type: 'string' } } },
+      },
+      health: { result: { status: 'healthy', pid: expect.any(Number) } },
     });
     expect(lab.alive()).toEqual([]);
   });
