@@ -10,7 +10,7 @@ const allowed = {
   'tool-contract': ['common'],
   database: [...base],
   auth: [...base, 'tool-contract', 'database'],
-  'process-pool': [...base, 'tool-contract'],
+  'process-pool': ['common'],
   sandbox: [...base],
   'tool-metrics': [...base, 'tool-contract', 'database'],
   'tool-health': [...base, 'tool-contract', 'database', 'auth', 'tool-metrics'],

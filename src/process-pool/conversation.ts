@@ -78,8 +78,7 @@ export class Conversation {
         return this.notified(message);
       case 'noise':
         return this.stray(message);
-      case 'request':
-      case 'late':
+      case 'ignored':
         return;
     }
   }

@@ -1,28 +1,20 @@
 import { type GiveUpReason, PoolFailure } from './pool.types.js';
 
 /** What a caller reads when its request ran and was given up after `totalMs`. */
-export function givenUpRunning(reason: GiveUpReason, totalMs: number): string {
-  switch (reason) {
-    case 'timeout':
-      return `The tool did not answer within ${totalMs} ms`;
-    case 'cancelled':
-      return 'The caller left while the tool ran';
-    case 'shutting_down':
-      return 'The server stopped while the tool ran';
-  }
-}
+export const givenUpRunning = (reason: GiveUpReason, totalMs: number): string =>
+  ({
+    timeout: `The tool did not answer within ${totalMs} ms`,
+    cancelled: 'The caller left while the tool ran',
+    shutting_down: 'The server stopped while the tool ran',
+  })[reason];
 
 /** The same for a request that never reached a process; `why` is the probable cause of the wait. */
-export function givenUpWaiting(reason: GiveUpReason, totalMs: number, why: string): string {
-  switch (reason) {
-    case 'timeout':
-      return `No process of the tool was free within ${totalMs} ms: ${why}`;
-    case 'cancelled':
-      return 'The caller left before a process was free';
-    case 'shutting_down':
-      return 'The server stopped before a process was free';
-  }
-}
+export const givenUpWaiting = (reason: GiveUpReason, totalMs: number, why: string): string =>
+  ({
+    timeout: `No process of the tool was free within ${totalMs} ms: ${why}`,
+    cancelled: 'The caller left before a process was free',
+    shutting_down: 'The server stopped before a process was free',
+  })[reason];
 
 export const allBusy = (poolSize: number): string =>
   poolSize === 1 ? 'its one process was busy' : `all ${poolSize} of its processes were busy`;

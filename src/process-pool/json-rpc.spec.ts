@@ -72,7 +72,7 @@ describe('classify', () => {
   });
 
   it('knows a late answer', () => {
-    expect(rpc({ id: '6', result: 1 })).toEqual({ kind: 'late' });
+    expect(rpc({ id: '6', result: 1 })).toEqual({ kind: 'ignored' });
   });
 
   it.each([
@@ -95,7 +95,7 @@ describe('classify', () => {
   it('tells notifications from requests of the tool', () => {
     expect(rpc({ method: 'progress', params: {} })).toEqual({ kind: 'notification' });
     expect(rpc({ id: null, method: 'progress' })).toEqual({ kind: 'notification' });
-    expect(rpc({ id: '7', method: 'sample' })).toEqual({ kind: 'request' });
+    expect(rpc({ id: '7', method: 'sample' })).toEqual({ kind: 'ignored' });
   });
 
   it.each([

@@ -39,17 +39,14 @@ export type Incoming =
   | { readonly kind: 'malformed'; readonly id: string; readonly problem: string }
   /** An error without an id: the tool could not read a request. */
   | { readonly kind: 'unaddressed'; readonly reply: Reply }
-  /** An answer that nobody waits for any more. */
-  | { readonly kind: 'late' }
   | { readonly kind: 'notification' }
-  /** A request of the tool; not served. */
-  | { readonly kind: 'request' }
+  /** An answer that nobody waits for any more, or a request of the tool: these are not served. */
+  | { readonly kind: 'ignored' }
   /** No message of this protocol, such as a log record in JSON. */
   | { readonly kind: 'noise' };
 
-const late: Incoming = { kind: 'late' };
+const ignored: Incoming = { kind: 'ignored' };
 const notification: Incoming = { kind: 'notification' };
-const request: Incoming = { kind: 'request' };
 const noise: Incoming = { kind: 'noise' };
 
 /** @param open the ids that wait for an answer */
@@ -59,10 +56,10 @@ export function classify(message: JsonObject, open: { has(id: string): boolean }
   const id = idOf(message.id);
   if (!isAnswer && 'method' in message) {
     if (!isRpc) return noise;
-    return id === undefined ? notification : request;
+    return id === undefined ? notification : ignored;
   }
   if (id === undefined) return isRpc ? unaddressed(message) : noise;
-  if (!open.has(id)) return isRpc ? late : noise;
+  if (!open.has(id)) return isRpc ? ignored : noise;
   if (!isRpc)
     return isAnswer ? { kind: 'malformed', id, problem: 'its answer lacks "jsonrpc": "2.0"' } : noise;
   return answer(id, message);

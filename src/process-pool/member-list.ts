@@ -9,7 +9,7 @@ export class MemberList {
   }
 
   get starting(): number {
-    return this.count(({ isStarting }) => isStarting);
+    return this.count(({ state }) => state.name === 'starting');
   }
 
   get ready(): number {
@@ -23,7 +23,7 @@ export class MemberList {
 
   /** All but those that are about to end. */
   get live(): number {
-    return this.count((member) => member.isStarting || member.isReady);
+    return this.count((member) => member.state.name === 'starting' || member.isReady);
   }
 
   get pids(): number[] {

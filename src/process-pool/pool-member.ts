@@ -62,10 +62,6 @@ export class PoolMember {
     return this.process.pid ?? 0;
   }
 
-  get isStarting(): boolean {
-    return this.state.name === 'starting';
-  }
-
   get isReady(): boolean {
     return this.state.name === 'ready' && this.process.usable;
   }
@@ -81,6 +77,11 @@ export class PoolMember {
 
   get idleSince(): number {
     return this.lastUsedAt || (this.state.name === 'ready' ? this.state.since : this.begunAt);
+  }
+
+  /** How long it has been ready. */
+  get servedMs(): number {
+    return this.state.name === 'ready' ? performance.now() - this.state.since : 0;
   }
 
   get worn(): WornBy | undefined {

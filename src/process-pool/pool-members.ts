@@ -9,13 +9,6 @@ import type { Ending, PoolEvent, PoolSettings, PoolStats, TerminationReason } fr
 import { RestartPolicy } from './restart-policy.js';
 import type { SlotUser, StartSlots } from './start-slots.js';
 
-/** Requests without a process. */
-export interface Waiting {
-  readonly any: number;
-  /** Those that need a process which has served nobody. */
-  readonly fresh: number;
-}
-
 /** A process that would be started now. */
 interface Wish {
   /** Somebody waits for it. */
@@ -96,12 +89,18 @@ export class PoolMembers implements SlotUser {
     this.advance();
   }
 
-  /** Starts what is missing, and sees to it that idle processes end in their time. */
-  grow(waiting: Waiting): void {
+  /**
+   * Starts what is missing, and sees to it that idle processes end in their time.
+   * @param waiting requests without a process
+   * @param fresh those of them that need one which has served nobody
+   */
+  grow(waiting: number, fresh: number): void {
     // One time for all: a pause that ends between them must not be overlooked.
     const now = performance.now();
-    let wish = this.wish(waiting, now);
-    while (wish && this.start(wish)) wish = this.wish(waiting, now);
+    const { keepAlive, maxConcurrency } = this.settings;
+    const needed = fresh + Math.ceil((waiting - fresh) / (keepAlive ? maxConcurrency : 1));
+    let wish = this.wish(needed, now);
+    while (wish && this.start(wish)) wish = this.wish(needed, now);
     if (!wish) this.slots.withdraw(this);
     this.retryLater(now);
     if (!this.idleTimer) this.watchIdle();
@@ -132,7 +131,7 @@ export class PoolMembers implements SlotUser {
     else if (isIdle && member.served > 0 && !this.settings.keepAlive) this.retire(member, 'one_shot');
     // It answered without having read the request: what it reads next would be a torn line.
     else if (isIdle && member.process.congested) member.leave('protocol', 'kill');
-    else if (!member.isFull && this.slots.claims(isIdle && !needed)) this.retire(member);
+    else if (!member.isFull && this.slots.claims(isIdle && !needed, member.servedMs)) this.retire(member);
   }
 
   yieldIdle(): void {
@@ -165,21 +164,16 @@ export class PoolMembers implements SlotUser {
   }
 
   /** The most urgent start that is missing and allowed. */
-  private wish(waiting: Waiting, now: number): Wish | undefined {
+  private wish(needed: number, now: number): Wish | undefined {
     const { policy, list } = this;
-    if (policy.mayStart(now, list.starting) && this.isWanted(waiting)) return { urgent: true };
+    const { keepAlive, poolSize } = this.settings;
+    const isWanted = needed > list.starting && list.live < (keepAlive ? poolSize : poolSize + 1);
+    if (isWanted && policy.mayStart(now, list.starting)) return { urgent: true };
     if (this.stopping || !policy.mayStartAhead(now, list.starting)) return undefined;
     if (this.isWantedAhead()) return { urgent: false };
     const replaces = list.nextWorn();
     // A process that grows and grows is as urgent as a request.
     return replaces && { urgent: replaces.worn === 'memory', replaces };
-  }
-
-  private isWanted({ any, fresh }: Waiting): boolean {
-    if (any + fresh === 0) return false;
-    const { keepAlive, poolSize, maxConcurrency } = this.settings;
-    const processes = fresh + Math.ceil(any / (keepAlive ? maxConcurrency : 1));
-    return processes > this.list.starting && this.list.live < (keepAlive ? poolSize : poolSize + 1);
   }
 
   private isWantedAhead(): boolean {
@@ -227,15 +221,13 @@ export class PoolMembers implements SlotUser {
     const replaced = member.ready(this.random);
     if (replaced?.worn) this.retire(replaced);
     this.policy.started();
-    this.events.emit({
-      type: 'spawn',
-      pool,
-      pid: member.pid,
-      durationMs: performance.now() - member.begunAt,
-    });
+    const durationMs = performance.now() - member.begunAt;
+    this.events.emit({ type: 'spawn', pool, pid: member.pid, durationMs });
     if (recovered) this.events.emit({ type: 'recovered', pool });
     member.slot.started();
     this.advance();
+    // Whoever it was started for may be gone.
+    this.settle(member, false);
   }
 
   private onStartFailed(member: PoolMember, why: string): void {

@@ -6,19 +6,17 @@ import { type Launcher, launch } from './launcher.js';
 import type { PoolMember } from './pool-member.js';
 import { PoolRequest } from './pool-request.js';
 import type {
-  Ending,
   GiveUpReason,
   PoolAnswer,
   PoolEvent,
   PoolFailure,
-  PoolFailureReason,
   PoolSettings,
   PoolStats,
   Release,
   Reply,
   RequestOptions,
 } from './pool.types.js';
-import { PoolMembers, type Waiting } from './pool-members.js';
+import { PoolMembers } from './pool-members.js';
 import { StartSlots } from './start-slots.js';
 
 interface Stopping {
@@ -43,6 +41,8 @@ export class ProcessPool {
   /** Set from the first `stop` on. */
   private stopping: Stopping | undefined;
   private readonly end = Promise.withResolvers<void>();
+  /** Resolves when the pool was stopped and no process is left. */
+  readonly ended = this.end.promise;
 
   /**
    * @param slots shared by all pools; without it there is no cap over them
@@ -57,11 +57,6 @@ export class ProcessPool {
     const { poolSize, keepAlive, maxConcurrency, maxQueue } = settings;
     this.capacity = poolSize * (keepAlive ? maxConcurrency : 1) + maxQueue;
     this.members = new PoolMembers(settings, slots, launcher, random, this.events, () => this.advance());
-  }
-
-  /** Resolves when the pool was stopped and no process is left. */
-  get ended(): Promise<void> {
-    return this.end.promise;
   }
 
   /**
@@ -166,10 +161,10 @@ export class ProcessPool {
   private advance(): void {
     if (this.queue.length > 0) {
       this.serve(true);
-      this.members.makeRoomForFresh(this.waiting().fresh);
+      this.members.makeRoomForFresh(this.fresh);
       this.serve(false);
     }
-    this.members.grow(this.waiting());
+    this.members.grow(this.queue.length, this.fresh);
     if (this.queue.length > 0) this.giveUpHope();
     if (this.stopping) this.advanceStop(this.stopping);
   }
@@ -183,10 +178,8 @@ export class ProcessPool {
     }
   }
 
-  private waiting(): Waiting {
-    let fresh = 0;
-    for (const { isFresh } of this.queue) if (isFresh) fresh++;
-    return { any: this.queue.length - fresh, fresh };
+  private get fresh(): number {
+    return this.queue.filter(({ isFresh }) => isFresh).length;
   }
 
   /** Nobody waits for a process that cannot be started. */
@@ -222,7 +215,12 @@ export class ProcessPool {
         executionId,
         noticed: onNotice,
         answered: (reply, outputBytes) => this.answered(request, member, reply, outputBytes),
-        failed: (reason, message, ending) => this.failed(request, member, reason, message, ending),
+        failed: (reason, message, ending) => {
+          this.leave(request);
+          request.fail(reason, message, ending);
+          member.failed(reason);
+          this.advance();
+        },
       });
       request.runsOn(member, id);
     } catch (error) {
@@ -240,19 +238,6 @@ export class ProcessPool {
     if (request.options.method === 'execute') member.lastUsedAt = performance.now();
     this.members.answered();
     this.changed(member);
-  }
-
-  private failed(
-    request: PoolRequest,
-    member: PoolMember,
-    reason: PoolFailureReason,
-    message: string,
-    ending?: Ending,
-  ): void {
-    this.leave(request);
-    request.fail(reason, message, ending);
-    member.failed(reason);
-    this.advance();
   }
 
   private gaveUp(request: PoolRequest, reason: GiveUpReason): void {

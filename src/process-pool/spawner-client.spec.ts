@@ -7,7 +7,12 @@ import { processesWith } from '../../test/support/processes.js';
 import { until } from '../../test/support/wait.js';
 import type { ProcessSpec } from './pool.types.js';
 import { commandLineOf } from '../common/process-identity.js';
-import { findSpawner, SpawnerClient, type SpawnerEvent, type SpawnerOptions } from './spawner-client.js';
+import {
+  findSpawner,
+  SpawnerClient,
+  type SpawnerEvent,
+  type SpawnerClientOptions,
+} from './spawner-client.js';
 import { type LaunchedProcess, type Launcher, launch, type OutputStream } from './launcher.js';
 
 const binary = findSpawner(process.cwd()) ?? 'native/bin has no spawner for this platform';
@@ -19,7 +24,7 @@ let died: SpawnerEvent[];
 /** An argument of `sleep` that only this test's processes have. */
 let nap: string;
 
-const makeClient = (options: Partial<SpawnerOptions> = {}): SpawnerClient => {
+const makeClient = (options: Partial<SpawnerClientOptions> = {}): SpawnerClient => {
   const made = new SpawnerClient({ binary, ...options });
   made.events.subscribe((event) => died.push(event));
   return made;

@@ -5,11 +5,10 @@ import { TypedEvents } from '../common/typed-events.js';
 import type { ProcessSpec } from './pool.types.js';
 import { type LaunchedProcess, type Launcher, launch } from './launcher.js';
 import { openPipes, type Pipes, SpawnedProcess } from './spawned-process.js';
-import { Spawner } from './spawner.js';
-import type { LinkOptions } from './spawner-link.js';
+import { Spawner, type SpawnerOptions } from './spawner.js';
 import { encodeRelease, encodeSignal, encodeSpawn, systemError, type ToolReply } from './spawner-protocol.js';
 
-export interface SpawnerOptions extends LinkOptions {
+export interface SpawnerClientOptions extends SpawnerOptions {
   /** Starts that the spawner is asked for at a time; further ones wait. Default 4. */
   readonly maxUnderWay?: number;
 }
@@ -76,7 +75,7 @@ export class SpawnerClient {
   private closed = false;
   private unusable = false;
 
-  constructor({ maxUnderWay = 4, ...options }: SpawnerOptions) {
+  constructor({ maxUnderWay = 4, ...options }: SpawnerClientOptions) {
     this.maxUnderWay = maxUnderWay;
     this.spawner = new Spawner(options, {
       ready: () => this.advance(),

@@ -1,4 +1,3 @@
-import { performance } from 'node:perf_hooks';
 import { PoolFailure, type Release } from './pool.types.js';
 
 /** Who starts processes, as the slots see it. */
@@ -23,7 +22,6 @@ interface Waiter {
   readonly user: SlotUser;
   /** A request waits for the process; otherwise it is started ahead. */
   urgent: boolean;
-  since: number;
 }
 
 const reasons = {
@@ -33,8 +31,8 @@ const reasons = {
 
 /** A start that takes longer mostly waits: it costs hardly any processor time that others need. */
 const longestStartMs = 1_000;
-/** A user without any process waits this long for an idle one; then a busy one is to make room. */
-const patienceMs = 1_000;
+/** A busy process serves this long before it makes room for a user that has none. */
+const turnMs = 1_000;
 
 /**
  * Bounds the processes of all pools: how many there are, and how many start at the same time (an interpreter that starts
@@ -95,13 +93,12 @@ export class StartSlots {
 
   /**
    * Whether a process has to end because a request waits for its slot. An idle one has to at once; one with more to do
-   * only for a user that has no process and was patient.
+   * only after its turn, and for a user that has no process: else whatever is never idle would starve it.
    */
-  claims(idle: boolean): boolean {
+  claims(idle: boolean, servedMs = 0): boolean {
     if (this.processes < this.maxProcesses) return false;
-    const before = performance.now() - patienceMs;
-    const isServed = ({ user, urgent, since }: Waiter): boolean =>
-      urgent && (idle || (!this.held.has(user) && since < before));
+    const isServed = ({ user, urgent }: Waiter): boolean =>
+      urgent && (idle || (servedMs >= turnMs && !this.held.has(user)));
     if (this.waiters.filter(isServed).length <= this.promised) return false;
     this.promised++;
     return true;
@@ -138,8 +135,7 @@ export class StartSlots {
 
   private wait(user: SlotUser, urgent: boolean): void {
     let waiter = this.waiters.find((each) => each.user === user);
-    if (!waiter) this.waiters.push((waiter = { user, urgent: false, since: 0 }));
-    if (urgent && !waiter.urgent) waiter.since = performance.now();
+    if (!waiter) this.waiters.push((waiter = { user, urgent }));
     waiter.urgent = urgent;
     if (urgent) this.askForIdle();
   }

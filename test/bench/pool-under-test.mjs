@@ -18,7 +18,7 @@ export const closeLauncher = () => spawner?.close();
 
 const slots = new StartSlots(customTools.maxProcesses, customTools.maxConcurrentStarts);
 
-export function makePool(command, args, overrides = {}, options = {}) {
+export function makePool(command, args, overrides = {}) {
   const settings = {
     name: 'bench',
     spec: { command, args, cwd: process.cwd(), env: { PATH: process.env.PATH } },
@@ -40,7 +40,7 @@ export function makePool(command, args, overrides = {}, options = {}) {
     maxFailedStarts: 3,
     ...overrides,
   };
-  return new ProcessPool(settings, options.slots ?? slots, launch);
+  return new ProcessPool(settings, slots, launch);
 }
 
 /** One call as the door makes it: a place, a lease, the request, both given back. */

@@ -9,7 +9,7 @@ import { findSpawner } from '../../src/process-pool/spawner-client.js';
 import { SpawnerClient } from '../../src/process-pool/spawner-client.js';
 import { PoolLab } from '../fixtures/tools/pool-lab.js';
 import '../../src/process-pool/cancel.spec.js';
-import '../../src/process-pool/probe-executable.spec.js';
+import '../../src/custom-tools/launch/probe-executable.spec.js';
 import '../../src/process-pool/notices.spec.js';
 import '../../src/process-pool/process-pool.spec.js';
 import '../../src/process-pool/process-pool.fairness.spec.js';

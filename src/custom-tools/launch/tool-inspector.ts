@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { canonicalJson } from '../../common/canonical-json.js';
 import { Problem } from '../../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
-import { probeExecutable } from '../../process-pool/probe-executable.js';
+import { probeExecutable } from './probe-executable.js';
 import { type Handshake, PoolFailure } from '../../process-pool/pool.types.js';
 import { compileInputSchema, type InputValidator } from '../../tools/input-validator.js';
 import type { CustomTool } from '../custom-tool.entity.js';

@@ -1,12 +1,12 @@
-import { type Launcher, launch } from './launcher.js';
+import { type Launcher, launch } from '../../process-pool/launcher.js';
 import {
   type Handshake,
   PoolFailure,
   type ProcessLimits,
   type ProcessSpec,
   type Reply,
-} from './pool.types.js';
-import { PoolProcess } from './pool-process.js';
+} from '../../process-pool/pool.types.js';
+import { PoolProcess } from '../../process-pool/pool-process.js';
 
 /** What an executable answered that can serve as a tool. */
 export interface Probe {

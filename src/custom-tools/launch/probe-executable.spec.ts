@@ -1,9 +1,9 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PoolLab, toolsFolder } from '../../test/fixtures/tools/pool-lab.js';
+import { PoolLab, toolsFolder } from '../../../test/fixtures/tools/pool-lab.js';
 import { probeExecutable } from './probe-executable.js';
-import type { ProcessSpec } from './pool.types.js';
+import type { ProcessSpec } from '../../process-pool/pool.types.js';
 
 describe('probeExecutable', () => {
   let lab: PoolLab;
