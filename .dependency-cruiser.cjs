@@ -10,7 +10,7 @@ const allowed = {
   'tool-contract': ['common'],
   database: [...base],
   auth: [...base, 'tool-contract', 'database'],
-  'process-pool': [...base, 'tool-contract'],
+  'process-pool': ['common'],
   sandbox: [...base],
   journal: [...base],
   'tool-metrics': [...base, 'tool-contract', 'database', 'journal'],

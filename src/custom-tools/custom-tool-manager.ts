@@ -5,9 +5,9 @@ import { KeyedMutex } from '../common/keyed-mutex.js';
 import { pageOf, type Page } from '../common/page.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { CallMetrics } from '../tools/call.metrics.js';
-import { ProcessMetrics } from '../observability/process-metrics.js';
 import { ToolRegistry } from '../tools/tool-registry.js';
 import type { CustomTool, ToolStatus } from './custom-tool.entity.js';
+import { ProcessCounts } from './running/process-counts.js';
 import { CustomToolRuntimes, type PreparedTool } from './running/custom-tool-runtimes.js';
 import type { CustomToolWrapper } from './running/custom-tool-wrapper.js';
 import type { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from './custom-tools.dto.js';
@@ -35,7 +35,7 @@ export class CustomToolManager {
     private readonly runtimes: CustomToolRuntimes,
     private readonly registry: ToolRegistry,
     private readonly callMetrics: CallMetrics,
-    private readonly processMetrics: ProcessMetrics,
+    private readonly processCounts: ProcessCounts,
     private readonly box: SecretBox,
     private readonly logs: ToolLogs,
   ) {}
@@ -276,7 +276,7 @@ export class CustomToolManager {
   private forget(name: string): void {
     this.deactivate(name);
     void this.callMetrics.forget(name);
-    this.processMetrics.forget(name);
+    void this.processCounts.forget(name);
     this.logs.forget(name);
   }
 

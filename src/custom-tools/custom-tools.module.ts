@@ -16,7 +16,10 @@ import { LogStreams } from './logs/log-streams.js';
 import { ToolLogsController } from './logs/tool-logs.controller.js';
 import { ToolLogs } from './logs/tool-logs.js';
 import { ToolLogsService } from './logs/tool-logs.service.js';
+import { ProcessCounts } from './running/process-counts.js';
+import { ProcessGauges } from './running/process-gauges.js';
 import { ProcessLog } from './running/process-log.js';
+import { processMetrics } from './running/process.metrics.js';
 import { KeyRing } from './secrets/key-ring.js';
 import { SecretBox } from './secrets/secret-box.js';
 import { SecretsRenewal } from './secrets/secrets-renewal.js';
@@ -26,6 +29,7 @@ import { ProcessRenewal } from './running/process-renewal.js';
 import { ToolInspector } from './launch/tool-inspector.js';
 import { ToolSandbox } from './launch/tool-sandbox.js';
 import { LaunchPreparation } from './launch/launch-preparation.js';
+import { spawnerMetrics } from './launch/spawner.metrics.js';
 import { ToolSpawner } from './launch/tool-spawner.js';
 import { ToolReloader } from './reload/tool-reloader.js';
 import { CustomToolRevision } from './revisions/tool-revision.entity.js';
@@ -61,6 +65,10 @@ export class CustomToolsModule {
         CustomToolsStartup,
         CustomToolsService,
         ToolRevisionsService,
+        ...processMetrics,
+        ...spawnerMetrics,
+        ProcessCounts,
+        ProcessGauges,
         ProcessLog,
         ToolEventSource,
         ProcessRenewal,

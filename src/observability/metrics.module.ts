@@ -1,15 +1,8 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { PrometheusModule } from '@willsoto/nestjs-prometheus';
-import { collectDefaultMetrics, register, Registry } from 'prom-client';
+import { collectDefaultMetrics, register } from 'prom-client';
 import { Contributors } from './contributors.js';
 import { MetricsController } from './metrics.controller.js';
-import { ProcessMetrics } from './process-metrics.js';
-import { SpawnerMetrics } from './spawner-metrics.js';
-
-const metrics = [ProcessMetrics, SpawnerMetrics];
-
-@Module({ providers: [Contributors], exports: [Contributors] })
-export class ContributorsModule {}
 
 /** /metrics. Each room declares its own metrics by nestjs-prometheus' providers, which stand in prom-client's registry. */
 @Global()
@@ -33,8 +26,12 @@ export class MetricsModule {
           defaultMetrics: { enabled: false },
         }),
       ],
-      providers: [{ provide: Registry, useValue: register }, ...metrics],
-      exports: [ContributorsModule, Registry, ...metrics],
+      exports: [ContributorsModule],
     };
   }
 }
+
+/** A module of its own, because the controller of /metrics stands in nestjs-prometheus' module. */
+@Global()
+@Module({ providers: [Contributors], exports: [Contributors] })
+class ContributorsModule {}

@@ -1,6 +1,5 @@
 import fc from 'fast-check';
-import { Conversation } from './conversation.js';
-import type { Exchange } from './tool-process.types.js';
+import { Conversation, type Exchange } from './conversation.js';
 
 /** What a tool may do at any moment; `pick` chooses among all ids that were ever used, and one more. */
 type Step =
@@ -18,7 +17,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 class Requests {
-  readonly conversation = new Conversation({ noise: () => undefined, log: () => undefined });
+  readonly conversation = new Conversation(() => undefined);
   readonly ids: string[] = [];
   readonly waiting = new Set<string>();
   /** What reached whoever sent a request, by its id. */
@@ -102,7 +101,7 @@ describe('a conversation, whatever the tool says late, twice, or to nobody', () 
 
   it('survives a stray message that is too deep to be written', () => {
     const noise: string[] = [];
-    const conversation = new Conversation({ noise: (line) => noise.push(line), log: () => undefined });
+    const conversation = new Conversation((said) => said.type === 'noise' && noise.push(said.line));
     const deep = JSON.parse(`${'['.repeat(50_000)}${']'.repeat(50_000)}`) as unknown;
     conversation.receive({ jsonrpc: '2.0', method: 'progress', params: deep }, 1);
     expect(noise).toEqual([expect.stringContaining('levels')]);

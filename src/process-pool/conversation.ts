@@ -1,11 +1,22 @@
 import { jsonExcerpt } from '../common/json-depth.js';
 import { classify, freshId, type Incoming } from './json-rpc.js';
-import { type JsonObject, WrittenResult } from './message-reader.js';
-import { type AddressedNotice, readNotice } from './notices.js';
-import type { PoolFailureReason, TerminationReason } from './pool.types.js';
-import type { Ending, Exchange, ProcessObserver } from './tool-process.types.js';
+import type { JsonObject } from './message-reader.js';
+import { type AddressedNotice, type NoticeListener, readNotice } from './notices.js';
+import type { Ending, PoolFailureReason, ProcessOutput, Reply, TerminationReason } from './pool.types.js';
 
 const noiseChars = 500;
+
+/** What waits for the answer to one request; exactly one of the two is called, or none after `forget`. */
+export interface Exchange {
+  /** The call it belongs to, for notices that name it so. */
+  readonly executionId?: string | undefined;
+  /** Its caller is gone; the tool was asked to end it. */
+  readonly givenUp?: TerminationReason;
+  answered(reply: Reply, outputBytes: number): void;
+  failed(reason: PoolFailureReason, message: string, ending?: Ending): void;
+  /** The tool said something about it; absent where nobody listens. */
+  readonly noticed?: NoticeListener | undefined;
+}
 
 /**
  * The requests that are open on one process, and what each of its messages means to them: answers are matched by id,
@@ -16,7 +27,7 @@ export class Conversation {
   /** A request was cancelled: from now on what names no request may be about that one. */
   private hasCancelled = false;
 
-  constructor(private readonly observer: Pick<ProcessObserver, 'noise' | 'log'>) {}
+  constructor(private readonly say: (output: ProcessOutput) => void) {}
 
   get size(): number {
     return this.open.size;
@@ -51,11 +62,7 @@ export class Conversation {
     this.open.set(id, exchange);
   }
 
-  receive(message: JsonObject | WrittenResult, bytes: number): void {
-    if (message instanceof WrittenResult) {
-      const { id, result, json } = message;
-      return this.take(id)?.answered({ result }, bytes, json);
-    }
+  receive(message: JsonObject, bytes: number): void {
     const incoming = classify(message, this.open);
     switch (incoming.kind) {
       case 'reply':
@@ -71,8 +78,7 @@ export class Conversation {
         return this.notified(message);
       case 'noise':
         return this.stray(message);
-      case 'request':
-      case 'late':
+      case 'ignored':
         return;
     }
   }
@@ -99,8 +105,9 @@ export class Conversation {
     if (said === 'malformed') return this.stray(message);
     if (said === 'unknown') return;
     const exchange = this.addressee(said);
-    if (said.notice.type === 'log') this.observer.log(said.notice, exchange?.executionId);
-    exchange?.noticed?.(said.notice);
+    const { notice } = said;
+    if (notice.type === 'log') this.say({ type: 'log', notice, executionId: exchange?.executionId });
+    exchange?.noticed?.(notice);
   }
 
   private addressee({ id, executionId }: AddressedNotice): Exchange | undefined {
@@ -118,7 +125,7 @@ export class Conversation {
   }
 
   private stray(message: JsonObject): void {
-    this.observer.noise(jsonExcerpt(message, noiseChars));
+    this.say({ type: 'noise', line: jsonExcerpt(message, noiseChars) });
   }
 
   private take(id: string): Exchange | undefined {

@@ -1,71 +1,77 @@
-import { type Handshake, PoolFailure, type ProcessSpec, type Reply } from './pool.types.js';
-import { launch } from './process-group.js';
-import { ToolProcess } from './tool-process.js';
-import type { Exchange, Launcher, ProcessLimits, ProcessObserver } from './tool-process.types.js';
+import { statSync } from 'node:fs';
+import { jsonExcerpt } from '../common/json-depth.js';
+import type { Capabilities, Handshake, ProcessSpec, Reply } from './pool.types.js';
 
-/** Why an executable cannot serve as a tool. */
-export class ProbeFailure extends PoolFailure {
-  constructor(message: string, stderrTail: string) {
-    super('spawn_failed', message, { stderrTail });
+/** The versions of the protocol that we speak, the newest first. 1.1 adds notifications and capabilities to 1.0. */
+export const protocolVersions = ['1.1', '1.0'] as const;
+
+/**
+ * What every process is asked first. `protocolVersion` stays at 1.0: older tools may insist on it. A tool that knows more
+ * chooses from the list.
+ */
+export const initializeParams = { protocolVersion: '1.0', supportedVersions: protocolVersions } as const;
+
+/** @returns what the tool says of itself, or a sentence that says why its answer is none */
+export function readHandshake(reply: Reply): Handshake | string {
+  if ('error' in reply) {
+    return `It answered "initialize" with error ${reply.error.code}: ${reply.error.message}`;
+  }
+  const { result } = reply;
+  if (!isObject(result)) return 'It answered "initialize" with a result that is not an object';
+  const { inputSchema, maxConcurrency, protocolVersion } = result;
+  if (protocolVersion !== undefined && !isSpoken(protocolVersion)) return notSpoken(protocolVersion);
+  return {
+    ...text(result, 'name'),
+    ...text(result, 'description'),
+    ...text(result, 'version'),
+    ...(isObject(inputSchema) ? { inputSchema } : {}),
+    ...(Number.isInteger(maxConcurrency) && Number(maxConcurrency) > 0
+      ? { maxConcurrency: Number(maxConcurrency) }
+      : {}),
+    ...text(result, 'protocolVersion'),
+    ...readCapabilities(result.capabilities),
+  };
+}
+
+const isSpoken = (version: unknown): boolean => protocolVersions.some((spoken) => spoken === version);
+
+function notSpoken(version: unknown): string {
+  const spoken = protocolVersions.map((each) => `"${each}"`).join(' and ');
+  const theirs = jsonExcerpt(version, 100);
+  return `It answered "initialize" with protocolVersion ${theirs}; this server speaks ${spoken}`;
+}
+
+/** A capability is declared by `true`, or by an object: room for options that we do not know yet. */
+function readCapabilities(declared: unknown): { readonly capabilities?: Capabilities } {
+  if (!isObject(declared)) return {};
+  const has = (name: keyof Capabilities): boolean => declared[name] === true || isObject(declared[name]);
+  const capabilities: Capabilities = {
+    ...(has('cancel') && { cancel: true }),
+    ...(has('shutdown') && { shutdown: true }),
+  };
+  return Object.keys(capabilities).length > 0 ? { capabilities } : {};
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function text<K extends string>(from: Readonly<Record<string, unknown>>, key: K): { [P in K]?: string } {
+  const value = from[key];
+  return typeof value === 'string' ? ({ [key]: value } as { [P in K]: string }) : {};
+}
+
+/** One sentence for whoever registered the executable. */
+export function whyNotStarted(error: NodeJS.ErrnoException, { command, cwd }: ProcessSpec): string {
+  // The system says ENOENT for a missing folder, a missing command and a missing interpreter alike.
+  if (!isFolder(cwd)) return `The working directory "${cwd}" does not exist`;
+  switch (error.code) {
+    case 'ENOENT':
+      return `The command "${command}" was not found, or the interpreter in its first line was not`;
+    case 'EACCES':
+      return `The command "${command}" is not executable`;
+    default:
+      return `The command "${command}" could not be started: ${error.message}`;
   }
 }
 
-/** What an executable said in its trial start. */
-export interface Probed {
-  readonly handshake: Handshake;
-  /** Absent: it left `health` unanswered. */
-  readonly health?: Reply;
-}
-
-/**
- * Starts an executable once, lets it answer `initialize`, sees with `health` that it is still there (any answer will
- * do, and none too), and stops it; for registration and validation. Resolves when the process is gone.
- * @param livesForMs a tool that leaves `health` unanswered this long is taken to be alive
- * @throws ProbeFailure with one sentence that says what is wrong, and the end of its stderr in `notes.stderrTail`
- */
-export function probeExecutable(
-  spec: ProcessSpec,
-  limits: Omit<ProcessLimits, 'maxPendingInputBytes'>,
-  launcher: Launcher = launch,
-  livesForMs = 500,
-): Promise<Probed> {
-  return new Promise((resolve, reject) => {
-    let outcome: Probed | string = 'It was never ready';
-    let timer: NodeJS.Timeout | undefined;
-    const stop = (): void => process.stop('stop');
-    const ping: Exchange = {
-      answered: (health) => {
-        if (typeof outcome !== 'string') outcome = { ...outcome, health };
-        stop();
-      },
-      failed: (_reason, message) => {
-        outcome = `It answered "initialize", but then: ${message}`;
-        stop();
-      },
-    };
-    const observer: ProcessObserver = {
-      ready: (handshake) => {
-        outcome = { handshake };
-        const id = process.send('health', {}, ping);
-        timer = setTimeout(() => {
-          process.forget(id);
-          stop();
-        }, livesForMs);
-      },
-      startFailed: (error) => {
-        outcome = error;
-      },
-      noise: () => undefined,
-      log: () => undefined,
-      stderr: () => undefined,
-      drained: () => undefined,
-      broken: () => undefined,
-      ended: ({ stderrTail }) => {
-        clearTimeout(timer);
-        if (typeof outcome === 'string') reject(new ProbeFailure(outcome, stderrTail));
-        else resolve(outcome);
-      },
-    };
-    const process = new ToolProcess(spec, { ...limits, maxPendingInputBytes: 65_536 }, observer, launcher);
-  });
-}
+const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;

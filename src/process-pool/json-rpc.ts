@@ -2,25 +2,21 @@ import type { JsonObject } from './message-reader.js';
 import type { Reply } from './pool.types.js';
 
 /**
- * One request on its line; ids are strings, as the bash template answers them (seed 003). U+2028 and U+2029 may stand
- * raw in JSON, but Node's readline, which the Node template uses, takes them for line ends.
- * @param params an object, or its JSON
+ * One request on its line; ids are strings, as shell tools send them back most easily. U+2028 and U+2029 may stand raw
+ * in JSON, but Node's readline, which the Node template uses, takes them for line ends.
  */
-export function encodeRequest(id: string, method: string, params: object | string): string {
-  return `{"jsonrpc":"2.0","id":"${id}","method":"${method}","params":${encodeParams(params)}}\n`;
+export function encodeRequest(id: string, method: string, params: object): string {
+  return encode({ jsonrpc: '2.0', id, method, params });
 }
 
 /** One notification on its line: nothing answers it. */
 export function encodeNotification(method: string, params: object): string {
-  return `{"jsonrpc":"2.0","method":"${method}","params":${encodeParams(params)}}\n`;
+  return encode({ jsonrpc: '2.0', method, params });
 }
 
-function encodeParams(params: object | string): string {
-  const json = typeof params === 'string' ? params : JSON.stringify(params);
-  return /[\u2028\u2029]/.test(json) ? json.replace(/[\u2028\u2029]/g, escapeSeparator) : json;
+function encode(message: object): string {
+  return `${JSON.stringify(message).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')}\n`;
 }
-
-const escapeSeparator = (char: string): string => (char === '\u2028' ? '\\u2028' : '\\u2029');
 
 const ids = 0x4000_0000;
 
@@ -43,17 +39,14 @@ export type Incoming =
   | { readonly kind: 'malformed'; readonly id: string; readonly problem: string }
   /** An error without an id: the tool could not read a request. */
   | { readonly kind: 'unaddressed'; readonly reply: Reply }
-  /** An answer that nobody waits for any more. */
-  | { readonly kind: 'late' }
   | { readonly kind: 'notification' }
-  /** A request of the tool; not served. */
-  | { readonly kind: 'request' }
+  /** An answer that nobody waits for any more, or a request of the tool: these are not served. */
+  | { readonly kind: 'ignored' }
   /** No message of this protocol, such as a log record in JSON. */
   | { readonly kind: 'noise' };
 
-const late: Incoming = { kind: 'late' };
+const ignored: Incoming = { kind: 'ignored' };
 const notification: Incoming = { kind: 'notification' };
-const request: Incoming = { kind: 'request' };
 const noise: Incoming = { kind: 'noise' };
 
 /** @param open the ids that wait for an answer */
@@ -63,10 +56,10 @@ export function classify(message: JsonObject, open: { has(id: string): boolean }
   const id = idOf(message.id);
   if (!isAnswer && 'method' in message) {
     if (!isRpc) return noise;
-    return id === undefined ? notification : request;
+    return id === undefined ? notification : ignored;
   }
   if (id === undefined) return isRpc ? unaddressed(message) : noise;
-  if (!open.has(id)) return isRpc ? late : noise;
+  if (!open.has(id)) return isRpc ? ignored : noise;
   if (!isRpc)
     return isAnswer ? { kind: 'malformed', id, problem: 'its answer lacks "jsonrpc": "2.0"' } : noise;
   return answer(id, message);

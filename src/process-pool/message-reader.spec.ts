@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { MessageReader, WrittenResult } from './message-reader.js';
+import { MessageReader } from './message-reader.js';
 
 function read(lines: readonly string[], maxBytes = 10_000) {
   const seen: { messages: unknown[]; bytes: number[]; noise: string[]; overflows: number } = {
@@ -10,8 +10,7 @@ function read(lines: readonly string[], maxBytes = 10_000) {
   };
   const reader = new MessageReader(maxBytes, {
     message: (message, bytes) => {
-      // As it is read at large; a plain answer's own text is looked at below.
-      seen.messages.push(message instanceof WrittenResult ? reply(message.id, message.result) : message);
+      seen.messages.push(message);
       seen.bytes.push(bytes);
     },
     noise: (text) => seen.noise.push(text),
@@ -22,9 +21,6 @@ function read(lines: readonly string[], maxBytes = 10_000) {
   return seen;
 }
 
-const fail = (): never => {
-  throw new Error('It is neither noise nor too long');
-};
 const reply = (id: string, result: unknown = 'ok') => ({ jsonrpc: '2.0', id, result });
 const onOneLine = (message: unknown) => JSON.stringify(message);
 const pretty = (message: unknown, indent: string | number = 2) =>
@@ -36,36 +32,6 @@ describe('MessageReader', () => {
       messages: [reply('1'), reply('2')],
       noise: [],
     });
-  });
-
-  it('keeps the JSON of a result as the tool wrote it, where nothing else follows', () => {
-    const results = (lines: readonly string[]): unknown[] => {
-      const seen: unknown[] = [];
-      const message = (said: unknown): void =>
-        void seen.push(said instanceof WrittenResult ? said.json : said);
-      const reader = new MessageReader(100_000, { message, noise: fail, overflow: fail });
-      for (const line of lines) reader.line(line, Buffer.byteLength(line));
-      return seen;
-    };
-    const python = '{"jsonrpc": "2.0", "id": "7", "result": {"n": 12345678901234567890, "n": 1.0}}';
-    expect(results([python])).toEqual(['{"n": 12345678901234567890, "n": 1.0}']);
-    fc.assert(
-      fc.property(fc.json({ maxDepth: 3 }), (json) => {
-        expect(results([`{"jsonrpc":"2.0","id":"1","result":${json}}`])).toEqual([json]);
-      }),
-    );
-    const others = [
-      '{"jsonrpc":"2.0","id":"1","result":{"a":1},"error":null}',
-      '{"jsonrpc":"2.0","id":"1","result":1,"result":{"a":2}}',
-      '{"jsonrpc":"2.0","id":"1","result":{"a":1},"id":"2"}',
-      '{"jsonrpc":"2.0","id":1,"result":[]}',
-      '{"id":"1","jsonrpc":"2.0","result":[]}',
-      '{"jsonrpc":"2.0","id":"1","result":{}} ',
-    ];
-    for (const line of others) expect(results([line])).toEqual([JSON.parse(line)]);
-    // Whoever writes so once is read so: nothing is tried twice with every answer.
-    const plain = onOneLine(reply('2'));
-    expect(results([others[0] ?? '', plain])).toEqual([JSON.parse(others[0] ?? ''), reply('2')]);
   });
 
   it('reads any object pretty-printed over several lines, with any indentation, between any chatter', () => {

@@ -2,20 +2,10 @@ import type { LineSink } from './line-framer.js';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** A successful answer whose result can be passed on as it was written. */
-export class WrittenResult {
-  constructor(
-    readonly id: string,
-    readonly result: unknown,
-    /** The result's JSON, as the tool wrote it. */
-    readonly json: string,
-  ) {}
-}
-
 /** Where the objects of a tool's output go. */
 export interface MessageSink {
   /** A JSON object; `bytes` is its length on the wire. */
-  message(message: JsonObject | WrittenResult, bytes: number): void;
+  message(message: JsonObject, bytes: number): void;
   /** A line that belongs to no JSON object. */
   noise(line: string): void;
   /** A line or an object is longer than the cap. */
@@ -29,13 +19,12 @@ interface Candidate {
 }
 
 /**
- * Reads JSON objects from lines: one a line as the protocol says, or one pretty-printed over several lines, as the
- * bash template answers `initialize` (seed 003). A line that cannot be part of a JSON text ends such an object, so
- * that a stray brace in a tool's chatter swallows no answer.
+ * Reads JSON objects from lines: one a line as the protocol says, or one pretty-printed over several lines, as shell
+ * tools tend to answer. A line that cannot be part of a JSON text ends such an object, so that a stray brace in a
+ * tool's chatter swallows no answer.
  */
 export class MessageReader implements LineSink {
   private candidate: Candidate | undefined;
-  private writesPlainly = true;
 
   constructor(
     private readonly maxBytes: number,
@@ -44,7 +33,7 @@ export class MessageReader implements LineSink {
 
   line(text: string, bytes: number): void {
     if (this.candidate) return this.resume(this.candidate, text, bytes);
-    const message = this.writtenResult(text) ?? parseObject(text);
+    const message = parseObject(text);
     if (message) return this.sink.message(message, bytes);
     this.open(text, bytes);
   }
@@ -57,25 +46,6 @@ export class MessageReader implements LineSink {
   /** The output ended; an unfinished object is noise. */
   end(): void {
     this.dropCandidate();
-  }
-
-  /**
-   * Answers as nearly every tool writes them: what lies between the head and the last brace is the result, if it is JSON.
-   * A tool that writes otherwise is read as JSON at large from then on: not each of its answers twice.
-   */
-  private writtenResult(text: string): WrittenResult | undefined {
-    const head = this.writesPlainly ? resultHead.exec(text) : null;
-    if (!head) return undefined;
-    const [{ length }, id = ''] = head;
-    const json = text.slice(length, -1);
-    try {
-      if (text.charCodeAt(text.length - 1) === brace.close)
-        return new WrittenResult(id, JSON.parse(json), json);
-    } catch {
-      // Members follow the result, or it is no JSON at all.
-    }
-    this.writesPlainly = false;
-    return undefined;
   }
 
   private open(text: string, bytes: number): void {
@@ -116,7 +86,6 @@ export class MessageReader implements LineSink {
   }
 }
 
-const resultHead = /^\{ ?"jsonrpc": ?"2\.0", ?"id": ?"(\d+)", ?"result": ?/;
 const opensObject = (text: string): boolean => /^\uFEFF?\s*\{\s*("|$)/.test(text);
 
 /** A protocol message at the line's very beginning: what was being read can only have been noise. */

@@ -1,6 +1,30 @@
 import { isDeeperThan } from '../common/json-depth.js';
-import { type NoticeLevel, noticeLevels, type ToolNotice } from '../tool-contract/tool-notice.js';
 import type { JsonObject } from './message-reader.js';
+
+const levels = ['debug', 'info', 'warn', 'error'] as const;
+export type NoticeLevel = (typeof levels)[number];
+
+/** How far a call is: `progress` of `total`, in a unit of the tool's own. */
+export interface ProgressNotice {
+  readonly type: 'progress';
+  readonly progress: number;
+  readonly total?: number;
+  readonly message?: string;
+}
+
+export interface LogNotice {
+  readonly type: 'log';
+  readonly level: NoticeLevel;
+  readonly message: string;
+  /** Any JSON value. */
+  readonly data?: unknown;
+}
+
+/** What a tool says while a call runs. */
+export type Notice = ProgressNotice | LogNotice;
+
+/** Called synchronously where the tool's output is read, so it must neither throw nor wait. */
+export type NoticeListener = (notice: Notice) => void;
 
 /** Characters of a notice's message that are kept. */
 export const maxNoticeChars = 4_096;
@@ -9,7 +33,7 @@ const maxDataLevels = 64;
 
 /** A notice and the call it names, if it names one. */
 export interface AddressedNotice {
-  readonly notice: ToolNotice;
+  readonly notice: Notice;
   readonly id?: string;
   readonly executionId?: string;
 }
@@ -26,7 +50,7 @@ export function readNotice(method: unknown, params: unknown): AddressedNotice | 
   return notice ? { notice, ...addressOf(members) } : 'malformed';
 }
 
-function readProgress({ progress, total, message }: JsonObject): ToolNotice | undefined {
+function readProgress({ progress, total, message }: JsonObject): Notice | undefined {
   if (typeof progress !== 'number') return undefined;
   return {
     type: 'progress',
@@ -36,7 +60,7 @@ function readProgress({ progress, total, message }: JsonObject): ToolNotice | un
   };
 }
 
-function readLog({ level, message, data }: JsonObject): ToolNotice | undefined {
+function readLog({ level, message, data }: JsonObject): Notice | undefined {
   if (typeof message !== 'string') return undefined;
   return {
     type: 'log',
@@ -56,7 +80,7 @@ const otherLevels = new Map<unknown, NoticeLevel>([
 ]);
 
 function levelOf(word: unknown): NoticeLevel {
-  return noticeLevels.find((level) => level === word) ?? otherLevels.get(word) ?? 'info';
+  return levels.find((level) => level === word) ?? otherLevels.get(word) ?? 'info';
 }
 
 function addressOf({ id, executionId }: JsonObject): { id?: string; executionId?: string } {

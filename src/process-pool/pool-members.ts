@@ -1,183 +1,286 @@
-import type { Release } from '../tool-contract/tool.js';
-import type { Cancellation } from './cancellation.js';
-import type { GiveUpReason, PoolStats, RequestNotes, TerminationReason, WornBy } from './pool.types.js';
-import { StrayLines } from './stray-lines.js';
-import type { ToolProcess } from './tool-process.js';
-import type { Ending } from './tool-process.types.js';
+import { performance } from 'node:perf_hooks';
+import type { TypedEvents } from '../common/typed-events.js';
+import { allBusy } from './failure-messages.js';
+import type { Launcher } from './launcher.js';
+import { MemberList } from './member-list.js';
+import { PoolMember } from './pool-member.js';
+import type { ProcessEvent } from './pool-process.js';
+import type { Ending, PoolEvent, PoolSettings, PoolStats, TerminationReason } from './pool.types.js';
+import { RestartPolicy } from './restart-policy.js';
+import type { SlotUser, StartSlots } from './start-slots.js';
 
-/** A request as the process that runs it sees it. */
-export interface RunningRequest {
-  remainingMs(): number;
-  giveUp(reason: GiveUpReason): void;
+/** A process that would be started now. */
+interface Wish {
+  /** Somebody waits for it. */
+  readonly urgent: boolean;
+  readonly replaces?: PoolMember;
 }
 
-/**
- * starting: not ready yet · free: takes a request · full: takes none for now · leaving: ending, takes none any more.
- */
-export type MemberState = 'starting' | 'free' | 'full' | 'leaving';
+/** The processes of one pool: which are started, what becomes of each after a request, and when they end. */
+export class PoolMembers implements SlotUser {
+  private readonly list = new MemberList();
+  private readonly policy: RestartPolicy;
+  /** Processes that do not end by being idle. */
+  private minimum = 0;
+  /** keepAlive: false only: the tool is in use, so a spare process is worth its memory. */
+  private primed = false;
+  private stopping = false;
+  private idleTimer: NodeJS.Timeout | undefined;
+  private retryTimer: NodeJS.Timeout | undefined;
 
-/** One process of a pool, from start to end. Times are those of performance.now(). */
-export class PoolMember {
-  readonly running = new Set<RunningRequest>();
-  /** Requests that nobody waits for any more, until the tool has ended them. */
-  readonly cancelling = new Set<Cancellation>();
-  readonly stray = new StrayLines();
-  readonly begunAt = performance.now();
-  readonly process: ToolProcess;
-  readyAt = 0;
-  /** End of its last request, or of its predecessor's; 0 when neither has served anybody. */
-  lastUsedAt = 0;
-  /** Requests given to it; health checks do not count. */
-  served = 0;
-  /** Its own limits of `served` and of age. */
-  mostRequests = Infinity;
-  wornAt = Infinity;
-  /** The limit it reached: a successor is to take its place. */
-  worn: WornBy | undefined;
-  /** Why it is killed as soon as nobody else waits for it. */
-  condemned: TerminationReason | undefined;
-  /** Why it is stopped as soon as nobody waits for it. */
-  dismissed: TerminationReason | undefined;
-
+  /**
+   * @param random 0 to 1, for what is spread at random
+   * @param advance called when something has changed on a process, or when there may be a slot for one
+   */
   constructor(
-    start: (member: PoolMember) => ToolProcess,
-    /** Gives its place among those that start back. */
-    readonly started: Release,
-    /** Changed by PoolMembers.move only. */
-    public state: MemberState = 'starting',
+    private readonly settings: PoolSettings,
+    private readonly slots: StartSlots,
+    private readonly launcher: Launcher,
+    private readonly random: () => number,
+    private readonly events: TypedEvents<PoolEvent>,
+    readonly advance: () => void,
   ) {
-    this.process = start(this);
+    this.policy = new RestartPolicy(settings.maxFailedStarts);
   }
 
-  /** 0 as long as it has none. */
-  get pid(): number {
-    return this.process.pid ?? 0;
-  }
-
-  /** Requests that hold a place on it. */
-  get occupied(): number {
-    return this.running.size + this.cancelling.size;
+  get size(): number {
+    return this.list.size;
   }
 
   get idleSince(): number {
-    return this.lastUsedAt || this.readyAt;
+    return this.longestIdle()?.idleSince ?? Infinity;
   }
 
-  get startMs(): number {
-    return this.readyAt - this.begunAt;
+  longestIdle(): PoolMember | undefined {
+    return this.list.idle()[0];
   }
 
-  /** What is known of a request that fails on it; with `ending` of how the process ended, too. */
-  evidence(ending?: Ending): RequestNotes {
-    const strayLines = this.stray.report();
-    return {
-      stderrTail: ending?.stderrTail ?? this.process.stderrTail(),
-      ...(ending && { exitCode: ending.exitCode, signal: ending.signal }),
-      ...(strayLines && { strayLines }),
-    };
-  }
-}
-
-/** The processes of one pool by state; `free` is kept in the order of last use. */
-export class PoolMembers {
-  private readonly all = new Set<PoolMember>();
-  private readonly free: PoolMember[] = [];
-  private readonly counts: Record<MemberState, number> = { starting: 0, free: 0, full: 0, leaving: 0 };
-
-  get size(): number {
-    return this.all.size;
-  }
-
-  get starting(): number {
-    return this.counts.starting;
-  }
-
-  get full(): number {
-    return this.counts.full;
-  }
-
-  get ready(): number {
-    return this.counts.free + this.counts.full;
-  }
-
-  get leavingCount(): number {
-    return this.counts.leaving;
-  }
-
-  /** All but those that leave. */
-  get live(): number {
-    return this.counts.starting + this.ready;
-  }
-
-  add(member: PoolMember): void {
-    this.all.add(member);
-    this.counts[member.state]++;
-  }
-
-  /** The one place where a process changes its state. */
-  move(member: PoolMember, to: MemberState): void {
-    if (member.state === to) return;
-    this.counts[member.state]--;
-    this.counts[to]++;
-    if (member.state === 'free') this.takeOut(member);
-    member.state = to;
-    if (to === 'free') this.putIn(member);
-  }
-
-  remove(member: PoolMember): void {
-    this.move(member, 'leaving');
-    this.all.delete(member);
-    this.counts.leaving--;
-  }
-
-  /** The most recently used one that takes a request. */
-  mostRecent(): PoolMember | undefined {
-    return this.free[this.free.length - 1];
-  }
-
-  /** One that has served nobody and serves nobody now. */
-  unused(): PoolMember | undefined {
-    return this.free.find((member) => member.served === 0 && member.occupied === 0);
-  }
-
-  /** Idle ones, the least recently used first. */
-  idle(): PoolMember[] {
-    return this.free.filter((member) => member.occupied === 0);
-  }
-
-  /** Those that leave and have nobody waiting for them, the oldest first. */
-  leaving(): PoolMember[] {
-    return [...this.all].filter((member) => member.state === 'leaving' && member.running.size === 0);
-  }
-
-  /** All requests that run, on those that leave, too. */
-  running(): RunningRequest[] {
-    return [...this.all].flatMap((member) => [...member.running]);
-  }
-
-  [Symbol.iterator](): Iterator<PoolMember> {
-    return [...this.all].values();
+  /** A process for the next request. */
+  pick(fresh: boolean): PoolMember | undefined {
+    const { keepAlive, poolSize } = this.settings;
+    // A spare process is beyond `poolSize`; it waits while so many run.
+    return !keepAlive && this.list.full >= poolSize ? undefined : this.list.pick(fresh);
   }
 
   stats(waiting: number): PoolStats {
-    const idle = this.idle().length;
-    const pids = [...this.all].map(({ pid }) => pid).filter((pid) => pid > 0);
-    return { starting: this.starting, idle, busy: this.ready - idle, waiting, pids };
+    const { starting, ready, pids } = this.list;
+    const idle = this.list.idle().length;
+    return { starting, idle, busy: ready - idle, waiting, pids };
   }
 
-  private putIn(member: PoolMember): void {
-    const last = this.mostRecent();
-    if (!last || last.lastUsedAt <= member.lastUsedAt) this.free.push(member);
-    else
-      this.free.splice(
-        this.free.findIndex((other) => other.lastUsedAt > member.lastUsedAt),
-        0,
-        member,
-      );
+  /** @returns why no request should wait for a process now, if so */
+  whyHopeless(): string | undefined {
+    const { policy, list } = this;
+    const hopeless = policy.failed && list.live === 0 && !policy.mayStart(performance.now(), list.starting);
+    return hopeless ? policy.error : undefined;
   }
 
-  private takeOut(member: PoolMember): void {
-    if (this.mostRecent() === member) this.free.pop();
-    else this.free.splice(this.free.indexOf(member), 1);
+  /** The probable cause of a long wait. */
+  whyWaiting(): string {
+    if (this.policy.failedStarts > 0) return `its last start failed (${this.policy.error})`;
+    if (this.list.ready === 0 && this.list.starting > 0) return 'it was still starting';
+    return this.slots.whyRefused(this) ?? allBusy(this.settings.poolSize);
+  }
+
+  /** Starts `minProcesses` processes and keeps that many from now on. */
+  warm(): void {
+    const { keepAlive, minProcesses, poolSize } = this.settings;
+    if (keepAlive) this.minimum = Math.min(minProcesses, poolSize);
+    this.advance();
+  }
+
+  /**
+   * Starts what is missing, and sees to it that idle processes end in their time.
+   * @param waiting requests without a process
+   * @param fresh those of them that need one which has served nobody
+   */
+  grow(waiting: number, fresh: number): void {
+    // One time for all: a pause that ends between them must not be overlooked.
+    const now = performance.now();
+    const { keepAlive, maxConcurrency } = this.settings;
+    const needed = fresh + Math.ceil((waiting - fresh) / (keepAlive ? maxConcurrency : 1));
+    let wish = this.wish(needed, now);
+    while (wish && this.start(wish)) wish = this.wish(needed, now);
+    if (!wish) this.slots.withdraw(this);
+    this.retryLater(now);
+    if (!this.idleTimer) this.watchIdle();
+  }
+
+  /** Used processes leave where fresh ones are wanted and the pool is full. */
+  makeRoomForFresh(fresh: number): void {
+    const { keepAlive, poolSize } = this.settings;
+    const surplus = keepAlive ? fresh - this.list.starting - (poolSize - this.list.live) : 0;
+    for (const member of this.list.idle().slice(0, Math.max(0, surplus))) this.retire(member);
+  }
+
+  /** A request was given to a process. */
+  used(member: PoolMember): void {
+    member.used();
+    this.primed = true;
+  }
+
+  /** A process did what it is for. */
+  answered(): void {
+    this.policy.answered();
+  }
+
+  /** Finds out what becomes of a process on which something has changed. @param needed requests wait for it */
+  settle(member: PoolMember, needed: boolean): void {
+    const { isIdle } = member;
+    if (!member.isReady) member.endIfDone();
+    else if (isIdle && member.served > 0 && !this.settings.keepAlive) this.retire(member, 'one_shot');
+    // It answered without having read the request: what it reads next would be a torn line.
+    else if (isIdle && member.process.congested) member.leave('protocol', 'kill');
+    else if (!member.isFull && this.slots.claims(isIdle && !needed, member.servedMs)) this.retire(member);
+  }
+
+  yieldIdle(): void {
+    const longest = this.longestIdle();
+    if (longest) this.retire(longest);
+  }
+
+  inspect(residentBytes: (pid: number) => number | undefined): void {
+    for (const member of this.list) member.inspect(residentBytes);
+    this.advance();
+  }
+
+  /** Nothing is started ahead any more. */
+  stop(): void {
+    this.stopping = true;
+  }
+
+  /** Ends all that serve nobody. */
+  stopUnused(): void {
+    for (const member of this.list) {
+      if (member.state.name !== 'leaving' && member.running.size === 0) this.retire(member, 'stop');
+    }
+  }
+
+  /** None is left. */
+  close(): void {
+    clearTimeout(this.idleTimer);
+    clearTimeout(this.retryTimer);
+    this.slots.withdraw(this);
+  }
+
+  /** The most urgent start that is missing and allowed. */
+  private wish(needed: number, now: number): Wish | undefined {
+    const { policy, list } = this;
+    const { keepAlive, poolSize } = this.settings;
+    const isWanted = needed > list.starting && list.live < (keepAlive ? poolSize : poolSize + 1);
+    if (isWanted && policy.mayStart(now, list.starting)) return { urgent: true };
+    if (this.stopping || !policy.mayStartAhead(now, list.starting)) return undefined;
+    if (this.isWantedAhead()) return { urgent: false };
+    const replaces = list.nextWorn();
+    // A process that grows and grows is as urgent as a request.
+    return replaces && { urgent: replaces.worn === 'memory', replaces };
+  }
+
+  private isWantedAhead(): boolean {
+    const { live, full } = this.list;
+    // The trial after failed starts.
+    if (this.policy.failed && live === 0) return true;
+    if (this.settings.keepAlive) return live < this.minimum;
+    return this.primed && live === full && live <= this.settings.poolSize;
+  }
+
+  private start({ urgent, replaces }: Wish): boolean {
+    const slot = this.slots.take(this, urgent);
+    if (!slot) return false;
+    const { settings, launcher } = this;
+    this.events.emit({ type: 'starting', pool: settings.name });
+    const on = (member: PoolMember, event: ProcessEvent): void => this.on(member, event);
+    this.list.add(new PoolMember(settings, launcher, slot, replaces, on));
+    return true;
+  }
+
+  /** Back-off may have held a start back: another look when it is over. */
+  private retryLater(now: number): void {
+    const delay = this.policy.delayMs(now);
+    if (delay === 0 || this.retryTimer) return;
+    this.retryTimer = setTimeout(() => {
+      this.retryTimer = undefined;
+      this.advance();
+    }, delay).unref();
+  }
+
+  private on(member: PoolMember, event: ProcessEvent): void {
+    if (event.type === 'ready') this.onReady(member);
+    else if (event.type === 'start_failed') this.onStartFailed(member, event.error);
+    else if (event.type === 'ended') this.onEnded(member, event.ending);
+    else if (event.type === 'drained') this.advance();
+    else {
+      if (event.type === 'noise') member.stray(event.line);
+      this.events.emit({ ...event, pool: this.settings.name, pid: member.pid });
+    }
+  }
+
+  private onReady(member: PoolMember): void {
+    const pool = this.settings.name;
+    const recovered = this.policy.failed;
+    const replaced = member.ready(this.random);
+    if (replaced?.worn) this.retire(replaced);
+    this.policy.started();
+    const durationMs = performance.now() - member.begunAt;
+    this.events.emit({ type: 'spawn', pool, pid: member.pid, durationMs });
+    if (recovered) this.events.emit({ type: 'recovered', pool });
+    member.slot.started();
+    this.advance();
+    // Whoever it was started for may be gone.
+    this.settle(member, false);
+  }
+
+  private onStartFailed(member: PoolMember, why: string): void {
+    const stderr = member.process.stderrTail();
+    const error = stderr === '' ? why : `${why}; its stderr ends with: ${stderr}`;
+    const pool = this.settings.name;
+    const counted = this.policy.startFailed(performance.now(), member.begunAt, error);
+    const failures = this.policy.failedStarts;
+    member.leave('start_failed', 'kill');
+    this.events.emit({ type: 'start_failed', pool, error, failures });
+    if (counted && failures === this.settings.maxFailedStarts) {
+      this.events.emit({ type: 'failed', pool, error });
+    }
+    member.slot.started();
+    this.advance();
+  }
+
+  private onEnded(member: PoolMember, ending: Ending): void {
+    const ofItself = ending.reason === 'exit' || ending.reason === 'crash';
+    const now = performance.now();
+    if (ofItself && member.served === 0) this.policy.diedUnused(now, now - member.begunAt);
+    this.list.remove(member);
+    const { pid } = member.process;
+    if (pid !== undefined) this.events.emit({ type: 'terminate', pool: this.settings.name, pid, ...ending });
+    member.slot.release();
+    this.advance();
+  }
+
+  /** Ends a process gently as soon as none of its requests runs; it takes no more. */
+  private retire(member: PoolMember, reason: TerminationReason = member.worn ?? 'idle'): void {
+    member.leave(reason, 'stop');
+    // Processes that ignore the end of their input must not pile up during their grace.
+    const left = this.list.stopping();
+    const surplus = left.length - this.settings.poolSize - 1;
+    for (const oldest of left.slice(0, Math.max(0, surplus))) oldest.leave(reason, 'kill');
+  }
+
+  /** One timer for the whole pool, due when the longest idle process has been idle for long enough. */
+  private watchIdle(): void {
+    const longest = this.longestIdle();
+    if (!longest || this.stopping || this.list.live <= this.minimum) return;
+    const dueIn = longest.idleSince + this.settings.idleTimeoutMs - performance.now();
+    this.idleTimer = setTimeout(() => this.retireIdle(), Math.max(1, dueIn)).unref();
+  }
+
+  private retireIdle(): void {
+    this.idleTimer = undefined;
+    const before = performance.now() - this.settings.idleTimeoutMs;
+    for (const member of this.list.idle()) {
+      if (member.idleSince > before || this.list.live <= this.minimum) break;
+      this.primed = false;
+      this.retire(member, 'idle');
+    }
+    this.advance();
   }
 }

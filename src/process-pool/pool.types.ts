@@ -1,7 +1,6 @@
 import type { CancelSignal } from '../common/cancel-signal.js';
 import type { Deadline } from '../common/deadline.js';
-import type { LogNotice, NoticeListener } from '../tool-contract/tool-notice.js';
-import type { StrayLinesReport } from './stray-lines.js';
+import type { LogNotice, NoticeListener } from './notices.js';
 
 /** How one process of a tool is started. The environment is complete: nothing is inherited. */
 export interface ProcessSpec {
@@ -11,8 +10,19 @@ export interface ProcessSpec {
   readonly env: Readonly<Record<string, string>>;
 }
 
+/** Durations in milliseconds, sizes in bytes. */
+export interface ProcessLimits {
+  readonly startTimeoutMs: number;
+  /** Pause between closing stdin, SIGTERM and SIGKILL. */
+  readonly stopGraceMs: number;
+  readonly maxLineBytes: number;
+  /** Bytes that may wait in the pipe to a process that does not read. */
+  readonly maxPendingInputBytes: number;
+  readonly stderrBytes: number;
+}
+
 /** All durations in milliseconds, all sizes in bytes. */
-export interface PoolSettings {
+export interface PoolSettings extends ProcessLimits {
   readonly name: string;
   readonly spec: ProcessSpec;
   /** Processes kept ready from the start (only with keepAlive). */
@@ -34,15 +44,8 @@ export interface PoolSettings {
   readonly maxAgeMs: number;
   /** Resident memory of the process and all below it. */
   readonly maxRssBytes: number;
-  readonly startTimeoutMs: number;
-  /** Pause between closing stdin, SIGTERM and SIGKILL. */
-  readonly stopGraceMs: number;
   /** What a tool that declared `cancel` has to end a call that was given up; 0: it is not asked. */
   readonly cancelGraceMs: number;
-  readonly maxLineBytes: number;
-  /** Bytes that may wait in the pipe to a process that does not read. */
-  readonly maxPendingInputBytes: number;
-  readonly stderrBytes: number;
   /** Failed starts in a row after which the pool reports `failed`. */
   readonly maxFailedStarts: number;
 }
@@ -66,10 +69,10 @@ export interface Capabilities {
   readonly shutdown?: true;
 }
 
-export interface PoolRequest {
+export interface RequestOptions {
   readonly method: 'execute' | 'health';
-  /** Called when the request is written: `timeout` in its context is what is left then. @returns an object, or its JSON */
-  readonly params: (remainingMs: number) => object | string;
+  /** Called when the request is written: `timeout` in its context is what is left then. */
+  readonly params: (remainingMs: number) => object;
   readonly deadline: Deadline;
   readonly signal?: CancelSignal;
   /** Run on a process that has served nobody yet. */
@@ -80,8 +83,11 @@ export interface PoolRequest {
   readonly onNotice?: NoticeListener;
 }
 
-/** Why a request ends before it is answered, though its process did nothing wrong yet. */
-export type GiveUpReason = Extract<PoolFailureReason, 'timeout' | 'cancelled' | 'shutting_down'>;
+/** Lines of a tool's stdout that were no messages: how many, and the end of the last few. */
+export interface StrayLinesReport {
+  readonly count: number;
+  readonly last: readonly string[];
+}
 
 /** What was seen while a request ran, for the metric's metadata. */
 export interface RequestNotes {
@@ -92,8 +98,6 @@ export interface RequestNotes {
   signal?: string | null;
   stderrTail?: string;
   outputBytes?: number;
-  /** The result's JSON as the tool wrote it, where it can be told. */
-  resultJson?: string;
   /** Of the process, not of this request alone. */
   strayLines?: StrayLinesReport;
 }
@@ -122,6 +126,9 @@ export type PoolFailureReason =
   | 'cancelled'
   | 'shutting_down';
 
+/** Why a request ends before it is answered, though its process did nothing wrong yet. */
+export type GiveUpReason = Extract<PoolFailureReason, 'timeout' | 'cancelled' | 'shutting_down'>;
+
 /** Thrown for every expected way in which a request fails below the tool's own answer. */
 export class PoolFailure extends Error {
   override readonly name = 'PoolFailure';
@@ -136,6 +143,9 @@ export class PoolFailure extends Error {
     super(message);
   }
 }
+
+/** Gives back what was taken; calling it twice is harmless. */
+export type Release = () => void;
 
 /** Which of its limits a process reached before a successor took its place. */
 export type WornBy = 'requests' | 'age' | 'memory';
@@ -154,22 +164,34 @@ export type TerminationReason =
   | 'start_failed'
   | 'cancelled';
 
-/** Said synchronously; the pool itself knows no logger and no Prometheus. `spawn` means: it answered and is ready. */
+/** How a process ended. */
+export interface Ending {
+  readonly reason: TerminationReason;
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly stderrTail: string;
+}
+
+/** What a process writes beside its answers. */
+export type ProcessOutput =
+  /** As it came from the process, in pieces of any size: not to be kept. */
+  | { readonly type: 'stderr'; readonly chunk: Buffer }
+  /** A line on stdout that was no message. */
+  | { readonly type: 'noise'; readonly line: string }
+  | {
+      readonly type: 'log';
+      readonly notice: LogNotice;
+      /** The call it is about, where that is known. */
+      readonly executionId: string | undefined;
+    };
+
+/** Said synchronously; the pool itself knows no logger and no Prometheus. */
 export type PoolEvent =
   /** A process is being started; `spawn` or `start_failed` follows. */
   | { readonly type: 'starting'; readonly pool: string }
-  /** As it came from the process, in pieces of any size: not to be kept. */
-  | { readonly type: 'stderr'; readonly pool: string; readonly pid: number; readonly chunk: Buffer }
+  /** It answered `initialize` and is ready. */
   | { readonly type: 'spawn'; readonly pool: string; readonly pid: number; readonly durationMs: number }
-  | {
-      readonly type: 'terminate';
-      readonly pool: string;
-      readonly pid: number;
-      readonly reason: TerminationReason;
-      readonly exitCode: number | null;
-      readonly signal: string | null;
-      readonly stderrTail: string;
-    }
+  | ({ readonly type: 'terminate'; readonly pool: string; readonly pid: number } & Ending)
   | {
       readonly type: 'start_failed';
       readonly pool: string;
@@ -180,15 +202,7 @@ export type PoolEvent =
   | { readonly type: 'failed'; readonly pool: string; readonly error: string }
   /** The first good start after `failed`. */
   | { readonly type: 'recovered'; readonly pool: string }
-  | { readonly type: 'noise'; readonly pool: string; readonly pid: number; readonly line: string }
-  | {
-      readonly type: 'log';
-      readonly pool: string;
-      readonly pid: number;
-      readonly notice: LogNotice;
-      /** The call it is about, where that is known. */
-      readonly executionId: string | undefined;
-    };
+  | (ProcessOutput & { readonly pool: string; readonly pid: number });
 
 export interface PoolStats {
   readonly starting: number;

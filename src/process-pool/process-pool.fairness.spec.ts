@@ -3,9 +3,8 @@ import { getEventListeners } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { benchForEachTest, call, eventually, result } from '../../test/fixtures/tools/pool-lab.js';
-import { ProcessBudget } from './process-budget.js';
 import type { ProcessPool } from './process-pool.js';
-import { SpawnGate } from './spawn-gate.js';
+import { StartSlots } from './start-slots.js';
 
 const bench = benchForEachTest();
 
@@ -22,8 +21,8 @@ describe('a tool that always has work', () => {
     ['one request at a time', { maxConcurrency: 1 }],
     ['several requests at a time, so that it is never idle', { maxConcurrency: 3 }],
   ])('does not starve another where there is one process for both: %s', async (_how, settings) => {
-    const budget = new ProcessBudget(1);
-    const [a, b, c] = ['a', 'b', 'c'].map((name) => bench.lab.pool({ name, ...settings }, { budget })) as [
+    const slots = new StartSlots(1);
+    const [a, b, c] = ['a', 'b', 'c'].map((name) => bench.lab.pool({ name, ...settings }, { slots })) as [
       ProcessPool,
       ProcessPool,
       ProcessPool,
@@ -34,31 +33,17 @@ describe('a tool that always has work', () => {
       served++;
     });
     await Promise.all([flood(a, 5, () => served === 2), ...others]);
-    expect(budget.inUse).toBe(1);
-  });
-
-  it('shares what there is with another that always has work', async () => {
-    const budget = new ProcessBudget(4);
-    const [a, b] = ['a', 'b'].map((name) => bench.lab.pool({ name, poolSize: 4 }, { budget })) as [
-      ProcessPool,
-      ProcessPool,
-    ];
-    let even = false;
-    const flooded = [a, b].map((pool) => flood(pool, 8, () => even));
-    const busy = (pool: ProcessPool) => pool.stats().busy + pool.stats().idle;
-    await eventually(() => busy(a) === 2 && busy(b) === 2, 'the shares are not even');
-    even = true;
-    await Promise.all(flooded);
+    expect(slots.inUse).toBe(1);
   });
 });
 
 describe('starts', () => {
   it('are bounded over all pools', async () => {
-    const starts = new SpawnGate(2);
+    const slots = new StartSlots(Infinity, 2);
     const pools = Array.from({ length: 4 }, (_, n) =>
-      bench.lab.pool({ name: `p${n}`, poolSize: 3, minProcesses: 3 }, { gate: starts }),
+      bench.lab.pool({ name: `p${n}`, poolSize: 3, minProcesses: 3 }, { slots }),
     );
-    const warm = pools.map((pool) => pool.warm());
+    for (const pool of pools) pool.warm();
     let most = 0;
     const look = () => {
       most = Math.max(
@@ -67,15 +52,14 @@ describe('starts', () => {
       );
     };
     const watch = setInterval(look, 1);
-    await Promise.all(warm);
+    await eventually(() => pools.every((pool) => pool.stats().idle === 3));
     clearInterval(watch);
     expect(most).toBe(2);
-    expect(pools.map((pool) => pool.stats().idle)).toEqual([3, 3, 3, 3]);
   });
 
   it('of a tool that crashes again and again, or hangs, do not keep others from starting', async () => {
-    const starts = new SpawnGate(2);
-    const options = { gate: starts };
+    const slots = new StartSlots(Infinity, 2);
+    const options = { slots };
     const crashing = bench.lab.pool(
       { spec: bench.lab.spec(['--start=exit']), poolSize: 5, maxFailedStarts: 99 },
       options,
@@ -93,29 +77,28 @@ describe('starts', () => {
     }
     caller.abort();
     expect(await Promise.all(hopeless)).toEqual(Array(6).fill('cancelled'));
-    expect(starts.waiting).toBe(0);
+    expect(slots.waiting).toBe(0);
   });
 
   it('say so to a request that waits for one', async () => {
-    const starts = new SpawnGate(1);
-    const hanging = bench.lab.pool({ spec: bench.lab.spec(['--start=hang']) }, { gate: starts });
+    const slots = new StartSlots(Infinity, 1);
+    const hanging = bench.lab.pool({ spec: bench.lab.spec(['--start=hang']) }, { slots });
     const first = call(hanging, {}, { timeoutMs: 500 }).catch(({ reason }) => reason);
-    await expect(call(bench.lab.pool({}, { gate: starts }), {}, { timeoutMs: 30 })).rejects.toThrow(
+    await expect(call(bench.lab.pool({}, { slots }), {}, { timeoutMs: 30 })).rejects.toThrow(
       'as many processes as may start at a time were starting',
     );
     expect(await first).toBe('timeout');
   });
 
-  it('of a pool that stops while it waits at the gate are forgotten', async () => {
-    const starts = new SpawnGate(1);
-    const hanging = bench.lab.pool({ spec: bench.lab.spec(['--start=hang']) }, { gate: starts });
+  it('of a pool that stops while it waits for a start are forgotten', async () => {
+    const slots = new StartSlots(Infinity, 1);
+    const hanging = bench.lab.pool({ spec: bench.lab.spec(['--start=hang']) }, { slots });
     const first = call(hanging, {}, { timeoutMs: 300 }).catch(({ reason }) => reason);
-    const waiting = bench.lab.pool({ minProcesses: 2, poolSize: 2 }, { gate: starts });
-    const warm = waiting.warm();
-    expect(starts.waiting).toBe(1);
+    const waiting = bench.lab.pool({ minProcesses: 2, poolSize: 2 }, { slots });
+    waiting.warm();
+    expect(slots.waiting).toBe(1);
     await waiting.stop();
-    await warm;
-    expect(starts.waiting).toBe(0);
+    expect(slots.waiting).toBe(0);
     expect(await first).toBe('timeout');
   });
 });
@@ -192,15 +175,83 @@ describe('a waiter that gives up', () => {
   });
 
   it('stops waiting for room on a full server: an idle process elsewhere stays', async () => {
-    const budget = new ProcessBudget(1);
-    const [a, b] = [bench.lab.pool({ name: 'a' }, { budget }), bench.lab.pool({ name: 'b' }, { budget })];
+    const slots = new StartSlots(1);
+    const [a, b] = [bench.lab.pool({ name: 'a' }, { slots }), bench.lab.pool({ name: 'b' }, { slots })];
     const busy = call(a, bench.gate.input('a'));
     await bench.gate.running('a');
     await expect(call(b, {}, { timeoutMs: 20 })).rejects.toMatchObject({ reason: 'timeout' });
-    expect(budget.contended).toBe(false);
+    expect(slots.waiting).toBe(0);
     await bench.gate.open('a');
     await busy;
     expect(await result(a, {})).toEqual({});
     expect(bench.lab.of('terminate')).toEqual([]);
+  });
+});
+
+describe('a process that belongs to no pool', () => {
+  const patienceMs = 60_000;
+
+  it('counts among all while it lives, and starts nothing else at once where one may start at a time', async () => {
+    const slots = new StartSlots(10, 1);
+    const order: string[] = [];
+    const first = Promise.withResolvers<void>();
+    const one = slots.run(patienceMs, async () => {
+      order.push('one begins');
+      await first.promise;
+      order.push('one ends');
+    });
+    const two = slots.run(patienceMs, async () => {
+      order.push('two begins');
+      return slots.inUse;
+    });
+    expect([slots.inUse, slots.starting, slots.waiting]).toEqual([1, 1, 1]);
+    first.resolve();
+    await one;
+    expect(await two).toBe(1);
+    expect(order).toEqual(['one begins', 'one ends', 'two begins']);
+    expect([slots.inUse, slots.starting, slots.waiting]).toEqual([0, 0, 0]);
+  });
+
+  it('takes the place of an idle one of a pool, the longest idle', async () => {
+    const slots = new StartSlots(2);
+    const [a, b] = ['a', 'b'].map((name) => bench.lab.pool({ name }, { slots })) as [
+      ProcessPool,
+      ProcessPool,
+    ];
+    await result(a, {});
+    await result(b, {});
+    await result(a, {});
+    expect(await slots.run(patienceMs, async () => slots.inUse)).toBe(2);
+    expect(bench.lab.of('terminate')).toMatchObject([{ pool: 'b', reason: 'idle' }]);
+    expect(slots.inUse).toBe(1);
+  });
+
+  it.each([
+    ['CUSTOM_TOOLS_MAX_PROCESSES', 1, 4],
+    ['CUSTOM_TOOLS_MAX_CONCURRENT_STARTS', 10, 1],
+  ])(
+    'names %s when that leaves it no place, and waits for none any more',
+    async (setting, processes, starts) => {
+      const slots = new StartSlots(processes, starts);
+      const ended = Promise.withResolvers<void>();
+      const other = slots.run(patienceMs, () => ended.promise);
+      await expect(slots.run(1, async () => 'never')).rejects.toMatchObject({
+        reason: 'timeout',
+        message: expect.stringContaining(setting),
+      });
+      expect(slots.waiting).toBe(0);
+      ended.resolve();
+      await other;
+      expect(await slots.run(patienceMs, async () => 'now')).toBe('now');
+    },
+  );
+
+  it('gives its place back when its work fails', async () => {
+    const slots = new StartSlots(1, 1);
+    const fails = slots.run(patienceMs, async () => {
+      throw new Error('no tool');
+    });
+    await expect(fails).rejects.toThrow('no tool');
+    expect([slots.inUse, slots.starting]).toEqual([0, 0]);
   });
 });

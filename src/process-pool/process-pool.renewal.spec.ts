@@ -1,8 +1,8 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { benchForEachTest, call, eventually, isAlive, result } from '../../test/fixtures/tools/pool-lab.js';
-import { ProcessBudget } from './process-budget.js';
 import type { ProcessPool } from './process-pool.js';
+import { StartSlots } from './start-slots.js';
 
 const bench = benchForEachTest();
 
@@ -152,16 +152,16 @@ describe('a process that has served its requests', () => {
   });
 
   it('waits for room where the server runs as many processes as it may', async () => {
-    const budget = new ProcessBudget(2);
+    const slots = new StartSlots(2);
     const [pool, other] = [
-      bench.lab.pool({ name: 'worn', maxRequests: 1 }, { budget, ...exact }),
-      bench.lab.pool({ name: 'other' }, { budget }),
+      bench.lab.pool({ name: 'worn', maxRequests: 1 }, { slots, ...exact }),
+      bench.lab.pool({ name: 'other' }, { slots }),
     ];
     const busy = call(other, bench.gate.input('a'));
     await bench.gate.running('a');
     const first = await pid(pool);
     expect(await pid(pool)).toBe(first);
-    expect(budget.contended).toBe(false);
+    expect(slots.claims(true)).toBe(false);
     await bench.gate.open('a');
     await busy;
     await other.stop();
@@ -222,21 +222,19 @@ describe('a process that is inspected', () => {
 
   it('is not replaced for its size before it has served anybody, nor asked where nothing is limited', async () => {
     const asked = jest.fn(() => 5_000);
-    const unused = bench.lab.pool({ maxRssBytes: 1_000, minProcesses: 1 });
-    await unused.warm();
+    const unused = await bench.lab.warmPool({ maxRssBytes: 1_000, minProcesses: 1 });
     unused.inspect(asked);
     const unlimited = bench.lab.pool();
     await pid(unlimited);
     unlimited.inspect(asked);
     const oneShot = bench.lab.pool({ maxRssBytes: 1_000, maxAgeMs: 1, maxRequests: 1, keepAlive: false });
-    await oneShot.warm();
     await pid(oneShot);
     oneShot.inspect(asked);
     expect(asked).not.toHaveBeenCalled();
   });
 
   it('makes room for its own successor on a full server once nobody needs it', async () => {
-    const pool = bench.lab.pool({ maxRssBytes: 1_000 }, { budget: new ProcessBudget(1), ...exact });
+    const pool = bench.lab.pool({ maxRssBytes: 1_000 }, { slots: new StartSlots(1), ...exact });
     const busy = call(pool, bench.gate.input('a'));
     await bench.gate.running('a');
     pool.inspect(() => 5_000);

@@ -9,8 +9,7 @@ import {
   toolsFolder,
 } from '../../test/fixtures/tools/pool-lab.js';
 import { Deadline } from '../common/deadline.js';
-import { ProcessBudget } from './process-budget.js';
-import { residentBytes } from './resident-memory.js';
+import { StartSlots } from './start-slots.js';
 
 const bench = benchForEachTest();
 
@@ -202,7 +201,7 @@ describe('a call fails', () => {
     await expect(call(pool, {}, { timeoutMs: 30 })).rejects.toMatchObject({
       reason: 'timeout',
       written: false,
-      message: 'No process of the tool was free within 30 ms: all 1 were busy',
+      message: 'No process of the tool was free within 30 ms: its one process was busy',
     });
     expect(pool.stats()).toMatchObject({ waiting: 0, busy: 1 });
     await bench.gate.open('a');
@@ -333,8 +332,7 @@ describe('a process', () => {
   });
 
   it('ends when it was idle for long, down to the minimum', async () => {
-    const pool = bench.lab.pool({ poolSize: 3, minProcesses: 1, idleTimeoutMs: 100 });
-    await pool.warm();
+    const pool = await bench.lab.warmPool({ poolSize: 3, minProcesses: 1, idleTimeoutMs: 100 });
     const calls = ['a', 'b', 'c'].map((key) => call(pool, bench.gate.input(key)));
     await Promise.all(['a', 'b', 'c'].map((key) => bench.gate.open(key)));
     await Promise.all(calls);
@@ -445,19 +443,12 @@ describe('a process', () => {
     expect(pool.stats().pids).toEqual([]);
     expect(await result(pool, {})).toEqual({});
   });
-
-  it('has its resident memory known', async () => {
-    const pid = await pidOf(result(bench.lab.pool(), { action: 'pid' }));
-    expect(residentBytes(pid)).toBeGreaterThan(10_000_000);
-    process.kill(pid, 'SIGKILL');
-    await eventually(() => residentBytes(pid) === undefined);
-  });
 });
 
 describe('keepAlive: false', () => {
   it('gives every call a process that has served nobody, with a spare one started ahead', async () => {
     const pool = bench.lab.pool({ keepAlive: false });
-    await pool.warm();
+    pool.warm();
     expect(pool.stats().pids).toEqual([]);
     const pids = new Set<unknown>();
     for (let n = 0; n < 4; n++) {
@@ -533,8 +524,7 @@ describe('health', () => {
   });
 
   it('replaces a process that does not answer it', async () => {
-    const pool = bench.lab.pool({ spec: bench.lab.spec(['--health=hang']), minProcesses: 1 });
-    await pool.warm();
+    const pool = await bench.lab.warmPool({ spec: bench.lab.spec(['--health=hang']), minProcesses: 1 });
     await expect(pool.health(deadline(50))).rejects.toMatchObject({ reason: 'timeout' });
     expect((await bench.lab.until('terminate')).reason).toBe('timeout');
     await bench.lab.untilCount('spawn', 2);
@@ -561,8 +551,8 @@ describe('health', () => {
 
 describe('the cap over all pools', () => {
   it('makes a pool wait until another one frees a process', async () => {
-    const budget = new ProcessBudget(1);
-    const [a, b] = [bench.lab.pool({ name: 'a' }, { budget }), bench.lab.pool({ name: 'b' }, { budget })];
+    const slots = new StartSlots(1);
+    const [a, b] = [bench.lab.pool({ name: 'a' }, { slots }), bench.lab.pool({ name: 'b' }, { slots })];
     const first = call(a, bench.gate.input('a'));
     await bench.gate.running('a');
     await expect(call(b, {}, { timeoutMs: 30 })).rejects.toThrow(
@@ -573,27 +563,26 @@ describe('the cap over all pools', () => {
     await first;
     expect((await second).reply).toEqual({ result: { b: 1 } });
     expect(bench.lab.of('terminate')[0]).toMatchObject({ pool: 'a', reason: 'idle' });
-    expect(budget.inUse).toBe(1);
+    expect(slots.inUse).toBe(1);
   });
 
   it('takes an idle process of another pool for a request that waits, and is not exceeded', async () => {
-    const budget = new ProcessBudget(2);
-    const [a, b] = [bench.lab.pool({ poolSize: 2 }, { budget }), bench.lab.pool({ poolSize: 2 }, { budget })];
+    const slots = new StartSlots(2);
+    const [a, b] = [bench.lab.pool({ poolSize: 2 }, { slots }), bench.lab.pool({ poolSize: 2 }, { slots })];
     const warm = ['a1', 'a2'].map((key) => call(a, bench.gate.input(key)));
     await Promise.all(['a1', 'a2'].map((key) => bench.gate.open(key)));
     await Promise.all(warm);
     const calls = ['b1', 'b2'].map((key) => call(b, bench.gate.input(key)));
     await Promise.all([bench.gate.open('b1'), bench.gate.open('b2')]);
     await Promise.all(calls);
-    expect(budget.inUse).toBeLessThanOrEqual(2);
+    expect(slots.inUse).toBeLessThanOrEqual(2);
   });
 
   it('is given back when pools stop', async () => {
-    const budget = new ProcessBudget(3);
-    const pool = bench.lab.pool({ poolSize: 3, minProcesses: 3 }, { budget });
-    await pool.warm();
-    expect(budget.inUse).toBe(3);
+    const slots = new StartSlots(3);
+    const pool = await bench.lab.warmPool({ poolSize: 3, minProcesses: 3 }, { slots });
+    expect(slots.inUse).toBe(3);
     await pool.stop();
-    expect(budget.inUse).toBe(0);
+    expect(slots.inUse).toBe(0);
   });
 });

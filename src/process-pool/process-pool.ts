@@ -1,30 +1,29 @@
 import { performance } from 'node:perf_hooks';
 import type { Deadline } from '../common/deadline.js';
 import { TypedEvents } from '../common/typed-events.js';
-import type { Release } from '../tool-contract/tool.js';
-import { Admissions } from './admissions.js';
-import { DeadlineWatch } from './deadline-watch.js';
-import { givenUpRunning, givenUpWaiting, refusals } from './failure-messages.js';
-import { PendingRequest, type RequestOwner } from './pending-request.js';
-import { PoolGrowth } from './pool-growth.js';
-import type { PoolOptions } from './pool-parts.js';
-import { type PoolMember, PoolMembers } from './pool-members.js';
-import { endingAfter, PoolShrink } from './pool-shrink.js';
+import { cannotStart, givenUpRunning, givenUpWaiting, refusals } from './failure-messages.js';
+import { type Launcher, launch } from './launcher.js';
+import type { PoolMember } from './pool-member.js';
+import { PoolRequest } from './pool-request.js';
 import type {
   GiveUpReason,
   PoolAnswer,
   PoolEvent,
   PoolFailure,
-  PoolFailureReason,
-  PoolRequest,
   PoolSettings,
   PoolStats,
+  Release,
   Reply,
+  RequestOptions,
 } from './pool.types.js';
-import { ProcessBudget } from './process-budget.js';
-import { RequestQueue } from './request-queue.js';
-import { SpawnGate } from './spawn-gate.js';
-import type { Ending } from './tool-process.types.js';
+import { PoolMembers } from './pool-members.js';
+import { StartSlots } from './start-slots.js';
+
+interface Stopping {
+  drainTimer: NodeJS.Timeout | undefined;
+  /** Calls that still ran have been given up. */
+  cutOff: boolean;
+}
 
 /**
  * The processes of one tool and the requests for them. Requests wait in order, in a bounded queue, until a process is
@@ -32,60 +31,49 @@ import type { Ending } from './tool-process.types.js';
  * and end when idle. Every event ends in `advance`, the one place that decides what happens next.
  */
 export class ProcessPool {
-  readonly events: TypedEvents<PoolEvent>;
-  private readonly queue = new RequestQueue();
-  private readonly members = new PoolMembers();
-  private readonly deadlines = new DeadlineWatch(this.members);
-  private readonly growth: PoolGrowth;
-  private readonly shrink: PoolShrink;
+  readonly events = new TypedEvents<PoolEvent>(() => undefined);
+  private readonly members: PoolMembers;
+  /** Requests accepted and not ended; those of them without a process stand in the queue. */
+  private readonly open = new Set<PoolRequest>();
+  private readonly queue: PoolRequest[] = [];
   private readonly capacity: number;
-  /** Requests accepted and not ended. */
-  private open = 0;
-  private readonly admissions: Admissions;
-  private isCutOff = false;
-  private drainTimer: NodeJS.Timeout | undefined;
-  private stopping: Promise<void> | undefined;
-  private stopped: (() => void) | undefined;
-  private readonly owner: RequestOwner = {
-    answered: (request, reply) => this.answered(request, reply),
-    failed: (request, reason, message, ending) => this.failed(request, reason, message, ending),
-    gaveUp: (request, reason) => this.gaveUp(request, reason),
-  };
+  private reserved = 0;
+  /** Set from the first `stop` on. */
+  private stopping: Stopping | undefined;
+  private readonly end = Promise.withResolvers<void>();
+  /** Resolves when the pool was stopped and no process is left. */
+  readonly ended = this.end.promise;
 
+  /**
+   * @param slots shared by all pools; without it there is no cap over them
+   * @param random 0 to 1, for what is spread at random
+   */
   constructor(
     private readonly settings: PoolSettings,
-    {
-      budget = new ProcessBudget(Infinity),
-      gate = new SpawnGate(Infinity),
-      events = new TypedEvents(() => undefined),
-      ...growth
-    }: PoolOptions = {},
+    slots = new StartSlots(),
+    launcher: Launcher = launch,
+    random: () => number = Math.random,
   ) {
-    this.events = events;
-    const concurrency = settings.keepAlive ? settings.maxConcurrency : 1;
-    this.capacity = settings.poolSize * concurrency + settings.maxQueue;
-    this.admissions = new Admissions(this.capacity, () => {
-      if (this.stopping) this.advance();
-    });
-    const { members, queue } = this;
-    const advance = (): void => this.advance();
-    const user = { freed: advance, opened: advance, yieldIdle: () => this.shrink.yieldIdle() };
-    const parts = { settings, concurrency, members, queue, budget, gate, user, events };
-    this.shrink = new PoolShrink(parts, { advance, idled: () => this.growth.unused() });
-    const giveUpWaiting = (message: string): void => this.failWaiting('spawn_failed', message);
-    this.growth = new PoolGrowth(parts, this.shrink, { advance, giveUpWaiting }, growth);
+    const { poolSize, keepAlive, maxConcurrency, maxQueue } = settings;
+    this.capacity = poolSize * (keepAlive ? maxConcurrency : 1) + maxQueue;
+    this.members = new PoolMembers(settings, slots, launcher, random, this.events, () => this.advance());
   }
 
   /**
    * Takes one of poolSize × maxConcurrency + maxQueue places, so that a call can be refused before it is recorded.
-   * @returns gives the place back; calling it twice is harmless
    * @throws PoolFailure `queue_full` or `shutting_down`
    */
   reserve(): Release {
     if (this.stopping) throw refusals.stopping(this.settings.name);
-    const release = this.admissions.take();
-    if (!release) throw refusals.queueFull(this.settings.name, this.capacity);
-    return release;
+    if (this.reserved >= this.capacity) throw refusals.queueFull(this.settings.name, this.capacity);
+    this.reserved++;
+    let held = true;
+    return () => {
+      if (!held) return;
+      held = false;
+      this.reserved--;
+      if (this.stopping) this.advance();
+    };
   }
 
   /**
@@ -93,18 +81,15 @@ export class ProcessPool {
    * @returns the tool's answer, which may be an error
    * @throws PoolFailure for everything below the tool's own answer
    */
-  execute(request: PoolRequest): Promise<PoolAnswer> {
+  execute(options: RequestOptions): Promise<PoolAnswer> {
     const refusal = this.refusal();
     if (refusal) return Promise.reject(refusal);
-    const pending = this.accept(request);
-    if (pending.isOver()) return pending.answer;
-    const member = this.queue.size === 0 ? this.pick(request.fresh) : undefined;
-    if (member) this.assign(pending, member);
-    else this.queue.add(pending);
-    // After the write: what is done now costs no time while the tool works.
-    pending.watch();
-    this.advance();
-    return pending.answer;
+    const request = this.accept(options);
+    if (request.begin()) {
+      this.queue.push(request);
+      this.advance();
+    }
+    return request.answer;
   }
 
   /**
@@ -113,35 +98,30 @@ export class ProcessPool {
    * @throws PoolFailure; a process that fails it is replaced
    */
   health(deadline: Deadline): Promise<PoolAnswer | undefined> {
-    const member = this.stopping ? undefined : this.members.idle()[0];
+    const member = this.stopping ? undefined : this.members.longestIdle();
     if (!member) return Promise.resolve(undefined);
-    const pending = this.accept({ method: 'health', params: () => ({}), deadline });
-    if (pending.isOver()) return pending.answer;
-    this.assign(pending, member);
-    pending.watch();
-    return pending.answer;
+    const request = this.accept({ method: 'health', params: () => ({}), deadline });
+    if (request.begin()) this.assign(request, member);
+    return request.answer;
   }
 
   /** @returns why no request can be served now: the last starts failed and the next one is not due */
   whyUnavailable(): string | undefined {
-    return this.growth.whyHopeless();
+    return this.members.whyHopeless();
   }
 
   stats(): PoolStats {
-    return this.members.stats(this.queue.size);
+    return this.members.stats(this.queue.length);
   }
 
   /** Has processes replaced that are too old or, as far as `residentBytes` knows by their pid, too large. */
   inspect(residentBytes: (pid: number) => number | undefined): void {
-    this.growth.inspect(residentBytes);
+    this.members.inspect(residentBytes);
   }
 
-  /**
-   * Starts `minProcesses` processes and keeps that many from now on.
-   * @throws PoolFailure `spawn_failed` when the pool gives up; it goes on trying by itself
-   */
-  warm(): Promise<void> {
-    return this.stopping ? Promise.resolve() : this.growth.warm();
+  /** Starts `minProcesses` processes and keeps that many from now on; events say how that goes. */
+  warm(): void {
+    if (!this.stopping) this.members.warm();
   }
 
   /**
@@ -149,145 +129,152 @@ export class ProcessPool {
    * Resolves when no process is left. Said again, the new `drainMs` counts.
    */
   stop(drainMs = 0): Promise<void> {
-    clearTimeout(this.drainTimer);
-    if (this.open + this.admissions.held > 0) this.drainTimer = setTimeout(() => this.cutOff(), drainMs);
-    this.stopping ??= new Promise((resolve) => {
-      this.stopped = resolve;
-      this.shrink.stop();
-      this.growth.stop();
-      queueMicrotask(() => this.advance()); // Not before `stopping` is set.
-    });
-    return this.stopping;
+    this.stopping ??= { drainTimer: undefined, cutOff: false };
+    this.members.stop();
+    clearTimeout(this.stopping.drainTimer);
+    if (this.open.size + this.reserved > 0) {
+      this.stopping.drainTimer = setTimeout(() => this.cutOff(), drainMs);
+    }
+    this.advance();
+    return this.ended;
   }
 
   private refusal(): PoolFailure | undefined {
-    // Who was admitted before the stop is still served.
     if (this.stopping && !this.isOwed()) return refusals.stopping(this.settings.name);
-    if (this.open >= this.capacity) return refusals.queueFull(this.settings.name, this.capacity);
-    const error = this.growth.whyHopeless();
+    if (this.open.size >= this.capacity) return refusals.queueFull(this.settings.name, this.capacity);
+    const error = this.whyUnavailable();
     return error === undefined ? undefined : refusals.cannotStart(this.settings.name, error);
   }
 
-  /** While it stops: a call that was admitted may still come with its request. */
+  /** While it stops: a call that was admitted before may still come with its request. */
   private isOwed(): boolean {
-    return !this.isCutOff && this.admissions.held > this.open;
+    return this.stopping?.cutOff === false && this.reserved > this.open.size;
   }
 
-  private accept(request: PoolRequest): PendingRequest {
-    this.open++;
-    return new PendingRequest(request, this.owner);
+  private accept(options: RequestOptions): PoolRequest {
+    const request = new PoolRequest(options, (each, reason) => this.gaveUp(each, reason));
+    this.open.add(request);
+    return request;
   }
 
   /** Hands requests to processes, starts what is missing, ends what is not needed. Every event leads here. */
   private advance(): void {
-    if (this.queue.size > 0) this.serve();
-    this.growth.grow();
-    if (this.stopping) this.advanceStop();
-    else this.shrink.watchIdle(this.growth.minimum);
+    if (this.queue.length > 0) {
+      this.serve(true);
+      this.members.makeRoomForFresh(this.fresh);
+      this.serve(false);
+    }
+    this.members.grow(this.queue.length, this.fresh);
+    if (this.queue.length > 0) this.giveUpHope();
+    if (this.stopping) this.advanceStop(this.stopping);
   }
 
-  private serve(): void {
-    this.serveFirst(() => this.queue.firstFresh);
-    this.shrink.makeRoomForFresh();
-    this.serveFirst(() => this.queue.firstAny);
-  }
-
-  private serveFirst(first: () => PendingRequest | undefined): void {
-    for (let pending = first(); pending; pending = first()) {
-      const member = this.pick(pending.request.fresh);
+  private serve(fresh: boolean): void {
+    for (const request of this.queue.filter(({ isFresh }) => isFresh === fresh)) {
+      const member = this.members.pick(fresh);
       if (!member) return;
-      this.queue.delete(pending);
-      this.assign(pending, member);
+      this.queue.splice(this.queue.indexOf(request), 1);
+      this.assign(request, member);
     }
   }
 
-  private pick(fresh = false): PoolMember | undefined {
-    // A spare process is beyond `poolSize`; it waits while so many run.
-    if (!this.settings.keepAlive && this.members.full >= this.settings.poolSize) return undefined;
-    return fresh ? this.members.unused() : this.members.mostRecent();
+  private get fresh(): number {
+    return this.queue.filter(({ isFresh }) => isFresh).length;
   }
 
-  private assign(pending: PendingRequest, member: PoolMember): void {
-    const { request } = pending;
-    try {
-      const remainingMs = request.deadline.remainingMs();
-      pending.id = member.process.send(request.method, request.params(remainingMs), pending);
-      this.deadlines.watch(remainingMs);
-    } catch (error) {
-      // Nothing was written, so the process is as good as before.
-      this.open--;
-      return pending.reject(error);
+  /** Nobody waits for a process that cannot be started. */
+  private giveUpHope(): void {
+    const error = this.members.whyHopeless();
+    if (error === undefined) return;
+    for (const request of this.queue.splice(0)) {
+      this.open.delete(request);
+      request.fail('spawn_failed', cannotStart(this.settings.name, error));
     }
-    pending.begun(member);
-    if (request.method === 'execute') this.growth.used(member);
-    this.shrink.place(member);
   }
 
-  private answered(pending: PendingRequest, reply: Reply): void {
-    // Only what runs is answered, or fails.
-    const member = this.leave(pending) as PoolMember;
-    pending.resolve(reply);
-    if (pending.request.method === 'execute') member.lastUsedAt = performance.now();
-    this.growth.answered();
-    this.shrink.place(member);
-    this.advance();
-  }
-
-  private failed(pending: PendingRequest, reason: PoolFailureReason, message: string, ending?: Ending): void {
-    const member = this.leave(pending) as PoolMember;
-    Object.assign(pending.notes, member.evidence(ending));
-    pending.fail(reason, message, true);
-    this.shrink.condemn(member, endingAfter(reason));
-    this.advance();
-  }
-
-  private gaveUp(pending: PendingRequest, reason: GiveUpReason): void {
-    const { totalMs } = pending.request.deadline;
-    const member = this.leave(pending);
-    if (member) {
-      Object.assign(pending.notes, member.evidence());
-      pending.fail(reason, givenUpRunning(reason, totalMs), true);
-      this.shrink.abandon(member, pending, reason);
-    } else {
-      pending.fail(reason, givenUpWaiting(reason, totalMs, this.growth.whyWaiting()), false);
-    }
-    this.advance();
-  }
-
-  /** @returns the process that it ran on */
-  private leave(pending: PendingRequest): PoolMember | undefined {
-    const { member } = pending;
-    this.open--;
-    this.queue.delete(pending);
-    member?.process.forget(pending.id);
-    member?.running.delete(pending);
-    return member;
-  }
-
-  private advanceStop(): void {
+  private advanceStop({ drainTimer }: Stopping): void {
     if (this.isOwed()) return;
-    if (this.queue.size === 0) {
-      for (const member of this.members) {
-        if (member.running.size === 0 && member.state !== 'leaving') this.shrink.retire(member, 'stop');
-      }
-    }
-    if (this.members.size > 0 || this.open > 0) return;
-    clearTimeout(this.drainTimer);
-    this.deadlines.stop();
-    this.growth.leave();
-    this.stopped?.();
-  }
-
-  private failWaiting(reason: PoolFailureReason, message: string): void {
-    for (const pending of this.queue.clear()) {
-      this.leave(pending);
-      pending.fail(reason, message, false);
-    }
+    if (this.queue.length === 0) this.members.stopUnused();
+    if (this.members.size > 0 || this.open.size > 0) return;
+    clearTimeout(drainTimer);
+    this.members.close();
+    this.end.resolve();
   }
 
   private cutOff(): void {
-    this.isCutOff = true;
-    for (const request of [...this.queue.clear(), ...this.members.running()]) request.giveUp('shutting_down');
+    if (this.stopping) this.stopping.cutOff = true;
+    // Those that wait first: nothing is to be started for them.
+    for (const request of [...this.queue, ...this.open]) request.giveUp('shutting_down');
     this.advance();
+  }
+
+  private assign(request: PoolRequest, member: PoolMember): void {
+    const { method, params, executionId, onNotice } = request.options;
+    try {
+      const id = member.process.send(method, params(request.remainingMs()), {
+        executionId,
+        noticed: onNotice,
+        answered: (reply, outputBytes) => this.answered(request, member, reply, outputBytes),
+        failed: (reason, message, ending) => {
+          this.leave(request);
+          request.fail(reason, message, ending);
+          member.failed(reason);
+          this.advance();
+        },
+      });
+      request.runsOn(member, id);
+    } catch (error) {
+      // Nothing was written, so the process is as good as before.
+      this.leave(request);
+      return request.reject(error);
+    }
+    if (method === 'execute') this.members.used(member);
+  }
+
+  private answered(request: PoolRequest, member: PoolMember, reply: Reply, outputBytes: number): void {
+    this.leave(request);
+    request.notes.outputBytes = outputBytes;
+    request.resolve(reply);
+    if (request.options.method === 'execute') member.lastUsedAt = performance.now();
+    this.members.answered();
+    this.changed(member);
+  }
+
+  private gaveUp(request: PoolRequest, reason: GiveUpReason): void {
+    const { state, options } = request;
+    const { totalMs } = options.deadline;
+    this.leave(request);
+    if (state.name === 'running') {
+      request.fail(reason, givenUpRunning(reason, totalMs));
+      this.abandon(state.member, state.id, reason, options.method === 'execute');
+    } else {
+      request.fail(reason, givenUpWaiting(reason, totalMs, this.members.whyWaiting()));
+    }
+    this.advance();
+  }
+
+  /**
+   * The answer of a request that was given up may still come, so its process is used again only when the tool has been
+   * asked to end the call and has done so in time.
+   */
+  private abandon(member: PoolMember, id: string, reason: GiveUpReason, mayGoOn: boolean): void {
+    if (reason === 'shutting_down') return member.leave('stop', 'stop');
+    if (!mayGoOn || this.settings.cancelGraceMs === 0) return member.leave(reason, 'kill');
+    member.cancel(id, reason, (inTime) => {
+      if (!inTime) member.leave(reason, 'kill');
+      this.changed(member);
+    });
+  }
+
+  /** A request on it has ended. */
+  private changed(member: PoolMember): void {
+    this.members.settle(member, this.queue.length > 0);
+    this.advance();
+  }
+
+  private leave(request: PoolRequest): void {
+    this.open.delete(request);
+    const place = this.queue.indexOf(request);
+    if (place >= 0) this.queue.splice(place, 1);
   }
 }

@@ -11,10 +11,7 @@ export class RestartPolicy {
   private lastFailureAt = -1;
   private lastError = '';
 
-  constructor(
-    private readonly maxFailedStarts: number,
-    private readonly longestBackOffMs = longestDelayMs,
-  ) {}
+  constructor(private readonly maxFailedStarts: number) {}
 
   /** Failed starts in a row. */
   get failedStarts(): number {
@@ -73,7 +70,7 @@ export class RestartPolicy {
   }
 
   private backOff(now: number): void {
-    this.nextAt = now + Math.min(this.longestBackOffMs, firstDelayMs * 2 ** Math.min(this.strikes, 16));
+    this.nextAt = now + Math.min(longestDelayMs, firstDelayMs * 2 ** Math.min(this.strikes, 16));
     this.strikes++;
   }
 }

@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import { closeSync, constants, openSync } from 'node:fs';
 import { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
-import type { LaunchedProcess, LaunchEvents } from './tool-process.types.js';
+import type { LaunchedProcess, LaunchEvents } from './launcher.js';
 
 export interface Pipes {
   readonly stdin: Writable;

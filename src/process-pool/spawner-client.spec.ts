@@ -5,12 +5,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { processesWith } from '../../test/support/processes.js';
 import { until } from '../../test/support/wait.js';
-import { launch } from './process-group.js';
 import type { ProcessSpec } from './pool.types.js';
 import { commandLineOf } from '../common/process-identity.js';
-import { findSpawner } from './spawner-binary.js';
-import { SpawnerClient, type SpawnerEvent, type SpawnerOptions } from './spawner-client.js';
-import type { LaunchedProcess, Launcher, ProcessOutput } from './tool-process.types.js';
+import {
+  findSpawner,
+  SpawnerClient,
+  type SpawnerEvent,
+  type SpawnerClientOptions,
+} from './spawner-client.js';
+import { type LaunchedProcess, type Launcher, launch, type OutputStream } from './launcher.js';
 
 const binary = findSpawner(process.cwd()) ?? 'native/bin has no spawner for this platform';
 const path = process.env.PATH ?? '';
@@ -21,7 +24,7 @@ let died: SpawnerEvent[];
 /** An argument of `sleep` that only this test's processes have. */
 let nap: string;
 
-const makeClient = (options: Partial<SpawnerOptions> = {}): SpawnerClient => {
+const makeClient = (options: Partial<SpawnerClientOptions> = {}): SpawnerClient => {
   const made = new SpawnerClient({ binary, ...options });
   made.events.subscribe((event) => died.push(event));
   return made;
@@ -64,7 +67,7 @@ const running = async (spec: ProcessSpec): Promise<LaunchedProcess> => {
   return child;
 };
 
-const textOf = (output: ProcessOutput): Promise<string> =>
+const textOf = (output: OutputStream): Promise<string> =>
   new Promise((resolve) => {
     let text = '';
     output.on('data', (chunk: Buffer) => (text += chunk.toString()));

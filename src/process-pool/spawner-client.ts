@@ -1,14 +1,14 @@
+import { accessSync, constants as fsConstants } from 'node:fs';
 import { constants } from 'node:os';
+import { join } from 'node:path';
 import { TypedEvents } from '../common/typed-events.js';
 import type { ProcessSpec } from './pool.types.js';
-import { launch } from './process-group.js';
+import { type LaunchedProcess, type Launcher, launch } from './launcher.js';
 import { openPipes, type Pipes, SpawnedProcess } from './spawned-process.js';
-import { Spawner } from './spawner.js';
-import type { LinkOptions } from './spawner-link.js';
+import { Spawner, type SpawnerOptions } from './spawner.js';
 import { encodeRelease, encodeSignal, encodeSpawn, systemError, type ToolReply } from './spawner-protocol.js';
-import type { LaunchedProcess, Launcher } from './tool-process.types.js';
 
-export interface SpawnerOptions extends LinkOptions {
+export interface SpawnerClientOptions extends SpawnerOptions {
   /** Starts that the spawner is asked for at a time; further ones wait. Default 4. */
   readonly maxUnderWay?: number;
 }
@@ -41,6 +41,22 @@ const mostAttempts = 2;
 const readBufferBytes = 65_536;
 
 /**
+ * The spawner that native/build.sh made for this machine.
+ * @param root the folder that holds native/
+ * @returns undefined where there is none, or it may not be executed
+ */
+export function findSpawner(root: string): string | undefined {
+  if (process.platform !== 'linux') return undefined;
+  const binary = join(root, 'native', 'bin', `spawner-${process.arch}`);
+  try {
+    accessSync(binary, fsConstants.X_OK);
+    return binary;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
  * Starts processes through a small program of our own (native/spawner.c), so that the event loop does not stand still
  * while this process, with all its memory, is forked. When a spawner dies, its tools are said to have exited, as they
  * have, and starts that it owed are asked of the next one.
@@ -59,7 +75,7 @@ export class SpawnerClient {
   private closed = false;
   private unusable = false;
 
-  constructor({ maxUnderWay = 4, ...options }: SpawnerOptions) {
+  constructor({ maxUnderWay = 4, ...options }: SpawnerClientOptions) {
     this.maxUnderWay = maxUnderWay;
     this.spawner = new Spawner(options, {
       ready: () => this.advance(),

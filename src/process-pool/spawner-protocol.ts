@@ -89,15 +89,10 @@ export class ReplyReader {
   }
 }
 
+type Words = [kind: number, id: number, a: number, b: number, c: number, d: number];
+
 function decode(frame: Buffer): SpawnerReply {
-  const [kind, id, a, b, c, d] = [0, 4, 8, 12, 16, 20].map((at) => frame.readUInt32LE(at)) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
+  const [kind, id, a, b, c, d] = [0, 4, 8, 12, 16, 20].map((at) => frame.readUInt32LE(at)) as Words;
   switch (kind) {
     case 1:
       return { kind: 'ready', version: a };

@@ -2,12 +2,10 @@
 import '../../dist/src/common/held-tick.js';
 import { Deadline } from '../../dist/src/common/deadline.js';
 import { loadConfig } from '../../dist/src/config/app-config.js';
-import { ProcessBudget } from '../../dist/src/process-pool/process-budget.js';
+import { launch as launchDirectly } from '../../dist/src/process-pool/launcher.js';
 import { ProcessPool } from '../../dist/src/process-pool/process-pool.js';
-import { SpawnGate } from '../../dist/src/process-pool/spawn-gate.js';
-import { launch as launchDirectly } from '../../dist/src/process-pool/process-group.js';
-import { findSpawner } from '../../dist/src/process-pool/spawner-binary.js';
-import { SpawnerClient } from '../../dist/src/process-pool/spawner-client.js';
+import { findSpawner, SpawnerClient } from '../../dist/src/process-pool/spawner-client.js';
+import { StartSlots } from '../../dist/src/process-pool/start-slots.js';
 
 const { customTools, toolInput, root } = loadConfig({});
 const binary = findSpawner(root);
@@ -18,10 +16,9 @@ spawner?.start();
 export const launch = spawner?.launch ?? launchDirectly;
 export const closeLauncher = () => spawner?.close();
 
-export const budget = new ProcessBudget(customTools.maxProcesses);
-export const gate = new SpawnGate(customTools.maxConcurrentStarts);
+const slots = new StartSlots(customTools.maxProcesses, customTools.maxConcurrentStarts);
 
-export function makePool(command, args, overrides = {}, options = {}) {
+export function makePool(command, args, overrides = {}) {
   const settings = {
     name: 'bench',
     spec: { command, args, cwd: process.cwd(), env: { PATH: process.env.PATH } },
@@ -43,7 +40,7 @@ export function makePool(command, args, overrides = {}, options = {}) {
     maxFailedStarts: 3,
     ...overrides,
   };
-  return new ProcessPool(settings, { budget, gate, launcher: launch, ...options });
+  return new ProcessPool(settings, slots, launch);
 }
 
 /** One call as the door makes it: a place, a lease, the request, both given back. */

@@ -57,7 +57,7 @@ export async function benchPool() {
     pool: clients.map(() => () => poolCall(many, inputs['100 B'])),
   };
   try {
-    await many.warm();
+    many.warm();
     await warmUp(sides, crowds);
     for (const [size, input] of Object.entries(inputs)) await compareLatency(size, input, sides);
     await compareThroughput(crowds);

@@ -82,8 +82,11 @@ async function spawnTimes(side) {
   const end = performance.now() + (seconds * 1_000) / turns / 2;
   do {
     const pool = poolOf(side, { minProcesses: 1 });
-    pool.events.subscribe((event) => event.type === 'spawn' && times.push(event.durationMs));
-    await pool.warm();
+    const ready = new Promise((resolve) => {
+      pool.events.subscribe((event) => event.type === 'spawn' && resolve(event.durationMs));
+    });
+    pool.warm();
+    times.push(await ready);
     await pool.stop();
   } while (performance.now() < end);
   return times;

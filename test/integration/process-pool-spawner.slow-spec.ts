@@ -4,12 +4,12 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { launch } from '../../src/process-pool/process-group.js';
-import { findSpawner } from '../../src/process-pool/spawner-binary.js';
+import { launch } from '../../src/process-pool/launcher.js';
+import { findSpawner } from '../../src/process-pool/spawner-client.js';
 import { SpawnerClient } from '../../src/process-pool/spawner-client.js';
 import { PoolLab } from '../fixtures/tools/pool-lab.js';
 import '../../src/process-pool/cancel.spec.js';
-import '../../src/process-pool/handshake.spec.js';
+import '../../src/custom-tools/launch/probe-executable.spec.js';
 import '../../src/process-pool/notices.spec.js';
 import '../../src/process-pool/process-pool.spec.js';
 import '../../src/process-pool/process-pool.fairness.spec.js';

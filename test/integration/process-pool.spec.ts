@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { until } from '../support/wait.js';
 import fc from 'fast-check';
 import type { PoolFailure } from '../../src/process-pool/pool.types.js';
-import { ProcessBudget } from '../../src/process-pool/process-budget.js';
-import { probeExecutable } from '../../src/process-pool/handshake.js';
+import { probeExecutable } from '../../src/custom-tools/launch/probe-executable.js';
+import type { ProcessPool } from '../../src/process-pool/process-pool.js';
+import { StartSlots } from '../../src/process-pool/start-slots.js';
 import { makeSeedProject, templateFolder } from '../support/seed-project.js';
 import { call, PoolLab, result } from '../fixtures/tools/pool-lab.js';
 
@@ -92,6 +93,7 @@ const shape = fc.record({
   idleTimeoutMs: fc.constantFrom(30, 60_000),
   maxRequests: fc.constantFrom(0, 1, 2),
   maxProcesses: fc.integer({ min: 1, max: 4 }),
+  maxStarts: fc.integer({ min: 1, max: 3 }),
   cancels: fc.boolean(),
 });
 
@@ -101,40 +103,71 @@ describe('any mix of calls', () => {
       fc.asyncProperty(
         shape,
         fc.array(step, { minLength: 1, maxLength: 14 }),
-        async ({ maxProcesses, cancels, ...settings }, steps) => {
+        async ({ maxProcesses, maxStarts, cancels, ...settings }, steps) => {
           const lab = new PoolLab();
-          const budget = new ProcessBudget(maxProcesses);
+          const slots = new StartSlots(maxProcesses, maxStarts);
           const spec = lab.spec(cancels ? ['--declares=cancel,shutdown'] : []);
-          const pool = lab.pool({ ...settings, spec, stopGraceMs: 100 }, { budget });
+          const pools = ['a', 'b'].map((name) =>
+            lab.pool({ ...settings, name, spec, stopGraceMs: 100 }, { slots }),
+          );
+          const excesses = watchCaps(pools, () => {
+            const { poolSize } = settings;
+            return [
+              slots.inUse <= maxProcesses,
+              slots.starting <= maxStarts,
+              // A spare one, or the successor of a worn one.
+              pools.every((pool) => living(pool) <= poolSize + 1),
+            ];
+          });
           const capacity =
             settings.poolSize * (settings.keepAlive ? settings.maxConcurrency : 1) + settings.maxQueue;
           const shared = settings.keepAlive && settings.maxConcurrency > 1;
           try {
-            const outcomes = await Promise.all(steps.map((each, n) => outcome(pool, each, n)));
+            const outcomes = await Promise.all(
+              steps.map((each, n) => outcome(pools[n % 2] as ProcessPool, each, n)),
+            );
             for (const [n, each] of steps.entries()) {
               expect(allowed(each, n, capacity, shared)).toContainEqual(outcomes[n]);
             }
-            expect(pool.stats().waiting).toBe(0);
-            // A tool that was asked to end a call has its grace for that.
-            await until(() => pool.stats().busy === 0, { what: 'every process to be idle' });
-            expect(budget.inUse).toBeLessThanOrEqual(maxProcesses);
-            expect(await result(pool, { still: 'fine' })).toEqual({ still: 'fine' });
+            for (const pool of pools) {
+              expect(pool.stats().waiting).toBe(0);
+              // A tool that was asked to end a call has its grace for that.
+              await until(() => pool.stats().busy === 0, { what: 'every process to be idle' });
+              expect(await result(pool, { still: 'fine' })).toEqual({ still: 'fine' });
+            }
           } finally {
             await lab.close(1_000);
           }
-          expect(budget.inUse).toBe(0);
+          expect(excesses()).toBe(0);
+          expect([slots.inUse, slots.starting, slots.waiting]).toEqual([0, 0, 0]);
           const ended = lab.of('terminate').map(({ pid }) => pid);
           expect(new Set(ended).size).toBe(ended.length);
         },
       ),
       // A failure is told as it came: shrinking would start processes for minutes.
-      { numRuns: 25, seed: 20_779, endOnFailure: true },
+      { numRuns: 30, seed: 20_779, endOnFailure: true },
     );
   }, 300_000);
 });
 
+const living = (pool: ProcessPool): number => {
+  const { starting, idle, busy } = pool.stats();
+  return starting + idle + busy;
+};
+
+/** Looks at every event whether all caps hold. @returns how often one did not */
+function watchCaps(pools: readonly ProcessPool[], hold: () => boolean[]): () => number {
+  let excesses = 0;
+  for (const pool of pools) {
+    pool.events.subscribe(() => {
+      if (hold().includes(false)) excesses++;
+    });
+  }
+  return () => excesses;
+}
+
 /** The result, or what went wrong in a word. */
-async function outcome(pool: ReturnType<PoolLab['pool']>, each: Step, n: number): Promise<unknown> {
+async function outcome(pool: ProcessPool, each: Step, n: number): Promise<unknown> {
   // A call that hangs needs an end.
   const timeoutMs = each.action === 'hang' ? Math.min(each.timeoutMs, 150) : each.timeoutMs;
   const caller = new AbortController();
@@ -170,6 +203,6 @@ function allowed(each: Step, n: number, capacity: number, shared: boolean): unkn
     ...(shared ? ['tool_crashed'] : []),
     ...(each.timeoutMs < ampleMs || each.action === 'hang' ? ['timeout'] : []),
     ...(each.abortAfterMs === undefined ? [] : ['cancelled']),
-    ...(n >= capacity ? ['queue_full'] : []),
+    ...(Math.floor(n / 2) >= capacity ? ['queue_full'] : []),
   ];
 }

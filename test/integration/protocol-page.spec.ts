@@ -4,7 +4,7 @@ import { loadConfig } from '../../src/config/app-config.js';
 import { errorTable } from '../../src/common/errors.js';
 import { classify, encodeNotification, encodeRequest } from '../../src/process-pool/json-rpc.js';
 import { readNotice } from '../../src/process-pool/notices.js';
-import { initializeParams, protocolVersions, readHandshake } from '../../src/process-pool/start-up.js';
+import { initializeParams, protocolVersions, readHandshake } from '../../src/process-pool/handshake.js';
 import { Gate } from '../fixtures/tools/gate.js';
 import { call, PoolLab, result } from '../fixtures/tools/pool-lab.js';
 import type { Json } from '../support/json.js';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { findSpawner } from '../../src/process-pool/spawner-binary.js';
+import { findSpawner } from '../../src/process-pool/spawner-client.js';
 import { PoolLab } from '../fixtures/tools/pool-lab.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { built } from '../support/built.js';

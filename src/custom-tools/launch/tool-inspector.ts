@@ -2,8 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { canonicalJson } from '../../common/canonical-json.js';
 import { Problem } from '../../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
-import { type Probed, probeExecutable } from '../../process-pool/handshake.js';
-import { startAlone } from '../../process-pool/single-start.js';
+import { type Probe, probeExecutable } from './probe-executable.js';
 import { type Handshake, PoolFailure } from '../../process-pool/pool.types.js';
 import { compileInputSchema, type InputValidator } from '../../tools/input-validator.js';
 import type { CustomTool } from '../custom-tool.entity.js';
@@ -13,7 +12,7 @@ import { ToolSpawner } from './tool-spawner.js';
 import { type PreparedLaunch, LaunchPreparation } from './launch-preparation.js';
 import { wrong } from '../wrong-field.js';
 
-export interface Inspection extends PreparedLaunch, Probed {}
+export interface Inspection extends PreparedLaunch, Probe {}
 
 /** Nothing was found out: there was no place for one more process. */
 export const couldNotTry = (error: unknown): boolean =>
@@ -39,10 +38,10 @@ export class ToolInspector {
     const { startTimeoutMs, stopGraceMs, maxOutputBytes, stderrBytes } = this.config.customTools;
     try {
       const limits = { startTimeoutMs, stopGraceMs, maxLineBytes: maxOutputBytes, stderrBytes };
-      const probed = await startAlone(this.spawner, startTimeoutMs, () =>
+      const probed = await this.spawner.slots.run(startTimeoutMs, () =>
         probeExecutable(confined.command, limits, this.spawner.launch),
       );
-      return { ...launch, ...(launch.redactor.cleanJson(probed) as Probed) };
+      return { ...launch, ...(launch.redactor.cleanJson(probed) as Probe) };
     } catch (error) {
       if (!(error instanceof PoolFailure)) throw error;
       if (error.reason === 'timeout') throw new Problem('tool_unavailable', error.message);

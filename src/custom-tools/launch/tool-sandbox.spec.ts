@@ -1,10 +1,12 @@
-import { Registry } from 'prom-client';
+import { Counter, Gauge, Registry } from 'prom-client';
 import { loadConfig } from '../../config/app-config.js';
-import { SpawnerMetrics } from '../../observability/spawner-metrics.js';
+import { Contributors } from '../../observability/contributors.js';
 import { Sandbox } from '../../sandbox/sandbox.js';
 import { Redactor } from '../secrets/redactor.js';
 import { ToolSandbox } from './tool-sandbox.js';
 import { ToolSpawner } from './tool-spawner.js';
+
+const metric = (name: string) => ({ name, help: name, registers: [new Registry()] });
 
 it('says of files that went away meanwhile that the command is wrong, not that we failed', async () => {
   const sandbox = new ToolSandbox(
@@ -15,7 +17,13 @@ it('says of files that went away meanwhile that the command is wrong, not that w
       abilities: { bubblewrap: '/bwrap', countsProcesses: false, cgroups: {}, missing: {} },
       secrets: [],
     }),
-    new ToolSpawner(loadConfig({}), new SpawnerMetrics(new Registry())),
+    new ToolSpawner(
+      loadConfig({}),
+      new Contributors(),
+      new Gauge(metric('up')),
+      new Gauge(metric('waiting')),
+      new Counter(metric('restarts')),
+    ),
   );
   const spec = { command: '/no/such/program', args: [], cwd: '/', env: {} };
   const launch = { spec, realPath: spec.command, place: undefined, redactor: new Redactor({}) };

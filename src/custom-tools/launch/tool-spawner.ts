@@ -5,14 +5,14 @@ import {
   type OnApplicationBootstrap,
   type OnApplicationShutdown,
 } from '@nestjs/common';
+import { InjectMetric } from '@willsoto/nestjs-prometheus';
+import type { Counter, Gauge } from 'prom-client';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
-import { SpawnerMetrics } from '../../observability/spawner-metrics.js';
-import { ProcessBudget } from '../../process-pool/process-budget.js';
-import { launch } from '../../process-pool/process-group.js';
-import { SpawnGate } from '../../process-pool/spawn-gate.js';
-import { findSpawner } from '../../process-pool/spawner-binary.js';
-import { SpawnerClient, type SpawnerEvent } from '../../process-pool/spawner-client.js';
-import type { Launcher } from '../../process-pool/tool-process.types.js';
+import { Contributors } from '../../observability/contributors.js';
+import { type Launcher, launch } from '../../process-pool/launcher.js';
+import { findSpawner, SpawnerClient, type SpawnerEvent } from '../../process-pool/spawner-client.js';
+import { StartSlots } from '../../process-pool/start-slots.js';
+import { spawnerMetricNames } from './spawner.metrics.js';
 
 const directly =
   'processes of tools are started by the server itself: each start holds up everything else for some milliseconds, ' +
@@ -26,14 +26,18 @@ const directly =
 export class ToolSpawner implements OnApplicationBootstrap, OnApplicationShutdown {
   readonly launch: Launcher;
   /** Shared by all that start a process of a tool. */
-  readonly budget: ProcessBudget;
-  readonly gate: SpawnGate;
+  readonly slots: StartSlots;
   private readonly client: SpawnerClient | undefined;
   private readonly logger = new Logger(ToolSpawner.name);
 
-  constructor(@Inject(APP_CONFIG) { root, customTools }: AppConfig, metrics: SpawnerMetrics) {
-    this.budget = new ProcessBudget(customTools.maxProcesses);
-    this.gate = new SpawnGate(customTools.maxConcurrentStarts);
+  constructor(
+    @Inject(APP_CONFIG) { root, customTools }: AppConfig,
+    contributors: Contributors,
+    @InjectMetric(spawnerMetricNames.up) up: Gauge,
+    @InjectMetric(spawnerMetricNames.waiting) waiting: Gauge,
+    @InjectMetric(spawnerMetricNames.restarts) private readonly restarts: Counter,
+  ) {
+    this.slots = new StartSlots(customTools.maxProcesses, customTools.maxConcurrentStarts);
     const binary = findSpawner(root);
     const client =
       binary === undefined
@@ -43,9 +47,10 @@ export class ToolSpawner implements OnApplicationBootstrap, OnApplicationShutdow
     this.launch = client?.launch ?? launch;
     if (!client) return;
     client.events.subscribe((event) => this.on(event));
-    metrics.observe(() => {
-      const { usable, restarts, queued, underWay } = client.stats();
-      return { up: usable, restarts, waiting: queued + underWay };
+    contributors.addSampler(() => {
+      const { usable, queued, underWay } = client.stats();
+      up.set(Number(usable));
+      waiting.set(queued + underWay);
     });
   }
 
@@ -72,6 +77,7 @@ export class ToolSpawner implements OnApplicationBootstrap, OnApplicationShutdow
       return this.logger.error(`The spawner cannot work here (${event.why}): ${directly}`);
     }
     const { pid, why, running } = event;
+    this.restarts.inc();
     this.logger.error(
       `The spawner (pid ${pid}) ${why}, and ${running} processes of tools with it; another took its place`,
     );

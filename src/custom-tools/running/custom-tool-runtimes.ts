@@ -2,14 +2,11 @@ import { Inject, Injectable, Logger } from '@nestjs/common';
 import { Problem } from '../../common/errors.js';
 import { TypedEvents } from '../../common/typed-events.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
-import { ProcessMetrics } from '../../observability/process-metrics.js';
 import { Tracer } from '../../observability/tracing/tracer.js';
 import type { PoolEvent, PoolSettings, ProcessSpec } from '../../process-pool/pool.types.js';
 import { ProcessPool } from '../../process-pool/process-pool.js';
-import { TracedPool } from '../../process-pool/traced-pool.js';
-import { residentBytes } from '../../process-pool/resident-memory.js';
 import type { Confined } from '../../sandbox/sandbox.js';
-import type { InputValidator } from '../../tools/input-validator.js';
+import { compileInputSchema, type InputValidator } from '../../tools/input-validator.js';
 import type { CustomTool } from '../custom-tool.entity.js';
 import { CustomToolWrapper, type ToolBackend } from './custom-tool-wrapper.js';
 import { PoolOutput } from '../logs/pool-output.js';
@@ -19,7 +16,6 @@ import { configurationOf, contentHashOf, type RevisionContent } from '../revisio
 import type { Redactor } from '../secrets/redactor.js';
 import type { ProcessEnd } from '../../sandbox/violation.js';
 import { ToolSandbox } from '../launch/tool-sandbox.js';
-import { ToolInspector } from '../launch/tool-inspector.js';
 import { type PreparedLaunch, LaunchPreparation } from '../launch/launch-preparation.js';
 import { ToolSpawner } from '../launch/tool-spawner.js';
 
@@ -40,7 +36,7 @@ export interface PreparedTool {
 export class CustomToolRuntimes {
   private readonly wrappers = new Map<string, CustomToolWrapper>();
   /** Every pool that has not ended: those of trial runs and of replaced configurations included. */
-  private readonly pools = new Map<ProcessPool, Confined>();
+  private readonly pools = new Map<ProcessPool, { readonly tool: string; readonly confined: Confined }>();
   private closed = false;
   private readonly programFiles: ProgramFiles;
   private readonly logger = new Logger(CustomToolRuntimes.name);
@@ -48,16 +44,13 @@ export class CustomToolRuntimes {
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
-    private readonly inspector: ToolInspector,
     private readonly spawner: ToolSpawner,
     private readonly preparation: LaunchPreparation,
     private readonly sandbox: ToolSandbox,
     private readonly logs: ToolLogs,
-    metrics: ProcessMetrics,
     private readonly tracer: Tracer,
   ) {
     this.programFiles = new ProgramFiles(config.root, config.customTools.dir);
-    metrics.observe(() => this.observations());
   }
 
   get(name: string): CustomToolWrapper | undefined {
@@ -74,7 +67,7 @@ export class CustomToolRuntimes {
    * @param launch of a tool whose launch has been prepared before
    */
   async prepare(tool: CustomTool, launch?: PreparedLaunch): Promise<PreparedTool> {
-    const validate = this.inspector.compile(tool.inputSchema);
+    const validate = compileInputSchema(tool.inputSchema, this.config.customTools);
     const { files, start } = await this.program(tool, launch);
     const content = { configuration: configurationOf(tool), env: tool.env, files };
     return { tool, validate, content, start };
@@ -98,17 +91,14 @@ export class CustomToolRuntimes {
       files: 'pool' in backend ? content.files : [],
       ...('spec' in start && { spec: start.spec }),
     };
-    return new CustomToolWrapper(tool, validate, backend, running);
+    return new CustomToolWrapper(tool, validate, backend, running, this.tracer);
   }
 
   /** Takes the place of the tool's earlier wrapper, whose calls in flight end on its own pool. */
   put(wrapper: CustomToolWrapper): void {
     this.remove(wrapper.definition.name);
     this.wrappers.set(wrapper.definition.name, wrapper);
-    if ('pool' in wrapper.backend) {
-      const { pool, redactor } = wrapper.backend;
-      pool.warm().catch((error: Error) => this.logger.warn(redactor.clean(error.message)));
-    }
+    if ('pool' in wrapper.backend) wrapper.backend.pool.warm();
   }
 
   remove(name: string): void {
@@ -125,6 +115,12 @@ export class CustomToolRuntimes {
   /** Every pool that has not ended, those that retire included. */
   living(): readonly ProcessPool[] {
     return [...this.pools.keys()];
+  }
+
+  /** Resolves when none of the pools that the tool has now is left. */
+  async ended(tool: string): Promise<void> {
+    const pools = [...this.pools].filter(([, running]) => running.tool === tool);
+    await Promise.all(pools.map(([pool]) => pool.ended));
   }
 
   /** Cuts off what still runs and ends every process; resolves when none is left. Nothing starts afterwards. */
@@ -155,12 +151,9 @@ export class CustomToolRuntimes {
       await confined.dispose();
       return { unavailable: 'the server is stopping' };
     }
-    const settings = this.poolSettings(tool, confined.command);
-    const { budget, gate, launch } = this.spawner;
-    const options = { budget, gate, launcher: launch };
-    const { tracer } = this;
-    const pool = tracer.on ? new TracedPool(settings, options, tracer) : new ProcessPool(settings, options);
-    this.pools.set(pool, confined);
+    const { slots, launch } = this.spawner;
+    const pool = new ProcessPool(this.poolSettings(tool, confined.command), slots, launch);
+    this.pools.set(pool, { tool: tool.name, confined });
     this.follow(pool, tool.name, redactor);
     pool.events.subscribe((event) => {
       if (event.type === 'terminate') confined.ended(event.pid);
@@ -180,9 +173,9 @@ export class CustomToolRuntimes {
 
   private async stop(pool: ProcessPool, drainMs: number): Promise<void> {
     await pool.stop(drainMs);
-    const confined = this.pools.get(pool);
+    const running = this.pools.get(pool);
     this.pools.delete(pool);
-    await confined?.dispose();
+    await running?.confined.dispose();
   }
 
   private poolSettings(tool: CustomTool, spec: ProcessSpec): PoolSettings {
@@ -209,15 +202,6 @@ export class CustomToolRuntimes {
       stderrBytes: limits.stderrBytes,
       maxFailedStarts: Math.max(3, tool.maxRetries),
     };
-  }
-
-  private *observations() {
-    for (const [tool, { backend }] of this.wrappers) {
-      if (!('pool' in backend)) continue;
-      const { starting, idle, busy, pids } = backend.pool.stats();
-      const rssBytes = pids.reduce((sum, pid) => sum + (residentBytes(pid) ?? 0), 0);
-      yield { tool, starting, idle, busy, rssBytes };
-    }
   }
 }
 

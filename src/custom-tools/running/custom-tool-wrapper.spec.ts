@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PoolLab } from '../../../test/fixtures/tools/pool-lab.js';
 import { Deadline } from '../../common/deadline.js';
+import { noTracer } from '../../observability/tracing/tracer.js';
 import type { PoolSettings } from '../../process-pool/pool.types.js';
 import type { ExecutionNotes, ToolAnnotations, ToolRun } from '../../tool-contract/tool.js';
 import { Redactor } from '../secrets/redactor.js';
@@ -69,14 +70,14 @@ async function wrapper({ then, annotations, maxRetries = 3, retryDelayMs = 1, se
     callsPerInvestigation: null,
     cacheTtlMs: null,
   });
-  const pool = lab.pool({ spec, ...settings });
-  await pool.warm();
+  const pool = await lab.warmPool({ spec, ...settings });
   const running = { revision: 1, contentHash: '', files: [], spec };
   return new CustomToolWrapper(
     tool,
     () => [],
     { pool, workingDir: folder, realPath: process.execPath, redactor: new Redactor({}) },
     running,
+    noTracer,
   );
 }
 
@@ -182,12 +183,20 @@ it.each(['deep', 'deep error'])('an answer that could not be written down is non
 });
 
 describe('a call of which nothing was written', () => {
+  it('that times out while it waits for a process is no fault of the tool, one that was asked is', async () => {
+    const starting = { spec: lab.spec(['--start=hang']) };
+    const waited = await run({ then: [], settings: starting }, 50);
+    expect(waited.outcome).toMatchObject({ error: { type: 'timeout', isToolFault: false } });
+    const asked = await run({ then: ['hang'], settings: { minProcesses: 1 } }, 400);
+    expect(asked.outcome).toMatchObject({ error: { type: 'timeout', isToolFault: true } });
+  });
+
   const broken = { spec: { command: '/no/such/tool', args: [], cwd: '/', env: {} }, maxFailedStarts: 1 };
 
   it('is run again whatever the tool is, and leaves nothing unknown', async () => {
     const { outcome, notes } = await run({ then: [], settings: broken, maxRetries: 2 });
     expect(outcome).toMatchObject({
-      error: { type: 'spawn_failed', message: expect.not.stringContaining('unknown') },
+      error: { type: 'spawn_failed', isToolFault: true, message: expect.not.stringContaining('unknown') },
     });
     expect(notes.attempts).toBe(3);
     expect(notes).not.toHaveProperty('resultUnknown');

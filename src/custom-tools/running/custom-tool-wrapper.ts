@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { asAbortSignal } from '../../common/cancel-signal.js';
 import { type OutcomeCode, Refusal } from '../../common/errors.js';
 import { isUnwritable, tooDeep } from '../../common/json-depth.js';
-import { quoted } from '../../common/quoted.js';
+import type { Tracer } from '../../observability/tracing/tracer.js';
 import {
   type PoolAnswer,
   PoolFailure,
@@ -18,6 +18,7 @@ import type { InputValidator } from '../../tools/input-validator.js';
 import type { CustomTool } from '../custom-tool.entity.js';
 import type { ProgramFile } from '../revisions/program-files.js';
 import { configurationOf, contentHashOf, type RevisionContent } from '../revisions/revision-content.js';
+import { tellPoolSpans } from './pool-spans.js';
 import { isResultUnknown, mayRepeat, sayResultUnknown } from './safe-repetition.js';
 import { cleanNotice } from '../secrets/clean-notice.js';
 import type { Redactor } from '../secrets/redactor.js';
@@ -45,7 +46,7 @@ export interface RunningRevision {
   readonly spec?: ProcessSpec;
 }
 
-/** An executable as a Tool (seed 003, CustomToolWrapper). */
+/** An executable as a Tool. */
 export class CustomToolWrapper implements Tool {
   readonly definition: ToolDefinition;
   /** The pool ends and cleans up what overruns. */
@@ -56,6 +57,7 @@ export class CustomToolWrapper implements Tool {
     readonly validate: InputValidator,
     readonly backend: ToolBackend,
     readonly running: RunningRevision,
+    private readonly tracer: Tracer,
   ) {
     this.definition = definitionOf(tool);
   }
@@ -124,26 +126,30 @@ export class CustomToolWrapper implements Tool {
     }
   }
 
-  private request(
+  private async request(
     { pool, workingDir, redactor }: RunningBackend,
     input: unknown,
     run: ToolRun,
   ): Promise<PoolAnswer> {
     const { executionId, context, deadline, signal, probe, onProgress } = run;
-    const inputJson = JSON.stringify(input) ?? 'null';
-    const params = (timeout: number): string =>
-      `{"input":${inputJson},"context":{"runId":${quoted(context.runId ?? context.requestId)},` +
-      `"executionId":"${executionId}","workingDir":${quoted(workingDir)},"timeout":${timeout}}}`;
-    const method = 'execute';
-    return pool.execute({
-      method,
-      params,
-      deadline,
-      signal,
-      fresh: probe,
-      executionId,
-      onNotice: onProgress && ((notice) => onProgress(cleanNotice(notice, redactor))),
-    });
+    const runId = context.runId ?? context.requestId;
+    const arrivedAt = performance.now();
+    try {
+      const answer = await pool.execute({
+        method: 'execute',
+        params: (timeout) => ({ input, context: { runId, executionId, workingDir, timeout } }),
+        deadline,
+        signal,
+        fresh: probe,
+        executionId,
+        ...(onProgress && { onNotice: (notice) => onProgress(cleanNotice(notice, redactor)) }),
+      });
+      tellPoolSpans(this.tracer, arrivedAt, answer.notes, 'error' in answer.reply ? 'tool_error' : undefined);
+      return answer;
+    } catch (error) {
+      if (error instanceof PoolFailure) tellPoolSpans(this.tracer, arrivedAt, error.notes, error.reason);
+      throw error;
+    }
   }
 
   private mayRepeat(failure: PoolFailure, attempt: number, { deadline, signal }: ToolRun): boolean {
@@ -164,6 +170,8 @@ export class CustomToolWrapper implements Tool {
     const rule = this.brokenRule(failure);
     const what = rule === undefined ? failure.message : `The tool was ended by its sandbox: ${rule}`;
     const reason = rule === undefined ? reasonOf(failure) : 'sandbox_violation';
+    // Nothing was asked of the tool: it cannot be blamed for the time that was spent on the wait.
+    if (reason === 'timeout' && !written) return new ToolFailure(reason, what, { toolFault: false });
     if (!isResultUnknown(written, this.tool.annotations)) return new ToolFailure(reason, what);
     run.notes.resultUnknown = true;
     return new ToolFailure(reason, sayResultUnknown(what, this.tool.annotations));

@@ -1,21 +1,19 @@
 import { Injectable } from '@nestjs/common';
-import { ProcessMetrics } from '../../observability/process-metrics.js';
 import { levelOf, ToolLog, type ToolLogEntry } from '../../observability/tool-log.js';
 import { CustomToolRuntimes, type RuntimeEvent } from './custom-tool-runtimes.js';
 import { CustomToolsRepository } from '../custom-tools.repository.js';
 import { ToolLogs } from '../logs/tool-logs.js';
 
-/** Writes what happens to processes into logs (seed 003's events) and metrics: the pool itself knows neither. */
+/** Writes what happens to processes into the server's log and the tools' own. */
 @Injectable()
 export class ProcessLog {
   private readonly noisy = new Set<number>();
 
   constructor(
-    private readonly runtimes: CustomToolRuntimes,
+    runtimes: CustomToolRuntimes,
     repository: CustomToolsRepository,
     private readonly log: ToolLog,
     private readonly logs: ToolLogs,
-    private readonly metrics: ProcessMetrics,
   ) {
     runtimes.events.subscribe((event) => this.on(event));
     repository.conditions.subscribe(({ name, status, errorMessage }) => {
@@ -30,7 +28,6 @@ export class ProcessLog {
         return this.logs.append({ tool, level: 'debug', event: 'spawn', message: 'a process is started' });
       case 'spawn': {
         const { pid, durationMs } = event;
-        this.metrics.spawned(tool);
         return this.write({ tool, event: 'spawn', durationMs, pid }, 'the process is ready');
       }
       case 'terminate':
@@ -42,7 +39,6 @@ export class ProcessLog {
       case 'recovered':
         return this.write({ tool, event: 'health', reason: 'recovered' });
       case 'noise':
-        if (this.isCounted(tool)) this.metrics.strayLine(tool);
         return this.noise(event);
       default:
         return event satisfies never;
@@ -53,17 +49,11 @@ export class ProcessLog {
     const { pool: tool, pid, reason, exitCode, signal } = event;
     const faulty = reason === 'crash' || reason === 'protocol' || reason === 'output';
     this.noisy.delete(pid);
-    if (this.isCounted(tool)) this.metrics.terminated(tool, reason);
     const how = signal === null ? `exit code ${exitCode}` : signal;
     this.write(
       { tool, event: 'terminate', pid, reason, exitCode, signal, ...(faulty && { error: reason }) },
       `the process ended with ${how} (${reason})`,
     );
-  }
-
-  /** A tool that was deleted while its first process started shall not leave series that nobody removes. */
-  private isCounted(tool: string): boolean {
-    return this.runtimes.get(tool) !== undefined || this.metrics.has(tool);
   }
 
   /** A tool may chatter by the megabyte: the first stray line of each process is worth a line of the server's log. */

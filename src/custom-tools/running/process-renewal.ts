@@ -8,8 +8,8 @@ import {
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { IntervalLoop } from '../../common/interval-loop.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
-import { residentBytes } from '../../process-pool/resident-memory.js';
 import { CustomToolRuntimes } from './custom-tool-runtimes.js';
+import { residentBytes } from './resident-memory.js';
 
 /** Looks at the age and memory of every tool's processes, outside of calls, so that worn ones are replaced. */
 @Injectable()

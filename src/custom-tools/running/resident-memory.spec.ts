@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { eventually } from '../../test/fixtures/tools/pool-lab.js';
-import { commandLineOf } from '../common/process-identity.js';
+import { eventually } from '../../../test/fixtures/tools/pool-lab.js';
+import { commandLineOf } from '../../common/process-identity.js';
 import { residentBytes } from './resident-memory.js';
 
 describe('residentBytes', () => {

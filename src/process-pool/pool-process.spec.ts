@@ -2,9 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { EventEmitter } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { until } from '../../test/support/wait.js';
-import { PoolFailure } from './pool.types.js';
-import { ToolProcess } from './tool-process.js';
-import type { Ending, Exchange, LaunchedProcess, LaunchEvents, ProcessLimits } from './tool-process.types.js';
+import { type Ending, PoolFailure, type ProcessLimits } from './pool.types.js';
+import type { Exchange } from './conversation.js';
+import type { LaunchedProcess, LaunchEvents } from './launcher.js';
+import { PoolProcess } from './pool-process.js';
 
 // mock: the process, for the orders of its events that a real one takes once in a thousand runs; real: the rest. What
 // real processes do is tested through the pool.
@@ -43,17 +44,15 @@ function start() {
   const child = new Child();
   const said: string[] = [];
   const endings: Ending[] = [];
-  const observer = {
-    ready: () => void said.push('ready'),
-    startFailed: (why: string) => void said.push(`start failed: ${why}`),
-    noise: (line: string) => void said.push(`noise: ${line}`),
-    log: () => undefined,
-    stderr: () => undefined,
-    drained: () => void said.push('drained'),
-    broken: () => void said.push('broken'),
-    ended: (ending: Ending) => void endings.push(ending),
-  };
-  const tool = new ToolProcess(spec, limits, observer, () => child);
+  const tool = new PoolProcess(
+    spec,
+    limits,
+    () => child,
+    (event) => {
+      if (event.type === 'ended') endings.push(event.ending);
+      else said.push(event.type === 'start_failed' ? `start failed: ${event.error}` : event.type);
+    },
+  );
   return { child, said, endings, tool };
 }
 

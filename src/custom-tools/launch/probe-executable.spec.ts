@@ -1,9 +1,9 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PoolLab, toolsFolder } from '../../test/fixtures/tools/pool-lab.js';
-import { probeExecutable } from './handshake.js';
-import type { ProcessSpec } from './pool.types.js';
+import { PoolLab, toolsFolder } from '../../../test/fixtures/tools/pool-lab.js';
+import { probeExecutable } from './probe-executable.js';
+import type { ProcessSpec } from '../../process-pool/pool.types.js';
 
 describe('probeExecutable', () => {
   let lab: PoolLab;
@@ -39,11 +39,14 @@ describe('probeExecutable', () => {
     );
 
   it('tells what the tool says of itself, and leaves no process', async () => {
-    await expect(probe(fixture('ok'))).resolves.toEqual({
-      name: 'fixture_tool',
-      description: 'Does what its input says',
-      version: '1.2.3',
-      inputSchema: { type: 'object', properties: { action: { type: 'string' } } },
+    await expect(probeExecutable(fixture('ok'), limits(), PoolLab.launcher, 60_000)).resolves.toEqual({
+      handshake: {
+        name: 'fixture_tool',
+        description: 'Does what its input says',
+        version: '1.2.3',
+        inputSchema: { type: 'object', properties: { action: { type: 'string' } } },
+      },
+      health: { result: { status: 'healthy', pid: expect.any(Number) } },
     });
     expect(lab.alive()).toEqual([]);
   });

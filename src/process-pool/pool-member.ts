@@ -1,0 +1,184 @@
+import { performance } from 'node:perf_hooks';
+import type { Launcher } from './launcher.js';
+import { PoolProcess, type ProcessEvent } from './pool-process.js';
+import type {
+  Ending,
+  PoolFailureReason,
+  PoolSettings,
+  RequestNotes,
+  TerminationReason,
+  WornBy,
+} from './pool.types.js';
+import type { Slot } from './start-slots.js';
+
+type MemberState =
+  /** A successor starts while the worn one that it `replaces` goes on serving. */
+  | { readonly name: 'starting'; readonly replaces: PoolMember | undefined }
+  | {
+      readonly name: 'ready';
+      readonly since: number;
+      /** Its own limits of requests and of age. */
+      readonly mostRequests: number;
+      readonly wornAt: number;
+      /** The limit it reached: a successor is to take its place. */
+      worn?: WornBy;
+    }
+  /** It takes no more requests and ends as soon as none runs on it: gently or at once. */
+  | { readonly name: 'leaving'; readonly reason: TerminationReason; readonly by: 'stop' | 'kill' };
+
+/** A process draws its limits between this share of the pool's and all of it. */
+const leastShare = 0.75;
+const keptStrayLines = 5;
+
+/** One process of a pool, from start to end. Times are those of performance.now(). */
+export class PoolMember {
+  readonly process: PoolProcess;
+  readonly begunAt = performance.now();
+  /** Ids of the requests that run on it. */
+  readonly running = new Set<string>();
+  state: MemberState;
+  /** End of its last request, or of its predecessor's; 0 when neither has served anybody. */
+  lastUsedAt = 0;
+  /** Requests given to it; health checks do not count. */
+  served = 0;
+  /** Ids of requests that nobody waits for any more, until the tool has ended them. */
+  private readonly cancelling = new Set<string>();
+  private strayLines = 0;
+  private readonly lastStrayLines: string[] = [];
+
+  constructor(
+    private readonly settings: PoolSettings,
+    launcher: Launcher,
+    readonly slot: Slot,
+    replaces: PoolMember | undefined,
+    say: (member: PoolMember, event: ProcessEvent) => void,
+  ) {
+    this.state = { name: 'starting', replaces };
+    this.process = new PoolProcess(settings.spec, settings, launcher, (event) => say(this, event));
+  }
+
+  /** 0 as long as it has none. */
+  get pid(): number {
+    return this.process.pid ?? 0;
+  }
+
+  get isReady(): boolean {
+    return this.state.name === 'ready' && this.process.usable;
+  }
+
+  get isIdle(): boolean {
+    return this.isReady && this.occupied === 0;
+  }
+
+  get isFull(): boolean {
+    const { keepAlive, maxConcurrency } = this.settings;
+    return this.process.congested || this.occupied >= (keepAlive ? maxConcurrency : 1);
+  }
+
+  get idleSince(): number {
+    return this.lastUsedAt || (this.state.name === 'ready' ? this.state.since : this.begunAt);
+  }
+
+  /** How long it has been ready. */
+  get servedMs(): number {
+    return this.state.name === 'ready' ? performance.now() - this.state.since : 0;
+  }
+
+  get worn(): WornBy | undefined {
+    return this.state.name === 'ready' ? this.state.worn : undefined;
+  }
+
+  /**
+   * It answered `initialize`.
+   * @param random 0 to 1: how near its own limits come to the pool's
+   * @returns the process that it replaces
+   */
+  ready(random: () => number): PoolMember | undefined {
+    const replaced = this.state.name === 'starting' ? this.state.replaces : undefined;
+    // It has been idle for as long as its predecessor: a pool that nobody uses must still become idle.
+    if (replaced) this.lastUsedAt = replaced.idleSince;
+    const { keepAlive, maxRequests, maxAgeMs } = this.settings;
+    const own = (limit: number): number =>
+      keepAlive && limit > 0 ? limit * (leastShare + (1 - leastShare) * random()) : Infinity;
+    const since = performance.now();
+    const [mostRequests, ageMs] = [Math.ceil(own(maxRequests)), own(maxAgeMs)];
+    this.state = { name: 'ready', since, mostRequests, wornAt: since + ageMs };
+    return replaced;
+  }
+
+  /** A request was given to it. */
+  used(): void {
+    this.served++;
+    if (this.state.name === 'ready' && this.served >= this.state.mostRequests) this.state.worn ??= 'requests';
+  }
+
+  /** Looks at its age and, where that is limited, its memory; undefined when that cannot be known. */
+  inspect(residentBytes: (pid: number) => number | undefined): void {
+    const { keepAlive, maxRssBytes } = this.settings;
+    if (this.state.name !== 'ready' || this.state.worn) return;
+    // A process that served nobody has what it needs to start: its successor would need it, too.
+    const mayBeLarge = keepAlive && maxRssBytes > 0 && this.served > 0;
+    if (performance.now() >= this.state.wornAt) this.state.worn = 'age';
+    else if (mayBeLarge && (residentBytes(this.pid) ?? 0) > maxRssBytes) this.state.worn = 'memory';
+  }
+
+  /** `kill` outdoes an earlier `stop`; otherwise the first reason stands. */
+  leave(reason: TerminationReason, by: 'stop' | 'kill'): void {
+    if (this.state.name !== 'leaving' || (this.state.by === 'stop' && by === 'kill')) {
+      this.state = { name: 'leaving', reason, by };
+    }
+    this.endIfDone();
+  }
+
+  /** A request failed on it. */
+  failed(reason: PoolFailureReason): void {
+    const endings: Partial<Record<PoolFailureReason, TerminationReason>> = {
+      output_too_large: 'output',
+      protocol_error: 'protocol',
+    };
+    this.leave(endings[reason] ?? 'crash', 'kill');
+  }
+
+  endIfDone(): void {
+    if (this.state.name === 'leaving' && this.running.size === 0)
+      this.process[this.state.by](this.state.reason);
+  }
+
+  /**
+   * Has the tool end a request that was given up; it holds its place until the tool has answered.
+   * @param over called once; `inTime`: the tool answered within its grace, the process is as good as before
+   */
+  cancel(id: string, givenUp: TerminationReason, over: (inTime: boolean) => void): void {
+    const end = (inTime: boolean): void => {
+      clearTimeout(timer);
+      this.cancelling.delete(id);
+      this.process.forget(id);
+      this.lastUsedAt = performance.now();
+      over(inTime);
+    };
+    const timer = setTimeout(() => end(false), this.settings.cancelGraceMs);
+    this.cancelling.add(id);
+    const exchange = { givenUp, answered: () => end(true), failed: () => end(false) };
+    if (!this.process.cancel(id, exchange)) end(false);
+  }
+
+  stray(line: string): void {
+    this.strayLines++;
+    this.lastStrayLines.push(line);
+    if (this.lastStrayLines.length > keptStrayLines) this.lastStrayLines.shift();
+  }
+
+  /** What is known of a request that fails on it; with `ending` of how the process ended, too. */
+  evidence(ending?: Ending): RequestNotes {
+    return {
+      stderrTail: ending?.stderrTail ?? this.process.stderrTail(),
+      ...(ending && { exitCode: ending.exitCode, signal: ending.signal }),
+      ...(this.strayLines > 0 && { strayLines: { count: this.strayLines, last: [...this.lastStrayLines] } }),
+    };
+  }
+
+  /** Requests that hold a place on it. */
+  private get occupied(): number {
+    return this.running.size + this.cancelling.size;
+  }
+}

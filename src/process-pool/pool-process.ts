@@ -1,0 +1,300 @@
+import process from 'node:process';
+import { ByteTail } from './byte-tail.js';
+import { Conversation, type Exchange } from './conversation.js';
+import { initializeParams, readHandshake, whyNotStarted } from './handshake.js';
+import { encodeNotification, encodeRequest } from './json-rpc.js';
+import type { LaunchedProcess, Launcher } from './launcher.js';
+import { LineFramer } from './line-framer.js';
+import { MessageReader } from './message-reader.js';
+import {
+  type Capabilities,
+  type Ending,
+  type Handshake,
+  PoolFailure,
+  type PoolFailureReason,
+  type ProcessLimits,
+  type ProcessOutput,
+  type ProcessSpec,
+  type Reply,
+  type TerminationReason,
+} from './pool.types.js';
+import { whenItRunsOn, whenQuiet } from './process-end.js';
+
+const noiseLineChars = 500;
+const tailBytes = 2_048;
+/** So much is written at once: more lines would hardly make it cheaper, and it may fill the pipe. */
+const gatheredChars = 16_384;
+
+/** Said synchronously; `start_failed` comes before `ended`, `ended` is the last. */
+export type ProcessEvent =
+  | { readonly type: 'ready'; readonly handshake: Handshake }
+  | { readonly type: 'start_failed'; readonly error: string }
+  /** The process reads its input again. */
+  | { readonly type: 'drained' }
+  | ProcessOutput
+  | { readonly type: 'ended'; readonly ending: Ending };
+
+type ProcessState =
+  | { readonly name: 'starting' }
+  | { readonly name: 'ready'; readonly capabilities: Capabilities }
+  /** It closed a pipe: usually the first sign of an exit. */
+  | { readonly name: 'broken'; readonly wasReady: boolean }
+  /** It was told to end. */
+  | { readonly name: 'ending'; readonly wasReady: boolean; readonly cause: TerminationReason }
+  /** It runs no more; what it wrote last is read. */
+  | { readonly name: 'exited'; readonly wasReady: boolean; readonly cause: TerminationReason | undefined };
+
+/**
+ * One running executable that speaks JSON-RPC 2.0 lines. It starts at once with `initialize`; a process that fails to
+ * start stops itself. Requests are matched by id; an answer that nobody waits for is dropped.
+ */
+export class PoolProcess {
+  private readonly child: LaunchedProcess | undefined;
+  private readonly conversation: Conversation;
+  private readonly framer: LineFramer;
+  private readonly reader: MessageReader;
+  private readonly stderr: ByteTail;
+  private state: ProcessState = { name: 'starting' };
+  private timer: NodeJS.Timeout | undefined;
+  /** Lines to be written when those who bring more of them have had their turn. */
+  private outgoing = '';
+  /** A write filled the pipe: nothing more is written until it drains. */
+  congested = false;
+
+  constructor(
+    spec: ProcessSpec,
+    private readonly limits: ProcessLimits,
+    launcher: Launcher,
+    private readonly say: (event: ProcessEvent) => void,
+  ) {
+    this.conversation = new Conversation(say);
+    this.reader = new MessageReader(limits.maxLineBytes, {
+      message: (message, bytes) => this.conversation.receive(message, bytes),
+      noise: (line) => say({ type: 'noise', line: line.slice(0, noiseLineChars) }),
+      overflow: () =>
+        this.abort('output', 'output_too_large', `The tool's answer is over ${limits.maxLineBytes} bytes`),
+    });
+    this.framer = new LineFramer(limits.maxLineBytes, this.reader);
+    this.stderr = new ByteTail(limits.stderrBytes);
+    this.child = this.launch(spec, launcher);
+  }
+
+  /** It may be given a request. */
+  get usable(): boolean {
+    return this.state.name === 'ready';
+  }
+
+  get pid(): number | undefined {
+    return this.child?.pid;
+  }
+
+  /**
+   * Writes one request.
+   * @returns its id, for `forget`
+   * @throws PoolFailure `protocol_error` with nothing written when the process does not read its input
+   */
+  send(method: string, params: object, exchange: Exchange): string {
+    const id = this.conversation.nextId();
+    const line = encodeRequest(id, method, params);
+    const before = (this.child?.stdin.writableLength ?? 0) + this.outgoing.length;
+    const most = this.limits.maxPendingInputBytes;
+    // Only what may be too much is measured.
+    const waiting = before + (before + line.length * 3 > most ? Buffer.byteLength(line) : 0);
+    if (waiting > most) {
+      throw new PoolFailure(
+        'protocol_error',
+        `${waiting} bytes would wait in the tool's input, over ${most}`,
+      );
+    }
+    this.conversation.add(id, exchange);
+    this.write(line);
+    return id;
+  }
+
+  /** Nobody waits for this answer any more. */
+  forget(id: string): void {
+    this.conversation.forget(id);
+  }
+
+  /**
+   * Asks the tool to end a request; `exchange` gets its answer from now on.
+   * @returns false when the tool has not declared `cancel` or does not read its input; then nothing has changed
+   */
+  cancel(id: string, exchange: Exchange & { readonly givenUp: TerminationReason }): boolean {
+    if (this.state.name !== 'ready' || !this.state.capabilities.cancel || this.congested) return false;
+    this.conversation.cancel(id, exchange);
+    this.write(encodeNotification('cancel', { id, reason: exchange.givenUp }));
+    return true;
+  }
+
+  /** The end of what the tool wrote to stderr. */
+  stderrTail(): string {
+    return this.stderr.text(tailBytes);
+  }
+
+  /** Says `shutdown` to a tool that declared it and closes stdin; SIGTERM and SIGKILL to the group follow, a grace apart. */
+  stop(cause: TerminationReason): void {
+    const { state } = this;
+    if (state.name === 'exited' || state.name === 'ending') return;
+    if (this.pid === undefined) return this.kill(cause);
+    const isTold = state.name === 'ready' && state.capabilities.shutdown;
+    this.state = { name: 'ending', wasReady: this.wasReady, cause };
+    if (isTold) this.write(encodeNotification('shutdown', {}));
+    this.flush();
+    this.child?.stdin.end();
+    this.after(this.limits.stopGraceMs, () => {
+      this.child?.kill('SIGTERM');
+      this.after(this.limits.stopGraceMs, () => this.child?.kill('SIGKILL'));
+    });
+  }
+
+  /** SIGKILL to the group, at once; also ends a stop under way, whose cause stays. */
+  kill(cause: TerminationReason): void {
+    if (this.state.name === 'exited') return;
+    if (this.state.name !== 'ending') this.state = { name: 'ending', wasReady: this.wasReady, cause };
+    clearTimeout(this.timer);
+    this.child?.kill('SIGKILL');
+  }
+
+  private get wasReady(): boolean {
+    const { state } = this;
+    return state.name === 'ready' || (state.name !== 'starting' && state.wasReady);
+  }
+
+  private launch(spec: ProcessSpec, launcher: Launcher): LaunchedProcess | undefined {
+    const notStarted = (error: Error): void => this.notStarted(whyNotStarted(error, spec));
+    try {
+      const child = launcher(spec);
+      const { startTimeoutMs } = this.limits;
+      this.after(startTimeoutMs, () => {
+        this.failStart(`It did not answer "initialize" within ${startTimeoutMs} ms`);
+      });
+      child.on('error', notStarted);
+      child.on('spawn', () => this.begin(child));
+      return child;
+    } catch (error) {
+      // Said later, as a spawn error is: the owner does not hold this object yet.
+      setImmediate(() => notStarted(error as Error));
+      return undefined;
+    }
+  }
+
+  /** Lines that come together, as those of all calls whose starts were recorded at once do, share one system call. */
+  private write(line: string): void {
+    if (this.outgoing === '') process.nextTick(() => this.flush());
+    this.outgoing += line;
+    if (this.outgoing.length >= gatheredChars) this.flush();
+  }
+
+  private flush(): void {
+    const lines = this.outgoing;
+    this.outgoing = '';
+    if (lines !== '' && this.child?.stdin.write(lines) === false) this.congested = true;
+  }
+
+  private listen(child: LaunchedProcess): void {
+    child.stdout.on('data', (chunk: Buffer) => this.framer.push(chunk));
+    child.stderr.on('data', (chunk: Buffer) => {
+      this.stderr.push(chunk);
+      this.say({ type: 'stderr', chunk });
+    });
+    child.stdin.on('drain', () => {
+      this.congested = false;
+      if (this.usable) this.say({ type: 'drained' });
+    });
+    const broken = () => this.pipeBroken();
+    child.stdout.on('end', broken).on('error', broken);
+    child.stdin.on('error', broken);
+    child.stderr.on('error', broken);
+    child.on('exit', (code, signal) => this.exited(child, code, signal));
+  }
+
+  private begin(child: LaunchedProcess): void {
+    this.listen(child);
+    // It may have been told to end before it ran.
+    if (this.state.name !== 'starting') return;
+    this.conversation.add('0', {
+      answered: (reply) => this.initialized(reply),
+      failed: (_reason, message) => this.failStart(message),
+    });
+    this.write(encodeRequest('0', 'initialize', initializeParams));
+  }
+
+  private initialized(reply: Reply): void {
+    if (this.state.name === 'ending') return;
+    const handshake = readHandshake(reply);
+    if (typeof handshake === 'string') return this.failStart(handshake);
+    // It may have answered with its last breath; then its exit says what is wrong.
+    if (this.state.name === 'exited')
+      return this.failStart('It ended right after its answer to "initialize"');
+    if (this.state.name !== 'starting') return;
+    clearTimeout(this.timer);
+    this.state = { name: 'ready', capabilities: handshake.capabilities ?? {} };
+    this.say({ type: 'ready', handshake });
+  }
+
+  /** Nothing is said of a process that was told to end: nobody wants it any more. */
+  private failStart(error: string): void {
+    const { state } = this;
+    if (state.name === 'ending' || (state.name === 'exited' && state.cause)) return;
+    if (state.name !== 'exited') this.state = { name: 'ending', wasReady: false, cause: 'start_failed' };
+    this.say({ type: 'start_failed', error });
+    this.kill('start_failed');
+  }
+
+  private notStarted(error: string): void {
+    clearTimeout(this.timer);
+    const cause = this.state.name === 'ending' ? this.state.cause : undefined;
+    this.state = { name: 'exited', wasReady: false, cause };
+    this.failStart(error);
+    const reason = cause ?? 'start_failed';
+    this.say({ type: 'ended', ending: { reason, exitCode: null, signal: null, stderrTail: '' } });
+  }
+
+  /** Ends a process that broke the rules; one that was still starting has failed to start. */
+  private abort(cause: TerminationReason, reason: PoolFailureReason, message: string): void {
+    if (this.usable) this.state = { name: 'ending', wasReady: true, cause };
+    this.conversation.failAll(reason, message);
+    this.kill(cause);
+  }
+
+  /** A process that stays alive without one of its pipes is of no use. */
+  private pipeBroken(): void {
+    if (this.state.name !== 'starting' && this.state.name !== 'ready') return;
+    this.state = { name: 'broken', wasReady: this.wasReady };
+    const message = 'The tool closed its input or its output and went on running';
+    const abort = (): void => this.abort('protocol', 'protocol_error', message);
+    whenItRunsOn(this.pid, (ms, act) => this.after(ms, act), abort);
+  }
+
+  private exited(child: LaunchedProcess, exitCode: number | null, signal: string | null): void {
+    clearTimeout(this.timer);
+    const cause = this.state.name === 'ending' ? this.state.cause : undefined;
+    this.state = { name: 'exited', wasReady: this.wasReady, cause };
+    whenQuiet(child, () => {
+      this.framer.end();
+      this.reader.end();
+      for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
+      this.finish(exitCode, signal, cause);
+    });
+  }
+
+  private finish(exitCode: number | null, signal: string | null, cause: TerminationReason | undefined): void {
+    const { wasReady, conversation } = this;
+    const clean = wasReady && exitCode === 0 && conversation.size === 0;
+    const reason = cause ?? conversation.givenUp ?? (clean ? 'exit' : wasReady ? 'crash' : 'start_failed');
+    const ending: Ending = { reason, exitCode, signal, stderrTail: this.stderrTail() };
+    const how = signal === null ? `ended with exit code ${exitCode}` : `was ended by ${signal}`;
+    conversation.failAll(
+      'tool_crashed',
+      wasReady ? `The tool ${how} before it answered` : `It ${how} before it answered "initialize"`,
+      ending,
+    );
+    this.say({ type: 'ended', ending });
+  }
+
+  private after(ms: number, act: () => void): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(act, ms);
+  }
+}

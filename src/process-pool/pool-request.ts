@@ -1,0 +1,119 @@
+import { performance } from 'node:perf_hooks';
+import type { PoolMember } from './pool-member.js';
+import {
+  type Ending,
+  type GiveUpReason,
+  type PoolAnswer,
+  PoolFailure,
+  type PoolFailureReason,
+  type Reply,
+  type RequestNotes,
+  type RequestOptions,
+} from './pool.types.js';
+
+type RequestState =
+  | { readonly name: 'waiting' }
+  /** It was written to a process, under this id. */
+  | { readonly name: 'running'; readonly member: PoolMember; readonly id: string }
+  | { readonly name: 'over' };
+
+/** Longer timers would fire at once. */
+const longestTimerMs = 2_147_483_647;
+/** Milliseconds without digits that mean nothing. */
+const inMicroseconds = (ms: number): number => Math.round(ms * 1_000) / 1_000;
+
+/** One request from its arrival to its end: one promise. Ending it twice is harmless. */
+export class PoolRequest {
+  readonly notes: RequestNotes = {};
+  readonly answer: Promise<PoolAnswer>;
+  state: RequestState = { name: 'waiting' };
+  private readonly arrivedAt = performance.now();
+  private readonly settle = Promise.withResolvers<PoolAnswer>();
+  private timer: NodeJS.Timeout | undefined;
+
+  /** @param onGiveUp its deadline has passed, its caller has left, or the pool stops: the pool ends it */
+  constructor(
+    readonly options: RequestOptions,
+    private readonly onGiveUp: (request: PoolRequest, reason: GiveUpReason) => void,
+  ) {
+    this.answer = this.settle.promise;
+  }
+
+  get isFresh(): boolean {
+    return this.options.fresh === true;
+  }
+
+  remainingMs(): number {
+    return this.options.deadline.remainingMs();
+  }
+
+  /**
+   * From now on it is given up when its deadline passes or its caller leaves.
+   * @returns false when it is over already, because it came too late
+   */
+  begin(): boolean {
+    const { signal } = this.options;
+    const remainingMs = this.remainingMs();
+    if (signal?.aborted) this.handleEvent();
+    else if (remainingMs <= 0) this.giveUp('timeout');
+    else {
+      signal?.addEventListener('abort', this);
+      this.timer = setTimeout(() => this.giveUp('timeout'), Math.min(remainingMs, longestTimerMs));
+    }
+    return this.state.name === 'waiting';
+  }
+
+  /** It was written to a process. */
+  runsOn(member: PoolMember, id: string): void {
+    this.state = { name: 'running', member, id };
+    this.notes.queueMs = inMicroseconds(performance.now() - this.arrivedAt);
+    this.notes.pid = member.pid;
+    member.running.add(id);
+    const { state } = member;
+    if (state.name === 'ready' && state.since > this.arrivedAt) {
+      this.notes.spawnMs = inMicroseconds(state.since - member.begunAt);
+    }
+  }
+
+  giveUp(reason: GiveUpReason): void {
+    if (this.state.name !== 'over') this.onGiveUp(this, reason);
+  }
+
+  resolve(reply: Reply): void {
+    this.end();
+    this.settle.resolve({ reply, notes: this.notes });
+  }
+
+  /** @param ending of the process that it ran on */
+  fail(reason: PoolFailureReason, message: string, ending?: Ending): void {
+    const written = this.state.name === 'running';
+    if (this.state.name === 'running') Object.assign(this.notes, this.state.member.evidence(ending));
+    this.reject(new PoolFailure(reason, message, this.notes, written));
+  }
+
+  reject(error: unknown): void {
+    this.end();
+    this.settle.reject(error);
+  }
+
+  /**
+   * The caller's signal was aborted. It may also carry the deadline; which of the two timers fires first must not
+   * change the outcome.
+   */
+  handleEvent(): void {
+    const reason = this.options.signal?.reason as { readonly name?: unknown } | undefined;
+    const isTimeout = reason?.name === 'TimeoutError' || this.remainingMs() <= 1;
+    this.giveUp(isTimeout ? 'timeout' : 'cancelled');
+  }
+
+  private end(): void {
+    if (this.state.name === 'running') {
+      const { member, id } = this.state;
+      member.process.forget(id);
+      member.running.delete(id);
+    }
+    this.state = { name: 'over' };
+    clearTimeout(this.timer);
+    this.options.signal?.removeEventListener('abort', this);
+  }
+}
