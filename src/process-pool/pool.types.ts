@@ -1,4 +1,3 @@
-import type { CancelSignal } from '../common/cancel-signal.js';
 import type { Deadline } from '../common/deadline.js';
 import type { LogNotice, NoticeListener } from './notices.js';
 
@@ -74,7 +73,7 @@ export interface RequestOptions {
   /** Called when the request is written: `timeout` in its context is what is left then. */
   readonly params: (remainingMs: number) => object;
   readonly deadline: Deadline;
-  readonly signal?: CancelSignal;
+  readonly signal?: AbortSignal;
   /** Run on a process that has served nobody yet. */
   readonly fresh?: boolean;
   /** By which the tool may name the call in its notices. */

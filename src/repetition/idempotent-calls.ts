@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { backOff } from '../common/back-off.js';
-import { asAbortSignal, type CancelSignal } from '../common/cancel-signal.js';
 import { canonicalJson, sha256 } from '../common/canonical-json.js';
 import { Deadline } from '../common/deadline.js';
 import { DatabaseUnavailable, Refusal } from '../common/errors.js';
@@ -17,7 +16,7 @@ export interface KeyedCall extends Pick<CallRequest, 'tool' | 'input' | 'context
   /** How long it may wait for the first call with its key, in milliseconds. */
   readonly waitMs: number;
   /** Aborts when the caller has left. */
-  readonly signal?: CancelSignal;
+  readonly signal?: AbortSignal;
   /** The tool says of itself that running it twice does no harm. */
   readonly idempotent: boolean;
 }
@@ -128,9 +127,9 @@ function scopeOf({ principal, context, tool, idempotencyKey }: KeyedCall): strin
 }
 
 /** @throws Refusal `conflict` when the time is up or the caller leaves before */
-async function within<T>(deadline: Deadline, signal: CancelSignal | undefined, work: Promise<T>): Promise<T> {
+async function within<T>(deadline: Deadline, signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
   const given = new AbortController();
-  const over = AbortSignal.any(signal ? [asAbortSignal(signal), given.signal] : [given.signal]);
+  const over = AbortSignal.any(signal ? [signal, given.signal] : [given.signal]);
   // Not unref'd: while somebody waits there is something to do.
   const late = delay(deadline.remainingMs(), undefined, { signal: over })
     .catch(() => undefined)

@@ -1,5 +1,4 @@
 import { LRUCache } from 'lru-cache';
-import type { CancelSignal } from '../common/cancel-signal.js';
 import { canonicalJson, sha256 } from '../common/canonical-json.js';
 import { type Clock, systemClock } from '../common/clock.js';
 import { Deadline } from '../common/deadline.js';
@@ -126,7 +125,7 @@ export class ResultCache {
 function patiently<T>(
   over: Promise<T>,
   deadline: Deadline,
-  signal: CancelSignal | undefined,
+  signal: AbortSignal | undefined,
 ): Promise<T | 'late' | 'left'> {
   return new Promise((resolve) => {
     const tell = (end: T | 'late' | 'left'): void => {

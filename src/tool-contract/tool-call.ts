@@ -1,4 +1,3 @@
-import type { CancelSignal } from '../common/cancel-signal.js';
 import type { CallContext } from './call-context.js';
 import type { BudgetState, CallTicket } from './call-ticket.js';
 import type { NoticeListener } from './tool-notice.js';
@@ -29,7 +28,7 @@ export interface CallRequest {
   /** The caller's own limit in milliseconds. */
   readonly timeoutMs?: number;
   /** Aborts when the caller has left. */
-  readonly signal?: CancelSignal;
+  readonly signal?: AbortSignal;
   readonly onStart?: (start: CallStart) => void;
   /** Follows what the tool says while the call runs. */
   readonly onProgress?: NoticeListener;

@@ -1,4 +1,3 @@
-import type { CancelSignal } from '../common/cancel-signal.js';
 import type { Deadline } from '../common/deadline.js';
 import type { FieldProblem } from '../common/errors.js';
 import type { CallContext } from './call-context.js';
@@ -62,7 +61,7 @@ export interface ToolRun {
   readonly context: CallContext;
   readonly deadline: Deadline;
   /** Aborts when the caller has left or the deadline has passed. */
-  readonly signal: CancelSignal;
+  readonly signal: AbortSignal;
   /** A half-open circuit's trial: run it on a fresh process. */
   readonly probe: boolean;
   readonly notes: ExecutionNotes;

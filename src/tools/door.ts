@@ -1,6 +1,5 @@
 import { Inject, Injectable, type OnApplicationBootstrap, UseGuards, UseInterceptors } from '@nestjs/common';
 import { ExternalContextCreator } from '@nestjs/core';
-import { neverAborted } from '../common/cancel-signal.js';
 import { Deadline } from '../common/deadline.js';
 import { Refusal } from '../common/errors.js';
 import { newId } from '../common/ids.js';
@@ -115,7 +114,7 @@ export class Door implements OnApplicationBootstrap {
   @UseGuards(InvestigationBudgetGuard, CircuitBreakerGuard, ToolCapacityGuard)
   @UseInterceptors(ExecutionRecorderInterceptor)
   execute(call: ToolCall): Promise<ToolOutcome> {
-    const { ticket, context, onProgress, signal = neverAborted } = call;
+    const { ticket, context, onProgress, signal = new AbortController().signal } = call;
     ticket.advance('tool');
     if (ticket.kept) return Promise.resolve(this.reports.reused(call, ticket.kept));
     const { executionId, tool, probe, notes, budget } = ticket;

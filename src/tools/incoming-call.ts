@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { CallSignal, type CancelSignal } from '../common/cancel-signal.js';
 import { Problem } from '../common/errors.js';
 import type { CallContext } from '../tool-contract/call-context.js';
 import type { CallRequest } from '../tool-contract/tool-call.js';
@@ -121,10 +120,10 @@ function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
 }
 
 /** Aborts when the client has left before its answer was written. (Fastify's own signal aborts on normal POSTs.) */
-function callerSignal({ raw }: FastifyReply): CancelSignal {
-  const signal = new CallSignal();
+function callerSignal({ raw }: FastifyReply): AbortSignal {
+  const left = new AbortController();
   raw.once('close', () => {
-    if (!raw.writableFinished) signal.abort();
+    if (!raw.writableFinished) left.abort();
   });
-  return signal;
+  return left.signal;
 }

@@ -1,9 +1,8 @@
-import { type CancelSignal, neverAborted } from '../common/cancel-signal.js';
 import { Deadline } from '../common/deadline.js';
 import type { Tool, ToolRun } from '../tool-contract/tool.js';
 import { runUnderDeadline } from './run-under-deadline.js';
 
-const run = (ms: number, signal = neverAborted): ToolRun => ({
+const run = (ms: number, signal = new AbortController().signal): ToolRun => ({
   signal,
   executionId: 'id',
   context: { userId: 'u', requestId: 'r', projectId: 'default' },
@@ -11,7 +10,7 @@ const run = (ms: number, signal = neverAborted): ToolRun => ({
   probe: false,
   notes: { attempts: 1 },
 });
-const tool = (body: (signal: CancelSignal) => Promise<unknown>): Tool =>
+const tool = (body: (signal: AbortSignal) => Promise<unknown>): Tool =>
   ({ run: (_input: unknown, { signal }: ToolRun) => body(signal) }) as unknown as Tool;
 const never = new Promise<never>(() => undefined);
 
@@ -27,7 +26,7 @@ describe('runUnderDeadline', () => {
   });
 
   it('ends at the deadline and aborts the tool', async () => {
-    let seen: CancelSignal | undefined;
+    let seen: AbortSignal | undefined;
     const slow = tool((signal) => {
       seen = signal;
       return never;

@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { asAbortSignal } from '../../common/cancel-signal.js';
 import { type OutcomeCode, Refusal } from '../../common/errors.js';
 import { isUnwritable, tooDeep } from '../../common/json-depth.js';
 import type { Tracer } from '../../observability/tracing/tracer.js';
@@ -119,8 +118,7 @@ export class CustomToolWrapper implements Tool {
         written ||= error.written;
         const failure = withoutSecrets(error, redactor);
         if (!this.mayRepeat(failure, attempt, run)) throw this.failed(failure, written, run);
-        const signal = asAbortSignal(run.signal);
-        await delay(this.tool.retryDelayMs, undefined, { signal }).catch(() => undefined);
+        await delay(this.tool.retryDelayMs, undefined, { signal: run.signal }).catch(() => undefined);
         if (run.signal.aborted) throw this.failed(leftBeforeRetry(failure), written, run);
       }
     }
