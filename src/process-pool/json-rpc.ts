@@ -14,8 +14,11 @@ export function encodeNotification(method: string, params: object): string {
   return encode({ jsonrpc: '2.0', method, params });
 }
 
+const escapeSeparator = (char: string): string => (char === '\u2028' ? '\\u2028' : '\\u2029');
+
 function encode(message: object): string {
-  return `${JSON.stringify(message).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')}\n`;
+  const json = JSON.stringify(message);
+  return `${/[\u2028\u2029]/.test(json) ? json.replace(/[\u2028\u2029]/g, escapeSeparator) : json}\n`;
 }
 
 const ids = 0x4000_0000;

@@ -132,16 +132,13 @@ export class PoolMember {
 
   /** A request failed on it. */
   failed(reason: PoolFailureReason): void {
-    const endings: Partial<Record<PoolFailureReason, TerminationReason>> = {
-      output_too_large: 'output',
-      protocol_error: 'protocol',
-    };
-    this.leave(endings[reason] ?? 'crash', 'kill');
+    if (reason === 'output_too_large') this.leave('output', 'kill');
+    else this.leave(reason === 'protocol_error' ? 'protocol' : 'crash', 'kill');
   }
 
   endIfDone(): void {
-    if (this.state.name === 'leaving' && this.running.size === 0)
-      this.process[this.state.by](this.state.reason);
+    const { state } = this;
+    if (state.name === 'leaving' && this.running.size === 0) this.process[state.by](state.reason);
   }
 
   /**

@@ -19,12 +19,6 @@ import type {
 import { PoolMembers } from './pool-members.js';
 import { StartSlots } from './start-slots.js';
 
-interface Stopping {
-  drainTimer: NodeJS.Timeout | undefined;
-  /** Calls that still ran have been given up. */
-  cutOff: boolean;
-}
-
 /**
  * The processes of one tool and the requests for them. Requests wait in order, in a bounded queue, until a process is
  * free, their deadline passes or their caller leaves. Processes are started as requests need them, up to `poolSize`,
@@ -38,8 +32,8 @@ export class ProcessPool {
   private readonly queue: PoolRequest[] = [];
   private readonly capacity: number;
   private reserved = 0;
-  /** Set from the first `stop` on. */
-  private stopping: Stopping | undefined;
+  /** Set from the first `stop` on; `cutOff`: calls that still ran have been given up. */
+  private stopping: { drainTimer?: NodeJS.Timeout; cutOff: boolean } | undefined;
   private readonly end = Promise.withResolvers<void>();
   /** Resolves when the pool was stopped and no process is left. */
   readonly ended = this.end.promise;
@@ -129,7 +123,7 @@ export class ProcessPool {
    * Resolves when no process is left. Said again, the new `drainMs` counts.
    */
   stop(drainMs = 0): Promise<void> {
-    this.stopping ??= { drainTimer: undefined, cutOff: false };
+    this.stopping ??= { cutOff: false };
     this.members.stop();
     clearTimeout(this.stopping.drainTimer);
     if (this.open.size + this.reserved > 0) {
@@ -159,27 +153,31 @@ export class ProcessPool {
 
   /** Hands requests to processes, starts what is missing, ends what is not needed. Every event leads here. */
   private advance(): void {
-    if (this.queue.length > 0) {
+    const { queue } = this;
+    if (this.fresh > 0) {
       this.serve(true);
       this.members.makeRoomForFresh(this.fresh);
-      this.serve(false);
     }
-    this.members.grow(this.queue.length, this.fresh);
-    if (this.queue.length > 0) this.giveUpHope();
-    if (this.stopping) this.advanceStop(this.stopping);
+    if (queue.length > 0) this.serve(false);
+    this.members.grow(queue.length, this.fresh);
+    if (queue.length > 0) this.giveUpHope();
+    if (this.stopping) this.advanceStop();
   }
 
   private serve(fresh: boolean): void {
-    for (const request of this.queue.filter(({ isFresh }) => isFresh === fresh)) {
+    const next = (): number => this.queue.findIndex(({ isFresh }) => isFresh === fresh);
+    for (let at = next(); at >= 0; at = next()) {
       const member = this.members.pick(fresh);
-      if (!member) return;
-      this.queue.splice(this.queue.indexOf(request), 1);
+      const [request] = member ? this.queue.splice(at, 1) : [];
+      if (!member || !request) return;
       this.assign(request, member);
     }
   }
 
   private get fresh(): number {
-    return this.queue.filter(({ isFresh }) => isFresh).length;
+    let fresh = 0;
+    for (const { isFresh } of this.queue) if (isFresh) fresh++;
+    return fresh;
   }
 
   /** Nobody waits for a process that cannot be started. */
@@ -192,11 +190,11 @@ export class ProcessPool {
     }
   }
 
-  private advanceStop({ drainTimer }: Stopping): void {
+  private advanceStop(): void {
     if (this.isOwed()) return;
     if (this.queue.length === 0) this.members.stopUnused();
     if (this.members.size > 0 || this.open.size > 0) return;
-    clearTimeout(drainTimer);
+    clearTimeout(this.stopping?.drainTimer);
     this.members.close();
     this.end.resolve();
   }
