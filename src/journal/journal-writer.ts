@@ -1,9 +1,9 @@
 import { performance } from 'node:perf_hooks';
-import { close, fdatasync, ftruncateSync, openSync, writeSync } from 'node:fs';
+import { close, fdatasync, ftruncateSync, openSync, statSync, writeSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { DiskReserve } from './disk-reserve.js';
 import { encodeLine } from './journal-line.js';
-import { segmentPath } from './segment-files.js';
+import { segmentPath, segmentsIn } from './segment-files.js';
 import type { WrittenMark } from './written-mark.js';
 
 /** `process`: what was acknowledged survives the death of the gateway. `power`: that of the machine, too. */
@@ -14,8 +14,6 @@ export interface WriterSettings {
   /** A segment that has reached this many bytes is followed by another. */
   readonly segmentBytes: number;
   readonly durability: Durability;
-  /** Number of the first segment; there must be none yet that is as high. */
-  readonly firstSegment: number;
   /** Kept for the drain in another thread. */
   readonly mark?: WrittenMark;
 }
@@ -70,23 +68,32 @@ export class JournalWriter {
   private awaitingSync: Batch[] = [];
   /** Records that are complete in what was written. */
   private records = 0;
+  /** Of the segments that are not known to be gone, earlier writers' among them. */
   private readonly sizes = new Map<number, number>();
-  private total = 0;
+  /** The last segment of earlier writers; 0: there is none. */
+  readonly replayThrough: number;
 
   constructor(
     private readonly settings: WriterSettings,
     private readonly report: WriterReport,
     private readonly reserve: Pick<DiskReserve, 'take' | 'giveUp'> = new DiskReserve(settings.folder),
   ) {
-    this.segment = settings.firstSegment;
+    const { folder } = settings;
+    for (const found of segmentsIn(folder)) {
+      this.sizes.set(found, statSync(segmentPath(folder, found)).size);
+    }
+    this.replayThrough = [...this.sizes.keys()].at(-1) ?? 0;
+    this.segment = this.replayThrough + 1;
     this.fd = this.open(this.segment);
     this.tight = !this.reserve.take();
     settings.mark?.set(this.segment, 0);
   }
 
-  /** Bytes of the segments written here that were not removed yet. */
+  /** On the disk. */
   get bytes(): number {
-    return this.total;
+    let bytes = 0;
+    for (const size of this.sizes.values()) bytes += size;
+    return bytes;
   }
 
   /** @returns whether the entry is written; it never will be if not */
@@ -108,15 +115,15 @@ export class JournalWriter {
     return this.current().written;
   }
 
-  /** Those written here that are not known to be gone. */
-  segments(): number[] {
-    return [...this.sizes.keys()];
-  }
-
   /** A segment is gone from the disk. */
   removed(segment: number): void {
-    this.total -= this.sizes.get(segment) ?? 0;
     this.sizes.delete(segment);
+  }
+
+  /** Segments may be gone without a word; they would count for ever. */
+  forgetRemoved(): void {
+    const there = new Set(segmentsIn(this.settings.folder));
+    for (const segment of this.sizes.keys()) if (!there.has(segment)) this.removed(segment);
   }
 
   /** Writes what is left, syncs and closes. @returns whether everything is written */
@@ -205,7 +212,6 @@ export class JournalWriter {
     this.records = records;
     this.position += length;
     this.settings.mark?.set(this.segment, this.position);
-    this.total += length;
     this.sizes.set(this.segment, this.position);
   }
 
