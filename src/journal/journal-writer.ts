@@ -30,13 +30,11 @@ export interface Appended {
 }
 
 /** What was appended since the last write; all of it shares one answer. */
-interface Batch {
+interface Batch extends PromiseWithResolvers<boolean> {
   /** Kept until written, whatever happens. */
   readonly kept: Appended[];
   /** Given up when the write fails: the answer says so. */
   readonly tried: Appended[];
-  readonly written: Promise<boolean>;
-  readonly settle: (written: boolean) => void;
 }
 
 const syncWithinMs = 50;
@@ -100,19 +98,19 @@ export class JournalWriter {
   tryAppend(entry: Appended): Promise<boolean> {
     const batch = this.current();
     batch.tried.push(entry);
-    return batch.written;
+    return batch.promise;
   }
 
   /** The entry is written as soon as it can be. @returns false when that is not yet */
   append(entry: Appended): Promise<boolean> {
     const batch = this.current();
     batch.kept.push(entry);
-    return batch.written;
+    return batch.promise;
   }
 
   /** @returns whether what was appended until now is written */
   flush(): Promise<boolean> {
-    return this.current().written;
+    return this.current().promise;
   }
 
   /** A segment is gone from the disk. */
@@ -144,9 +142,7 @@ export class JournalWriter {
 
   private current(): Batch {
     if (this.batch) return this.batch;
-    let settle: Batch['settle'] = () => undefined;
-    const written = new Promise<boolean>((resolve) => (settle = resolve));
-    this.batch = { kept: this.leftover, tried: [], written, settle };
+    this.batch = { kept: this.leftover, tried: [], ...Promise.withResolvers<boolean>() };
     this.leftover = [];
     setImmediate(() => this.writeBatch());
     return this.batch;
@@ -164,11 +160,11 @@ export class JournalWriter {
       if (this.leftover.length > 0 && !this.closed) setTimeout(() => this.current(), retryMs).unref();
       this.report.failed(error);
       this.tight = true;
-      batch.settle(false);
+      batch.resolve(false);
       return;
     }
-    if (this.tight && batch.tried.length > 0) batch.settle(false);
-    else if (this.settings.durability === 'process') batch.settle(true);
+    if (this.tight && batch.tried.length > 0) batch.resolve(false);
+    else if (this.settings.durability === 'process') batch.resolve(true);
     else this.awaitingSync.push(batch);
     this.dirty = true;
     this.scheduleSync();
@@ -273,7 +269,7 @@ export class JournalWriter {
         return false;
       },
     );
-    for (const batch of awaiting) batch.settle(synced);
+    for (const batch of awaiting) batch.resolve(synced);
   }
 
   private takeAwaiting(): Batch[] {
