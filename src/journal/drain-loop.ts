@@ -1,7 +1,6 @@
 import { backOff } from '../common/back-off.js';
 import { messageOf } from '../common/message-of.js';
-import { type DrainSettings, JournalDrain, type RecordSink, type Settled } from './journal-drain.js';
-import type { Damage } from './segment-reader.js';
+import { type DrainNews, type DrainSettings, JournalDrain, type RecordSink } from './journal-drain.js';
 
 /** What a drain is started with. */
 export interface DrainOrders extends DrainSettings {
@@ -15,15 +14,6 @@ export interface DrainOrders extends DrainSettings {
  */
 export type DrainRequest = 'flush' | 'finish';
 
-/** What a drain says beside its answers. */
-export type DrainNews =
-  | { readonly settled: Settled }
-  | { readonly retrying: { readonly error: string; readonly delayMs: number } }
-  | { readonly damaged: Damage & { readonly segment: number } }
-  | { readonly quarantined: { readonly id: string; readonly reason: string } }
-  | { readonly removed: number }
-  | { readonly replayed: { readonly records: number; readonly interrupted: number } };
-
 interface Asked extends PromiseWithResolvers<void> {
   readonly request: DrainRequest;
 }
@@ -35,7 +25,6 @@ export class DrainLoop {
   private readonly drain: JournalDrain;
   private asked: Asked[] = [];
   private failures = 0;
-  private announced = 0;
   private wake: () => void = () => undefined;
 
   constructor(
@@ -43,12 +32,7 @@ export class DrainLoop {
     sink: RecordSink,
     private readonly tell: (news: DrainNews) => void,
   ) {
-    this.drain = new JournalDrain(orders, sink, {
-      damaged: (segment, damage) => tell({ damaged: { segment, ...damage } }),
-      quarantined: (id, reason) => tell({ quarantined: { id, reason: messageOf(reason) } }),
-      removed: (segment) => tell({ removed: segment }),
-      replayed: (records, interrupted) => tell({ replayed: { records, interrupted } }),
-    });
+    this.drain = new JournalDrain(orders, sink, tell);
   }
 
   /** @throws Error why not all is committed */
@@ -79,23 +63,14 @@ export class DrainLoop {
   /** @returns why not all is committed */
   private async round(): Promise<Error | undefined> {
     try {
-      while (await this.drain.step()) this.announce();
+      while (await this.drain.step());
       this.failures = 0;
       return undefined;
     } catch (error) {
       this.failures += 1;
       this.tell({ retrying: { error: messageOf(error), delayMs: this.delayMs() } });
       return new Error(messageOf(error));
-    } finally {
-      this.announce();
     }
-  }
-
-  private announce(): void {
-    const { settled } = this.drain;
-    if (settled.place === this.announced) return;
-    this.announced = settled.place;
-    this.tell({ settled });
   }
 
   private delayMs(): number {

@@ -1,8 +1,8 @@
 import { setPriority } from 'node:os';
 import { workerData } from 'node:worker_threads';
 import { answerCalls, tellOwner, WorkerCalls } from '../common/worker-calls.js';
-import { DrainLoop, type DrainNews, type DrainOrders, type DrainRequest } from './drain-loop.js';
-import type { RecordSink } from './journal-drain.js';
+import { DrainLoop, type DrainOrders, type DrainRequest } from './drain-loop.js';
+import type { DrainNews, RecordSink } from './journal-drain.js';
 
 export interface DrainListener {
   news(news: DrainNews): void;

@@ -1,4 +1,5 @@
 import { rmSync } from 'node:fs';
+import { messageOf } from '../common/message-of.js';
 import type { JournalRecord, WrittenEntry } from './journal-entry.js';
 import { segmentPath, segmentsIn } from './segment-files.js';
 import { type Damage, SegmentReader } from './segment-reader.js';
@@ -23,16 +24,18 @@ export interface DrainSettings {
   readonly written?: SharedArrayBuffer | undefined;
 }
 
-export interface DrainReport {
-  damaged(segment: number, damage: Damage): void;
-  quarantined(id: string, reason: unknown): void;
-  removed(segment: number): void;
-  /** Everything of earlier gateways is committed. */
-  replayed(records: number, interrupted: number): void;
-}
-
 /** The last record of this gateway that is committed (see WrittenEntry). */
 export type Settled = Pick<WrittenEntry, 'place' | 'at'>;
+
+/** What a drain says; numbers are those of segments. */
+export type DrainNews =
+  | { readonly settled: Settled }
+  | { readonly retrying: { readonly error: string; readonly delayMs: number } }
+  | { readonly damaged: Damage & { readonly segment: number } }
+  | { readonly quarantined: { readonly id: string; readonly reason: string } }
+  | { readonly removed: number }
+  /** Everything of earlier gateways is committed. */
+  | { readonly replayed: { readonly records: number; readonly interrupted: number } };
 
 interface Segment {
   readonly number: number;
@@ -70,19 +73,14 @@ export class JournalDrain {
   private replaying: boolean;
   private replayedRecords = 0;
   private interruptedRecords = 0;
-  private last: Settled = { place: 0, at: 0 };
 
   constructor(
     private readonly settings: DrainSettings,
     private readonly sink: RecordSink,
-    private readonly report: DrainReport,
+    private readonly tell: (news: DrainNews) => void,
   ) {
     this.replaying = settings.replayThrough > 0;
     this.mark = settings.written && new WrittenMark(settings.written);
-  }
-
-  get settled(): Settled {
-    return this.last;
   }
 
   /**
@@ -95,7 +93,7 @@ export class JournalDrain {
     const batch = this.pending.slice(0, this.settings.batchSize);
     await this.send(batch);
     this.pending.splice(0, batch.length);
-    for (const each of batch) this.settle(each);
+    this.settle(batch);
     this.removeFinished();
     this.endReplay();
     return !atEnd || this.pending.length > 0;
@@ -147,7 +145,7 @@ export class JournalDrain {
     segment.reader.end();
     segment.finished = true;
     const { damage } = segment.reader;
-    if (damage.lines > 0) this.report.damaged(segment.number, damage);
+    if (damage.lines > 0) this.tell({ damaged: { segment: segment.number, ...damage } });
   }
 
   private take({ place, at, entry: { id, start, end } }: WrittenEntry, segment: Segment): void {
@@ -204,16 +202,20 @@ export class JournalDrain {
         return;
       }
       await this.sink.quarantine(first.record, error);
-      this.report.quarantined(first.record.id, error);
+      this.tell({ quarantined: { id: first.record.id, reason: messageOf(error) } });
       const [started, ended] = first.segments;
       if (started && ended) explain(started, ended);
     }
   }
 
-  private settle({ segments, settles }: Pending): void {
-    for (const segment of segments) segment.held -= 1;
-    if (settles) this.last = settles;
-    else this.replayedRecords += 1;
+  private settle(batch: readonly Pending[]): void {
+    let settled: Settled | undefined;
+    for (const { segments, settles } of batch) {
+      for (const segment of segments) segment.held -= 1;
+      if (settles) settled = settles;
+      else this.replayedRecords += 1;
+    }
+    if (settled) this.tell({ settled });
   }
 
   private removeFinished(): void {
@@ -222,7 +224,7 @@ export class JournalDrain {
       rmSync(segmentPath(this.settings.folder, segment.number), { force: true });
       this.segments.delete(segment.number);
       for (const later of segment.explainedIn) later.held -= 1;
-      this.report.removed(segment.number);
+      this.tell({ removed: segment.number });
     }
   }
 
@@ -230,7 +232,7 @@ export class JournalDrain {
     if (!this.replaying || !this.current || this.current.number <= this.settings.replayThrough) return;
     if ([...this.segments.keys()].some((number) => number <= this.settings.replayThrough)) return;
     this.replaying = false;
-    this.report.replayed(this.replayedRecords, this.interruptedRecords);
+    this.tell({ replayed: { records: this.replayedRecords, interrupted: this.interruptedRecords } });
   }
 }
 

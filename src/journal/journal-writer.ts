@@ -1,9 +1,9 @@
 import { performance } from 'node:perf_hooks';
-import { close, fdatasync, ftruncateSync, openSync, writeSync } from 'node:fs';
+import { close, fdatasync, ftruncateSync, openSync, statSync, writeSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { DiskReserve } from './disk-reserve.js';
 import { encodeLine } from './journal-line.js';
-import { segmentPath } from './segment-files.js';
+import { segmentPath, segmentsIn } from './segment-files.js';
 import type { WrittenMark } from './written-mark.js';
 
 /** `process`: what was acknowledged survives the death of the gateway. `power`: that of the machine, too. */
@@ -14,8 +14,6 @@ export interface WriterSettings {
   /** A segment that has reached this many bytes is followed by another. */
   readonly segmentBytes: number;
   readonly durability: Durability;
-  /** Number of the first segment; there must be none yet that is as high. */
-  readonly firstSegment: number;
   /** Kept for the drain in another thread. */
   readonly mark?: WrittenMark;
 }
@@ -32,13 +30,11 @@ export interface Appended {
 }
 
 /** What was appended since the last write; all of it shares one answer. */
-interface Batch {
+interface Batch extends PromiseWithResolvers<boolean> {
   /** Kept until written, whatever happens. */
   readonly kept: Appended[];
   /** Given up when the write fails: the answer says so. */
   readonly tried: Appended[];
-  readonly written: Promise<boolean>;
-  readonly settle: (written: boolean) => void;
 }
 
 const syncWithinMs = 50;
@@ -70,53 +66,62 @@ export class JournalWriter {
   private awaitingSync: Batch[] = [];
   /** Records that are complete in what was written. */
   private records = 0;
+  /** Of the segments that are not known to be gone, earlier writers' among them. */
   private readonly sizes = new Map<number, number>();
-  private total = 0;
+  /** The last segment of earlier writers; 0: there is none. */
+  readonly replayThrough: number;
 
   constructor(
     private readonly settings: WriterSettings,
     private readonly report: WriterReport,
     private readonly reserve: Pick<DiskReserve, 'take' | 'giveUp'> = new DiskReserve(settings.folder),
   ) {
-    this.segment = settings.firstSegment;
+    const { folder } = settings;
+    for (const found of segmentsIn(folder)) {
+      this.sizes.set(found, statSync(segmentPath(folder, found)).size);
+    }
+    this.replayThrough = [...this.sizes.keys()].at(-1) ?? 0;
+    this.segment = this.replayThrough + 1;
     this.fd = this.open(this.segment);
     this.tight = !this.reserve.take();
     settings.mark?.set(this.segment, 0);
   }
 
-  /** Bytes of the segments written here that were not removed yet. */
+  /** On the disk. */
   get bytes(): number {
-    return this.total;
+    let bytes = 0;
+    for (const size of this.sizes.values()) bytes += size;
+    return bytes;
   }
 
   /** @returns whether the entry is written; it never will be if not */
   tryAppend(entry: Appended): Promise<boolean> {
     const batch = this.current();
     batch.tried.push(entry);
-    return batch.written;
+    return batch.promise;
   }
 
   /** The entry is written as soon as it can be. @returns false when that is not yet */
   append(entry: Appended): Promise<boolean> {
     const batch = this.current();
     batch.kept.push(entry);
-    return batch.written;
+    return batch.promise;
   }
 
   /** @returns whether what was appended until now is written */
   flush(): Promise<boolean> {
-    return this.current().written;
-  }
-
-  /** Those written here that are not known to be gone. */
-  segments(): number[] {
-    return [...this.sizes.keys()];
+    return this.current().promise;
   }
 
   /** A segment is gone from the disk. */
   removed(segment: number): void {
-    this.total -= this.sizes.get(segment) ?? 0;
     this.sizes.delete(segment);
+  }
+
+  /** Segments may be gone without a word; they would count for ever. */
+  forgetRemoved(): void {
+    const there = new Set(segmentsIn(this.settings.folder));
+    for (const segment of this.sizes.keys()) if (!there.has(segment)) this.removed(segment);
   }
 
   /** Writes what is left, syncs and closes. @returns whether everything is written */
@@ -137,9 +142,7 @@ export class JournalWriter {
 
   private current(): Batch {
     if (this.batch) return this.batch;
-    let settle: Batch['settle'] = () => undefined;
-    const written = new Promise<boolean>((resolve) => (settle = resolve));
-    this.batch = { kept: this.leftover, tried: [], written, settle };
+    this.batch = { kept: this.leftover, tried: [], ...Promise.withResolvers<boolean>() };
     this.leftover = [];
     setImmediate(() => this.writeBatch());
     return this.batch;
@@ -157,11 +160,11 @@ export class JournalWriter {
       if (this.leftover.length > 0 && !this.closed) setTimeout(() => this.current(), retryMs).unref();
       this.report.failed(error);
       this.tight = true;
-      batch.settle(false);
+      batch.resolve(false);
       return;
     }
-    if (this.tight && batch.tried.length > 0) batch.settle(false);
-    else if (this.settings.durability === 'process') batch.settle(true);
+    if (this.tight && batch.tried.length > 0) batch.resolve(false);
+    else if (this.settings.durability === 'process') batch.resolve(true);
     else this.awaitingSync.push(batch);
     this.dirty = true;
     this.scheduleSync();
@@ -205,7 +208,6 @@ export class JournalWriter {
     this.records = records;
     this.position += length;
     this.settings.mark?.set(this.segment, this.position);
-    this.total += length;
     this.sizes.set(this.segment, this.position);
   }
 
@@ -267,7 +269,7 @@ export class JournalWriter {
         return false;
       },
     );
-    for (const batch of awaiting) batch.settle(synced);
+    for (const batch of awaiting) batch.resolve(synced);
   }
 
   private takeAwaiting(): Batch[] {

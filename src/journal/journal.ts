@@ -1,13 +1,11 @@
-import { mkdirSync, statSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { acquireLock, type Release, takeOverMs } from '../common/lock.js';
-import type { DrainNews } from './drain-loop.js';
 import type { RunningDrain, StartDrain } from './drain-thread.js';
-import type { Settled } from './journal-drain.js';
+import type { DrainNews, Settled } from './journal-drain.js';
 import type { JournalEntry } from './journal-entry.js';
 import { type Durability, JournalWriter } from './journal-writer.js';
-import { segmentPath, segmentsIn } from './segment-files.js';
 import { WrittenMark } from './written-mark.js';
 
 export interface JournalSettings {
@@ -59,8 +57,6 @@ export class Journal<Start extends object, End extends object> {
   readonly replayed: Promise<void>;
   private readonly writer: JournalWriter;
   private readonly drain: RunningDrain;
-  /** Bytes of earlier gateways' segments. */
-  private readonly inherited: Map<number, number>;
   private onReplayed: () => void = () => undefined;
   private completed = 0;
   private settled = 0;
@@ -85,21 +81,19 @@ export class Journal<Start extends object, End extends object> {
 
   /** @param release of the folder's lock; `open` is for everybody else */
   protected constructor(
-    private readonly settings: JournalSettings,
+    settings: JournalSettings,
     private readonly report: JournalReport,
     private readonly release: Release,
   ) {
     const { folder, segmentBytes, durability, batchSize, intervalMs } = settings;
-    const found = segmentsIn(folder);
-    this.inherited = new Map(found.map((number) => [number, statSync(segmentPath(folder, number)).size]));
-    const replayThrough = found.at(-1) ?? 0;
-    this.replayed =
-      replayThrough === 0 ? Promise.resolve() : new Promise((resolve) => (this.onReplayed = resolve));
     const mark = new WrittenMark();
     this.writer = new JournalWriter(
-      { folder, segmentBytes, durability, firstSegment: replayThrough + 1, mark },
+      { folder, segmentBytes, durability, mark },
       { failed: (error) => this.writeFailed(error) },
     );
+    const { replayThrough } = this.writer;
+    this.replayed =
+      replayThrough === 0 ? Promise.resolve() : new Promise((resolve) => (this.onReplayed = resolve));
     this.drain = settings.drain(
       { folder, batchSize, replayThrough, written: mark.memory, intervalMs },
       { news: (news) => this.hear(news), died: (error, restartInMs) => this.drainDied(error, restartInMs) },
@@ -115,9 +109,7 @@ export class Journal<Start extends object, End extends object> {
 
   /** On the disk. */
   get bytes(): number {
-    let { bytes } = this.writer;
-    for (const size of this.inherited.values()) bytes += size;
-    return bytes;
+    return this.writer.bytes;
   }
 
   /**
@@ -181,7 +173,7 @@ export class Journal<Start extends object, End extends object> {
 
   private hear(news: DrainNews): void {
     if ('settled' in news) return this.settle(news.settled);
-    if ('removed' in news) return this.forget(news.removed);
+    if ('removed' in news) return this.writer.removed(news.removed);
     if ('damaged' in news) this.damagedLines += news.damaged.lines;
     if ('replayed' in news) this.onReplayed();
     this.report.news(news);
@@ -201,20 +193,7 @@ export class Journal<Start extends object, End extends object> {
   }
 
   private drainDied(error: Error, restartInMs: number): void {
-    this.forgetRemoved();
+    this.writer.forgetRemoved();
     this.report.drainEnded(error, restartInMs);
-  }
-
-  private forget(segment: number): void {
-    this.inherited.delete(segment);
-    this.writer.removed(segment);
-  }
-
-  /** A thread that died may have removed segments without a word; they would count for ever. */
-  private forgetRemoved(): void {
-    const there = new Set(segmentsIn(this.settings.folder));
-    for (const segment of [...this.inherited.keys(), ...this.writer.segments()]) {
-      if (!there.has(segment)) this.forget(segment);
-    }
   }
 }

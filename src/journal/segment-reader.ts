@@ -15,9 +15,9 @@ const maxLineBytes = 4_194_304;
 /** Reads one segment from its beginning, as far as it is written at the moment. */
 export class SegmentReader {
   private readonly fd: number;
-  /** Begins with what is left of a line whose end was not read yet. */
-  private buffer = Buffer.allocUnsafeSlow(2 * chunkBytes);
-  private restBytes = 0;
+  private readonly chunk = Buffer.allocUnsafeSlow(chunkBytes);
+  /** What is left of a line whose end was not read yet. */
+  private rest: Buffer = Buffer.alloc(0);
   private position = 0;
   private damagedLines = 0;
   private damagedBytes = 0;
@@ -36,20 +36,18 @@ export class SegmentReader {
    */
   next(limit = Infinity): WrittenEntry[] | undefined {
     const wanted = Math.min(chunkBytes, Math.max(0, limit - this.position));
-    this.makeRoom(wanted);
-    const length = readSync(this.fd, this.buffer, this.restBytes, wanted, this.position);
+    const length = readSync(this.fd, this.chunk, 0, wanted, this.position);
     if (length === 0) return undefined;
     this.position += length;
-    const { lines, rest } = splitLines(this.buffer.subarray(0, this.restBytes + length));
-    const entries = lines.flatMap((line) => this.decode(line));
-    this.restBytes = rest.copy(this.buffer);
-    if (this.restBytes > maxLineBytes) this.giveUpRest();
-    return entries;
+    const { lines, rest } = splitLines(Buffer.concat([this.rest, this.chunk.subarray(0, length)]));
+    this.rest = rest;
+    if (rest.length > maxLineBytes) this.giveUpRest();
+    return lines.flatMap((line) => this.decode(line));
   }
 
   /** Nothing more will be written: what is left of a line is torn. */
   end(): void {
-    if (this.restBytes > 0) this.giveUpRest();
+    if (this.rest.length > 0) this.giveUpRest();
     closeSync(this.fd);
   }
 
@@ -63,15 +61,7 @@ export class SegmentReader {
 
   private giveUpRest(): void {
     this.damagedLines += 1;
-    this.damagedBytes += this.restBytes;
-    this.restBytes = 0;
-  }
-
-  /** The buffer is used again for every chunk: new memory for each would cost more than what is read into it. */
-  private makeRoom(bytes: number): void {
-    if (this.restBytes + bytes <= this.buffer.length) return;
-    const larger = Buffer.allocUnsafeSlow(2 * (this.restBytes + bytes));
-    this.buffer.copy(larger, 0, 0, this.restBytes);
-    this.buffer = larger;
+    this.damagedBytes += this.rest.length;
+    this.rest = Buffer.alloc(0);
   }
 }

@@ -1,11 +1,11 @@
-import { metricTypes } from './insert-parameters.js';
+import { metricColumns } from './metric-columns.js';
 import { rollUp } from './rollups/rollup.sql.js';
 
 const nameOf = (column: string): string =>
   column.replaceAll(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
-const columns = Object.keys(metricTypes).map(nameOf);
-const arrays = Object.entries(metricTypes).map(
-  ([column, type], at) => `unnest($${at + 1}::${type}[]) AS ${nameOf(column)}`,
+const columns = Object.keys(metricColumns).map(nameOf);
+const arrays = Object.entries(metricColumns).map(
+  ([column, [type]], at) => `unnest($${at + 1}::${type}[]) AS ${nameOf(column)}`,
 );
 const values = columns.map((column) =>
   column === 'recorded_at' ? 'to_timestamp(recorded_at / 1000)' : column,
@@ -23,7 +23,7 @@ const insertRows = `
     FROM (SELECT ${arrays.join(', ')}) AS batch`;
 
 /**
- * One array a column, in the order of `metricTypes`, then the writer's slot. A row that is there already stays as it
+ * One array a column, in the order of `metricColumns`, then the writer's slot. A row that is there already stays as it
  * is and is counted no second time.
  */
 export const insertMetrics = rollUp(

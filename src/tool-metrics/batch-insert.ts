@@ -1,5 +1,5 @@
 import { insertMetrics } from './batch-insert.sql.js';
-import { type MetricColumns, metricColumns, metricParameters } from './insert-parameters.js';
+import { metricParameters } from './metric-columns.js';
 import type { ToolMetric } from './tool-metric.entity.js';
 
 /** Whoever can send a statement: a `pg` client, a pool, TypeORM's data source. */
@@ -29,7 +29,7 @@ export async function insertBatch(
   writerSlot: number,
 ): Promise<void> {
   if (metrics.length === 0) return;
-  await db.query(insertMetrics, [...metricParameters(columnsOf(metrics)), writerSlot]);
+  await db.query(insertMetrics, [...parametersOf(metrics), writerSlot]);
 }
 
 /** Trying again would fail again: the values are to blame, not the database. */
@@ -46,9 +46,9 @@ function sqlStateOf(error: unknown): string | undefined {
   return typeof state === 'string' ? state : undefined;
 }
 
-function columnsOf(metrics: readonly ToolMetric[]): MetricColumns {
+function parametersOf(metrics: readonly ToolMetric[]): string[] {
   try {
-    return metricColumns(metrics);
+    return metricParameters(metrics);
   } catch (error) {
     throw new UnstorableMetric('The metric cannot be written down', { cause: error });
   }

@@ -1,18 +1,16 @@
-import type { ToolMetric } from './tool-metric.entity.js';
+import { newToolMetric, type ToolMetric } from './tool-metric.entity.js';
 
-/** What the journal holds of an execution before its tool hears of it. An absent member is the column's null, 0 or false. */
-export interface ExecutionStart
-  extends
-    Pick<ToolMetric, 'toolName' | 'userId' | 'metadata'>,
-    Partial<
-      Pick<
-        ToolMetric,
-        'sessionId' | 'requestId' | 'investigationId' | 'runId' | 'parametersHash' | 'inputSize' | 'isTest'
-      >
-    > {
-  /** Milliseconds since 1970. */
-  readonly startedAt: number;
-}
+type Identity = Pick<ToolMetric, 'toolName' | 'userId' | 'metadata'>;
+type Circumstances = Pick<
+  ToolMetric,
+  'sessionId' | 'requestId' | 'investigationId' | 'runId' | 'parametersHash' | 'inputSize' | 'isTest'
+>;
+
+/**
+ * What the journal holds of an execution before its tool hears of it; `startedAt` in milliseconds since 1970. An absent
+ * member is the column's null, 0 or false.
+ */
+export type ExecutionStart = Identity & Partial<Circumstances> & { readonly startedAt: number };
 
 /** What the journal holds of its end. */
 export type ExecutionEnd = Pick<ToolMetric, 'status' | 'executionTimeMs'> &
@@ -26,24 +24,16 @@ const interrupted: ExecutionEnd = {
   errorMessage: 'The gateway ended before the call did',
 };
 
-/** The record of an execution; without an `end` it was interrupted. */
-export const metricOf = (metricId: string, start: ExecutionStart, end = interrupted): ToolMetric => ({
-  metricId,
-  toolName: start.toolName,
-  userId: start.userId,
-  sessionId: start.sessionId ?? null,
-  requestId: start.requestId ?? null,
-  investigationId: start.investigationId ?? null,
-  runId: start.runId ?? null,
-  status: end.status,
-  executionTimeMs: end.executionTimeMs,
-  errorType: end.errorType ?? null,
-  errorMessage: end.errorMessage ?? null,
-  parametersHash: start.parametersHash ?? null,
-  inputSize: start.inputSize ?? 0,
-  outputSize: end.outputSize ?? 0,
-  metadata: { ...start.metadata, ...end.metadata },
-  isTest: start.isTest ?? false,
-  toolFault: end.toolFault ?? false,
-  recordedAt: new Date(start.startedAt),
-});
+/** The record of an execution as the journal has it; without an `end` it was interrupted. */
+export const metricOf = (
+  metricId: string,
+  { startedAt, ...start }: ExecutionStart,
+  end = interrupted,
+): ToolMetric =>
+  newToolMetric({
+    ...start,
+    ...end,
+    metricId,
+    metadata: { ...start.metadata, ...end.metadata },
+    recordedAt: new Date(startedAt),
+  });

@@ -10,10 +10,6 @@ export interface RecorderSettings {
   readonly maxBytes: number;
   /** At that cap, or when the journal cannot be written: calls are refused, or run without a record. */
   readonly whenFull: 'refuse' | 'drop';
-  /** How long closing waits for executions in flight, in milliseconds; default 1 s. */
-  readonly settleMs?: number;
-  /** How long closing waits for the database, in milliseconds; default 5 s. */
-  readonly closeMs?: number;
 }
 
 /** How the recorder keeps up. */
@@ -26,6 +22,9 @@ export interface RecorderState extends JournalState {
 
 const retryAfterMs = 1_000;
 const catchUpMs = 2_000;
+/** How long closing waits for executions in flight, then for the database. */
+const settleMs = 1_000;
+const closeMs = 5_000;
 
 /**
  * Promises each execution exactly one row: its start is in the journal before the tool hears of it, its end before
@@ -107,7 +106,6 @@ export class ExecutionRecorder {
   }
 
   private async closeNow(): Promise<void> {
-    const { settleMs = 1_000, closeMs = 5_000 } = this.settings;
     await this.inFlight.idle(settleMs);
     await this.journal.close(closeMs);
   }

@@ -15,23 +15,6 @@ const middles = Float64Array.from({ length: bucketCount }, (_, bucket) => {
   return Math.max(first, (first + last) / 2);
 });
 
-/** The bucket of a duration in whole milliseconds, as the database's metric_latency_bucket. */
-export const latencyBucket = (milliseconds: number): number =>
-  milliseconds < 1 ? 0 : 1 + Math.floor(Math.log(milliseconds) / Math.log(growth));
-
-/** @param counts executions by bucket @returns their entries, as the database writes them */
-export function latencyEntries(counts: ReadonlyMap<number, number>): Buffer {
-  const entries: number[] = [];
-  for (const [bucket, executions] of counts) {
-    for (let left = executions; left > 0; left -= digitMask) {
-      entries.push(bucket * 2 ** bucketShift + Math.min(left, digitMask));
-    }
-  }
-  const bytes = Buffer.alloc(4 * entries.length);
-  for (const [at, entry] of entries.entries()) bytes.writeUInt32BE(entry, 4 * at);
-  return bytes;
-}
-
 /** How long executions took, in logarithmic buckets: any figure read from it is at most 2 % off. */
 export class LatencyHistogram {
   private readonly counts = new Float64Array(bucketCount);
