@@ -175,9 +175,13 @@ describe('a key', () => {
     const call = keyed();
     const { run, runs, finish } = tool();
     finish();
-    const refuse = () => Promise.reject(new Refusal('queue_full', 'full'));
-    const [refused, waited] = await Promise.all([codeOf(calls.once(call, refuse)), calls.once(call, run)]);
-    expect(refused).toBe('queue_full');
+    const [running, late] = [Promise.withResolvers<void>(), Promise.withResolvers<never>()];
+    const refused = codeOf(calls.once(call, () => (running.resolve(), late.promise)));
+    await running.promise;
+    const waiting = calls.once(call, run);
+    late.reject(new Refusal('queue_full', 'full'));
+    expect(await refused).toBe('queue_full');
+    const waited = await waiting;
     expect(waited.outcome.executionId).toBe(runs[0]);
     expect(waited).not.toHaveProperty('replayed');
   });
