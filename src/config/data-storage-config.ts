@@ -18,7 +18,7 @@ export function dataStorage(env: Environment) {
       staleMs: env.DATA_STORAGE_STALE_MS,
     },
     circuit: {
-      // The rate decides alone, from so many tries on (seed 002).
+      // The rate decides alone, from so many tries on.
       failures: 1,
       minCalls: env.DATA_STORAGE_CIRCUIT_MIN_TRIES,
       faultsAre: 'failed tries',

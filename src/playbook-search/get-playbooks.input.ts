@@ -12,7 +12,7 @@ export interface GetPlaybooksInput {
   readonly limit: number;
 }
 
-/** As published, letter for letter (seed 002, BR-HAPI-046); `problemsOf` is stricter. */
+/** As published, letter for letter; `problemsOf` is stricter. */
 export const getPlaybooksSchema: JsonSchema = {
   type: 'object',
   properties: {

@@ -15,7 +15,7 @@ import type { ShownMemory } from './shown-memory.js';
 
 Logger.overrideLogger(false);
 
-/** The definition as seed 002 (BR-HAPI-046) prints it. */
+/** The definition as it was published. */
 const seedDefinition = `{
     "name": "get_playbooks",
     "description": "Search for relevant remediation workflows via semantic search. Use when investigation requires finding applicable playbooks for the current incident. Recommended for complex failures or when multiple remediation options exist.",
@@ -74,7 +74,6 @@ function makeTool(search: PlaybookSource['search'] = async () => ({ answer }), r
   return { tool, registered, shown };
 }
 
-/** With the tests that seed 002 names (BR-HAPI-046, -048). */
 describe('get_playbooks', () => {
   it("test_tool_definition_valid: is published to the letter as the seed's definition", () => {
     const { name, description, inputSchema } = makeTool().tool.definition;
@@ -154,7 +153,7 @@ describe('get_playbooks', () => {
     ]);
   });
 
-  it('test_format_response: answers in minified JSON of DD-CONTEXT-005, names in full', async () => {
+  it('test_format_response: answers in minified JSON, names in full', async () => {
     const text = JSON.stringify(await makeTool().tool.run({ query: 'x' }, runOf()));
     expect(text).toBe(
       '{"playbooks":[{"playbook_id":"a","version":"1.0.0","description":"d","confidence":0.9}],"total_results":1}',

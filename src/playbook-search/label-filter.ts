@@ -36,7 +36,7 @@ export function normalisedLabels(labels: Readonly<Record<string, string>>): Aske
 }
 
 /**
- * The hard filter before ranking (DD-CONTEXT-005): each label of the caller's situation must be among the playbook's
+ * The hard filter before ranking: each label of the caller's situation must be among the playbook's
  * values of that key. A playbook without the key is not bound by it; `*` on either side matches all.
  */
 export const labelsMatch = (labels: PlaybookLabels, asked: AskedLabels): boolean =>

@@ -42,7 +42,7 @@ export interface SearchablePlaybook {
   readonly when_to_use: string | null;
 }
 
-/** One playbook as an LLM reads it: these four fields and no other (DD-CONTEXT-005). */
+/** One playbook as an LLM reads it: these four fields and no other. */
 export interface PlaybookHit {
   readonly playbook_id: string;
   readonly version: string;

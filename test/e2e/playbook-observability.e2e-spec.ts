@@ -12,7 +12,7 @@ import { until } from '../support/wait.js';
 const query = 'pod OOMKilled, exit code 137, memory limit reached';
 const prefix = 'holmesgpt_playbook_tool_call';
 
-/** real: the built server, its catalogue, its log, OTLP over HTTP (BR-HAPI-049 of seed 002). */
+/** real: the built server, its catalogue, its log, OTLP over HTTP. */
 describe('the calls of get_playbooks', () => {
   let db: TestDatabase;
   let folder: string;

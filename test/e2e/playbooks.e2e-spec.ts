@@ -35,7 +35,7 @@ const create = (over: object = {}) =>
 const isoTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
 
 describe('POST /api/v1/playbooks', () => {
-  it('stores a version and answers what DD-STORAGE-008 says', async () => {
+  it('stores a version and answers it', async () => {
     const { status, body } = await create();
     expect(status).toBe(201);
     expect(body).toEqual({
@@ -74,7 +74,7 @@ describe('GET /api/v1/playbooks/search', () => {
   const search = (query: object) => api().get(`${root}/search`).query(query);
   beforeEach(() => create());
 
-  it('answers the four fields of DD-CONTEXT-005 and nothing else', async () => {
+  it('answers four fields of each playbook and nothing else', async () => {
     const { status, body } = await search({ query: 'BillingQueueStalled, the worker hangs' });
     expect(status).toBe(200);
     expect(body).toEqual({

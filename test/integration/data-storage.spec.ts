@@ -39,7 +39,7 @@ const find = async (input: object, context: object = {}): Promise<Json> =>
 describe('get_playbooks with a Data Storage service', () => {
   withServer();
 
-  it('test_real_data_storage_call: answers as DD-CONTEXT-005 wants it', async () => {
+  it('test_real_data_storage_call: answers four fields of each playbook', async () => {
     const body = await find({ query: 'OOMKilled: memory limit' });
     expect(body).toMatchObject({ status: 'success', cached: false });
     expect(Object.keys(body.result)).toEqual(['playbooks', 'total_results']);

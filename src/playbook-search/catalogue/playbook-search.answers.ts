@@ -73,7 +73,7 @@ export class SearchExplanationBody {
   readonly total_candidates!: number;
 }
 
-/** DD-CONTEXT-005. */
+/** As an LLM gets it from get_playbooks. */
 export class PlaybookAnswerBody implements PlaybookAnswer {
   @ApiProperty({ type: [PlaybookHitBody], description: 'By confidence, descending' })
   readonly playbooks!: PlaybookHitBody[];

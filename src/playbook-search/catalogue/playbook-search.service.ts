@@ -14,7 +14,7 @@ export interface AuthorsQuery extends PlaybookQuery {
   readonly explainOnly: string | undefined;
 }
 
-/** Search for people: DD-CONTEXT-005's answer, and on demand why it is what it is. */
+/** Search for people: what the LLM would get, and on demand why it is what it is. */
 @Injectable()
 export class PlaybookSearchService {
   constructor(private readonly index: PlaybookIndex) {}

@@ -4,7 +4,7 @@ import { IsIn, IsInt, IsNumber, IsOptional, IsString, Max, MaxLength, Min } from
 import type { NewPlaybook, PlaybookLabels } from '../playbook.types.js';
 import { Content, Labels, Phrases, PlaybookId, Text, Version } from './playbook.validators.js';
 
-/** A new version of a playbook (DD-STORAGE-008); files of the sample catalogue have the same fields. */
+/** A new version of a playbook; files of the sample catalogue have the same fields. */
 export class CreatePlaybookBody implements NewPlaybook {
   @PlaybookId()
   @ApiProperty({ example: 'api-latency-shed-load', maxLength: 128 })

@@ -1,6 +1,6 @@
 import type { PlaybookStatus } from '../playbook.types.js';
 
-/** What can be done to a version, and which statuses allow it (DD-STORAGE-008). Archived is the end. */
+/** What can be done to a version, and which statuses allow it. Archived is the end. */
 export const transitions = {
   disable: { from: ['active'], to: 'disabled' },
   enable: { from: ['disabled'], to: 'active' },

@@ -13,7 +13,7 @@ const playbook = (id: string, confidence: unknown = 0.9, more: object = {}) => (
 const body = (...playbooks: unknown[]) => ({ playbooks, total_results: playbooks.length });
 
 describe('playbookAnswer', () => {
-  it('keeps the four fields of DD-CONTEXT-005 and no other', () => {
+  it('keeps four fields of a playbook and no other', () => {
     const answer = playbookAnswer(body(playbook('a', 0.914, { risk_level: 'high', steps: [] })), search);
     expect(answer).toEqual({ playbooks: [playbook('a', 0.91)], total_results: 1 });
   });

@@ -60,7 +60,7 @@ function setUp(changes: Partial<DataStorageSettings> = {}) {
 
 const received = async (): Promise<number> => (await service.requests()).length;
 
-describe('DataStorageClient (BR-HAPI-047)', () => {
+describe('DataStorageClient', () => {
   it('test_successful_request: returns what the service found', async () => {
     const { search } = setUp();
     const { answer, stale } = await search('OOMKilled, exit code 137: memory limit', {

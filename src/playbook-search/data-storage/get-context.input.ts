@@ -7,7 +7,7 @@ const maxContextTypes = 32;
 const maxContextTypeLength = 128;
 const defaultThreshold = 0.7;
 
-/** What the LLM reads (seed 002's other tool); `problemsOf` is stricter. */
+/** What the LLM reads; `problemsOf` is stricter. */
 export const getContextSchema: JsonSchema = {
   type: 'object',
   properties: {

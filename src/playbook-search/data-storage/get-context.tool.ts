@@ -10,7 +10,7 @@ import { contextRequest, getContextSchema, problemsOf } from './get-context.inpu
 
 const what = 'Historical context';
 
-/** What happened at earlier incidents of an alert (seed 002). Offered only where a Data Storage service is configured. */
+/** What happened at earlier incidents of an alert. Offered only where a Data Storage service is configured. */
 @Injectable()
 export class GetContextTool implements Tool, OnModuleInit {
   readonly watchesDeadline = true;
