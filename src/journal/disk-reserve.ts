@@ -17,7 +17,8 @@ export class DiskReserve {
   /** @returns whether the room is ours */
   take(): boolean {
     try {
-      if (this.size() < reserveBytes) writeFileSync(this.path, Buffer.alloc(reserveBytes), { mode: 0o600 });
+      const taken = statSync(this.path, { throwIfNoEntry: false })?.size ?? 0;
+      if (taken < reserveBytes) writeFileSync(this.path, Buffer.alloc(reserveBytes), { mode: 0o600 });
       return true;
     } catch {
       this.giveUp();
@@ -27,9 +28,5 @@ export class DiskReserve {
 
   giveUp(): void {
     rmSync(this.path, { force: true });
-  }
-
-  private size(): number {
-    return statSync(this.path, { throwIfNoEntry: false })?.size ?? 0;
   }
 }

@@ -68,7 +68,7 @@ export class DrainLoop {
       return undefined;
     } catch (error) {
       this.failures += 1;
-      this.tell({ retrying: { error: messageOf(error), delayMs: this.delayMs() } });
+      this.tell({ event: 'retrying', error: messageOf(error), delayMs: this.delayMs() });
       return new Error(messageOf(error));
     }
   }

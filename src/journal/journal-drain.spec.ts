@@ -55,7 +55,7 @@ describe('JournalDrain', () => {
     writeFileSync(segmentPath(folder, segment), journalText(entries), { flag: 'a' });
   const drainOf = (replayThrough = 0, batchSize = 100, mark?: WrittenMark): JournalDrain =>
     new JournalDrain({ folder, batchSize, replayThrough, written: mark?.memory }, table, (news) => {
-      if ('settled' in news) settled = news.settled;
+      if (news.event === 'settled') settled = { place: news.place, at: news.at };
       else said.push(news);
     });
   const drainAll = async (drain: JournalDrain): Promise<void> => {
@@ -114,7 +114,10 @@ describe('JournalDrain', () => {
     write(2);
     await drainAll(drainOf(1));
     expect(table.records.size).toBe(0);
-    expect(said).toEqual([{ removed: 1 }, { replayed: { records: 0, interrupted: 0 } }]);
+    expect(said).toEqual([
+      { event: 'removed', segment: 1 },
+      { event: 'replayed', records: 0, interrupted: 0 },
+    ]);
   });
 
   it('marks what an earlier gateway left without an end, and nothing of its own', async () => {
@@ -127,7 +130,7 @@ describe('JournalDrain', () => {
     expect(table.endOf('ended')).toBe('ended');
     expect(table.endOf('in flight')).toBeUndefined();
     expect(segmentsIn(folder)).toEqual([3]);
-    expect(said.at(-1)).toEqual({ replayed: { records: 3, interrupted: 2 } });
+    expect(said.at(-1)).toEqual({ event: 'replayed', records: 3, interrupted: 2 });
   });
 
   it('keeps a segment until the last of its rows is committed', async () => {
@@ -187,7 +190,7 @@ describe('JournalDrain', () => {
     // The thread died and was started again: the earlier gateways' segments, up to 1, are gone since long.
     await drainAll(drainOf(1));
     expect(table.endOf('in flight')).toBe('ended');
-    expect(said.at(-1)).toEqual({ replayed: { records: 0, interrupted: 0 } });
+    expect(said.at(-1)).toEqual({ event: 'replayed', records: 0, interrupted: 0 });
   });
 
   it('interrupts what earlier gateways left once, however much of its own it reads before they are committed', async () => {
@@ -245,7 +248,7 @@ describe('JournalDrain', () => {
     mark.set(2, 0);
     await drainAll(drain);
     expect([...table.records.keys()]).toEqual(['a', 'b']);
-    expect([segmentsIn(folder), said]).toEqual([[2], [{ removed: 1 }]]);
+    expect([segmentsIn(folder), said]).toEqual([[2], [{ event: 'removed', segment: 1 }]]);
   });
 
   it('reports damage of the last segment too', async () => {
@@ -254,7 +257,7 @@ describe('JournalDrain', () => {
     const drain = drainOf();
     await drainAll(drain);
     expect(drain.finish()).toBe(true);
-    expect(said).toContainEqual({ damaged: { segment: 1, lines: 1, bytes: 9 } });
+    expect(said).toContainEqual({ event: 'damaged', segment: 1, lines: 1, bytes: 9 });
   });
 
   it('survives 1,000 torn and flipped journals: what is whole arrives as it was, nothing else does', async () => {
@@ -293,7 +296,7 @@ describe('JournalDrain', () => {
         expect(table.records.size).toBe(ids.filter((_, n) => has(2 * n)).length);
         expect(segmentsIn(folder)).toEqual([2]);
         if (!journal.equals(whole) && journal.at(-1) !== 0x0a && journal.length > 0)
-          expect(said).toContainEqual({ damaged: expect.objectContaining({ segment: 1 }) });
+          expect(said).toContainEqual(expect.objectContaining({ event: 'damaged', segment: 1 }));
       }),
       { numRuns: 1_000 },
     );

@@ -27,15 +27,15 @@ export interface DrainSettings {
 /** The last record of this gateway that is committed (see WrittenEntry). */
 export type Settled = Pick<WrittenEntry, 'place' | 'at'>;
 
-/** What a drain says; numbers are those of segments. */
+/** What a drain says. */
 export type DrainNews =
-  | { readonly settled: Settled }
-  | { readonly retrying: { readonly error: string; readonly delayMs: number } }
-  | { readonly damaged: Damage & { readonly segment: number } }
-  | { readonly quarantined: { readonly id: string; readonly reason: string } }
-  | { readonly removed: number }
+  | (Settled & { readonly event: 'settled' })
+  | { readonly event: 'retrying'; readonly error: string; readonly delayMs: number }
+  | (Damage & { readonly event: 'damaged'; readonly segment: number })
+  | { readonly event: 'quarantined'; readonly id: string; readonly reason: string }
+  | { readonly event: 'removed'; readonly segment: number }
   /** Everything of earlier gateways is committed. */
-  | { readonly replayed: { readonly records: number; readonly interrupted: number } };
+  | { readonly event: 'replayed'; readonly records: number; readonly interrupted: number };
 
 interface Segment {
   readonly number: number;
@@ -145,7 +145,7 @@ export class JournalDrain {
     segment.reader.end();
     segment.finished = true;
     const { damage } = segment.reader;
-    if (damage.lines > 0) this.tell({ damaged: { segment: segment.number, ...damage } });
+    if (damage.lines > 0) this.tell({ event: 'damaged', segment: segment.number, ...damage });
   }
 
   private take({ place, at, entry: { id, start, end } }: WrittenEntry, segment: Segment): void {
@@ -202,7 +202,7 @@ export class JournalDrain {
         return;
       }
       await this.sink.quarantine(first.record, error);
-      this.tell({ quarantined: { id: first.record.id, reason: messageOf(error) } });
+      this.tell({ event: 'quarantined', id: first.record.id, reason: messageOf(error) });
       const [started, ended] = first.segments;
       if (started && ended) explain(started, ended);
     }
@@ -215,7 +215,7 @@ export class JournalDrain {
       if (settles) settled = settles;
       else this.replayedRecords += 1;
     }
-    if (settled) this.tell({ settled });
+    if (settled) this.tell({ event: 'settled', ...settled });
   }
 
   private removeFinished(): void {
@@ -224,7 +224,7 @@ export class JournalDrain {
       rmSync(segmentPath(this.settings.folder, segment.number), { force: true });
       this.segments.delete(segment.number);
       for (const later of segment.explainedIn) later.held -= 1;
-      this.tell({ removed: segment.number });
+      this.tell({ event: 'removed', segment: segment.number });
     }
   }
 
@@ -232,7 +232,7 @@ export class JournalDrain {
     if (!this.replaying || !this.current || this.current.number <= this.settings.replayThrough) return;
     if ([...this.segments.keys()].some((number) => number <= this.settings.replayThrough)) return;
     this.replaying = false;
-    this.tell({ replayed: { records: this.replayedRecords, interrupted: this.interruptedRecords } });
+    this.tell({ event: 'replayed', records: this.replayedRecords, interrupted: this.interruptedRecords });
   }
 }
 

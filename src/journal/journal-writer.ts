@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { close, fdatasync, ftruncateSync, openSync, statSync, writeSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { DiskReserve } from './disk-reserve.js';
 import { encodeLine } from './journal-line.js';
@@ -55,7 +56,8 @@ export class JournalWriter {
   private batch: Batch | undefined;
   /** What a failed write left that must not be lost. */
   private leftover: Appended[] = [];
-  private timer: NodeJS.Timeout | undefined;
+  /** Segments that are written no more and not synced yet. */
+  private full: number[] = [];
   private syncing: Promise<void> | undefined;
   private dirty = false;
   private closed = false;
@@ -129,7 +131,8 @@ export class JournalWriter {
     const written = await this.flush();
     if (this.closed) return false;
     this.giveUp();
-    await this.release(this.fd);
+    await this.syncing;
+    await closeFile(this.fd);
     this.reserve.giveUp();
     return written;
   }
@@ -137,7 +140,6 @@ export class JournalWriter {
   /** Writes nothing more: the folder is another's. */
   giveUp(): void {
     this.closed = true;
-    clearTimeout(this.timer);
   }
 
   private current(): Batch {
@@ -157,7 +159,7 @@ export class JournalWriter {
       this.write(this.tight ? batch.kept : [...batch.kept, ...batch.tried]);
     } catch (error) {
       this.leftover = batch.kept;
-      if (this.leftover.length > 0 && !this.closed) setTimeout(() => this.current(), retryMs).unref();
+      if (this.leftover.length > 0) setTimeout(() => this.closed || this.current(), retryMs).unref();
       this.report.failed(error);
       this.tight = true;
       batch.resolve(false);
@@ -167,7 +169,7 @@ export class JournalWriter {
     else if (this.settings.durability === 'process') batch.resolve(true);
     else this.awaitingSync.push(batch);
     this.dirty = true;
-    this.scheduleSync();
+    this.syncing ??= this.syncWhileDirty();
   }
 
   /**
@@ -224,7 +226,7 @@ export class JournalWriter {
 
   private rotate(): void {
     const next = this.open(this.segment + 1);
-    void this.release(this.fd);
+    this.full.push(this.fd);
     this.segment += 1;
     this.fd = next;
     this.position = 0;
@@ -235,46 +237,27 @@ export class JournalWriter {
     return openSync(segmentPath(this.settings.folder, segment), 'wx', 0o600);
   }
 
-  private scheduleSync(): void {
-    if (this.syncing || this.timer) return;
-    if (this.settings.durability === 'power') return this.startSync();
-    this.timer = setTimeout(() => {
-      this.timer = undefined;
-      this.startSync();
-    }, syncWithinMs);
-    this.timer.unref();
+  /** One at a time, until all that is written is synced. */
+  private async syncWhileDirty(): Promise<void> {
+    while (this.dirty) {
+      if (this.settings.durability === 'process') await delay(syncWithinMs);
+      const { awaitingSync, full } = this;
+      [this.dirty, this.awaitingSync, this.full] = [false, [], []];
+      const synced = await Promise.all([...full, this.fd].map((fd) => this.sync(fd)));
+      // Not before: the number may be given to another file at once.
+      await Promise.all(full.map((fd) => closeFile(fd)));
+      for (const batch of awaitingSync) batch.resolve(synced.every(Boolean));
+    }
+    this.syncing = undefined;
   }
 
-  private startSync(): void {
-    this.dirty = false;
-    this.syncing = this.sync(this.fd, this.takeAwaiting()).then(() => {
-      this.syncing = undefined;
-      if (this.dirty) this.scheduleSync();
-    });
-  }
-
-  /** A file is closed after its last sync: its number may be given to another file at once. */
-  private async release(fd: number): Promise<void> {
-    const awaiting = this.takeAwaiting();
-    await this.syncing;
-    await this.sync(fd, awaiting);
-    await closeFile(fd);
-  }
-
-  private async sync(fd: number, awaiting: readonly Batch[]): Promise<void> {
-    const synced = await syncFile(fd).then(
-      () => true,
-      (error: unknown) => {
-        this.report.failed(error);
-        return false;
-      },
-    );
-    for (const batch of awaiting) batch.resolve(synced);
-  }
-
-  private takeAwaiting(): Batch[] {
-    const awaiting = this.awaitingSync;
-    this.awaitingSync = [];
-    return awaiting;
+  private async sync(fd: number): Promise<boolean> {
+    try {
+      await syncFile(fd);
+      return true;
+    } catch (error) {
+      this.report.failed(error);
+      return false;
+    }
   }
 }

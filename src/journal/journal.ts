@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { acquireLock, type Release, takeOverMs } from '../common/lock.js';
+import { messageOf } from '../common/message-of.js';
 import type { RunningDrain, StartDrain } from './drain-thread.js';
 import type { DrainNews, Settled } from './journal-drain.js';
 import type { JournalEntry } from './journal-entry.js';
@@ -20,16 +21,18 @@ export interface JournalSettings {
   readonly drain: StartDrain;
 }
 
-/** What the owner must hear of. */
-export interface JournalReport {
-  writeFailed(error: unknown): void;
-  drainEnded(error: unknown, restartInMs: number): void;
+/** What the owner must hear of; `error` says why. */
+export type JournalNews =
+  | Exclude<DrainNews, { event: 'settled' | 'removed' }>
   /** So many more records are in the database. */
-  committed(records: number): void;
-  news(news: Exclude<DrainNews, { settled: Settled } | { removed: number }>): void;
+  | { readonly event: 'committed'; readonly records: number }
+  | { readonly event: 'write_failed'; readonly error: string }
+  /** The drain died and is started again. */
+  | { readonly event: 'drain_ended'; readonly error: string; readonly restartInMs: number }
   /** The gateway ends and the journal keeps records that are not in the database. */
-  left(reason: unknown): void;
-}
+  | { readonly event: 'left'; readonly error: string };
+
+export type JournalListener = (news: JournalNews) => void;
 
 /** How the journal keeps up. */
 export interface JournalState {
@@ -68,13 +71,13 @@ export class Journal<Start extends object, End extends object> {
   /** @throws LockHeld while another journal has the folder */
   static async open<Start extends object, End extends object>(
     settings: JournalSettings,
-    report: JournalReport,
+    tell: JournalListener,
   ): Promise<Journal<Start, End>> {
     mkdirSync(settings.folder, { recursive: true, mode: 0o700 });
     let onLost: (error: Error) => void = () => undefined;
     const lock = join(settings.folder, 'owner.lock');
     const release = await acquireLock(lock, lockTimeoutMs, (error) => onLost(error));
-    const journal = new Journal<Start, End>(settings, report, release);
+    const journal = new Journal<Start, End>(settings, tell, release);
     onLost = (error) => journal.giveUp(error);
     return journal;
   }
@@ -82,7 +85,7 @@ export class Journal<Start extends object, End extends object> {
   /** @param release of the folder's lock; `open` is for everybody else */
   protected constructor(
     settings: JournalSettings,
-    private readonly report: JournalReport,
+    private readonly tell: JournalListener,
     private readonly release: Release,
   ) {
     const { folder, segmentBytes, durability, batchSize, intervalMs } = settings;
@@ -150,7 +153,7 @@ export class Journal<Start extends object, End extends object> {
       if (!(await this.writer.close())) throw new Error('The journal cannot be written');
       await Promise.race([this.drain.finish(), timeUp]);
     } catch (error) {
-      this.report.left(error);
+      this.tell({ event: 'left', error: messageOf(error) });
     } finally {
       controller.abort();
       await timeUp.catch(() => undefined);
@@ -172,28 +175,28 @@ export class Journal<Start extends object, End extends object> {
   }
 
   private hear(news: DrainNews): void {
-    if ('settled' in news) return this.settle(news.settled);
-    if ('removed' in news) return this.writer.removed(news.removed);
-    if ('damaged' in news) this.damagedLines += news.damaged.lines;
-    if ('replayed' in news) this.onReplayed();
-    this.report.news(news);
+    if (news.event === 'settled') return this.settle(news);
+    if (news.event === 'removed') return this.writer.removed(news.segment);
+    if (news.event === 'damaged') this.damagedLines += news.lines;
+    if (news.event === 'replayed') this.onReplayed();
+    this.tell(news);
   }
 
   private settle({ place, at }: Settled): void {
     // A drain that was started again says once more what the one before it had committed.
     if (place <= this.settled) return;
-    this.report.committed(place - this.settled);
+    this.tell({ event: 'committed', records: place - this.settled });
     this.settled = place;
     this.waitingSince = at;
   }
 
   private writeFailed(error: unknown): void {
     this.lastWriteFailureAt = Date.now();
-    this.report.writeFailed(error);
+    this.tell({ event: 'write_failed', error: messageOf(error) });
   }
 
   private drainDied(error: Error, restartInMs: number): void {
     this.writer.forgetRemoved();
-    this.report.drainEnded(error, restartInMs);
+    this.tell({ event: 'drain_ended', error: messageOf(error), restartInMs });
   }
 }

@@ -1,13 +1,26 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { InjectMetric } from '@willsoto/nestjs-prometheus';
 import type { Counter } from 'prom-client';
-import { messageOf } from '../common/message-of.js';
-import type { JournalReport } from '../journal/journal.js';
+import type { JournalNews } from '../journal/journal.js';
 import { ExecutionRecorder } from './execution-recorder.js';
 
-/** Logs and counts what becomes of the journal: messages only, since a failed statement's error drags all its rows along. */
+const messages = {
+  write_failed: ['error', 'journal_write_failed', 'the journal cannot be written'],
+  drain_ended: ['error', 'journal_drain_ended', 'the drain of the journal ended and is started again'],
+  left: ['warn', 'journal_left', 'executions stay in the journal; the next start inserts them'],
+  retrying: ['warn', 'recorder_retry', 'records could not be written yet'],
+  damaged: ['error', 'journal_damaged', 'lines of the journal cannot be read'],
+  quarantined: [
+    'error',
+    'execution_quarantined',
+    'the database refuses the record of an execution: see tool_metrics_quarantine',
+  ],
+  replayed: ['log', 'journal_replayed', 'the last journal is in the database'],
+} as const;
+
+/** Logs and counts what becomes of the journal of executions. */
 @Injectable()
-export class JournalLog implements JournalReport {
+export class JournalLog {
   private readonly logger = new Logger(ExecutionRecorder.name);
 
   constructor(
@@ -17,51 +30,14 @@ export class JournalLog implements JournalReport {
     @InjectMetric('toolkeeper_journal_write_failures_total') private readonly writeFailures: Counter,
   ) {}
 
-  committed(records: number): void {
-    this.recorded.inc(records);
-  }
-
-  writeFailed(error: unknown): void {
-    this.writeFailures.inc();
-    this.logger.error(
-      { event: 'journal_write_failed', error: messageOf(error) },
-      'the journal cannot be written',
-    );
-  }
-
-  drainEnded(error: unknown, restartInMs: number): void {
-    this.logger.error(
-      { event: 'journal_drain_ended', restartInMs, error: messageOf(error) },
-      'the drain of the journal ended and is started again',
-    );
-  }
-
-  left(reason: unknown): void {
-    this.logger.warn(
-      { event: 'journal_left', error: messageOf(reason) },
-      'executions stay in the journal; the next start inserts them',
-    );
-  }
-
-  news(news: Parameters<JournalReport['news']>[0]): void {
-    if ('retrying' in news) {
-      this.logger.warn({ event: 'recorder_retry', ...news.retrying }, 'records could not be written yet');
-    } else if ('damaged' in news) {
-      this.damagedLines.inc(news.damaged.lines);
-      this.logger.error({ event: 'journal_damaged', ...news.damaged }, 'lines of the journal cannot be read');
-    } else if ('quarantined' in news) {
-      const { id: executionId, reason } = news.quarantined;
-      this.quarantined.inc();
-      this.logger.error(
-        { event: 'execution_quarantined', executionId, reason },
-        'the database refuses the record of an execution: see tool_metrics_quarantine',
-      );
-    } else if (news.replayed.records > 0) {
-      const { records: rows, interrupted } = news.replayed;
-      this.logger.log(
-        { event: 'journal_replayed', rows, interrupted },
-        'the last journal is in the database',
-      );
-    }
+  hear(news: JournalNews): void {
+    if (news.event === 'committed') return this.recorded.inc(news.records);
+    if (news.event === 'quarantined') this.quarantined.inc();
+    if (news.event === 'damaged') this.damagedLines.inc(news.lines);
+    if (news.event === 'write_failed') this.writeFailures.inc();
+    if (news.event === 'replayed' && news.records === 0) return;
+    const [level, event, message] = messages[news.event];
+    const about = news.event === 'quarantined' ? { executionId: news.id, reason: news.reason } : news;
+    this.logger[level]({ ...about, event }, message);
   }
 }

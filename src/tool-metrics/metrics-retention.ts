@@ -25,7 +25,6 @@ export class MetricsRetention implements OnApplicationBootstrap, OnApplicationSh
   private readonly logger = new Logger(MetricsRetention.name);
   private readonly days: number;
   private readonly loop: IntervalLoop;
-  private first: Promise<void> = Promise.resolve();
 
   constructor(
     @Inject(APP_CONFIG) config: AppConfig,
@@ -37,18 +36,18 @@ export class MetricsRetention implements OnApplicationBootstrap, OnApplicationSh
     this.loop = new IntervalLoop(
       () => this.run(),
       hourMs,
-      (error) => this.failed(error),
+      (error) => this.logger.error(error, 'old metrics could not be deleted'),
     );
   }
 
   /** A server that restarts every day cleans as well; the start does not wait for it. */
   onApplicationBootstrap(): void {
-    this.first = this.run().catch((error: unknown) => this.failed(error));
     this.loop.start();
+    this.loop.hasten(0);
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await Promise.all([this.first, this.loop.stop()]);
+    await this.loop.stop();
   }
 
   private async run(): Promise<void> {
@@ -71,9 +70,5 @@ export class MetricsRetention implements OnApplicationBootstrap, OnApplicationSh
     const deleted = await this.repository.cleanupOldMetrics(this.days);
     if (deleted > 0)
       this.logger.log({ event: 'metrics_cleaned', deleted, days: this.days }, 'old metrics deleted');
-  }
-
-  private failed(error: unknown): void {
-    this.logger.error(error, 'old metrics could not be deleted');
   }
 }

@@ -30,11 +30,13 @@ export async function openRecorder(
     intervalMs: recorder.flushIntervalMs,
     drain: drainThread(new URL('./execution-drain.worker.js', import.meta.url), sink),
   };
-  const journal = await Journal.open<ExecutionStart, ExecutionEnd>(settings, log).catch((error: unknown) => {
-    if (!(error instanceof LockHeld)) throw error;
-    throw new Error('The journal of executions belongs to another gateway: give each its own JOURNAL_DIR', {
-      cause: error,
-    });
-  });
+  const journal = await Journal.open<ExecutionStart, ExecutionEnd>(settings, (news) => log.hear(news)).catch(
+    (error: unknown) => {
+      if (!(error instanceof LockHeld)) throw error;
+      throw new Error('The journal of executions belongs to another gateway: give each its own JOURNAL_DIR', {
+        cause: error,
+      });
+    },
+  );
   return new ExecutionRecorder(journal, recorder);
 }

@@ -6,6 +6,7 @@ import { Execution } from './execution.js';
 import {
   CleanupBody,
   CleanupQuery,
+  type DuplicatesBody,
   DuplicatesPage,
   DuplicatesQuery,
   ErrorsQuery,
@@ -18,7 +19,6 @@ import {
   ToolParams,
   ToolStatsBody,
 } from './tool-metrics.dto.js';
-import type { Duplicates } from './tool-metrics.repository.js';
 import { ToolMetricsService } from './tool-metrics.service.js';
 import { UpToDateInterceptor } from './up-to-date.interceptor.js';
 
@@ -120,7 +120,7 @@ export class ToolMetricsController {
     operationId: 'listDuplicates',
   })
   @ApiOkResponse({ type: DuplicatesPage })
-  duplicates(@Query() query: DuplicatesQuery): Promise<Page<Duplicates>> {
+  duplicates(@Query() query: DuplicatesQuery): Promise<Page<DuplicatesBody>> {
     return this.service.duplicates(query);
   }
 

@@ -1,65 +1,47 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsIn, IsOptional, IsString, Length } from 'class-validator';
-import { IsoTime, QueryNumber, ShortText } from './query.decorators.js';
+import { IsoTime, Limit, OptionalText, QueryNumber, ShortText } from './query.decorators.js';
 import { Execution } from './execution.js';
 
 const statuses = ['success', 'error', 'timeout'];
+const dayBefore = '2026-01-22T10:30:00Z';
+const now = '2026-01-23T10:30:00Z';
+const maxMs = 2_147_483_647;
 
-const ToolName = ShortText;
+const OptionalTool = (): PropertyDecorator => OptionalText('log_summary', 'Of all tools when absent');
 
 export class ToolParams {
-  @ToolName()
+  @ShortText()
   @ApiProperty({ example: 'log_summary', maxLength: 256 })
   readonly tool!: string;
 }
 
 export class PeriodQuery {
-  @IsOptional()
-  @IsoTime()
-  @ApiPropertyOptional({
-    type: String,
-    format: 'date-time',
-    example: '2026-01-22T10:30:00Z',
-    description: 'Included; 24 hours before `until` when absent',
-  })
+  @IsoTime(dayBefore, 'Included; 24 hours before `until` when absent')
   readonly since?: Date;
 
-  @IsOptional()
-  @IsoTime()
-  @ApiPropertyOptional({
-    type: String,
-    format: 'date-time',
-    example: '2026-01-23T10:30:00Z',
-    description: 'Included; now when absent',
-  })
+  @IsoTime(now, 'Included; now when absent')
   readonly until?: Date;
 }
 
 export class ErrorsQuery {
-  @IsOptional()
-  @ToolName()
-  @ApiPropertyOptional({ example: 'log_summary', description: 'Of all tools when absent' })
+  @OptionalTool()
   readonly tool?: string;
 
-  @QueryNumber(1, 1_000)
-  @ApiPropertyOptional({ example: 10, default: 10, minimum: 1, maximum: 1_000 })
+  @Limit(10)
   readonly limit: number = 10;
 }
 
 export class SlowQuery {
-  @QueryNumber(0, 2_147_483_647)
-  @ApiPropertyOptional({ example: 5_000, default: 5_000, minimum: 0, description: 'Milliseconds, included' })
+  @QueryNumber(0, maxMs, { example: 5_000, default: 5_000, description: 'Milliseconds, included' })
   readonly thresholdMs: number = 5_000;
 
-  @QueryNumber(1, 1_000)
-  @ApiPropertyOptional({ example: 20, default: 20, minimum: 1, maximum: 1_000 })
+  @Limit(20)
   readonly limit: number = 20;
 }
 
 export class ExecutionsQuery {
-  @IsOptional()
-  @ToolName()
-  @ApiPropertyOptional({ example: 'log_summary', description: 'Of all tools when absent' })
+  @OptionalTool()
   readonly tool?: string;
 
   @IsOptional()
@@ -67,53 +49,29 @@ export class ExecutionsQuery {
   @ApiPropertyOptional({ enum: statuses, example: 'error' })
   readonly status?: string;
 
-  @IsOptional()
-  @ShortText()
-  @ApiPropertyOptional({ example: 'tool_error', description: 'Failures of this type' })
+  @OptionalText('tool_error', 'Failures of this type')
   readonly errorType?: string;
 
-  @IsOptional()
-  @ShortText()
-  @ApiPropertyOptional({ example: 'inv-1' })
+  @OptionalText('inv-1')
   readonly investigationId?: string;
 
-  @IsOptional()
-  @ShortText()
-  @ApiPropertyOptional({ example: 'run-1' })
+  @OptionalText('run-1')
   readonly runId?: string;
 
-  @IsOptional()
-  @ShortText()
-  @ApiPropertyOptional({ example: 'user-123' })
+  @OptionalText('user-123')
   readonly userId?: string;
 
-  @IsOptional()
-  @IsoTime()
-  @ApiPropertyOptional({
-    type: String,
-    format: 'date-time',
-    example: '2026-01-22T10:30:00Z',
-    description: 'Included',
-  })
+  @IsoTime(dayBefore, 'Included')
   readonly since?: Date;
 
-  @IsOptional()
-  @IsoTime()
-  @ApiPropertyOptional({
-    type: String,
-    format: 'date-time',
-    example: '2026-01-23T10:30:00Z',
-    description: 'Included',
-  })
+  @IsoTime(now, 'Included')
   readonly until?: Date;
 
   @IsOptional()
-  @QueryNumber(0, 2_147_483_647)
-  @ApiPropertyOptional({ example: 5_000, minimum: 0, description: 'Took at least so many milliseconds' })
+  @QueryNumber(0, maxMs, { example: 5_000, description: 'Took at least so many milliseconds' })
   readonly slowMs?: number;
 
-  @QueryNumber(1, 1_000)
-  @ApiPropertyOptional({ example: 100, default: 100, minimum: 1, maximum: 1_000 })
+  @Limit(100)
   readonly limit: number = 100;
 
   @IsOptional()
@@ -126,21 +84,13 @@ export class ExecutionsQuery {
 }
 
 export class DuplicatesQuery extends PeriodQuery {
-  @IsOptional()
-  @ToolName()
-  @ApiPropertyOptional({ example: 'log_summary', description: 'Of all tools when absent' })
+  @OptionalTool()
   readonly tool?: string;
 
-  @IsOptional()
-  @ShortText()
-  @ApiPropertyOptional({
-    example: 'inv-1',
-    description: 'Of all investigations, and outside of them, when absent',
-  })
+  @OptionalText('inv-1', 'Of all investigations, and outside of them, when absent')
   readonly investigationId?: string;
 
-  @QueryNumber(1, 1_000)
-  @ApiPropertyOptional({ example: 100, default: 100, minimum: 1, maximum: 1_000 })
+  @Limit(100)
   readonly limit: number = 100;
 }
 
@@ -152,12 +102,9 @@ export class SemanticFailureRequest {
 }
 
 export class CleanupQuery {
-  @QueryNumber(0, 36_500)
-  @ApiPropertyOptional({
+  @QueryNumber(0, 36_500, {
     example: 30,
     default: 30,
-    minimum: 0,
-    maximum: 36_500,
     description: 'Days (UTC) that ended so many days ago are deleted; 0: all but today',
   })
   readonly olderThanDays: number = 30;

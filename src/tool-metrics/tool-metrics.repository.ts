@@ -14,28 +14,18 @@ import {
 import { MetricPartitions } from './rollups/metric-partitions.js';
 import { markSemanticFailure } from './queries/semantic-failure.sql.js';
 import { periodParts } from './rollups/period-parts.js';
-import { selectFigures, selectStats } from './queries/stats.sql.js';
-import { type FiguresRow, type FleetFigures, figuresOfRow } from './queries/tool-figures.js';
+import { selectCounts } from './queries/stats.sql.js';
+import { type CountedRow, type FleetFigures, figuresOf, latencyOf } from './queries/tool-figures.js';
 import type { ToolMetric } from './tool-metric.entity.js';
+import type { DuplicatesBody } from './tool-metrics.dto.js';
 import * as sql from './queries/tool-metrics.sql.js';
-import { type CountedRow, emptyStats, filledStats, type ToolStats } from './queries/tool-stats.js';
+import { emptyStats, filledStats, type ToolStats } from './queries/tool-stats.js';
 
 /** An execution as a circuit counts it; `at` is its end. */
 export interface FaultSample {
   readonly tool: string;
   readonly at: Date;
   readonly fault: boolean;
-}
-
-/** Of one tool in one investigation, or outside of any (null). */
-export interface Duplicates {
-  readonly toolName: string;
-  readonly investigationId: string | null;
-  readonly calls: number;
-  readonly distinctCalls: number;
-  readonly duplicateCalls: number;
-  /** 0 to 1. */
-  readonly duplicateShare: number;
 }
 
 interface LastUse {
@@ -77,7 +67,8 @@ export class ToolMetricsRepository {
     const since = range.since ?? new Date(until.getTime() - dayMs);
     const period = { since: since.toISOString(), until: until.toISOString() };
     if (since > until) return emptyStats(tool, period);
-    const { text, values } = selectStats(periodParts(since, until), storableText(tool));
+    const of = { latency: true, tools: [storableText(tool)] };
+    const { text, values } = selectCounts(periodParts(since, until), of);
     const rows = await this.select<CountedRow>(text, [...values]);
     return rows.length > 0 ? filledStats(tool, rows, period) : emptyStats(tool, period);
   }
@@ -92,15 +83,18 @@ export class ToolMetricsRepository {
     of: { readonly latency: boolean; readonly tools?: readonly string[] },
   ): Promise<Map<string, FleetFigures>> {
     if (since > until) return new Map();
-    const { text, values } = selectFigures(periodParts(since, until), of.latency, of.tools);
-    const rows = await this.select<FiguresRow>(text, [...values]);
-    return new Map(rows.map((row) => [row.toolName, figuresOfRow(row)]));
+    const { text, values } = selectCounts(periodParts(since, until), of);
+    const byTool = Map.groupBy(await this.select<CountedRow>(text, [...values]), ({ toolName }) => toolName);
+    const figures = [...byTool].map(
+      ([tool, rows]) => [tool, { ...figuresOf(rows), ...(of.latency && latencyOf(rows)) }] as const,
+    );
+    return new Map(figures);
   }
 
   /** Errors and timeouts, of one tool or of all. */
   async getRecentErrors(tool?: string, limit = 10): Promise<Execution[]> {
-    if (tool === undefined) return this.select<Execution>(sql.selectErrors, [limit]);
-    return this.select<Execution>(sql.selectErrorsOfTool, [limit, storableText(tool)]);
+    if (tool === undefined) return this.select<Execution>(sql.selectErrors(), [limit]);
+    return this.select<Execution>(sql.selectErrors('AND tool_name = $2'), [limit, storableText(tool)]);
   }
 
   /** Every tool with a metric, trials included; sorted. */
@@ -149,9 +143,9 @@ export class ToolMetricsRepository {
     readonly limit: number;
     readonly tool?: string;
     readonly investigationId?: string;
-  }): Promise<Duplicates[]> {
+  }): Promise<DuplicatesBody[]> {
     const { text, values } = selectDuplicates(query, query.limit, query);
-    return this.select<Duplicates>(text, [...values]);
+    return this.select<DuplicatesBody>(text, [...values]);
   }
 
   async getExecution(id: string): Promise<Execution | undefined> {

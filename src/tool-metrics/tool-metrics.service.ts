@@ -6,6 +6,7 @@ import type { Execution } from './execution.js';
 import type { PagePosition } from './queries/executions.sql.js';
 import type {
   CleanupQuery,
+  DuplicatesBody,
   DuplicatesQuery,
   ErrorsQuery,
   ExecutionsQuery,
@@ -13,8 +14,8 @@ import type {
   SlowQuery,
   ToolStatsBody,
 } from './tool-metrics.dto.js';
-import { type Duplicates, ToolMetricsRepository } from './tool-metrics.repository.js';
-import { figuresOf } from './queries/tool-stats.js';
+import { ToolMetricsRepository } from './tool-metrics.repository.js';
+import { withoutHistogram } from './queries/tool-stats.js';
 
 /** What happened, as REST asks for it (see UpToDateInterceptor). */
 @Injectable()
@@ -26,7 +27,7 @@ export class ToolMetricsService {
 
   async stats(tool: string, { since, until }: PeriodQuery): Promise<ToolStatsBody> {
     assertInOrder(since, until);
-    return figuresOf(await this.repository.getToolStats(tool, { since, until }));
+    return withoutHistogram(await this.repository.getToolStats(tool, { since, until }));
   }
 
   async errors({ tool, limit }: ErrorsQuery): Promise<Page<Execution>> {
@@ -61,7 +62,7 @@ export class ToolMetricsService {
   }
 
   /** Of the last 24 hours unless told otherwise. */
-  async duplicates({ since, until = new Date(), ...of }: DuplicatesQuery): Promise<Page<Duplicates>> {
+  async duplicates({ since, until = new Date(), ...of }: DuplicatesQuery): Promise<Page<DuplicatesBody>> {
     assertInOrder(since, until);
     const range = { since: since ?? new Date(until.getTime() - dayMs), until };
     return { data: await this.repository.getDuplicates({ ...of, ...range }), nextCursor: null };

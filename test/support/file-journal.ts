@@ -1,22 +1,14 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { drainThread } from '../../src/journal/drain-thread.js';
-import { Journal, type JournalReport } from '../../src/journal/journal.js';
+import { Journal, type JournalListener } from '../../src/journal/journal.js';
 
-const none = (): void => undefined;
-const silent: JournalReport = {
-  writeFailed: none,
-  drainEnded: none,
-  committed: none,
-  news: none,
-  left: none,
-};
 const recordsIn = (folder: string): string => join(folder, 'records');
 
 /** A journal whose records go into a file of its folder. */
 export const openFileJournal = (
   folder: string,
-  report: Partial<JournalReport> = {},
+  tell: JournalListener = () => undefined,
 ): Promise<Journal<object, object>> =>
   Journal.open(
     {
@@ -30,7 +22,7 @@ export const openFileJournal = (
         recordsIn(folder),
       ),
     },
-    { ...silent, ...report },
+    tell,
   );
 
 /** What arrived, in order. */

@@ -18,7 +18,6 @@ export class TestJournal extends Journal<ExecutionStart, ExecutionEnd> {
   constructor() {
     const folder = mkdtempSync(join(tmpdir(), 'journal-'));
     const rows: ToolMetric[] = [];
-    const none = (): void => undefined;
     super(
       {
         folder,
@@ -28,7 +27,7 @@ export class TestJournal extends Journal<ExecutionStart, ExecutionEnd> {
         intervalMs: never,
         drain: drainInto(rows),
       },
-      { writeFailed: none, drainEnded: none, committed: none, news: none, left: none },
+      () => undefined,
       () => Promise.resolve(),
     );
     this.rows = rows;

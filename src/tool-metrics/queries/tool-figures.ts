@@ -27,47 +27,59 @@ export interface LatencyFigures {
 /** The latency is there where somebody asked for it. */
 export type FleetFigures = ToolFigures & Partial<LatencyFigures>;
 
-/** Null: no such calls, or not asked for. */
-export interface FiguresRow {
+/** What the database counts for one tool's executions with the same end. Durations in milliseconds, sizes in bytes. */
+export interface CountedRow {
   readonly toolName: string;
-  readonly totalCalls: number;
-  readonly successCount: number | null;
-  readonly errorCount: number | null;
-  readonly timeoutCount: number | null;
+  readonly status: string;
+  /** Empty: none. */
+  readonly errorType: string;
+  readonly calls: number;
   readonly totalMs: number;
-  readonly minTimeMs: number;
-  readonly maxTimeMs: number;
-  readonly semanticFailureCount: number;
-  /** Entries as LatencyHistogram reads them, in base64. */
+  readonly minMs: number;
+  readonly maxMs: number;
+  readonly inputBytes: number;
+  readonly outputBytes: number;
+  readonly semanticFailures: number;
+  /** Entries as LatencyHistogram reads them, in base64; null: not asked for. */
   readonly latency: string | null;
 }
 
-export function figuresOfRow(row: FiguresRow): FleetFigures {
-  const { totalCalls, totalMs, semanticFailureCount, latency } = row;
-  const successCount = row.successCount ?? 0;
+type Sum = (of: (row: CountedRow) => number) => number;
+
+export const summing =
+  (rows: readonly CountedRow[]): Sum =>
+  (of) =>
+    rows.reduce((total, row) => total + of(row), 0);
+
+/** @param rows those of one tool, at least one */
+export function figuresOf(rows: readonly CountedRow[]): ToolFigures {
+  const sum = summing(rows);
+  const calls = (status: string): number => sum((row) => (row.status === status ? row.calls : 0));
+  const totalCalls = sum((row) => row.calls);
+  const successCount = calls('success');
   return {
     totalCalls,
     successCount,
-    errorCount: row.errorCount ?? 0,
-    timeoutCount: row.timeoutCount ?? 0,
+    errorCount: calls('error'),
+    timeoutCount: calls('timeout'),
     successRate: successCount / totalCalls,
-    avgTimeMs: averageMs(totalMs, totalCalls),
-    semanticFailureCount,
-    ...(latency !== null && latencyFigures([latency], row)),
+    avgTimeMs: rounded(sum((row) => row.totalMs) / totalCalls, 2),
+    semanticFailureCount: sum((row) => row.semanticFailures),
   };
 }
 
-/** Two decimals. */
-export const averageMs = (totalMs: number, calls: number): number => rounded(totalMs / calls, 2);
-
-/** @param entries in base64 */
-export function latencyFigures(
-  entries: readonly string[],
-  { minTimeMs, maxTimeMs }: { readonly minTimeMs: number; readonly maxTimeMs: number },
-): LatencyFigures {
+/** @param rows those of one tool, with their latency */
+export function latencyOf(rows: readonly CountedRow[]): LatencyFigures {
   const latency = new LatencyHistogram();
-  for (const some of entries) latency.add(Buffer.from(some, 'base64'));
+  for (const row of rows) latency.add(Buffer.from(row.latency ?? '', 'base64'));
+  const [shortest, longest] = rangeOf(rows);
   const percentile = (share: number): number =>
-    Math.min(Math.max(latency.percentile(share), minTimeMs), maxTimeMs);
+    Math.min(Math.max(latency.percentile(share), shortest), longest);
   return { p50TimeMs: percentile(0.5), p95TimeMs: percentile(0.95), p99TimeMs: percentile(0.99), latency };
 }
+
+/** Milliseconds of the shortest and of the longest execution. */
+export const rangeOf = (rows: readonly CountedRow[]): [shortest: number, longest: number] => [
+  Math.min(...rows.map((row) => row.minMs)),
+  Math.max(...rows.map((row) => row.maxMs)),
+];

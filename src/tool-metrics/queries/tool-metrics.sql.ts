@@ -21,19 +21,11 @@ export const executionColumns = `
     recorded_at       AS "recordedAt",
     semantic_failure  AS "semanticFailure"`;
 
-/** limit */
-export const selectErrors = `
+/** limit, and what else the condition asks for */
+export const selectErrors = (condition = ''): string => `
   SELECT ${executionColumns}
   FROM tool_metrics
-  WHERE status <> 'success' AND status IN ('error', 'timeout')
-  ORDER BY recorded_at DESC, metric_id DESC
-  LIMIT $1`;
-
-/** limit, tool */
-export const selectErrorsOfTool = `
-  SELECT ${executionColumns}
-  FROM tool_metrics
-  WHERE tool_name = $2 AND status <> 'success' AND status IN ('error', 'timeout')
+  WHERE status <> 'success' AND status IN ('error', 'timeout') ${condition}
   ORDER BY recorded_at DESC, metric_id DESC
   LIMIT $1`;
 
