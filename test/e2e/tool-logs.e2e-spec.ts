@@ -29,7 +29,7 @@ afterAll(async () => {
 
 const logs = async (name: string, query = ''): Promise<Json> =>
   (await tk.http.get(`/api/v1/custom-tools/${name}/logs${query}`).expect(200)).body;
-const messages = (page: Json): string[] => page.data.map((entry: Json) => entry.message ?? entry.error);
+const messages = (page: Json): string[] => page.data.map((entry: Json) => entry.message ?? entry.error ?? '');
 
 interface Follower {
   readonly text: () => string;
