@@ -12,9 +12,7 @@ export interface DrainListener {
 
 export interface RunningDrain {
   /** @throws Error why not all that was in the journal is committed */
-  flush(): Promise<void>;
-  /** Drains what is left of a journal whose writer has closed, and ends. @throws Error why something is left */
-  finish(): Promise<void>;
+  ask(request: DrainRequest): Promise<void>;
   /** Ends it wherever it is; the journal keeps what is not committed. */
   stop(): Promise<void>;
 }
@@ -40,11 +38,7 @@ export const drainThread =
       onNews: (news) => listener.news(news),
       onDeath: (cause, restartInMs = 0) => listener.died(cause, restartInMs),
     });
-    return {
-      flush: () => calls.call('flush'),
-      finish: () => calls.call('finish'),
-      stop: () => calls.stop(),
-    };
+    return { ask: (request) => calls.call(request), stop: () => calls.stop() };
   };
 
 /** In that thread: drains into the sink that the owner makes of what it gave to `drainThread`. */

@@ -104,15 +104,10 @@ export class Journal<Start extends object, End extends object> {
   }
 
   get state(): JournalState {
-    const { bytes, damagedLines, lastWriteFailureAt } = this;
+    const { damagedLines, lastWriteFailureAt } = this;
     const depth = this.completed - this.settled;
     const oldestMs = depth > 0 ? Math.max(0, Date.now() - this.waitingSince) : 0;
-    return { depth, oldestMs, bytes, damagedLines, lastWriteFailureAt };
-  }
-
-  /** On the disk. */
-  get bytes(): number {
-    return this.writer.bytes;
+    return { depth, oldestMs, bytes: this.writer.bytes, damagedLines, lastWriteFailureAt };
   }
 
   /**
@@ -140,7 +135,7 @@ export class Journal<Start extends object, End extends object> {
   /** @throws Error why what was appended until now is not in the database */
   async flush(): Promise<void> {
     await this.writer.flush();
-    await this.drain.flush();
+    await this.drain.ask('flush');
   }
 
   /** Drains what it can within the time, and says loudly when something is left. */
@@ -151,7 +146,7 @@ export class Journal<Start extends object, End extends object> {
     });
     try {
       if (!(await this.writer.close())) throw new Error('The journal cannot be written');
-      await Promise.race([this.drain.finish(), timeUp]);
+      await Promise.race([this.drain.ask('finish'), timeUp]);
     } catch (error) {
       this.tell({ event: 'left', error: messageOf(error) });
     } finally {

@@ -112,7 +112,6 @@ function notesOf({ ticket: { notes } }: ToolCall, errorCode: number | undefined)
     attempts: attempts === 1 ? undefined : attempts,
     queueMs: queueMs < unnoticedMs ? undefined : queueMs,
     outputBytes: undefined,
-    resultJson: undefined,
     stderrTail: stderrTail?.slice(-maxText),
     errorCode,
   };

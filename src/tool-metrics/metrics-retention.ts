@@ -54,7 +54,9 @@ export class MetricsRetention implements OnApplicationBootstrap, OnApplicationSh
     await this.makeDays().catch((error: unknown) =>
       this.logger.warn(error, 'the days to come could not be made'),
     );
-    await this.clean();
+    const deleted = await this.repository.cleanupOldMetrics(this.days);
+    if (deleted === 0) return;
+    this.logger.log({ event: 'metrics_cleaned', deleted, days: this.days }, 'old metrics deleted');
   }
 
   private async makeDays(): Promise<void> {
@@ -64,11 +66,5 @@ export class MetricsRetention implements OnApplicationBootstrap, OnApplicationSh
     if (rows === 0) return;
     const entry = { event: 'metrics_in_default_partition', rows };
     this.logger.warn(entry, 'metrics were recorded on days that have no partition');
-  }
-
-  private async clean(): Promise<void> {
-    const deleted = await this.repository.cleanupOldMetrics(this.days);
-    if (deleted > 0)
-      this.logger.log({ event: 'metrics_cleaned', deleted, days: this.days }, 'old metrics deleted');
   }
 }

@@ -123,10 +123,6 @@ export class ToolMetricsRepository {
     return this.select<Execution>(sql.selectSlow, [thresholdMs, limit, trials]);
   }
 
-  async getRecentExecutions(tool: string, limit = 100): Promise<Execution[]> {
-    return this.getExecutions({ tool, limit });
-  }
-
   /** What the filter lets through, from the newest or after a position. */
   async getExecutions(
     query: ExecutionFilter & { readonly limit: number; readonly after?: PagePosition },
@@ -174,13 +170,13 @@ export class ToolMetricsRepository {
 
   /** What counts for circuits and ended after `since`, oldest first; no trials, nothing that was nobody's doing. */
   async getFaultSamples(since: Date): Promise<FaultSample[]> {
-    return this.select<FaultSample>(sql.selectFaultSamples, [since, longestExecution]);
+    return this.select<FaultSample>(sql.selectFaultSamples(), [since, longestExecution]);
   }
 
   /** Those of one tool, the newest of them. */
   async getFaultSamplesOf(tool: string, since: Date, limit: number): Promise<FaultSample[]> {
-    const values = [since, longestExecution, storableText(tool), limit];
-    return this.select<FaultSample>(sql.selectFaultSamplesOf, values);
+    const newest = sql.selectFaultSamples('AND tool_name = $3 ORDER BY recorded_at DESC LIMIT $4');
+    return this.select<FaultSample>(newest, [since, longestExecution, storableText(tool), limit]);
   }
 
   /** Errors and timeouts, trials excluded. */

@@ -377,7 +377,7 @@ describe('recordExecution', () => {
       status: 'error',
       errorType: 'cancelled',
     });
-    const rows = await metrics.getRecentExecutions('search');
+    const rows = await metrics.getExecutions({ tool: 'search', limit: 100 });
     expect(
       rows.map(({ userId, status, errorType, toolFault }) => [userId, status, errorType, toolFault]),
     ).toEqual(

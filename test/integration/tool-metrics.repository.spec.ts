@@ -84,7 +84,7 @@ describe('ToolMetricsRepository', () => {
 
     it('takes the same id twice in one statement', async () => {
       await repository.recordMany([full, full]);
-      expect(await repository.getRecentExecutions('log_summary')).toHaveLength(1);
+      expect(await repository.getExecutions({ tool: 'log_summary', limit: 100 })).toHaveLength(1);
     });
 
     it('shows where PostgreSQL cannot store a character, in text and in metadata', async () => {
@@ -362,15 +362,15 @@ describe('ToolMetricsRepository', () => {
       expect(names(await repository.getSlowExecutions(9_000, 20, false))).toEqual(['slowest']);
     });
 
-    it('getRecentExecutions: of one tool, newest first', async () => {
+    it('getExecutions: of one tool, newest first', async () => {
       await record(
         { userId: '1', recordedAt: at(1) },
         { userId: '3', recordedAt: at(3), isTest: true },
         { userId: '2', recordedAt: at(2), status: 'error' },
         { userId: 'other', toolName: 'other' },
       );
-      expect(names(await repository.getRecentExecutions('t'))).toEqual(['3', '2', '1']);
-      expect(names(await repository.getRecentExecutions('t', 2))).toEqual(['3', '2']);
+      expect(names(await repository.getExecutions({ tool: 't', limit: 100 }))).toEqual(['3', '2', '1']);
+      expect(names(await repository.getExecutions({ tool: 't', limit: 2 }))).toEqual(['3', '2']);
     });
 
     it('getExecutions: pages meet every row once, also among equal times', async () => {
@@ -527,7 +527,7 @@ describe('ToolMetricsRepository', () => {
     await explained.getAllToolNames();
     await explained.getLastUses();
     await explained.getSlowExecutions();
-    await explained.getRecentExecutions('t1');
+    await explained.getExecutions({ tool: 't1', limit: 100 });
     await explained.getExecutions({ limit: 10, after: { recordedAt: since, metricId: id } });
     await explained.getExecution(id);
     await explained.getFaultSamples(since);

@@ -49,10 +49,9 @@ function drainInto(rows: ToolMetric[]): StartDrain {
     const loop = new DrainLoop(orders, sink, (news) => listener.news(news));
     const running = loop.run();
     return {
-      flush: () => loop.ask('flush'),
-      finish: async () => {
-        await loop.ask('finish');
-        await running;
+      ask: async (request) => {
+        await loop.ask(request);
+        if (request === 'finish') await running;
       },
       stop: () => Promise.resolve(),
     };

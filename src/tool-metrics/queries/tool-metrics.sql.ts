@@ -85,29 +85,21 @@ export const selectLastUsesOn = `
   WHERE seconds = 86400 AND starts_at = ANY ($1::timestamptz[]) AND NOT is_test AND tool_name = ANY ($2::text[])
   GROUP BY tool_name`;
 
-const faultSamples = (of: string): string => `
-  SELECT tool_name AS "tool",
-         recorded_at + execution_time_ms * interval '1 millisecond' AS "at",
-         tool_fault AS "fault"
-  FROM tool_metrics
-  WHERE recorded_at > $1::timestamptz - $2::interval
-    AND NOT is_test
-    AND error_type IS DISTINCT FROM 'interrupted'
-    AND (tool_fault OR error_type IS NULL OR error_type = 'tool_error')
-    ${of}`;
-
 /**
- * since, and how much earlier such an execution may have started. What was nobody's doing (interrupted, cancelled,
- * upstream away) is no sample.
+ * since, how much earlier such an execution may have started, and what else the condition asks for. What was nobody's
+ * doing (interrupted, cancelled, upstream away) is no sample.
  */
-export const selectFaultSamples = `
-  SELECT * FROM (${faultSamples('')}) AS ended
-  WHERE "at" > $1::timestamptz
-  ORDER BY "at"`;
-
-/** The same, and: tool, limit */
-export const selectFaultSamplesOf = `
-  SELECT * FROM (${faultSamples('AND tool_name = $3 ORDER BY recorded_at DESC LIMIT $4')}) AS ended
+export const selectFaultSamples = (condition = ''): string => `
+  SELECT *
+  FROM (
+    SELECT tool_name AS "tool", recorded_at + execution_time_ms * interval '1 millisecond' AS "at", tool_fault AS "fault"
+    FROM tool_metrics
+    WHERE recorded_at > $1::timestamptz - $2::interval
+      AND NOT is_test
+      AND error_type IS DISTINCT FROM 'interrupted'
+      AND (tool_fault OR error_type IS NULL OR error_type = 'tool_error')
+      ${condition}
+  ) AS ended
   WHERE "at" > $1::timestamptz
   ORDER BY "at"`;
 
