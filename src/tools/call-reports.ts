@@ -62,7 +62,8 @@ export class CallReports {
     const { requestId } = call.context;
     return this.tracer.span('execution', {}, async (span) => {
       this.metrics.started(tool);
-      this.log.write({ tool, event: 'execute', requestId });
+      const verbose = this.log.isVerbose();
+      if (verbose) this.log.write({ tool, event: 'execute', requestId });
       let status: ToolOutcome['status'] = 'error';
       try {
         const outcome = await work();
@@ -78,7 +79,7 @@ export class CallReports {
       } finally {
         const durationMs = call.ticket.elapsedMs();
         this.metrics.ended(tool, status, durationMs);
-        this.log.write({ tool, event: 'response', requestId, durationMs });
+        if (verbose) this.log.write({ tool, event: 'response', requestId, durationMs });
       }
     });
   }
