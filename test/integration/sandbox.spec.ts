@@ -239,7 +239,10 @@ afterAll(() => {
   rmSync(outside.folder, { recursive: true, force: true });
 });
 
-describe.each([0, 1, 2, 3])('with tier %i at most', (mostTier) => {
+/** Without bubblewrap a host has no more than tier 1: 2 and 3 would be the same once more. */
+const tiers = spawnSync('bwrap', ['--version']).status === 0 ? [0, 1, 2, 3] : [0, 1];
+
+describe.each(tiers)('with tier %i at most', (mostTier) => {
   let tk: TestApp;
   const untested: string[] = [];
 
