@@ -1,4 +1,5 @@
-import { newToolMetric, type ToolMetric } from './tool-metric.entity.js';
+import { newToolMetric } from './new-tool-metric.js';
+import type { ToolMetric } from './tool-metric.entity.js';
 
 type Identity = Pick<ToolMetric, 'toolName' | 'userId' | 'metadata'>;
 type Circumstances = Pick<

@@ -1,6 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
-import { newId } from '../common/ids.js';
 
 /** The durable record of one execution (seed 000). Durations in milliseconds, sizes in bytes. */
 @Entity('tool_metrics')
@@ -91,28 +90,4 @@ export class ToolMetric {
   @Column('timestamp with time zone', { name: 'recorded_at', precision: 3, default: () => 'now()' })
   @ApiProperty({ example: '2026-01-23T10:30:00.000Z', description: 'Start of the execution' })
   recordedAt!: Date;
-}
-
-/** A successful execution of zero length now, except for what is given. */
-export function newToolMetric(fields: Pick<ToolMetric, 'toolName'> & Partial<ToolMetric>): ToolMetric {
-  return {
-    metricId: fields.metricId ?? newId(fields.recordedAt?.getTime()),
-    userId: 'anonymous',
-    sessionId: null,
-    requestId: null,
-    investigationId: null,
-    runId: null,
-    status: 'success',
-    executionTimeMs: 0,
-    errorType: null,
-    errorMessage: null,
-    parametersHash: null,
-    inputSize: 0,
-    outputSize: 0,
-    metadata: {},
-    isTest: false,
-    toolFault: false,
-    recordedAt: fields.recordedAt ?? new Date(),
-    ...fields,
-  };
 }

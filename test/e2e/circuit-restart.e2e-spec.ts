@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { ToolMetric, newToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
+import { newToolMetric } from '../../src/tool-metrics/new-tool-metric.js';
+import { ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
 import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
 import { fixtures } from '../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';

@@ -4,7 +4,8 @@ import { ToolMetricsByDay1732200090000 } from '../../migrations/0009-tool-metric
 import { migrations } from '../../migrations/index.js';
 import { migrate } from '../../src/database/migrate.js';
 import { MetricPartitions } from '../../src/tool-metrics/rollups/metric-partitions.js';
-import { newToolMetric, type ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
+import { newToolMetric } from '../../src/tool-metrics/new-tool-metric.js';
+import type { ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
 import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.js';
 

@@ -1,10 +1,41 @@
 /** Lets Node load the TypeScript of tests and sources as it stands; imported for its effect. */
-import { readFileSync } from 'node:fs';
-import { registerHooks } from 'node:module';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { createRequire, registerHooks } from 'node:module';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { transformSync } from '@swc/core';
+import { threadId } from 'node:worker_threads';
 
-const options = JSON.parse(readFileSync(new URL('../../.swcrc', import.meta.url), 'utf8'));
+const settings = readFileSync(new URL('../../.swcrc', import.meta.url), 'utf8');
+const options = JSON.parse(settings);
+const require = createRequire(import.meta.url);
+/** What was compiled is kept: each app that a test starts has a worker that would compile the same again. */
+const cache = fileURLToPath(new URL('../../node_modules/.cache/typescript/', import.meta.url));
+mkdirSync(cache, { recursive: true });
+
+function compiled(filename) {
+  const source = readFileSync(filename, 'utf8');
+  const hash = createHash('sha256')
+    .update(settings)
+    .update(filename)
+    .update('\0')
+    .update(source)
+    .digest('hex');
+  const kept = join(cache, `${hash}.mjs`);
+  if (existsSync(kept)) return readFileSync(kept, 'utf8');
+  const { code } = require('@swc/core').transformSync(source, {
+    ...options,
+    $schema: undefined,
+    swcrc: false,
+    filename,
+    module: { type: 'es6' },
+    sourceMaps: 'inline',
+  });
+  const draft = `${kept}.${process.pid}-${threadId}`;
+  writeFileSync(draft, code);
+  renameSync(draft, kept);
+  return code;
+}
 
 registerHooks({
   resolve(specifier, context, next) {
@@ -17,16 +48,6 @@ registerHooks({
   },
   load(url, context, next) {
     if (!/^file:.*(?<!\.d)\.ts$/.test(url)) return next(url, context);
-    const filename = fileURLToPath(url);
-    const source = readFileSync(filename, 'utf8');
-    const { code } = transformSync(source, {
-      ...options,
-      $schema: undefined,
-      swcrc: false,
-      filename,
-      module: { type: 'es6' },
-      sourceMaps: 'inline',
-    });
-    return { format: 'module', source: code, shortCircuit: true };
+    return { format: 'module', source: compiled(fileURLToPath(url)), shortCircuit: true };
   },
 });
