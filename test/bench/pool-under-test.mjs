@@ -1,5 +1,4 @@
 /** The pool as the server builds it, over the server's own limits and launcher. */
-import '../../dist/src/common/held-tick.js';
 import { Deadline } from '../../dist/src/common/deadline.js';
 import { loadConfig } from '../../dist/src/config/app-config.js';
 import { launch as launchDirectly } from '../../dist/src/process-pool/launcher.js';
