@@ -5,7 +5,7 @@ import { type ServerSentEvent, sseEvent, sseHeartbeat } from './sse.js';
 /** Bytes that wait for a client that reads slowly; what comes meanwhile waits in the ring, or is missed. */
 const maxWaitingBytes = 65_536;
 
-/** What a client follows of a ring, and how it reads. */
+/** The part of a ring that a client follows, and how the client reads it. */
 export interface Following<Entry> {
   /** Where to begin, counted from 0. */
   readonly place: number;

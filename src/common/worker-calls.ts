@@ -8,7 +8,7 @@ export interface WorkerCallsOptions<News> extends Pick<WorkerOptions, 'workerDat
   readonly timeLimitMs?: number;
   /** With it a worker runs from the beginning and is replaced when it dies; else the next call starts one. */
   readonly restart?: BackOff;
-  /** What the worker says beside its answers. */
+  /** Hears the worker's news, which answer no call. */
   onNews?(news: News): void;
   /** The worker died, or was ended because a call took too long. */
   onDeath?(cause: Error, restartInMs?: number): void;

@@ -11,7 +11,7 @@ export function storableMessage(text: string): string {
   return storableText(text).slice(0, maxMessage);
 }
 
-/** What an answer to `health` says: without a known status the tool is healthy, since it is alive. */
+/** The condition that an answer to `health` tells: without a known status the tool is healthy, since it is alive. */
 export function healthOf(reply: Reply): StatedHealth {
   if ('error' in reply) {
     const { code, message } = reply.error;
@@ -24,7 +24,7 @@ export function healthOf(reply: Reply): StatedHealth {
 }
 
 /**
- * Of a tool that has just answered `initialize`.
+ * The condition of a tool that has just answered `initialize`.
  * @param health its answer to `health`; undefined: none within the time of a trial start, which is no fault yet
  */
 export function answeredNow(health: Reply | undefined) {
@@ -33,7 +33,7 @@ export function answeredNow(health: Reply | undefined) {
   return { healthStatus, errorMessage: reason, lastHealthCheck: new Date() };
 }
 
-/** Of a tool that cannot be started. */
+/** The condition of a tool that cannot be started. */
 export function brokenBy(reason: string) {
   const errorMessage = storableMessage(reason);
   return { status: 'error', healthStatus: 'unhealthy', lastHealthCheck: new Date(), errorMessage } as const;

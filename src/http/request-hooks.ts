@@ -10,7 +10,7 @@ import { RequestContext } from '../observability/request-context.js';
 import { RequestLog } from '../observability/request-log.js';
 
 /**
- * What happens around every request, in the two hooks that Fastify runs before and after it reads the body.
+ * The work around every request, in the two hooks that Fastify runs before and after it reads the body.
  * @param bodyDepth levels that a body may have
  */
 export function registerRequestHooks(app: NestFastifyApplication, bodyDepth: number): void {

@@ -8,7 +8,7 @@ import {
 } from '../../process-pool/pool.types.js';
 import { PoolProcess } from '../../process-pool/pool-process.js';
 
-/** What an executable answered that can serve as a tool. */
+/** The answers of an executable that can serve as a tool. */
 export interface Probe {
   readonly handshake: Handshake;
   /** Absent where it left `health` unanswered: that is optional. */

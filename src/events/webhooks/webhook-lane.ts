@@ -42,7 +42,7 @@ export class WebhookLane {
     this.secret = secretBytes(settings.secret);
     const { origin, pathname, search } = new URL(settings.url);
     this.path = pathname + search;
-    // What a receiver says is not read.
+    // A receiver's answer is not read.
     this.http = new HttpClient({
       origin,
       connections: 1,
