@@ -1,21 +1,9 @@
 import { Buffer } from 'node:buffer';
 import { canonicalJson, sha256 } from '../common/canonical-json.js';
 import type { ToolCall } from '../tool-contract/tool-call.js';
-import { type OutcomeStatus, type ToolOutcome } from '../tool-contract/tool-outcome.js';
+import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 import type { ExecutionEvent } from './execution-event.js';
 import type { ExecutionEnd, ExecutionStart } from './execution-record.js';
-
-/** How an execution began, as the recorder is told. */
-export type RecordedStart = ExecutionStart & { readonly executionId: string };
-
-/** How it ended, as recorder and listeners are told. */
-export type RecordedEnd = ExecutionEnd & {
-  readonly executionId: string;
-  readonly status: OutcomeStatus;
-  readonly errorType?: ExecutionEvent['errorType'];
-  /** Milliseconds since 1970. */
-  readonly endedAt: number;
-};
 
 /** Characters kept of what a tool says: the journal is bounded by bytes, so a record must be bounded too. */
 const maxText = 4_096;
@@ -25,12 +13,11 @@ const usualProject = 'default';
 const unnoticedMs = 1;
 
 /** @param startedAt milliseconds since 1970 */
-export function startOf(call: ToolCall, startedAt: number): RecordedStart {
+export function startOf(call: ToolCall, startedAt: number): ExecutionStart {
   const { context, ticket, test } = call;
   // Sorting the keys changes no byte count: one serialisation serves hash and size.
   const input = canonicalJson(call.input);
   return {
-    executionId: ticket.executionId,
     toolName: ticket.tool.definition.name,
     userId: context.userId,
     sessionId: context.sessionId,
@@ -52,11 +39,10 @@ export function startOf(call: ToolCall, startedAt: number): RecordedStart {
   };
 }
 
-export function endOfOutcome(call: ToolCall, outcome: ToolOutcome, endedAt: number): RecordedEnd {
+export function endOfOutcome(call: ToolCall, outcome: ToolOutcome): ExecutionEnd {
   const { status, executionTimeMs } = outcome;
   const error = outcome.status === 'success' ? undefined : outcome.error;
   return {
-    executionId: call.ticket.executionId,
     status,
     executionTimeMs,
     errorType: error?.type,
@@ -64,26 +50,25 @@ export function endOfOutcome(call: ToolCall, outcome: ToolOutcome, endedAt: numb
     toolFault: call.ticket.toolFault || undefined,
     outputSize: outputSize(call, outcome),
     metadata: notesOf(call, error?.code),
-    endedAt,
   };
 }
 
 /** The handler itself failed: our bug, not the tool's fault. */
-export function endOfBug(call: ToolCall, error: unknown, endedAt: number): RecordedEnd {
+export function endOfBug(call: ToolCall, error: unknown): ExecutionEnd {
   return {
-    executionId: call.ticket.executionId,
     status: 'error',
     executionTimeMs: call.ticket.elapsedMs(),
     errorType: 'internal_error',
     errorMessage: (error instanceof Error ? error.message : String(error)).slice(0, maxText),
     metadata: notesOf(call, undefined),
-    endedAt,
   };
 }
 
+/** @param at milliseconds since 1970 */
 export function eventOf(
   { ticket, test = false, input, context }: ToolCall,
-  end: RecordedEnd,
+  end: ExecutionEnd,
+  at: number,
 ): ExecutionEvent {
   return {
     executionId: ticket.executionId,
@@ -92,7 +77,7 @@ export function eventOf(
     errorType: end.errorType,
     fault: end.toolFault ?? false,
     executionTimeMs: end.executionTimeMs,
-    at: end.endedAt,
+    at,
     test,
     probe: ticket.probe,
     investigationId: context.investigationId,

@@ -1,3 +1,5 @@
+import type { OutcomeStatus } from '../tool-contract/tool-outcome.js';
+import type { ExecutionEvent } from './execution-event.js';
 import { newToolMetric } from './new-tool-metric.js';
 import type { ToolMetric } from './tool-metric.entity.js';
 
@@ -14,8 +16,10 @@ type Circumstances = Pick<
 export type ExecutionStart = Identity & Partial<Circumstances> & { readonly startedAt: number };
 
 /** What the journal holds of its end. */
-export type ExecutionEnd = Pick<ToolMetric, 'status' | 'executionTimeMs'> &
-  Partial<Pick<ToolMetric, 'errorType' | 'errorMessage' | 'toolFault' | 'outputSize' | 'metadata'>>;
+export type ExecutionEnd = Pick<ToolMetric, 'executionTimeMs'> & {
+  readonly status: OutcomeStatus;
+  readonly errorType?: ExecutionEvent['errorType'];
+} & Partial<Pick<ToolMetric, 'errorMessage' | 'toolFault' | 'outputSize' | 'metadata'>>;
 
 /** The gateway died while it ran: nobody knows how it ended, and it is no fault of the tool. */
 const interrupted: ExecutionEnd = {

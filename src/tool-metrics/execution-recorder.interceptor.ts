@@ -3,7 +3,8 @@ import { catchError, mergeMap, type Observable } from 'rxjs';
 import { Refusal } from '../common/errors.js';
 import type { ToolCall } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
-import { endOfBug, endOfOutcome, eventOf, type RecordedEnd, startOf } from './execution-entries.js';
+import { endOfBug, endOfOutcome, eventOf, startOf } from './execution-entries.js';
+import type { ExecutionEnd } from './execution-record.js';
 import { ExecutionEvents } from './execution-events.js';
 import { ExecutionRecorder } from './execution-recorder.js';
 
@@ -28,23 +29,23 @@ export class ExecutionRecorderInterceptor implements NestInterceptor<ToolOutcome
     call.ticket.advance('recorder');
     if (call.ticket.kept) return next.handle();
     this.recorder.assertRoom();
-    const recorded = await this.recorder.begin(startOf(call, Date.now()));
+    const recorded = await this.recorder.begin(call.ticket.executionId, startOf(call, Date.now()));
     return next.handle().pipe(
       catchError((error: unknown) => this.failed(call, error, recorded)),
-      mergeMap((outcome) => this.ended(call, endOfOutcome(call, outcome, Date.now()), recorded, outcome)),
+      mergeMap((outcome) => this.ended(call, endOfOutcome(call, outcome), recorded, outcome)),
     );
   }
 
   /** The handler itself failed: our bug is an execution that is recorded; a late refusal (the tool stopped) is none. */
   private async failed(call: ToolCall, error: unknown, recorded: boolean): Promise<never> {
-    if (!(error instanceof Refusal)) await this.ended(call, endOfBug(call, error, Date.now()), recorded);
+    if (!(error instanceof Refusal)) await this.ended(call, endOfBug(call, error), recorded);
     else if (recorded) this.recorder.discard(call.ticket.executionId);
     throw error;
   }
 
-  private async ended<T>(call: ToolCall, end: RecordedEnd, recorded: boolean, answer?: T): Promise<T> {
-    this.events.emit(eventOf(call, end));
-    if (recorded) await this.recorder.finish(end);
+  private async ended<T>(call: ToolCall, end: ExecutionEnd, recorded: boolean, answer?: T): Promise<T> {
+    this.events.emit(eventOf(call, end, Date.now()));
+    if (recorded) await this.recorder.finish(call.ticket.executionId, end);
     return answer as T;
   }
 }

@@ -4,21 +4,10 @@ import { TestJournal } from '../../test/support/journal.js';
 import { until } from '../../test/support/wait.js';
 import { Refusal } from '../common/errors.js';
 import { ExecutionRecorder, type RecorderSettings } from './execution-recorder.js';
-import type { RecordedEnd, RecordedStart } from './execution-entries.js';
+import type { ExecutionEnd, ExecutionStart } from './execution-record.js';
 
-const startOf = (executionId: string): RecordedStart => ({
-  executionId,
-  toolName: 't',
-  userId: 'u',
-  startedAt: 1,
-  metadata: {},
-});
-const endOf = (executionId: string): RecordedEnd => ({
-  executionId,
-  status: 'success',
-  executionTimeMs: 1,
-  endedAt: Date.now(),
-});
+const start: ExecutionStart = { toolName: 't', userId: 'u', startedAt: 1, metadata: {} };
+const end: ExecutionEnd = { status: 'success', executionTimeMs: 1 };
 
 describe('ExecutionRecorder', () => {
   let journal: TestJournal;
@@ -37,9 +26,9 @@ describe('ExecutionRecorder', () => {
 
   it('has the start on the disk before it says so, and the end as well', async () => {
     const recorder = open();
-    await expect(recorder.begin(startOf('a'))).resolves.toBe(true);
+    await expect(recorder.begin('a', start)).resolves.toBe(true);
     expect(onDisk()).toContain('{"id":"a","start":');
-    await recorder.finish(endOf('a'));
+    await recorder.finish('a', end);
     expect(onDisk()).toContain('{"id":"a","end":');
     expect(journal.rows).toEqual([]);
     await recorder.flush();
@@ -58,8 +47,8 @@ describe('ExecutionRecorder', () => {
       full: false,
     });
     for (const id of ['a', 'b']) {
-      await recorder.begin(startOf(id));
-      await recorder.finish(endOf(id));
+      await recorder.begin(id, start);
+      await recorder.finish(id, end);
     }
     await until(() => recorder.state().oldestMs >= 5, { what: 'time to go by' });
     const { depth, bytes } = recorder.state();
@@ -70,7 +59,7 @@ describe('ExecutionRecorder', () => {
 
   it('leaves no record of a call that was refused after all', async () => {
     const recorder = open();
-    await recorder.begin(startOf('a'));
+    await recorder.begin('a', start);
     recorder.discard('a');
     await recorder.flush();
     expect(journal.rows).toEqual([]);
@@ -84,14 +73,14 @@ describe('ExecutionRecorder', () => {
     });
     let calls = 0;
     for (; recorder.state().bytes < 1_000; calls++) {
-      await recorder.begin(startOf(`${calls}`));
-      await recorder.finish(endOf(`${calls}`));
+      await recorder.begin(`${calls}`, start);
+      await recorder.finish(`${calls}`, end);
     }
     expect(() => recorder.assertRoom()).toThrow(refusal);
-    await expect(recorder.begin(startOf('refused'))).rejects.toEqual(refusal);
+    await expect(recorder.begin('refused', start)).rejects.toEqual(refusal);
     await recorder.flush();
-    await expect(recorder.begin(startOf('last'))).resolves.toBe(true);
-    await recorder.finish(endOf('last'));
+    await expect(recorder.begin('last', start)).resolves.toBe(true);
+    await recorder.finish('last', end);
     await recorder.flush();
     const expected = [...Array.from({ length: calls }, (_, n) => `${n}`), 'last'];
     expect(journal.rows.map(({ metricId }) => metricId)).toEqual(expected);
@@ -100,17 +89,17 @@ describe('ExecutionRecorder', () => {
   it('counts what it drops at its cap, where it may', async () => {
     const recorder = open({ maxBytes: 0, whenFull: 'drop' });
     expect(() => recorder.assertRoom()).not.toThrow();
-    await expect(recorder.begin(startOf('a'))).resolves.toBe(false);
+    await expect(recorder.begin('a', start)).resolves.toBe(false);
     expect(recorder.state()).toMatchObject({ depth: 0, dropped: 1 });
   });
 
   it('refuses a call whose start cannot be written, and keeps the ends of those that run', async () => {
     const recorder = open();
-    await recorder.begin(startOf('a'));
+    await recorder.begin('a', start);
     await journal.flush();
     rmSync(journal.folder, { recursive: true });
-    await recorder.finish(endOf('a'));
-    const failed = recorder.begin(startOf('b'));
+    await recorder.finish('a', end);
+    const failed = recorder.begin('b', start);
     await expect(failed).rejects.toBeInstanceOf(Refusal);
     await expect(failed).rejects.toMatchObject({ code: 'recorder_full' });
     expect(recorder.state().depth).toBe(1);
@@ -118,8 +107,8 @@ describe('ExecutionRecorder', () => {
 
   it('records what it can of an end that is no JSON', async () => {
     const recorder = open();
-    await recorder.begin(startOf('a'));
-    await recorder.finish({ ...endOf('a'), metadata: { big: 10n } });
+    await recorder.begin('a', start);
+    await recorder.finish('a', { ...end, metadata: { big: 10n } });
     await recorder.flush();
     expect(journal.rows).toMatchObject([
       { status: 'success', metadata: { unrecordable: expect.any(String) } },
@@ -128,9 +117,9 @@ describe('ExecutionRecorder', () => {
 
   it('waits at its close for what is in flight', async () => {
     const recorder = open();
-    await recorder.begin(startOf('a'));
+    await recorder.begin('a', start);
     const closed = recorder.close();
-    await recorder.finish(endOf('a'));
+    await recorder.finish('a', end);
     await closed;
     expect(journal.rows).toHaveLength(1);
     journal = new TestJournal();

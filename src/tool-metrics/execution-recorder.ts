@@ -2,7 +2,6 @@ import { abortable } from '../common/abortable.js';
 import { Refusal } from '../common/errors.js';
 import { InFlight } from '../common/in-flight.js';
 import type { Journal, JournalState } from '../journal/journal.js';
-import type { RecordedEnd, RecordedStart } from './execution-entries.js';
 import type { ExecutionEnd, ExecutionStart } from './execution-record.js';
 
 export interface RecorderSettings {
@@ -59,7 +58,7 @@ export class ExecutionRecorder {
    * @returns whether there will be a record; without one nothing must follow
    * @throws Refusal `recorder_full`
    */
-  async begin({ executionId: id, ...start }: RecordedStart): Promise<boolean> {
+  async begin(id: string, start: ExecutionStart): Promise<boolean> {
     if (this.isFull()) return this.withoutRecord(() => this.full());
     this.inFlight.begin();
     if (await this.journal.tryAppend({ id, start })) return true;
@@ -73,7 +72,7 @@ export class ExecutionRecorder {
   }
 
   /** Resolves when the end is in the journal; where that cannot be written it is kept and tried again. */
-  finish({ executionId: id, endedAt: _, ...end }: RecordedEnd): Promise<unknown> {
+  finish(id: string, end: ExecutionEnd): Promise<unknown> {
     const written = this.append(id, end);
     // From here on closing the journal waits for it.
     this.inFlight.end();

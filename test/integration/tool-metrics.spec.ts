@@ -14,7 +14,7 @@ import { ConfigModule } from '../../src/config/config.module.js';
 import { ExecutionRecorder } from '../../src/tool-metrics/execution-recorder.js';
 import { newToolMetric } from '../../src/tool-metrics/new-tool-metric.js';
 import type { ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
-import type { RecordedEnd, RecordedStart } from '../../src/tool-metrics/execution-entries.js';
+import type { ExecutionEnd, ExecutionStart } from '../../src/tool-metrics/execution-record.js';
 import { ToolMetricsModule } from '../../src/tool-metrics/tool-metrics.module.js';
 import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
@@ -51,26 +51,22 @@ async function createApp(url: string, variables: NodeJS.ProcessEnv = {}): Promis
   return app;
 }
 
-const startOf = (fields: Partial<RecordedStart>): RecordedStart => ({
-  executionId: newId(),
+const startOf = (fields: Partial<ExecutionStart> = {}): ExecutionStart => ({
   toolName: 't',
   userId: 'u',
   startedAt: Date.now(),
   metadata: {},
   ...fields,
 });
-const endOf = (executionId: string): RecordedEnd => ({
-  executionId,
-  status: 'success',
-  executionTimeMs: 1,
-  endedAt: Date.now(),
-});
+const end: ExecutionEnd = { status: 'success', executionTimeMs: 1 };
 
 /** From its start to its end, by way of the journal. */
-async function execution(recorder: ExecutionRecorder, fields: Partial<RecordedStart> = {}): Promise<void> {
-  const start = startOf(fields);
-  await recorder.begin(start);
-  await recorder.finish(endOf(start.executionId));
+async function execution(
+  recorder: ExecutionRecorder,
+  { executionId = newId(), ...fields }: Partial<ExecutionStart> & { executionId?: string } = {},
+): Promise<void> {
+  await recorder.begin(executionId, startOf(fields));
+  await recorder.finish(executionId, end);
 }
 
 describe('tool-metrics', () => {
@@ -336,9 +332,9 @@ describe('tool-metrics', () => {
       await Promise.all(Array.from({ length: 1_499 }, () => execution(recorder)));
       expect(await count()).toBeLessThan(1_499);
       const last = newId();
-      await recorder.begin(startOf({ executionId: last }));
+      await recorder.begin(last, startOf());
       const closed = app.close();
-      await recorder.finish(endOf(last));
+      await recorder.finish(last, end);
       await closed;
       expect([await count(), readdirSync(folder)]).toEqual([1_500, []]);
     });
@@ -368,9 +364,9 @@ describe('tool-metrics', () => {
       writeFileSync(
         join(folder, '0000000007.journal'),
         journalText([
-          { id: interrupted, start: startOf({}) },
-          { id: ended, start: startOf({}) },
-          { id: ended, end: endOf(ended) },
+          { id: interrupted, start: startOf() },
+          { id: ended, start: startOf() },
+          { id: ended, end },
         ]),
       );
       const app = await createApp(database.url, { JOURNAL_DIR: folder });
