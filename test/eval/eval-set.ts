@@ -6,18 +6,23 @@ import { projectRoot } from '../../src/config/app-config.js';
 
 export interface EvalQuery {
   readonly id: string;
-  readonly kind: 'ordinary' | 'no-overlap' | 'off-topic';
+  readonly kind: 'ordinary' | 'no-overlap' | 'low-overlap' | 'off-topic';
   readonly half: 'tuned' | 'untouched';
   /** Ids of the playbooks that are right answers. */
   readonly relevant: readonly string[];
   readonly text: string;
 }
 
-export const evalQueries = (): EvalQuery[] =>
-  parse(readFileSync(join(projectRoot(), 'test', 'eval', 'queries.yaml'), 'utf8'));
+const read = <T>(...path: string[]): T => parse(readFileSync(join(projectRoot(), ...path), 'utf8')) as T;
+
+export const evalQueries = (): EvalQuery[] => read('test', 'eval', 'queries.yaml');
 
 /** The sample catalogue as its files have it. */
-export function samplePlaybooks(): NewPlaybook[] {
-  const folder = join(projectRoot(), 'playbooks');
-  return readdirSync(folder).map((file) => parse(readFileSync(join(folder, file), 'utf8')));
-}
+export const samplePlaybooks = (): NewPlaybook[] =>
+  readdirSync(join(projectRoot(), 'playbooks')).map((file) => read('playbooks', file));
+
+/** Playbooks with a name and a description alone, and questions whose author has not seen them. */
+export const plainSet = (): { queries: EvalQuery[]; playbooks: NewPlaybook[] } => ({
+  queries: read('test', 'eval', 'plain', 'queries.yaml'),
+  playbooks: read('test', 'eval', 'plain', 'playbooks.yaml'),
+});

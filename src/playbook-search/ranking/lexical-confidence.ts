@@ -11,11 +11,13 @@ export interface LexicalEvidence {
   readonly matched: number;
   /** Weight of all terms of the query, unknown ones included. */
   readonly asked: number;
+  /** What the playbook's author filled in of the fields that are searched, by their boosts, 0 to 1. */
+  readonly written: number;
   /** The query contains one of the playbook's signals or aliases whole. */
   readonly showsSignal: boolean;
 }
 
-/** Strength at which a match is half convincing. */
+/** Strength at which a match with a playbook that has every field is half convincing. */
 const halfStrength = 9;
 /** A long report need not be covered whole: this many rare words in common explain it. */
 const enoughWords = 6;
@@ -25,10 +27,17 @@ const tooLittle = 0.85;
 const scale = { floor: 0, cut: 0.45 };
 
 /** @returns 0 to 1; 0.70 and above is worth showing */
-export function lexicalConfidence({ strength, matched, asked, showsSignal }: LexicalEvidence): number {
+export function lexicalConfidence({
+  strength,
+  matched,
+  asked,
+  written,
+  showsSignal,
+}: LexicalEvidence): number {
   if (matched <= 0) return 0;
   const coverage = matched / Math.max(Math.min(asked, enoughWords), matched);
-  const convincing = strength / (strength + halfStrength);
+  // A name and a description repeat a word less often than ten aliases do: less strength says as much.
+  const convincing = strength / (strength + halfStrength * Math.sqrt(written));
   const telling = Math.min(1, matched / tooLittle);
   const raw = Math.sqrt(coverage * convincing * telling);
   return calibrated(showsSignal && telling === 1 ? Math.max(raw, scale.cut) : raw, scale);

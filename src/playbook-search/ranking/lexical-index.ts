@@ -6,6 +6,7 @@ import { type ReadTerms, rememberingTerms } from './search-terms.js';
 const boosts = { name: 2, signals: 3, aliases: 2, description: 1, when_to_use: 0.7, playbook_id: 0.5 };
 type Field = keyof typeof boosts;
 const fields = Object.keys(boosts) as Field[];
+const allBoosts = fields.reduce((sum, field) => sum + boosts[field], 0);
 
 /** BM25+: saturation of repeated terms, weight of a field's length, least worth of a term that occurs. */
 const bm25 = { k: 1.2, b: 0.7, d: 0.5 };
@@ -26,7 +27,11 @@ type Occurrences = number[];
  * for a query among 10,000 playbooks where this takes a fraction of one (decision 007).
  */
 export class LexicalIndex {
-  private constructor(private readonly postings: ReadonlyMap<string, Postings>) {}
+  private constructor(
+    private readonly postings: ReadonlyMap<string, Postings>,
+    /** By place: the share of all boosts that belongs to fields with a word in them. */
+    readonly written: Float64Array,
+  ) {}
 
   /** Takes a second of the processor for 10,000 playbooks, in turns with everything else. */
   static async of(catalogue: readonly SearchablePlaybook[]): Promise<LexicalIndex> {
@@ -45,6 +50,9 @@ export class LexicalIndex {
         }
       });
     });
+    const written = Float64Array.from(catalogue, (_, place) =>
+      fields.reduce((sum, field, at) => sum + (lengths[at]?.[place] ? boosts[field] / allBoosts : 0), 0),
+    );
     const averages = lengths.map((each) => each.reduce((sum, length) => sum + length, 0) / catalogue.length);
     const norm = (at: number, place: number): number =>
       1 - bm25.b + (bm25.b * (lengths[at]?.[place] ?? 0)) / (averages[at] || 1);
@@ -52,7 +60,7 @@ export class LexicalIndex {
     await inTurns(found, ([term, occurrences]) => {
       postings.set(term, scored(occurrences, catalogue.length, norm));
     });
-    return new LexicalIndex(postings);
+    return new LexicalIndex(postings, written);
   }
 
   /** @returns undefined for a term that no playbook contains */

@@ -61,7 +61,7 @@ class LexicalRanking implements PlaybookRanking {
     const evidence = this.evidenceOf(request.query);
     const playbooks: RankedPlaybook[] = [];
     for (let place = 0; place < this.ids.length; place++) {
-      const confidence = confidenceAt(evidence, place);
+      const confidence = confidenceAt(evidence, this.index.written[place] ?? 1, place);
       if (confidence <= 0 || (!explain && shownConfidence(confidence) < threshold)) continue;
       const playbookId = this.ids[place] ?? '';
       if (!candidates.has(playbookId)) continue;
@@ -111,13 +111,14 @@ class LexicalRanking implements PlaybookRanking {
   }
 }
 
-function confidenceAt({ asked, strength, matched, shown }: Evidence, place: number): number {
+function confidenceAt({ asked, strength, matched, shown }: Evidence, written: number, place: number): number {
   const common = matched[place] ?? 0;
   if (common <= 0) return 0;
   return lexicalConfidence({
     strength: strength[place] ?? 0,
     matched: common,
     asked,
+    written,
     showsSignal: shown.has(place),
   });
 }
