@@ -1,5 +1,7 @@
 import { Logger } from 'nestjs-pino';
+import { AdminKey } from './auth/admin-key.js';
 import { assertSafeToExpose } from './auth/assert-safe-to-expose.js';
+import { KeyFileError } from './common/key-file.js';
 import { Lifecycle } from './common/lifecycle.js';
 import { StartupWork } from './common/startup-work.js';
 import { ConfigurationError, loadConfig } from './config/app-config.js';
@@ -30,12 +32,15 @@ async function main(): Promise<void> {
   logger.log(`listening on ${url}`);
   const work = app.get(StartupWork);
   await work.settled();
+  const { file } = app.get(AdminKey);
+  if (file !== undefined)
+    logger.log(`whoever changes something shows the key in ${file}: export TOOLKEEPER_KEY=$(cat ${file})`);
   logger.log(`ready: ${url} (Swagger UI at ${url}/docs)`);
 }
 
 main().catch((error: unknown) => {
   process.stderr.write(
-    `${error instanceof ConfigurationError ? error.message : String((error as Error).stack)}\n`,
+    `${error instanceof ConfigurationError || error instanceof KeyFileError ? error.message : String((error as Error).stack)}\n`,
   );
   process.exit(1);
 });

@@ -1,16 +1,25 @@
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { makeTestFolder } from '../../test/support/test-folder.js';
 import { Problem } from '../common/errors.js';
 import { loadConfig } from '../config/app-config.js';
+import { AdminKey } from './admin-key.js';
 import { AccessPolicy, type Visit } from './access-policy.js';
 import { assertSafeToExpose } from './assert-safe-to-expose.js';
 
 const adminKey = 'a-key-of-enough-length';
 
-const policy = (variables: NodeJS.ProcessEnv): AccessPolicy => new AccessPolicy(loadConfig(variables));
-const visit = (headers: Visit['headers'] = {}, route = '/api/v1/tools', declaredPublic = false): Visit => ({
-  headers: { host: 'localhost:3000', ...headers },
-  route,
-  declaredPublic,
-});
+const folder = makeTestFolder();
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function policy(variables: NodeJS.ProcessEnv): AccessPolicy {
+  const config = loadConfig({ TOOLKEEPER_DATA_DIR: folder, ...variables });
+  return new AccessPolicy(config, new AdminKey(config));
+}
+const visit = (
+  headers: Visit['headers'] = {},
+  { route = '/api/v1/tools', method = 'GET', protocol = 'http', declaredPublic = false }: Partial<Visit> = {},
+): Visit => ({ headers: { host: 'localhost:3000', ...headers }, route, method, protocol, declaredPublic });
 
 function codeOf(action: () => unknown): string {
   try {
@@ -22,26 +31,85 @@ function codeOf(action: () => unknown): string {
 }
 
 describe('AccessPolicy', () => {
-  describe('on loopback without a key', () => {
+  describe('on loopback without ADMIN_API_KEY', () => {
     const open = policy({});
 
-    it('admits everybody as anonymous with every scope', () => {
+    it('admits whoever has no key as anonymous, to read and to call', () => {
       const principal = open.admit(visit());
       expect(principal.userId).toBe('anonymous');
-      expect([...principal.scopes]).toEqual(['tools:call', 'tools:admin']);
+      expect([...principal.scopes]).toEqual(['tools:call']);
+      expect(codeOf(() => open.authorize(principal, visit(), ['tools:call']))).toBe('admitted');
+    });
+
+    it('asks them for the key where more is needed, and says where it is, but not what it is or where that folder lies', () => {
+      const asking = (): void => open.authorize(open.admit(visit()), visit(), ['tools:admin']);
+      expect(codeOf(asking)).toBe('unauthorized');
+      expect(asking).toThrow('TOOLKEEPER_DATA_DIR/admin.key');
+      expect(asking).not.toThrow(folder);
+    });
+
+    it('admits the owner of the key that it made, under any host and origin', () => {
+      const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
+      const headers = { 'x-api-key': key, host: 'tools.example', origin: 'https://evil.example' };
+      const principal = open.admit(visit(headers, { method: 'DELETE' }));
+      expect([principal.userId, ...principal.scopes]).toEqual(['admin', 'tools:call', 'tools:admin']);
+    });
+
+    it('takes nobody with a wrong key for anonymous', () => {
+      expect(codeOf(() => open.admit(visit({ 'x-api-key': 'wrong' })))).toBe('unauthorized');
+      expect(codeOf(() => open.admit(visit({ authorization: 'Bearer wrong' })))).toBe('unauthorized');
     });
 
     it('refuses strange hosts and origins', () => {
       expect(codeOf(() => open.admit(visit({ host: 'evil.example' })))).toBe('forbidden');
+      expect(codeOf(() => open.admit(visit({ host: '127.999.0.1' })))).toBe('forbidden');
       expect(codeOf(() => open.admit(visit({ origin: 'http://evil.example' })))).toBe('forbidden');
-      expect(codeOf(() => open.admit(visit({ host: 'evil.example' }, '/metrics')))).toBe('forbidden');
+      expect(codeOf(() => open.admit(visit({ host: 'evil.example' }, { route: '/metrics' })))).toBe(
+        'forbidden',
+      );
     });
 
     it('knows ALLOWED_HOSTS', () => {
       const lan = policy({ ALLOWED_HOSTS: 'tools.lan, Other.lan' });
-      expect(lan.admit(visit({ host: 'other.lan:3000', origin: 'http://tools.lan' })).userId).toBe(
-        'anonymous',
-      );
+      const headers = { host: 'other.lan:3000', origin: 'http://tools.lan' };
+      for (const method of ['GET', 'POST'])
+        expect(lan.admit(visit(headers, { method })).userId).toBe('anonymous');
+    });
+  });
+
+  describe.each([
+    ['on loopback', {}],
+    ['with AUTH_MODE=off', { AUTH_MODE: 'off', HOST: '0.0.0.0' }],
+  ])('a request without a key %s', (_where, variables) => {
+    const asked = (headers: Visit['headers'], more: Partial<Visit> = {}): string =>
+      codeOf(() => policy(variables).admit(visit(headers, { method: 'POST', ...more })));
+
+    it.each([
+      ['of no page', {}],
+      ['of the own page', { origin: 'http://localhost:3000', 'sec-fetch-site': 'same-origin' }],
+      ['of the address bar', { 'sec-fetch-site': 'none' }],
+    ])('%s may write', (_what, headers) => expect(asked(headers)).toBe('admitted'));
+
+    it.each([
+      ['of another port', { origin: 'http://localhost:8080' }],
+      ['of another scheme', { origin: 'https://localhost:3000' }],
+      ['of another name of this machine', { origin: 'http://127.0.0.1:3000' }],
+      ['of no origin that is told', { origin: 'null' }],
+      ['of another site', { 'sec-fetch-site': 'cross-site' }],
+      ['of another port, by its distance', { 'sec-fetch-site': 'same-site' }],
+      [
+        'of a page that says one thing and its browser another',
+        { origin: 'http://localhost:3000', 'sec-fetch-site': 'cross-site' },
+      ],
+    ])('%s may not', (_what, headers) => {
+      for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'QUERY'])
+        expect([method, asked(headers, { method })]).toEqual([method, 'forbidden']);
+    });
+
+    it('behind a proxy that is trusted the origin is what the browser sees', () => {
+      const headers = { host: 'localhost', origin: 'https://localhost' };
+      expect(asked(headers, { protocol: 'https' })).toBe('admitted');
+      expect(asked(headers)).toBe('forbidden');
     });
   });
 
@@ -58,36 +126,33 @@ describe('AccessPolicy', () => {
     it.each(['/api/v1/tools', '/metrics', '/docs', '/nowhere'])(
       'refuses others at %s, also on loopback',
       (route) => {
-        expect(codeOf(() => closed.admit(visit({}, route)))).toBe('unauthorized');
-        expect(codeOf(() => closed.admit(visit({ 'x-api-key': 'wrong' }, route)))).toBe('unauthorized');
+        expect(codeOf(() => closed.admit(visit({}, { route })))).toBe('unauthorized');
+        expect(codeOf(() => closed.admit(visit({ 'x-api-key': 'wrong' }, { route })))).toBe('unauthorized');
       },
     );
 
     it('refuses paths that no route matched', () => {
-      expect(codeOf(() => closed.admit({ headers: {}, route: undefined, declaredPublic: false }))).toBe(
-        'unauthorized',
-      );
+      expect(codeOf(() => closed.admit({ ...visit(), route: undefined }))).toBe('unauthorized');
     });
 
     it('lets visitors of a public route in, without any scope', () => {
-      const principal = closed.admit(visit({}, '/livez', true));
+      const probe = visit({}, { route: '/livez', declaredPublic: true });
+      const principal = closed.admit(probe);
       expect(principal.scopes.size).toBe(0);
-      expect(codeOf(() => closed.authorize(principal, visit({}, '/livez', true), ['tools:call']))).toBe(
-        'admitted',
-      );
+      expect(codeOf(() => closed.authorize(principal, probe, ['tools:call']))).toBe('admitted');
       expect(codeOf(() => closed.authorize(principal, visit(), ['tools:call']))).toBe('forbidden');
     });
 
     it('opens /metrics and /docs only when told to, each for itself', () => {
       const metrics = policy({ ADMIN_API_KEY: adminKey, METRICS_PUBLIC: 'true' });
       const docs = policy({ ADMIN_API_KEY: adminKey, DOCS_PUBLIC: 'true' });
-      expect(codeOf(() => metrics.admit(visit({}, '/metrics')))).toBe('admitted');
-      expect(codeOf(() => metrics.admit(visit({}, '/docs')))).toBe('unauthorized');
+      expect(codeOf(() => metrics.admit(visit({}, { route: '/metrics' })))).toBe('admitted');
+      expect(codeOf(() => metrics.admit(visit({}, { route: '/docs' })))).toBe('unauthorized');
       for (const route of ['/docs', '/docs/*', '/docs-json', '/openapi.json']) {
-        expect(codeOf(() => docs.admit(visit({}, route)))).toBe('admitted');
+        expect(codeOf(() => docs.admit(visit({}, { route })))).toBe('admitted');
       }
       for (const route of ['/metrics', '/docstore', '/x/docs', '/*']) {
-        expect(codeOf(() => docs.admit(visit({}, route)))).toBe('unauthorized');
+        expect(codeOf(() => docs.admit(visit({}, { route })))).toBe('unauthorized');
       }
     });
   });

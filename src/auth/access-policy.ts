@@ -3,12 +3,16 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { Problem } from '../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { type Principal, type Scope, scopes } from '../tool-contract/tool-call.js';
-import { HashedKey, presentedKey } from './api-key.js';
-import { comesFromTrustedHost } from './trusted-host.js';
+import { AdminKey } from './admin-key.js';
+import { presentedKey } from './api-key.js';
+import { comesFromTrustedHost, mayBeForged } from './trusted-host.js';
 
 /** What of a request decides whether it may come in. */
 export interface Visit {
   readonly headers: IncomingHttpHeaders;
+  readonly method: string;
+  /** `http`, or what a trusted proxy says. */
+  readonly protocol: string;
   /** The pattern of the matched route; undefined where none matched. */
   readonly route: string | undefined;
   /** The route is declared `@Public()`. */
@@ -17,39 +21,49 @@ export interface Visit {
 
 const mostTrustedHosts = 100;
 const docsRoute = /^\/(docs([/-].*)?|openapi\.(json|yaml))$/;
+const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** Who comes in, and as whom. Whatever is not said to be open needs the key. */
 @Injectable()
 export class AccessPolicy {
   /** `Host` headers that were found trusted; a client sends the same one each time. */
   private readonly trustedHosts = new Set<string>();
-  private readonly adminKey: HashedKey | undefined;
   private readonly admin: Principal = { userId: 'admin', scopes: new Set(scopes) };
-  private readonly anonymous: Principal = { userId: 'anonymous', scopes: new Set(scopes) };
+  /** Whoever has no key, on a loopback address where none was configured. */
+  private readonly anonymous: Principal = { userId: 'anonymous', scopes: new Set(['tools:call']) };
+  private readonly everybody: Principal = { userId: 'anonymous', scopes: new Set(scopes) };
   private readonly visitor: Principal = { userId: 'anonymous', scopes: new Set() };
 
-  constructor(@Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'auth' | 'server'>) {
-    this.adminKey = config.auth.adminKey ? new HashedKey(config.auth.adminKey) : undefined;
-  }
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'auth' | 'server'>,
+    private readonly adminKey: AdminKey,
+  ) {}
 
   /**
    * @returns the principal; one without any scope for a visitor of an open route
-   * @throws Problem `unauthorized` without the right key; `forbidden` where a keyless server is asked under a strange name
+   * @throws Problem `unauthorized` without the right key; `forbidden` where a keyless request came under a strange name,
+   * or a web page may have forged it
    */
   admit(visit: Visit): Principal {
-    if (this.config.auth.mode === 'off') return this.anonymous;
-    if (this.adminKey?.matches(presentedKey(visit.headers))) return this.admin;
+    const off = this.config.auth.mode === 'off';
+    const key = off ? undefined : presentedKey(visit.headers);
+    // A page cannot send this header without a permission that is never given.
+    if (this.adminKey.matches(key)) return this.admin;
     if (this.isOpen(visit)) return this.visitor;
-    if (this.adminKey || !this.config.server.loopback) throw keyNeeded();
-    if (!this.isTrusted(visit.headers)) throw strangeHost();
-    return this.anonymous;
+    // A key that is wrong is no way to be anonymous: who shows one means to be somebody.
+    if (!off && (key !== undefined || this.adminKey.file === undefined)) throw this.keyNeeded();
+    if (!off && !this.isTrusted(visit.headers)) throw strangeHost();
+    if (!safeMethods.has(visit.method) && mayBeForged(visit, this.config.server.allowedHosts)) throw forged();
+    return off ? this.everybody : this.anonymous;
   }
 
-  /** @throws Problem `forbidden` naming the scope that lacks */
+  /** @throws Problem naming the scope that lacks: `unauthorized` for whoever has shown no key, else `forbidden` */
   authorize(principal: Principal, visit: Visit, needed: readonly Scope[]): void {
     if (this.isOpen(visit)) return;
     const lacking = needed.filter((scope) => !principal.scopes.has(scope));
-    if (lacking.length > 0) throw new Problem('forbidden', `This needs the scope ${lacking.join(' and ')}.`);
+    if (lacking.length === 0) return;
+    if (principal === this.anonymous) throw this.keyNeeded();
+    throw new Problem('forbidden', `This needs the scope ${lacking.join(' and ')}.`);
   }
 
   private isTrusted({ host = '', origin }: IncomingHttpHeaders): boolean {
@@ -67,19 +81,27 @@ export class AccessPolicy {
       ((metricsPublic && route === '/metrics') || (docsPublic && docsRoute.test(route)))
     );
   }
-}
 
-function keyNeeded(): Problem {
-  return new Problem(
-    'unauthorized',
-    'Send an API key as "Authorization: Bearer <key>" or in the header x-api-key.',
-    { headers: { 'WWW-Authenticate': 'Bearer realm="toolkeeper"' } },
-  );
+  private keyNeeded(): Problem {
+    const how = 'Send an API key as "Authorization: Bearer <key>" or in the header x-api-key';
+    const where =
+      this.adminKey.file === undefined ? '' : ': this server keeps its own in TOOLKEEPER_DATA_DIR/admin.key';
+    return new Problem('unauthorized', `${how}${where}.`, {
+      headers: { 'WWW-Authenticate': 'Bearer realm="toolkeeper"' },
+    });
+  }
 }
 
 function strangeHost(): Problem {
   return new Problem(
     'forbidden',
-    'A server without keys answers only to loopback names: add this host to ALLOWED_HOSTS, or set ADMIN_API_KEY.',
+    'Without a key this server answers only to loopback names: send the key, or add this host to ALLOWED_HOSTS.',
+  );
+}
+
+function forged(): Problem {
+  return new Problem(
+    'forbidden',
+    'A web page of another origin may have sent this: send the key, or add the host of that page to ALLOWED_HOSTS.',
   );
 }

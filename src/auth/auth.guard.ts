@@ -17,8 +17,9 @@ declare module 'fastify' {
 }
 
 export function visitOf(request: FastifyRequest): Visit {
-  const { url, config } = request.routeOptions;
-  return { headers: request.headers, route: url, declaredPublic: config?.public === true };
+  const { headers, method, protocol, routeOptions } = request;
+  const { url, config } = routeOptions;
+  return { headers, method, protocol, route: url, declaredPublic: config?.public === true };
 }
 
 /** Holds the caller's scopes against those of the route. */

@@ -39,6 +39,10 @@ describe('comesFromTrustedHost', () => {
     '127.0.0.1.evil.example',
     '10.0.0.1',
     '0.0.0.0',
+    '127.999.0.1',
+    '127.0.0.256',
+    '127.1',
+    '127.0.0.1.1',
   ])('does not believe Host %s', (host) => expect(asked(host)).toBe(false));
 
   it.each(['http://localhost:3000', 'https://127.0.0.1', 'http://[::1]:8080', 'https://tools.lan'])(

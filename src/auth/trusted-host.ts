@@ -1,4 +1,7 @@
-const loopbackName = /^(localhost|(.+\.)?localhost|127(\.\d{1,3}){3}|\[::1\])$/;
+import { isIPv4 } from 'node:net';
+
+const isLoopback = (name: string): boolean =>
+  /^((.+\.)?localhost|\[::1\])$/.test(name) || (isIPv4(name) && name.startsWith('127.'));
 
 /** The host of a `Host` header's value, lower case, without its port; undefined where it is none. */
 export function hostName(header: string | undefined): string | undefined {
@@ -20,8 +23,30 @@ export function comesFromTrustedHost(
   allowedHosts: readonly string[],
 ): boolean {
   const trusted = (name: string | undefined): boolean =>
-    name !== undefined && (loopbackName.test(name) || allowedHosts.includes(name));
+    name !== undefined && (isLoopback(name) || allowedHosts.includes(name));
   return (
     trusted(hostName(headers.host)) && (headers.origin === undefined || trusted(originHost(headers.origin)))
   );
+}
+
+/** What of a request tells which page may have sent it. */
+export interface Sender {
+  readonly headers: {
+    readonly host?: string | undefined;
+    readonly origin?: string | undefined;
+    readonly 'sec-fetch-site'?: string | string[] | undefined;
+  };
+  readonly protocol: string;
+}
+
+/**
+ * Whether a web page of another origin may have made a browser send this. Every browser names the page in `Origin` when it
+ * sends something other than GET, and newer ones say in `Sec-Fetch-Site` how near it is; other clients send neither.
+ */
+export function mayBeForged({ headers, protocol }: Sender, allowedHosts: readonly string[]): boolean {
+  const { host, origin, 'sec-fetch-site': site } = headers;
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') return true;
+  if (origin === undefined || origin.toLowerCase() === `${protocol}://${host}`.toLowerCase()) return false;
+  const name = originHost(origin);
+  return name === undefined || !allowedHosts.includes(name);
 }

@@ -1,6 +1,7 @@
 import { plainToInstance } from 'class-transformer';
 import { validateSync } from 'class-validator';
 import { existsSync } from 'node:fs';
+import { isIPv4 } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { toolEventTypes } from '../common/tool-events.js';
@@ -49,7 +50,8 @@ export function projectRoot(): string {
   return folder;
 }
 
-const loopback = /^(localhost|::1|127(\.\d{1,3}){3})$/;
+const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 
 function toTree(env: Environment) {
   const root = projectRoot();
@@ -60,6 +62,8 @@ function toTree(env: Environment) {
     auth: {
       mode: env.AUTH_MODE as 'auto' | 'off',
       adminKey: env.ADMIN_API_KEY,
+      /** Holds the key of a server on loopback that was given none. */
+      adminKeyFile: resolve(root, env.TOOLKEEPER_DATA_DIR, 'admin.key'),
       metricsPublic: env.METRICS_PUBLIC,
       docsPublic: env.DOCS_PUBLIC,
     },
@@ -113,7 +117,8 @@ function server(env: Environment) {
   return {
     host: env.HOST,
     port: env.PORT,
-    loopback: loopback.test(env.HOST),
+    /** Only this machine reaches the server. */
+    loopback: isLoopback(env.HOST),
     bodyLimitBytes: env.BODY_LIMIT_BYTES,
     requestTimeoutMs: env.REQUEST_TIMEOUT_MS,
     keepAliveTimeoutMs: env.KEEP_ALIVE_TIMEOUT_MS,
@@ -198,7 +203,7 @@ function sandbox(env: Environment) {
 function commands(env: Environment, root: string) {
   const roots = wordsOf(env.CUSTOM_TOOLS_ALLOWED_ROOTS);
   // Who registers a tool on a loopback address has the machine already; elsewhere only what was put in its place runs.
-  const byDefault = loopback.test(env.HOST) ? undefined : [resolve(root, env.CUSTOM_TOOLS_DIR)];
+  const byDefault = isLoopback(env.HOST) ? undefined : [resolve(root, env.CUSTOM_TOOLS_DIR)];
   return {
     interpreters: new Set(wordsOf(env.CUSTOM_TOOLS_INTERPRETERS)),
     /** Absolute folders; undefined: anywhere. */

@@ -9,7 +9,6 @@ import {
 } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
-import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import { EventPageBody, EventsQuery } from './events.dto.js';
 import { EventsService } from './events.service.js';
@@ -23,7 +22,6 @@ const stream = [
 ].join('\n');
 
 @ApiTags('events')
-@Scopes('tools:admin')
 @Controller('api/v1/events')
 export class EventsController {
   constructor(private readonly service: EventsService) {}

@@ -72,9 +72,10 @@ export async function startDoor(folder, variables = {}) {
   env.PATH = `${dirname(process.execPath)}${delimiter}${process.env.PATH}`;
   const child = spawn('sh', ['-c', startCommand], { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'] });
   const [, address] = await said(child, /ready: (http:\/\/[\w.:[\]]+)/);
+  const adminKey = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
   const registration = await fetch(`${address}/api/v1/custom-tools`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json' },
+    headers: { 'content-type': 'application/json', 'x-api-key': adminKey },
     body: JSON.stringify({
       name: 'bench_echo',
       command: process.execPath,

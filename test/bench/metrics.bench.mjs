@@ -5,7 +5,7 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -135,14 +135,14 @@ async function ask(gateways) {
   }
 }
 
-async function dropUnderLoad({ address, url }) {
+async function dropUnderLoad({ address, url, adminKey }) {
   const body = JSON.stringify({
     name: 'bench_echo',
     command: process.execPath,
     args: [join(root, 'test', 'bench', 'echo-tool.mjs')],
     keepAlive: true,
   });
-  const headers = { 'content-type': 'application/json' };
+  const headers = { 'content-type': 'application/json', 'x-api-key': adminKey };
   const made = await fetch(`${address}/api/v1/custom-tools`, { method: 'POST', headers, body });
   if (made.status !== 201) throw new Error(await made.text());
   const call = async () => {
@@ -216,7 +216,8 @@ async function startGateway(databaseUrl, folder) {
     });
     child.once('exit', (code) => reject(new Error(`the server ended with ${code}:\n${log}`)));
   });
-  return { child, address, url: databaseUrl };
+  const adminKey = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
+  return { child, address, adminKey, url: databaseUrl };
 }
 
 async function stop(child) {

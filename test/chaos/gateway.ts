@@ -92,10 +92,8 @@ export class Gateway {
     const response = await fetch(`${this.running.url}/api/v1/${path}`, {
       method,
       signal: AbortSignal.timeout(Math.ceil(patienceMs)),
-      ...(body !== undefined && {
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      }),
+      headers: { ...this.running.key, ...(body !== undefined && { 'content-type': 'application/json' }) },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     const text = await response.text();
     const tookMs = performance.now() - began;

@@ -55,7 +55,7 @@ describe('a call', () => {
     expect(await rowOf(body.executionId)).toMatchObject({
       toolName: 'echo',
       status: 'success',
-      userId: 'anonymous',
+      userId: 'admin',
       isTest: false,
       toolFault: false,
       inputSize: Buffer.byteLength('{"hello":"wörld"}'),

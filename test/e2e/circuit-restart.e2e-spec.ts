@@ -39,7 +39,7 @@ afterAll(async () => {
 const post = (path: string, body: object): Promise<Response> =>
   fetch(`${server.url}${path}`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json' },
+    headers: { 'content-type': 'application/json', ...server.key },
     body: JSON.stringify(body),
   });
 const get = async (path: string): Promise<Json> => (await fetch(`${server.url}${path}`)).json();

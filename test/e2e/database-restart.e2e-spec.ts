@@ -16,7 +16,7 @@ const statusOf = async (path: string): Promise<number> => (await fetch(server.ur
 const ask = async (path: string, body?: unknown): Promise<Json> => {
   const post = body !== undefined && {
     method: 'POST',
-    headers: { 'content-type': 'application/json' },
+    headers: { 'content-type': 'application/json', ...server.key },
     body: JSON.stringify(body),
   };
   return (await fetch(`${server.url}/api/v1/${path}`, { ...post })).json();

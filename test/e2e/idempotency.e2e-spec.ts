@@ -118,7 +118,7 @@ describe('Idempotency-Key', () => {
     const leaving = new AbortController();
     const left = fetch(`${tk.url}${ways.lane}`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', 'idempotency-key': key },
+      headers: { 'content-type': 'application/json', 'idempotency-key': key, ...tk.key },
       body: JSON.stringify({ input: gate.input(key) }),
       signal: leaving.signal,
     }).catch((error: Error) => error.name);
@@ -171,6 +171,7 @@ describe('Idempotency-Key and a gateway that is killed', () => {
     for (const name of ['once', 'again']) {
       await supertest(server.url)
         .post('/api/v1/custom-tools')
+        .set(server.key)
         .send({
           name,
           command: 'node',

@@ -53,7 +53,7 @@ describe('POST /api/v1/playbooks/import', () => {
     const { body } = await tk.http.get(`${root}/a/versions/1.1.0`).expect(200);
     expect(body).toMatchObject({
       previous_version: '1.0.0',
-      created_by: 'anonymous',
+      created_by: 'admin',
       signals: ['BillingQueueStalled'],
     });
   });

@@ -1,40 +1,78 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { projectRoot } from '../../src/config/app-config.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { shippedPlaybooks } from '../support/playbooks-dir.js';
+import { makeTestFolder } from '../support/test-folder.js';
+
+// real: the README's own commands, bash, curl, the whole server; mock: nothing
 
 let tk: TestApp;
+let data: string;
 let folder: string;
 
 beforeAll(async () => {
-  tk = await startApp();
+  data = makeTestFolder();
   folder = mkdtempSync(join(tmpdir(), 'toolkeeper-readme-'));
+  tk = await startApp({
+    TOOLKEEPER_DATA_DIR: data,
+    CUSTOM_TOOLS_DIR: join(projectRoot(), 'tools', 'installed'),
+    PLAYBOOKS_DIR: shippedPlaybooks,
+    CIRCUIT_OPEN_MS: '1000',
+  });
 });
 
 afterAll(async () => {
   await tk.close();
-  rmSync(folder, { recursive: true, force: true });
+  for (const each of [data, folder]) rmSync(each, { recursive: true, force: true });
 });
 
-describe('the README', () => {
-  it('shows a tool that works as its five minutes say, until it is broken', async () => {
-    const readme = readFileSync(join(projectRoot(), 'README.md'), 'utf8');
-    const source = /<<'PY'\n([\s\S]*?)\nPY\n/.exec(readme)?.[1];
-    const registration = /'(\{"name": "word_count".*\})'/.exec(readme)?.[1];
-    writeFileSync(join(folder, 'tool.py'), source ?? '');
-    const body = { ...JSON.parse(registration ?? '{}'), workingDir: folder };
-    await tk.http
-      .post('/api/v1/custom-tools')
-      .send(body)
-      .expect(201, /"description":"Counts words"/);
+/** The commands of the five minutes in their order, as they stand there but for the places of this run. */
+function commands(): string[] {
+  const readme = readFileSync(join(projectRoot(), 'README.md'), 'utf8');
+  const path = readme.slice(readme.indexOf('## Five minutes'), readme.indexOf('## Test'));
+  return [...path.matchAll(/```bash\n([\s\S]*?)```/g)].map(([, block = '']) =>
+    block
+      .replaceAll('localhost:3000', new URL(tk.url).host)
+      .replaceAll('/tmp/word_count', join(folder, 'word_count'))
+      .replaceAll('sleep 30', 'sleep 2'),
+  );
+}
 
-    await tk.call('word_count', { text: 'to be or not to be' }).expect(200, /"result":\{"words":6\}/);
-    await tk.call('word_count', { txt: 1 }).expect(422, /"pointer":"\/input\/text"/);
-    const { body: health } = await tk.http.get('/api/v1/custom-tools/word_count/health').expect(200);
-    expect(health).toMatchObject({ healthStatus: 'healthy', processes: { idle: 1 } });
-    for (let n = 0; n < 5; n++)
-      await tk.call('word_count', { text: '' }).expect(200, /"type":"tool_crashed"/);
-    await tk.call('word_count', { text: '' }).expect(503, /"code":"circuit_open"/);
-  });
+/** What each of them prints, run one after the other in one shell. */
+async function outputs(): Promise<string[]> {
+  const end = '--- end of a command ---';
+  mkdirSync(join(folder, '.toolkeeper'));
+  copyFileSync(join(data, 'admin.key'), join(folder, '.toolkeeper', 'admin.key'));
+  const script = commands().map((command) => `${command}\necho; echo '${end}'\n`);
+  const options = ['-eu', '-o', 'pipefail', '-c', script.join('')];
+  const { stdout } = await promisify(execFile)('bash', options, { cwd: folder });
+  return stdout
+    .split(end)
+    .map((output) => output.trim())
+    .slice(0, -1);
+}
+
+it('the README keeps its word from the first command to the last', async () => {
+  const [key, tools, called, written, registered, counted, refused, figures, broken, closed, playbooks] =
+    await outputs();
+  expect([key, written]).toEqual(['', '']);
+  expect(tools).toMatch(/^\{"data":\[\{"type":"function","function":\{"name":"disk_usage"/);
+  expect(called).toMatch(/"tool":"disk_usage".*"status":"success".*"usedPercent":\d/);
+  expect(registered).toMatch(/"name":"word_count".*"status":"active".*"healthStatus":"healthy"/);
+  expect(counted).toMatch(/"status":"success","result":\{"words":6\}/);
+  expect(refused).toMatch(/"code":"invalid_input".*"pointer":"\/input\/text"/);
+  expect(figures).toMatch(/"toolName":"word_count","totalCalls":1.*"issues":\["Insufficient data/s);
+  const answers = broken?.split('\n').filter(Boolean) ?? [];
+  expect(answers.map((answer) => /"(tool_crashed|circuit_open)"|"state":"(\w+)"/.exec(answer)?.[0])).toEqual([
+    ...Array<string>(5).fill('"tool_crashed"'),
+    '"circuit_open"',
+    '"state":"open"',
+  ]);
+  expect(closed?.match(/"words":2/g)).toHaveLength(3);
+  expect(closed).toMatch(/"state":"closed"[^\n]*$/);
+  expect(playbooks).toMatch(/"status":"success".*"total_results":[1-9]/);
 });

@@ -11,8 +11,18 @@ import { launchServer, type ServerProcess, startServer } from '../support/server
 import { makeTestFolder } from '../support/test-folder.js';
 import { until } from '../support/wait.js';
 
-const send = (url: string, body: unknown, method = 'POST') =>
-  fetch(url, { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+const send = (url: string, body: unknown, key = {}) =>
+  fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...key },
+    body: JSON.stringify(body),
+  });
+
+/** Registers a tool of the flexible fixture. */
+const register = async ({ url, key }: ServerProcess, tool: object): Promise<void> => {
+  const answer = await send(`${url}/api/v1/custom-tools`, { command: 'node', ...tool }, key);
+  expect([answer.status, await answer.text()]).toEqual([201, expect.any(String)]);
+};
 
 async function json(url: string, body?: unknown): Promise<Json> {
   const answer = await (body === undefined ? fetch(url) : send(url, body));
@@ -100,9 +110,8 @@ describe('a drain', () => {
       DRAIN_TIMEOUT_MS: '60000',
     });
     const mark = `--name=drained_${process.pid}`;
-    await send(`${server.url}/api/v1/custom-tools`, {
+    await register(server, {
       name: 'slow',
-      command: 'node',
       args: [join(fixtures, 'fixture-tool.mjs'), mark],
       keepAlive: true,
       minProcesses: 10,
@@ -158,9 +167,8 @@ describe('a drain that runs out of time', () => {
       DRAIN_TIMEOUT_MS: '300',
     });
     const mark = `--name=endless_${process.pid}`;
-    await send(`${server.url}/api/v1/custom-tools`, {
+    await register(server, {
       name: 'endless',
-      command: 'node',
       args: [join(fixtures, 'fixture-tool.mjs'), mark, '--ignore-eof', '--ignore-term'],
       keepAlive: true,
       timeoutMs: 600_000,

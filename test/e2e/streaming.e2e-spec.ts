@@ -23,7 +23,7 @@ afterAll(async () => {
 
 const urlOf = (name: string) => `${tk.url}/api/v1/tools/${name}/execute`;
 const stream = (name: string, input: unknown, context = {}, signal?: AbortSignal) =>
-  postForEvents(urlOf(name), { input, context }, signal);
+  postForEvents(urlOf(name), { input, context }, { signal, key: tk.key });
 const metricOf = (executionId: string) =>
   until(
     async () => {
@@ -89,20 +89,20 @@ describe('Accept: text/event-stream', () => {
     expect(spent.response.statusCode).toBe(429);
     expect(await spent.rest()).toEqual([]);
     expect(JSON.parse(spent.raw())).toMatchObject({ code: 'investigation_budget_spent', status: 429 });
-    const wrong = await postForEvents(urlOf('teller'), { input: {}, colour: 'red' });
+    const wrong = await postForEvents(urlOf('teller'), { input: {}, colour: 'red' }, { key: tk.key });
     expect(wrong.response.statusCode).toBe(400);
   });
 
   it('is as good for a trial, also of an inactive tool', async () => {
     await tk.register('resting', { ...gate.access });
     await tk.http.post('/api/v1/custom-tools/resting/disable').expect(200);
-    const answer = await postForEvents(`${tk.url}/api/v1/custom-tools/resting/test`, {
-      input: gate.input('trial'),
-    });
+    const trial = (name: string, input: unknown) =>
+      postForEvents(`${tk.url}/api/v1/custom-tools/${name}/test`, { input }, { key: tk.key });
+    const answer = await trial('resting', gate.input('trial'));
     await gate.running('trial');
     await gate.open('trial');
     expect(await answer.rest()).toMatchObject([{ event: 'outcome', data: { result: { key: 'trial' } } }]);
-    const missing = await postForEvents(`${tk.url}/api/v1/custom-tools/missing/test`, { input: {} });
+    const missing = await trial('missing', {});
     expect(missing.response.statusCode).toBe(404);
   });
 

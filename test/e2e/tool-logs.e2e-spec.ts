@@ -9,8 +9,6 @@ import { until } from '../support/wait.js';
 
 // real: HTTP, PostgreSQL, processes; mock: nothing
 
-const key = 'an-admin-key-for-tests';
-const auth = { authorization: `Bearer ${key}` };
 let folder: string;
 let tk: TestApp;
 
@@ -42,7 +40,7 @@ interface Follower {
 async function follow(name: string, headers: Record<string, string> = {}, app = tk): Promise<Follower> {
   const controller = new AbortController();
   const answer = await fetch(`${app.url}/api/v1/custom-tools/${name}/logs`, {
-    headers: { accept: 'text/event-stream', ...headers },
+    headers: { accept: 'text/event-stream', ...app.key, ...headers },
     signal: controller.signal,
   });
   expect(answer.status).toBe(200);
@@ -136,13 +134,8 @@ describe('the log of a tool', () => {
   });
 
   it('is for administrators', async () => {
-    const app = await startApp({ ADMIN_API_KEY: key });
-    try {
-      await app.http.get('/api/v1/custom-tools/any/logs').expect(401);
-      await app.http.get('/api/v1/custom-tools/any/logs').set(auth).expect(404);
-    } finally {
-      await app.close();
-    }
+    await tk.anonymous.get('/api/v1/custom-tools/any/logs').expect(401);
+    await tk.http.get('/api/v1/custom-tools/any/logs').expect(404);
   });
 });
 

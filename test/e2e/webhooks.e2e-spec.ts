@@ -60,7 +60,7 @@ function isGenuine({ headers, body }: (typeof tries)[number], key = secret): boo
 }
 
 it('tells a receiver that was away for a while of a circuit, signed, and of nothing that it did not ask for', async () => {
-  const http = supertest(server.url);
+  const http = supertest.agent(server.url).set(server.key);
   await http
     .post('/api/v1/custom-tools')
     .send({ name: 'frail', command: 'node', args: [join(fixtures, 'fixture-tool.mjs')], keepAlive: true })

@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { Controller, Get, type INestApplication, Module, Post, UseGuards } from '@nestjs/common';
 import { APP_FILTER, ExternalContextCreator, Reflector } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
@@ -18,8 +19,11 @@ import { LoggingModule } from '../../src/observability/logging.module.js';
 import { MetricsModule } from '../../src/observability/metrics.module.js';
 import type { Principal, Scope } from '../../src/tool-contract/tool-call.js';
 import { supertest as request } from '../support/http.js';
+import { makeTestFolder } from '../support/test-folder.js';
 
 const key = 'a-key-of-enough-length';
+const folder = makeTestFolder();
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 @Controller('things')
 class ThingsController {
@@ -57,7 +61,7 @@ class Gateway {
 async function start(variables: NodeJS.ProcessEnv): Promise<NestFastifyApplication> {
   @Module({
     imports: [
-      ConfigModule.forRoot(loadConfig(variables)),
+      ConfigModule.forRoot(loadConfig({ TOOLKEEPER_DATA_DIR: folder, ...variables })),
       LifecycleModule,
       LoggingModule,
       MetricsModule.forRoot(),
@@ -127,9 +131,12 @@ describe('auth', () => {
     await http().get('/things').expect(401);
   });
 
-  it('serves everything on loopback without a key, but only under its own name', async () => {
+  it('lets others read and call on loopback where no key was configured, but only under its own name', async () => {
     app = await start({});
-    await http().post('/things').expect(201, { userId: 'anonymous' });
+    await http().post('/things/call').expect(201);
+    const { body: asked, headers } = await http().post('/things').expect(401);
+    expect(asked.detail).toContain('TOOLKEEPER_DATA_DIR/admin.key');
+    expect(headers['www-authenticate']).toContain('Bearer');
     await http().get('/things').set('origin', 'http://localhost:5173').expect(200);
     for (const path of ['/things', '/docs-json', '/metrics', '/plain-early']) {
       const { body } = await http().get(path).set('host', 'rebound.example').expect(403);

@@ -48,6 +48,8 @@ const callOf = (tool: Tool, investigationId?: string, test = false): ToolCall =>
   ticket: new CallTicket('e-1', tool),
 });
 
+const key = 'a-key-of-enough-length';
+
 /** real: Nest, Fastify, the guard in a context of type `tool`, HTTP. */
 describe('investigations', () => {
   let app: NestFastifyApplication;
@@ -55,7 +57,7 @@ describe('investigations', () => {
 
   beforeEach(async () => {
     @Module({
-      imports: [ConfigModule.forRoot(loadConfig({})), AuthModule, InvestigationsModule],
+      imports: [ConfigModule.forRoot(loadConfig({ ADMIN_API_KEY: key })), AuthModule, InvestigationsModule],
       providers: [
         Gateway,
         { provide: APP_FILTER, useClass: ProblemFilter },
@@ -87,7 +89,7 @@ describe('investigations', () => {
 
   afterEach(() => app.close());
 
-  const http = () => request(app.getHttpServer());
+  const http = () => request.agent(app.getHttpServer()).set('x-api-key', key);
   const path = '/api/v1/investigations/inc-1';
   const search = toolNamed('search');
 

@@ -6,6 +6,7 @@ import { Lifecycle } from '../../src/common/lifecycle.js';
 import { StartupWork } from '../../src/common/startup-work.js';
 import { loadConfig } from '../../src/config/app-config.js';
 import { createApp } from '../../src/http/create-app.js';
+import { adminKeyOf, bearer } from './admin-key.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
 import { supertest, type Test } from './http.js';
 import { noPlaybooks } from './playbooks-dir.js';
@@ -17,8 +18,12 @@ export interface TestApp {
   readonly app: NestFastifyApplication;
   readonly db: TestDatabase;
   readonly url: string;
-  /** Speaks real HTTP to the listening server. */
+  /** Speaks real HTTP to the listening server, and shows the admin key. */
   readonly http: TestAgent;
+  /** The same without a key. */
+  readonly anonymous: TestAgent;
+  /** The header that shows the admin key, for requests of another kind. */
+  readonly key: { readonly authorization: string };
   /** Registers the flexible fixture tool under a name. */
   register(name: string, settings?: Record<string, unknown>): Promise<void>;
   call(name: string, input?: unknown, context?: Record<string, unknown>): Test;
@@ -36,13 +41,13 @@ export async function startApp(variables: Record<string, string> = {}): Promise<
 /** The same as soon as it listens: it does not say yet that it is ready, and the work of its start goes on. */
 export async function openApp(variables: Record<string, string> = {}): Promise<TestApp> {
   const db = await createTestDatabase();
-  const folder = makeTestFolder();
+  const [folder, tools] = [makeTestFolder(), makeTestFolder()];
   const config = loadConfig({
     PORT: '0',
     LOG_LEVEL: 'silent',
     DATABASE_URL: db.url,
     TOOLKEEPER_DATA_DIR: folder,
-    CUSTOM_TOOLS_DIR: folder,
+    CUSTOM_TOOLS_DIR: tools,
     PLAYBOOKS_DIR: noPlaybooks,
     // A model takes 250 MB and a second of one core: only those load it who test it.
     EMBEDDINGS_PROVIDER: 'lexical',
@@ -53,12 +58,15 @@ export async function openApp(variables: Record<string, string> = {}): Promise<T
   const app = await createApp(config);
   await app.listen(config.server.port, config.server.host);
   const url = (await app.getUrl()).replace('[::1]', '127.0.0.1');
-  const http = supertest(url);
+  const key = bearer(adminKeyOf(config));
+  const http = supertest.agent(url).set(key);
   return {
     app,
     db,
     url,
     http,
+    anonymous: supertest(url),
+    key,
     register: async (name, settings = {}) => {
       await http
         .post('/api/v1/custom-tools')
@@ -75,7 +83,7 @@ export async function openApp(variables: Record<string, string> = {}): Promise<T
     close: async () => {
       await app.close();
       await db.drop();
-      rmSync(folder, { recursive: true, force: true });
+      for (const each of [folder, tools]) rmSync(each, { recursive: true, force: true });
     },
   };
 }

@@ -2,6 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { loadConfig } from '../../src/config/app-config.js';
+import { adminKeyOf, bearer } from './admin-key.js';
 import { built } from './built.js';
 import { noPlaybooks } from './playbooks-dir.js';
 import { until } from './wait.js';
@@ -10,6 +12,8 @@ export interface ServerProcess {
   readonly child: ChildProcess;
   /** http://127.0.0.1:<port> */
   readonly url: string;
+  /** The header that shows its admin key. */
+  readonly key: { readonly authorization: string };
   readonly log: () => string;
   /** Sends the signal and waits for the end. @returns the exit code, null when a signal ended it */
   end(signal: NodeJS.Signals): Promise<number | null>;
@@ -32,6 +36,7 @@ export async function startServer(
   return {
     child,
     url,
+    key: bearer(adminKeyOf(loadConfig(variables))),
     log,
     end: async (signal) => {
       child.kill(signal);

@@ -19,8 +19,12 @@ export interface EventAnswer {
 }
 
 /** POSTs over a connection of its own and asks for events; aborting `signal` leaves. */
-export async function postForEvents(url: string, body: unknown, signal?: AbortSignal): Promise<EventAnswer> {
-  const headers = { accept: 'text/event-stream', 'content-type': 'application/json' };
+export async function postForEvents(
+  url: string,
+  body: unknown,
+  { signal, key }: { readonly signal?: AbortSignal; readonly key?: { readonly authorization: string } } = {},
+): Promise<EventAnswer> {
+  const headers = { ...key, accept: 'text/event-stream', 'content-type': 'application/json' };
   const sent = request(url, { method: 'POST', agent: false, headers, signal });
   sent.end(JSON.stringify(body));
   const [response] = (await once(sent, 'response')) as [IncomingMessage];

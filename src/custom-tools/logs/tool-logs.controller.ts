@@ -35,7 +35,7 @@ export class ToolLogsController {
   @ApiOperation({
     summary: "Read a tool's log, or follow it",
     description:
-      'What the tool wrote to stderr, stray lines on stdout, and what happened to its processes, as kept in memory by this server; secrets are taken out. With `Accept: text/event-stream` the log is followed: events `log`, `missed` (entries that had to make room before they were read) and `end`.',
+      'What the tool wrote to stderr, stray lines on stdout, and what happened to its processes, as kept in memory by this server; secrets that the server knows are taken out. It needs the scope `tools:admin`: what a tool writes may hold others. With `Accept: text/event-stream` the log is followed: events `log`, `missed` (entries that had to make room before they were read) and `end`.',
     operationId: 'getCustomToolLogs',
   })
   @ApiExtraModels(LogPageBody)

@@ -1,5 +1,5 @@
 import { wrong } from '../wrong-field.js';
-import { KeyFileError } from './key-ring.js';
+import { KeyFileError } from '../../common/key-file.js';
 import type { PlainEnv, SecretBox, StoredEnv } from './secret-box.js';
 
 /** What answers show instead of a value. Sent back it means: as it is. */

@@ -1,26 +1,11 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import {
-  chmodSync,
-  existsSync,
-  linkSync,
-  mkdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { dirname } from 'node:path';
+import { KeyFileError, makeKeyFile, readKeyFile } from '../../common/key-file.js';
 import { secretKeysIn } from '../../config/secret-keys.js';
 
 export interface SecretKey {
   /** Tells keys apart without telling the key. */
   readonly id: string;
   readonly bytes: Buffer;
-}
-
-/** The key file cannot be used; the message says why and what to do. */
-export class KeyFileError extends Error {
-  override readonly name = 'KeyFileError';
 }
 
 /**
@@ -60,8 +45,7 @@ export class KeyRing {
 
   private makeFile(): void {
     try {
-      mkdirSync(dirname(this.keyFile), { recursive: true });
-      this.writeNewFile(`${randomBytes(32).toString('base64')}\n`);
+      makeKeyFile(this.keyFile, `${randomBytes(32).toString('base64')}\n`);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       throw new KeyFileError(
@@ -71,30 +55,9 @@ export class KeyRing {
     this.readFile();
   }
 
-  /** Whole or not at all; a file that another server has just made stays. */
-  private writeNewFile(text: string): void {
-    const draft = `${this.keyFile}.${randomBytes(6).toString('hex')}`;
-    try {
-      writeFileSync(draft, text, { mode: 0o600, flag: 'wx', flush: true });
-      if (!existsSync(this.keyFile)) linkSync(draft, this.keyFile);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    } finally {
-      rmSync(draft, { force: true });
-    }
-  }
-
   private readFile(): void {
-    let text: string;
-    try {
-      text = readFileSync(this.keyFile, 'utf8');
-      if ((statSync(this.keyFile).mode & 0o077) !== 0) chmodSync(this.keyFile, 0o600);
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      // A path below a file holds no file either.
-      if (code === 'ENOENT' || code === 'ENOTDIR') return;
-      throw new KeyFileError(`The key file ${this.keyFile} cannot be read, or not be made private (${code})`);
-    }
+    const text = readKeyFile(this.keyFile);
+    if (text === undefined) return;
     const keys = secretKeysIn(text);
     if (!keys) {
       throw new KeyFileError(

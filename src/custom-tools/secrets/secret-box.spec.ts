@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { secretKeysIn } from '../../config/secret-keys.js';
 import { changedEnv, sealedEnv } from './env-changes.js';
-import { KeyFileError, KeyRing } from './key-ring.js';
+import { KeyFileError } from '../../common/key-file.js';
+import { KeyRing } from './key-ring.js';
 import { SecretBox, type SealedValue, SecretUnreadable, type StoredEnv } from './secret-box.js';
 
 // real: AES-256-GCM of Node, key files; mock: nothing

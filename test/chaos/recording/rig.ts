@@ -142,7 +142,7 @@ export class Rig {
   private async register(name: string, poolSize: number): Promise<void> {
     const response = await fetch(`${this.url}/api/v1/custom-tools`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json' },
+      headers: { 'content-type': 'application/json', ...this.gateway.key },
       body: JSON.stringify({
         name,
         command: 'node',
