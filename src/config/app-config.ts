@@ -115,7 +115,8 @@ function toTree(env: Environment) {
 
 function server(env: Environment) {
   return {
-    host: env.HOST,
+    // `localhost` may be two addresses: one server listens on one.
+    host: env.HOST === 'localhost' ? '127.0.0.1' : env.HOST,
     port: env.PORT,
     /** Only this machine reaches the server. */
     loopback: isLoopback(env.HOST),

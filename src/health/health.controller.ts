@@ -1,6 +1,7 @@
 import { Controller, Get, UseFilters } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { HealthCheck, type HealthCheckResult } from '@nestjs/terminus';
+import { CurrentPrincipal, type Principal } from '../auth/principal.decorator.js';
 import { Public } from '../auth/scopes.decorator.js';
 import { HealthService } from './health.service.js';
 import { ProbeFilter } from './probe.filter.js';
@@ -30,11 +31,11 @@ export class HealthController {
   @ApiOperation({
     summary: 'New calls are taken: database, tools, not draining',
     description:
-      'For readiness probes: 503 while the server starts, drains or lacks its database; the details name each part and what is degraded.',
+      'For readiness probes: 503 while the server starts, drains or lacks its database; the details name each part and what is degraded, and say more to the scope `tools:admin`.',
     operationId: 'readyz',
   })
-  ready(): Promise<HealthCheckResult> {
-    return this.service.ready();
+  ready(@CurrentPrincipal() { scopes }: Principal): Promise<HealthCheckResult> {
+    return this.service.ready(scopes.has('tools:admin'));
   }
 
   @Get('startupz')

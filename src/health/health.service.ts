@@ -25,15 +25,18 @@ export class HealthService {
     return this.checks.check([]);
   }
 
-  /** Ready while new calls are taken, once every part of the start was tried, and while no room says it is down. */
-  ready(): Promise<HealthCheckResult> {
+  /**
+   * Ready while new calls are taken, once every part of the start was tried, and while no room says it is down.
+   * @param detailed says of each part more than its status: what the sandbox is, for example, is not for everybody
+   */
+  ready(detailed: boolean): Promise<HealthCheckResult> {
     const rooms = [...this.contributors.health()];
     return this.checks.check([
-      () => this.indicate('server', this.server()),
+      () => this.indicate('server', this.server(), detailed),
       ...rooms.map(
         ([part, check]) =>
           async () =>
-            this.indicate(part, await check()),
+            this.indicate(part, await check(), detailed),
       ),
     ]);
   }
@@ -55,8 +58,9 @@ export class HealthService {
     return { status: Object.values(parts).includes('failed') ? 'degraded' : 'up', parts };
   }
 
-  private indicate(part: string, { status, ...data }: PartHealth): HealthIndicatorResult {
+  private indicate(part: string, { status, ...details }: PartHealth, detailed = true): HealthIndicatorResult {
     const indicator = this.indicators.check(part);
+    const data = detailed ? details : {};
     if (status === 'up') return indicator.up(data);
     return status === 'down' ? indicator.down(data) : indicator.degraded(data);
   }

@@ -1,12 +1,13 @@
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import type { FastifyServerOptions } from 'fastify';
+import type { FastifyError, FastifyReply, FastifyRequest, FastifyServerOptions } from 'fastify';
 import { Logger } from 'nestjs-pino';
 import { AppModule } from '../app.module.js';
 import { requestIdOf } from '../common/ids.js';
 import { ProblemFilter } from '../common/problem.filter.js';
 import { createValidationPipe } from '../common/validation.pipe.js';
 import type { AppConfig } from '../config/app-config.js';
+import { Connections } from './connections.js';
 import { setUpDocs } from './docs.js';
 import { registerRequestHooks } from './request-hooks.js';
 
@@ -15,24 +16,43 @@ export async function createApp(config: AppConfig): Promise<NestFastifyApplicati
   const app = await NestFactory.create<NestFastifyApplication>(
     AppModule.forRoot(config),
     new FastifyAdapter(serverOptions(config)),
-    { bufferLogs: true, abortOnError: false },
+    { bufferLogs: true, abortOnError: false, bodyParser: false },
   );
   app.useLogger(app.get(Logger));
   app.useGlobalPipes(createValidationPipe());
   app.useGlobalFilters(new ProblemFilter());
+  acceptJsonAlone(app);
   // An input that is too deep for its tool is refused by the door, with the code for that.
   registerRequestHooks(app, config.toolInput.maxDepth + 64);
   setUpDocs(app);
   return app;
 }
 
+/** A form cannot send JSON: what a page of another origin makes a browser post has one of the other types. */
+function acceptJsonAlone(app: NestFastifyApplication): void {
+  const fastify = app.getHttpAdapter().getInstance();
+  fastify.removeContentTypeParser('text/plain');
+  app.useBodyParser('application/json', { bodyLimit: fastify.initialConfig.bodyLimit });
+}
+
 function serverOptions({ server, toolInput }: AppConfig): FastifyServerOptions {
+  const { requestTimeoutMs: requestTimeout, keepAliveTimeoutMs: keepAliveTimeout } = server;
+  const connections = new Connections();
   return {
+    serverFactory: (handler) =>
+      connections.createServer(
+        {
+          requestTimeout,
+          headersTimeout: Math.min(requestTimeout, longestHeadMs),
+          keepAliveTimeout,
+          connectionsCheckingInterval: 10_000,
+        },
+        handler,
+      ),
+    clientErrorHandler: (error, socket) => connections.refuse(error, socket),
+    frameworkErrors: answerUnroutable,
     // An input at its cap must pass, so the envelope around it has room, too.
     bodyLimit: Math.max(server.bodyLimitBytes, toolInput.maxBytes + 65_536),
-    requestTimeout: server.requestTimeoutMs,
-    connectionTimeout: 0,
-    keepAliveTimeout: server.keepAliveTimeoutMs,
     // At shutdown only sockets without a request are cut: answers under way arrive.
     forceCloseConnections: 'idle',
     trustProxy: server.trustProxy,
@@ -41,4 +61,15 @@ function serverOptions({ server, toolInput }: AppConfig): FastifyServerOptions {
     routerOptions: { maxParamLength: 512 },
     genReqId: requestIdOf,
   };
+}
+
+const longestHeadMs = 60_000;
+
+/** An address that cannot be read: Fastify asks here before it has a route, and before any hook has run. */
+function answerUnroutable(error: FastifyError, { id }: FastifyRequest, reply: FastifyReply): void {
+  const { status, headers, body } = new ProblemFilter().answer(error, id);
+  void reply
+    .status(status)
+    .headers({ ...headers, 'x-request-id': id })
+    .send(body);
 }

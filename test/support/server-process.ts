@@ -19,12 +19,16 @@ export interface ServerProcess {
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
-/** Starts the built server as `npm start` does, without playbooks unless asked for, and waits until it says that it is ready. */
+/**
+ * Starts the built server as `npm start` does, without playbooks unless asked for, and waits until it says that it is ready.
+ * @param before what the shell does first, such as `ulimit -n 256`
+ */
 export async function startServer(
   variables: Record<string, string>,
   readyWithinMs = 60_000,
+  before = ':',
 ): Promise<ServerProcess> {
-  const { child, log } = launchServer(variables);
+  const { child, log } = launchServer(variables, before);
   const ended = once(child, 'exit') as Promise<[number | null]>;
   const url = await until(
     () => {
@@ -54,12 +58,15 @@ function startCommand(root: string): string {
 }
 
 /** For starts that are expected to fail. */
-export function launchServer(variables: Record<string, string>): { child: ChildProcess; log: () => string } {
+export function launchServer(
+  variables: Record<string, string>,
+  before = ':',
+): { child: ChildProcess; log: () => string } {
   const root = built();
   const { DATABASE_URL: _theRunsOwn, ...inherited } = process.env;
   // With the Node of this run first, as npm would find it; `exec` makes the server this very child.
   const path = `${dirname(process.execPath)}:${inherited['PATH'] ?? ''}`;
-  const child = spawn('sh', ['-c', startCommand(root)], {
+  const child = spawn('sh', ['-c', `${before}; ${startCommand(root)}`], {
     cwd: root,
     env: {
       ...inherited,

@@ -126,7 +126,9 @@ describe(`a journal that the server finds at its start, seed ${seed}`, () => {
     ]);
     expect(await rig.metric('toolkeeper_recorder_quarantined_total')).toBe(1);
     expect(await rig.metric('toolkeeper_journal_damaged_lines_total')).toBeGreaterThan(0);
-    const { status, details } = (await (await fetch(`${rig.url}/readyz`)).json()) as {
+    const { status, details } = (await (
+      await fetch(`${rig.url}/readyz`, { headers: rig.gateway.key })
+    ).json()) as {
       status: string;
       details: { recorder: { status: string } };
     };
