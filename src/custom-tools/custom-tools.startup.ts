@@ -54,11 +54,13 @@ export class CustomToolsStartup implements OnApplicationBootstrap, BeforeApplica
 
   /** A sandbox that is off, or weaker than it could be, is loud. */
   private sayWhatHolds(): void {
-    const { enabled, tier, missing } = this.sandbox.status;
+    const { enabled, tier, missing, keysAreRead } = this.sandbox.status;
     if (!enabled) this.logger.warn('CUSTOM_TOOLS_SANDBOX_ENABLED=false: TOOLS RUN WITHOUT A SANDBOX');
     else if (tier === 0) this.logger.warn({ missing }, 'this host has no sandbox: TOOLS RUN WITHOUT ONE');
-    else if (tier < 3) this.logger.warn({ missing }, `the sandbox is of tier ${tier} of 3 (docs/sandbox.md)`);
-    else this.logger.log('the sandbox is of tier 3 of 3');
+    if (keysAreRead) this.logger.warn(`TOOLS CAN READ THE ADMIN KEY and all else in ${this.config.dataDir}`);
+    if (enabled && tier > 0 && tier < 3)
+      this.logger.warn({ missing }, `the sandbox is of tier ${tier} of 3 (docs/sandbox.md)`);
+    if (tier === 3) this.logger.log('the sandbox is of tier 3 of 3');
   }
 
   private async load(): Promise<void> {

@@ -94,6 +94,8 @@ function verdictOn(field: SandboxField, policy: SandboxPolicy, host: HostAbiliti
       return either(host, true, true);
     case 'allowedHosts':
       return hostsOnly(policy, host);
+    case 'dataDirectory':
+      return dataDirectory(host);
     case 'maxMemoryMB':
       return memory(host);
     case 'maxCpuPercent':
@@ -116,6 +118,15 @@ function verdictOn(field: SandboxField, policy: SandboxPolicy, host: HostAbiliti
     default:
       return field satisfies never;
   }
+}
+
+/** Bubblewrap puts an empty folder in its place, landlock only leaves it out of what is given. */
+function dataDirectory({ bubblewrap, launcher, missing, exposed }: HostAbilities): Verdict {
+  if (bubblewrap !== undefined) return true;
+  if (launcher !== undefined && exposed === undefined) return true;
+  const needs = launcher === undefined ? 'bubblewrap or the launcher' : 'bubblewrap';
+  const why = launcher === undefined ? `${missing.bubblewrap}; ${missing.launcher}` : exposed;
+  return { not: `needs ${needs}, else tools can read the admin key: ${why}` };
 }
 
 /** What bubblewrap and the launcher each can do. */

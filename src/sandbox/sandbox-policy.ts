@@ -97,6 +97,7 @@ function defaultRestrictions(network: SandboxPolicy['network']): SandboxField[] 
     'maxMemoryMB',
     'maxExecutionMs',
     'allowedEnvironmentVars',
+    'dataDirectory',
     'processes',
     'temporaryDirectory',
     'writableNotExecutable',

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { hostVariable } from '../config/host-environment.js';
@@ -6,6 +7,8 @@ import { Contributors } from '../observability/contributors.js';
 import { removeDeadLeaves } from './cgroups.js';
 import { upToTier } from './enforcement.js';
 import { probeHost } from './host-probe.js';
+import { systemFiles } from './launch-files.js';
+import { covers } from './places.js';
 import { Sandbox } from './sandbox.js';
 
 /** The sandbox of this host: its abilities are found out once, before anything is started. */
@@ -30,7 +33,11 @@ export class SandboxModule {
   }
 }
 
-async function sandboxOfHost({ customTools, sandbox, dataDir, root }: AppConfig): Promise<Sandbox> {
+/** Where nobody is asked for a key, a tool that reaches this server is its operator. */
+const noOpenNetwork =
+  'must not be open with AUTH_MODE=off: the tool could reach this server and change everything; name the hosts in allowedHosts, or let the server ask for keys';
+
+async function sandboxOfHost({ auth, customTools, sandbox, dataDir, root }: AppConfig): Promise<Sandbox> {
   const launcher = join(root, 'native', 'bin', `launcher-${process.arch}`);
   const found = await probeHost({
     path: `${hostVariable('PATH') ?? ''}:/usr/bin:/bin:/usr/local/bin`,
@@ -38,11 +45,20 @@ async function sandboxOfHost({ customTools, sandbox, dataDir, root }: AppConfig)
     cgroup: sandbox.cgroup,
   });
   removeDeadLeaves(found.cgroups);
+  const own = await realpath(dataDir).catch(() => dataDir);
+  const { read, run } = await systemFiles(true, true);
+  const above = [...read, ...run].find((path) => covers(path, own));
   return new Sandbox({
     enabled: customTools.sandboxEnabled,
     mode: sandbox.policy,
     defaults: sandbox.defaults,
-    abilities: upToTier(found, sandbox.maxTier),
-    secrets: [dataDir],
+    abilities: {
+      ...upToTier(found, sandbox.maxTier),
+      ...(above !== undefined && {
+        exposed: `TOOLKEEPER_DATA_DIR lies below ${above}, which every tool reads`,
+      }),
+    },
+    secrets: [own],
+    ...(auth.mode === 'off' && { noOpenNetwork }),
   });
 }

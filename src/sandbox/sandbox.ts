@@ -1,14 +1,15 @@
-import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { AllowListProxy } from './allow-list-proxy.js';
 import { bubblewrapCommand, ownFiles, privateDirectory } from './bubblewrap.js';
 import { CgroupLeaves, newLeafPrefix } from './cgroups.js';
 import { effectiveSandbox, noSandbox, tierOf } from './enforcement.js';
+import { allowedPath, refuseSecrets, SandboxRefusal } from './granted-paths.js';
 import { launcherInside } from './host-probe.js';
 import { launchFiles, systemFiles } from './launch-files.js';
 import { launcherCommand } from './launcher-command.js';
-import { covers, type Places, placesOf } from './places.js';
+import { type Places, placesOf } from './places.js';
 import { proxyVariables, relayCommand, relayFiles, relaySocket } from './proxy-relay.js';
 import {
   type PolicyDefaults,
@@ -16,9 +17,11 @@ import {
   type SandboxDemands,
   type SandboxPolicy,
 } from './sandbox-policy.js';
-import type { Command, EffectiveSandbox, HostAbilities, SandboxField, Tier } from './sandbox.types.js';
+import type { Command, EffectiveSandbox, HostAbilities, Tier } from './sandbox.types.js';
 import { apartFromLoader, type Variables } from './loader-variables.js';
 import { brokenRule, type ProcessEnd } from './violation.js';
+
+export { SandboxRefusal };
 
 export interface SandboxOptions {
   readonly enabled: boolean;
@@ -26,8 +29,10 @@ export interface SandboxOptions {
   readonly mode: 'enforce' | 'best-effort';
   readonly defaults: PolicyDefaults;
   readonly abilities: HostAbilities;
-  /** Directories of the gateway itself that no tool reads by way of a directory above them. */
+  /** Folders of the gateway itself that no tool is given, nor one above or in them; real paths. */
   readonly secrets: readonly string[];
+  /** Why no tool is given a whole network here; absent: it may be. */
+  readonly noOpenNetwork?: string;
 }
 
 /** A tool's command in its sandbox, with what outlives its processes. */
@@ -47,22 +52,10 @@ export interface SandboxStatus {
   readonly tier: Tier;
   readonly policy: 'enforce' | 'best-effort';
   readonly missing: HostAbilities['missing'];
+  /** Tools are not kept from the gateway's own folder, and the keys in it. */
+  readonly keysAreRead: boolean;
 }
 
-/** A configuration asks for what cannot be had here, or for what nobody may have. */
-export class SandboxRefusal extends Error {
-  override readonly name = 'SandboxRefusal';
-
-  constructor(
-    readonly field: SandboxField,
-    reason: string,
-  ) {
-    super(reason);
-  }
-}
-
-/** Nobody gets the host's processes and devices. */
-const neverAllowed = ['/proc', '/dev'];
 const megabyte = 1_048_576;
 
 /** Node reserves this much at its start without using it, and RLIMIT_DATA counts it. */
@@ -88,7 +81,9 @@ export class Sandbox {
   /** What this host's sandbox is, for the log and for readiness. */
   get status(): SandboxStatus {
     const { enabled, abilities, mode } = this.options;
-    return { enabled, tier: enabled ? tierOf(abilities) : 0, policy: mode, missing: abilities.missing };
+    const tier = enabled ? tierOf(abilities) : 0;
+    const keysAreRead = this.effective({}).notEnforced.includes('dataDirectory');
+    return { enabled, tier, policy: mode, missing: abilities.missing, keysAreRead };
   }
 
   /** What would hold for a tool, without preparing anything. */
@@ -103,12 +98,17 @@ export class Sandbox {
   async confine(demands: SandboxDemands, command: Command, own: string | undefined): Promise<Confined> {
     const policy = resolvePolicy(demands, this.options.defaults);
     const effective = this.judge(policy);
+    const { secrets } = this.options;
+    this.refuseOpenNetwork(policy, effective);
+    const asked = policy.paths.map((path) => resolve(command.cwd, path));
+    await refuseSecrets(secrets, 'allowedPaths', asked);
+    if (own !== undefined) await refuseSecrets(secrets, 'own', [own]);
     if (!this.options.enabled) return unconfined(command, effective);
     this.refuse(policy, effective);
     const allowed = await Promise.all(policy.paths.map((path) => allowedPath(path, command.cwd)));
     if (effective.tier === 0) return unconfined(command, effective);
-    const { secrets } = this.options;
     const files = await launchFiles(command, own, allowed);
+    await refuseSecrets(secrets, 'own', [...files.run, ...files.read]);
     const places = placesOf(
       policy,
       files,
@@ -124,6 +124,12 @@ export class Sandbox {
     return enabled
       ? effectiveSandbox(policy, abilities)
       : noSandbox(policy, 'CUSTOM_TOOLS_SANDBOX_ENABLED=false');
+  }
+
+  private refuseOpenNetwork({ network }: SandboxPolicy, { notEnforced }: EffectiveSandbox): void {
+    const { noOpenNetwork } = this.options;
+    const isOpen = network === 'all' || (network === 'hosts' && notEnforced.includes('allowedHosts'));
+    if (noOpenNetwork !== undefined && isOpen) throw new SandboxRefusal('allowNetwork', noOpenNetwork);
   }
 
   private refuse({ explicit }: SandboxPolicy, { notEnforced, notes }: EffectiveSandbox): void {
@@ -248,16 +254,4 @@ const devices = ['/dev/null', '/dev/zero', '/dev/full', '/dev/random', '/dev/ura
 function unconfined(command: Command, effective: EffectiveSandbox): Confined {
   const nothing = (): undefined => undefined;
   return { command, effective, ended: nothing, brokenRule: nothing, dispose: () => Promise.resolve() };
-}
-
-/** @returns the path made absolute; it exists and is not one of those that nobody gets */
-async function allowedPath(path: string, cwd: string): Promise<string> {
-  const absolute = resolve(cwd, path);
-  if (neverAllowed.some((never) => covers(never, absolute))) {
-    throw new SandboxRefusal('allowedPaths', `${absolute} is never given to a tool`);
-  }
-  if (!(await stat(absolute).catch(() => undefined))) {
-    throw new SandboxRefusal('allowedPaths', `${absolute} does not exist`);
-  }
-  return absolute;
 }

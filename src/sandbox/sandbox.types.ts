@@ -24,6 +24,8 @@ export interface HostAbilities {
   readonly socat?: string;
   /** Directories in which leaf groups can be made, one for each controller. */
   readonly cgroups: Readonly<Partial<Record<CgroupController, CgroupBase>>>;
+  /** Why every tool reads the gateway's own folder, although the launcher hides what it may. */
+  readonly exposed?: string;
   /** One sentence for each part that is not there. */
   readonly missing: Readonly<Partial<Record<AbilityName, string>>>;
 }
@@ -48,6 +50,7 @@ export const sandboxFields = [
   'canNetwork',
   'canExecuteCommands',
   'allowedEnvironmentVars',
+  'dataDirectory',
   'processes',
   'temporaryDirectory',
   'writableNotExecutable',

@@ -26,6 +26,8 @@ const seenForMs = 40;
 export class Arena {
   readonly mark = `CHAOS_RUN=${randomUUID()}`;
   readonly folder = makeTestFolder();
+  /** Copies of the tool: none runs out of the server's own folder. */
+  readonly copies = makeTestFolder();
   readonly gateway: Gateway;
   private readonly ledger = join(this.folder, 'ledger');
   private readonly pulse: Pulse;
@@ -37,7 +39,7 @@ export class Arena {
   constructor(variables: Record<string, string> = {}, quietSlackMs?: number) {
     this.pulse = new Pulse(quietSlackMs);
     mkdirSync(this.ledger);
-    this.gateway = new Gateway(this.folder, variables);
+    this.gateway = new Gateway(this.folder, this.copies, variables);
   }
 
   /** How late an answer may be, and how long an end may take. */
@@ -190,7 +192,7 @@ export class Arena {
       await this.gateway.end('SIGTERM');
     } finally {
       for (const pid of await this.leftovers(1_000)) process.kill(pid, 'SIGKILL');
-      rmSync(this.folder, { recursive: true, force: true });
+      for (const each of [this.folder, this.copies]) rmSync(each, { recursive: true, force: true });
     }
   }
 

@@ -60,7 +60,7 @@ export const startDrills: readonly Drill[] = sabotages.map((sabotage) => startDr
 
 function startDrill({ name, count, alone, begin, end }: Sabotage): Drill {
   const lane = ownLane(`chaos_${name}`, 1);
-  const fileIn = (arena: Arena): string => join(arena.folder, `${name}-tool`);
+  const fileIn = (arena: Arena): string => join(arena.copies, `${name}-tool`);
   return {
     name,
     count,

@@ -30,9 +30,10 @@ export class Gateway {
   private readonly probeFile: string;
   private server: ServerProcess | undefined;
 
-  /** @param folder its data; @param variables its configuration beyond what the suite needs */
+  /** @param folder its data; @param copies of the tool; @param variables its configuration beyond what the suite needs */
   constructor(
     private readonly folder: string,
+    private readonly copies: string,
     private readonly variables: Record<string, string>,
   ) {
     this.probeFile = join(folder, 'memory.json');
@@ -42,9 +43,9 @@ export class Gateway {
     const probe = pathToFileURL(join(process.cwd(), 'test/chaos/memory-probe.mjs')).href;
     const variables = {
       TOOLKEEPER_DATA_DIR: this.folder,
-      CUSTOM_TOOLS_DIR: this.folder,
+      CUSTOM_TOOLS_DIR: this.copies,
       // The tool, and the copies of it that are made to fail.
-      CUSTOM_TOOLS_ALLOWED_ROOTS: [join(process.cwd(), 'test/chaos'), this.folder].join(','),
+      CUSTOM_TOOLS_ALLOWED_ROOTS: [join(process.cwd(), 'test/chaos'), this.copies].join(','),
       // What cleans up behind a tool must not need a sandbox.
       CUSTOM_TOOLS_SANDBOX_ENABLED: 'false',
       CUSTOM_TOOLS_STOP_GRACE: '100',

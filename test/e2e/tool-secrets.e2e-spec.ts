@@ -25,16 +25,17 @@ const secret = 'tok-5f"3a\\9c';
 /** Any part of it, escaped or not; hashes and ids hold none of them by chance. */
 const leaks = /tok-|f\\*"3|a\\+9/;
 let folder: string;
+let data: string;
 let tk: TestApp;
 
 beforeAll(async () => {
-  folder = makeTestFolder();
+  [folder, data] = [makeTestFolder(), makeTestFolder()];
   // It must not see what others write under keys that it does not have.
-  tk = await startApp({ TOOLKEEPER_DATA_DIR: folder, CUSTOM_TOOLS_RELOAD_INTERVAL: '86400000' });
+  tk = await startApp({ TOOLKEEPER_DATA_DIR: data, CUSTOM_TOOLS_RELOAD_INTERVAL: '86400000' });
 });
 afterAll(async () => {
   await tk.close();
-  rmSync(folder, { recursive: true, force: true });
+  for (const each of [folder, data]) rmSync(each, { recursive: true, force: true });
 });
 
 const patch = (name: string, body: object, app = tk) =>
@@ -47,7 +48,7 @@ const rowOf = async (name: string): Promise<Json> =>
 describe('the values of env', () => {
   it('are encrypted in the database, shown to nobody but the process, and kept by a PATCH', async () => {
     await tk.register('sealed', { env: { TOKEN: secret, MODE: 'first', GONE: 'x' } });
-    expect(statSync(join(folder, 'secrets.key')).mode & 0o777).toBe(0o600);
+    expect(statSync(join(data, 'secrets.key')).mode & 0o777).toBe(0o600);
     const row = await rowOf('sealed');
     expect(JSON.stringify(row)).not.toMatch(leaks);
     expect(row.env.TOKEN).toMatchObject({ alg: 'A256GCM', key: expect.stringMatching(/^[0-9a-f]{16}$/) });

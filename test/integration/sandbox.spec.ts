@@ -51,6 +51,12 @@ const acts: readonly Act[] = [
     field: 'otherProcesses',
     input: () => ({ path: `/proc/${process.pid}/environ` }),
   },
+  {
+    act: 'read',
+    what: 'reads the admin key',
+    field: 'dataDirectory',
+    input: pathOutside('data/admin.key'),
+  },
   { act: 'write', what: 'writes outside', field: 'canWriteFiles', input: pathOutside('written') },
   { act: 'chmod', what: 'changes a mode outside', field: 'canWriteFiles', input: pathOutside('secret') },
   { act: 'symlink', what: 'follows its own link out', field: 'canReadFiles', input: pathOutside('secret') },
@@ -250,6 +256,7 @@ describe.each(tiers)('with tier %i at most', (mostTier) => {
     tk = await startApp({
       SANDBOX_MAX_TIER: String(mostTier),
       SANDBOX_POLICY: 'best-effort',
+      TOOLKEEPER_DATA_DIR: join(outside.folder, 'data'),
       PATH: `/usr/bin:${process.env['PATH']}`,
     });
   });
@@ -374,6 +381,7 @@ it('what is demanded and cannot be enforced is refused with the field and the re
     expect(body.effectiveSandbox).toMatchObject({
       tier: 0,
       enforced: ['maxExecutionMs', 'allowedEnvironmentVars', 'grandchildren'],
+      notes: { dataDirectory: expect.stringContaining('the admin key') },
     });
     expect((await tk.http.get('/readyz').expect(200)).body.details.sandbox).toMatchObject({
       tier: 0,

@@ -9,7 +9,7 @@ import { ToolSpawner } from './tool-spawner.js';
 import type { PreparedLaunch } from './launch-preparation.js';
 import { asWrongCommand, wrong } from '../wrong-field.js';
 
-type Confinable = Pick<CustomTool, 'sandbox' | 'permissions'>;
+type Confinable = Pick<CustomTool, 'sandbox' | 'permissions'> & Partial<Pick<CustomTool, 'workingDir'>>;
 
 /** Puts the start of a tool's processes into its sandbox. */
 @Injectable()
@@ -28,7 +28,7 @@ export class ToolSandbox {
       return await this.sandbox.confine(demandsOf(tool), spec, place);
     } catch (error) {
       if (!(error instanceof SandboxRefusal)) throw asWrongCommand(error);
-      throw wrong(pointerOf(error.field), error.message);
+      throw wrong(pointerOf(error.field, tool), error.message);
     }
   }
 
@@ -50,7 +50,9 @@ const permissionFields = [
   'canExecuteCommands',
 ] as const satisfies readonly (keyof ToolPermissions)[];
 
-function pointerOf(field: string): string {
+/** A tool's own place is its working directory, else that of the program it is started from. */
+function pointerOf(field: string, { workingDir }: Confinable): string {
+  if (field === 'own') return workingDir ? '/workingDir' : '/command';
   const isPermission = (permissionFields as readonly string[]).includes(field);
   return `/${isPermission ? 'permissions' : 'sandbox'}/${field}`;
 }

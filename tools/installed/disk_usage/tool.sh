@@ -4,7 +4,7 @@ here=${BASH_SOURCE[0]%"${0##*/}"}
 source "${here:-./}json.bash" || exit 1
 
 read -r -d '' definition <<'JSON'
-{"name":"disk_usage","description":"Tells how full the file system is that holds a path on the machine where this tool runs: size, used and free bytes, used per cent, inodes, device and mount point. Use it when something may have run out of disk space or inodes.","version":"1.0.0","inputSchema":{"type":"object","properties":{"path":{"type":"string","pattern":"^/","minLength":1,"maxLength":1024,"description":"Absolute path of an existing file or directory, for example / or /var/log."}},"required":["path"],"additionalProperties":false}}
+{"name":"disk_usage","description":"Tells how full the file system is that holds a path on the machine where this tool runs: size, used and free bytes, used per cent, inodes, device and mount point. Use it when something may have run out of disk space or inodes.","version":"1.0.0","inputSchema":{"type":"object","properties":{"path":{"type":"string","pattern":"^/","minLength":1,"maxLength":1024,"description":"Absolute path of an existing file or directory: /, or one that this tool is shown (sandbox.allowedPaths), for example /var/log."}},"required":["path"],"additionalProperties":false}}
 JSON
 
 tool_health() {
@@ -49,6 +49,8 @@ tool_execute() {
     reply_error -32001 "$REPLY" "{$json}"
     return
   fi
+  # The root of a sandbox is an empty one of its own; the system's programs are shown to every tool.
+  if [[ $path == / && ${row[0]} == tmpfs ]] && read_df -k /usr; then path=/usr; fi
   json_quote "${row[0]}" && add device "$REPLY"
   json_quote "${row[5]}" && add mountPoint "$REPLY"
   kilobytes "${row[1]}" && add sizeBytes "$REPLY"
