@@ -41,6 +41,8 @@ describe('the built server on its embedded database', () => {
 
   it('is ready with the examples active, and they work', async () => {
     server = await startServer(variables);
+    expect(server.log()).toContain(`export TOOLKEEPER_KEY=$(cat ${join(folder, 'admin.key')})`);
+    expect(server.log()).not.toContain(server.key.authorization.slice('Bearer '.length));
     const { data } = await json(`${server.url}/api/v1/custom-tools`);
     expect(data.map(({ name, status }: Json) => [name, status])).toEqual([
       ['disk_usage', 'active'],
@@ -75,8 +77,10 @@ describe('the built server on its embedded database', () => {
     // Reading writes what is buffered: what was said to be recorded survives.
     const before = await json(`${server?.url}/api/v1/tool-metrics/executions`);
     expect(before.data).toHaveLength(4);
+    const key = server?.key;
     expect(await server?.end('SIGKILL')).toBeNull();
     server = await startServer(variables);
+    expect(server.key).toEqual(key);
     expect(await theOnly()).toBe(running);
     const { data } = await json(`${server.url}/api/v1/tool-metrics/executions`);
     expect(data).toEqual(before.data);
@@ -165,7 +169,9 @@ describe('a drain that runs out of time', () => {
       TOOLKEEPER_DATA_DIR: folder,
       CUSTOM_TOOLS_DIR: folder,
       DRAIN_TIMEOUT_MS: '300',
+      SANDBOX_MAX_TIER: '0',
     });
+    expect(server.log()).toContain(`TOOLS CAN READ THE ADMIN KEY and all else in ${folder}`);
     const mark = `--name=endless_${process.pid}`;
     await register(server, {
       name: 'endless',
