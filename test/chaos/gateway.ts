@@ -44,6 +44,7 @@ export class Gateway {
       TOOLKEEPER_DATA_DIR: this.folder,
       CUSTOM_TOOLS_DIR: this.folder,
       // The tool, and the copies of it that are made to fail.
+      CUSTOM_TOOLS_ALLOWED_ENV: 'CHAOS_*',
       CUSTOM_TOOLS_ALLOWED_ROOTS: [join(process.cwd(), 'test/chaos'), this.folder].join(','),
       // What cleans up behind a tool must not need a sandbox.
       CUSTOM_TOOLS_SANDBOX_ENABLED: 'false',
