@@ -7,7 +7,10 @@ const [stateField, flagsField, startTimeField] = [0, 6, 19];
 /** Of the kernel's flags of a process: it runs no more of its program, and is about to close its files. */
 const exitingFlag = 0x4;
 
-/** The identity of a process, or undefined where it has ended; a zombie has ended. */
+/**
+ * The identity of a process, or undefined where it has ended; a zombie has ended.
+ * @throws Error when that cannot be told, for want of a file descriptor, say
+ */
 export function identityOf(pid: number): ProcessIdentity | undefined {
   return identityIn(pid, statOf(pid));
 }
@@ -17,17 +20,32 @@ function identityIn(pid: number, fields: readonly string[]): ProcessIdentity | u
   return startTime === undefined || fields[stateField] === 'Z' ? undefined : `${pid}-${startTime}`;
 }
 
+/** Whoever is taken for dead is robbed of what is its own: a process of which it cannot be told lives. */
 export function lives(identity: ProcessIdentity): boolean {
-  return identityOf(Number.parseInt(identity, 10)) === identity;
+  try {
+    return identityOf(Number.parseInt(identity, 10)) === identity;
+  } catch {
+    return true;
+  }
 }
 
-/** It has ended, or is on its way: others see its files closed before its parent hears of its end. */
+/**
+ * It has ended, or is on its way: others see its files closed before its parent hears of its end. Also where that cannot
+ * be told, since whoever asks then waits.
+ */
 export function isEnding(pid: number): boolean {
-  const fields = statOf(pid);
-  return identityIn(pid, fields) === undefined || (Number(fields[flagsField]) & exitingFlag) !== 0;
+  try {
+    const fields = statOf(pid);
+    return identityIn(pid, fields) === undefined || (Number(fields[flagsField]) & exitingFlag) !== 0;
+  } catch {
+    return true;
+  }
 }
 
-/** The arguments a process was started with; empty where it has ended. */
+/**
+ * The arguments a process was started with; empty where it has ended.
+ * @throws Error when that cannot be told
+ */
 export function commandLineOf(pid: number): string[] {
   return readProc(pid, 'cmdline').split('\0');
 }
@@ -38,12 +56,14 @@ function statOf(pid: number): string[] {
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 
-const readProc = (pid: number, file: string): string => readText(`/proc/${pid}/${file}`);
-
-function readText(path: string): string {
+function readProc(pid: number, file: string): string {
   try {
-    return readFileSync(path, 'utf8');
-  } catch {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
+  } catch (error) {
+    if (!gone.has((error as NodeJS.ErrnoException).code)) throw error;
     return '';
   }
 }
+
+/** No such process, or one that ended while it was looked at. Every other failure says nothing about it. */
+const gone: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ESRCH']);

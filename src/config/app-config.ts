@@ -10,6 +10,7 @@ import { embeddings, embeddingsProblems } from './embeddings-config.js';
 import { Environment, variableNames } from './environment.js';
 import { secretKeysIn } from './secret-keys.js';
 import { dataStorage } from './data-storage-config.js';
+import { problemOfPatterns } from './tool-variables.js';
 import { tracingConfig } from './tracing-config.js';
 
 /** The typed configuration tree. Inject it with `@Inject(APP_CONFIG)`. */
@@ -31,7 +32,11 @@ export function loadConfig(variables: NodeJS.ProcessEnv = process.env): AppConfi
     ({ property, constraints }) => `${property}: ${Object.values(constraints ?? {}).join('; ')}`,
   );
   // Of what is valid by itself only: a second complaint about the same value helps nobody.
-  const ofSeveral = [...webhookProblems(environment), ...embeddingsProblems(environment)];
+  const ofSeveral = [
+    ...webhookProblems(environment),
+    ...embeddingsProblems(environment),
+    ...variableProblems(environment),
+  ];
   problems.push(
     ...ofSeveral.filter((problem) => !problems.some((other) => subjectOf(other) === subjectOf(problem))),
   );
@@ -181,6 +186,11 @@ function webhookProblems(env: Environment): string[] {
   ];
 }
 
+function variableProblems(env: Environment): string[] {
+  const problem = problemOfPatterns(wordsOf(env.CUSTOM_TOOLS_ALLOWED_ENV));
+  return problem === undefined ? [] : [`CUSTOM_TOOLS_ALLOWED_ENV: ${problem}`];
+}
+
 const wordsOf = (list = ''): string[] =>
   list
     .split(',')
@@ -215,6 +225,8 @@ function commands(env: Environment, root: string) {
           ? undefined
           : roots.map((path) => resolve(root, path)),
     allowInlineCode: env.CUSTOM_TOOLS_ALLOW_INLINE_CODE,
+    /** What a tool may set besides the harmless variables, where there are roots. */
+    allowedVariables: wordsOf(env.CUSTOM_TOOLS_ALLOWED_ENV),
   };
 }
 

@@ -81,6 +81,7 @@ export class Environment {
   @IsString() @IsNotEmpty() CUSTOM_TOOLS_INTERPRETERS = 'python3,python,node,bash,sh,deno,ruby,perl,java';
   @IsOptional() @IsString() CUSTOM_TOOLS_ALLOWED_ROOTS?: string;
   @Flag() CUSTOM_TOOLS_ALLOW_INLINE_CODE = false;
+  @IsOptional() @IsString() CUSTOM_TOOLS_ALLOWED_ENV?: string;
   @WholeNumber(10, 100_000) CUSTOM_TOOLS_LOG_ENTRIES = 1_000;
   @WholeNumber(16_384, 67_108_864) CUSTOM_TOOLS_LOG_BYTES = 262_144;
   @WholeNumber(128, 65_536) CUSTOM_TOOLS_LOG_LINE_BYTES = 4_096;
@@ -207,6 +208,7 @@ const optional = [
   'ADMIN_API_KEY',
   'ALLOWED_HOSTS',
   'CUSTOM_TOOLS_ALLOWED_ROOTS',
+  'CUSTOM_TOOLS_ALLOWED_ENV',
   'JOURNAL_DIR',
   'SECRETS_KEY',
   'WEBHOOK_URLS',

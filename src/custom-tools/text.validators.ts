@@ -1,7 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
-import { Transform } from 'class-transformer';
 import { IsObject, ValidateBy, type ValidationOptions } from 'class-validator';
 import { storableJson, storableText } from '../common/pg-text.js';
+import { ToTheLetter } from '../common/validation.pipe.js';
 
 const isClean = (value: unknown): boolean =>
   typeof value === 'string' && storableText(value) === value && value.isWellFormed();
@@ -25,7 +25,10 @@ export function IsStringMap({ removable = false } = {}): PropertyDecorator {
     );
   const defaultMessage = (): string =>
     `must map variable names (letters, digits, _) to text${removable ? ' or null' : ''}`;
-  return ValidateBy({ name: 'isStringMap', validator: { validate, defaultMessage } });
+  return applyDecorators(
+    ToTheLetter(),
+    ValidateBy({ name: 'isStringMap', validator: { validate, defaultMessage } }),
+  );
 }
 
 /** A JSON object that is kept to the letter, as the database can keep it. */
@@ -33,8 +36,7 @@ export function JsonObject(): PropertyDecorator {
   const validate = (value: unknown): boolean => storableJson(value) === JSON.stringify(value);
   const defaultMessage = (): string => 'must not hold NUL characters or halves of surrogate pairs';
   return applyDecorators(
-    // class-transformer would drop members that are named like Object's own, such as `toString`.
-    Transform(({ obj, key }: { obj: Record<string, unknown>; key: string }) => obj[key]),
+    ToTheLetter(),
     IsObject(),
     ValidateBy({ name: 'jsonObject', validator: { validate, defaultMessage } }),
   );

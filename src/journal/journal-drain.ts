@@ -114,11 +114,15 @@ export class JournalDrain {
       const newest = segmentsIn(this.settings.folder);
       this.current ??= this.openAfter(0, newest);
       if (!this.current) return true;
-      const entries = this.current.reader.next(this.mark?.limitOf(this.current.number));
+      const entries = this.current.reader.next(this.limitOf(this.current));
       if (entries) for (const entry of entries) this.take(entry, this.current);
       else if (!this.advance(this.current, newest)) return true;
     }
     return false;
+  }
+
+  private limitOf({ number }: Segment): number | undefined {
+    return this.mark?.limitOf(number - this.settings.replayThrough);
   }
 
   private openAfter(number: number, listed: readonly number[]): Segment | undefined {

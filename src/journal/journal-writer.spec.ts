@@ -110,10 +110,29 @@ describe('JournalWriter', () => {
     ).resolves.toEqual([false, false]);
     await expect(writer.append(entry('another end'))).resolves.toBe(true);
     expect(written()).toBe('end another end');
+    await writer.tryAgain();
+    expect(writer.takesMore).toBe(false);
     room = true;
     await until(() => writer.tryAppend(entry('start')), { what: 'room' });
+    expect(writer.takesMore).toBe(true);
     expect(written()).toBe('end another end start');
     await writer.close();
+  });
+
+  it('finds out by itself when asked that it can be written again', async () => {
+    const writer = open(1);
+    await writer.append(entry('a'));
+    rmSync(folder, { recursive: true });
+    expect(writer.takesMore).toBe(true);
+    await expect(writer.tryAppend(entry('b'))).resolves.toBe(false);
+    await writer.tryAgain();
+    expect(writer.takesMore).toBe(false);
+    mkdirSync(folder);
+    await until(() => writer.tryAgain().then(() => writer.takesMore), { what: 'the folder' });
+    await writer.tryAgain();
+    expect(written(2)).toBe('-');
+    await writer.close();
+    expect(writer.takesMore).toBe(false);
   });
 
   it('says at its end that something is left', async () => {

@@ -60,6 +60,8 @@ export class JournalWriter {
   private full: number[] = [];
   private syncing: Promise<void> | undefined;
   private dirty = false;
+  /** The last sync failed: nothing was promised that outlives the machine. */
+  private unsynced = false;
   private closed = false;
   private failing = false;
   /** The disk has no room but what was reserved. */
@@ -83,10 +85,9 @@ export class JournalWriter {
       this.sizes.set(found, statSync(segmentPath(folder, found)).size);
     }
     this.replayThrough = [...this.sizes.keys()].at(-1) ?? 0;
-    this.segment = this.replayThrough + 1;
-    this.fd = this.open(this.segment);
+    [this.segment, this.fd] = this.openAfter(this.replayThrough);
     this.tight = !this.reserve.take();
-    settings.mark?.set(this.segment, 0);
+    this.markWritten();
   }
 
   /** On the disk. */
@@ -94,6 +95,11 @@ export class JournalWriter {
     let bytes = 0;
     for (const size of this.sizes.values()) bytes += size;
     return bytes;
+  }
+
+  /** Whether what is only tried would be written, as far as the last try told. */
+  get takesMore(): boolean {
+    return !this.closed && !this.tight && !(this.unsynced && this.settings.durability === 'power');
   }
 
   /** @returns whether the entry is written; it never will be if not */
@@ -108,6 +114,11 @@ export class JournalWriter {
     const batch = this.current();
     batch.kept.push(entry);
     return batch.promise;
+  }
+
+  /** Finds out whether a journal that took no more does so by now, by an entry that means nothing: nobody else may try. */
+  async tryAgain(): Promise<void> {
+    if (!this.takesMore && !this.closed) await this.tryAppend({ json: '{"id":"-"}', completes: false });
   }
 
   /** @returns whether what was appended until now is written */
@@ -209,7 +220,7 @@ export class JournalWriter {
     this.failing = false;
     this.records = records;
     this.position += length;
-    this.settings.mark?.set(this.segment, this.position);
+    this.markWritten();
     this.sizes.set(this.segment, this.position);
   }
 
@@ -225,16 +236,27 @@ export class JournalWriter {
   }
 
   private rotate(): void {
-    const next = this.open(this.segment + 1);
+    const next = this.openAfter(this.segment);
     this.full.push(this.fd);
-    this.segment += 1;
-    this.fd = next;
+    [this.segment, this.fd] = next;
     this.position = 0;
-    this.settings.mark?.set(this.segment, 0);
+    this.markWritten();
   }
 
-  private open(segment: number): number {
-    return openSync(segmentPath(this.settings.folder, segment), 'wx', 0o600);
+  private markWritten(): void {
+    this.settings.mark?.set(this.segment - this.replayThrough, this.position);
+  }
+
+  /** A name that something else has is left to it. */
+  private openAfter(last: number): [segment: number, fd: number] {
+    for (let segment = last + 1; Number.isSafeInteger(segment); segment++) {
+      try {
+        return [segment, openSync(segmentPath(this.settings.folder, segment), 'wx', 0o600)];
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+      }
+    }
+    throw new Error(`No segment can follow ${segmentPath(this.settings.folder, last)}: move that file away`);
   }
 
   /** One at a time, until all that is written is synced. */
@@ -244,9 +266,10 @@ export class JournalWriter {
       const { awaitingSync, full } = this;
       [this.dirty, this.awaitingSync, this.full] = [false, [], []];
       const synced = await Promise.all([...full, this.fd].map((fd) => this.sync(fd)));
+      this.unsynced = !synced.every(Boolean);
       // Not before: the number may be given to another file at once.
       await Promise.all(full.map((fd) => closeFile(fd)));
-      for (const batch of awaitingSync) batch.resolve(synced.every(Boolean));
+      for (const batch of awaitingSync) batch.resolve(!this.unsynced);
     }
     this.syncing = undefined;
   }

@@ -1,4 +1,6 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileRecords, openFileJournal } from '../../test/support/file-journal.js';
 import { journalText } from '../../test/support/journal-lines.js';
 import { makeTestFolder } from '../../test/support/test-folder.js';
@@ -102,5 +104,41 @@ describe('a journal', () => {
     ]);
     expect(journal.state).toMatchObject({ depth: 0, damagedLines: 1 });
     expect(segmentsIn(folder)).toEqual([8]);
+  });
+
+  it.each([
+    ['the last of ten digits', 9_999_999_999, 10_000_000_000],
+    ['more than a 32-bit number', 3_000_000_000, 3_000_000_001],
+    ['of eleven digits', 20_000_000_000, 20_000_000_001],
+  ])('goes on after a segment whose number is %s', async (_what, last, next) => {
+    writeFileSync(segmentPath(folder, 9), journalText([{ id: 'a', start: {}, end: {} }]));
+    writeFileSync(segmentPath(folder, last), journalText([{ id: 'b', start: {}, end: {} }]));
+    journal = await openFileJournal(folder, hear);
+    await journal.replayed;
+    for (const id of ['c', 'd']) await journal.tryAppend({ id, start: { long: 'x'.repeat(200) }, end: {} });
+    await journal.flush();
+    expect(ids()).toEqual(['a', 'b', 'c', 'd']);
+    expect(journal.state.depth).toBe(0);
+    expect(segmentsIn(folder)).toEqual([next + 1]);
+  });
+
+  it('leaves alone what bears the name of a segment and is none', async () => {
+    execFileSync('mkfifo', [segmentPath(folder, 3)]);
+    mkdirSync(segmentPath(folder, 5));
+    symlinkSync('/dev/zero', segmentPath(folder, 1));
+    const others = ['00000000002.journal', '99999999999999999.journal', '7.journal', '0000000004.journal~'];
+    for (const name of others) writeFileSync(join(folder, name), 'no journal');
+    journal = await openFileJournal(folder, hear);
+    await journal.tryAppend({ id: 'a', start: {}, end: {} });
+    await journal.flush();
+    expect(ids()).toEqual(['a']);
+    expect(news.filter(({ event }) => event !== 'committed')).toEqual([]);
+    expect(segmentsIn(folder)).toEqual([2]);
+    expect(readdirSync(folder)).toEqual(expect.arrayContaining(others));
+  });
+
+  it('says which file is in the way where no number is left', async () => {
+    writeFileSync(segmentPath(folder, Number.MAX_SAFE_INTEGER), '');
+    await expect(openFileJournal(folder, hear)).rejects.toThrow(/9007199254740991\.journal: move that file/);
   });
 });

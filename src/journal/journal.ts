@@ -42,6 +42,8 @@ export interface JournalState {
   readonly oldestMs: number;
   /** On the disk. */
   readonly bytes: number;
+  /** Whether one more entry would be taken, as far as the last try told. */
+  readonly takesMore: boolean;
   /** Lines that could not be read since the start. */
   readonly damagedLines: number;
   /** Milliseconds since 1970; 0: none since the start. */
@@ -77,9 +79,14 @@ export class Journal<Start extends object, End extends object> {
     let onLost: (error: Error) => void = () => undefined;
     const lock = join(settings.folder, 'owner.lock');
     const release = await acquireLock(lock, lockTimeoutMs, (error) => onLost(error));
-    const journal = new Journal<Start, End>(settings, tell, release);
-    onLost = (error) => journal.giveUp(error);
-    return journal;
+    try {
+      const journal = new Journal<Start, End>(settings, tell, release);
+      onLost = (error) => journal.giveUp(error);
+      return journal;
+    } catch (error) {
+      await release();
+      throw error;
+    }
   }
 
   /** @param release of the folder's lock; `open` is for everybody else */
@@ -107,7 +114,13 @@ export class Journal<Start extends object, End extends object> {
     const { damagedLines, lastWriteFailureAt } = this;
     const depth = this.completed - this.settled;
     const oldestMs = depth > 0 ? Math.max(0, Date.now() - this.waitingSince) : 0;
-    return { depth, oldestMs, bytes: this.writer.bytes, damagedLines, lastWriteFailureAt };
+    const { bytes, takesMore } = this.writer;
+    return { depth, oldestMs, bytes, takesMore, damagedLines, lastWriteFailureAt };
+  }
+
+  /** Finds out whether a journal that took no more does so by now. */
+  tryAgain(): Promise<void> {
+    return this.writer.tryAgain();
   }
 
   /**

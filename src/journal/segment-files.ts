@@ -7,10 +7,14 @@ const suffix = '.journal';
 export const segmentPath = (folder: string, number: number): string =>
   join(folder, `${String(number).padStart(10, '0')}${suffix}`);
 
-/** In the order of their writing. */
+/** Ten digits, and more of them where ten do not suffice; a name of zeros before that would be another file's. */
+const segmentName = /^(\d{10}|[1-9]\d{10,15})\.journal$/;
+
+/** In the order of their writing. What bears such a name and is no plain file is nobody's segment. */
 export function segmentsIn(folder: string): number[] {
-  return readdirSync(folder)
-    .filter((name) => /^\d{10}\.journal$/.test(name))
-    .map((name) => Number.parseInt(name, 10))
+  return readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isFile() && segmentName.test(entry.name))
+    .map(({ name }) => Number.parseInt(name, 10))
+    .filter(Number.isSafeInteger)
     .sort((a, b) => a - b);
 }

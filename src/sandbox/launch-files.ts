@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
-import { access, glob, lstat, open, readlink, realpath, stat } from 'node:fs/promises';
+import { access, glob, lstat, readlink, realpath, stat } from 'node:fs/promises';
 import { basename, delimiter, dirname, join, resolve } from 'node:path';
+import { openPlainFile } from '../common/plain-file.js';
 import type { Command } from './sandbox.types.js';
 
 /** What one tool's process needs besides the system; real paths that exist. */
@@ -171,7 +172,7 @@ async function programsOf({ command, env }: Command): Promise<string[]> {
 }
 
 async function firstLine(path: string): Promise<string> {
-  const file = await open(path);
+  const file = await openPlainFile(path);
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(256), 0, 256, 0);
     const [line = ''] = buffer.toString('latin1', 0, bytesRead).split('\n');

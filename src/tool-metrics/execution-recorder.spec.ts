@@ -41,6 +41,7 @@ describe('ExecutionRecorder', () => {
       depth: 0,
       oldestMs: 0,
       bytes: 0,
+      takesMore: true,
       damagedLines: 0,
       lastWriteFailureAt: 0,
       dropped: 0,

@@ -44,6 +44,12 @@ export class ExecutionRecorder {
     return { ...this.journal.state, dropped: this.dropped, full: this.isFull() };
   }
 
+  /** The same; where no record could be written just now it finds out whether one can be by now. */
+  async stateNow(): Promise<RecorderState> {
+    await this.journal.tryAgain();
+    return this.state();
+  }
+
   /** Resolves when the rows of an earlier gateway's journal are in the database. */
   get replayed(): Promise<void> {
     return this.journal.replayed;

@@ -50,8 +50,8 @@ export class ToolMetricsModule implements OnApplicationShutdown {
     @Inject(APP_CONFIG) { recorder: { whenFull } }: AppConfig,
   ) {
     // Down while calls are refused because their records cannot be promised.
-    contributors.addHealth('recorder', () => {
-      const state = recorder.state();
+    contributors.addHealth('recorder', async () => {
+      const state = await recorder.stateNow();
       const { depth, oldestMs, bytes, dropped, damagedLines } = state;
       return { depth, oldestMs, bytes, dropped, damagedLines, ...gradeRecorder(state, whenFull) };
     });

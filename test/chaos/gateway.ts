@@ -46,6 +46,7 @@ export class Gateway {
       CUSTOM_TOOLS_DIR: this.copies,
       // The tool, and the copies of it that are made to fail.
       CUSTOM_TOOLS_ALLOWED_ROOTS: [join(process.cwd(), 'test/chaos'), this.copies].join(','),
+      CUSTOM_TOOLS_ALLOWED_ENV: 'CHAOS_*',
       // What cleans up behind a tool must not need a sandbox.
       CUSTOM_TOOLS_SANDBOX_ENABLED: 'false',
       CUSTOM_TOOLS_STOP_GRACE: '100',

@@ -164,6 +164,38 @@ describe('EmbeddedPostgres', () => {
     await once(stranger, 'exit');
   });
 
+  it('is not taken for dead, nor its postmaster.pid for stale, while files cannot be opened', async () => {
+    const script = `
+      import { closeSync, existsSync, openSync } from 'node:fs';
+      const [module, directory] = process.argv.slice(1);
+      const { EmbeddedPostgres } = await import(module);
+      const postgres = new EmbeddedPostgres({ directory });
+      const server = await postgres.start();
+      const held = [];
+      let full;
+      while (!full) try { held.push(openSync('/dev/null')); } catch (error) { full = error.code; }
+      const running = server.isRunning();
+      const again = await postgres.startAgain(server.port).then(() => 'started', (error) => error.code);
+      for (const fd of held) closeSync(fd);
+      const kept = existsSync(directory + '/data/postmaster.pid');
+      const attached = await postgres.startAgain(server.port).then(({ attached }) => attached);
+      process.kill(server.pid, 'SIGKILL');
+      while (server.isRunning()) await new Promise((resolve) => setTimeout(resolve, 10));
+      console.log(JSON.stringify({ full, running, again, kept, attached }));
+      process.exit(0);
+    `;
+    const module = join(root, 'dist/src/database/embedded/embedded-postgres.js');
+    const node = ['exec', `'${process.execPath}'`, '--input-type=module', '-e', '"$0"', '"$@"'].join(' ');
+    const child = spawn('sh', ['-c', `ulimit -n 128; ${node}`, script, module, directory], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const chunks: Buffer[] = [];
+    child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
+    await once(child, 'close');
+    const told: unknown = JSON.parse(Buffer.concat(chunks).toString() || '"it ended without a word"');
+    expect(told).toEqual({ full: 'EMFILE', running: true, again: 'EMFILE', kept: true, attached: true });
+  });
+
   it('begins anew where an earlier making of the data was cut short', async () => {
     rmSync(directory, { recursive: true });
     mkdirSync(join(directory, 'data.unfinished/base'), { recursive: true });

@@ -1,9 +1,10 @@
-import { rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { closeSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { Lifecycle } from '../../src/common/lifecycle.js';
 import { fixtures, openApp, startApp, type TestApp } from '../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import type { Json } from '../support/json.js';
+import { mountSmallDisk } from '../support/small-disk.js';
 import { makeTestFolder } from '../support/test-folder.js';
 import { query } from '../support/test-server.js';
 import { until } from '../support/wait.js';
@@ -144,6 +145,41 @@ describe('a server that runs', () => {
     await tk.call('gated').expect(503, /"code":"recorder_full"/);
     await Promise.all([...keys.map((key) => gate.open(key)), ...calls]);
     await ready(tk);
+  });
+
+  it('is not ready while its journal cannot be written, and is ready again by itself', async () => {
+    const disk = join(makeTestFolder(), 'journal');
+    const unmount = mountSmallDisk(disk);
+    const other = await startApp({ JOURNAL_DIR: disk });
+    try {
+      await other.register('called');
+      await other.call('called').expect(200);
+      await ready(other);
+      // Nothing can be filled where nothing can be mounted: the disk is everybody's.
+      if (!unmount) return;
+      const ballast = openSync(join(disk, 'ballast'), 'w');
+      expect(() => {
+        for (;;) writeSync(ballast, Buffer.alloc(4_096));
+      }).toThrow('ENOSPC');
+      closeSync(ballast);
+      const refused = async (): Promise<boolean> => (await other.call('called')).status === 503;
+      await until(refused, { what: 'a call that is refused' });
+      await other.call('called').expect(503, /"code":"recorder_full"/);
+      const { status, body } = await ask(other, 'readyz');
+      const message = 'the journal cannot be written (JOURNAL_DIR): calls are refused (recorder_full)';
+      expect({ status, error: body.error }).toEqual({
+        status: 503,
+        error: { recorder: expect.objectContaining({ status: 'down', message }) },
+      });
+      expect(await statusesOf(other)).toMatchObject({ livez: 200, startupz: 200 });
+      rmSync(join(disk, 'ballast'));
+      await ready(other);
+      await other.call('called').expect(200);
+    } finally {
+      await other.close();
+      unmount?.();
+      rmSync(dirname(disk), { recursive: true, force: true });
+    }
   });
 
   it('is not ready without its database, but lives, and is ready again with it', async () => {

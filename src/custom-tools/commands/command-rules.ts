@@ -1,8 +1,9 @@
 import { realpath } from 'node:fs/promises';
-import { basename, isAbsolute, resolve, sep } from 'node:path';
+import { basename, resolve, sep } from 'node:path';
 import type { AppConfig } from '../../config/app-config.js';
+import { harmlessVariables, isOneOf, isSteering } from '../../config/tool-variables.js';
 import { wrong } from '../wrong-field.js';
-import { familyOf, readArguments } from './interpreter-options.js';
+import { type Family, familyOf, harmlessOptions, shapeOf } from './command-shape.js';
 
 /** An executable that was found, and what it turned out to be. */
 export interface FoundCommand {
@@ -28,11 +29,24 @@ export class CommandRules {
     if (workingDir !== null && climbs(workingDir)) throw wrong('/workingDir', 'must not hold ".."');
   }
 
-  /** @param own the tool's own variables */
-  checkVariables(own: Readonly<Record<string, string>>): void {
-    const name = Object.keys(own).find((each) => loading.test(each));
-    if (name === undefined || this.config.allowedRoots === undefined) return;
-    throw wrong(`/env/${name}`, `makes programs load code, which may lie ${outside}`);
+  /**
+   * Where code must lie below a root, no variable may tell a program to take it from elsewhere.
+   * @param own the names of the tool's own variables
+   * @param granted those that it is given of the server's
+   */
+  checkVariables(own: readonly string[], granted: readonly string[]): void {
+    if (this.config.allowedRoots === undefined) return;
+    const named = [
+      ...own.map((name) => [name, `/env/${name}`] as const),
+      ...granted.map((name, n) => [name, `/permissions/allowedEnvironmentVars/${n}`] as const),
+    ];
+    for (const [name, pointer] of named) {
+      if (isOneOf([...harmlessVariables, ...this.config.allowedVariables], name)) continue;
+      throw wrong(
+        pointer,
+        isSteering(name) ? `names ${name}, which ${steers}` : `names ${name}; ${mayBeSet}`,
+      );
+    }
   }
 
   /** @param workingDir absolute; only one that the registration names is asked about */
@@ -66,58 +80,58 @@ export class CommandRules {
   }
 
   private async checkArguments(
-    family: string | undefined,
+    family: Family | undefined,
     { command, args, cwd }: FoundCommand,
   ): Promise<void> {
-    const verdict = readArguments(family, args);
-    switch (verdict.kind) {
-      case 'code':
-        if (this.config.allowInlineCode) return;
-        throw wrong(
-          `/args/${verdict.index}`,
-          `gives ${command} code instead of a script: put it into a file, or set CUSTOM_TOOLS_ALLOW_INLINE_CODE=true`,
-        );
-      case 'none':
-        if (this.config.allowInlineCode) return;
-        throw wrong('/args', `names no script: ${command} would take what callers send for its program`);
-      case 'module':
-        if (this.config.allowedRoots === undefined) return;
-        throw wrong(`/args/${verdict.index}`, `names a module where a script is needed, ${outside}`);
-      case 'script':
-        if (verdict.loads !== undefined && this.config.allowedRoots !== undefined) {
-          throw wrong(`/args/${verdict.loads}`, `loads code beside the script, which may lie ${outside}`);
-        }
-        return this.checkScript(args[verdict.index] ?? '', `/args/${verdict.index}`, cwd);
-      default:
-        return verdict satisfies never;
+    const shape = shapeOf(args, family);
+    if (shape.kind === 'code') {
+      if (this.config.allowInlineCode) return;
+      throw wrong(
+        `/args/${shape.index}`,
+        `gives ${command} code instead of a script: put it into a file, or set CUSTOM_TOOLS_ALLOW_INLINE_CODE=true`,
+      );
     }
+    if (shape.unknown !== undefined && this.config.allowedRoots !== undefined) {
+      throw wrong(
+        `/args/${shape.unknown}`,
+        `is not known to run no code ${outside}; before the script of ${command} may stand: ${harmlessOptions(family)}`,
+      );
+    }
+    if (shape.kind === 'script')
+      return this.checkScript(args[shape.index] ?? '', `/args/${shape.index}`, cwd);
+    if (this.config.allowInlineCode) return;
+    throw wrong('/args', `names no script: ${command} would take what callers send for its program`);
   }
 
   private async checkScript(script: string, pointer: string, cwd: string): Promise<void> {
     if (climbs(script)) throw wrong(pointer, 'must not hold ".."');
     if (this.config.allowedRoots === undefined) return;
-    const path = isAbsolute(script) ? script : resolve(cwd, script);
+    const path = resolve(cwd, script);
     const real = await realpath(path).catch(() => undefined);
     if (real === undefined) throw wrong(pointer, `does not exist: ${path}`);
-    if (!(await this.isBelowRoots(real))) throw wrong(pointer, `leads to ${real}, ${outside}`);
+    // A script finds what belongs to it beside its name, not beside what that is a link to.
+    for (const place of [real, path]) {
+      if (!(await this.isBelowRoots(place))) throw wrong(pointer, `leads to ${place}, ${outside}`);
+    }
   }
 
-  private async isBelowRoots(real: string): Promise<boolean> {
+  /** @param path absolute; a root counts by its own name, too, if it is a link */
+  private async isBelowRoots(path: string): Promise<boolean> {
     const roots = this.config.allowedRoots;
     if (roots === undefined) return true;
     for (const root of roots) {
       const realRoot = await realpath(root).catch(() => undefined);
-      if (realRoot !== undefined && isBelow(real, realRoot)) return true;
+      if (realRoot !== undefined && (isBelow(path, realRoot) || isBelow(path, root))) return true;
     }
     return false;
   }
 }
 
-/** Variables by which interpreters and the system's loader find code beside what they are told to run. */
-const loading =
-  /^(LD_.*|GCONV_PATH|NODE_(OPTIONS|PATH)|PYTHON(PATH|HOME|STARTUP|USERBASE|BREAKPOINT)|RUBY(OPT|LIB)|PERL(5(OPT|LIB|DB)|LIB)|BASH_ENV|ENV|(_|JDK_)?JAVA_(TOOL_)?OPTIONS|CLASSPATH)$/;
-
 const outside = 'outside of CUSTOM_TOOLS_ALLOWED_ROOTS';
+const steers = `programs read: it could have them run code ${outside}`;
+const mayBeSet =
+  `with CUSTOM_TOOLS_ALLOWED_ROOTS a tool may set ${harmlessVariables.join(', ')}, ` +
+  'and what CUSTOM_TOOLS_ALLOWED_ENV lists';
 
 /** `python3.12` is listed where `python3` is. */
 const majorOf = (name: string): string => /^[a-z]+\d/.exec(name)?.[0] ?? name;

@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
-import { access, open, realpath, stat } from 'node:fs/promises';
+import { access, realpath, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { openPlainFile } from '../../common/plain-file.js';
 import { hostVariable, isServersOwn } from '../../config/host-environment.js';
 import type { ProcessSpec } from '../../process-pool/pool.types.js';
 import type { CommandRules } from './command-rules.js';
@@ -41,7 +42,7 @@ export async function resolveCommand(
   rules: CommandRules,
 ): Promise<ResolvedCommand> {
   rules.checkText(tool);
-  rules.checkVariables(own);
+  rules.checkVariables(Object.keys(own), tool.permissions?.allowedEnvironmentVars ?? []);
   const cwd = resolve(root, place.workingDir ?? '.');
   if (!(await isDirectory(cwd))) throw wrong('/workingDir', `is not a directory: ${cwd}`);
   if (tool.workingDir !== null) await rules.checkWorkingDir(cwd);
@@ -176,7 +177,7 @@ async function realInterpreter(path: string): Promise<string> {
 }
 
 async function isScript(path: string): Promise<boolean> {
-  const file = await open(path);
+  const file = await openPlainFile(path);
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(2), 0, 2, 0);
     return bytesRead === 2 && buffer.toString() === '#!';

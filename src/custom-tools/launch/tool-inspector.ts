@@ -41,7 +41,7 @@ export class ToolInspector {
       const probed = await this.spawner.slots.run(startTimeoutMs, () =>
         probeExecutable(confined.command, limits, this.spawner.launch),
       );
-      return { ...launch, ...(launch.redactor.cleanJson(probed) as Probe) };
+      return { ...launch, ...(launch.redactor.cleanJson(probed, { names: false }) as Probe) };
     } catch (error) {
       if (!(error instanceof PoolFailure)) throw error;
       if (error.reason === 'timeout') throw new Problem('tool_unavailable', error.message);

@@ -1,8 +1,11 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import { glob, readdir, readFile, stat } from 'node:fs/promises';
+import { glob, readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { parse } from 'secure-json-parse';
 import { sha256 } from '../../common/canonical-json.js';
 import { Problem } from '../../common/errors.js';
+import { messageOf } from '../../common/message-of.js';
+import { readPlainFile } from '../../common/plain-file.js';
 import { createValidationPipe } from '../../common/validation.pipe.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import type { CustomTool } from '../custom-tool.entity.js';
@@ -23,6 +26,7 @@ interface Seen {
 const begun = 'begun';
 const imported = { source: 'import', by: 'toolkeeper' } as const;
 const mostEntries = 1_000;
+const maxFileBytes = 4_194_304;
 
 /** Brings `<dir>/<folder>/tool.json` into the database when its content is new; the row is the truth afterwards. */
 @Injectable()
@@ -64,9 +68,9 @@ export class InstalledToolsImporter {
     } catch (error) {
       if (couldNotTry(error)) this.seen.delete(path);
       else this.seen.set(path, { file, folder });
-      const reason = error instanceof Problem || error instanceof SyntaxError ? error.message : error;
       const name = portablePath(this.config.root, path);
-      this.logger.error({ file: name, err: reason }, `${name} was not imported: ${String(reason)}`);
+      const about = error instanceof Problem ? { reason: error.message } : { err: error };
+      this.logger.error({ file: name, ...about }, `${name} was not imported: ${messageOf(error)}`);
     }
   }
 
@@ -76,7 +80,7 @@ export class InstalledToolsImporter {
   }
 
   private async importFile(path: string): Promise<void> {
-    const content = await readFile(path, 'utf8');
+    const content = await readPlainFile(path, maxFileBytes);
     const hash = sha256(content);
     const key = portablePath(this.config.root, path);
     const importedHash = await this.repository.importedHash(key);
@@ -114,11 +118,23 @@ export class InstalledToolsImporter {
   }
 
   private async parse(content: string, folder: string): Promise<CustomToolCreate> {
-    const body = { workingDir: portablePath(this.config.root, folder), ...(JSON.parse(content) as object) };
+    const body = { workingDir: portablePath(this.config.root, folder), ...jsonIn(content) };
     return (await this.pipe.transform(body, {
       type: 'body',
       metatype: CustomToolCreate,
     })) as CustomToolCreate;
+  }
+}
+
+/** What a file that is no JSON says stays in it: it may be a link to what nobody may read. */
+function jsonIn(content: string): object {
+  try {
+    return parse(content) as object;
+  } catch (error) {
+    const message = messageOf(error);
+    if (message.includes('prototype')) throw new Problem('invalid_request', 'it has a member __proto__');
+    const where = / at position \d+ \(line \d+ column \d+\)/.exec(message)?.[0] ?? '';
+    throw new Problem('invalid_request', `it is no JSON${where}`);
   }
 }
 

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
-import { open, readdir, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { extname, join, relative, resolve, sep } from 'node:path';
+import { openPlainFile } from '../../common/plain-file.js';
 import type { ProcessSpec } from '../../process-pool/pool.types.js';
 
 /** A file that a tool's process runs. */
@@ -92,7 +93,7 @@ export class ProgramFiles {
 
 /** In chunks: a read of 16 MiB at once would hold the event loop up. */
 async function hashOf(path: string): Promise<string> {
-  const file = await open(path);
+  const file = await openPlainFile(path);
   try {
     const hash = createHash('sha256');
     const stream = file.createReadStream({ autoClose: false, highWaterMark: 262_144 });
@@ -135,7 +136,7 @@ async function regularFile(path: string): Promise<Stats | undefined> {
 }
 
 async function beginsWithHashBang(path: string): Promise<boolean> {
-  const file = await open(path).catch(() => undefined);
+  const file = await openPlainFile(path).catch(() => undefined);
   try {
     const start = await file?.read(Buffer.alloc(2), 0, 2, 0);
     return start?.bytesRead === 2 && start.buffer.toString() === '#!';

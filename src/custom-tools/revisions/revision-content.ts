@@ -86,23 +86,28 @@ function fieldChanges(path: string, before: unknown, after: unknown): RevisionCh
   // An empty object that came or went has no members that could tell of it.
   if (!from || !to || names.size === 0) return [change(path, before, after)];
   return [...names].flatMap((name) =>
-    fieldChanges(
-      `${path}/${escaped(name)}`,
-      Object.hasOwn(from, name) ? from[name] : undefined,
-      Object.hasOwn(to, name) ? to[name] : undefined,
-    ),
+    fieldChanges(`${path}/${escaped(name)}`, ownMember(from, name), ownMember(to, name)),
   );
 }
 
 function environmentChanges(before: RevisionContent['env'], after: RevisionContent['env']): RevisionChange[] {
   const names = new Set([...Object.keys(before), ...Object.keys(after)]);
   const [from, to] = [envIdentity(before), envIdentity(after)];
+  const [hiddenBefore, hiddenAfter] = [withoutValues(before), withoutValues(after)];
   return [...names]
-    .filter((name) => from[name] !== to[name])
+    .filter((name) => ownMember(from, name) !== ownMember(to, name))
     .map((name) =>
-      change(`/configuration/env/${escaped(name)}`, withoutValues(before)[name], withoutValues(after)[name]),
+      change(
+        `/configuration/env/${escaped(name)}`,
+        ownMember(hiddenBefore, name),
+        ownMember(hiddenAfter, name),
+      ),
     );
 }
+
+/** Every object has a `constructor` that nobody gave it. */
+const ownMember = <T>(of: Readonly<Record<string, T>>, name: string): T | undefined =>
+  Object.hasOwn(of, name) ? of[name] : undefined;
 
 function fileChanges(before: readonly ProgramFile[], after: readonly ProgramFile[]): RevisionChange[] {
   return differingFiles(before, after).map((path) => {

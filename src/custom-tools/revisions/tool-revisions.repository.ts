@@ -72,10 +72,13 @@ export class ToolRevisionsRepository {
         toolId: tool.id,
         revision: tool.revision,
       });
-      if (current?.contentHash === contentHashOf(content)) return manager.save(CustomTool, tool);
-      const next = Object.assign(new CustomTool(), tool, { revision: tool.revision + 1 });
-      await this.add(manager, next, content, origin);
-      return manager.save(CustomTool, next);
+      const isNew = current?.contentHash !== contentHashOf(content);
+      const revision = isNew ? tool.revision + 1 : tool.revision;
+      if (isNew) await this.add(manager, { ...tool, revision }, content, origin);
+      const { id, createdAt: _stays, updatedAt: _isNow, ...row } = tool;
+      // Not `save`: it compares member by member, and cannot compare members that are named like Object's own.
+      await manager.update(CustomTool, { id }, { ...row, revision } as never);
+      return manager.findOneByOrFail(CustomTool, { id });
     });
   }
 
@@ -98,7 +101,7 @@ export class ToolRevisionsRepository {
 
   private async add(
     manager: EntityManager,
-    { id: toolId, revision }: CustomTool,
+    { id: toolId, revision }: Pick<CustomTool, 'id' | 'revision'>,
     content: RevisionContent,
     { source, by, restores }: RevisionOrigin,
   ): Promise<void> {

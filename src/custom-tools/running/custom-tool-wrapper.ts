@@ -199,7 +199,7 @@ function cleanNotes(notes: RequestNotes, redactor: Redactor): RequestNotes {
   return {
     ...notes,
     ...(stderrTail !== undefined && { stderrTail: redactor.clean(stderrTail, { start: true }) }),
-    ...(strayLines && { strayLines: redactor.cleanJson(strayLines) as typeof strayLines }),
+    ...(strayLines && { strayLines: redactor.cleanJson(strayLines, { names: false }) as typeof strayLines }),
   };
 }
 

@@ -31,15 +31,16 @@ export function changedEnv(
   stored: StoredEnv,
   changes: EnvChanges,
 ): StoredEnv {
-  const set: Record<string, string> = {};
+  const set: [name: string, value: string][] = [];
   const gone = new Set<string>();
   for (const [name, value] of Object.entries(changes)) {
     if (value === null) gone.add(name);
-    else if (value !== hiddenValue) set[name] = value;
+    else if (value !== hiddenValue) set.push([name, value]);
     else if (!Object.hasOwn(stored, name)) throw notTheValue(name);
   }
   const kept = Object.entries(stored).filter(([name]) => !gone.has(name));
-  return { ...Object.fromEntries(kept), ...keyed(() => box.sealLike(toolId, set, stored)) };
+  const sealed = keyed(() => box.sealLike(toolId, Object.fromEntries(set), stored));
+  return { ...Object.fromEntries(kept), ...sealed };
 }
 
 const notTheValue = (name: string) =>

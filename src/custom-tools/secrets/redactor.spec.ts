@@ -43,6 +43,17 @@ describe('Redactor', () => {
     });
   });
 
+  it("goes through the names of members, unless they are the protocol's or the callers'", () => {
+    const redactor = new Redactor({ TOKEN: 's3cret' });
+    const said = { s3cret: [{ 'a s3cret': 's3cret' }], ['__proto__']: 1 };
+    expect(JSON.stringify(redactor.cleanJson(said))).toBe(
+      '{"[secret TOKEN]":[{"a [secret TOKEN]":"[secret TOKEN]"}],"__proto__":1}',
+    );
+    expect(redactor.cleanJson({ s3cret: ['s3cret'] }, { names: false })).toEqual({
+      s3cret: ['[secret TOKEN]'],
+    });
+  });
+
   it('leaves no value in any text, whatever the value', () => {
     const value = fc.string({ unit: 'grapheme', minLength: 4 });
     fc.assert(

@@ -30,13 +30,22 @@ export class Redactor {
     return cut.end ? this.withoutHeadOfSecret(clean) : clean;
   }
 
-  /** The same for every text in a JSON value. */
-  cleanJson(value: unknown): unknown {
+  /**
+   * The same for every text in a JSON value, the names of members included.
+   * @param names false: of an object whose members the protocol names, or callers do (a schema): a value that happens to
+   * be such a name must not break it
+   */
+  cleanJson(value: unknown, { names = true } = {}): unknown {
     if (!this.pattern) return value;
     if (typeof value === 'string') return this.clean(value);
-    if (Array.isArray(value)) return value.map((item) => this.cleanJson(item));
+    if (Array.isArray(value)) return value.map((item) => this.cleanJson(item, { names }));
     if (typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, this.cleanJson(item)]));
+    return Object.fromEntries(
+      Object.entries(value).map(([name, item]) => [
+        names ? this.clean(name) : name,
+        this.cleanJson(item, { names }),
+      ]),
+    );
   }
 
   private withoutTailOfSecret(text: string): string {

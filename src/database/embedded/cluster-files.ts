@@ -55,7 +55,10 @@ export class ClusterFiles {
     return `toolkeeper-${dev}-${ino}`;
   }
 
-  /** What postmaster.pid says, whether that process still lives or not. */
+  /**
+   * What postmaster.pid says, whether that process still lives or not.
+   * @throws Error when it is there and cannot be read
+   */
   postmaster(): Postmaster | undefined {
     const lines = readIfThere(join(this.data, 'postmaster.pid')).split('\n');
     const [pid, port] = [Number(lines[postmasterLines.pid]), Number(lines[postmasterLines.port])];
@@ -64,7 +67,10 @@ export class ClusterFiles {
       : undefined;
   }
 
-  /** Whether the process is this folder's server, not another one that got its pid. */
+  /**
+   * Whether the process is this folder's server, not another one that got its pid.
+   * @throws Error when that cannot be told
+   */
   isServer(pid: number): boolean {
     const [program, ...args] = commandLineOf(pid);
     return basename(program ?? '') === 'postgres' && args.includes(`cluster_name=${this.serverName()}`);
@@ -97,7 +103,8 @@ export class ClusterFiles {
 function readIfThere(path: string): string {
   try {
     return readFileSync(path, 'utf8');
-  } catch {
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     return '';
   }
 }

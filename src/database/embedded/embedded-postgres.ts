@@ -30,7 +30,7 @@ export interface RunningPostgres {
   readonly port: number;
   /** True when the server was already running, left by a process that was killed or shared with one that lives. */
   readonly attached: boolean;
-  /** false: it has ended, and has not been started again. */
+  /** false: it has ended, and has not been started again. Where that cannot be told it runs. */
   isRunning(): boolean;
   /** Stops the server, or leaves it to the other processes that still use it. */
   stop(): Promise<void>;
@@ -89,7 +89,7 @@ export class EmbeddedPostgres {
         url,
         pid: server.pid,
         port: server.port,
-        isRunning: () => this.files.isServer(server.pid),
+        isRunning: () => this.isRunning(server.pid),
         attached: found !== undefined,
         stop: this.stopOnce(server.pid, removeUser),
       };
@@ -102,6 +102,14 @@ export class EmbeddedPostgres {
   async stopForAll(): Promise<void> {
     const postmaster = existsSync(this.files.data) ? this.files.postmaster() : undefined;
     if (postmaster) await this.end(postmaster.pid);
+  }
+
+  private isRunning(pid: number): boolean {
+    try {
+      return this.files.isServer(pid);
+    } catch {
+      return true;
+    }
   }
 
   /** The folder's server where one runs; what a server that is gone left behind is taken away. */
@@ -164,7 +172,7 @@ export class EmbeddedPostgres {
 
   /** Waits until the server says that it takes connections. */
   private async ready(pid: number, end: number, child?: ChildProcess): Promise<Postmaster> {
-    while (child ? isRunning(child) : this.files.isServer(pid)) {
+    while (child ? hasNotEnded(child) : this.files.isServer(pid)) {
       const postmaster = this.files.postmaster();
       if (postmaster?.pid === pid && postmaster.ready) {
         child?.unref();
@@ -211,7 +219,7 @@ export class EmbeddedPostgres {
   }
 }
 
-const isRunning = (child: ChildProcess): boolean => child.exitCode === null && child.signalCode === null;
+const hasNotEnded = (child: ChildProcess): boolean => child.exitCode === null && child.signalCode === null;
 
 /** @throws Error when the program could not be started at all */
 async function pidOf(child: ChildProcess): Promise<number> {

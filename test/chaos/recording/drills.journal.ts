@@ -1,26 +1,9 @@
-import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { mountSmallDisk, smallDiskBytes } from '../../support/small-disk.js';
 import { until } from '../../support/wait.js';
 import type { Finding } from './drills.js';
 import { Ledger } from './ledger.js';
 import { Rig } from './rig.js';
-
-const diskBytes = 2_097_152;
-
-/** A file system of two mebibytes. @returns a function that takes it away; undefined where nothing can be mounted */
-export function mountSmallDisk(folder: string): (() => void) | undefined {
-  mkdirSync(folder, { recursive: true });
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${diskBytes},mode=700`, 'tmpfs', folder], {
-      stdio: 'pipe',
-    });
-  } catch {
-    return undefined;
-  }
-  // What went wrong before matters more than a mount that is gone already.
-  return () => void spawnSync('umount', ['-l', folder]);
-}
 
 /**
  * The database is away until the journal's disk is full: calls are refused, those in flight end all the same, and
@@ -34,7 +17,7 @@ export async function fillDisk(): Promise<Finding | undefined> {
   try {
     if (!unmount) return undefined;
     // The cap lies beyond the disk: what stops is the disk.
-    await rig.open({ JOURNAL_MAX_BYTES: String(64 * diskBytes) });
+    await rig.open({ JOURNAL_MAX_BYTES: String(64 * smallDiskBytes) });
     const ledger = new Ledger();
     const stop = rig.load(ledger, 8);
     // In flight while the disk is full, for some of the time.
@@ -50,6 +33,10 @@ export async function fillDisk(): Promise<Finding | undefined> {
       { what: 'the disk to be full', timeoutMs: 120_000 },
     );
     const refusedAtFirst = ledger.refusedWith('recorder_full');
+    const { details } = (await (await fetch(`${rig.url}/readyz`)).json()) as {
+      details: { recorder: { status: string } };
+    };
+    const notReady = Number(details.recorder.status === 'down');
     await Promise.all(slow);
     await rig.db.start();
     const drainSeconds = await rig.drained(ledger);
@@ -60,7 +47,7 @@ export async function fillDisk(): Promise<Finding | undefined> {
     });
     await stop();
     await rig.drained(ledger);
-    const figures = { refusedAtFirst, slow: slow.length };
+    const figures = { refusedAtFirst, notReady, slow: slow.length };
     return { drill: 'disk full', rounds: 1, verdict: await ledger.verdict(rig.db), drainSeconds, figures };
   } finally {
     await rig.kill();

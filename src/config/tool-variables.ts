@@ -1,0 +1,54 @@
+/** A name, or with `*` at its end the beginning of names. */
+export type VariablePattern = string;
+
+/** What a tool may set wherever code must lie below a root: how it speaks, and what is a tool's own by its name. */
+export const harmlessVariables: readonly VariablePattern[] = [
+  ...['LANG', 'LANGUAGE', 'LC_*', 'TZ', 'NO_COLOR', 'NODE_ENV'],
+  'TOOL_*',
+];
+
+/** What the loader, the C library, a shell or an interpreter reads to find code, or as code. No list may name these. */
+const steering: readonly VariablePattern[] = [
+  ...['PATH', 'HOME', 'XDG_*', 'LD_*', 'GLIBC_TUNABLES', 'GCONV_PATH', 'LOCPATH', 'NLSPATH', 'TZDIR'],
+  ...['MALLOC_*', 'GETCONF_DIR', 'OPENSSL_*'],
+  ...[
+    'BASH*',
+    'ENV',
+    'SHELLOPTS',
+    'PS4',
+    'IFS',
+    'CDPATH',
+    'FPATH',
+    'ZDOTDIR',
+    'GLOBIGNORE',
+    'PROMPT_COMMAND',
+  ],
+  ...['TEXTDOMAIN*', 'PYTHON*', 'NODE_*', 'DENO_*', 'BUN_*', 'RUBY*', 'GEM_*', 'BUNDLE_*', 'PERL*'],
+  ...['JAVA_*', 'JDK_*', '_JAVA_*', 'CLASSPATH', 'PHP*', 'LUA_*'],
+];
+
+const stemOf = (pattern: VariablePattern): string => pattern.replace(/\*$/, '');
+
+const covers = (pattern: VariablePattern, name: string): boolean =>
+  pattern.endsWith('*') ? name.startsWith(stemOf(pattern)) : name === pattern;
+
+export const isOneOf = (patterns: readonly VariablePattern[], name: string): boolean =>
+  patterns.some((pattern) => covers(pattern, name));
+
+export const isSteering = (name: string): boolean =>
+  isOneOf(steering, name) && !isOneOf(harmlessVariables, name);
+
+/** @returns what is wrong with an operator's list, as words that follow the list's name */
+export function problemOfPatterns(patterns: readonly VariablePattern[]): string | undefined {
+  const odd = patterns.filter((pattern) => !/^([A-Za-z_]\w*)?\*?$/.test(pattern));
+  if (odd.length > 0) return `must be names of variables, or beginnings with a *: not ${odd.join(', ')}`;
+  const meets = (pattern: VariablePattern): boolean =>
+    !isOneOf(harmlessVariables, stemOf(pattern)) &&
+    steering.some((each) => covers(each, stemOf(pattern)) || covers(pattern, stemOf(each)));
+  const steers = patterns.filter(meets);
+  if (steers.length === 0) return undefined;
+  return (
+    `must not list ${steers.join(', ')}: an interpreter, the loader or a shell would be told by that to run code ` +
+    'outside of CUSTOM_TOOLS_ALLOWED_ROOTS'
+  );
+}
