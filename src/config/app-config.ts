@@ -260,6 +260,7 @@ function customTools(env: Environment, root: string) {
     defaultTimeoutMs: env.CUSTOM_TOOLS_DEFAULT_TIMEOUT,
     sandboxEnabled: env.CUSTOM_TOOLS_SANDBOX_ENABLED,
     maxOutputBytes: env.CUSTOM_TOOLS_MAX_OUTPUT_BYTES,
+    outputLinesPerSecond: env.CUSTOM_TOOLS_OUTPUT_LINES_PER_SECOND,
     stderrBytes: env.CUSTOM_TOOLS_STDERR_BYTES,
     idleTimeoutMs: env.CUSTOM_TOOLS_IDLE_TIMEOUT,
     stopGraceMs: env.CUSTOM_TOOLS_STOP_GRACE,

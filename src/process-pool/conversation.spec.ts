@@ -36,16 +36,19 @@ class Requests {
         if (this.waiting.delete(id)) this.conversation.forget(id);
         return;
       case 'answer':
-        return this.conversation.receive({ ...rpc, id, result: `for ${id}` }, 1);
+        return void this.conversation.receive({ ...rpc, id, result: `for ${id}` }, 1);
       case 'malformed':
-        return this.conversation.receive({ ...rpc, id }, 1);
+        return void this.conversation.receive({ ...rpc, id }, 1);
       case 'progress':
-        return this.conversation.receive(
+        return void this.conversation.receive(
           { ...rpc, method: 'progress', params: { id, progress: Number(id) } },
           1,
         );
       case 'unaddressed':
-        return this.conversation.receive({ ...rpc, id: null, error: { code: -32700, message: 'what?' } }, 1);
+        return void this.conversation.receive(
+          { ...rpc, id: null, error: { code: -32700, message: 'what?' } },
+          1,
+        );
     }
   }
 
@@ -99,12 +102,23 @@ describe('a conversation, whatever the tool says late, twice, or to nobody', () 
     expect([...requests.waiting]).toEqual(requests.ids.slice(1));
   });
 
-  it('survives a stray message that is too deep to be written', () => {
-    const noise: string[] = [];
-    const conversation = new Conversation((said) => said.type === 'noise' && noise.push(said.line));
+  it('tells an answer from what is said beside it, and both from what is none of the protocol', () => {
+    const { conversation } = new Requests();
     const deep = JSON.parse(`${'['.repeat(50_000)}${']'.repeat(50_000)}`) as unknown;
-    conversation.receive({ jsonrpc: '2.0', method: 'progress', params: deep }, 1);
-    expect(noise).toEqual([expect.stringContaining('levels')]);
+    const heard = (message: object) => conversation.receive({ jsonrpc: '2.0', ...message }, 1);
+    conversation.add('1', nobody);
+    expect(heard({ method: 'progress', params: { id: '1', progress: 1 } })).toBe('aside');
+    expect(heard({ method: 'unknown' })).toBe('aside');
+    expect(heard({ id: '2', result: 1 })).toBe('aside');
+    expect(heard({ method: 'progress', params: deep })).toBe('stray');
+    expect(conversation.receive({ level: 'info' }, 1)).toBe('stray');
+    expect(heard({ id: '1', result: 1 })).toBe('answer');
+    expect(heard({ id: '1', result: 1 })).toBe('aside');
+    expect(heard({ id: null, error: { code: 1, message: 'x' } })).toBe('stray');
+    conversation.add('3', nobody);
+    expect(heard({ id: null, error: { code: 1, message: 'x' } })).toBe('answer');
+    conversation.add('4', nobody);
+    expect(heard({ id: '4' })).toBe('answer');
   });
 
   it('knows why its requests were given up only when all of them were', () => {

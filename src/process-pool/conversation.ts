@@ -1,10 +1,10 @@
-import { jsonExcerpt } from '../common/json-depth.js';
-import { classify, freshId, type Incoming } from './json-rpc.js';
+import { classify, freshId } from './json-rpc.js';
 import type { JsonObject } from './message-reader.js';
 import { type AddressedNotice, type NoticeListener, readNotice } from './notices.js';
 import type { Ending, PoolFailureReason, ProcessOutput, Reply, TerminationReason } from './pool.types.js';
 
-const noiseChars = 500;
+/** What a message was: the answer to an open request, something beside that, or no message of the protocol at all. */
+export type Heard = 'answer' | 'aside' | 'stray';
 
 /** What waits for the answer to one request; exactly one of the two is called, or none after `forget`. */
 export interface Exchange {
@@ -62,24 +62,23 @@ export class Conversation {
     this.open.set(id, exchange);
   }
 
-  receive(message: JsonObject, bytes: number): void {
+  receive(message: JsonObject, bytes: number): Heard {
     const incoming = classify(message, this.open);
     switch (incoming.kind) {
       case 'reply':
-        return this.take(incoming.id)?.answered(incoming.reply, bytes);
+        this.take(incoming.id)?.answered(incoming.reply, bytes);
+        return 'answer';
       case 'malformed':
-        return this.take(incoming.id)?.failed(
-          'protocol_error',
-          `The tool broke the protocol: ${incoming.problem}`,
-        );
+        this.take(incoming.id)?.failed('protocol_error', `The tool broke the protocol: ${incoming.problem}`);
+        return 'answer';
       case 'unaddressed':
-        return this.unaddressed(message, incoming, bytes);
+        return this.unaddressed(incoming.reply, bytes);
       case 'notification':
         return this.notified(message);
       case 'noise':
-        return this.stray(message);
+        return 'stray';
       case 'ignored':
-        return;
+        return 'aside';
     }
   }
 
@@ -90,24 +89,22 @@ export class Conversation {
   }
 
   /** The tool could not read a request; with one open there is no doubt which. */
-  private unaddressed(
-    message: JsonObject,
-    { reply }: Extract<Incoming, { kind: 'unaddressed' }>,
-    bytes: number,
-  ): void {
+  private unaddressed(reply: Reply, bytes: number): Heard {
     const only = this.only();
-    if (only === undefined) return this.stray(message);
+    if (only === undefined) return 'stray';
     this.take(only)?.answered(reply, bytes);
+    return 'answer';
   }
 
-  private notified(message: JsonObject): void {
+  private notified(message: JsonObject): Heard {
     const said = readNotice(message.method, message.params);
-    if (said === 'malformed') return this.stray(message);
-    if (said === 'unknown') return;
+    if (said === 'malformed') return 'stray';
+    if (said === 'unknown') return 'aside';
     const exchange = this.addressee(said);
     const { notice } = said;
     if (notice.type === 'log') this.say({ type: 'log', notice, executionId: exchange?.executionId });
     exchange?.noticed?.(notice);
+    return 'aside';
   }
 
   private addressee({ id, executionId }: AddressedNotice): Exchange | undefined {
@@ -122,10 +119,6 @@ export class Conversation {
     if (this.hasCancelled || this.open.size !== 1) return undefined;
     const [id] = this.open.keys();
     return id;
-  }
-
-  private stray(message: JsonObject): void {
-    this.say({ type: 'noise', line: jsonExcerpt(message, noiseChars) });
   }
 
   private take(id: string): Exchange | undefined {

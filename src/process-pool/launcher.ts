@@ -10,7 +10,7 @@ export type LaunchEvents = {
 };
 
 /** To be listened to, not to be piped: a chunk of `data` is good until its listeners return. */
-export type OutputStream = Pick<Readable, 'on' | 'off' | 'destroy' | 'readableEnded'>;
+export type OutputStream = Pick<Readable, 'on' | 'off' | 'pause' | 'resume' | 'destroy' | 'readableEnded'>;
 
 /**
  * A process that is about to run. It says `spawn` and later `exit`, or it says `error` and nothing else (a system

@@ -13,7 +13,7 @@ function read(lines: readonly string[], maxBytes = 10_000) {
       seen.messages.push(message);
       seen.bytes.push(bytes);
     },
-    noise: (text) => seen.noise.push(text),
+    noise: (text) => text.trim() && seen.noise.push(text.trimEnd()),
     overflow: () => seen.overflows++,
   });
   for (const text of lines) reader.line(text, Buffer.byteLength(text));
@@ -140,18 +140,26 @@ describe('MessageReader', () => {
     expect(read(['{', '"a": 1'])).toMatchObject({ messages: [], noise: ['{', '"a": 1'] });
   });
 
-  it('stops at an object over the cap and passes on a line over it', () => {
+  it('stops at an object over the cap', () => {
     expect(read(['{', ...Array<string>(10).fill('"a": 1,')], 30)).toMatchObject({
       overflows: 1,
       messages: [],
     });
-    const overflows: string[] = [];
-    const reader = new MessageReader(10, {
+  });
+
+  it('reads an object of very many lines, and says of one that is none how many there were', () => {
+    const list = Array.from({ length: 100_000 }, (_, n) => n);
+    const lines = pretty(reply('1', list));
+    expect(read(lines, 10_000_000).messages).toEqual([reply('1', list)]);
+    const counts: number[] = [];
+    const reader = new MessageReader(10_000_000, {
       message: () => undefined,
-      noise: () => undefined,
-      overflow: () => overflows.push('once'),
+      noise: (_text, count) => counts.push(count),
+      overflow: () => undefined,
     });
-    reader.overflow();
-    expect(overflows).toEqual(['once']);
+    for (const text of lines.slice(0, -1)) reader.line(text, text.length);
+    reader.line('no JSON', 7);
+    expect(counts).toHaveLength(22);
+    expect(counts.reduce((sum, count) => sum + count)).toBe(lines.length);
   });
 });

@@ -1,29 +1,35 @@
-import type { LineSink } from './line-framer.js';
-
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** Where the objects of a tool's output go. */
 export interface MessageSink {
-  /** A JSON object; `bytes` is its length on the wire. */
-  message(message: JsonObject, bytes: number): void;
-  /** A line that belongs to no JSON object. */
-  noise(line: string): void;
-  /** A line or an object is longer than the cap. */
+  /** A JSON object; `bytes` is its length on the wire, `text` what stood there. */
+  message(message: JsonObject, bytes: number, text: string): void;
+  /** A line that belongs to no JSON object; or `lines` of them with `bytes` in all, and `text` says so. */
+  noise(text: string, lines: number, bytes: number): void;
+  /** An object is longer than the cap. */
   overflow(): void;
 }
 
 interface Candidate {
-  readonly lines: string[];
+  /** Its lines; those before the last `open` are joined in blocks. */
+  readonly text: string[];
+  open: number;
+  lines: number;
   bytes: number;
   depth: number;
 }
 
+/** So many lines of what turns out to be no object are shown; the others are counted. */
+const shownLines = 20;
+/** Lines are joined by so many: each by itself takes up to thirty times its bytes. */
+const linesPerBlock = 1_024;
+
 /**
  * Reads JSON objects from lines: one a line as the protocol says, or one pretty-printed over several lines, as shell
  * tools tend to answer. A line that cannot be part of a JSON text ends such an object, so that a stray brace in a
- * tool's chatter swallows no answer.
+ * tool's chatter swallows no answer. No line is read more than a few times, whatever becomes of it.
  */
-export class MessageReader implements LineSink {
+export class MessageReader {
   private candidate: Candidate | undefined;
 
   constructor(
@@ -34,13 +40,8 @@ export class MessageReader implements LineSink {
   line(text: string, bytes: number): void {
     if (this.candidate) return this.resume(this.candidate, text, bytes);
     const message = parseObject(text);
-    if (message) return this.sink.message(message, bytes);
+    if (message) return this.sink.message(message, bytes, text);
     this.open(text, bytes);
-  }
-
-  overflow(): void {
-    this.candidate = undefined;
-    this.sink.overflow();
   }
 
   /** The output ended; an unfinished object is noise. */
@@ -50,8 +51,8 @@ export class MessageReader implements LineSink {
 
   private open(text: string, bytes: number): void {
     const depth = opensObject(text) ? depthAfter(text, 0) : undefined;
-    if (depth !== undefined && depth > 0) this.candidate = { lines: [text], bytes, depth };
-    else this.noise(text);
+    if (depth === undefined || depth === 0) return this.sink.noise(text, 1, bytes);
+    this.candidate = { text: [text], open: 1, lines: 1, bytes, depth };
   }
 
   private resume(candidate: Candidate, text: string, bytes: number): void {
@@ -60,29 +61,40 @@ export class MessageReader implements LineSink {
       this.dropCandidate();
       return this.line(text, bytes);
     }
-    candidate.lines.push(text);
+    const lines = candidate.text;
+    lines.push(text);
+    if (++candidate.open >= linesPerBlock) {
+      lines.push(lines.splice(-candidate.open).join('\n'));
+      candidate.open = 0;
+    }
+    candidate.lines++;
     candidate.bytes += bytes + 1;
     candidate.depth = depth;
-    if (candidate.bytes > this.maxBytes) return this.overflow();
-    if (depth === 0) this.close(candidate);
+    if (candidate.bytes > this.maxBytes) this.overflow();
+    else if (depth === 0) this.close(candidate);
   }
 
   private close(candidate: Candidate): void {
-    const message = parseObject(candidate.lines.join('\n'));
+    const text = candidate.text.join('\n');
+    const message = parseObject(text);
     if (!message) return this.dropCandidate();
     this.candidate = undefined;
-    this.sink.message(message, candidate.bytes);
+    this.sink.message(message, candidate.bytes, text);
+  }
+
+  private overflow(): void {
+    this.candidate = undefined;
+    this.sink.overflow();
   }
 
   private dropCandidate(): void {
-    const lines = this.candidate?.lines ?? [];
+    const { candidate } = this;
+    if (!candidate) return;
     this.candidate = undefined;
-    for (const line of lines) this.noise(line);
-  }
-
-  private noise(text: string): void {
-    const line = text.trimEnd();
-    if (line !== '') this.sink.noise(line);
+    const shown = candidate.text.slice(0, shownLines).join('\n').split('\n', shownLines);
+    for (const line of shown) this.sink.noise(line, 1, line.length);
+    const more = candidate.lines - shown.length;
+    if (more > 0) this.sink.noise(`… and ${more} more lines of no JSON object`, more, candidate.bytes);
   }
 }
 
@@ -93,6 +105,7 @@ const beginsAnew = (text: string): boolean => text.startsWith('{') && text.inclu
 
 function parseObject(text: string): JsonObject | undefined {
   const first = text.charCodeAt(0);
+  if (first > space && first < firstNotAscii && first !== brace.open) return undefined;
   const bare = first === brace.open ? text : text.replace(/^\uFEFF/, '').trimStart();
   if (bare.charCodeAt(0) !== brace.open) return undefined;
   try {
@@ -106,8 +119,13 @@ const brace = { open: 123, close: 125 };
 const bracket = { open: 91, close: 93 };
 const quote = 34;
 const backslash = 92;
-/** What may stand outside strings: white space, separators, numbers and the letters of true, false and null. */
-const plain = new Set([...' \t\r,:0123456789.+-eEtrufalsn\uFEFF'].map((char) => char.charCodeAt(0)));
+const space = 32;
+const firstNotAscii = 128;
+const byteOrderMark = 0xfeff;
+/** By code: what may stand outside strings, which is white space, separators, numbers and the letters of true, false and null. */
+const plain = Uint8Array.from({ length: firstNotAscii }, (_, code) =>
+  ' \t\r,:0123456789.+-eEtrufalsn'.includes(String.fromCharCode(code)) ? 1 : 0,
+);
 
 /**
  * How deep in objects and arrays a JSON text is after one more line.
@@ -123,7 +141,7 @@ function depthAfter(text: string, before: number): number | undefined {
     } else if (char === brace.open || char === bracket.open) depth++;
     else if (char === brace.close || char === bracket.close) {
       if (--depth < 0) return undefined;
-    } else if (!plain.has(char)) return undefined;
+    } else if (plain[char] !== 1 && char !== byteOrderMark) return undefined;
   }
   return depth;
 }

@@ -159,8 +159,8 @@ export class PoolMember {
     if (!this.process.cancel(id, exchange)) end(false);
   }
 
-  stray(line: string): void {
-    this.strayLines++;
+  stray(line: string, lines: number): void {
+    this.strayLines += lines;
     this.lastStrayLines.push(line);
     if (this.lastStrayLines.length > keptStrayLines) this.lastStrayLines.shift();
   }

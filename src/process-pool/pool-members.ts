@@ -210,7 +210,7 @@ export class PoolMembers implements SlotUser {
     else if (event.type === 'ended') this.onEnded(member, event.ending);
     else if (event.type === 'drained') this.advance();
     else {
-      if (event.type === 'noise') member.stray(event.line);
+      if (event.type === 'noise') member.stray(event.line, event.lines);
       this.events.emit({ ...event, pool: this.settings.name, pid: member.pid });
     }
   }
@@ -246,7 +246,7 @@ export class PoolMembers implements SlotUser {
   }
 
   private onEnded(member: PoolMember, ending: Ending): void {
-    const ofItself = ending.reason === 'exit' || ending.reason === 'crash';
+    const ofItself = ['exit', 'crash', 'flood'].includes(ending.reason);
     const now = performance.now();
     if (ofItself && member.served === 0) this.policy.diedUnused(now, now - member.begunAt);
     this.list.remove(member);

@@ -14,6 +14,7 @@ const limits: ProcessLimits = {
   startTimeoutMs: 5_000,
   stopGraceMs: 20,
   maxLineBytes: 1_000,
+  linesPerSecond: 1_000,
   maxPendingInputBytes: 2_000,
   stderrBytes: 100,
 };

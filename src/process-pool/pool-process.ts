@@ -1,11 +1,9 @@
 import process from 'node:process';
-import { ByteTail } from './byte-tail.js';
 import { Conversation, type Exchange } from './conversation.js';
 import { initializeParams, readHandshake, whyNotStarted } from './handshake.js';
 import { encodeNotification, encodeRequest } from './json-rpc.js';
 import type { LaunchedProcess, Launcher } from './launcher.js';
-import { LineFramer } from './line-framer.js';
-import { MessageReader } from './message-reader.js';
+import { OutputReader } from './output-reader.js';
 import {
   type Capabilities,
   type Ending,
@@ -18,9 +16,8 @@ import {
   type Reply,
   type TerminationReason,
 } from './pool.types.js';
-import { whenItRunsOn, whenQuiet } from './process-end.js';
+import { whenItRunsOn } from './process-end.js';
 
-const noiseLineChars = 500;
 const tailBytes = 2_048;
 /** So much is written at once: more lines would hardly make it cheaper, and it may fill the pipe. */
 const gatheredChars = 16_384;
@@ -51,9 +48,7 @@ type ProcessState =
 export class PoolProcess {
   private readonly child: LaunchedProcess | undefined;
   private readonly conversation: Conversation;
-  private readonly framer: LineFramer;
-  private readonly reader: MessageReader;
-  private readonly stderr: ByteTail;
+  private output: OutputReader | undefined;
   private state: ProcessState = { name: 'starting' };
   private timer: NodeJS.Timeout | undefined;
   /** Lines to be written when those who bring more of them have had their turn. */
@@ -68,14 +63,6 @@ export class PoolProcess {
     private readonly say: (event: ProcessEvent) => void,
   ) {
     this.conversation = new Conversation(say);
-    this.reader = new MessageReader(limits.maxLineBytes, {
-      message: (message, bytes) => this.conversation.receive(message, bytes),
-      noise: (line) => say({ type: 'noise', line: line.slice(0, noiseLineChars) }),
-      overflow: () =>
-        this.abort('output', 'output_too_large', `The tool's answer is over ${limits.maxLineBytes} bytes`),
-    });
-    this.framer = new LineFramer(limits.maxLineBytes, this.reader);
-    this.stderr = new ByteTail(limits.stderrBytes);
     this.child = this.launch(spec, launcher);
   }
 
@@ -129,7 +116,7 @@ export class PoolProcess {
 
   /** The end of what the tool wrote to stderr. */
   stderrTail(): string {
-    return this.stderr.text(tailBytes);
+    return this.output?.tail.text(tailBytes) ?? '';
   }
 
   /** Says `shutdown` to a tool that declared it and closes stdin; SIGTERM and SIGKILL to the group follow, a grace apart. */
@@ -193,11 +180,8 @@ export class PoolProcess {
   }
 
   private listen(child: LaunchedProcess): void {
-    child.stdout.on('data', (chunk: Buffer) => this.framer.push(chunk));
-    child.stderr.on('data', (chunk: Buffer) => {
-      this.stderr.push(chunk);
-      this.say({ type: 'stderr', chunk });
-    });
+    const { limits, conversation, say } = this;
+    this.output = new OutputReader(child, limits, conversation, say, (...why) => this.abort(...why));
     child.stdin.on('drain', () => {
       this.congested = false;
       if (this.usable) this.say({ type: 'drained' });
@@ -271,9 +255,7 @@ export class PoolProcess {
     clearTimeout(this.timer);
     const cause = this.state.name === 'ending' ? this.state.cause : undefined;
     this.state = { name: 'exited', wasReady: this.wasReady, cause };
-    whenQuiet(child, () => {
-      this.framer.end();
-      this.reader.end();
+    this.output?.readRest(() => {
       for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
       this.finish(exitCode, signal, cause);
     });

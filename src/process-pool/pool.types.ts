@@ -15,6 +15,11 @@ export interface ProcessLimits {
   /** Pause between closing stdin, SIGTERM and SIGKILL. */
   readonly stopGraceMs: number;
   readonly maxLineBytes: number;
+  /**
+   * Lines that it may write in a second beside its answers, a KiB counting as one; while no request is open a tenth of it, and
+   * its stderr counts, too. Over it the process is not read; one that is over it for 10 s is ended.
+   */
+  readonly linesPerSecond: number;
   /** Bytes that may wait in the pipe to a process that does not read. */
   readonly maxPendingInputBytes: number;
   readonly stderrBytes: number;
@@ -156,6 +161,7 @@ export type TerminationReason =
   | 'timeout'
   | 'protocol'
   | 'output'
+  | 'flood'
   | 'idle'
   | 'one_shot'
   | WornBy
@@ -175,8 +181,8 @@ export interface Ending {
 export type ProcessOutput =
   /** As it came from the process, in pieces of any size: not to be kept. */
   | { readonly type: 'stderr'; readonly chunk: Buffer }
-  /** A line on stdout that was no message. */
-  | { readonly type: 'noise'; readonly line: string }
+  /** A line on stdout that was no message, or so many of them at once. */
+  | { readonly type: 'noise'; readonly line: string; readonly lines: number }
   | {
       readonly type: 'log';
       readonly notice: LogNotice;

@@ -34,6 +34,7 @@ export function makePool(command, args, overrides = {}) {
     stopGraceMs: customTools.stopGraceMs,
     cancelGraceMs: customTools.cancelGraceMs,
     maxLineBytes: customTools.maxOutputBytes,
+    linesPerSecond: customTools.outputLinesPerSecond,
     maxPendingInputBytes: 4 * toolInput.maxBytes,
     stderrBytes: customTools.stderrBytes,
     maxFailedStarts: 3,

@@ -35,9 +35,10 @@ export class ToolInspector {
   async inspect(tool: LaunchableTool): Promise<Inspection> {
     const launch = await this.preparation.prepare(tool);
     const confined = await this.sandbox.confine(tool, launch);
-    const { startTimeoutMs, stopGraceMs, maxOutputBytes, stderrBytes } = this.config.customTools;
+    const { startTimeoutMs, stopGraceMs, stderrBytes, ...most } = this.config.customTools;
+    const [maxLineBytes, linesPerSecond] = [most.maxOutputBytes, most.outputLinesPerSecond];
     try {
-      const limits = { startTimeoutMs, stopGraceMs, maxLineBytes: maxOutputBytes, stderrBytes };
+      const limits = { startTimeoutMs, stopGraceMs, maxLineBytes, linesPerSecond, stderrBytes };
       const probed = await this.spawner.slots.run(startTimeoutMs, () =>
         probeExecutable(confined.command, limits, this.spawner.launch),
       );

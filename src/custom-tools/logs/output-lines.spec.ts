@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { LineBudget } from './line-budget.js';
+import { LineBudget } from '../../common/line-budget.js';
 import { OutputLines } from './output-lines.js';
 
 class Seen {
@@ -83,24 +83,5 @@ describe('OutputLines', () => {
     const kept = seen.lines.concat(seen.cut).length;
     if (_what === 'one line') expect(seen.cut).toEqual(['x'.repeat(4_096)]);
     else expect(seen.skippedBytes + kept * 10).toBeGreaterThan(2 ** 30 - 10_000_000);
-  });
-});
-
-describe('LineBudget', () => {
-  it('gives so many at once, then so many a second, in stretches of half a second', () => {
-    let now = 0;
-    const budget = new LineBudget(100, () => now);
-    const taken = (): number => {
-      let n = 0;
-      while (budget.take()) n++;
-      return n;
-    };
-    expect(taken()).toBe(100);
-    now = 400;
-    expect(taken()).toBe(0);
-    now = 500;
-    expect(taken()).toBe(50);
-    now = 60_000;
-    expect(taken()).toBe(100);
   });
 });

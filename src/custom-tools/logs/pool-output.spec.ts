@@ -1,7 +1,7 @@
 import type { PoolEvent } from '../../process-pool/pool.types.js';
 import type { LogNotice } from '../../tool-contract/tool-notice.js';
 import { Redactor } from '../secrets/redactor.js';
-import { LineBudget } from './line-budget.js';
+import { LineBudget } from '../../common/line-budget.js';
 import { EventRing } from '../../common/event-ring.js';
 import type { LogEntry } from './log-entry.js';
 import { PoolOutput } from './pool-output.js';

@@ -23,7 +23,7 @@ export class PoolOutput {
       case 'stderr':
         return this.linesOf(event.pid).push(event.chunk);
       case 'noise':
-        return this.stray(event.pid, event.line);
+        return this.stray(event);
       case 'log':
         return this.said(event);
       case 'terminate':
@@ -45,8 +45,8 @@ export class PoolOutput {
     return lines;
   }
 
-  private stray(pid: number, line: string): void {
-    if (this.affords('stray lines on stdout'))
+  private stray({ pid, line, lines }: Extract<PoolEvent, { type: 'noise' }>): void {
+    if (this.affords('stray lines on stdout', lines))
       this.write({ event: 'stdout', level: 'warn', pid }, line, false);
   }
 
@@ -68,9 +68,9 @@ export class PoolOutput {
     });
   }
 
-  private affords(what: string): boolean {
+  private affords(what: string, lines = 1): boolean {
     if (!this.book.budget.take()) {
-      this.skipped.set(what, (this.skipped.get(what) ?? 0) + 1);
+      this.skipped.set(what, (this.skipped.get(what) ?? 0) + lines);
       return false;
     }
     this.saySkipped();

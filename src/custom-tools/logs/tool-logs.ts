@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { EventRing } from '../../common/event-ring.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
-import { LineBudget } from './line-budget.js';
+import { LineBudget } from '../../common/line-budget.js';
 import type { LogEntry, LogRing } from './log-entry.js';
 
 /** One tool's log and what its processes may still write into it. */

@@ -20,8 +20,11 @@ import { type PreparedLaunch, LaunchPreparation } from '../launch/launch-prepara
 import { ToolSpawner } from '../launch/tool-spawner.js';
 
 /** An event of one of the pools, a trial's or a retiring one included; without secrets. Output goes to the logs. */
-export type RuntimeEvent = Exclude<PoolEvent, ToolWords> & { readonly source: ProcessPool };
-type ToolWords = { type: 'stderr' } | { type: 'log' };
+export type RuntimeEvent = (Exclude<PoolEvent, ToolWords> | Omit<StrayLines, 'line'>) & {
+  readonly source: ProcessPool;
+};
+type StrayLines = Extract<PoolEvent, { type: 'noise' }>;
+type ToolWords = StrayLines | { type: 'stderr' } | { type: 'log' };
 
 /** A tool as it would run here. */
 export interface PreparedTool {
@@ -167,8 +170,14 @@ export class CustomToolRuntimes {
     pool.events.subscribe((event) => {
       output.on(event);
       if (event.type === 'stderr' || event.type === 'log') return;
+      if (event.type === 'noise') return this.strayLines(event, pool);
       this.events.emit({ ...withoutSecrets(event, redactor), source: pool });
     });
+  }
+
+  /** There may be thousands: no text is looked through for those who only count. */
+  private strayLines({ type, pool, pid, lines }: StrayLines, source: ProcessPool): void {
+    this.events.emit({ type, pool, pid, lines, source });
   }
 
   private async stop(pool: ProcessPool, drainMs: number): Promise<void> {
@@ -198,6 +207,7 @@ export class CustomToolRuntimes {
       stopGraceMs: limits.stopGraceMs,
       cancelGraceMs: limits.cancelGraceMs,
       maxLineBytes: limits.maxOutputBytes,
+      linesPerSecond: limits.outputLinesPerSecond,
       maxPendingInputBytes: 4 * this.config.toolInput.maxBytes,
       stderrBytes: limits.stderrBytes,
       maxFailedStarts: Math.max(3, tool.maxRetries),
@@ -217,8 +227,6 @@ function withoutSecrets<E extends PoolEvent>(event: E, redactor: Redactor): E {
       return { ...event, error: redactor.clean(event.error) };
     case 'terminate':
       return { ...event, stderrTail: redactor.clean(event.stderrTail, { start: true }) };
-    case 'noise':
-      return { ...event, line: redactor.clean(event.line, { end: true }) };
     default:
       return event;
   }

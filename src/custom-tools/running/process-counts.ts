@@ -29,6 +29,6 @@ export class ProcessCounts {
     const tool = event.pool;
     if (event.type === 'spawn') this.spawns.inc({ tool });
     else if (event.type === 'terminate') this.terminations.inc({ tool, reason: event.reason });
-    else if (event.type === 'noise') this.strayLines.inc({ tool });
+    else if (event.type === 'noise') this.strayLines.inc({ tool }, event.lines);
   }
 }

@@ -4,6 +4,9 @@ import { CustomToolRuntimes, type RuntimeEvent } from './custom-tool-runtimes.js
 import { CustomToolsRepository } from '../custom-tools.repository.js';
 import { ToolLogs } from '../logs/tool-logs.js';
 
+const floodHint =
+  ': it wrote more beside its answers than CUSTOM_TOOLS_OUTPUT_LINES_PER_SECOND, for too long';
+
 /** Writes what happens to processes into the server's log and the tools' own. */
 @Injectable()
 export class ProcessLog {
@@ -47,12 +50,12 @@ export class ProcessLog {
 
   private terminated(event: Extract<RuntimeEvent, { type: 'terminate' }>): void {
     const { pool: tool, pid, reason, exitCode, signal } = event;
-    const faulty = reason === 'crash' || reason === 'protocol' || reason === 'output';
+    const faulty = ['crash', 'protocol', 'output', 'flood'].includes(reason);
     this.noisy.delete(pid);
     const how = signal === null ? `exit code ${exitCode}` : signal;
     this.write(
       { tool, event: 'terminate', pid, reason, exitCode, signal, ...(faulty && { error: reason }) },
-      `the process ended with ${how} (${reason})`,
+      `the process ended with ${how} (${reason})${reason === 'flood' ? floodHint : ''}`,
     );
   }
 

@@ -12,8 +12,8 @@ function frame(chunks: readonly Buffer[], maxBytes = cap) {
   };
   const framer = new LineFramer(maxBytes, {
     line: (text, bytes) => {
-      seen.lines.push(text);
       seen.bytes.push(bytes);
+      return seen.lines.push(text) > 0;
     },
     overflow: () => seen.overflows++,
   });
@@ -107,12 +107,51 @@ describe('LineFramer', () => {
     expect(frame([Buffer.from([0xff, 0xfe, 10])]).lines).toEqual(['\uFFFD\uFFFD']);
   });
 
+  it('takes no more of a chunk than lines are wanted, and goes on where it stopped', () => {
+    fc.assert(
+      fc.property(fc.array(line, { maxLength: 20 }), lengths, (lines, sizes) => {
+        const bytes = Buffer.from(lines.map((text) => `${text}\n`).join('') + 'rest');
+        const out: string[] = [];
+        const framer = new LineFramer(cap, { line: (text) => out.push(text) < 0, overflow: () => undefined });
+        for (const chunk of cut(bytes, sizes)) {
+          for (let left = chunk; left.length > 0;) {
+            const before = out.length;
+            const taken = framer.push(left);
+            expect(out.length - before).toBeLessThanOrEqual(1);
+            // What was taken may be written over.
+            left.subarray(0, taken).fill('#');
+            left = left.subarray(taken);
+          }
+        }
+        framer.end();
+        expect(out).toEqual([...lines.map((text) => Buffer.from(text).toString('utf8')), 'rest']);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('keeps a line that comes byte by byte in little more than its bytes', () => {
+    const bytes = 1_000_000;
+    const framer = new LineFramer(bytes, { line: () => true, overflow: () => undefined });
+    const kept = (): number => {
+      global.gc?.();
+      const { heapUsed, arrayBuffers } = process.memoryUsage();
+      return heapUsed + arrayBuffers;
+    };
+    const byte = Buffer.from('x');
+    framer.push(byte);
+    const before = kept();
+    for (let n = 1; n < bytes; n++) framer.push(byte);
+    expect(kept() - before).toBeLessThan(30 * bytes);
+    framer.end();
+  });
+
   it('says nothing after it was closed, also by the receiver of a line', () => {
     const lines: string[] = [];
     const framer = new LineFramer(cap, {
       line: (text) => {
-        lines.push(text);
         framer.close();
+        return lines.push(text) > 0;
       },
       overflow: () => lines.push('overflow'),
     });

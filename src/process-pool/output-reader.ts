@@ -1,0 +1,168 @@
+import { LineBudget } from '../common/line-budget.js';
+import { LineFramer } from '../common/line-framer.js';
+import { PacedStream, unitBytes } from '../common/paced-stream.js';
+import { ByteTail } from './byte-tail.js';
+import type { Conversation } from './conversation.js';
+import type { LaunchedProcess } from './launcher.js';
+import { type JsonObject, MessageReader } from './message-reader.js';
+import type { PoolFailureReason, ProcessLimits, ProcessOutput } from './pool.types.js';
+
+const noiseChars = 500;
+/** While no request is open a process has nothing to say: what it writes then counts so many times more. */
+const idleFactor = 10;
+/** Longer lines are not even looked into while no request is open. */
+const idleLineBytes = 65_536;
+/** So many lines beside each answer are free, such as an empty one or a few of a log. */
+const freeLines = 10;
+/** A process over its budget is not read for so long at least. */
+const pauseMs = 100;
+/** One that is over it for so long, without a break of `breakMs`, is ended. */
+const longestFloodMs = 10_000;
+const breakMs = 1_000;
+/** Turns of the event loop without output after which an ended process has nothing more in its pipes. */
+const quietTurns = 2;
+/** A grandchild that goes on writing must not hold an ended process for ever. */
+const maxTurns = 1_024;
+
+/** Ends the process for what it wrote; nothing more is read. */
+type Abort = (cause: 'output' | 'flood', reason: PoolFailureReason, message: string) => void;
+
+/**
+ * Reads what a process writes and bounds what that may cost: the work of one turn of the event loop, and by a budget for
+ * each second all that answers no request. Answers are free, for there is one to each request, and so is stderr while
+ * one is open.
+ */
+export class OutputReader {
+  private readonly framer: LineFramer;
+  private readonly messages: MessageReader;
+  private readonly stdout: PacedStream;
+  private readonly stderr: PacedStream;
+  private readonly budget: LineBudget;
+  /** The end of stderr. */
+  readonly tail: ByteTail;
+  /** Until the budget is no longer overdrawn. */
+  private overMs = 0;
+  private floodSince = 0;
+  private pausedUntil = -Infinity;
+  private isLast = false;
+  /** Since this was last looked at. */
+  private hasRead = false;
+
+  constructor(
+    { stdout, stderr }: LaunchedProcess,
+    private readonly limits: ProcessLimits,
+    private readonly conversation: Conversation,
+    private readonly say: (output: ProcessOutput) => void,
+    private readonly abort: Abort,
+  ) {
+    const { maxLineBytes, linesPerSecond, stderrBytes } = limits;
+    this.budget = new LineBudget(linesPerSecond);
+    this.tail = new ByteTail(stderrBytes);
+    const overflow = (): void =>
+      this.end('output', 'output_too_large', `The tool's answer is over ${maxLineBytes} bytes`);
+    this.messages = new MessageReader(maxLineBytes, {
+      message: (message, bytes, text) => this.message(message, bytes, text),
+      noise: (text, lines, bytes) => this.noise(text, lines, bytes),
+      overflow,
+    });
+    this.framer = new LineFramer(maxLineBytes, { line: (text, bytes) => this.line(text, bytes), overflow });
+    this.stdout = new PacedStream(stdout, (chunk) => this.readStdout(chunk));
+    this.stderr = new PacedStream(stderr, (chunk) => this.readStderr(chunk));
+  }
+
+  /**
+   * The process has ended; what it wrote before still counts. Its pipes are read until they are quiet, not until they
+   * close: a grandchild may hold them open. Every turn polls them once, so that what the kernel holds is seen.
+   */
+  readRest(done: () => void): void {
+    this.isLast = true;
+    const pipes = [this.stdout, this.stderr];
+    for (const pipe of pipes) pipe.hurry();
+    let quiet = 0;
+    let turns = 0;
+    const turn = (): void => {
+      quiet = this.hasRead || pipes.some(({ isBehind }) => isBehind) ? 0 : quiet + 1;
+      this.hasRead = false;
+      if (quiet <= quietTurns && ++turns < maxTurns) return void setImmediate(turn);
+      this.framer.end();
+      this.messages.end();
+      for (const pipe of pipes) pipe.close();
+      done();
+    };
+    turn();
+  }
+
+  private readStdout(chunk: Buffer): number {
+    this.hasRead = true;
+    this.charge('idle', 1);
+    const taken = this.framer.push(chunk);
+    this.keepWithinBudget();
+    return taken;
+  }
+
+  private readStderr(chunk: Buffer): number {
+    this.hasRead = true;
+    this.charge('idle', 1 + chunk.length / unitBytes);
+    this.tail.push(chunk);
+    this.say({ type: 'stderr', chunk });
+    this.keepWithinBudget();
+    return chunk.length;
+  }
+
+  private line(text: string, bytes: number): boolean {
+    const isOpen = this.conversation.size > 0;
+    this.charge('idle', 1 + bytes / unitBytes);
+    if (isOpen || bytes <= idleLineBytes) this.messages.line(text, bytes);
+    else this.noise(text, 1, bytes);
+    this.stdout.spend(1);
+    this.keepWithinBudget();
+    return !this.stdout.isBehind;
+  }
+
+  private message(message: JsonObject, bytes: number, text: string): void {
+    const heard = this.conversation.receive(message, bytes);
+    if (heard === 'stray') this.noise(text, 1, bytes);
+    else if (heard === 'aside') this.charge('open', 1 + bytes / unitBytes);
+    else this.overMs = this.budget.charge(-freeLines * idleFactor);
+  }
+
+  private noise(text: string, lines: number, bytes: number): void {
+    this.charge('open', lines + bytes / unitBytes);
+    // A part of a long text would keep the whole of it in memory: it is copied.
+    const start = text.length > noiseChars ? Buffer.from(text.slice(0, noiseChars)).toString() : text;
+    const line = start.trimEnd().replaceAll('\n', ' ');
+    if (line !== '') this.say({ type: 'noise', line, lines });
+  }
+
+  /** @param when a request is open, or none is: otherwise it costs nothing */
+  private charge(when: 'open' | 'idle', lines: number): void {
+    const isOpen = this.conversation.size > 0;
+    if (isOpen === (when === 'open')) this.overMs = this.budget.charge(isOpen ? lines : lines * idleFactor);
+  }
+
+  private keepWithinBudget(): void {
+    if (this.overMs === 0 || this.isLast) return;
+    const now = performance.now();
+    const ms = this.overMs + pauseMs;
+    this.overMs = 0;
+    if (now - this.pausedUntil > breakMs) this.floodSince = now;
+    this.pausedUntil = now + ms;
+    if (this.pausedUntil > this.floodSince + longestFloodMs) {
+      return this.end('flood', 'protocol_error', tooMuch(this.limits.linesPerSecond));
+    }
+    this.stdout.pause(ms);
+    this.stderr.pause(ms);
+  }
+
+  /** Its stderr may still tell why. */
+  private end(...why: Parameters<Abort>): void {
+    this.isLast = true;
+    this.framer.close();
+    this.stdout.close();
+    this.abort(...why);
+  }
+}
+
+const tooMuch = (lines: number): string =>
+  `The tool wrote over ${lines} lines a second beside its answers (${lines / idleFactor} while no call is open) ` +
+  `for ${longestFloodMs / 1_000} s`;
