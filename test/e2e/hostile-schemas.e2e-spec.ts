@@ -39,7 +39,8 @@ describe('a schema that costs too much is refused where it is registered, and no
     ['rules that all fail', 48 * kb],
     ['a chain that doubles', 4 * kb],
     ['a chain that doubles', 1.8 * kb],
-    ['itself', 1 * kb],
+    ['itself', 1],
+    ['itself behind a property', 1],
   ])('%s, %d bytes', async (what, schemaBytes) => {
     const { registered, longestMs } = await tried(what, schemaBytes, 0);
     expect(registered).toMatchObject({ status: 400, body: { code: 'invalid_request' } });
@@ -62,10 +63,9 @@ describe('an input is looked at while nobody waits, however large it is and what
     ['unique rows, nested', 1, 900 * kb, 200],
     ['rows without what is required', 240, 1_000 * kb, 422],
     ['a long enum of objects', 60 * kb, 480 * kb, 200],
-    ['rules that all pass', 8 * kb, 400 * kb, 422],
+    ['branches of which the last passes', 8 * kb, 400 * kb, 422],
     ['itself twice, for each level of arrays', 1, 1, 422],
     ['a chain that doubles behind a property', 1.8 * kb, 1, 422],
-    ['itself behind a property', 1, 1, 422],
   ])(
     '%s: schema of %d bytes, input of %d, answered with %d',
     async (what, schemaBytes, inputBytes, status) => {
@@ -76,7 +76,7 @@ describe('an input is looked at while nobody waits, however large it is and what
   );
 
   it('says that it was too costly, and names the way out', async () => {
-    const { called } = await tried('rules that all pass', 8 * kb, 400 * kb);
+    const { called } = await tried('branches of which the last passes', 8 * kb, 400 * kb);
     expect(called?.body).toMatchObject({
       code: 'invalid_input',
       detail: expect.stringContaining('make it smaller'),
