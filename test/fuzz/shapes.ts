@@ -70,7 +70,7 @@ export const shapes: Record<string, Shape> = {
   }),
   'a long enum of objects': (schemaBytes, inputBytes) => ({
     schema: { items: { enum: times(schemaBytes / 14, (n) => ({ a: n })) } },
-    input: repeated({ a: 1 }, inputBytes),
+    input: repeated({ a: Math.max(0, Math.floor(schemaBytes / 14) - 1) }, inputBytes),
   }),
   'many constants': (schemaBytes, inputBytes) => ({
     schema: { items: { anyOf: times(schemaBytes / 18, (n) => ({ const: [n] })) } },
