@@ -16,6 +16,7 @@ import { ToolLogs } from './logs/tool-logs.js';
 import { changedEnv, sealedEnv } from './secrets/env-changes.js';
 import { SecretBox, type StoredEnv } from './secrets/secret-box.js';
 import { checkExecutable } from './commands/resolve-command.js';
+import type { PreparedLaunch } from './launch/launch-preparation.js';
 import { type Inspection, ToolInspector } from './launch/tool-inspector.js';
 import { checkedThresholds } from './threshold-settings.js';
 import { answeredNow, brokenBy } from './tool-condition.js';
@@ -58,7 +59,7 @@ export class CustomToolManager {
         throw new Problem('conflict', `The tool name ${create.name} is taken`);
       }
       const draft = this.draft(create);
-      if (create.inputSchema) this.inspector.compile(create.inputSchema);
+      if (create.inputSchema) await this.inspector.compile(create.inputSchema);
       const inspected = await this.inspector.inspect(draft);
       return this.add(await this.prepareToRun(completed(draft, create, inspected), inspected), origin);
     });
@@ -68,7 +69,7 @@ export class CustomToolManager {
   registerBroken(create: CustomToolCreate, reason: string, origin: RevisionOrigin): Promise<CustomTool> {
     return this.oneAtATime.run(create.name, async () => {
       const draft = { ...this.draft(create), ...brokenBy(reason) };
-      return this.add(await this.runtimes.prepare(completed(draft, create)), origin);
+      return this.add(await this.prepare(completed(draft, create)), origin);
     });
   }
 
@@ -131,7 +132,7 @@ export class CustomToolManager {
       tool.thresholds = checkedThresholds(tool.thresholds);
       checkPool(tool, this.config.customTools.maxPoolSize);
       checkCache(tool);
-      this.inspector.compile(tool.inputSchema);
+      await this.inspector.compile(tool.inputSchema);
       const inspected = await this.inspector.inspect(tool);
       tool.pinnedCommand = inspected.realPath;
       return this.settle(tool, inspected, tool.status, origin);
@@ -171,7 +172,7 @@ export class CustomToolManager {
     const tool = await this.repository.get(name);
     const active = this.runtimes.get(name);
     if (active) return work(active);
-    const temporary = await this.runtimes.build(await this.runtimes.prepare(tool), tool.revision);
+    const temporary = await this.runtimes.build(await this.prepare(tool), tool.revision);
     try {
       return await work(temporary);
     } finally {
@@ -232,12 +233,16 @@ export class CustomToolManager {
    */
   private async prepareToRun(tool: CustomTool, inspected: Inspection): Promise<PreparedTool> {
     await checkExecutable(inspected.spec.command);
-    return this.runtimes.prepare(tool, inspected);
+    return this.prepare(tool, inspected);
+  }
+
+  private async prepare(tool: CustomTool, launch?: PreparedLaunch): Promise<PreparedTool> {
+    return this.runtimes.prepare(tool, await this.inspector.compile(tool.inputSchema), launch);
   }
 
   /** Runs a stored tool. Its files may be others than those of its revision: then they are a revision of their own. */
   private async activate(tool: CustomTool): Promise<void> {
-    const prepared = await this.runtimes.prepare(tool);
+    const prepared = await this.prepare(tool);
     const { content, start } = prepared;
     let current = tool;
     let revision = await this.revisions.numberOf(tool.id, content);

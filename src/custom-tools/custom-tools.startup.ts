@@ -5,6 +5,7 @@ import {
   Logger,
   type OnApplicationBootstrap,
 } from '@nestjs/common';
+import { Problem } from '../common/errors.js';
 import { StartupWork } from '../common/startup-work.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { Sandbox } from '../sandbox/sandbox.js';
@@ -16,6 +17,7 @@ import { InstalledToolsImporter } from './reload/installed-tools.importer.js';
 import { ReplicaSync } from './reload/replica-sync.js';
 import { ToolReloader } from './reload/tool-reloader.js';
 import { SecretsRenewal } from './secrets/secrets-renewal.js';
+import { brokenBy } from './tool-condition.js';
 
 /** Loads the registered tools and imports the installed ones in the background; readiness waits for it. */
 @Injectable()
@@ -63,13 +65,17 @@ export class CustomToolsStartup implements OnApplicationBootstrap, BeforeApplica
     if (tier === 3) this.logger.log('the sandbox is of tier 3 of 3');
   }
 
+  /** What is wrong with the tool itself, such as a schema that costs too much here, shows in its status. */
+  private async notLoaded(name: string, error: unknown): Promise<void> {
+    this.logger.error(error, `${name} was not loaded`);
+    if (error instanceof Problem) await this.repository.setCondition(name, brokenBy(error.detail));
+  }
+
   private async load(): Promise<void> {
     this.sayWhatHolds();
     try {
       for (const { name } of await this.repository.list()) {
-        await this.manager
-          .load(name)
-          .catch((error: unknown) => this.logger.error(error, `${name} was not loaded`));
+        await this.manager.load(name).catch((error: unknown) => this.notLoaded(name, error));
       }
       await this.importer.importAll();
     } finally {

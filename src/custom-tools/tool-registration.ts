@@ -1,8 +1,8 @@
+import { validateSync } from 'class-validator';
 import { isDeeperThan, tooDeep, writableLevels } from '../common/json-depth.js';
-import { storableJson, storableText } from '../common/pg-text.js';
 import type { Handshake, Reply } from '../process-pool/pool.types.js';
 import type { CustomTool } from './custom-tool.entity.js';
-import type { CustomToolCreate } from './custom-tools.dto.js';
+import { type CustomToolCreate, CustomToolUpdate } from './custom-tools.dto.js';
 import { checkedThresholds } from './threshold-settings.js';
 import { answeredNow } from './tool-condition.js';
 import { wrong } from './wrong-field.js';
@@ -58,20 +58,40 @@ export function completed(
   create: CustomToolCreate,
   inspected?: { readonly handshake: Handshake; readonly health?: Reply; readonly realPath: string },
 ): CustomTool {
-  const handshake = inspected?.handshake ?? {};
-  const { description = handshake.description, inputSchema = handshake.inputSchema } = create;
+  const said = inspected ? saidBy(inspected.handshake, create) : {};
+  const { description = said.description, inputSchema = said.inputSchema } = create;
   const missing = 'is needed: neither the registration nor the executable gives it';
   if (!description) throw wrong('/description', missing);
   if (!inputSchema) throw wrong('/inputSchema', missing);
-  if (isDeeperThan(inputSchema, writableLevels)) throw wrong('/inputSchema', tooDeep);
-  const unclean = 'must not hold NUL characters or halves of surrogate pairs';
-  if (storableText(description) !== description) throw wrong('/description', unclean);
-  if (storableJson(inputSchema) !== JSON.stringify(inputSchema)) throw wrong('/inputSchema', unclean);
-  const version = create.version ?? handshake.version ?? draft.version;
-  const maxConcurrency = create.maxConcurrency ?? handshake.maxConcurrency ?? draft.maxConcurrency;
   const pinnedCommand = inspected?.realPath ?? draft.pinnedCommand;
   const condition = inspected && answeredNow(inspected.health);
-  return { ...draft, ...condition, description, inputSchema, version, maxConcurrency, pinnedCommand };
+  return { ...draft, ...said, ...condition, description, inputSchema, pinnedCommand };
+}
+
+type Said = Partial<Pick<CustomToolCreate, 'description' | 'version' | 'inputSchema' | 'maxConcurrency'>>;
+
+/**
+ * What the executable says where the registration says nothing. It has to be such as the registration could have said.
+ * @throws Problem `invalid_request` with the field
+ */
+function saidBy(handshake: Handshake, create: CustomToolCreate): Said {
+  const { description, version, inputSchema, maxConcurrency } = handshake;
+  // An empty text says nothing.
+  const said = {
+    description: description || undefined,
+    version: version || undefined,
+    inputSchema,
+    maxConcurrency,
+  };
+  if (isDeeperThan(inputSchema, writableLevels)) throw wrong('/inputSchema', tooDeep);
+  const needed = Object.entries(withoutUndefined(said)).filter(
+    ([field]) => !(field in withoutUndefined(create)),
+  );
+  const asRegistered = Object.assign(new CustomToolUpdate(), Object.fromEntries(needed));
+  for (const { property, constraints = {} } of validateSync(asRegistered)) {
+    throw wrong(`/${property}`, `as the executable gives it in initialize: ${Object.values(constraints)[0]}`);
+  }
+  return Object.fromEntries(needed);
 }
 
 /** @throws Problem `invalid_request` with the field */

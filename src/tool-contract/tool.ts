@@ -77,8 +77,12 @@ export interface Tool {
   readonly definition: ToolDefinition;
   /** The tool ends its runs at the deadline and on abort by itself, cleaning up what it started. */
   readonly watchesDeadline?: boolean;
-  /** @returns every way in which the input breaks the schema; empty when it is valid */
-  validate(input: unknown): readonly FieldProblem[];
+  /**
+   * @param bytes of the input's JSON, or somewhat more
+   * @returns ways in which the input breaks the schema; empty when it is valid. A promise where finding out takes long
+   * @throws Refusal when it would take too long
+   */
+  validate(input: unknown, bytes: number): readonly FieldProblem[] | Promise<readonly FieldProblem[]>;
   /**
    * Takes a place in the tool's queue before anything is recorded.
    * @throws Refusal `queue_full` or `tool_unavailable`

@@ -1,7 +1,8 @@
 import { Inject, Injectable, type OnApplicationBootstrap, UseGuards, UseInterceptors } from '@nestjs/common';
 import { ExternalContextCreator } from '@nestjs/core';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Deadline } from '../common/deadline.js';
-import { Refusal } from '../common/errors.js';
+import { type FieldProblem, Refusal } from '../common/errors.js';
 import { newId } from '../common/ids.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { InvestigationBudgetGuard } from '../investigations/investigation-budget.guard.js';
@@ -19,6 +20,9 @@ import { refuseOversized } from './input-validator.js';
 import { runUnderDeadline } from './run-under-deadline.js';
 import { ToolCapacityGuard } from './tool-capacity.guard.js';
 import { ToolRegistry } from './tool-registry.js';
+
+/** Each look through an input that is larger takes a turn of the event loop for itself: others' calls go in between. */
+const oneTurnBytes = 65_536;
 
 /** How long a call waits for an earlier one with its key, where neither the caller nor the tool says. */
 const defaultWaitMs = 30_000;
@@ -92,8 +96,13 @@ export class Door implements OnApplicationBootstrap {
       const name = JSON.stringify(request.tool);
       throw new Refusal('tool_not_found', `There is no tool named ${name}, or it is disabled`);
     }
-    refuseOversized(request, this.config.toolInput);
-    refuseInvalid(tool, request.input);
+    const isLarge = (request.bytesAtMost ?? Infinity) > oneTurnBytes;
+    if (isLarge) await nextTurn();
+    const bytes = refuseOversized(request, this.config.toolInput);
+    if (isLarge) await nextTurn();
+    const problems = tool.validate(request.input, bytes);
+    refuseInvalid(problems instanceof Promise ? await problems : problems);
+    if (isLarge) await nextTurn();
     const ticket = new CallTicket(executionId, tool);
     const call: ToolCall = { ...request, ticket };
     let refused = false;
@@ -165,8 +174,7 @@ export class Door implements OnApplicationBootstrap {
 }
 
 /** @throws Refusal `invalid_input` naming each wrong field */
-function refuseInvalid(tool: Tool, input: unknown): void {
-  const problems = tool.validate(input);
+function refuseInvalid(problems: readonly FieldProblem[]): void {
   if (problems.length === 0) return;
   const errors = problems.map(({ pointer, detail }) => ({ pointer: `/input${pointer}`, detail }));
   const detail = errors.map((error) => `${error.pointer.slice(1)} ${error.detail}`).join('; ');

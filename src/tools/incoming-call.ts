@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../common/errors.js';
 import type { CallContext } from '../tool-contract/call-context.js';
 import type { CallRequest } from '../tool-contract/tool-call.js';
-import { compileInputSchema } from './input-validator.js';
+import { compileSchema } from './schema-compiler.js';
 
 /** The members of `context` in a body; each may come as a header instead. */
 interface ContextBody {
@@ -53,10 +53,7 @@ export const executeBodySchema = {
 };
 
 /** A compiled schema: the class-based pipe would copy the whole input for every call. */
-const validate = compileInputSchema(executeBodySchema, {
-  schemaMaxBytes: Infinity,
-  schemaMaxDepth: Infinity,
-});
+const { problemsOf } = compileSchema(executeBodySchema);
 
 /** An opaque text of the caller's: a UUID, or the quoted string of the IETF's draft. */
 const wellFormedKey = /^[\x20-\x7e]{1,255}$/;
@@ -84,7 +81,7 @@ export function incomingCall(request: FastifyRequest, reply: FastifyReply): Call
 
 function parseBody(value: unknown): ExecuteBody {
   const body = value ?? {};
-  const errors = validate(body);
+  const errors = problemsOf(body);
   if (errors.length > 0) {
     const detail = errors.map((error) => `${error.pointer.slice(1) || 'body'} ${error.detail}`).join('; ');
     throw new Problem('invalid_request', detail, { errors });

@@ -1,32 +1,20 @@
-import { Problem } from '../common/errors.js';
-import { compileInputSchema } from './input-validator.js';
+import { Problem, type Refusal } from '../common/errors.js';
+import { InputSchemas } from './input-validator.js';
 
-const limits = { schemaMaxBytes: 65_536, schemaMaxDepth: 32 };
-const compile = (schema: unknown) => compileInputSchema(schema, limits);
+const customTools = { schemaMaxBytes: 65_536, schemaMaxDepth: 32 };
+const schemas = new InputSchemas({ customTools } as ConstructorParameters<typeof InputSchemas>[0]);
 
-describe('compileInputSchema', () => {
-  it('names every wrong field by its pointer', () => {
-    const validate = compile({
-      type: 'object',
-      properties: {
-        query: { type: 'string' },
-        limit: { type: 'integer', maximum: 10 },
-        kind: { enum: ['a', 'b'] },
-      },
-      required: ['query'],
-      additionalProperties: false,
-    });
-    expect(validate({ query: 'x', limit: 3, kind: 'a' })).toEqual([]);
-    expect(validate({ limit: 11, kind: 'c', 'a/b': 1 })).toEqual(
-      expect.arrayContaining([
-        { pointer: '/query', detail: 'is required' },
-        { pointer: '/a~1b', detail: 'is not a known field' },
-        { pointer: '/limit', detail: 'must be <= 10' },
-        { pointer: '/kind', detail: 'must be equal to one of the allowed values: "a", "b"' },
-      ]),
-    );
-  });
+afterAll(() => schemas.onApplicationShutdown());
 
+/** Compiles the schema and asks it about the input, as a call does. */
+async function problemsOf(schema: object, input: unknown) {
+  const validate = await schemas.compile(schema);
+  return validate(input, JSON.stringify(input).length);
+}
+
+const rows = (count: number): unknown[] => Array.from({ length: count }, () => ({}));
+
+describe('a schema', () => {
   it.each([
     ['not an object', 'text', 'must be a JSON Schema object'],
     ['an array', [], 'must be a JSON Schema object'],
@@ -35,44 +23,89 @@ describe('compileInputSchema', () => {
     ['a pattern with look-ahead', { type: 'string', pattern: '(?=a)b' }, 'is not a valid JSON Schema'],
     ['too many bytes', { description: 'x'.repeat(70_000) }, 'the cap is 65536 (TOOL_SCHEMA_MAX_BYTES)'],
     ['too deep', deep(40), 'nested deeper than 32 levels (TOOL_SCHEMA_MAX_DEPTH)'],
-  ])('refuses %s', (_name, schema, detail) => {
-    expect(() => compile(schema)).toThrow(Problem);
-    expect(() => compile(schema)).toThrow(detail);
-  });
-
-  it('matches hostile patterns in linear time', () => {
-    const validate = compile({ type: 'string', pattern: '^(a|a)*$' });
-    // Exponential in a backtracking engine: 2^60 steps would never end.
-    expect(validate(`${'a'.repeat(60)}b`)).toHaveLength(1);
-    expect(validate('a'.repeat(60))).toEqual([]);
-  });
-
-  it('does not let a schema make its validation asynchronous', () => {
-    const validate = compile({ $async: true, type: 'object', required: ['q'] });
-    expect(validate({})).toEqual([{ pointer: '/q', detail: 'is required' }]);
-  });
-
-  it('tells the first twenty of a hundred thousand problems', () => {
-    const validate = compile({ type: 'array', items: { type: 'string' } });
-    expect(validate(Array.from({ length: 100_000 }, () => 1))).toHaveLength(20);
-  });
-
-  it('keeps several patterns of one schema apart', () => {
-    const validate = compile({
-      properties: { a: { type: 'string', pattern: '^a$' }, b: { type: 'string', pattern: '^b$' } },
+    ['one that refers to itself alone', { $ref: '#' }, 'takes too long, or for ever'],
+    [
+      'many branches',
+      { anyOf: Array.from({ length: 4_000 }, () => ({ minLength: 1 })) },
+      'the limit is 50 ms',
+    ],
+  ])('is refused: %s', async (_name, schema, detail) => {
+    const refused = await schemas.compile(schema).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(Problem);
+    expect(refused).toMatchObject({
+      code: 'invalid_request',
+      details: { errors: [{ pointer: '/inputSchema', detail: expect.stringContaining(detail) }] },
     });
-    expect(validate({ a: 'a', b: 'b' })).toEqual([]);
-    expect(validate({ a: 'b', b: 'a' }).map(({ pointer }) => pointer)).toEqual(['/a', '/b']);
   });
 
-  it('reads a schema of another dialect and unknown keywords as annotations', () => {
-    const validate = compile({
-      $schema: 'http://json-schema.org/draft-07/schema#',
-      type: 'object',
-      'x-order': 1,
-    });
-    expect(validate({})).toEqual([]);
-    expect(validate(1)).toEqual([{ pointer: '', detail: 'must be object' }]);
+  it('that takes too much keeps none of the others from being tried', async () => {
+    const patterns = Array.from({ length: 1_000 }, (_, n) => ({ pattern: `(a|b|c|d){1000}${n}` }));
+    const [tooMuch, good] = await Promise.allSettled([
+      schemas.compile({ allOf: patterns }),
+      schemas.compile({ type: 'object' }),
+    ]);
+    expect(tooMuch).toMatchObject({ status: 'rejected', reason: { code: 'invalid_request' } });
+    expect(good.status).toBe('fulfilled');
+  });
+});
+
+describe('an input', () => {
+  it('is looked at at once when it is valid', async () => {
+    const validate = await schemas.compile({ type: 'object', required: ['q'] });
+    expect(validate({ q: 1 }, 7)).toEqual([]);
+  });
+
+  it('that is small is told up to twenty problems', async () => {
+    const schema = { items: { required: ['a', 'b'] } };
+    expect(await problemsOf(schema, rows(3))).toHaveLength(6);
+    expect(await problemsOf(schema, rows(30))).toHaveLength(20);
+  });
+
+  it('that is large is told the first', async () => {
+    expect(await problemsOf({ items: { required: ['a', 'b'] } }, rows(50_000))).toEqual([
+      { pointer: '/0/a', detail: 'is required' },
+    ]);
+  });
+
+  it('is told one problem at least when there are too many to find', async () => {
+    const required = Array.from({ length: 1_000 }, (_, n) => `field${n}`);
+    expect((await problemsOf({ items: { required } }, rows(15_000))).length).toBeGreaterThan(0);
+  });
+
+  it('is looked at elsewhere when that may take long, and judged alike', async () => {
+    const schema = { items: { enum: Array.from({ length: 100 }, (_, n) => ({ n })) } };
+    const many = Array.from({ length: 50_000 }, (_, n) => ({ n: n % 100 }));
+    const validate = await schemas.compile(schema);
+    const bytes = JSON.stringify(many).length;
+    const answer = validate(many, bytes);
+    expect(answer).toBeInstanceOf(Promise);
+    expect(await answer).toEqual([]);
+    expect(await validate([...many, { n: 100 }], bytes)).toEqual([
+      { pointer: '/50000', detail: expect.stringContaining('allowed values') },
+    ]);
+  });
+
+  it('is refused when it takes too long there, too, and others are served', async () => {
+    const twice = { oneOf: [{ items: { $ref: '#' } }, { items: { $ref: '#' } }] };
+    let nested: unknown = [];
+    for (let n = 0; n < 60; n++) nested = [nested];
+    const [tooLong, small] = await Promise.allSettled([
+      problemsOf(twice, nested),
+      problemsOf({ items: { required: ['a'] } }, rows(1)),
+    ]);
+    expect(tooLong).toMatchObject({ status: 'rejected', reason: { code: 'invalid_input' } });
+    const { reason } = tooLong as { reason: Refusal };
+    expect(reason.detail).toMatch(/^input takes more than \d+ ms to validate: make it smaller$/);
+    expect(small).toEqual({ status: 'fulfilled', value: [{ pointer: '/0/a', detail: 'is required' }] });
+  });
+
+  it('is refused for now when too many wait', async () => {
+    const validate = await schemas.compile({ items: { anyOf: [{ type: 'null' }, { const: 1 }] } });
+    const ones = Array.from({ length: 400_000 }, () => 1);
+    const all = await Promise.allSettled(Array.from({ length: 20 }, async () => validate(ones, 800_000)));
+    const refused = all.filter(({ status }) => status === 'rejected');
+    expect(refused.length).toBe(12);
+    expect(refused[0]).toMatchObject({ reason: { code: 'queue_full', details: { retryAfterMs: 2_000 } } });
   });
 });
 

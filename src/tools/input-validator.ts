@@ -1,16 +1,30 @@
-import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
-import { RE2JS } from 're2js';
+import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { type FieldProblem, Problem, Refusal } from '../common/errors.js';
 import { isDeeperThan } from '../common/json-depth.js';
-import type { JsonSchema } from '../tool-contract/tool.js';
+import { messageOf } from '../common/message-of.js';
+import { WorkerEnded } from '../common/worker-calls.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import type { JsonSchema, Tool } from '../tool-contract/tool.js';
 import type { CallRequest } from '../tool-contract/tool-call.js';
+import { compileSchema, TooCostly } from './schema-compiler.js';
+import { heapMb, SchemaThread, ThreadBusy } from './schema-thread.js';
 
-export type InputValidator = (input: unknown) => readonly FieldProblem[];
+export type InputValidator = Tool['validate'];
 
-export interface SchemaLimits {
-  readonly schemaMaxBytes: number;
-  readonly schemaMaxDepth: number;
-}
+/** What compiling a schema and looking at a few inputs may take; the event loop will stand still for as long. */
+const compileMs = 50;
+const trialMs = 5_000;
+/** Bytes of an input × nodes of its schema that are looked at on the event loop. */
+const mostOnLoop = 4_000_000;
+/** What a pass on the event loop may take in spite of that: a schema that refers to itself multiplies its work. */
+const passOnLoopMs = 10;
+/** A schema that took longer than that has its passes elsewhere for so long. */
+const awayMs = 10_000;
+/** What a pass elsewhere may take. */
+const passMs = 2_000;
+const mostPassesWaiting = 8;
+/** Of an input of which every problem is told, up to twenty. */
+const mostBytesForAll = 65_536;
 
 export interface InputLimits {
   readonly maxBytes: number;
@@ -19,88 +33,126 @@ export interface InputLimits {
 
 /**
  * Caps on an input's bytes and depth, held before its schema is asked.
+ * @returns its bytes, or somewhat more
  * @throws Refusal `payload_too_large` or `invalid_input`, naming the variable that raises the limit
  */
-export function refuseOversized({ input, bytesAtMost }: CallRequest, limits: InputLimits): void {
+export function refuseOversized({ input, bytesAtMost }: CallRequest, limits: InputLimits): number {
   const { maxBytes, maxDepth } = limits;
+  let bytes = bytesAtMost ?? Infinity;
   // Only an input that may be over the cap is measured. Written anew it may have grown: 1e20 becomes 21 digits.
-  if (bytesAtMost === undefined || bytesAtMost * 6 > maxBytes) {
-    const bytes = Buffer.byteLength(JSON.stringify(input) ?? '');
+  if (bytes * 6 > maxBytes) {
+    bytes = Buffer.byteLength(JSON.stringify(input) ?? '');
     if (bytes > maxBytes) {
       const detail = `input is ${bytes} bytes, the cap is ${maxBytes} (TOOL_INPUT_MAX_BYTES)`;
       throw new Refusal('payload_too_large', detail, { errors: [{ pointer: '/input', detail }] });
     }
   }
   // Each level takes two bytes: what is short is not looked through.
-  if ((bytesAtMost ?? Infinity) > 2 * maxDepth && isDeeperThan(input, maxDepth)) {
+  if (bytes > 2 * maxDepth && isDeeperThan(input, maxDepth)) {
     const detail = `input is nested deeper than ${maxDepth} levels (TOOL_INPUT_MAX_DEPTH)`;
     throw new Refusal('invalid_input', detail, { errors: [{ pointer: '/input', detail }] });
   }
+  return bytes;
 }
-
-/** Enough to mend a call; a large input could break its schema a hundred thousand times. */
-const mostProblems = 20;
-
-/** Patterns run in linear time whatever the input: native regular expressions can be made to hang the server. */
-const linearRegExp = Object.assign((pattern: string) => RE2JS.compile(pattern), { code: 'linearRegExp' });
 
 /**
- * Compiles a tool's input schema (JSON Schema 2020-12) once. Each schema has its own compiler instance, so that a
- * dropped tool's schema can be collected. Unknown keywords are annotations; remote `$ref`s do not resolve.
- * @throws Problem `invalid_request` that points at the schema when it is not one
+ * Makes validators of schemas that strangers wrote. Whatever a schema and an input may cost together is bounded on the
+ * event loop; the rest is done in threads, and given up there when it takes too long.
  */
-export function compileInputSchema(
-  schema: unknown,
-  limits: SchemaLimits,
-  pointer = '/inputSchema',
-): InputValidator {
-  const refuse = (detail: string): never => {
-    throw new Problem('invalid_request', `${pointer.slice(1)} ${detail}`, { errors: [{ pointer, detail }] });
-  };
-  if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) {
-    return refuse('must be a JSON Schema object');
-  }
-  if (isDeeperThan(schema, limits.schemaMaxDepth)) {
-    refuse(`is nested deeper than ${limits.schemaMaxDepth} levels (TOOL_SCHEMA_MAX_DEPTH)`);
-  }
-  const bytes = Buffer.byteLength(JSON.stringify(schema));
-  if (bytes > limits.schemaMaxBytes) {
-    refuse(`is ${bytes} bytes, the cap is ${limits.schemaMaxBytes} (TOOL_SCHEMA_MAX_BYTES)`);
-  }
-  try {
-    const ajv = new Ajv2020({
-      strict: false,
-      allErrors: true,
-      // An input has no field `toString` just because every object inherits one.
-      ownProperties: true,
-      validateFormats: false,
-      code: { regExp: linearRegExp },
+@Injectable()
+export class InputSchemas implements OnApplicationShutdown {
+  private readonly trials = new SchemaThread('schema trial', trialMs, Infinity);
+  private readonly passes = new SchemaThread('input validation', passMs, mostPassesWaiting);
+
+  constructor(@Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'customTools'>) {}
+
+  /**
+   * Compiles a tool's input schema (JSON Schema 2020-12), once a thread has tried what that costs.
+   * @throws Problem `invalid_request` that points at the schema when it is not one, or costs too much
+   */
+  async compile(schema: unknown): Promise<InputValidator> {
+    const { schema: checked, text } = this.checked(schema);
+    const tookMs = await this.trials.try({ schema: text }).catch((error: unknown) => {
+      const costs = whyTooCostly(error, trialMs);
+      if (costs) throw wrong(`takes ${costs} to compile and to try out: make it smaller`);
+      if (error instanceof WorkerEnded) throw error;
+      throw wrong(`is not a valid JSON Schema: ${messageOf(error)}`);
     });
-    // A dialect of its own would have to be fetched; every schema is read as 2020-12.
-    // An asynchronous one ($async) would answer with a promise, which reads as valid.
-    const { $schema: _dialect, $async: _async, ...own } = schema as JsonSchema;
-    const validate = ajv.compile(own);
-    return (input) =>
-      validate(input) ? [] : (validate.errors ?? []).slice(0, mostProblems).map(asFieldProblem);
-  } catch (error) {
-    return refuse(`is not a valid JSON Schema: ${error instanceof Error ? error.message : String(error)}`);
+    if (tookMs > compileMs)
+      throw wrong(
+        `takes ${Math.ceil(tookMs)} ms to compile and to try out, the limit is ${compileMs} ms: make it smaller`,
+      );
+    return this.validatorOf(checked, text);
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await Promise.all([this.trials.stop(), this.passes.stop()]);
+  }
+
+  private checked(schema: unknown): { schema: JsonSchema; text: string } {
+    const { schemaMaxBytes, schemaMaxDepth } = this.config.customTools;
+    if (typeof schema !== 'object' || schema === null || Array.isArray(schema))
+      throw wrong('must be a JSON Schema object');
+    if (isDeeperThan(schema, schemaMaxDepth))
+      throw wrong(`is nested deeper than ${schemaMaxDepth} levels (TOOL_SCHEMA_MAX_DEPTH)`);
+    const text = JSON.stringify(schema);
+    const bytes = Buffer.byteLength(text);
+    if (bytes > schemaMaxBytes)
+      throw wrong(`is ${bytes} bytes, the cap is ${schemaMaxBytes} (TOOL_SCHEMA_MAX_BYTES)`);
+    return { schema: schema as JsonSchema, text };
+  }
+
+  private validatorOf(schema: JsonSchema, text: string): InputValidator {
+    const { nodes, problemsOf } = compileSchema(schema);
+    let awayUntil = 0;
+    return (input, bytes) => {
+      const isSmall = bytes <= mostBytesForAll;
+      if (bytes * nodes > mostOnLoop || performance.now() < awayUntil)
+        return this.passAway(text, input, isSmall);
+      try {
+        const first = problemsOf(input, passOnLoopMs);
+        // Who has one problem at least is told that one, whatever becomes of the others.
+        return first.length > 0 && isSmall ? this.passAway(text, input, true).catch(() => first) : first;
+      } catch (error) {
+        if (!(error instanceof TooCostly)) throw error;
+        awayUntil = performance.now() + awayMs;
+        return this.passAway(text, input, isSmall);
+      }
+    };
+  }
+
+  /** @throws Refusal `invalid_input` when it takes too much, `queue_full` when too many wait */
+  private async passAway(
+    schema: string,
+    input: unknown,
+    allErrors: boolean,
+  ): Promise<readonly FieldProblem[]> {
+    try {
+      return await this.passes.pass({ schema, input: JSON.stringify(input), allErrors });
+    } catch (error) {
+      if (error instanceof ThreadBusy) {
+        const detail = `${mostPassesWaiting} inputs that take long to validate wait already`;
+        throw new Refusal('queue_full', detail, { retryAfterMs: passMs });
+      }
+      if (error instanceof WorkerEnded && error.reason === 'stopped')
+        throw new Refusal('shutting_down', 'The server is stopping', { retryAfterMs: passMs });
+      const costs = whyTooCostly(error, passMs);
+      if (!costs) throw error;
+      const detail = `takes ${costs} to validate: make it smaller`;
+      throw new Refusal('invalid_input', `input ${detail}`, { errors: [{ pointer: '/input', detail }] });
+    }
   }
 }
 
-function asFieldProblem({ instancePath, message, keyword, params }: ErrorObject): FieldProblem {
-  const named = params as {
-    missingProperty?: string;
-    additionalProperty?: string;
-    allowedValues?: unknown[];
-  };
-  const property = named.missingProperty ?? named.additionalProperty;
-  const pointer = property === undefined ? instancePath : `${instancePath}/${escapePointer(property)}`;
-  if (keyword === 'required') return { pointer, detail: 'is required' };
-  if (keyword === 'additionalProperties') return { pointer, detail: 'is not a known field' };
-  const choices = named.allowedValues
-    ? `: ${named.allowedValues.map((v) => JSON.stringify(v)).join(', ')}`
-    : '';
-  return { pointer, detail: `${message ?? 'is not valid'}${choices}` };
+/** What more than there is of it a thread was ended for. */
+function whyTooCostly(error: unknown, limitMs: number): string | undefined {
+  if (!(error instanceof WorkerEnded)) return undefined;
+  if (error.reason === 'timed_out') return `more than ${limitMs} ms`;
+  const { code } = (error.cause ?? {}) as { code?: unknown };
+  return code === 'ERR_WORKER_OUT_OF_MEMORY' ? `more than ${heapMb} MB of memory` : undefined;
 }
 
-const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
+function wrong(detail: string): Problem {
+  const pointer = '/inputSchema';
+  return new Problem('invalid_request', `inputSchema ${detail}`, { errors: [{ pointer, detail }] });
+}

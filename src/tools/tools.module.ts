@@ -8,6 +8,7 @@ import { ToolMetricsModule } from '../tool-metrics/tool-metrics.module.js';
 import { callMetrics, CallMetrics } from './call.metrics.js';
 import { CallReports } from './call-reports.js';
 import { Door } from './door.js';
+import { InputSchemas } from './input-validator.js';
 import { ToolRegistry } from './tool-registry.js';
 import { ToolsController } from './tools.controller.js';
 import { ToolsService } from './tools.service.js';
@@ -16,8 +17,8 @@ import { ToolsService } from './tools.service.js';
 @Module({
   imports: [ToolMetricsModule, ToolHealthModule, InvestigationsModule, RepetitionModule],
   controllers: [ToolsController],
-  providers: [ToolRegistry, ...callMetrics, CallReports, Door, ToolsService],
-  exports: [ToolRegistry, ToolsService, CallReports, CallMetrics],
+  providers: [ToolRegistry, InputSchemas, ...callMetrics, CallReports, Door, ToolsService],
+  exports: [ToolRegistry, InputSchemas, ToolsService, CallReports, CallMetrics],
 })
 export class ToolsModule {
   constructor(registry: ToolRegistry, startupWork: StartupWork, contributors: Contributors) {

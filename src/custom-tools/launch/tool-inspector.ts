@@ -4,7 +4,7 @@ import { Problem } from '../../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { type Probe, probeExecutable } from './probe-executable.js';
 import { type Handshake, PoolFailure } from '../../process-pool/pool.types.js';
-import { compileInputSchema, type InputValidator } from '../../tools/input-validator.js';
+import { InputSchemas, type InputValidator } from '../../tools/input-validator.js';
 import type { CustomTool } from '../custom-tool.entity.js';
 import type { LaunchableTool } from '../commands/resolve-command.js';
 import { ToolSandbox } from './tool-sandbox.js';
@@ -26,6 +26,7 @@ export class ToolInspector {
     private readonly spawner: ToolSpawner,
     private readonly preparation: LaunchPreparation,
     private readonly sandbox: ToolSandbox,
+    private readonly schemas: InputSchemas,
   ) {}
 
   /**
@@ -57,8 +58,9 @@ export class ToolInspector {
     }
   }
 
-  compile(schema: unknown): InputValidator {
-    return compileInputSchema(schema, this.config.customTools);
+  /** @throws Problem `invalid_request` that says what is wrong with the schema */
+  compile(schema: unknown): Promise<InputValidator> {
+    return this.schemas.compile(schema);
   }
 
   /**
@@ -67,7 +69,7 @@ export class ToolInspector {
    */
   async mismatches(tool: CustomTool): Promise<string[]> {
     try {
-      this.compile(tool.inputSchema);
+      await this.compile(tool.inputSchema);
       const { handshake } = await this.inspect(tool);
       return differences(tool, handshake);
     } catch (error) {

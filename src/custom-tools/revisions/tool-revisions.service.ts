@@ -77,7 +77,7 @@ export class ToolRevisionsService {
       canonicalJson([configuration, envIdentity(env)])
     )
       return;
-    const { content } = await this.runtimes.prepare(tool);
+    const { content } = await this.runtimes.contentOf(tool);
     const files = differingFiles(content.files, wanted.files);
     if (files.length === 0) return;
     throw new Problem(

@@ -6,7 +6,7 @@ import { Tracer } from '../../observability/tracing/tracer.js';
 import type { PoolEvent, PoolSettings, ProcessSpec } from '../../process-pool/pool.types.js';
 import { ProcessPool } from '../../process-pool/process-pool.js';
 import type { Confined } from '../../sandbox/sandbox.js';
-import { compileInputSchema, type InputValidator } from '../../tools/input-validator.js';
+import type { InputValidator } from '../../tools/input-validator.js';
 import type { CustomTool } from '../custom-tool.entity.js';
 import { CustomToolWrapper, type ToolBackend } from './custom-tool-wrapper.js';
 import { PoolOutput } from '../logs/pool-output.js';
@@ -69,11 +69,17 @@ export class CustomToolRuntimes {
    * Finds out what would run, without starting anything.
    * @param launch of a tool whose launch has been prepared before
    */
-  async prepare(tool: CustomTool, launch?: PreparedLaunch): Promise<PreparedTool> {
-    const validate = compileInputSchema(tool.inputSchema, this.config.customTools);
+  async prepare(tool: CustomTool, validate: InputValidator, launch?: PreparedLaunch): Promise<PreparedTool> {
+    return { tool, validate, ...(await this.contentOf(tool, launch)) };
+  }
+
+  /** What a revision of the tool would hold, and how it would be started. */
+  async contentOf(
+    tool: CustomTool,
+    launch?: PreparedLaunch,
+  ): Promise<Pick<PreparedTool, 'content' | 'start'>> {
     const { files, start } = await this.program(tool, launch);
-    const content = { configuration: configurationOf(tool), env: tool.env, files };
-    return { tool, validate, content, start };
+    return { content: { configuration: configurationOf(tool), env: tool.env, files }, start };
   }
 
   /** The files of a tool's program as they are now. */

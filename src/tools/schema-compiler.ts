@@ -1,0 +1,216 @@
+import { _, Ajv2020, type ErrorObject, type FuncKeywordDefinition } from 'ajv/dist/2020.js';
+import { RE2JS } from 're2js';
+import { canonicalJson } from '../common/canonical-json.js';
+import type { FieldProblem } from '../common/errors.js';
+import type { JsonSchema } from '../tool-contract/tool.js';
+
+export interface CompiledSchema {
+  /** How much work one byte of an input may make: what stands in the schema, and what its patterns were compiled to. */
+  readonly nodes: number;
+  /**
+   * @param withinMs a pass that takes longer is given up
+   * @returns the first problem of an input, or with `allErrors` the first twenty; empty when it is valid
+   * @throws TooCostly
+   */
+  readonly problemsOf: (input: unknown, withinMs?: number) => readonly FieldProblem[];
+}
+
+/** A pass took longer than it may, or would never end. */
+export class TooCostly extends Error {
+  override readonly name = 'TooCostly';
+}
+
+/** Enough to mend a call; a large input could break its schema a hundred thousand times. */
+const mostProblems = 20;
+/** Characters of what a problem lists, such as the values that are allowed. */
+const longestList = 500;
+/** What the patterns of one schema may remember of the texts that they were matched with; by itself each takes so much. */
+const patternCacheBytes = 8_388_608;
+/** Writing a value out, and a step of an automaton that has to be made first, cost so many times what a keyword does. */
+const nodesPerComparison = 8;
+const nodesPerInstruction = 8;
+
+/**
+ * Compiles a schema (JSON Schema 2020-12) that is known to be one. Each has a compiler instance of its own, so that a
+ * dropped tool's schema can be collected. Unknown keywords are annotations; remote `$ref`s do not resolve.
+ * @throws Error that says what is wrong with it
+ */
+export function compileSchema(schema: JsonSchema, { allErrors = false } = {}): CompiledSchema {
+  const meter = new Meter();
+  const ajv = new Ajv2020({
+    strict: false,
+    allErrors,
+    // Written out wherever it is referred to, a small schema becomes gigabytes of code.
+    inlineRefs: false,
+    // An input has no field `toString` just because every object inherits one.
+    ownProperties: true,
+    validateFormats: false,
+    // Whether it is a schema was asked before: the schema of schemas takes longer to compile than all the rest.
+    validateSchema: false,
+    meta: false,
+    logger: false,
+    code: {
+      regExp: Object.assign((pattern: string) => meter.pattern(pattern), { code: 'linearRegExp' }),
+      // It takes twice as long to compile as it is, and runs no faster.
+      optimize: false,
+    },
+  });
+  for (const keyword of ownKeywords(meter)) {
+    ajv.removeKeyword(keyword.keyword as string).addKeyword(keyword);
+  }
+  lookAtTheClock(ajv, meter);
+  // A dialect of its own would have to be fetched; every schema is read as 2020-12.
+  // An asynchronous one ($async) would answer with a promise, which reads as valid.
+  const { $schema: _dialect, $async: _async, ...own } = schema;
+  const validate = ajv.compile(own);
+  return {
+    nodes: nodesIn(own) + meter.nodes(),
+    problemsOf: (input, withinMs = Infinity) =>
+      meter.run(withinMs, () =>
+        validate(input) ? [] : (validate.errors ?? []).slice(0, mostProblems).map(asFieldProblem),
+      ),
+  };
+}
+
+/** Bounds and counts what a schema costs. */
+class Meter {
+  private endsAt = Infinity;
+  private steps = 0;
+  private comparisons = 0;
+  private readonly patterns = new Map<string, RE2JS>();
+
+  run<T>(withinMs: number, pass: () => T): T {
+    this.endsAt = performance.now() + withinMs;
+    try {
+      return pass();
+    } catch (error) {
+      // A reference that leads back to itself has filled the stack.
+      throw error instanceof RangeError ? new TooCostly(error.message, { cause: error }) : error;
+    }
+  }
+
+  /** Asked so often that the clock need not be looked at each time. */
+  readonly check = (): void => {
+    if ((++this.steps & 15) === 0 && performance.now() > this.endsAt) throw new TooCostly('out of time');
+  };
+
+  /** Patterns run in linear time whatever the input: native regular expressions can be made to hang the server. */
+  pattern(source: string): RE2JS {
+    const pattern = this.patterns.get(source) ?? RE2JS.compile(source);
+    this.patterns.set(source, pattern);
+    return pattern;
+  }
+
+  comparison(): void {
+    this.comparisons += 1;
+  }
+
+  /** What the keywords stand for beyond themselves. */
+  nodes(): number {
+    let sum = nodesPerComparison * this.comparisons;
+    for (const pattern of this.patterns.values()) {
+      const { dfa } = pattern.re2();
+      dfa.stateBudget = dfa.memBudget = patternCacheBytes / this.patterns.size;
+      sum += nodesPerInstruction * pattern.programSize();
+    }
+    return sum;
+  }
+}
+
+/** With each keyword a pass looks whether it may go on: between two looks it does the work of one keyword for one value. */
+function lookAtTheClock(ajv: Ajv2020, meter: Meter): void {
+  for (const rule of Object.values(ajv.RULES.all)) {
+    if (typeof rule !== 'object' || !('code' in rule.definition)) continue;
+    const { code } = rule.definition;
+    rule.definition.code = (cxt, type) => {
+      cxt.gen.code(_`${cxt.gen.scopeValue('func', { ref: meter.check })}()`);
+      code(cxt, type);
+    };
+  }
+}
+
+/** Keywords that compare values: Ajv's own compare each with each, which does not end. These cost what the input's size costs. */
+function ownKeywords(meter: Meter): FuncKeywordDefinition[] {
+  return [
+    {
+      keyword: 'uniqueItems',
+      type: 'array',
+      schemaType: 'boolean',
+      errors: false,
+      compile: (wanted: boolean) => {
+        if (!wanted) return () => true;
+        meter.comparison();
+        return (items: readonly unknown[]) => areUnique(items, meter.check);
+      },
+      error: { message: 'must not have equal items' },
+    },
+    {
+      keyword: 'enum',
+      schemaType: 'array',
+      errors: false,
+      compile: (members: readonly unknown[]) => isOneOf(members, meter),
+      error: {
+        message: 'must be equal to one of the allowed values',
+        params: ({ schemaCode }) => _`{allowedValues: ${schemaCode}}`,
+      },
+    },
+    {
+      keyword: 'const',
+      errors: false,
+      compile: (member: unknown) => isOneOf([member], meter),
+      error: { message: 'must be equal to constant' },
+    },
+  ];
+}
+
+function areUnique(items: readonly unknown[], check: () => void): boolean {
+  const seen = new Set<string>();
+  return items.every((item) => {
+    check();
+    return seen.size !== seen.add(keyOf(item)).size;
+  });
+}
+
+function isOneOf(members: readonly unknown[], meter: Meter): (value: unknown) => boolean {
+  const keys = new Set(members.map(keyOf));
+  const types = new Set(members.map((member) => typeof member));
+  if (types.has('object')) meter.comparison();
+  // What cannot be among them is not written out.
+  return (value) => types.has(typeof value) && keys.has(keyOf(value));
+}
+
+/**
+ * Equal values have equal keys. The first character keeps V8 from hashing digits by their number: whoever likes can
+ * make thousands of numbers of one hash.
+ */
+function keyOf(value: unknown): string {
+  if (typeof value === 'string') return `"${value}`;
+  return `:${typeof value === 'object' ? canonicalJson(value) : (value as number | boolean)}`;
+}
+
+/** Values in a schema, itself included. */
+function nodesIn(schema: unknown): number {
+  if (typeof schema !== 'object' || schema === null) return 1;
+  return Object.values(schema).reduce<number>((sum, value) => sum + nodesIn(value), 1);
+}
+
+function asFieldProblem({ instancePath, message, keyword, params }: ErrorObject): FieldProblem {
+  const named = params as {
+    missingProperty?: string;
+    additionalProperty?: string;
+    allowedValues?: unknown[];
+  };
+  const property = named.missingProperty ?? named.additionalProperty;
+  const pointer = property === undefined ? instancePath : `${instancePath}/${escapePointer(property)}`;
+  if (keyword === 'required') return { pointer, detail: 'is required' };
+  if (keyword === 'additionalProperties') return { pointer, detail: 'is not a known field' };
+  const choices = named.allowedValues ? `: ${listOf(named.allowedValues)}` : '';
+  return { pointer, detail: `${message ?? 'is not valid'}${choices}` };
+}
+
+function listOf(values: readonly unknown[]): string {
+  const text = values.map((value) => JSON.stringify(value)).join(', ');
+  return text.length > longestList ? `${text.slice(0, longestList)}…` : text;
+}
+
+const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');

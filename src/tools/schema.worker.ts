@@ -1,0 +1,84 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { FieldProblem } from '../common/errors.js';
+import { answerCalls } from '../common/worker-calls.js';
+import type { JsonSchema } from '../tool-contract/tool.js';
+import { type CompiledSchema, compileSchema, TooCostly } from './schema-compiler.js';
+import type { SchemaPass, SchemaTrial } from './schema-thread.js';
+
+/** What looking at one small input may take, with all that may go on beside it. */
+const samplesMs = 250;
+/** Who has one problem at least is told that one when there are so many that finding them all takes longer. */
+const allProblemsMs = 250;
+/** Schemas that are kept ready for further passes. */
+const mostKept = 16;
+const kept = new Map<string, CompiledSchema>();
+/** Knows what a schema has to look like. */
+const metaSchema = new Ajv2020({ strict: false, validateFormats: false, logger: false });
+
+answerCalls<SchemaTrial | SchemaPass, number | readonly FieldProblem[]>((request) =>
+  'input' in request ? problemsOf(request) : millisecondsOf(request),
+);
+// The first schema that is compiled pays for the compiler.
+millisecondsOf({ schema: '{"type":"object","properties":{"a":{"enum":["b"]}}}' });
+
+/** How long it takes to compile a schema and to look at a few inputs: both will be done where everybody waits. */
+function millisecondsOf({ schema: text }: SchemaTrial): number {
+  const schema = JSON.parse(text) as JsonSchema;
+  void metaSchema.validateSchema(schema, true);
+  const began = spentMs();
+  const { problemsOf } = compileSchema(schema);
+  for (const input of samplesFor(schema)) runTrial(() => problemsOf(input, samplesMs));
+  return spentMs() - began;
+}
+
+/** Of this thread, where Node tells it: what else runs on the machine is no fault of the schema. */
+function spentMs(): number {
+  const spent = (process as Partial<NodeJS.Process>).threadCpuUsage?.();
+  return spent ? (spent.user + spent.system) / 1_000 : performance.now();
+}
+
+function runTrial(pass: () => unknown): void {
+  try {
+    pass();
+  } catch (error) {
+    if (!(error instanceof TooCostly)) throw error;
+    throw new Error(`a small input takes too long, or for ever: ${error.message}`, { cause: error });
+  }
+}
+
+function samplesFor(schema: JsonSchema): unknown[] {
+  return [{}, null, [], 0, '', [[]], [{}], sampleOf(schema, 8)];
+}
+
+/** An input that reaches into a schema: every property that it names, and an item of every array. */
+function sampleOf(schema: unknown, levels: number): unknown {
+  if (typeof schema !== 'object' || schema === null || levels === 0) return null;
+  const { properties, items } = schema as { properties?: unknown; items?: unknown };
+  if (typeof items === 'object') return [sampleOf(items, levels - 1)];
+  if (typeof properties !== 'object' || properties === null) return null;
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, property]) => [name, sampleOf(property, levels - 1)]),
+  );
+}
+
+function problemsOf({ schema, input, allErrors }: SchemaPass): readonly FieldProblem[] {
+  const value: unknown = JSON.parse(input);
+  const first = compiled(schema, false).problemsOf(value);
+  if (first.length === 0 || !allErrors) return first;
+  try {
+    return compiled(schema, true).problemsOf(value, allProblemsMs);
+  } catch (error) {
+    if (error instanceof TooCostly) return first;
+    throw error;
+  }
+}
+
+function compiled(text: string, allErrors: boolean): CompiledSchema {
+  const key = `${allErrors} ${text}`;
+  const schema = kept.get(key) ?? compileSchema(JSON.parse(text) as JsonSchema, { allErrors });
+  // The one that was used last is at the end.
+  kept.delete(key);
+  kept.set(key, schema);
+  for (const [oldest] of kept) if (kept.size > mostKept) kept.delete(oldest);
+  return schema;
+}
