@@ -50,7 +50,7 @@ async function attempt(
   tier: 0 | 1 | 2,
   input: object,
   at = folder,
-): Promise<{ done: boolean; enforced: readonly SandboxField[] }> {
+): Promise<{ done: boolean; tier: number; enforced: readonly SandboxField[] }> {
   const sandbox = new Sandbox({
     enabled: true,
     mode: 'best-effort',
@@ -89,7 +89,7 @@ async function attempt(
   // bubblewrap by itself forbids further namespaces.
   const enforced =
     effective.tier === 2 ? [...effective.enforced, 'systemCalls' as const] : effective.enforced;
-  return { done: reply?.result.done === true, enforced };
+  return { done: reply?.result.done === true, tier: effective.tier, enforced };
 }
 
 const acts: readonly (readonly [SandboxField, string, () => object])[] = [
@@ -111,6 +111,11 @@ describe.each([0, 1, 2] as const)('an ordinary user, tier %i at most', (tier) =>
   it.each(acts)('%s: a tool that %s', async (field, _what, input) => {
     const { done, enforced } = await attempt(tier, input());
     expect(done).toBe(!enforced.includes(field));
+  });
+
+  it('a tool that changes the mode of its own file: only where mounts keep those of others', async () => {
+    const { done, tier: reached } = await attempt(tier, { act: 'own_mode' });
+    expect(done).toBe(reached === 0 || (reached === 2 && !asRoot));
   });
 
   it('a tool and a launcher in a folder that is closed to all others', async () => {

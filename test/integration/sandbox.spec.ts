@@ -318,6 +318,13 @@ describe.each(tiers)('with tier %i at most', (mostTier) => {
     if (mostTier === 0) expect(done).toBe(true);
   });
 
+  it('a device of the host keeps its mode', async () => {
+    const { tier } = await registered('device');
+    // To what it is: where this is not stopped, nothing changes.
+    const { body } = await tk.call('device', { act: 'chmod_open', path: '/dev/null' }).expect(200);
+    expect({ body }).toMatchObject({ body: { result: { done: tier === 0 && process.getuid?.() === 0 } } });
+  });
+
   it('where memory runs out the kernel ends a tool first', async () => {
     const name = `first_${mark}_${mostTier}`;
     await registered('first', { args: [hostile, name] });
