@@ -69,6 +69,16 @@ describe.each(users)('as $name', (user) => {
     },
   );
 
+  it('a program that is made for another user is none once something is in it', async () => {
+    const options = lab.pathsAnd('--seccomp');
+    const path = (name: string): string => join(lab.work, name);
+    expect(await lab.attempt(lab.act(options, 'made_as_set_user_id', path('made')))).toContain(
+      'the bit is gone',
+    );
+    if (user.uid !== 0) return;
+    expect(await lab.attempt(lab.act(undefined, 'made_as_set_user_id', path('made-by-root')))).toBe('done');
+  });
+
   it('modes of its own files, and locks, are for everybody under --seccomp', async () => {
     for (const [act, name] of [
       ['own_mode', 'mode'],
