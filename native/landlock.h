@@ -93,21 +93,13 @@ static int landlock_open(int abi, int paths, int tcp) {
   return (int)syscall(SYS_LANDLOCK_CREATE_RULESET, &ruleset, sizeof ruleset, 0);
 }
 
-/* Grants `rights` at and below `path`, whose last symbolic link is followed. 0, or -1 with errno. */
-static int landlock_grant(int ruleset, int abi, const char *path, uint64_t rights) {
-  int fd = open(path, O_PATH | O_CLOEXEC);
-  if (fd < 0) return -1;
+/* Grants `rights` at and below what the descriptor holds. 0, or -1 with errno. */
+static int landlock_grant(int ruleset, int abi, int fd, uint64_t rights) {
   struct stat about;
-  int result = fstat(fd, &about);
-  if (result == 0) {
-    struct landlock_path_rule rule = {.allowed_access = rights & fs_rights_of(abi), .parent_fd = fd};
-    if (!S_ISDIR(about.st_mode)) rule.allowed_access &= RIGHTS_OF_FILES;
-    result = (int)syscall(SYS_LANDLOCK_ADD_RULE, ruleset, LANDLOCK_RULE_TYPE_PATH_BENEATH, &rule, 0);
-  }
-  int reason = errno;
-  close(fd);
-  errno = reason;
-  return result;
+  if (fstat(fd, &about) != 0) return -1;
+  struct landlock_path_rule rule = {.allowed_access = rights & fs_rights_of(abi), .parent_fd = fd};
+  if (!S_ISDIR(about.st_mode)) rule.allowed_access &= RIGHTS_OF_FILES;
+  return (int)syscall(SYS_LANDLOCK_ADD_RULE, ruleset, LANDLOCK_RULE_TYPE_PATH_BENEATH, &rule, 0);
 }
 
 /* From here on the ruleset holds for this process and all that it starts. Needs no_new_privs. Closes the descriptor. */

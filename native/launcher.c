@@ -11,154 +11,15 @@
 #define _GNU_SOURCE
 #include <linux/capability.h>
 #include <grp.h>
-#include <limits.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
 
+#include "options.h"
 #include "landlock.h"
+#include "paths.h"
 #include "rules.h"
 #include "probe.h"
 
-enum { EXIT_NOT_SET_UP = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
-
-struct grant {
-  const char *path;
-  uint64_t rights;
-};
-
-struct limit {
-  const char *name;
-  int resource;
-  int given;
-  rlim_t value;
-};
-
-struct options {
-  struct grant *grants; /* room for one per argument */
-  size_t grant_count;
-  int newest_abi; /* use no later landlock than this */
-  int no_new_privs, no_net, no_unix, no_detach, no_chmod, dangerous, drop_caps, pdeathsig, probe;
-  pid_t parent; /* who must be the parent, 0 when nobody said */
-  int switch_user;
-  uid_t uid;
-  gid_t gid;
-  char **command;
-};
-
-static struct limit limits[] = {
-    {"data", RLIMIT_DATA, 0, 0},     {"nproc", RLIMIT_NPROC, 0, 0}, {"fsize", RLIMIT_FSIZE, 0, 0},
-    {"nofile", RLIMIT_NOFILE, 0, 0}, {"cpu", RLIMIT_CPU, 0, 0},
-    {"core", RLIMIT_CORE, 1, 0}, /* a dump would hold the tool's secrets: 0 unless another is given */
-};
-
-__attribute__((noreturn, format(printf, 2, 3))) static void stop(int code, const char *format, ...) {
-  char line[PATH_MAX + 256];
-  va_list rest;
-  va_start(rest, format);
-  vsnprintf(line, sizeof line, format, rest);
-  va_end(rest);
-  dprintf(STDERR_FILENO, "toolkeeper-launcher: %s\n", line);
-  _exit(code);
-}
-
-#define FAIL(...) stop(EXIT_NOT_SET_UP, __VA_ARGS__)
-
-/* ---- the command line ---- */
-
-static rlim_t number_of(const char *text, const char *what) {
-  char *end;
-  errno = 0;
-  unsigned long long value = strtoull(text, &end, 10);
-  if (*text < '0' || *text > '9' || *end != '\0' || errno != 0) {
-    FAIL("%s is not a whole number of 0 or more: '%s'", what, text);
-  }
-  return (rlim_t)value;
-}
-
-/* NAME=VALUE; of two for one name the later counts. */
-static void set_limit(const char *text) {
-  const char *equals = strchr(text, '=');
-  for (size_t n = 0; equals && n < COUNT(limits); n++) {
-    struct limit *limit = &limits[n];
-    if (strlen(limit->name) != (size_t)(equals - text) || strncmp(limit->name, text, strlen(limit->name)) != 0) continue;
-    limit->given = 1;
-    limit->value = number_of(equals + 1, "the value of --rlimit");
-    return;
-  }
-  FAIL("--rlimit takes data, nproc, fsize, nofile, cpu or core, '=' and a number, not '%s'", text);
-}
-
-/* UID:GID, neither of them root's. */
-static void set_user(struct options *o, char *text) {
-  const char *what = "a part of --user";
-  char *colon = strchr(text, ':');
-  if (colon == NULL) FAIL("--user takes UID:GID, not '%s'", text);
-  rlim_t gid = number_of(colon + 1, what);
-  *colon = '\0';
-  rlim_t uid = number_of(text, what);
-  if (uid == 0 || gid == 0 || uid >= UINT_MAX || gid >= UINT_MAX) FAIL("--user takes neither 0 nor %u", UINT_MAX);
-  o->switch_user = 1;
-  o->uid = (uid_t)uid;
-  o->gid = (gid_t)gid;
-}
-
-/* Options that stand alone. */
-static int take_switch(struct options *o, const char *name) {
-  const struct {
-    const char *name;
-    int *place;
-  } switches[] = {
-      {"--no-new-privs", &o->no_new_privs}, {"--no-net", &o->no_net},       {"--no-unix", &o->no_unix},
-      {"--no-detach", &o->no_detach},       {"--no-chmod", &o->no_chmod},   {"--seccomp", &o->dangerous},
-      {"--drop-caps", &o->drop_caps},       {"--pdeathsig", &o->pdeathsig}, {"--probe", &o->probe},
-  };
-  for (size_t n = 0; n < COUNT(switches); n++) {
-    if (strcmp(name, switches[n].name) != 0) continue;
-    *switches[n].place = 1;
-    return 1;
-  }
-  return 0;
-}
-
-/* Options with a value. */
-static int take_setting(struct options *o, const char *name, char *value) {
-  uint64_t rights = strcmp(name, "--ro") == 0   ? GRANT_RO
-                    : strcmp(name, "--rx") == 0 ? GRANT_RX
-                    : strcmp(name, "--rw") == 0 ? GRANT_RW
-                                                : 0;
-  int is_limit = strcmp(name, "--rlimit") == 0;
-  int is_user = strcmp(name, "--user") == 0;
-  int is_parent = strcmp(name, "--parent") == 0;
-  int is_abi = strcmp(name, "--landlock-abi") == 0;
-  if (!rights && !is_limit && !is_user && !is_parent && !is_abi) return 0;
-  if (value == NULL) FAIL("%s needs a value", name);
-  if (rights) o->grants[o->grant_count++] = (struct grant){value, rights};
-  if (is_limit) set_limit(value);
-  if (is_user) set_user(o, value);
-  if (is_parent) o->parent = (pid_t)number_of(value, "the value of --parent");
-  if (is_abi) o->newest_abi = (int)number_of(value, "the value of --landlock-abi");
-  return 1;
-}
-
-static struct options parse(int argc, char **argv) {
-  struct options o = {.newest_abi = LANDLOCK_NEWEST_ABI};
-  o.grants = calloc((size_t)argc + 1, sizeof *o.grants);
-  if (o.grants == NULL) FAIL("out of memory");
-  int at = 1;
-  for (; at < argc && strcmp(argv[at], "--") != 0; at++) {
-    if (take_switch(&o, argv[at])) continue;
-    if (!take_setting(&o, argv[at], argv[at + 1])) FAIL("unknown option '%s' (the command stands behind --)", argv[at]);
-    at++;
-  }
-  if (!o.probe && at + 1 >= argc) FAIL("no command: launcher [options] -- command [args...]");
-  o.command = argv + at + 1;
-  if (o.newest_abi > LANDLOCK_NEWEST_ABI) o.newest_abi = LANDLOCK_NEWEST_ABI;
-  if (o.dangerous || o.switch_user) o.drop_caps = 1;
-  return o;
-}
+/* The first descriptor that `--hold` gives to the command. */
+enum { FIRST_HELD = STDERR_FILENO + 1 };
 
 static int wants_filter(const struct options *o) {
   return o->dangerous || o->no_net || o->no_unix || o->no_detach || o->no_chmod;
@@ -167,11 +28,36 @@ static int wants_filter(const struct options *o) {
 /* ---- setting up, in the order in which it happens ---- */
 
 /* What the parent forgot to close would be a way around every path. */
-static void close_inherited_files(void) {
-  if (syscall(__NR_close_range, 3u, ~0u, 0u) == 0) return;
+static void close_files_from(unsigned first) {
+  if (syscall(__NR_close_range, first, ~0u, 0u) == 0) return;
   struct rlimit open_files;
   if (getrlimit(RLIMIT_NOFILE, &open_files) != 0) FAIL("getrlimit: %s", strerror(errno));
-  for (rlim_t fd = 3; fd < open_files.rlim_cur && fd < 1u << 20; fd++) close((int)fd);
+  for (rlim_t fd = first; fd < open_files.rlim_cur && fd < 1u << 20; fd++) close((int)fd);
+}
+
+static int opened(const char *path) {
+  int fd = open_granted(path);
+  if (fd < 0) FAIL("cannot grant %s: %s", path, errno == ELOOP ? "a symbolic link stands in it now" : strerror(errno));
+  return fd;
+}
+
+/* What is held stays open for the command, from FIRST_HELD on in the order given. Every other descriptor is closed. */
+static void hold_files(const struct options *o) {
+  for (size_t n = 0; n < o->hold_count; n++) {
+    int fd = opened(o->holds[n]), place = FIRST_HELD + (int)n;
+    int result = fd == place ? fcntl(fd, F_SETFD, 0) : dup2(fd, place);
+    if (result < 0) FAIL("cannot hold %s: %s", o->holds[n], strerror(errno));
+    if (fd != place) close(fd);
+  }
+}
+
+/* Somebody else, who follows links, has shown the first paths here: they must be what was held before. */
+static int opened_grant(const struct options *o, size_t n) {
+  int fd = opened(o->grants[n].path);
+  if (n < o->held && !holds_same_file(fd, FIRST_HELD + (int)n)) {
+    FAIL("cannot grant %s: something else stands there now", o->grants[n].path);
+  }
+  return fd;
 }
 
 /* Never raises a limit: where the one in force is lower, that stays. */
@@ -200,9 +86,11 @@ static void apply_landlock(const struct options *o, int abi) {
   int ruleset = landlock_open(abi, paths, o->no_net);
   if (ruleset < 0) FAIL("landlock: %s", strerror(errno));
   for (size_t n = 0; n < o->grant_count; n++) {
-    if (landlock_grant(ruleset, abi, o->grants[n].path, o->grants[n].rights) != 0) {
+    int fd = opened_grant(o, n);
+    if (landlock_grant(ruleset, abi, fd, o->grants[n].rights) != 0) {
       FAIL("cannot grant %s: %s", o->grants[n].path, strerror(errno));
     }
+    close(fd);
   }
   if (landlock_apply(ruleset) != 0) FAIL("landlock: %s", strerror(errno));
 }
@@ -236,6 +124,13 @@ static void die_with_parent(const struct options *o, pid_t before) {
   if (getppid() != expected) FAIL("the parent %d is gone", (int)expected);
 }
 
+static int data_is_limited(void) {
+  for (size_t n = 0; n < COUNT(limits); n++) {
+    if (limits[n].resource == RLIMIT_DATA) return limits[n].given;
+  }
+  return 0;
+}
+
 static void apply_filter(const struct options *o, int abi) {
   struct filter filter;
   begin_filter(&filter);
@@ -244,6 +139,7 @@ static void apply_filter(const struct options *o, int abi) {
   if (o->no_detach) rules_no_detach(&filter);
   if (o->no_chmod) rules_no_chmod(&filter);
   if (o->dangerous) rules_dangerous(&filter);
+  if (o->dangerous && data_is_limited()) rules_private_memory(&filter);
   if (o->dangerous && o->pdeathsig) rules_keep_pdeathsig(&filter);
   if (o->dangerous && abi < 6) rules_spare_parent(&filter);
   allow_all_else(&filter);
@@ -253,13 +149,15 @@ static void apply_filter(const struct options *o, int abi) {
 static void confine(const struct options *o, pid_t parent) {
   int offered = landlock_abi();
   int abi = offered < o->newest_abi ? offered : o->newest_abi;
-  close_inherited_files();
+  close_files_from(FIRST_HELD + (unsigned)o->held);
+  hold_files(o);
   apply_limits();
   int confined = o->grant_count > 0 || wants_filter(o) || o->drop_caps;
   if ((confined || o->no_new_privs) && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
     FAIL("no_new_privs: %s", strerror(errno));
   }
   apply_landlock(o, abi);
+  if (o->held > 0) close_files_from(FIRST_HELD);
   if (o->drop_caps) drop_bounding_set();
   if (o->switch_user) become(o->uid, o->gid);
   if (o->drop_caps) drop_capabilities();

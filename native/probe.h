@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "landlock.h"
+#include "paths.h"
 #include "rules.h"
 
 /* Runs `attempt` in a child of its own. It answers 1 when what it set up really holds. */
@@ -40,7 +41,7 @@ static int landlock_restricts_paths(void) {
   if (abi < 1 || !opens("/")) return 0;
   int ruleset = landlock_open(abi, 1, 0);
   const char *granted = opens("/proc/self") ? "/proc" : NULL;
-  if (ruleset < 0 || (granted && landlock_grant(ruleset, abi, granted, GRANT_RO) != 0)) return 0;
+  if (ruleset < 0 || (granted && landlock_grant(ruleset, abi, open_granted(granted), GRANT_RO) != 0)) return 0;
   if (landlock_apply(ruleset) != 0) return 0;
   return !opens("/") && errno == EACCES && (!granted || opens(granted));
 }

@@ -4,6 +4,14 @@
 #ifndef TOOLKEEPER_RULES_H
 #define TOOLKEEPER_RULES_H
 
+#include <asm/ioctls.h>
+#include <fcntl.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
+#include <linux/sockios.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
 #include "seccomp.h"
 
 /* Younger than the headers that this may be built with. */
@@ -13,11 +21,10 @@
 #define NR_OPEN_TREE_ATTR 467u
 #define NR_FILE_SETATTR 469u
 #define NR_NEWEST_KNOWN NR_FILE_SETATTR
-#define FLAG_MFD_NOEXEC_SEAL 0x0008u
 
-/* The numbers stand in <linux/termios>, which clashes with <sys/ioctl.h>. */
-#define IOCTL_TIOCSTI 0x5412u
-#define IOCTL_TIOCLINUX 0x541Cu
+/* Commands of fcntl younger than the headers. */
+#define FCNTL_DUPFD_QUERY 1027u
+#define FCNTL_CREATED_QUERY 1028u
 
 #define ARGUMENT(name, index) ((struct operand){.number = (name), .argument = (index), .mask = ~0u})
 
@@ -41,6 +48,11 @@ static const unsigned DANGEROUS[] = {
     __NR_fsopen, __NR_fsconfig, __NR_fsmount, __NR_fspick, __NR_mount_setattr, __NR_setns, __NR_unshare,
     /* opens a file by its number, past every path */
     __NR_open_by_handle_at,
+    /* outlives the tool, and counts as nobody's memory; other tools of the same user find it by its number */
+    __NR_shmget, __NR_shmat, __NR_shmctl, __NR_msgget, __NR_msgsnd, __NR_msgrcv, __NR_msgctl, __NR_semget, __NR_semop,
+    __NR_semtimedop, __NR_semctl, __NR_mq_open, __NR_mq_unlink,
+    /* a file in memory: of no path, so that landlock would let it be executed, and nobody's memory while it is not mapped */
+    __NR_memfd_create, __NR_memfd_secret,
 #if defined(__x86_64__)
     __NR_iopl, __NR_ioperm, __NR_modify_ldt, __NR_uselib, __NR_create_module, __NR_get_kernel_syms,
     __NR_query_module,
@@ -78,10 +90,53 @@ static void deny_meddling(struct filter *f) {
   deny_unless_one_of(f, ARGUMENT(__NR_sched_setattr, 0), ZERO, 1, EPERM);
 }
 
-/* Input pushed into a terminal is run by the shell that reads it. */
-static void deny_terminal_injection(struct filter *f) {
-  static const unsigned requests[] = {IOCTL_TIOCSTI, IOCTL_TIOCLINUX};
-  deny_if_one_of(f, ARGUMENT(__NR_ioctl, 1), requests, COUNT(requests), EPERM);
+/*
+ * What is known to be harmless. A lease makes whoever opens the file wait for its holder, a notification and an owner
+ * send signals, and all three ask for no more than leave to read.
+ */
+static void allow_known_fcntl(struct filter *f) {
+  static const unsigned known[] = {
+      F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_SETLK, F_SETLKW, F_OFD_GETLK, F_OFD_SETLK,
+      F_OFD_SETLKW, F_GETPIPE_SZ, F_SETPIPE_SZ, F_ADD_SEALS, F_GET_SEALS, F_GETOWN, F_GETOWN_EX, F_GETSIG, F_GETLEASE,
+      F_GET_RW_HINT, F_SET_RW_HINT, F_GET_FILE_RW_HINT, F_SET_FILE_RW_HINT, FCNTL_DUPFD_QUERY, FCNTL_CREATED_QUERY,
+  };
+  deny_unless_one_of(f, ARGUMENT(__NR_fcntl, 1), known, COUNT(known), EPERM);
+}
+
+/*
+ * Terminals, descriptors and sockets, but for a few requests, and what copies and describes files. The rest (flags of
+ * files among them) finds no device that would know it.
+ */
+static void allow_known_ioctls(struct filter *f) {
+  /* Input pushed into a terminal is run by the shell that reads it. An owner gets signals. */
+  static const unsigned refused[] = {TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD, FIOSETOWN, SIOCSPGRP};
+  static const unsigned kinds[] = {TCGETS & 0xff00, FIOGETOWN & 0xff00};
+  static const unsigned files[] = {FICLONE, FICLONERANGE, FIDEDUPERANGE, FIGETBSZ, FS_IOC_GETFLAGS, FS_IOC_FSGETXATTR,
+                                   FS_IOC_FIEMAP};
+  deny_if_one_of(f, ARGUMENT(__NR_ioctl, 1), refused, COUNT(refused), EPERM);
+  size_t rule = begin_rule(f, __NR_ioctl);
+  load_argument(f, 1, 0xff00);
+  /* A match jumps over the kinds that are left, the next load, the files and the refusal. */
+  for (size_t n = 0; n < COUNT(kinds); n++) {
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, (unsigned char)(COUNT(kinds) - n + COUNT(files) + 1), 0, kinds[n]);
+  }
+  load_argument(f, 1, ~0u);
+  for (size_t n = 0; n < COUNT(files); n++) {
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, (unsigned char)(COUNT(files) - n), 0, files[n]);
+  }
+  fail_with(f, ENOTTY);
+  end_rule(f, rule);
+}
+
+/* A program that a tool of root's left where others find it would make root of whoever runs it. */
+static void deny_set_user_id(struct filter *f) {
+  const struct operand modes[] = {
+      ARGUMENT(__NR_fchmod, 1), ARGUMENT(__NR_fchmodat, 2), ARGUMENT(NR_FCHMODAT2, 2),
+#if defined(__x86_64__)
+      ARGUMENT(__NR_chmod, 1),
+#endif
+  };
+  for (size_t n = 0; n < COUNT(modes); n++) deny_if_any_bit(f, modes[n], S_ISUID | S_ISGID, EPERM);
 }
 
 static void deny_personalities(struct filter *f) {
@@ -89,22 +144,25 @@ static void deny_personalities(struct filter *f) {
   deny_unless_one_of(f, ARGUMENT(__NR_personality, 0), harmless, COUNT(harmless), EPERM);
 }
 
-/* A file in memory lies under no path: landlock would let it be executed. As with vm.memfd_noexec=2. */
-static void deny_executable_memory_files(struct filter *f) {
-  deny_unless_bit(f, ARGUMENT(__NR_memfd_create, 1), FLAG_MFD_NOEXEC_SEAL, EACCES);
-}
-
 static void rules_dangerous(struct filter *f) {
   deny_each(f, DANGEROUS, COUNT(DANGEROUS), EPERM);
   deny_unusual_sockets(f);
   deny_namespaces(f);
   deny_meddling(f);
-  deny_terminal_injection(f);
+  allow_known_fcntl(f);
+  allow_known_ioctls(f);
+  deny_set_user_id(f);
   deny_personalities(f);
-  deny_executable_memory_files(f);
   /* What a later kernel may bring stays out until this list has looked at it. */
   emit(f, BPF_JMP | BPF_JGT | BPF_K, 0, 1, NR_NEWEST_KNOWN);
   fail_with(f, ENOSYS);
+}
+
+/* RLIMIT_DATA counts private memory that may be written, unless it grows as a stack does. */
+static void rules_private_memory(struct filter *f) {
+  static const unsigned shared_of_no_file[] = {MAP_SHARED | MAP_ANONYMOUS};
+  deny_if_one_of(f, (struct operand){__NR_mmap, 3, MAP_SHARED | MAP_ANONYMOUS}, shared_of_no_file, 1, EPERM);
+  deny_if_any_bit(f, ARGUMENT(__NR_mmap, 3), MAP_GROWSDOWN, EPERM);
 }
 
 /*
@@ -139,13 +197,13 @@ static void rules_no_detach(struct filter *f) {
 }
 
 /*
- * Landlock knows no mode, owner and attributes: a tool could take the gateway's own files from it. Files that the tool
- * could open it may still change through their descriptors.
+ * Landlock knows no mode, owner and attributes: a tool could change those of every file of its user, by path, and
+ * through a descriptor of every file that it may read. Files of its own cannot be told apart: a filter sees a number.
  */
 static void rules_no_chmod(struct filter *f) {
   static const unsigned denied[] = {
-      __NR_fchmodat, NR_FCHMODAT2, __NR_fchownat, __NR_setxattr, __NR_lsetxattr, __NR_removexattr,
-      __NR_lremovexattr, NR_SETXATTRAT, NR_REMOVEXATTRAT, NR_FILE_SETATTR,
+      __NR_fchmod, __NR_fchmodat, NR_FCHMODAT2, __NR_fchown, __NR_fchownat, __NR_setxattr, __NR_lsetxattr,
+      __NR_fsetxattr, __NR_removexattr, __NR_lremovexattr, __NR_fremovexattr, NR_SETXATTRAT, NR_REMOVEXATTRAT, NR_FILE_SETATTR,
 #if defined(__x86_64__)
       __NR_chmod, __NR_chown, __NR_lchown,
 #endif

@@ -125,14 +125,6 @@ static void deny_if_any_bit(struct filter *f, struct operand o, unsigned bits, i
   end_rule(f, rule);
 }
 
-static void deny_unless_bit(struct filter *f, struct operand o, unsigned bit, int reason) {
-  size_t rule = begin_rule(f, o.number);
-  load_argument(f, o.argument, o.mask);
-  emit(f, BPF_JMP | BPF_JSET | BPF_K, 1, 0, bit);
-  fail_with(f, reason);
-  end_rule(f, rule);
-}
-
 /* ---- installing ---- */
 
 /* Another architecture has other numbers (32-bit calls of an x86-64 process, x32): whoever tries them is killed. */

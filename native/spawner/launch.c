@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "spawner.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/prctl.h>
@@ -25,6 +26,17 @@ static _Noreturn void fail_launch(struct launch *launch, enum step step)
     _exit(127);
 }
 
+/* Where memory runs out the kernel ends a tool, and not the server. A kernel that lets nobody say so keeps its own order. */
+static void be_first_to_go(void)
+{
+    const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (write(fd, "1000", 4) < 0)
+        errno = 0;
+    close(fd);
+}
+
 /* Runs in the child, on the spawner's memory: it changes nothing there but `launch` and `environ`. */
 static _Noreturn void become_tool(struct launch *launch, pid_t parent)
 {
@@ -34,6 +46,7 @@ static _Noreturn void become_tool(struct launch *launch, pid_t parent)
     sigemptyset(&none);
     if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || setrlimit(RLIMIT_LOCKS, &mark) < 0)
         fail_launch(launch, STEP_SETUP);
+    be_first_to_go();
     /* The spawner died before it could be told to: nobody would end this process. */
     if (getppid() != parent)
         _exit(127);

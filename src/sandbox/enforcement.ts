@@ -71,11 +71,13 @@ export function withDescendantsEnded({
   notes,
 }: EffectiveSandbox): EffectiveSandbox {
   const { grandchildren: _note, ...others } = notes;
+  // Nothing keeps it there from the mark by which the spawner knows whose it is.
+  const unconfined = { grandchildren: 'unless it poses as a process of another tool' };
   return {
     tier,
     enforced: sandboxFields.filter((field) => field === 'grandchildren' || enforced.includes(field)),
     notEnforced: notEnforced.filter((field) => field !== 'grandchildren'),
-    notes: others,
+    notes: tier === 0 ? { ...others, ...unconfined } : others,
   };
 }
 
@@ -85,10 +87,12 @@ function verdictOn(field: SandboxField, policy: SandboxPolicy, host: HostAbiliti
     case 'allowedEnvironmentVars':
       return true;
     case 'allowedPaths':
+      return either(host, host.launcher === undefined ? linksAreFollowed : true, true);
     case 'canReadFiles':
     case 'canWriteFiles':
-    case 'canExecuteCommands':
       return either(host, true, true);
+    case 'canExecuteCommands':
+      return either(host, loaderReads, loaderReads);
     case 'allowNetwork':
     case 'canNetwork':
       return either(host, true, true);
@@ -105,8 +109,9 @@ function verdictOn(field: SandboxField, policy: SandboxPolicy, host: HostAbiliti
     case 'temporaryDirectory':
       return either(host, true, 'its files are bounded one by one, not together');
     case 'writableNotExecutable':
+      return withLauncher(host, loaderReads);
     case 'systemCalls':
-      return host.launcher === undefined ? { not: `needs the launcher: ${host.missing.launcher}` } : true;
+      return withLauncher(host, true);
     case 'otherProcesses':
       return either(
         host,
@@ -127,6 +132,13 @@ function dataDirectory({ bubblewrap, launcher, missing, exposed }: HostAbilities
   const needs = launcher === undefined ? 'bubblewrap or the launcher' : 'bubblewrap';
   const why = launcher === undefined ? `${missing.bubblewrap}; ${missing.launcher}` : exposed;
   return { not: `needs ${needs}, else tools can read the admin key: ${why}` };
+}
+
+const loaderReads = 'not started as a program; the dynamic loader runs what it may read';
+const linksAreFollowed = 'a link that takes the place of a granted path is followed';
+
+function withLauncher({ launcher, missing }: HostAbilities, verdict: Verdict): Verdict {
+  return launcher === undefined ? { not: `needs the launcher: ${missing.launcher}` } : verdict;
 }
 
 /** What bubblewrap and the launcher each can do. */

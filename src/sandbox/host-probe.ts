@@ -71,7 +71,12 @@ function probeSandbox(program: string, places: Places, extra: Record<string, str
 /** It must keep a program from a file that it may not read, and let it read one that it may. */
 async function workingLauncher(program: string, places: Places): Promise<string> {
   const settings = { program, places, read: [], write: ['/dev/null'], run: [], limits: {} };
-  const [command = '', ...args] = launcherCommand({ ...settings, network: false, alone: true });
+  const [command = '', ...args] = launcherCommand({
+    ...settings,
+    network: false,
+    alone: true,
+    keepModes: false,
+  });
   const look = 'if read -r line </proc/version; then echo open; else echo shut; fi 2>/dev/null';
   const { stdout } = await run(command, [...args, '/bin/sh', '-c', look], { timeout: probeTimeoutMs });
   if (stdout !== 'shut\n') throw new Error('landlock does not hold here');
@@ -89,6 +94,7 @@ async function countsProcesses(bubblewrap: string, launcher: string, places: Pla
     network: true,
     limits: { nproc: 1 },
     alone: false,
+    keepModes: false,
   });
   const [command = '', ...args] = [
     ...probeSandbox(bubblewrap, places, { [launcherInside]: launcher }),

@@ -1,4 +1,5 @@
-import type { Places } from './places.js';
+import { privateDirectory } from './bubblewrap.js';
+import type { Place, Places } from './places.js';
 
 export interface LauncherSettings {
   readonly program: string;
@@ -13,21 +14,22 @@ export interface LauncherSettings {
   readonly limits: { readonly data?: number; readonly nproc?: number; readonly fsize?: number };
   /** No namespaces around it: the launcher is all there is. */
   readonly alone: boolean;
+  /** Modes, owners and attributes of files stay as they are, also of the tool's own. */
+  readonly keepModes: boolean;
 }
 
 const option = { ro: '--ro', rx: '--rx', rw: '--rw' } as const;
 
 /** The part of the command line that stands before what is run under landlock, seccomp and rlimits. */
 export function launcherCommand(settings: LauncherSettings): string[] {
-  const { program, places, read, write, run, network, limits, alone } = settings;
-  const paths = places.places.flatMap(({ path, access }) =>
-    access === 'masked' ? [] : [option[access], path],
-  );
+  const { program, places, read, write, run, network, limits, alone, keepModes } = settings;
+  const granted = alone ? shown(places) : mountedFromOutside(places);
   return [
     program,
     '--seccomp',
-    ...(alone ? standingIn(network) : []),
-    ...paths,
+    ...(alone ? standingIn(network) : ['--held', String(granted.length)]),
+    ...(keepModes ? ['--no-chmod'] : []),
+    ...granted.flatMap(({ path, access }) => [option[access], path]),
     ...read.flatMap((path) => ['--ro', path]),
     ...run.flatMap((path) => ['--rx', path]),
     ...write.flatMap((path) => ['--rw', path]),
@@ -37,8 +39,27 @@ export function launcherCommand(settings: LauncherSettings): string[] {
 }
 
 /**
+ * The part of the command line that stands before bubblewrap: it opens the places without following a link, so that
+ * the launcher inside can tell whether bubblewrap, which does follow them, has mounted the very same.
+ */
+export const holding = (program: string, places: Places): string[] => [
+  program,
+  ...mountedFromOutside(places).flatMap(({ path }) => ['--hold', path]),
+  '--',
+];
+
+type ShownPlace = Place & { readonly access: keyof typeof option };
+
+const shown = ({ places }: Places): ShownPlace[] =>
+  places.filter((place): place is ShownPlace => place.access !== 'masked');
+
+/** The host's directory of that name is never the one inside. */
+const mountedFromOutside = (places: Places): ShownPlace[] =>
+  shown(places).filter(({ path }) => path !== privateDirectory);
+
+/**
  * Stands in for namespaces. The process ends with its parent, and none of its children leaves its group, which is
- * ended as a whole. Modes and owners, which landlock leaves alone, are not changed. A unix socket is a way around
+ * ended as a whole. A unix socket is a way around
  * every path: `--no-net` denies those as well, and who has a network is denied them alone.
  *
  * `--parent` is left out: by the time the launcher runs, the spawner has already asked for the signal at its death and
@@ -48,6 +69,5 @@ export function launcherCommand(settings: LauncherSettings): string[] {
 const standingIn = (network: boolean): string[] => [
   '--pdeathsig',
   '--no-detach',
-  '--no-chmod',
   network ? '--no-unix' : '--no-net',
 ];

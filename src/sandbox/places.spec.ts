@@ -1,5 +1,5 @@
 import { bubblewrapCommand } from './bubblewrap.js';
-import { launcherCommand } from './launcher-command.js';
+import { holding, launcherCommand } from './launcher-command.js';
 import { covers, placesOf } from './places.js';
 import { resolvePolicy, type SandboxDemands } from './sandbox-policy.js';
 
@@ -127,17 +127,32 @@ describe('command lines', () => {
   });
 
   it('launcher: alone it stands in for namespaces; inside of them it leaves sockets and modes to them', () => {
-    const settings = { program: 'l', places, read: [], write: [], run: [], limits: { data: 7 } };
+    const common = { program: 'l', places, read: [], write: [], run: [], limits: { data: 7 } };
+    const settings = { ...common, keepModes: true };
     expect(launcherCommand({ ...settings, network: false, alone: true }).join(' ')).toBe(
-      'l --seccomp --pdeathsig --no-detach --no-chmod --no-net --rw /data --ro /etc/ssl/certs --rx /tmp/tool --rx /usr --rlimit data=7 --rlimit core=0 --',
+      'l --seccomp --pdeathsig --no-detach --no-net --no-chmod --rw /data --ro /etc/ssl/certs --rx /tmp/tool --rx /usr --rlimit data=7 --rlimit core=0 --',
     );
     const withNetwork = launcherCommand({ ...settings, network: true, alone: true });
     expect(withNetwork.slice(0, 6).join(' ')).toBe(
-      'l --seccomp --pdeathsig --no-detach --no-chmod --no-unix',
+      'l --seccomp --pdeathsig --no-detach --no-unix --no-chmod',
     );
     for (const network of [true, false]) {
-      const inside = launcherCommand({ ...settings, network, alone: false });
-      expect(inside.slice(0, 3)).toEqual(['l', '--seccomp', '--rw']);
+      const inside = launcherCommand({ ...settings, keepModes: false, network, alone: false });
+      expect(inside.slice(0, 5)).toEqual(['l', '--seccomp', '--held', '4', '--rw']);
     }
+  });
+
+  it('launcher: what stands before bubblewrap holds the same paths in the same order, but for the private one', () => {
+    const allowed = ['/data', '/tmp', '/tmp/deeper'];
+    const given = placesOf(writes, { ...nothing, own: ['/tmp/tool'], allowed }, system, ['/data/secret']);
+    const held = holding('l', given);
+    const paths = ['/data', '/etc/ssl/certs', '/tmp/deeper', '/tmp/tool', '/usr'];
+    expect(held).toEqual(['l', ...paths.flatMap((path) => ['--hold', path]), '--']);
+    const inside = launcherCommand({
+      ...{ program: 'l', places: given, read: [], write: [], run: [], limits: {} },
+      ...{ network: false, alone: false, keepModes: false },
+    });
+    const granted = inside.filter((_word, at) => /^--r[owx]$/.test(inside[at - 1] ?? ''));
+    expect({ granted, held: inside[inside.indexOf('--held') + 1] }).toEqual({ granted: paths, held: '5' });
   });
 });

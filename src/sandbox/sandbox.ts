@@ -1,4 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { AllowListProxy } from './allow-list-proxy.js';
@@ -8,7 +9,7 @@ import { effectiveSandbox, noSandbox, tierOf } from './enforcement.js';
 import { allowedPath, refuseSecrets, SandboxRefusal } from './granted-paths.js';
 import { launcherInside } from './host-probe.js';
 import { launchFiles, systemFiles } from './launch-files.js';
-import { launcherCommand } from './launcher-command.js';
+import { holding, launcherCommand } from './launcher-command.js';
 import { type Places, placesOf } from './places.js';
 import { proxyVariables, relayCommand, relayFiles, relaySocket } from './proxy-relay.js';
 import {
@@ -158,7 +159,9 @@ export class Sandbox {
     const viaProxy = policy.network === 'hosts' && bubblewrap !== undefined && socat !== undefined;
     const proxy = viaProxy ? await AllowListProxy.listen(policy.hosts) : undefined;
     const temporary =
-      bubblewrap === undefined ? await mkdtemp(join(tmpdir(), 'toolkeeper-tool-')) : undefined;
+      bubblewrap === undefined
+        ? await mkdtemp(join(await realpath(tmpdir()), 'toolkeeper-tool-'))
+        : undefined;
     const session = { ...prepared, temporary, proxy };
     return {
       command: this.wrap(command, session, leaves),
@@ -200,7 +203,7 @@ export class Sandbox {
     variables: Variables,
   ): string[] {
     const { launcher, socat } = this.options.abilities;
-    return bubblewrapCommand({
+    const confined = bubblewrapCommand({
       program,
       places,
       network: policy.network === 'all' || (policy.network === 'hosts' && !proxy),
@@ -212,6 +215,7 @@ export class Sandbox {
         ...(proxy && socat !== undefined && { [relaySocket]: proxy.path, ...relayFiles(socat) }),
       },
     });
+    return launcher === undefined ? confined : [...holding(launcher, places), ...confined];
   }
 
   private launcher({ policy, places, reservedMB, temporary, proxy }: Session): string[] {
@@ -223,10 +227,13 @@ export class Sandbox {
       ...(!cgroups.pids && !alone && countsProcesses && { nproc: policy.processes }),
       ...(alone && !policy.write && { fsize: policy.temporaryMB * megabyte }),
     };
-    const inside = { read: ['/proc'], write: ['/dev', privateDirectory] };
+    const inside = {
+      read: ['/proc', '/dev'],
+      write: [...writableDevices, ...terminals, '/dev/shm', privateDirectory],
+    };
     const outside = {
-      read: ownProcess,
-      write: [...devices, ...(temporary === undefined ? [] : [temporary])],
+      read: [...ownProcess, ...readableDevices],
+      write: [...writableDevices, ...(temporary === undefined ? [] : [temporary])],
     };
     return launcherCommand({
       program: alone ? launcher : `${ownFiles}/${launcherInside}`,
@@ -236,20 +243,40 @@ export class Sandbox {
       network: policy.network !== 'none',
       limits,
       alone,
+      // Landlock leaves modes alone; where there are mounts, all but root's own devices are read-only or not its own.
+      keepModes: alone || process.getuid?.() === 0,
     });
   }
 }
 
-/** Without a process namespace /proc shows everybody: a tool gets itself and what says nothing of others. */
-const ownProcess = [
-  '/proc/self',
-  '/proc/meminfo',
-  '/proc/cpuinfo',
-  '/proc/stat',
-  '/proc/loadavg',
-  '/proc/filesystems',
-];
-const devices = ['/dev/null', '/dev/zero', '/dev/full', '/dev/random', '/dev/urandom'];
+/**
+ * Without a process namespace /proc shows everybody: a tool gets what interpreters read of itself, and what says nothing
+ * of others. Not the folder of itself: below it stand the host's mounts and the sockets of everybody.
+ */
+const ofItself = [
+  ...[
+    'stat',
+    'statm',
+    'status',
+    'maps',
+    'smaps',
+    'smaps_rollup',
+    'cmdline',
+    'comm',
+    'environ',
+    'auxv',
+    'limits',
+  ],
+  ...['fd', 'fdinfo', 'io', 'cgroup', 'oom_score', 'oom_score_adj'],
+].map((name) => `/proc/self/${name}`);
+const ofEverybody = ['meminfo', 'cpuinfo', 'stat', 'loadavg', 'filesystems'].map((name) => `/proc/${name}`);
+/** A kernel may be built without some of them. */
+const ownProcess = [...ofItself, ...ofEverybody].filter((path) => existsSync(path));
+
+/** Not zero: a shared mapping of it that may be written is memory that no limit counts. */
+const writableDevices = ['/dev/null', '/dev/full'];
+const readableDevices = ['/dev/zero', '/dev/random', '/dev/urandom'];
+const terminals = ['/dev/tty', '/dev/pts'];
 
 function unconfined(command: Command, effective: EffectiveSandbox): Confined {
   const nothing = (): undefined => undefined;

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LauncherLab, loader, probe, sayUntested, users } from '../support/launcher-lab.js';
 
@@ -125,6 +125,62 @@ describe.each(users)('as $name', (user) => {
         signal: null,
         stdout: '',
         stderr: 'toolkeeper-launcher: cannot grant /no/such/path: No such file or directory\n',
+      });
+    });
+
+    describe('a symbolic link where a granted path was', () => {
+      /** `granted` with a file in it, in a folder in which it may be exchanged. */
+      function place(name: string): { around: string; granted: string; file: string } {
+        const around = join(lab.work, name);
+        const granted = join(around, 'granted');
+        mkdirSync(granted, { recursive: true });
+        writeFileSync(join(granted, 'file'), 'inside\n');
+        return { around, granted, file: join(granted, 'file') };
+      }
+      const refused = (path: string) => ({
+        code: 125,
+        signal: null,
+        stdout: '',
+        stderr: `toolkeeper-launcher: cannot grant ${path}: a symbolic link stands in it now\n`,
+      });
+
+      it.each(['--ro', '--rx', '--rw'])('is not followed at its end or before it: %s', async (option) => {
+        const { around, granted, file } = place(`link${option}`);
+        const run = (path: string) =>
+          lab.run(lab.confined(['--rx', '/', option, path], 'bash', '-c', 'echo ran'));
+        expect(await run(file)).toMatchObject({ code: 0, stdout: 'ran\n' });
+        renameSync(granted, join(around, 'before'));
+        symlinkSync(lab.outside, granted);
+        lab.outsideFile('file');
+        expect(await run(granted)).toEqual(refused(granted));
+        expect(await run(file)).toEqual(refused(file));
+      });
+
+      it('is not followed where a path is only held for somebody else', async () => {
+        const { around, granted } = place('held');
+        const run = () =>
+          lab.run([lab.launcher, '--hold', granted, '--', 'bash', '-c', 'readlink /proc/self/fd/3']);
+        expect(await run()).toMatchObject({ code: 0, stdout: `${granted}\n` });
+        renameSync(granted, join(around, 'before'));
+        symlinkSync(lab.outside, granted);
+        expect(await run()).toEqual(refused(granted));
+      });
+
+      it('what is granted must be what was held, and is held no longer then', async () => {
+        const { around, granted } = place('same');
+        const other = join(around, 'other');
+        mkdirSync(other);
+        const inner = lab.confined(
+          ['--held', '1', '--rw', granted, '--rx', '/'],
+          'bash',
+          '-c',
+          'echo /proc/self/fd/*',
+        );
+        const run = (held: string) => lab.run([lab.launcher, '--hold', held, '--', ...inner]);
+        expect(await run(granted)).toMatchObject({ code: 0, stdout: expect.not.stringContaining('fd/4') });
+        const stderr = `toolkeeper-launcher: cannot grant ${granted}: something else stands there now\n`;
+        expect(await run(other)).toEqual({ code: 125, signal: null, stdout: '', stderr });
+        expect(await lab.run(inner)).toEqual({ code: 125, signal: null, stdout: '', stderr });
       });
     });
 

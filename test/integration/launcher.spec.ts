@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { LauncherLab, probe, sayUntested, self, users } from '../support/launcher-lab.js';
 import { until } from '../support/wait.js';
@@ -160,7 +160,7 @@ require('node:fs').writeFileSync(process.env.TMPDIR + '/x', 'x');
 require('node:zlib').gzip('x', () => console.log(require('node:crypto').randomBytes(4).length, process.memoryUsage().heapUsed > 0));
 new Worker('console.log("worker")', { eval: true });
 spawn(process.execPath, ['-e', 'console.log("child")'], { stdio: 'inherit' });`;
-      const paths = [...lab.pathsOf(node), '--ro', '/proc/self', '--rw', lab.work, '--rw', '/dev/null'];
+      const paths = [...lab.pathsOf(node), '--ro', '/proc/self/stat', '--rw', lab.work, '--rw', '/dev/null'];
       const command = lab.confined(list(paths), node, '-e', script);
       const ended = await lab.run(command, { TMPDIR: lab.work, OPENSSL_CONF: '/dev/null' });
       expect(ended).toMatchObject({ code: 0, stderr: '' });
@@ -178,7 +178,8 @@ spawn(process.execPath, ['-e', 'console.log("child")'], { stdio: 'inherit' });`;
     });
 
     it('bash with the commands of the system', async () => {
-      const broad = ['/usr', '/bin', '/lib', '/lib64'].filter(existsSync).flatMap((path) => ['--rx', path]);
+      const folders = ['/usr', '/bin', '/lib', '/lib64'].filter(existsSync).map((path) => realpathSync(path));
+      const broad = folders.flatMap((path) => ['--rx', path]);
       const paths = [...broad, '--rw', lab.work, '--rw', '/dev/null'];
       const script = 'seq 3 | sort -r | xargs echo; ls /usr >/dev/null && id -u';
       const ended = await lab.run(lab.confined(list(paths), 'bash', '--norc', '-c', script));

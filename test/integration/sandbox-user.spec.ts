@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -45,25 +45,30 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Starts the tool in a tier as an ordinary user and lets it try. */
+/** Starts the tool in a tier as an ordinary user and lets it try; `at`: with all that belongs to it. */
 async function attempt(
   tier: 0 | 1 | 2,
   input: object,
-): Promise<{ done: boolean; enforced: readonly SandboxField[] }> {
+  at = folder,
+): Promise<{ done: boolean; tier: number; enforced: readonly SandboxField[] }> {
   const sandbox = new Sandbox({
     enabled: true,
     mode: 'best-effort',
     defaults: { memoryMB: 512, processes: 64, temporaryMB: 64 },
-    abilities: upToTier(abilities, tier),
+    abilities: upToTier(
+      { ...abilities, ...(abilities.launcher && { launcher: join(at, 'launcher') }) },
+      tier,
+    ),
     secrets: [],
   });
+  const own = join(at, 'tool');
   const start = {
     command: '/usr/bin/python3',
-    args: [tool],
-    cwd: join(folder, 'tool'),
+    args: [join(own, 'hostile.py')],
+    cwd: own,
     env: { PATH: '/usr/bin:/bin', TMPDIR: join(folder, 'open') },
   };
-  const confined = await sandbox.confine({}, start, join(folder, 'tool'));
+  const confined = await sandbox.confine({}, start, own);
   const { command, effective } = confined;
   if (tier === 1) chmodSync(command.env['TMPDIR'] ?? '', 0o777);
   const child = spawn(command.command, command.args, {
@@ -84,7 +89,7 @@ async function attempt(
   // bubblewrap by itself forbids further namespaces.
   const enforced =
     effective.tier === 2 ? [...effective.enforced, 'systemCalls' as const] : effective.enforced;
-  return { done: reply?.result.done === true, enforced };
+  return { done: reply?.result.done === true, tier: effective.tier, enforced };
 }
 
 const acts: readonly (readonly [SandboxField, string, () => object])[] = [
@@ -106,5 +111,23 @@ describe.each([0, 1, 2] as const)('an ordinary user, tier %i at most', (tier) =>
   it.each(acts)('%s: a tool that %s', async (field, _what, input) => {
     const { done, enforced } = await attempt(tier, input());
     expect(done).toBe(!enforced.includes(field));
+  });
+
+  it('a tool that changes the mode of its own file: only where mounts keep those of others', async () => {
+    const { done, tier: reached } = await attempt(tier, { act: 'own_mode' });
+    expect(done).toBe(reached === 0 || (reached === 2 && !asRoot));
+  });
+
+  it('a tool and a launcher in a folder that is closed to all others', async () => {
+    const home = join(folder, `closed-${tier}`);
+    const clone = join(home, 'clone');
+    mkdirSync(join(clone, 'tool'), { recursive: true });
+    const script = join(clone, 'tool', 'hostile.py');
+    copyFileSync(tool, script);
+    if (existsSync(launcher)) copyFileSync(launcher, join(clone, 'launcher'));
+    if (asRoot)
+      for (const path of [home, clone, join(clone, 'tool'), script]) chownSync(path, nobody, nobody);
+    chmodSync(home, 0o700);
+    expect(await attempt(tier, { act: 'read', path: script }, clone)).toMatchObject({ done: true });
   });
 });

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { createSocket, type Socket as UdpSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { join } from 'node:path';
 import type { SandboxField } from '../../src/sandbox/sandbox.types.js';
@@ -59,6 +59,12 @@ const acts: readonly Act[] = [
   },
   { act: 'write', what: 'writes outside', field: 'canWriteFiles', input: pathOutside('written') },
   { act: 'chmod', what: 'changes a mode outside', field: 'canWriteFiles', input: pathOutside('secret') },
+  {
+    act: 'chmod_open',
+    what: 'changes the mode of a file that it may read',
+    field: 'canWriteFiles',
+    input: () => ({ path: hostile }),
+  },
   { act: 'symlink', what: 'follows its own link out', field: 'canReadFiles', input: pathOutside('secret') },
   {
     act: 'tcp',
@@ -117,8 +123,21 @@ const acts: readonly Act[] = [
     field: 'otherProcesses',
     input: () => ({ pid: process.pid }),
   },
+  {
+    act: 'listening',
+    what: 'reads of the sockets of the host',
+    field: 'otherProcesses',
+    input: ({ tcp }) => ({ port: portOf(tcp) }),
+  },
+  { act: 'mounts', what: 'reads of the mounts of the host', field: 'otherProcesses', input: () => ({}) },
   { act: 'forks', what: 'forks 200 times', field: 'processes', input: () => ({ count: 200 }) },
   { act: 'allocate', what: 'takes 1 GB', field: 'maxMemoryMB', input: () => ({ bytes: 1_073_741_824 }) },
+  {
+    act: 'share',
+    what: 'takes 1 GB that it could share',
+    field: 'maxMemoryMB',
+    input: () => ({ bytes: 1_073_741_824 }),
+  },
   {
     act: 'spin',
     what: 'spins',
@@ -148,6 +167,19 @@ const acts: readonly Act[] = [
   },
   { act: 'written', what: 'runs what it wrote', field: 'writableNotExecutable', input: () => ({}) },
   { act: 'namespace', what: 'makes a user namespace', field: 'systemCalls', input: () => ({}) },
+  {
+    act: 'segment',
+    what: 'takes memory that outlives it',
+    field: 'systemCalls',
+    input: () => ({ bytes: 4096 }),
+  },
+  {
+    act: 'lease',
+    what: 'lets others wait for a file',
+    field: 'systemCalls',
+    input: pathOutside('secret'),
+    settings: ({ folder }) => ({ sandbox: { allowedPaths: [folder] } }),
+  },
 ];
 
 interface Language {
@@ -291,6 +323,23 @@ describe.each(tiers)('with tier %i at most', (mostTier) => {
     const done = wasDone(act.act, body, outside);
     expect({ done, body }).toMatchObject({ done: !isStopped(act.act, act.field, shown) });
     if (mostTier === 0) expect(done).toBe(true);
+  });
+
+  it('a device of the host keeps its mode', async () => {
+    const { tier } = await registered('device');
+    // To what it is: where this is not stopped, nothing changes.
+    const { body } = await tk.call('device', { act: 'chmod_open', path: '/dev/null' }).expect(200);
+    expect({ body }).toMatchObject({ body: { result: { done: tier === 0 && process.getuid?.() === 0 } } });
+  });
+
+  it('where memory runs out the kernel ends a tool first', async () => {
+    const name = `first_${mark}_${mostTier}`;
+    await registered('first', { args: [hostile, name] });
+    await tk.call('first', { act: 'read', path: hostile }).expect(200);
+    const pids = processesWith(name);
+    expect(pids).not.toEqual([]);
+    for (const pid of pids) expect(readFileSync(`/proc/${pid}/oom_score_adj`, 'utf8')).toBe('1000\n');
+    expect(readFileSync('/proc/self/oom_score_adj', 'utf8')).not.toBe('1000\n');
   });
 
   it('a tool that is ended by its sandbox says for what', async () => {

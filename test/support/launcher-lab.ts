@@ -59,13 +59,17 @@ interface Python {
   readonly modules: readonly string[];
 }
 
-/** The loader and the folder of libraries of the host's own libc. */
-export const loader = [`/lib64/ld-linux-x86-64.so.2`, `/lib/ld-linux-aarch64.so.1`].find(existsSync) ?? '';
-const libraries = [`/usr/lib/${arch}-linux-gnu`, `/lib/${arch}-linux-gnu`].find(existsSync) ?? '/usr/lib64';
+/** The loader and the folder of libraries of the host's own libc: real paths, for no link is granted. */
+export const loader = realpathSync(
+  [`/lib64/ld-linux-x86-64.so.2`, `/lib/ld-linux-aarch64.so.1`].find(existsSync) ?? '/',
+);
+const libraries = realpathSync(
+  [`/usr/lib/${arch}-linux-gnu`, `/lib/${arch}-linux-gnu`].find(existsSync) ?? '/usr/lib64',
+);
 
 /** A folder that every user can reach, with the launcher, the hostile programs and a place for each user to write. */
 export class LauncherLab {
-  readonly folder = makeTestFolder();
+  readonly folder = realpathSync(makeTestFolder());
   readonly launcher = join(this.folder, 'launcher');
   readonly acts = join(this.folder, 'acts.py');
   /** Undefined where there is no C compiler. */
