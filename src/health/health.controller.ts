@@ -29,9 +29,9 @@ export class HealthController {
   @Public()
   @HealthCheck()
   @ApiOperation({
-    summary: 'New calls are taken: database, tools, not draining',
+    summary: 'New calls are taken: database, tools, journal, not draining',
     description:
-      'For readiness probes: 503 while the server starts, drains or lacks its database; the details name each part and what is degraded, and say more to the scope `tools:admin`.',
+      'For readiness probes: 503 while the server starts, drains, lacks its database or can record no call; the details name each part and what is degraded, and say more to the scope `tools:admin`.',
     operationId: 'readyz',
   })
   ready(@CurrentPrincipal() { scopes }: Principal): Promise<HealthCheckResult> {
