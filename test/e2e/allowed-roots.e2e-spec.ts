@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
@@ -11,6 +10,14 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import {
+  hasCompiler,
+  opensslConfig,
+  otherBytecode,
+  otherHome,
+  otherLibrary,
+  touching,
+} from '../fixtures/outside-code.js';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
 import { makeTestFolder } from '../support/test-folder.js';
 
@@ -21,18 +28,7 @@ const folder = realpathSync(makeTestFolder());
 const [root, evil] = [join(folder, 'root'), join(folder, 'evil')];
 /** Made by code that lies outside of the root. */
 const ran = join(evil, 'ran');
-const python = (code: string): string => execFileSync('python3', ['-c', code], { encoding: 'utf8' }).trim();
-const touch = `open(${JSON.stringify(ran)}, 'w').close()`;
 const isRoot = process.getuid?.() === 0;
-const hasCompiler = (() => {
-  try {
-    execFileSync('cc', ['--version'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-})();
-
 const pythonTool = `
 import colorsys, json, sys
 for line in sys.stdin:
@@ -45,64 +41,6 @@ while IFS= read -r line; do
   printf '{"jsonrpc":"2.0","id":"%s","result":{"name":"t","description":"d","inputSchema":{}}}\\n' "\${id%%'"'*}"
 done
 `;
-
-/** A copy of Python's library in which one module is another. @returns its folder, as PYTHONPLATLIBDIR takes it */
-function otherLibrary(): string {
-  const [library, version, prefix] = python(
-    'import os, sys; print(os.path.dirname(os.__file__), "%d.%d" % sys.version_info[:2], sys.prefix)',
-  ).split(' ') as [string, string, string];
-  const copy = join(evil, 'lib', `python${version}`);
-  mkdirSync(copy, { recursive: true });
-  python(`
-import os
-for name in os.listdir('${library}'):
-    if name not in ('colorsys.py', '__pycache__'): os.symlink('${library}/' + name, '${copy}/' + name)`);
-  writeFileSync(join(copy, 'colorsys.py'), touch);
-  return python(`import os; print(os.path.relpath('${evil}/lib', '${prefix}'))`);
-}
-
-/** A module of Python's library as it was compiled from another source, which Python takes for its own. */
-function otherBytecode(): string {
-  const cache = join(evil, 'cache');
-  writeFileSync(join(evil, 'source.py'), touch);
-  python(`
-import sys, py_compile, importlib.util, colorsys
-sys.pycache_prefix = '${cache}'
-mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
-py_compile.compile('${evil}/source.py', importlib.util.cache_from_source(colorsys.__file__), invalidation_mode=mode)`);
-  return cache;
-}
-
-/** A home whose packages for this user run at each start of Python. */
-function otherHome(): string {
-  const home = join(evil, 'home');
-  const packages = python('import site; print(site.USER_SITE.removeprefix(site.USER_BASE))');
-  mkdirSync(join(home, '.local', packages), { recursive: true });
-  writeFileSync(join(home, '.local', packages, 'usercustomize.py'), touch);
-  return home;
-}
-
-function opensslConfig(): string {
-  const [source, library, config] = ['p.c', 'p.so', 'openssl.cnf'].map((name) => join(evil, name)) as [
-    string,
-    string,
-    string,
-  ];
-  const code = `#include <fcntl.h>\n__attribute__((constructor)) void f(void) { creat("${ran}", 0644); }\n`;
-  writeFileSync(source, code);
-  if (hasCompiler) execFileSync('cc', ['-shared', '-fPIC', '-o', library, source]);
-  const sections = [
-    'nodejs_conf = a',
-    '[a]',
-    'providers = b',
-    '[b]',
-    'evil = c',
-    '[c]',
-    `module = ${library}`,
-  ];
-  writeFileSync(config, [...sections, 'activate = 1', ''].join('\n'));
-  return config;
-}
 
 function program(path: string, text: string): string {
   writeFileSync(path, text);
@@ -128,9 +66,9 @@ writeFileSync(
 );
 writeFileSync(join(evil, 'bash.env'), `: >'${ran}'`);
 mkdirSync(join(evil, 'modules'));
-writeFileSync(join(evil, 'modules', 'colorsys.py'), touch);
+writeFileSync(join(evil, 'modules', 'colorsys.py'), touching(ran));
 const trace = { PS4: `$(: >'${ran}')` };
-const evilCache = otherBytecode();
+const evilCache = otherBytecode(evil, ran);
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -150,13 +88,13 @@ const tries: readonly [what: string, body: object, pointer: string, runs: boolea
   ],
   [
     'the library',
-    { command: 'python3', args: [script], env: { PYTHONPLATLIBDIR: otherLibrary() } },
+    { command: 'python3', args: [script], env: { PYTHONPLATLIBDIR: otherLibrary(evil, ran) } },
     '/env/PYTHONPLATLIBDIR',
     true,
   ],
   [
     'packages of the user',
-    { command: 'python3', args: [script], env: { HOME: otherHome() } },
+    { command: 'python3', args: [script], env: { HOME: otherHome(evil, ran) } },
     '/env/HOME',
     true,
   ],
@@ -168,7 +106,7 @@ const tries: readonly [what: string, body: object, pointer: string, runs: boolea
   ],
   [
     'a provider of OpenSSL',
-    { command: 'node', args: [node], env: { OPENSSL_CONF: opensslConfig() } },
+    { command: 'node', args: [node], env: { OPENSSL_CONF: opensslConfig(evil, ran) } },
     '/env/OPENSSL_CONF',
     hasCompiler,
   ],
