@@ -78,7 +78,7 @@ describe('tools that flood stdout', () => {
     const quiet = await waits(delay(2_000));
     const idle = ['idle1', 'idle2', 'idle3', 'errors'];
     for (const name of idle) await tk.call(name).expect(200, /"status":"success"/);
-    const busy = tk.call('busy').then(({ body }) => body as Json);
+    const busy = tk.call('busy').then(({ body }) => body);
     const flood = until(async () => (await Promise.all(idle.map(ended))).every(Boolean), {
       what: 'the end of all that flood while they are idle',
     });

@@ -11,11 +11,13 @@ import { PoolLab } from '../fixtures/tools/pool-lab.js';
 import '../../src/process-pool/cancel.spec.js';
 import '../../src/custom-tools/launch/probe-executable.spec.js';
 import '../../src/process-pool/notices.spec.js';
+import '../../src/process-pool/output-reader.spec.js';
 import '../../src/process-pool/process-pool.spec.js';
 import '../../src/process-pool/process-pool.fairness.spec.js';
 import '../../src/process-pool/process-pool.lifecycle.spec.js';
 import '../../src/process-pool/process-pool.renewal.spec.js';
 import './process-pool.spec.js';
+import './protocol-attacks.spec.js';
 
 const spawner = new SpawnerClient({ binary: findSpawner(process.cwd()) ?? 'none' });
 
