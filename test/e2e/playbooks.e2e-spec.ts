@@ -217,3 +217,35 @@ describe('versions of a playbook', () => {
     });
   });
 });
+
+describe('imports of YAML at the same time', () => {
+  const send = (text: string) =>
+    api().post(`${root}/import`).set('content-type', 'application/yaml').send(text);
+  const { content: _long, ...short } = playbook;
+  const yaml = (n: number): string =>
+    JSON.stringify({ ...short, content: 'a: 1', playbook_id: `together-${n}` });
+
+  it('are read one after another; a few wait, and the others are told to come again', async () => {
+    // Many keys in one map take a second or so.
+    const slow = `{${Array.from({ length: 6_000 }, (_, n) => `k${n}: 1`).join()}}`;
+    const answers = await Promise.all(Array.from({ length: 12 }, () => send(slow)));
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused.length).toBeGreaterThan(0);
+    expect(refused.length).toBeLessThanOrEqual(7);
+    for (const { body, headers } of refused) {
+      expect(body).toMatchObject({
+        code: 'rate_limited',
+        detail: expect.stringContaining('5 imports of YAML'),
+      });
+      expect(Number(headers['retry-after'])).toBeGreaterThan(0);
+    }
+    // The others were read: what they hold is no playbook.
+    for (const { status, body } of answers.filter((answer) => !refused.includes(answer))) {
+      expect([status, body.code]).toEqual([400, 'invalid_request']);
+    }
+    for (let n = 0; n < 3; n++) await send(yaml(n)).expect(200);
+    expect((await Promise.all([3, 4, 5].map((n) => send(yaml(n))))).map(({ status }) => status)).toEqual([
+      200, 200, 200,
+    ]);
+  });
+});

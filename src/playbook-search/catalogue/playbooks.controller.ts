@@ -64,7 +64,7 @@ export class PlaybooksController {
   })
   @ApiBody({ schema: importBodySchema, examples: importExamples })
   @ApiOkResponse({ type: PlaybookImportBody })
-  @ApiProblems('conflict', 'payload_too_large')
+  @ApiProblems('conflict', 'payload_too_large', 'rate_limited')
   import(@Body() body: unknown, @CurrentPrincipal() { userId }: Principal): Promise<object> {
     return this.importer.import(body, userId);
   }
