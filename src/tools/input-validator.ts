@@ -13,7 +13,7 @@ export type InputValidator = Tool['validate'];
 
 /** What compiling a schema and looking at a few inputs may take; the event loop will stand still for as long. */
 const compileMs = 50;
-const trialMs = 5_000;
+const trialMs = 3_000;
 /** Bytes of an input × nodes of its schema that are looked at on the event loop. */
 const mostOnLoop = 4_000_000;
 /** What a pass on the event loop may take in spite of that: a schema that refers to itself multiplies its work. */

@@ -14,13 +14,14 @@ export interface Block {
 /** A real gateway that tells when its event loop stood still, and tools that take whatever schema and input they are given. */
 export class Lab {
   private readonly folder = makeTestFolder();
+  private readonly tools = makeTestFolder();
   private readonly blocksFile = join(this.folder, 'blocks');
   readonly gateway: Gateway;
 
   constructor(variables: Record<string, string> = {}) {
     const probes = ['test/chaos/memory-probe.mjs', 'test/fuzz/loop-probe.mjs'];
     const imports = probes.map((probe) => `--import=${pathToFileURL(join(process.cwd(), probe)).href}`);
-    this.gateway = new Gateway(this.folder, {
+    this.gateway = new Gateway(this.folder, this.tools, {
       CUSTOM_TOOLS_ALLOWED_ROOTS: '',
       LOOP_PROBE: this.blocksFile,
       NODE_OPTIONS: imports.join(' '),
@@ -34,7 +35,7 @@ export class Lab {
 
   async end(): Promise<void> {
     await this.gateway.end('SIGTERM');
-    rmSync(this.folder, { recursive: true, force: true });
+    for (const each of [this.folder, this.tools]) rmSync(each, { recursive: true, force: true });
   }
 
   /** A tool that answers each call with its input. @returns the answer to its registration */

@@ -42,7 +42,7 @@ describe('patterns that backtrack', () => {
     ['^([a-z]+)*\\d$', as(50_000), 'invalid'],
     ['(.*)*x', as(50_000), 'invalid'],
     ['^(\\w+\\s?)*$', `${as(50_000)}!`, 'invalid'],
-    ['^a{0,900}a{0,900}$', as(1_000), 'valid'],
+    ['^a{0,90}a{0,90}$', as(150), 'valid'],
     ['(?=a)a', 'a', 'refused'],
     ['(a)\\1', 'aa', 'refused'],
     ['a{1001}', 'a', 'refused'],
