@@ -20,7 +20,7 @@ export class Lab {
   constructor(variables: Record<string, string> = {}) {
     const probes = ['test/chaos/memory-probe.mjs', 'test/fuzz/loop-probe.mjs'];
     const imports = probes.map((probe) => `--import=${pathToFileURL(join(process.cwd(), probe)).href}`);
-    this.gateway = new Gateway(this.folder, {
+    this.gateway = new Gateway(this.folder, this.folder, {
       CUSTOM_TOOLS_ALLOWED_ROOTS: '',
       LOOP_PROBE: this.blocksFile,
       NODE_OPTIONS: imports.join(' '),
