@@ -34,7 +34,7 @@ const mostIgnored = 256;
 /** Connections above the others, so that probes are answered while all places are taken. */
 const surplus = 32;
 const mostConnections = 10_000;
-const unreadMs = 60_000;
+const unreadMs = 30_000;
 const unreadCheckMs = 10_000;
 const probes = new Set(['/livez', '/readyz', '/startupz']);
 
