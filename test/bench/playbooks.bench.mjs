@@ -2,7 +2,6 @@
  * Ranking of an uncached search among BENCH_PLAYBOOKS playbooks (10,000): by words alone, and by words and vectors with
  * made-up vectors, so that what is measured is everything but the embedding of the query. Goals: 2 ms and 6 ms.
  */
-import { fileURLToPath } from 'node:url';
 import { latencies, median, percentile, print, rounds, seconds } from './measure.mjs';
 import { realQueries, syntheticCatalogue } from './synthetic-playbooks.mjs';
 
@@ -55,6 +54,7 @@ function knownMeaning() {
   let cosines;
   return {
     revision: '',
+    follow: () => undefined,
     scores: async (_query, keys) => {
       cosines ??= new Map(keys.map((key) => [key, Math.random() * 0.45]));
       return answer(cosines);
@@ -64,21 +64,19 @@ function knownMeaning() {
 
 /** The product's own store, with vectors of length 1 by chance. */
 async function madeUpMeaning(catalogue) {
-  const { MemoryStore } = await import('../../dist/src/playbook-search/embeddings/memory.store.js');
-  const { playbookKey } = await import('../../dist/src/playbook-search/vector-index.js');
-  const product = fileURLToPath(new URL('../../native/bin/product.wasm', import.meta.url));
-  const store = new MemoryStore({ product, threadAboveBytes: Infinity });
+  const { VectorStore } = await import('../../dist/src/playbook-search/embeddings/vector-store.js');
+  const { playbookKey } = await import('../../dist/src/playbook-search/semantic-search.js');
+  const store = new VectorStore();
   const byChance = () => {
     const vector = Float32Array.from({ length: dimensions }, () => Math.random() - 0.5);
     const length = Math.hypot(...vector);
     return vector.map((part) => part / length);
   };
-  await store.put(
-    catalogue.map((playbook) => ({ key: playbookKey(playbook), hash: '', vector: byChance() })),
-  );
+  store.put(catalogue.map((playbook) => ({ key: playbookKey(playbook), hash: '', vector: byChance() })));
   const query = byChance();
   return {
     revision: '',
+    follow: () => undefined,
     scores: async (_query, keys, _signal, top) => answer(await store.scores(query, keys, top)),
   };
 }

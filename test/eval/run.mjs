@@ -1,17 +1,19 @@
 /**
- * `npm run eval:playbooks [lexical|bundled|onnx|openai …]`: how well the sample catalogue's playbooks are found, by words
- * alone, by vectors alone and by both, for every provider that can be had: `bundled` always, `onnx` with
- * EVAL_MODEL_DIR, `openai` with EMBEDDINGS_URL and EMBEDDINGS_MODEL.
+ * `npm run eval:playbooks`: how well the sample catalogue's playbooks are found by words alone and, where EMBEDDINGS_URL
+ * and EMBEDDINGS_MODEL name an endpoint, by vectors alone and by both.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
+import { loadConfig } from '../../dist/src/config/app-config.js';
+import { EmbeddingsEndpoint } from '../../dist/src/playbook-search/embeddings/embeddings-endpoint.js';
+import { calibrationAt } from '../../dist/src/playbook-search/embeddings/playbook-embeddings.js';
 import { BlendedRanker } from '../../dist/src/playbook-search/ranking/blended.ranker.js';
 import { calibrated } from '../../dist/src/playbook-search/ranking/calibration.js';
 import { LexicalRanker } from '../../dist/src/playbook-search/ranking/lexical.ranker.js';
 import { middleOf, passagesOf } from '../../dist/src/playbook-search/ranking/passages.js';
-import { playbookKey } from '../../dist/src/playbook-search/vector-index.js';
+import { playbookKey } from '../../dist/src/playbook-search/semantic-search.js';
 import { measured } from './measures.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -23,21 +25,15 @@ const playbooks = readdirSync(join(root, 'playbooks'))
   .map((file) => ({ labels: {}, signals: [], aliases: [], when_to_use: null, ...read('playbooks', file) }));
 const everything = new Set(playbooks.map(({ playbook_id }) => playbook_id));
 
-const wanted = process.argv.slice(2);
-const isWanted = (kind) => wanted.length === 0 || wanted.includes(kind);
-
-if (isWanted('lexical')) await report('words alone', await new LexicalRanker().prepare(playbooks));
-for (const kind of ['bundled', 'onnx', 'openai']) {
-  const provider = isWanted(kind) ? await providerOf(kind) : undefined;
-  if (!provider) continue;
-  const meaning = await semanticsOf(provider);
-  const { floor, cut } = provider.calibration;
-  await report(`${provider.id} (floor ${floor}, cut ${cut}): vectors alone`, vectorsAlone(meaning));
-  await report(
-    `${provider.id}: words and vectors`,
-    await new BlendedRanker(new LexicalRanker(), meaning).prepare(playbooks),
-  );
-  await provider.close();
+await report('words alone', await new LexicalRanker().prepare(playbooks));
+const { embeddings } = loadConfig();
+if (embeddings) {
+  const endpoint = new EmbeddingsEndpoint(embeddings);
+  const meaning = await semanticsOf(endpoint, calibrationAt(embeddings.cut));
+  await report(`${endpoint.id} (cut ${embeddings.cut}): vectors alone`, vectorsAlone(meaning));
+  const blended = await new BlendedRanker(new LexicalRanker(), meaning).prepare(playbooks);
+  await report(`${endpoint.id}: words and vectors`, blended);
+  await endpoint.close();
 }
 
 async function report(title, ranking) {
@@ -50,30 +46,21 @@ async function report(title, ranking) {
   console.table(measured(queries, rankings, threshold));
 }
 
-async function providerOf(kind) {
-  const { EVAL_MODEL_DIR: modelDir, EMBEDDINGS_URL, EMBEDDINGS_MODEL } = process.env;
-  if (kind === 'onnx' && !modelDir) return undefined;
-  if (kind === 'openai' && !(EMBEDDINGS_URL && EMBEDDINGS_MODEL)) return undefined;
-  const { loadConfig } = await import('../../dist/src/config/app-config.js');
-  const { openProvider } = await import('../../dist/src/playbook-search/embeddings/open-provider.js');
-  const config = loadConfig({ ...process.env, EMBEDDINGS_PROVIDER: kind, EMBEDDINGS_MODEL_DIR: modelDir });
-  return openProvider(kind, config, (trouble) => process.stderr.write(`${trouble.message}\n`));
-}
-
 /** What the server keeps in a database, in memory: the vectors of the playbooks and of each query. */
-async function semanticsOf(provider) {
+async function semanticsOf(endpoint, calibration) {
   const vectors = new Map();
   for (const playbook of playbooks) {
-    vectors.set(playbookKey(playbook), middleOf(await provider.embed(passagesOf(playbook), 'document')));
+    vectors.set(playbookKey(playbook), middleOf(await endpoint.embed(passagesOf(playbook), 'document')));
   }
   const asked = new Map();
   return {
     revision: '',
+    follow: () => undefined,
     scores: async (query, candidates) => {
-      if (!asked.has(query)) asked.set(query, (await provider.embed([query], 'query'))[0]);
+      if (!asked.has(query)) asked.set(query, (await endpoint.embed([query], 'document'))[0]);
       const vector = asked.get(query);
       const cosines = new Map(candidates.map((key) => [key, dot(vector, vectors.get(key))]));
-      return { calibration: provider.calibration, cosines, degraded: undefined };
+      return { calibration, cosines, degraded: undefined };
     },
   };
 }

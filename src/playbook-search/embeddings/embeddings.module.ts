@@ -4,7 +4,6 @@ import { Contributors } from '../../observability/contributors.js';
 import { SEMANTIC_SEARCH } from '../semantic-search.js';
 import { embeddingMetrics } from './embedding.metrics.js';
 import { EmbeddingsRepository } from './embeddings.repository.js';
-import { GenerationsOfConfig } from './generations-of-config.js';
 import { PlaybookEmbeddings } from './playbook-embeddings.js';
 
 /** Playbooks as vectors, and the search among them. */
@@ -13,7 +12,6 @@ import { PlaybookEmbeddings } from './playbook-embeddings.js';
   imports: [TypeOrmModule.forFeature([])],
   providers: [
     EmbeddingsRepository,
-    GenerationsOfConfig,
     PlaybookEmbeddings,
     { provide: SEMANTIC_SEARCH, useExisting: PlaybookEmbeddings },
     ...embeddingMetrics,

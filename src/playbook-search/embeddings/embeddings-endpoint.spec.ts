@@ -2,13 +2,12 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { CircuitBreaker } from '../../common/circuit-breaker.js';
-import type { EmbeddingKind } from '../embedding-provider.js';
-import { EndpointProvider, type EndpointSettings } from './endpoint.provider.js';
+import { type EmbeddingKind, EmbeddingsEndpoint, type EndpointAddress } from './embeddings-endpoint.js';
 
 interface Asked {
   readonly url: string | undefined;
   readonly authorization: string | undefined;
-  readonly body: { readonly model: string; readonly input: string[]; readonly dimensions?: number };
+  readonly body: { readonly model: string; readonly input: string[] };
 }
 type Answer = (asked: Asked, reply: ServerResponse) => void;
 
@@ -27,34 +26,36 @@ const status =
     reply.writeHead(code, headers).end('{"error":{"message":"no"}}');
 
 /** real: HTTP, the client, time-outs, the breaker; ours: an endpoint that answers what the test says, in order. */
-describe('EndpointProvider', () => {
+describe('EmbeddingsEndpoint', () => {
   let server: Server;
   let base: string;
   let asked: Asked[];
   let answers: Answer[];
-  let provider: EndpointProvider;
+  let endpoint: EmbeddingsEndpoint;
 
-  const open = (settings: Partial<EndpointSettings> = {}, failures = 100): EndpointProvider => {
-    provider = new EndpointProvider(
-      {
-        address: { url: `${base}/v1`, model: 'small', apiKey: 'key', dimensions: undefined },
-        calibration: { floor: 0.1, cut: 0.3 },
-        batch: 2,
-        timeoutMs: { query: 5_000, document: 5_000 },
-        retries: { query: 1, document: 3 },
-        retryMs: 1,
-        ...settings,
-      },
+  const open = ({
+    address = {},
+    timeoutMs = 5_000,
+    failures = 100,
+  }: {
+    address?: Partial<EndpointAddress>;
+    timeoutMs?: number;
+    failures?: number;
+  } = {}): EmbeddingsEndpoint => {
+    const patience = { timeoutMs, pauseMs: 1, deadlineMs: 20_000 };
+    endpoint = new EmbeddingsEndpoint(
+      { url: `${base}/v1`, model: 'small', apiKey: 'key', ...address },
+      { query: { ...patience, retries: 1 }, document: { ...patience, retries: 3 } },
       new CircuitBreaker(
         { failures, minFailureRate: 0.5, windowMs: 60_000, openMs: 60_000, maxOpenMs: 60_000, probes: 1 },
         { now: Date.now },
         Math.random,
       ),
     );
-    return provider;
+    return endpoint;
   };
   const embed = (texts: string[], kind: EmbeddingKind = 'document', signal?: AbortSignal) =>
-    provider.embed(texts, kind, signal);
+    endpoint.embed(texts, kind, signal);
 
   beforeEach(async () => {
     asked = [];
@@ -71,19 +72,20 @@ describe('EndpointProvider', () => {
     base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   });
   afterEach(async () => {
-    await provider.close();
+    await endpoint.close();
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   });
 
   it('asks in batches, as OpenAI has it, and gives vectors of length 1 in the order of the texts', async () => {
-    const found = await open().embed(['a', 'bb', 'ccc'], 'document');
-    expect(found).toEqual([Float32Array.of(1, 0), Float32Array.of(1, 0), Float32Array.of(1, 0)]);
+    const texts = Array.from({ length: 33 }, (_, at) => 'a'.repeat(at + 1));
+    const found = await open().embed(texts, 'document');
+    expect(found).toEqual(texts.map(() => Float32Array.of(1, 0)));
+    const request = { url: '/v1/embeddings', authorization: 'Bearer key' };
     expect(asked).toEqual([
-      { url: '/v1/embeddings', authorization: 'Bearer key', body: { model: 'small', input: ['a', 'bb'] } },
-      { url: '/v1/embeddings', authorization: 'Bearer key', body: { model: 'small', input: ['ccc'] } },
+      { ...request, body: { model: 'small', input: texts.slice(0, 32) } },
+      { ...request, body: { model: 'small', input: texts.slice(32) } },
     ]);
-    expect(provider.dimensions).toBe(2);
   });
 
   it('puts answers in the order of their index', async () => {
@@ -97,14 +99,8 @@ describe('EndpointProvider', () => {
   });
 
   it('is named after its endpoint and model, without credentials', () => {
-    const address = {
-      url: 'https://me:secret@api.example.com/v1/',
-      model: 'm',
-      apiKey: 'k',
-      dimensions: 256,
-    };
-    expect(open({ address }).id).toBe('openai:api.example.com/v1:m:256');
-    expect(provider.dimensions).toBe(256);
+    const address = { url: 'https://me:secret@api.example.com/v1/', model: 'm', apiKey: 'k' };
+    expect(open({ address }).id).toBe('openai:api.example.com/v1:m');
   });
 
   it.each([500, 503, 429, 408])('repeats after %d', async (code) => {
@@ -122,7 +118,7 @@ describe('EndpointProvider', () => {
 
   it('does not wait for what is asked too long', async () => {
     answers.push(status(429, { 'retry-after': '3600' }));
-    await expect(open().embed(['a'], 'document')).rejects.toMatchObject({ trouble: 'endpoint_failed' });
+    await expect(open().embed(['a'], 'document')).rejects.toMatchObject({ kind: 'rate_limited' });
     expect(asked).toHaveLength(1);
   });
 
@@ -134,7 +130,7 @@ describe('EndpointProvider', () => {
 
   it('repeats a query once only: somebody waits for it', async () => {
     answers.push(status(500), status(500), status(500));
-    await expect(open().embed(['a'], 'query')).rejects.toMatchObject({ trouble: 'endpoint_failed' });
+    await expect(open().embed(['a'], 'query')).rejects.toMatchObject({ kind: 'server_error' });
     expect(asked).toHaveLength(2);
   });
 
@@ -148,37 +144,37 @@ describe('EndpointProvider', () => {
     ['an empty vector', '{"data":[{"index":0,"embedding":[]},{"index":1,"embedding":[]}]}'],
   ])('refuses an answer with %s', async (_, body) => {
     answers.push((_asked, reply) => reply.end(body));
-    await expect(open().embed(['a', 'b'], 'document')).rejects.toMatchObject({ trouble: 'wrong_answer' });
+    await expect(open().embed(['a', 'b'], 'document')).rejects.toMatchObject({ kind: 'invalid_answer' });
     expect(asked).toHaveLength(1);
   });
 
   it('ends a request that takes too long, in its head or in its body', async () => {
-    open({ timeoutMs: { query: 400, document: 400 } });
+    open({ timeoutMs: 400 });
     answers.push(
       () => undefined,
       (_, reply) => reply.writeHead(200).write('{"data":['),
     );
-    await expect(embed(['a'], 'query')).rejects.toMatchObject({ trouble: 'timed_out' });
+    await expect(embed(['a'], 'query')).rejects.toMatchObject({ kind: 'timeout' });
     // A request whose time was up before it was connected does not arrive.
     expect(asked.length).toBeLessThanOrEqual(2);
   });
 
   it('says that nobody listens', async () => {
     server.close();
-    open({ address: { url: 'http://127.0.0.1:1', model: 'm', apiKey: undefined, dimensions: undefined } });
+    open({ address: { url: 'http://127.0.0.1:1' } });
     await expect(embed(['a'], 'query')).rejects.toThrow('ECONNREFUSED');
   });
 
   it('leaves an endpoint alone that keeps failing', async () => {
-    open({}, 2);
+    open({ failures: 2 });
     answers.push(status(500), status(500));
-    await expect(embed(['a'], 'query')).rejects.toMatchObject({ trouble: 'endpoint_failed' });
-    await expect(embed(['a'], 'query')).rejects.toMatchObject({ trouble: 'circuit_open' });
+    await expect(embed(['a'], 'query')).rejects.toMatchObject({ kind: 'server_error' });
+    await expect(embed(['a'], 'query')).rejects.toMatchObject({ kind: 'circuit_open' });
     expect(asked).toHaveLength(2);
   });
 
   it('ends at once when its asker leaves, which is no failure of the endpoint', async () => {
-    open({}, 1);
+    open({ failures: 1 });
     const leaving = new AbortController();
     answers.push(() => leaving.abort(new Error('left')));
     await expect(embed(['a'], 'query', leaving.signal)).rejects.toThrow('left');
