@@ -1,4 +1,4 @@
-import type { SearchablePlaybook } from './playbook.types.js';
+import type { SearchablePlaybook } from '../playbooks/playbook.types.js';
 
 /** What identifies a playbook's vector: its version is part of it, since the text changes with it. */
 export function playbookKey(playbook: { readonly playbook_id: string; readonly version: string }): string {

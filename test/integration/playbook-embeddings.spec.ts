@@ -1,4 +1,4 @@
-import type { PlaybookAnswerBody } from '../../src/playbook-search/catalogue/playbook-search.answers.js';
+import type { PlaybookAnswerBody } from '../../src/playbook-search/rest/playbook-search.answers.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { EmbeddingsServer } from '../support/embeddings-endpoint.js';
 import { until } from '../support/wait.js';
