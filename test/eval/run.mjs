@@ -1,6 +1,6 @@
 /**
- * `npm run eval:playbooks`: how well the sample catalogue's playbooks are found by words alone and, where EMBEDDINGS_URL
- * and EMBEDDINGS_MODEL name an endpoint, by vectors alone and by both.
+ * `npm run eval:playbooks [-- tuned|untouched]`: how well the sample catalogue's playbooks, and plain ones, are found by
+ * words alone and, where EMBEDDINGS_URL and EMBEDDINGS_MODEL name an endpoint, by vectors alone and by both.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,35 +19,47 @@ import { measured } from './measures.mjs';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const threshold = 0.7;
 const read = (...path) => parse(readFileSync(join(root, ...path), 'utf8'));
-const queries = read('test', 'eval', 'queries.yaml');
-const playbooks = readdirSync(join(root, 'playbooks'))
-  .sort()
-  .map((file) => ({ labels: {}, signals: [], aliases: [], when_to_use: null, ...read('playbooks', file) }));
-const everything = new Set(playbooks.map(({ playbook_id }) => playbook_id));
-
-await report('words alone', await new LexicalRanker().prepare(playbooks));
+const halves = ['tuned', 'untouched'].filter((half) => (process.argv[2] ?? half) === half);
 const { embeddings } = loadConfig();
-if (embeddings) {
-  const endpoint = new EmbeddingsEndpoint(embeddings);
-  const meaning = await semanticsOf(endpoint, calibrationAt(embeddings.cut));
-  await report(`${endpoint.id} (cut ${embeddings.cut}): vectors alone`, vectorsAlone(meaning));
-  const blended = await new BlendedRanker(new LexicalRanker(), meaning).prepare(playbooks);
-  await report(`${endpoint.id}: words and vectors`, blended);
-  await endpoint.close();
-}
+const endpoint = embeddings && new EmbeddingsEndpoint(embeddings);
 
-async function report(title, ranking) {
-  const rankings = [];
-  for (const query of queries) {
-    const request = { query: query.text, threshold: 0, limit: 10, labels: {}, explain: true };
-    rankings.push((await ranking.rank(request, everything)).playbooks);
-  }
-  process.stdout.write(`\n${title}\n`);
-  console.table(measured(queries, rankings, threshold));
+const samples = readdirSync(join(root, 'playbooks'))
+  .sort()
+  .map((file) => read('playbooks', file));
+await evaluate('rich playbooks', samples, read('test', 'eval', 'queries.yaml'));
+const plain = (file) => read('test', 'eval', 'plain', file);
+await evaluate('plain playbooks', plain('playbooks.yaml'), plain('queries.yaml'));
+await endpoint?.close();
+
+async function evaluate(name, files, all) {
+  const playbooks = files.map((each) => ({
+    labels: {},
+    signals: [],
+    aliases: [],
+    when_to_use: null,
+    ...each,
+  }));
+  const queries = all.filter(({ half }) => halves.includes(half));
+  const candidates = new Set(playbooks.map(({ playbook_id }) => playbook_id));
+  const report = async (title, ranking) => {
+    const rankings = [];
+    for (const query of queries) {
+      const request = { query: query.text, threshold: 0, limit: 10, labels: {}, explain: true };
+      rankings.push((await ranking.rank(request, candidates)).playbooks);
+    }
+    process.stdout.write(`\n${name}, ${title}\n`);
+    console.table(measured(queries, rankings, threshold));
+  };
+  await report('words alone', await new LexicalRanker().prepare(playbooks));
+  if (!endpoint) return;
+  const meaning = await semanticsOf(playbooks, calibrationAt(embeddings.cut));
+  await report(`${endpoint.id} (cut ${embeddings.cut}), vectors alone`, vectorsAlone(playbooks, meaning));
+  const both = await new BlendedRanker(new LexicalRanker(), meaning).prepare(playbooks);
+  await report(`${endpoint.id}, words and vectors`, both);
 }
 
 /** What the server keeps in a database, in memory: the vectors of the playbooks and of each query. */
-async function semanticsOf(endpoint, calibration) {
+async function semanticsOf(playbooks, calibration) {
   const vectors = new Map();
   for (const playbook of playbooks) {
     vectors.set(playbookKey(playbook), middleOf(await endpoint.embed(passagesOf(playbook), 'document')));
@@ -65,7 +77,7 @@ async function semanticsOf(endpoint, calibration) {
   };
 }
 
-function vectorsAlone(meaning) {
+function vectorsAlone(playbooks, meaning) {
   const ids = new Map(playbooks.map((playbook) => [playbookKey(playbook), playbook.playbook_id]));
   return {
     rank: async ({ query }) => {
