@@ -10,10 +10,11 @@ import { CatalogueSource } from './catalogue/catalogue-source.js';
 import { PlaybookIndex } from './catalogue/playbook-index.js';
 import { dataStorageMetrics } from './data-storage/data-storage.metrics.js';
 import { dataStorageProviders } from './data-storage/data-storage.providers.js';
-import { EmbeddingsModule } from './embeddings/embeddings.module.js';
+import { embeddingMetrics } from './embeddings/embedding.metrics.js';
+import { EmbeddingsRepository } from './embeddings/embeddings.repository.js';
+import { PlaybookEmbeddings } from './embeddings/playbook-embeddings.js';
 import { GetPlaybooksTool } from './get-playbooks.tool.js';
 import { PlaybookCalls } from './playbook-calls.js';
-import { PlaybookLog } from './playbook-log.js';
 import { playbookMetrics } from './playbook.metrics.js';
 import { PLAYBOOK_RANKER } from './playbook-ranker.js';
 import { PLAYBOOK_SOURCE } from './playbook-source.js';
@@ -21,6 +22,7 @@ import { BlendedRanker } from './ranking/blended.ranker.js';
 import { LexicalRanker } from './ranking/lexical.ranker.js';
 import { PlaybookSearchController } from './rest/playbook-search.controller.js';
 import { PlaybookSearchService } from './rest/playbook-search.service.js';
+import { SEMANTIC_SEARCH } from './semantic-search.js';
 
 /** How playbooks are found: the index of the catalogue, a Data Storage service, and `get_playbooks`. */
 @Module({})
@@ -31,9 +33,9 @@ export class PlaybookSearchModule {
       : [CatalogueSource, { provide: PLAYBOOK_SOURCE, useExisting: CatalogueSource }];
     return {
       module: PlaybookSearchModule,
+      // TypeORM closes its connections after the modules that import it.
       imports: [
         PlaybooksModule,
-        EmbeddingsModule,
         ToolsModule,
         ToolMetricsModule,
         RepetitionModule,
@@ -45,10 +47,13 @@ export class PlaybookSearchModule {
         CatalogueFollower,
         PlaybookSearchService,
         PlaybookCalls,
-        PlaybookLog,
         ...playbookMetrics,
         ...dataStorageMetrics,
         GetPlaybooksTool,
+        EmbeddingsRepository,
+        PlaybookEmbeddings,
+        { provide: SEMANTIC_SEARCH, useExisting: PlaybookEmbeddings },
+        ...embeddingMetrics,
         LexicalRanker,
         BlendedRanker,
         { provide: PLAYBOOK_RANKER, useExisting: BlendedRanker },

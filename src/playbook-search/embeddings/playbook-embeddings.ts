@@ -11,6 +11,7 @@ import { inTurns } from '../../common/in-turns.js';
 import { IntervalLoop } from '../../common/interval-loop.js';
 import { UpstreamFailure } from '../../common/upstream-failure.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { Contributors, type PartHealth } from '../../observability/contributors.js';
 import { Tracer } from '../../observability/tracing/tracer.js';
 import { middleOf, passagesOf } from '../ranking/passages.js';
 import {
@@ -80,7 +81,9 @@ export class PlaybookEmbeddings
     private readonly repository: EmbeddingsRepository,
     private readonly metrics: EmbeddingMetrics,
     private readonly tracer: Tracer,
+    contributors: Contributors,
   ) {
+    contributors.addHealth('embeddings', () => this.health());
     this.calibration = calibrationAt(embeddings?.cut ?? 0);
     if (!embeddings) return;
     this.endpoint = new EmbeddingsEndpoint(embeddings);
@@ -117,6 +120,13 @@ export class PlaybookEmbeddings
       vectors: this.store.size,
       degraded: this.endpoint && (this.trouble.document ?? this.trouble.query),
     };
+  }
+
+  /** Never down: without vectors playbooks are searched by words. */
+  private health(): PartHealth {
+    const { provider, vectors, degraded } = this.state();
+    if (degraded === undefined) return { status: 'up', provider, vectors };
+    return { status: 'degraded', provider, vectors, message: degraded };
   }
 
   scores(

@@ -1,8 +1,7 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { IntervalLoop } from '../../common/interval-loop.js';
 import { storableText } from '../../common/pg-text.js';
-import { ShownBuffer } from './shown-buffer.js';
-import { type ShownKey, ShownPlaybooksRepository, type ShownRow } from './shown-playbooks.repository.js';
+import { keyOf, type Showing, type ShownKey, ShownPlaybooksRepository, type ShownRow } from './shown-playbooks.repository.js';
 
 /** What a key of the table can hold, whatever its letters; no catalogue of ours has longer ones. */
 const longestPart = 256;
@@ -20,6 +19,40 @@ const retryMs = 2_000;
 const sweepMs = 300_000;
 /** Some 30 MB: a database that is away for long costs further showings, not the server. */
 const mostWaiting = 100_000;
+
+/** What was shown and is not stored yet. Bounded: beyond its cap, showings of further playbooks are not taken. */
+class ShownBuffer {
+  private showings = new Map<string, Showing>();
+
+  constructor(private readonly most: number) {}
+
+  get size(): number {
+    return this.showings.size;
+  }
+
+  /** @returns false when it was full */
+  add(showing: Showing): boolean {
+    const key = keyOf(showing);
+    const known = this.showings.get(key);
+    if (!known && this.showings.size >= this.most) return false;
+    this.showings.set(key, known ? both(known, showing) : showing);
+    return true;
+  }
+
+  /** Takes everything out, to be stored. */
+  take(): Showing[] {
+    const taken = [...this.showings.values()];
+    this.showings = new Map();
+    return taken;
+  }
+}
+
+const both = (a: Showing, b: Showing): Showing => ({
+  ...a,
+  first_shown_at: a.first_shown_at < b.first_shown_at ? a.first_shown_at : b.first_shown_at,
+  last_shown_at: a.last_shown_at > b.last_shown_at ? a.last_shown_at : b.last_shown_at,
+  times: a.times + b.times,
+});
 
 /**
  * Remembers which playbooks an investigation was shown, so that a platform can refuse a selection that an LLM made up
