@@ -1,6 +1,6 @@
 /**
  * Ranking of an uncached search among BENCH_PLAYBOOKS playbooks (10,000): by words alone, and by words and vectors with
- * made-up vectors, so that what is measured is everything but the embedding of the query. Goals: 2 ms and 6 ms.
+ * made-up vectors, so that what is measured is everything but the embedding of the query. Goal of words alone: 2 ms; vectors are looked at in slices.
  */
 import { latencies, median, percentile, print, rounds, seconds } from './measure.mjs';
 import { realQueries, syntheticCatalogue } from './synthetic-playbooks.mjs';
@@ -21,8 +21,8 @@ export async function benchPlaybooks() {
   const candidates = new Set(catalogue.map(({ playbook_id }) => playbook_id));
   for (const [name, ranking, goal] of [
     ['words alone', byWords, 2],
-    ['words and vectors', await both(await madeUpMeaning(catalogue)), 6],
-    ['words and vectors, cosines at hand', await both(knownMeaning()), 6],
+    ['words and vectors', await both(await madeUpMeaning(catalogue))],
+    ['words and vectors, cosines at hand', await both(knownMeaning())],
   ]) {
     const call = asking(ranking, candidates);
     await latencies(call, seconds * 1_000);
@@ -35,7 +35,7 @@ export async function benchPlaybooks() {
     const { user: own, system: kernel } = process.cpuUsage(before);
     const cpuMs = (own + kernel) / 1_000 / calls;
     print(
-      `  ${name}: CPU ${cpuMs.toFixed(2)} ms a search, p50 ${p50.toFixed(2)} ms (goal ${goal}), p99 ${p99.toFixed(2)} ms`,
+      `  ${name}: CPU ${cpuMs.toFixed(2)} ms a search, p50 ${p50.toFixed(2)} ms${goal ? ` (goal ${goal})` : ''}, p99 ${p99.toFixed(2)} ms`,
     );
   }
 }

@@ -11,7 +11,7 @@ export interface VectorEntry {
 
 /**
  * Playbooks' vectors of one model, in memory. Every candidate's cosine is reckoned, in slices of a few milliseconds
- * between which the calls go on: 10,000 playbooks of 768 dimensions take two or three of them.
+ * between which the calls go on: 10,000 playbooks of 768 dimensions take a handful of them.
  */
 export class VectorStore {
   private readonly entries = new Map<string, VectorEntry>();
@@ -45,14 +45,19 @@ export class VectorStore {
     candidates: readonly string[],
     top = candidates.length,
   ): Promise<ReadonlyMap<string, number>> {
-    const scores = new Map<string, number>();
-    await inTurns(candidates, (key) => {
+    // Those without a vector stay NaN, which is never at least anything.
+    const cosines = new Float64Array(candidates.length).fill(NaN);
+    await inTurns(candidates, (key, place) => {
       const vector = this.entries.get(key)?.vector;
-      if (vector?.length === query.length) scores.set(key, product(query, vector));
+      if (vector?.length === query.length) cosines[place] = product(query, vector);
     });
-    if (scores.size <= top) return scores;
-    const least = Float64Array.from(scores.values()).sort()[scores.size - top] ?? -1;
-    for (const [key, cosine] of scores) if (cosine < least) scores.delete(key);
+    const known = cosines.filter((cosine) => !Number.isNaN(cosine)).sort();
+    const least = known[known.length - top] ?? -Infinity;
+    const scores = new Map<string, number>();
+    for (const [place, key] of candidates.entries()) {
+      const cosine = cosines[place] ?? NaN;
+      if (cosine >= least) scores.set(key, cosine);
+    }
     return scores;
   }
 }
