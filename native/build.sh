@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# Builds every native/<name>.c (with native/<name>/*.c, if there are any) into a static program for x86-64 and arm64, and
-# every native/<name>.wat into WebAssembly, the same bytes each time:
+# Builds every native/<name>.c (with native/<name>/*.c, if there are any) into a static program for x86-64 and arm64,
+# the same bytes each time:
 #
-#   native/build.sh [--out DIRECTORY] [--arch x64|arm64|wasm]   default: native/bin, all three
-#   native/build.sh --toolchain x64|arm64|wasm                  prints what the bytes depend on, builds nothing
+#   native/build.sh [--out DIRECTORY] [--arch x64|arm64]   default: native/bin, both
+#   native/build.sh --toolchain x64|arm64                  prints what the bytes depend on, builds nothing
 #
-# Into native/bin it also writes SHA256SUMS and BUILT_WITH. Debian: gcc, gcc-aarch64-linux-gnu, libc6-dev-arm64-cross;
-# for WebAssembly the project's packages (wabt) and a node on the PATH.
+# Into native/bin it also writes SHA256SUMS and BUILT_WITH. Debian: gcc, gcc-aarch64-linux-gnu, libc6-dev-arm64-cross.
 set -euo pipefail
 cd "$(dirname "$0")"
 export LC_ALL=C
@@ -15,24 +14,17 @@ compiler() {
   case "$1" in
     x64) [ "$(uname -m)" = x86_64 ] && echo gcc || echo x86_64-linux-gnu-gcc ;;
     arm64) [ "$(uname -m)" = aarch64 ] && echo gcc || echo aarch64-linux-gnu-gcc ;;
-    *) echo "Not an architecture: $1 (x64, arm64 or wasm)" >&2; return 2 ;;
+    *) echo "Not an architecture: $1 (x64 or arm64)" >&2; return 2 ;;
   esac
 }
 
-wat2wasm() { node ../node_modules/wabt/bin/wat2wasm "$@"; }
-
 # The linked code comes from the compiler, the linker and the static libc: their versions, and the libc's very bytes.
 toolchain() {
-  if [ "$1" = wasm ]; then local version; version=$(wat2wasm --version); echo "wasm: wabt $version"; return; fi
   local cc; cc=$(compiler "$1")
   local libc; libc=$(sha256sum "$("$cc" -print-file-name=libc.a)")
   local gcc; gcc=$("$cc" --version | sed -n '1s/^[^(]*//p')
   local ld; ld=$("$("$cc" -print-prog-name=ld)" --version | sed -n '1s/^[^(]*//p')
   echo "$1: gcc $gcc, ld $ld, libc.a ${libc%% *}"
-}
-
-build_wasm() {
-  for source in *.wat; do wat2wasm --enable-threads "$source" -o "$1/${source%.wat}.wasm"; done
 }
 
 build() {
@@ -44,7 +36,7 @@ build() {
 }
 
 out=bin
-arches=(x64 arm64 wasm)
+arches=(x64 arm64)
 while [ $# -gt 0 ]; do
   case "$1" in
     --toolchain) toolchain "$2"; exit ;;
@@ -56,7 +48,6 @@ done
 
 mkdir -p "$out"
 for arch in "${arches[@]}"; do
-  if [ "$arch" = wasm ]; then build_wasm "$out"; continue; fi
   for source in *.c; do build "${source%.c}" "$arch" "$out"; done
 done
 if [ "$out" = bin ]; then
@@ -65,5 +56,5 @@ if [ "$out" = bin ]; then
     { grep -v "^$arch: " bin/BUILT_WITH || true; echo "$line"; } > bin/BUILT_WITH.new
     mv bin/BUILT_WITH.new bin/BUILT_WITH
   done
-  (cd bin && sha256sum -- *-x64 *-arm64 *.wasm > SHA256SUMS)
+  (cd bin && sha256sum -- *-x64 *-arm64 > SHA256SUMS)
 fi

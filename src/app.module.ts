@@ -11,6 +11,7 @@ import { LoggingModule } from './observability/logging.module.js';
 import { MetricsModule } from './observability/metrics.module.js';
 import { TracingModule } from './observability/tracing/tracing.module.js';
 import { PlaybookSearchModule } from './playbook-search/playbook-search.module.js';
+import { PlaybooksModule } from './playbooks/playbooks.module.js';
 import { ToolsModule } from './tools/tools.module.js';
 
 /** The list of modules; each brings in what it stands on. */
@@ -31,6 +32,7 @@ export class AppModule {
         ToolsModule,
         EventsModule,
         CustomToolsModule.forRoot(config),
+        PlaybooksModule,
         PlaybookSearchModule.forRoot(config),
       ],
     };

@@ -8,6 +8,7 @@ import { toolEventTypes } from '../common/tool-events.js';
 import { ConfigurationError } from './configuration-error.js';
 import { embeddings, embeddingsProblems } from './embeddings-config.js';
 import { Environment, variableNames } from './environment.js';
+import { removedSettings } from './removed-settings.js';
 import { secretKeysIn } from './secret-keys.js';
 import { dataStorage } from './data-storage-config.js';
 import { problemOfPatterns } from './tool-variables.js';
@@ -40,6 +41,7 @@ export function loadConfig(variables: NodeJS.ProcessEnv = process.env): AppConfi
   problems.push(
     ...ofSeveral.filter((problem) => !problems.some((other) => subjectOf(other) === subjectOf(problem))),
   );
+  problems.push(...removedSettings(variables));
   if (problems.length > 0) {
     throw new ConfigurationError(`The environment is not valid:\n  ${problems.join('\n  ')}`);
   }
@@ -113,7 +115,7 @@ function toTree(env: Environment) {
       cacheTtlMs: env.PLAYBOOK_CACHE_TTL_MS,
       refreshIntervalMs: env.PLAYBOOKS_REFRESH_INTERVAL_MS,
     },
-    embeddings: embeddings(env, root),
+    embeddings: embeddings(env),
     dataStorage: dataStorage(env),
   };
 }

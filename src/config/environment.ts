@@ -183,24 +183,12 @@ export class Environment {
   @WholeNumber(10, 86_400_000) DATA_STORAGE_CIRCUIT_OPEN_MS = 30_000;
 
   // Embeddings
-  @IsIn(['bundled', 'lexical', 'openai', 'onnx']) EMBEDDINGS_PROVIDER = 'bundled';
   @IsOptional()
   @IsUrl({ protocols: ['http', 'https'], require_tld: false, require_protocol: true })
   EMBEDDINGS_URL?: string;
   @IsOptional() @IsString() EMBEDDINGS_MODEL?: string;
   @IsOptional() @IsString() EMBEDDINGS_API_KEY?: string;
-  @WholeNumber(0, 16_384) EMBEDDINGS_DIMENSIONS = 0;
-  @WholeNumber(1, 2_048) EMBEDDINGS_BATCH = 64;
-  @WholeNumber(10, 600_000) EMBEDDINGS_TIMEOUT_MS = 10_000;
-  @WholeNumber(10, 60_000) EMBEDDINGS_QUERY_TIMEOUT_MS = 1_000;
-  @IsOptional() @IsString() EMBEDDINGS_MODEL_DIR?: string;
-  @IsOptional()
-  @Matches(/^-?\d(\.\d+)?,-?\d(\.\d+)?$/, { message: 'EMBEDDINGS_CALIBRATION must be floor,cut: 0.2,0.45' })
-  EMBEDDINGS_CALIBRATION?: string;
-  @WholeNumber(1, 100_000) EMBEDDINGS_MAX_QUEUE = 100;
-  @WholeNumber(0, 86_400_000) EMBEDDINGS_IDLE_MS = 900_000;
-  @WholeNumber(100, 3_600_000) EMBEDDINGS_SYNC_INTERVAL_MS = 5_000;
-  @IsIn(['auto', 'memory', 'pgvector']) EMBEDDINGS_INDEX = 'auto';
+  @IsNumber() @Min(0.05) @Max(0.99) @Type(() => Number) EMBEDDINGS_CUT = 0.4;
 }
 
 /** Without a default: an instance does not tell them. */
@@ -218,8 +206,6 @@ const optional = [
   'EMBEDDINGS_URL',
   'EMBEDDINGS_MODEL',
   'EMBEDDINGS_API_KEY',
-  'EMBEDDINGS_MODEL_DIR',
-  'EMBEDDINGS_CALIBRATION',
   'DATA_STORAGE_URL',
   'DATA_STORAGE_TOKEN',
   'OTEL_TRACES_EXPORTER',

@@ -9,9 +9,8 @@ import type { CallContext } from '../tool-contract/call-context.js';
 import { ToolFailure } from '../tool-contract/tool-outcome.js';
 import type { ToolRegistry } from '../tools/tool-registry.js';
 import { GetPlaybooksTool } from './get-playbooks.tool.js';
-import type { PlaybookAnswer } from './playbook.types.js';
-import type { FoundPlaybooks, PlaybookSearch, PlaybookSource } from './playbook-source.js';
-import type { ShownMemory } from './shown-memory.js';
+import type { FoundPlaybooks, PlaybookSearch, PlaybookAnswer, PlaybookSource } from './playbook-source.js';
+import type { ShownPlaybooks } from '../playbooks/shown/shown-playbooks.js';
 
 Logger.overrideLogger(false);
 
@@ -67,7 +66,7 @@ function makeTool(search: PlaybookSource['search'] = async () => ({ answer }), r
   const shown: [string, string[]][] = [];
   const registry = { register: (tool: Tool) => registered.push(tool) } as unknown as ToolRegistry;
   const source = { kind: 'catalogue', longestMs: 2_000, revision, search } as const;
-  const memory: ShownMemory = {
+  const memory: Pick<ShownPlaybooks, 'remember'> = {
     remember: (id, playbooks) => shown.push([id, playbooks.map(({ playbook_id: each }) => each)]),
   };
   const tool = new GetPlaybooksTool(registry, source, memory, noTracer, loadConfig({}));

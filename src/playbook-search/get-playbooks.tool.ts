@@ -2,18 +2,18 @@ import { Inject, Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import type { FieldProblem } from '../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { Tracer } from '../observability/tracing/tracer.js';
+import { ShownPlaybooks } from '../playbooks/shown/shown-playbooks.js';
 import type { CallContext } from '../tool-contract/call-context.js';
 import type { Tool, ToolDefinition, ToolRun } from '../tool-contract/tool.js';
 import { ToolRegistry } from '../tools/tool-registry.js';
 import { getPlaybooksSchema, problemsOf, withDefaults } from './get-playbooks.input.js';
-import type { PlaybookAnswer } from './playbook.types.js';
 import {
   type FoundPlaybooks,
   PLAYBOOK_SOURCE,
+  type PlaybookAnswer,
   type PlaybookSearch,
   type PlaybookSource,
 } from './playbook-source.js';
-import { SHOWN_MEMORY, type ShownMemory } from './shown-memory.js';
 import { askSource } from './source-run.js';
 
 const what = 'Playbook search';
@@ -31,7 +31,7 @@ export class GetPlaybooksTool implements Tool, OnModuleInit {
   constructor(
     private readonly registry: ToolRegistry,
     @Inject(PLAYBOOK_SOURCE) private readonly source: PlaybookSource,
-    @Inject(SHOWN_MEMORY) private readonly shown: ShownMemory,
+    @Inject(ShownPlaybooks) private readonly shown: Pick<ShownPlaybooks, 'remember'>,
     private readonly tracer: Tracer,
     @Inject(APP_CONFIG) { playbooks }: Pick<AppConfig, 'playbooks'>,
   ) {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { labelsMatch, normalisedLabels } from './label-filter.js';
-import type { PlaybookLabels } from './playbook.types.js';
+import type { PlaybookLabels } from '../playbooks/playbook.types.js';
 
 const match = (labels: PlaybookLabels, asked: Record<string, string>) =>
   labelsMatch(labels, normalisedLabels(asked));

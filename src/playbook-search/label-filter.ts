@@ -1,4 +1,4 @@
-import type { PlaybookLabels } from './playbook.types.js';
+import type { PlaybookLabels } from '../playbooks/playbook.types.js';
 
 const anything = '*';
 const prefix = 'kubernaut.io/';

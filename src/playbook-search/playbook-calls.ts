@@ -1,4 +1,5 @@
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
+import { PinoLogger } from 'nestjs-pino';
 import { canonicalJson, sha256 } from '../common/canonical-json.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { Tracer } from '../observability/tracing/tracer.js';
@@ -6,11 +7,30 @@ import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 import type { ExecutionEvent } from '../tool-metrics/execution-event.js';
 import { ExecutionEvents } from '../tool-metrics/execution-events.js';
 import { CallReports, type UnrunCall } from '../tools/call-reports.js';
-import { PlaybookLog } from './playbook-log.js';
 import { PlaybookUsage } from './playbook-usage.js';
 import { PlaybookMetrics } from './playbook.metrics.js';
 
 const playbookTools: ReadonlySet<string> = new Set(['get_playbooks', 'get_context']);
+
+/** One call of a playbook tool: sizes and hashes, never contents. Names are those that HolmesGPT's operators know. */
+interface PlaybookToolCall {
+  readonly event: 'playbook_tool_call';
+  readonly tool: string;
+  /** Absent: the call belongs to none. */
+  readonly investigation_id?: string;
+  /** Absent: nothing was run. */
+  readonly execution_id?: string;
+  /** SHA-256 of the parameters as canonical JSON. */
+  readonly parameters_hash: string;
+  /** Bytes. */
+  readonly result_size: number;
+  readonly duration_seconds: number;
+  readonly status: 'success' | 'error' | 'timeout' | 'refused';
+  readonly error_type?: string;
+  /** Answered from memory. */
+  readonly cached: boolean;
+  readonly trace_id?: string;
+}
 
 /** Counts and logs the calls of playbook tools, by what others say of them. */
 @Injectable()
@@ -21,7 +41,7 @@ export class PlaybookCalls implements OnModuleInit {
     private readonly executions: ExecutionEvents,
     private readonly reports: CallReports,
     private readonly metrics: PlaybookMetrics,
-    private readonly log: PlaybookLog,
+    private readonly logger: PinoLogger,
     private readonly tracer: Tracer,
     @Inject(APP_CONFIG) { investigations }: Pick<AppConfig, 'investigations'>,
   ) {
@@ -39,8 +59,8 @@ export class PlaybookCalls implements OnModuleInit {
     const { tool, investigationId } = end;
     if (end.test || !this.concerns(tool, investigationId)) return;
     this.metrics.ended(end.status, end.executionTimeMs / 1_000, end.errorType);
-    if (!this.log.tells(false)) return;
-    this.log.write({
+    if (!this.tells(false)) return;
+    this.write({
       ...this.entryOf(tool, investigationId, end.executionId, end.input),
       result_size: end.outputSize ?? 0,
       duration_seconds: end.executionTimeMs / 1_000,
@@ -55,8 +75,8 @@ export class PlaybookCalls implements OnModuleInit {
     if (!playbookTools.has(tool)) return;
     const { code } = ended.refusal;
     this.metrics.refused(code);
-    if (!this.log.tells(false)) return;
-    this.log.write({
+    if (!this.tells(false)) return;
+    this.write({
       ...this.entryOf(tool, investigationId, undefined, input),
       result_size: 0,
       duration_seconds: 0,
@@ -76,8 +96,8 @@ export class PlaybookCalls implements OnModuleInit {
     if (!this.concerns(tool, investigationId)) return;
     this.metrics.reused();
     this.usage.hit();
-    if (!this.log.tells(true)) return;
-    this.log.write({
+    if (!this.tells(true)) return;
+    this.write({
       ...this.entryOf(tool, investigationId, executionId, input),
       result_size: Buffer.byteLength(JSON.stringify(outcome.result) ?? ''),
       duration_seconds: 0,
@@ -109,5 +129,15 @@ export class PlaybookCalls implements OnModuleInit {
       parameters_hash: sha256(canonicalJson(input)),
       ...(traceId !== undefined && { trace_id: traceId }),
     };
+  }
+
+  /** What is answered from memory comes often and costs microseconds: a line for it would cost more. */
+  private tells(cached: boolean): boolean {
+    return this.logger.logger.isLevelEnabled(cached ? 'debug' : 'info');
+  }
+
+  private write(entry: PlaybookToolCall): void {
+    const level = entry.cached ? 'debug' : entry.status === 'success' ? 'info' : 'warn';
+    this.logger[level](entry, 'playbook tool call');
   }
 }

@@ -1,4 +1,4 @@
-import type { SearchablePlaybook } from './playbook.types.js';
+import type { SearchablePlaybook } from '../playbooks/playbook.types.js';
 
 /** What is asked of a ranking. The label filter has been applied already: its candidates are all that may be shown. */
 export interface RankRequest {

@@ -1,38 +1,30 @@
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import type { AppConfig } from '../config/app-config.js';
+import { PlaybooksModule } from '../playbooks/playbooks.module.js';
 import { RepetitionModule } from '../repetition/repetition.module.js';
 import { ToolMetricsModule } from '../tool-metrics/tool-metrics.module.js';
 import { ToolsModule } from '../tools/tools.module.js';
 import { CatalogueFollower } from './catalogue/catalogue-follower.js';
-import { PlaybookImportService } from './catalogue/import/playbook-import.service.js';
-import { PlaybookCatalogueService } from './catalogue/playbook-catalogue.service.js';
-import { PlaybookChangesRepository } from './catalogue/playbook-changes.repository.js';
-import { PlaybookImporter } from './catalogue/playbook-importer.js';
+import { CatalogueSource } from './catalogue/catalogue-source.js';
 import { PlaybookIndex } from './catalogue/playbook-index.js';
-import { PlaybookOutcomesRepository } from './catalogue/playbook-outcomes.repository.js';
-import { PlaybookSearchService } from './catalogue/playbook-search.service.js';
-import { PlaybookVersionsController } from './catalogue/playbook-versions.controller.js';
-import { PlaybookVersionsService } from './catalogue/playbook-versions.service.js';
-import { PlaybooksController } from './catalogue/playbooks.controller.js';
-import { PlaybooksRepository } from './catalogue/playbooks.repository.js';
-import { ShownPlaybooks } from './catalogue/shown/shown-playbooks.js';
-import { ShownPlaybooksRepository } from './catalogue/shown/shown-playbooks.repository.js';
-import { CatalogueSource } from './catalogue-source.js';
 import { dataStorageMetrics } from './data-storage/data-storage.metrics.js';
 import { dataStorageProviders } from './data-storage/data-storage.providers.js';
-import { EmbeddingsModule } from './embeddings/embeddings.module.js';
+import { embeddingMetrics } from './embeddings/embedding.metrics.js';
+import { EmbeddingsRepository } from './embeddings/embeddings.repository.js';
+import { PlaybookEmbeddings } from './embeddings/playbook-embeddings.js';
 import { GetPlaybooksTool } from './get-playbooks.tool.js';
 import { PlaybookCalls } from './playbook-calls.js';
-import { PlaybookLog } from './playbook-log.js';
 import { playbookMetrics } from './playbook.metrics.js';
 import { PLAYBOOK_RANKER } from './playbook-ranker.js';
 import { PLAYBOOK_SOURCE } from './playbook-source.js';
 import { BlendedRanker } from './ranking/blended.ranker.js';
 import { LexicalRanker } from './ranking/lexical.ranker.js';
-import { SHOWN_MEMORY } from './shown-memory.js';
+import { PlaybookSearchController } from './rest/playbook-search.controller.js';
+import { PlaybookSearchService } from './rest/playbook-search.service.js';
+import { SEMANTIC_SEARCH } from './semantic-search.js';
 
-/** The catalogue of playbooks, its search, and `get_playbooks`. */
+/** How playbooks are found: the index of the catalogue, a Data Storage service, and `get_playbooks`. */
 @Module({})
 export class PlaybookSearchModule {
   static forRoot({ dataStorage }: AppConfig): DynamicModule {
@@ -41,40 +33,32 @@ export class PlaybookSearchModule {
       : [CatalogueSource, { provide: PLAYBOOK_SOURCE, useExisting: CatalogueSource }];
     return {
       module: PlaybookSearchModule,
-      // TypeORM closes its connections after the modules that import it: what was shown is stored by then.
+      // TypeORM closes its connections after the modules that import it.
       imports: [
-        EmbeddingsModule,
+        PlaybooksModule,
         ToolsModule,
         ToolMetricsModule,
         RepetitionModule,
         TypeOrmModule.forFeature([]),
       ],
-      controllers: [PlaybooksController, PlaybookVersionsController],
+      controllers: [PlaybookSearchController],
       providers: [
-        PlaybooksRepository,
-        PlaybookChangesRepository,
-        PlaybookOutcomesRepository,
         PlaybookIndex,
         CatalogueFollower,
-        PlaybookCatalogueService,
         PlaybookSearchService,
-        PlaybookVersionsService,
-        PlaybookImportService,
-        PlaybookImporter,
-        ShownPlaybooksRepository,
-        ShownPlaybooks,
         PlaybookCalls,
-        PlaybookLog,
         ...playbookMetrics,
         ...dataStorageMetrics,
         GetPlaybooksTool,
-        { provide: SHOWN_MEMORY, useExisting: ShownPlaybooks },
+        EmbeddingsRepository,
+        PlaybookEmbeddings,
+        { provide: SEMANTIC_SEARCH, useExisting: PlaybookEmbeddings },
+        ...embeddingMetrics,
         LexicalRanker,
         BlendedRanker,
         { provide: PLAYBOOK_RANKER, useExisting: BlendedRanker },
         ...found,
       ],
-      exports: [PlaybookCatalogueService],
     };
   }
 }

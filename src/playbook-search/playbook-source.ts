@@ -1,4 +1,17 @@
-import type { PlaybookAnswer } from './playbook.types.js';
+/** One playbook as an LLM reads it: these four fields and no other. */
+export interface PlaybookHit {
+  readonly playbook_id: string;
+  readonly version: string;
+  readonly description: string;
+  /** 0 to 1, two decimals. */
+  readonly confidence: number;
+}
+
+/** The answer of a search, by confidence descending. */
+export interface PlaybookAnswer {
+  readonly playbooks: readonly PlaybookHit[];
+  readonly total_results: number;
+}
 
 export interface PlaybookSearch {
   readonly query: string;

@@ -1,7 +1,20 @@
-import type { EmbeddingCalibration } from './embedding-provider.js';
+import type { SearchablePlaybook } from '../playbooks/playbook.types.js';
+
+/** What identifies a playbook's vector: its version is part of it, since the text changes with it. */
+export function playbookKey(playbook: { readonly playbook_id: string; readonly version: string }): string {
+  return `${playbook.playbook_id}@${playbook.version}`;
+}
+
+/**
+ * What a raw cosine of a model is worth, since every model has its own scale: at or below `floor` it says nothing (0),
+ * at `cut` a playbook begins to be worth showing (0.70), and 1 is 1.
+ */
+export interface EmbeddingCalibration {
+  readonly floor: number;
+  readonly cut: number;
+}
 
 export interface SemanticScores {
-  /** Of the provider whose vectors were searched, which may still be the one before a change. */
   readonly calibration: EmbeddingCalibration;
   /** Cosine by `playbookKey`; a candidate without a vector yet is absent. */
   readonly cosines: ReadonlyMap<string, number>;
@@ -9,16 +22,14 @@ export interface SemanticScores {
   readonly degraded: string | undefined;
 }
 
-/**
- * How near in meaning playbooks are to a query: embeds the query with the provider whose vectors the index holds, and
- * asks the index. A search in words goes on without it.
- */
+/** How near in meaning playbooks are to a query. A search in words goes on without it. */
 export interface SemanticSearch {
   /** Another one whenever an equal query may get other scores. Costs nothing to read. */
   readonly revision: string;
+  /** Takes the catalogue that search shows from now on; its vectors are made in the background. */
+  follow(catalogue: readonly SearchablePlaybook[]): void;
   /**
-   * Equal candidates are best given as the very same array: what was made of it is remembered.
-   * Never fails for want of a model, an endpoint or vectors: then `cosines` is empty and `degraded` says why.
+   * Never fails for want of an endpoint or vectors: then `cosines` is empty and `degraded` says why.
    * @param query not blank
    * @param candidates keys (`playbookKey`) that passed the label filter
    * @param top only so many, the nearest; absent: all
@@ -32,9 +43,10 @@ export interface SemanticSearch {
   ): Promise<SemanticScores>;
 }
 
-/** Search in words only: the provider `lexical`. */
+/** Search in words only. */
 export const noSemantics: SemanticSearch = {
   revision: '',
+  follow: () => undefined,
   scores: async () => ({ calibration: { floor: 0, cut: 0.7 }, cosines: new Map(), degraded: undefined }),
 };
 

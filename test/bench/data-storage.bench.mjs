@@ -28,7 +28,7 @@ export async function benchDataStorage() {
   const [line] = await once(child.stdout, 'data');
   const { url } = JSON.parse(line);
   try {
-    const common = { DATA_STORAGE_URL: url, EMBEDDINGS_PROVIDER: 'lexical' };
+    const common = { DATA_STORAGE_URL: url };
     report('its circuit as configured', await measure(common), goal);
     const closed = { ...common, DATA_STORAGE_CIRCUIT_MIN_TRIES: '10000' };
     report('its circuit held closed', await measure(closed), undefined);

@@ -64,8 +64,6 @@ export async function startDoor(folder, variables = {}) {
     LOG_LEVEL: 'info',
     TOOLKEEPER_DATA_DIR: folder,
     CUSTOM_TOOLS_DIR: join(folder, 'none'),
-    // A model that embeds the sample catalogue meanwhile would be measured, too.
-    EMBEDDINGS_PROVIDER: 'lexical',
     ...variables,
   };
   // As `npm start` starts it, with the same Node as the floor.

@@ -203,7 +203,6 @@ async function startGateway(databaseUrl, folder) {
     METRICS_RETENTION_DAYS: '60',
     TOOLKEEPER_DATA_DIR: folder,
     CUSTOM_TOOLS_DIR: join(folder, 'none'),
-    EMBEDDINGS_PROVIDER: 'lexical',
   };
   const options = { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'] };
   const child = spawn(process.execPath, ['dist/src/main.js'], options);

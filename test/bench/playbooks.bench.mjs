@@ -1,8 +1,7 @@
 /**
  * Ranking of an uncached search among BENCH_PLAYBOOKS playbooks (10,000): by words alone, and by words and vectors with
- * made-up vectors, so that what is measured is everything but the embedding of the query. Goals: 2 ms and 6 ms.
+ * made-up vectors, so that what is measured is everything but the embedding of the query. Goal of words alone: 2 ms; vectors are looked at in slices.
  */
-import { fileURLToPath } from 'node:url';
 import { latencies, median, percentile, print, rounds, seconds } from './measure.mjs';
 import { realQueries, syntheticCatalogue } from './synthetic-playbooks.mjs';
 
@@ -22,8 +21,8 @@ export async function benchPlaybooks() {
   const candidates = new Set(catalogue.map(({ playbook_id }) => playbook_id));
   for (const [name, ranking, goal] of [
     ['words alone', byWords, 2],
-    ['words and vectors', await both(await madeUpMeaning(catalogue)), 6],
-    ['words and vectors, cosines at hand', await both(knownMeaning()), 6],
+    ['words and vectors', await both(await madeUpMeaning(catalogue))],
+    ['words and vectors, cosines at hand', await both(knownMeaning())],
   ]) {
     const call = asking(ranking, candidates);
     await latencies(call, seconds * 1_000);
@@ -36,7 +35,7 @@ export async function benchPlaybooks() {
     const { user: own, system: kernel } = process.cpuUsage(before);
     const cpuMs = (own + kernel) / 1_000 / calls;
     print(
-      `  ${name}: CPU ${cpuMs.toFixed(2)} ms a search, p50 ${p50.toFixed(2)} ms (goal ${goal}), p99 ${p99.toFixed(2)} ms`,
+      `  ${name}: CPU ${cpuMs.toFixed(2)} ms a search, p50 ${p50.toFixed(2)} ms${goal ? ` (goal ${goal})` : ''}, p99 ${p99.toFixed(2)} ms`,
     );
   }
 }
@@ -55,6 +54,7 @@ function knownMeaning() {
   let cosines;
   return {
     revision: '',
+    follow: () => undefined,
     scores: async (_query, keys) => {
       cosines ??= new Map(keys.map((key) => [key, Math.random() * 0.45]));
       return answer(cosines);
@@ -64,21 +64,19 @@ function knownMeaning() {
 
 /** The product's own store, with vectors of length 1 by chance. */
 async function madeUpMeaning(catalogue) {
-  const { MemoryStore } = await import('../../dist/src/playbook-search/embeddings/memory.store.js');
-  const { playbookKey } = await import('../../dist/src/playbook-search/vector-index.js');
-  const product = fileURLToPath(new URL('../../native/bin/product.wasm', import.meta.url));
-  const store = new MemoryStore({ product, threadAboveBytes: Infinity });
+  const { VectorStore } = await import('../../dist/src/playbook-search/embeddings/vector-store.js');
+  const { playbookKey } = await import('../../dist/src/playbook-search/semantic-search.js');
+  const store = new VectorStore();
   const byChance = () => {
     const vector = Float32Array.from({ length: dimensions }, () => Math.random() - 0.5);
     const length = Math.hypot(...vector);
     return vector.map((part) => part / length);
   };
-  await store.put(
-    catalogue.map((playbook) => ({ key: playbookKey(playbook), hash: '', vector: byChance() })),
-  );
+  store.put(catalogue.map((playbook) => ({ key: playbookKey(playbook), hash: '', vector: byChance() })));
   const query = byChance();
   return {
     revision: '',
+    follow: () => undefined,
     scores: async (_query, keys, _signal, top) => answer(await store.scores(query, keys, top)),
   };
 }

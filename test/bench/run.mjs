@@ -10,7 +10,6 @@ const benches = {
   breaker: async () => (await import('./breaker.bench.mjs')).benchBreaker(),
   metrics: async () => (await import('./metrics.bench.mjs')).benchMetrics(),
   playbooks: async () => (await import('./playbooks.bench.mjs')).benchPlaybooks(),
-  vectors: async () => (await import('./vectors.bench.mjs')).benchVectors(),
   'cached-playbooks': async () => (await import('./cached-playbooks.bench.mjs')).benchCachedPlaybooks(),
   'data-storage': async () => (await import('./data-storage.bench.mjs')).benchDataStorage(),
   sandbox: async () => (await import('./sandbox.bench.mjs')).benchSandbox(),

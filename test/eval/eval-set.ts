@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import type { NewPlaybook } from '../../src/playbook-search/playbook.types.js';
+import type { NewPlaybook } from '../../src/playbooks/playbook.types.js';
 import { projectRoot } from '../../src/config/app-config.js';
 
 export interface EvalQuery {

@@ -5,8 +5,9 @@
  */
 export function measured(queries, rankings, threshold) {
   const table = {};
-  for (const half of ['tuned', 'untouched']) {
-    for (const kind of ['ordinary', 'no-overlap']) {
+  for (const half of new Set(queries.map((query) => query.half))) {
+    const answerable = queries.filter(({ kind }) => kind !== 'off-topic').map(({ kind }) => kind);
+    for (const kind of new Set(answerable)) {
       const places = queries.flatMap((query, at) =>
         query.half === half && query.kind === kind ? [placeIn(rankings[at], query.relevant, threshold)] : [],
       );

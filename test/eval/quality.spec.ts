@@ -1,9 +1,9 @@
 import { LexicalRanker } from '../../src/playbook-search/ranking/lexical.ranker.js';
 import type { PlaybookRanking } from '../../src/playbook-search/playbook-ranker.js';
-import type { NewPlaybook } from '../../src/playbook-search/playbook.types.js';
+import type { NewPlaybook } from '../../src/playbooks/playbook.types.js';
 import { type EvalQuery, evalQueries, plainSet, samplePlaybooks } from './eval-set.js';
 
-/** What `npm run eval:playbooks lexical` shows may not get worse unnoticed; vectors are too slow for a test. */
+/** What `npm run eval:playbooks` shows of words alone may not get worse unnoticed. */
 const threshold = 0.7;
 
 const plain = plainSet();

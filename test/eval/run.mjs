@@ -1,84 +1,83 @@
 /**
- * `npm run eval:playbooks [lexical|bundled|onnx|openai …]`: how well the sample catalogue's playbooks are found, by words
- * alone, by vectors alone and by both, for every provider that can be had: `bundled` always, `onnx` with
- * EVAL_MODEL_DIR, `openai` with EMBEDDINGS_URL and EMBEDDINGS_MODEL.
+ * `npm run eval:playbooks [-- tuned|untouched]`: how well the sample catalogue's playbooks, and plain ones, are found by
+ * words alone and, where EMBEDDINGS_URL and EMBEDDINGS_MODEL name an endpoint, by vectors alone and by both.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
+import { loadConfig } from '../../dist/src/config/app-config.js';
+import { EmbeddingsEndpoint } from '../../dist/src/playbook-search/embeddings/embeddings-endpoint.js';
+import { calibrationAt } from '../../dist/src/playbook-search/embeddings/playbook-embeddings.js';
 import { BlendedRanker } from '../../dist/src/playbook-search/ranking/blended.ranker.js';
 import { calibrated } from '../../dist/src/playbook-search/ranking/calibration.js';
 import { LexicalRanker } from '../../dist/src/playbook-search/ranking/lexical.ranker.js';
 import { middleOf, passagesOf } from '../../dist/src/playbook-search/ranking/passages.js';
-import { playbookKey } from '../../dist/src/playbook-search/vector-index.js';
+import { playbookKey } from '../../dist/src/playbook-search/semantic-search.js';
 import { measured } from './measures.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const threshold = 0.7;
 const read = (...path) => parse(readFileSync(join(root, ...path), 'utf8'));
-const queries = read('test', 'eval', 'queries.yaml');
-const playbooks = readdirSync(join(root, 'playbooks'))
+const halves = ['tuned', 'untouched'].filter((half) => (process.argv[2] ?? half) === half);
+const { embeddings } = loadConfig();
+const endpoint = embeddings && new EmbeddingsEndpoint(embeddings);
+
+const samples = readdirSync(join(root, 'playbooks'))
   .sort()
-  .map((file) => ({ labels: {}, signals: [], aliases: [], when_to_use: null, ...read('playbooks', file) }));
-const everything = new Set(playbooks.map(({ playbook_id }) => playbook_id));
+  .map((file) => read('playbooks', file));
+await evaluate('rich playbooks', samples, read('test', 'eval', 'queries.yaml'));
+const plain = (file) => read('test', 'eval', 'plain', file);
+await evaluate('plain playbooks', plain('playbooks.yaml'), plain('queries.yaml'));
+await endpoint?.close();
 
-const wanted = process.argv.slice(2);
-const isWanted = (kind) => wanted.length === 0 || wanted.includes(kind);
-
-if (isWanted('lexical')) await report('words alone', await new LexicalRanker().prepare(playbooks));
-for (const kind of ['bundled', 'onnx', 'openai']) {
-  const provider = isWanted(kind) ? await providerOf(kind) : undefined;
-  if (!provider) continue;
-  const meaning = await semanticsOf(provider);
-  const { floor, cut } = provider.calibration;
-  await report(`${provider.id} (floor ${floor}, cut ${cut}): vectors alone`, vectorsAlone(meaning));
-  await report(
-    `${provider.id}: words and vectors`,
-    await new BlendedRanker(new LexicalRanker(), meaning).prepare(playbooks),
-  );
-  await provider.close();
-}
-
-async function report(title, ranking) {
-  const rankings = [];
-  for (const query of queries) {
-    const request = { query: query.text, threshold: 0, limit: 10, labels: {}, explain: true };
-    rankings.push((await ranking.rank(request, everything)).playbooks);
-  }
-  process.stdout.write(`\n${title}\n`);
-  console.table(measured(queries, rankings, threshold));
-}
-
-async function providerOf(kind) {
-  const { EVAL_MODEL_DIR: modelDir, EMBEDDINGS_URL, EMBEDDINGS_MODEL } = process.env;
-  if (kind === 'onnx' && !modelDir) return undefined;
-  if (kind === 'openai' && !(EMBEDDINGS_URL && EMBEDDINGS_MODEL)) return undefined;
-  const { loadConfig } = await import('../../dist/src/config/app-config.js');
-  const { openProvider } = await import('../../dist/src/playbook-search/embeddings/open-provider.js');
-  const config = loadConfig({ ...process.env, EMBEDDINGS_PROVIDER: kind, EMBEDDINGS_MODEL_DIR: modelDir });
-  return openProvider(kind, config, (trouble) => process.stderr.write(`${trouble.message}\n`));
+async function evaluate(name, files, all) {
+  const playbooks = files.map((each) => ({
+    labels: {},
+    signals: [],
+    aliases: [],
+    when_to_use: null,
+    ...each,
+  }));
+  const queries = all.filter(({ half }) => halves.includes(half));
+  const candidates = new Set(playbooks.map(({ playbook_id }) => playbook_id));
+  const report = async (title, ranking) => {
+    const rankings = [];
+    for (const query of queries) {
+      const request = { query: query.text, threshold: 0, limit: 10, labels: {}, explain: true };
+      rankings.push((await ranking.rank(request, candidates)).playbooks);
+    }
+    process.stdout.write(`\n${name}, ${title}\n`);
+    console.table(measured(queries, rankings, threshold));
+  };
+  await report('words alone', await new LexicalRanker().prepare(playbooks));
+  if (!endpoint) return;
+  const meaning = await semanticsOf(playbooks, calibrationAt(embeddings.cut));
+  await report(`${endpoint.id} (cut ${embeddings.cut}), vectors alone`, vectorsAlone(playbooks, meaning));
+  const both = await new BlendedRanker(new LexicalRanker(), meaning).prepare(playbooks);
+  await report(`${endpoint.id}, words and vectors`, both);
 }
 
 /** What the server keeps in a database, in memory: the vectors of the playbooks and of each query. */
-async function semanticsOf(provider) {
+async function semanticsOf(playbooks, calibration) {
   const vectors = new Map();
   for (const playbook of playbooks) {
-    vectors.set(playbookKey(playbook), middleOf(await provider.embed(passagesOf(playbook), 'document')));
+    vectors.set(playbookKey(playbook), middleOf(await endpoint.embed(passagesOf(playbook), 'document')));
   }
   const asked = new Map();
   return {
     revision: '',
+    follow: () => undefined,
     scores: async (query, candidates) => {
-      if (!asked.has(query)) asked.set(query, (await provider.embed([query], 'query'))[0]);
+      if (!asked.has(query)) asked.set(query, (await endpoint.embed([query], 'document'))[0]);
       const vector = asked.get(query);
       const cosines = new Map(candidates.map((key) => [key, dot(vector, vectors.get(key))]));
-      return { calibration: provider.calibration, cosines, degraded: undefined };
+      return { calibration, cosines, degraded: undefined };
     },
   };
 }
 
-function vectorsAlone(meaning) {
+function vectorsAlone(playbooks, meaning) {
   const ids = new Map(playbooks.map((playbook) => [playbookKey(playbook), playbook.playbook_id]));
   return {
     rank: async ({ query }) => {

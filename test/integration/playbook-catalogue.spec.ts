@@ -5,11 +5,12 @@ import { join } from 'node:path';
 import { Problem } from '../../src/common/errors.js';
 import { StartupWork } from '../../src/common/startup-work.js';
 import { loadConfig } from '../../src/config/app-config.js';
-import type { PlaybookCatalogueService } from '../../src/playbook-search/catalogue/playbook-catalogue.service.js';
-import { PlaybookImporter } from '../../src/playbook-search/catalogue/playbook-importer.js';
-import type { NewPlaybook } from '../../src/playbook-search/playbook.types.js';
-import { PlaybooksRepository } from '../../src/playbook-search/catalogue/playbooks.repository.js';
-import { compareVersions } from '../../src/playbook-search/catalogue/semver.js';
+import type { PlaybookCatalogueService } from '../../src/playbooks/playbook-catalogue.service.js';
+import { PlaybookImporter } from '../../src/playbooks/playbook-importer.js';
+import type { NewPlaybook } from '../../src/playbooks/playbook.types.js';
+import { PlaybooksRepository } from '../../src/playbooks/playbooks.repository.js';
+import { compareVersions } from '../../src/playbooks/semver.js';
+import type { PlaybookIndex } from '../../src/playbook-search/catalogue/playbook-index.js';
 import { catalogueOn } from '../support/playbooks.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 
@@ -20,12 +21,13 @@ let db: TestDatabase;
 let folder: string;
 let repository: PlaybooksRepository;
 let catalogue: PlaybookCatalogueService;
+let index: PlaybookIndex;
 
 beforeEach(async () => {
   db = await createTestDatabase();
   folder = await mkdtemp(join(tmpdir(), 'playbooks-'));
   repository = new PlaybooksRepository(db.dataSource);
-  catalogue = catalogueOn(db.dataSource);
+  ({ catalogue, index } = catalogueOn(db.dataSource));
 });
 afterEach(async () => {
   await db.drop();
@@ -57,7 +59,7 @@ const outcomeOf = async (work: Promise<unknown>): Promise<string> =>
   );
 
 const idsFor = async (query: string, labels: Record<string, string> = {}): Promise<string[]> => {
-  const { playbooks } = (await catalogue.find({ query, labels, minConfidence: 0.7, limit: 10 })).answer;
+  const { playbooks } = (await index.find({ query, labels, similarityThreshold: 0.7, limit: 10 })).answer;
   return playbooks.map(({ playbook_id }) => playbook_id);
 };
 
@@ -249,7 +251,7 @@ describe('what search finds', () => {
   it('is the latest version only: a disabled one does not bring its predecessor back', async () => {
     await catalogue.create(playbook('1.0.0'));
     await catalogue.create(playbook('2.0.0', { description: 'Restarts the billing worker gently.' }));
-    const found = (await catalogue.find({ query, labels: {}, minConfidence: 0.7, limit: 5 })).answer;
+    const found = (await index.find({ query, labels: {}, similarityThreshold: 0.7, limit: 5 })).answer;
     expect(found.playbooks.map(({ version }) => version)).toEqual(['2.0.0']);
     await disable('billing-restart', '2.0.0', 'dora', 'too gentle');
     expect(await idsFor(query)).toEqual([]);

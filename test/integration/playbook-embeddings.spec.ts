@@ -1,225 +1,167 @@
-import { createHash } from 'node:crypto';
-import { resolve } from 'node:path';
-import {
-  type EmbeddingProvider,
-  EmbeddingUnavailable,
-} from '../../src/playbook-search/embedding-provider.js';
-import { EmbeddingGeneration } from '../../src/playbook-search/embeddings/embedding-generation.js';
-import { EmbeddingsRepository } from '../../src/playbook-search/embeddings/embeddings.repository.js';
-import { GenerationKeeper } from '../../src/playbook-search/embeddings/generation-keeper.js';
-import { MemoryStore } from '../../src/playbook-search/embeddings/memory.store.js';
-import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import type { PlaybookAnswerBody } from '../../src/playbook-search/rest/playbook-search.answers.js';
+import { startApp, type TestApp } from '../support/app.js';
+import { EmbeddingsServer } from '../support/embeddings-endpoint.js';
+import { until } from '../support/wait.js';
 
-/** Shared words make vectors near; counts what it embeds, and fails or waits when it is told to. */
-class WordsProvider implements EmbeddingProvider {
-  readonly semantic = false;
-  readonly dimensions = 64;
-  readonly calibration = { floor: 0, cut: 0.5 };
-  readonly embedded: string[] = [];
-  closed = false;
-  /** Asked before each slice of texts. */
-  before: () => Promise<void> = () => Promise.resolve();
+const patience = 90_000;
+const playbook = (playbook_id: string, over: object = {}) => ({
+  playbook_id,
+  version: '1.0.0',
+  name: `Mend ${playbook_id}`,
+  description: 'What helps.',
+  content: {},
+  ...over,
+});
+const dns = playbook('dns', { aliases: ['names are not resolved'] });
+const oom = playbook('oom', { signals: ['OOMKilled'], aliases: ['memory ran out'] });
 
-  constructor(readonly id: string) {}
+/** real: the server, HTTP, PostgreSQL; ours: what turns texts into vectors. */
+describe('a server with an embeddings endpoint', () => {
+  let endpoint: EmbeddingsServer;
+  let tk: TestApp;
+  const others: TestApp[] = [];
 
-  async embed(texts: readonly string[]): Promise<Float32Array[]> {
-    await this.before();
-    this.embedded.push(...texts);
-    return texts.map((text) => this.vectorOf(text));
-  }
-
-  async close(): Promise<void> {
-    this.closed = true;
-  }
-
-  private vectorOf(text: string): Float32Array {
-    const vector = new Float32Array(this.dimensions);
-    for (const word of text.toLowerCase().split(/\W+/))
-      vector[(createHash('sha256').update(word).digest()[0] ?? 0) % 64] = 1;
-    const length = Math.hypot(...vector);
-    return vector.map((value) => value / length);
-  }
-}
-
-/** real: PostgreSQL, the tables, the index; ours: what turns texts into vectors. */
-describe('vectors of the catalogue', () => {
-  let db: TestDatabase;
-  let repository: EmbeddingsRepository;
-  let keepers: GenerationKeeper[];
-  const signal = new AbortController().signal;
-
-  beforeEach(async () => {
-    db = await createTestDatabase();
-    repository = new EmbeddingsRepository(db.dataSource);
-    keepers = [];
-  });
-  afterEach(async () => {
-    for (const keeper of keepers) await keeper.close();
-    await db.drop();
-  });
-
-  const generation = (provider: EmbeddingProvider): EmbeddingGeneration =>
-    new EmbeddingGeneration(
-      provider,
-      new MemoryStore({
-        product: resolve('native/bin/product.wasm'),
-        threadAboveBytes: Infinity,
-      }),
-      repository,
-    );
-
-  const keeperOf = (provider: WordsProvider, former?: WordsProvider): GenerationKeeper => {
-    const keeper = new GenerationKeeper(
-      {
-        open: async () => generation(provider),
-        openFormer: async (id) => (former?.id === id ? generation(former) : undefined),
+  const start = (variables: Record<string, string> = {}): Promise<TestApp> =>
+    startApp({ EMBEDDINGS_URL: endpoint.url, EMBEDDINGS_MODEL: 'words', ...variables });
+  const store = (...playbooks: object[]) =>
+    tk.http.post('/api/v1/playbooks/import').send(playbooks).expect(200);
+  const health = async (app = tk): Promise<object | undefined> => {
+    const { body } = await app.http.get('/readyz');
+    return (body as { details?: { embeddings: object } }).details?.embeddings;
+  };
+  const provider = (model = 'words') => `openai:${endpoint.url.slice('http://'.length)}:${model}`;
+  const inStep = (vectors: number, app = tk): Promise<object> =>
+    until(
+      async () => {
+        const seen = await health(app);
+        return seen &&
+          'vectors' in seen &&
+          seen.vectors === vectors &&
+          'status' in seen &&
+          seen.status === 'up'
+          ? seen
+          : undefined;
       },
-      repository,
+      { what: `${vectors} vectors` },
     );
-    keepers.push(keeper);
-    return keeper;
+  const explained = async (query: string, app = tk) => {
+    const { body } = await app.http
+      .get('/api/v1/playbooks/search')
+      .query({ query, explain: true })
+      .expect(200);
+    return body as PlaybookAnswerBody;
   };
+  const shown = async (query: string, app = tk) =>
+    (await explained(query, app)).playbooks.map(({ playbook_id }) => playbook_id);
 
-  const add = async (id: string, version: string, name: string): Promise<void> => {
-    await db.dataSource.query(
-      'UPDATE playbook_catalog SET is_latest_version = false WHERE playbook_id = $1',
-      [id],
-    );
-    await db.dataSource.query(
-      `INSERT INTO playbook_catalog (playbook_id, version, name, description, content, content_hash, is_latest_version)
-       VALUES ($1, $2, $3, 'what helps', '{}', repeat('0', 64), true)`,
-      [id, version, name],
-    );
-  };
-  const disable = (id: string): Promise<unknown> =>
-    db.dataSource.query(
-      `UPDATE playbook_catalog SET status = 'disabled', disabled_at = now() WHERE playbook_id = $1`,
-      [id],
-    );
-  const keysFound = async (keeper: GenerationKeeper, asked: string[]): Promise<string[]> => {
-    const [vector] = (await keeper.current?.provider.embed(['anything'], 'query')) ?? [];
-    if (!vector || !keeper.current) return [];
-    return [...(await keeper.current.store.scores(vector, asked)).keys()].sort();
-  };
-
-  it('are made once: who comes later, another replica or this one after a restart, takes them up', async () => {
-    await add('dns', '1.0.0', 'names are not resolved');
-    await add('oom', '1.0.0', 'memory ran out');
-    const first = new WordsProvider('words');
-    const keeper = keeperOf(first);
-    expect(keeper.degraded).toBe('indexing');
-    await keeper.sync(signal);
-    expect(first.embedded).toEqual(['names are not resolved', 'memory ran out']);
-    expect(keeper.degraded).toBeUndefined();
-
-    const second = new WordsProvider('words');
-    const later = keeperOf(second);
-    await later.sync(signal);
-    expect(second.embedded).toEqual([]);
-    expect(await keysFound(later, ['dns@1.0.0', 'oom@1.0.0'])).toEqual(['dns@1.0.0', 'oom@1.0.0']);
+  beforeAll(async () => {
+    endpoint = await EmbeddingsServer.start();
+    tk = await start();
+  }, patience);
+  afterAll(async () => {
+    await Promise.all([tk, ...others].map((app) => app.close()));
+    await endpoint.close();
   });
 
-  it('follow the catalogue, whoever changes it, and nothing is embedded twice', async () => {
-    await add('dns', '1.0.0', 'names are not resolved');
-    await add('oom', '1.0.0', 'memory ran out');
-    const provider = new WordsProvider('words');
-    const keeper = keeperOf(provider);
-    await keeper.sync(signal);
-    const { revision } = keeper;
-    await keeper.sync(signal);
-    expect(keeper.revision).toBe(revision);
-
-    await add('dns', '1.1.0', 'nothing is resolved');
-    await disable('oom');
-    await keeper.sync(signal);
-    expect(keeper.revision).not.toBe(revision);
-    expect(provider.embedded.slice(2)).toEqual(['nothing is resolved']);
-    expect(await keysFound(keeper, ['dns@1.0.0', 'dns@1.1.0', 'oom@1.0.0'])).toEqual(['dns@1.1.0']);
+  it('finds by meaning what shares no word', async () => {
+    await store(dns, oom);
+    expect(await inStep(2)).toEqual({ status: 'up', provider: provider(), vectors: 2 });
+    const { playbooks, explanation } = await explained('titles understood');
+    expect(playbooks.map(({ playbook_id }) => playbook_id)).toEqual(['dns']);
+    expect(explanation).toMatchObject({
+      degraded: null,
+      candidates: [
+        { playbook_id: 'dns', lexical: 0, cosine: expect.closeTo(0.7071) },
+        { playbook_id: 'oom' },
+      ],
+    });
+    const { text } = await tk.http.get('/metrics').expect(200);
+    expect(text).toContain('toolkeeper_playbook_vectors 2');
+    expect(text).toContain('toolkeeper_playbook_embeddings_up 1');
+    expect(text).toMatch(/toolkeeper_embedding_duration_seconds_count [1-9]/);
   });
 
-  it('of the provider before serve until a new provider has made all of its own', async () => {
-    await add('dns', '1.0.0', 'names are not resolved');
-    await keeperOf(new WordsProvider('words:old')).sync(signal);
-
-    const former = new WordsProvider('words:old');
-    const present = new WordsProvider('words:new');
-    const gate = Promise.withResolvers<void>();
-    const reached = Promise.withResolvers<void>();
-    present.before = () => {
-      reached.resolve();
-      return gate.promise;
-    };
-    const keeper = keeperOf(present, former);
-    const syncing = keeper.sync(signal);
-    await reached.promise;
-    expect(keeper.current?.provider).toBe(former);
-    expect(await keysFound(keeper, ['dns@1.0.0'])).toEqual(['dns@1.0.0']);
-    const before = keeper.revision;
-
-    gate.resolve();
-    await syncing;
-    expect(keeper.current?.provider).toBe(present);
-    expect(keeper.revision).not.toBe(before);
-    expect([former.closed, present.closed]).toEqual([true, false]);
-    expect(await keysFound(keeper, ['dns@1.0.0'])).toEqual(['dns@1.0.0']);
+  it('goes by words while the endpoint hangs, says so, and goes by meaning again afterwards', async () => {
+    endpoint.hangs = true;
+    const { playbooks, explanation } = await explained('OOMKilled');
+    expect([playbooks[0]?.playbook_id, explanation?.degraded]).toEqual(['oom', 'timeout']);
+    expect(await health()).toMatchObject({ status: 'degraded', message: 'timeout' });
+    const { text } = await tk.http.get('/metrics').expect(200);
+    expect(text).toContain('toolkeeper_playbook_searches_degraded_total{reason="timeout"} 1');
+    endpoint.hangs = false;
+    expect((await explained('titles understood')).explanation?.degraded).toBeNull();
+    expect(await health()).toMatchObject({ status: 'up' });
   });
 
-  it('that were made before a failure stay made', async () => {
-    for (let at = 0; at < 40; at++) await add(`p${at}`, '1.0.0', `incident ${at}`);
-    const provider = new WordsProvider('words');
-    let slices = 0;
-    provider.before = async () => {
-      if (++slices === 2) throw new EmbeddingUnavailable('endpoint_failed', 'not now');
-    };
-    const keeper = keeperOf(provider);
-    await expect(keeper.sync(signal)).rejects.toThrow('not now');
-    expect([keeper.degraded, keeper.current, provider.embedded.length]).toEqual([
-      'endpoint_failed',
-      undefined,
-      8,
-    ]);
-    await keeper.sync(signal);
-    expect([keeper.degraded, provider.embedded.length, keeper.current?.store.size]).toEqual([
-      undefined,
-      40,
-      40,
-    ]);
+  it('embeds nothing twice: what a start finds stored is taken up', async () => {
+    const before = endpoint.embedded.length;
+    const again = await start({ DATABASE_URL: tk.db.url });
+    others.push(again);
+    await inStep(2, again);
+    expect(endpoint.embedded.slice(before)).toEqual([]);
+    expect(await shown('titles understood', again)).toEqual(['dns']);
   });
 
-  it('serve on without the database, and follow again when it is back', async () => {
-    await add('dns', '1.0.0', 'names are not resolved');
-    const keeper = keeperOf(new WordsProvider('words'));
-    await keeper.sync(signal);
-    await db.dataSource.destroy();
-    await expect(keeper.sync(signal)).rejects.toThrow();
-    expect(keeper.degraded).toBe('database');
-    expect(await keysFound(keeper, ['dns@1.0.0'])).toEqual(['dns@1.0.0']);
-    await db.dataSource.initialize();
-    await add('oom', '1.0.0', 'memory ran out');
-    await keeper.sync(signal);
-    expect(keeper.current?.store.size).toBe(2);
-  });
-
-  it('are none for an empty catalogue, and no model is asked', async () => {
-    const provider = new WordsProvider('words');
-    const keeper = keeperOf(provider);
-    await keeper.sync(signal);
-    expect([keeper.degraded, provider.embedded]).toEqual([undefined, []]);
-  });
-
-  it('stand in the database by provider, playbook and text', async () => {
-    await add('dns', '1.0.0', 'names are not resolved');
-    await keeperOf(new WordsProvider('a')).sync(signal);
-    await keeperOf(new WordsProvider('b')).sync(signal);
+  it('keeps the vectors of each model apart', async () => {
+    const other = await start({ DATABASE_URL: tk.db.url, EMBEDDINGS_MODEL: 'others' });
+    others.push(other);
+    await inStep(2, other);
     expect(
-      await db.dataSource.query(
-        `SELECT provider_id, playbook_id, version, length(vector) AS bytes FROM playbook_embeddings ORDER BY provider_id`,
+      await tk.db.dataSource.query(
+        `SELECT provider_id, playbook_id, length(vector) AS bytes FROM playbook_embeddings ORDER BY 1, 2`,
       ),
     ).toEqual([
-      { provider_id: 'a', playbook_id: 'dns', version: '1.0.0', bytes: 256 },
-      { provider_id: 'b', playbook_id: 'dns', version: '1.0.0', bytes: 256 },
+      { provider_id: provider('others'), playbook_id: 'dns', bytes: 256 },
+      { provider_id: provider('others'), playbook_id: 'oom', bytes: 256 },
+      { provider_id: provider('words'), playbook_id: 'dns', bytes: 256 },
+      { provider_id: provider('words'), playbook_id: 'oom', bytes: 256 },
     ]);
-    await db.dataSource.query('DELETE FROM playbook_catalog');
-    expect(await db.dataSource.query('SELECT FROM playbook_embeddings')).toEqual([]);
+  });
+
+  it('follows the catalogue, and goes on after a failure where it stopped', async () => {
+    await Promise.all(others.splice(0).map((app) => app.close()));
+    const before = endpoint.embedded.length;
+    await tk.http
+      .patch('/api/v1/playbooks/oom/1.0.0/disable')
+      .send({ disabled_by: 'me', disabled_reason: 'x' });
+    await inStep(1);
+    endpoint.failsAfter = 1;
+    const many = Array.from({ length: 20 }, (_, at) => playbook(`p${at}`, { aliases: [`incident ${at}`] }));
+    await store(playbook('dns', { version: '1.1.0', aliases: ['nothing is resolved'] }), ...many);
+    await until(async () => (await health())?.['message' as keyof object] === 'rejected', {
+      what: 'the failure',
+    });
+    // Eight playbooks were embedded together and stay embedded; the catalogue is found by words meanwhile.
+    expect(endpoint.embedded.length - before).toBe(8);
+    expect(await shown('incident 19')).toContain('p19');
+    endpoint.failsAfter = Infinity;
+    expect((await explained('nothing')).explanation?.degraded).toBe('rejected');
+    await inStep(21);
+    const texts = ['nothing', 'nothing is resolved', ...many.map((_, at) => `incident ${at}`)];
+    expect(endpoint.embedded.slice(before).sort()).toEqual(texts.sort());
+  });
+});
+
+describe('a server whose embeddings endpoint is away', () => {
+  let tk: TestApp;
+  beforeAll(async () => {
+    tk = await startApp({ EMBEDDINGS_URL: 'http://127.0.0.1:1/v1', EMBEDDINGS_MODEL: 'any' });
+  }, patience);
+  afterAll(() => tk.close());
+
+  it('is ready, says so, and finds by words', async () => {
+    await tk.http.post('/api/v1/playbooks').send(oom).expect(201);
+    const embeddings = await until(
+      async () => {
+        const { status, body } = await tk.http.get('/readyz');
+        const { details } = body as { details: { embeddings: { message?: string } } };
+        const isSaid = details.embeddings.message === 'unreachable';
+        return status === 200 && isSaid ? details.embeddings : undefined;
+      },
+      { what: 'the endpoint to be given up' },
+    );
+    expect(embeddings).toMatchObject({ status: 'degraded', vectors: 0 });
+    const { body } = await tk.http.get('/api/v1/playbooks/search').query({ query: 'OOMKilled' }).expect(200);
+    expect(body).toMatchObject({ playbooks: [{ playbook_id: 'oom' }] });
   });
 });

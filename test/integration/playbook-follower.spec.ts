@@ -1,9 +1,6 @@
-import { noTracer } from '../../src/observability/tracing/tracer.js';
 import { Logger } from '@nestjs/common';
 import { CatalogueFollower } from '../../src/playbook-search/catalogue/catalogue-follower.js';
-import { PlaybookIndex } from '../../src/playbook-search/catalogue/playbook-index.js';
-import { PlaybooksRepository } from '../../src/playbook-search/catalogue/playbooks.repository.js';
-import { LexicalRanker } from '../../src/playbook-search/ranking/lexical.ranker.js';
+import { PlaybooksRepository } from '../../src/playbooks/playbooks.repository.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { catalogueOn } from '../support/playbooks.js';
 import { until } from '../support/wait.js';
@@ -34,16 +31,16 @@ afterEach(async () => {
 /** Another server on the same database. */
 function replica(refreshIntervalMs: number) {
   const repository = new PlaybooksRepository(db.dataSource);
-  const index = new PlaybookIndex(repository, new LexicalRanker(), noTracer);
+  const { catalogue, index } = catalogueOn(db.dataSource);
   const settings = { playbooks: { dir: '', cacheTtlMs: 0, refreshIntervalMs } };
-  const follower = new CatalogueFollower(settings, db.dataSource, repository, index);
+  const follower = new CatalogueFollower(settings, db.dataSource, repository, index, catalogue);
   followers.push(follower);
   follower.onApplicationBootstrap();
   const found = async (): Promise<string[]> => {
-    const answer = await index.search({
+    const { answer } = await index.find({
       query: 'BillingQueueStalled',
       labels: {},
-      minConfidence: 0.7,
+      similarityThreshold: 0.7,
       limit: 5,
     });
     return answer.playbooks.map(({ version }) => version);
@@ -66,7 +63,7 @@ describe('what another replica changes', () => {
   it('is heard of at once, whoever changed it', async () => {
     const other = replica(never);
     await until(async () => (await listeners()).length === 1, { what: 'the replica to listen' });
-    const catalogue = catalogueOn(db.dataSource);
+    const { catalogue } = catalogueOn(db.dataSource);
     await catalogue.create(playbook('1.0.0'));
     await other.finds('1.0.0');
     await catalogue.create(playbook('2.0.0'));
@@ -80,7 +77,7 @@ describe('what another replica changes', () => {
   it('is seen also where nothing is heard, and listening begins again', async () => {
     const other = replica(50);
     await until(async () => (await listeners()).length === 1, { what: 'the replica to listen' });
-    await catalogueOn(db.dataSource).create(playbook('1.0.0'));
+    await catalogueOn(db.dataSource).catalogue.create(playbook('1.0.0'));
     await other.finds('1.0.0');
     await db.dataSource.query('ALTER TABLE playbook_catalog DISABLE TRIGGER playbook_catalog_changed');
     await disable();
@@ -93,7 +90,7 @@ describe('what another replica changes', () => {
   });
 
   it('does not make it read again what it knows, nor after statistics', async () => {
-    const catalogue = catalogueOn(db.dataSource);
+    const { catalogue } = catalogueOn(db.dataSource);
     await catalogue.create(playbook('1.0.0'));
     const other = replica(20);
     await other.finds('1.0.0');
@@ -115,7 +112,7 @@ describe('the revision', () => {
   const revision = () => new PlaybooksRepository(db.dataSource).revision();
 
   it('grows with each change that search can see, and with no other', async () => {
-    const catalogue = catalogueOn(db.dataSource);
+    const { catalogue } = catalogueOn(db.dataSource);
     const key = { id: 'billing-restart', version: '1.0.0' };
     const seen = [await revision()];
     const changes: (() => Promise<unknown>)[] = [

@@ -1,8 +1,9 @@
 import { Logger } from '@nestjs/common';
 import fc from 'fast-check';
-import type { PlaybookCatalogueService } from '../../src/playbook-search/catalogue/playbook-catalogue.service.js';
-import type { NewPlaybook, PlaybookLabels } from '../../src/playbook-search/playbook.types.js';
+import type { PlaybookCatalogueService } from '../../src/playbooks/playbook-catalogue.service.js';
+import type { NewPlaybook, PlaybookLabels } from '../../src/playbooks/playbook.types.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import type { PlaybookIndex } from '../../src/playbook-search/catalogue/playbook-index.js';
 import { catalogueOn } from '../support/playbooks.js';
 
 Logger.overrideLogger(false);
@@ -59,13 +60,14 @@ const searches = fc.array(fc.record({ query: sentence, labels: situation }), { m
 
 let db: TestDatabase;
 let catalogue: PlaybookCatalogueService;
+let index: PlaybookIndex;
 
 beforeAll(async () => {
   db = await createTestDatabase();
 });
 afterAll(() => db.drop());
 beforeEach(() => {
-  catalogue = catalogueOn(db.dataSource);
+  ({ catalogue, index } = catalogueOn(db.dataSource));
 });
 
 type Version = typeof version extends fc.Arbitrary<infer V> ? V : never;
@@ -121,8 +123,8 @@ describe('selection safety', () => {
       fc.asyncProperty(catalogueOf, searches, async (drawn, asked) => {
         await store(drawn);
         for (const { query, labels: situationLabels } of asked) {
-          const search = { query, labels: situationLabels, minConfidence: 0, limit: 100 };
-          const { playbooks } = (await catalogue.find(search)).answer;
+          const search = { query, labels: situationLabels, similarityThreshold: 0, limit: 100 };
+          const { playbooks } = (await index.find(search)).answer;
           const ids = new Set(playbooks.map(({ playbook_id }) => playbook_id));
           for (const [id, versions] of drawn.entries()) {
             const latest = versions.at(-1);

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
-import { ShownPlaybooks } from '../../src/playbook-search/catalogue/shown/shown-playbooks.js';
-import { ShownPlaybooksRepository } from '../../src/playbook-search/catalogue/shown/shown-playbooks.repository.js';
+import { ShownPlaybooks } from '../../src/playbooks/shown/shown-playbooks.js';
+import { ShownPlaybooksRepository } from '../../src/playbooks/shown/shown-playbooks.repository.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { until } from '../support/wait.js';
 

@@ -49,8 +49,6 @@ export async function openApp(variables: Record<string, string> = {}): Promise<T
     TOOLKEEPER_DATA_DIR: folder,
     CUSTOM_TOOLS_DIR: tools,
     PLAYBOOKS_DIR: noPlaybooks,
-    // A model takes 250 MB and a second of one core: only those load it who test it.
-    EMBEDDINGS_PROVIDER: 'lexical',
     // Two cores that others use, too, may take seconds to start one tool.
     CUSTOM_TOOLS_START_TIMEOUT: '45000',
     ...variables,

@@ -72,7 +72,6 @@ export function launchServer(
       ...inherited,
       PATH: path,
       PORT: '0',
-      EMBEDDINGS_PROVIDER: 'lexical',
       PLAYBOOKS_DIR: noPlaybooks,
       ...variables,
     },

@@ -10,10 +10,12 @@ import { IntervalLoop } from '../../common/interval-loop.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { CatalogueListener } from './catalogue-listener.js';
 import { PlaybookIndex } from './playbook-index.js';
-import { PlaybooksRepository } from './playbooks.repository.js';
+import { PlaybookCatalogueService } from '../../playbooks/playbook-catalogue.service.js';
+import { PlaybooksRepository } from '../../playbooks/playbooks.repository.js';
 
 /**
- * Lets search follow what other replicas, or an operator in the database, change. The database says at once that
+ * Lets search follow the catalogue: what is changed here at once, and what other replicas, or an operator in the
+ * database, change. The database says at once that
  * something changed; where it cannot (a pooler between us and it), the revision is looked at every
  * PLAYBOOKS_REFRESH_INTERVAL_MS. It also reads the catalogue before the first search needs it.
  */
@@ -30,7 +32,9 @@ export class CatalogueFollower implements OnApplicationBootstrap, OnApplicationS
     dataSource: DataSource,
     private readonly repository: PlaybooksRepository,
     private readonly index: PlaybookIndex,
+    catalogue: PlaybookCatalogueService,
   ) {
+    catalogue.changed.subscribe(() => index.invalidate());
     this.loop = new IntervalLoop(
       () => this.look(),
       playbooks.refreshIntervalMs,

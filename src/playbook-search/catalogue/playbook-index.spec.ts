@@ -1,9 +1,10 @@
 import { noTracer } from '../../observability/tracing/tracer.js';
 import { LexicalRanker } from '../ranking/lexical.ranker.js';
-import type { SearchablePlaybook } from '../playbook.types.js';
+import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
+import type { PlaybookSearch } from '../playbook-source.js';
 import { PlaybookIndex } from './playbook-index.js';
 import type { PlaybookRanker } from '../playbook-ranker.js';
-import type { PlaybooksRepository } from './playbooks.repository.js';
+import type { PlaybooksRepository } from '../../playbooks/playbooks.repository.js';
 
 const playbook = (playbook_id: string, labels: SearchablePlaybook['labels'] = {}): SearchablePlaybook => ({
   playbook_id,
@@ -33,12 +34,14 @@ function indexOf(read: () => Promise<SearchablePlaybook[]>, ranker: PlaybookRank
   return new PlaybookIndex({ searchable } as unknown as PlaybooksRepository, ranker, noTracer);
 }
 
-const query = { query: 'OOMKilled', labels: {}, minConfidence: 0.7, limit: 5 };
+const query = { query: 'OOMKilled', labels: {}, similarityThreshold: 0.7, limit: 5 };
+
+const search = async (index: PlaybookIndex, asked: PlaybookSearch) => (await index.find(asked)).answer;
 
 describe('PlaybookIndex', () => {
   it('answers the four fields and how many there are', async () => {
     const index = indexOf(async () => [playbook('a'), playbook('b')], scoring({ a: 0.914_9, b: 0.8 }));
-    expect(await index.search(query)).toEqual({
+    expect(await search(index, query)).toEqual({
       playbooks: [
         { playbook_id: 'a', version: '1.0.0', description: 'Description of a', confidence: 0.91 },
         { playbook_id: 'b', version: '1.0.0', description: 'Description of b', confidence: 0.8 },
@@ -49,11 +52,14 @@ describe('PlaybookIndex', () => {
 
   it('shows nothing below the threshold, and no more than the limit', async () => {
     const index = indexOf(async () => [playbook('a'), playbook('b')], scoring({ a: 0.699_9, b: 0.694 }));
-    expect((await index.search(query)).playbooks).toEqual([
+    expect((await search(index, query)).playbooks).toEqual([
       expect.objectContaining({ playbook_id: 'a', confidence: 0.7 }),
     ]);
-    expect((await index.search({ ...query, minConfidence: 0.6, limit: 1 })).total_results).toBe(1);
-    expect(await index.search({ ...query, minConfidence: 1 })).toEqual({ playbooks: [], total_results: 0 });
+    expect((await search(index, { ...query, similarityThreshold: 0.6, limit: 1 })).total_results).toBe(1);
+    expect(await search(index, { ...query, similarityThreshold: 1 })).toEqual({
+      playbooks: [],
+      total_results: 0,
+    });
   });
 
   it('never offers more memory to a namespace that may not have it', async () => {
@@ -64,7 +70,7 @@ describe('PlaybookIndex', () => {
     const shrink = playbook('reduce-footprint', { 'memory-scaling': 'disabled', 'cost-tier': 'budget' });
     const index = indexOf(async () => [raise, shrink]);
     const idsFor = async (labels: Record<string, string>) =>
-      (await index.search({ ...query, labels })).playbooks.map((hit) => hit.playbook_id);
+      (await search(index, { ...query, labels })).playbooks.map((hit) => hit.playbook_id);
     expect(await idsFor({})).toEqual(['increase-memory', 'reduce-footprint']);
     expect(await idsFor({ 'cost-tier': 'budget', 'memory-scaling': 'disabled' })).toEqual([
       'reduce-footprint',
@@ -77,11 +83,11 @@ describe('PlaybookIndex', () => {
     const states = [[playbook('a')], [playbook('a'), playbook('b')]];
     let reads = 0;
     const index = indexOf(async () => states[reads++] ?? []);
-    const together = await Promise.all(Array.from({ length: 20 }, () => index.search(query)));
+    const together = await Promise.all(Array.from({ length: 20 }, () => search(index, query)));
     expect(reads).toBe(1);
     expect(together.every(({ total_results }) => total_results === 1)).toBe(true);
     index.invalidate();
-    expect((await index.search(query)).total_results).toBe(2);
+    expect((await search(index, query)).total_results).toBe(2);
     expect(reads).toBe(2);
   });
 
@@ -90,22 +96,22 @@ describe('PlaybookIndex', () => {
     const first = new Promise<SearchablePlaybook[]>((resolve) => (finishFirst = resolve));
     const reads = [first, Promise.resolve([playbook('b')]), Promise.resolve([playbook('c')])];
     const index = indexOf(() => reads.shift() ?? Promise.reject(new Error('read too often')));
-    const early = index.search(query);
+    const early = search(index, query);
     index.invalidate();
-    expect((await index.search(query)).playbooks[0]?.playbook_id).toBe('b');
+    expect((await search(index, query)).playbooks[0]?.playbook_id).toBe('b');
     finishFirst([playbook('a')]);
     expect((await early).playbooks[0]?.playbook_id).toBe('a');
-    expect((await index.search(query)).playbooks[0]?.playbook_id).toBe('b');
+    expect((await search(index, query)).playbooks[0]?.playbook_id).toBe('b');
     // What came late says nothing of what is kept: another revision is still noticed.
     await index.follow('2');
-    expect((await index.search(query)).playbooks[0]?.playbook_id).toBe('c');
+    expect((await search(index, query)).playbooks[0]?.playbook_id).toBe('c');
   });
 
   it('fails when the catalogue cannot be read, and recovers by itself', async () => {
     const reads = [Promise.reject(new Error('database is away')), Promise.resolve([playbook('a')])];
     const index = indexOf(() => reads.shift() ?? Promise.resolve([]));
-    await expect(index.search(query)).rejects.toThrow('database is away');
-    expect((await index.search(query)).total_results).toBe(1);
+    await expect(search(index, query)).rejects.toThrow('database is away');
+    expect((await search(index, query)).total_results).toBe(1);
   });
 
   it('reads again when the database has another revision, and only then', async () => {
@@ -123,7 +129,7 @@ describe('PlaybookIndex', () => {
     expect(index.revision).not.toBe(before);
     // What this replica changed itself was read after the change, with its revision.
     index.invalidate();
-    await index.search(query);
+    await search(index, query);
     await index.follow('3');
     expect(reads).toBe(3);
   });
@@ -159,10 +165,10 @@ describe('PlaybookIndex', () => {
         },
       }),
     });
-    await index.search({ ...query, labels: { environment: 'Staging', priority: 'P1' } });
-    await index.search({ ...query, labels: { 'kubernaut.io/priority': 'p1', environment: 'staging' } });
-    await index.search(query);
-    await index.search({ ...query, labels: { environment: '*' } });
+    await search(index, { ...query, labels: { environment: 'Staging', priority: 'P1' } });
+    await search(index, { ...query, labels: { 'kubernaut.io/priority': 'p1', environment: 'staging' } });
+    await search(index, query);
+    await search(index, { ...query, labels: { environment: '*' } });
     expect(given[0]).toBe(given[1]);
     expect(given.map((each) => [...each])).toEqual([['b'], ['b'], ['a', 'b'], ['a', 'b']]);
   });

@@ -1,7 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Tracer } from '../../observability/tracing/tracer.js';
 import { type AskedLabels, normalisedLabels } from '../label-filter.js';
-import type { PlaybookAnswer, PlaybookHit, PlaybookQuery } from '../playbook.types.js';
 import {
   PLAYBOOK_RANKER,
   type PlaybookRanker,
@@ -10,9 +9,10 @@ import {
   type RankRequest,
   shownConfidence,
 } from '../playbook-ranker.js';
+import type { PlaybookAnswer, PlaybookHit, PlaybookSearch } from '../playbook-source.js';
 import { PlaybookSnapshot } from './playbook-snapshot.js';
-import { PlaybooksRepository } from './playbooks.repository.js';
-import { type ExplainedPlaybook, explainSearch } from './search-explanation.js';
+import { PlaybooksRepository } from '../../playbooks/playbooks.repository.js';
+import { type ExplainedPlaybook, explainSearch } from '../rest/search-explanation.js';
 
 /** A search's answer, and whether it is worth keeping. */
 export interface FoundAnswer {
@@ -64,14 +64,9 @@ export class PlaybookIndex {
   }
 
   /** @throws the database's error when the catalogue must be read and cannot; the signal's reason when it aborts */
-  async search(query: PlaybookQuery, signal?: AbortSignal): Promise<PlaybookAnswer> {
-    return (await this.find(query, signal)).answer;
-  }
-
-  /** @throws as `search` does */
-  async find(query: PlaybookQuery, signal?: AbortSignal): Promise<FoundAnswer> {
+  async find(query: PlaybookSearch, signal?: AbortSignal): Promise<FoundAnswer> {
     const snapshot = await this.snapshot();
-    const { query: text, minConfidence: threshold, limit, labels } = query;
+    const { query: text, similarityThreshold: threshold, limit, labels } = query;
     const { playbooks, degraded } = await this.rank(
       snapshot,
       { query: text, threshold, limit, labels, signal },
@@ -81,14 +76,14 @@ export class PlaybookIndex {
   }
 
   /** The same search, and why each playbook is in its answer or not. Reads the database: it is for authors. */
-  async explain(query: PlaybookQuery): Promise<ExplainedAnswer> {
+  async explain(query: PlaybookSearch): Promise<ExplainedAnswer> {
     const { revision } = this;
     const [snapshot, hidden] = await Promise.all([this.snapshot(), this.repository.hidden()]);
-    const { query: text, minConfidence, limit, labels } = query;
+    const { query: text, similarityThreshold, limit, labels } = query;
     const asked = normalisedLabels(labels);
     const { playbooks: ranked, degraded } = await this.rank(
       snapshot,
-      { query: text, threshold: minConfidence, limit, labels, explain: true },
+      { query: text, threshold: similarityThreshold, limit, labels, explain: true },
       asked,
     );
     const explained = explainSearch({
@@ -96,7 +91,7 @@ export class PlaybookIndex {
       hidden,
       asked,
       ranked,
-      minConfidence,
+      similarityThreshold,
       limit,
     });
     return { answer: answerOf(snapshot, ranked, query), explained, degraded, revision };
@@ -132,7 +127,7 @@ export class PlaybookIndex {
 function answerOf(
   { playbooks }: PlaybookSnapshot,
   ranked: readonly RankedPlaybook[],
-  { minConfidence, limit }: PlaybookQuery,
+  { similarityThreshold, limit }: PlaybookSearch,
 ): PlaybookAnswer {
   const hits: PlaybookHit[] = [];
   for (const { playbookId, confidence: exact } of ranked) {
@@ -140,7 +135,7 @@ function answerOf(
     const playbook = playbooks.get(playbookId);
     // The filter looks at what is shown: no answer holds a confidence below the one that was asked for.
     const confidence = shownConfidence(exact);
-    if (!playbook || confidence < minConfidence) continue;
+    if (!playbook || confidence < similarityThreshold) continue;
     const { playbook_id, version, description } = playbook;
     hits.push({ playbook_id, version, description, confidence });
   }

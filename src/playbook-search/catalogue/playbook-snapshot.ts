@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { type AskedLabels, labelsMatch } from '../label-filter.js';
-import type { SearchablePlaybook } from '../playbook.types.js';
+import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
 import type { PlaybookRanking } from '../playbook-ranker.js';
 
 /** Ids remembered over all situations (sets of labels), some 40 MB: agents of one cluster share a few dozen. */

@@ -1,6 +1,5 @@
 import { UpstreamFailure } from '../../common/upstream-failure.js';
-import type { PlaybookAnswer, PlaybookHit } from '../playbook.types.js';
-import type { PlaybookSearch } from '../playbook-source.js';
+import type { PlaybookAnswer, PlaybookHit, PlaybookSearch } from '../playbook-source.js';
 
 const longestName = 256;
 const longestDescription = 10_000;

@@ -7,8 +7,7 @@ import { type Question, type RetrySettings, UpstreamCalls } from '../../common/u
 import { UpstreamFailure } from '../../common/upstream-failure.js';
 import { noTracer, type Tracer } from '../../observability/tracing/tracer.js';
 import { shortKey } from '../label-filter.js';
-import type { PlaybookAnswer } from '../playbook.types.js';
-import type { PlaybookSearch } from '../playbook-source.js';
+import type { PlaybookAnswer, PlaybookSearch } from '../playbook-source.js';
 import { AnswerCache, type AnswerCacheSettings } from './answer-cache.js';
 import { type HistoricalContext, historicalContext, playbookAnswer } from './answers.js';
 import type { DataStorageEvents } from './data-storage-events.js';

@@ -11,12 +11,10 @@ import { Contributors } from '../../observability/contributors.js';
 const durations = 'toolkeeper_embedding_duration_seconds';
 const withoutVectors = 'toolkeeper_playbook_searches_degraded_total';
 const vectors = 'toolkeeper_playbook_vectors';
-const bytes = 'toolkeeper_playbook_vector_bytes';
 const up = 'toolkeeper_playbook_embeddings_up';
 
 export interface EmbeddingGauges {
   readonly vectors: number;
-  readonly bytes: number;
   readonly degraded: string | undefined;
 }
 
@@ -27,7 +25,6 @@ export class EmbeddingMetrics {
     @InjectMetric(durations) private readonly durations: Histogram,
     @InjectMetric(withoutVectors) private readonly withoutVectors: Counter,
     @InjectMetric(vectors) private readonly vectors: Gauge,
-    @InjectMetric(bytes) private readonly bytes: Gauge,
     @InjectMetric(up) private readonly up: Gauge,
     private readonly contributors: Contributors,
   ) {}
@@ -45,7 +42,6 @@ export class EmbeddingMetrics {
     this.contributors.addSampler(() => {
       const now = gauges();
       this.vectors.set(now.vectors);
-      this.bytes.set(now.bytes);
       this.up.set(now.degraded === undefined ? 1 : 0);
     });
   }
@@ -55,7 +51,7 @@ export const embeddingMetrics = [
   EmbeddingMetrics,
   makeHistogramProvider({
     name: durations,
-    help: 'What the vector of a query took, the wait for the model included',
+    help: 'What the vector of a query took',
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
   }),
   makeCounterProvider({
@@ -64,10 +60,6 @@ export const embeddingMetrics = [
     labelNames: ['reason'],
   }),
   makeGaugeProvider({ name: vectors, help: 'Playbooks with a vector' }),
-  makeGaugeProvider({
-    name: bytes,
-    help: 'Memory of this process that vectors of playbooks take; 0 where the database holds them',
-  }),
   makeGaugeProvider({
     name: up,
     help: 'Whether vectors are in step with the catalogue (1) or behind it (0)',

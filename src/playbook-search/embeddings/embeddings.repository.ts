@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import type { SearchablePlaybook } from '../playbook.types.js';
-import { playbookKey } from '../vector-index.js';
+import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
+import { playbookKey } from '../semantic-search.js';
 import type { VectorEntry } from './vector-store.js';
 
 /** A playbook that search may show, as far as it is embedded. */
@@ -10,10 +10,8 @@ export type EmbeddablePlaybook = Pick<
   'playbook_id' | 'version' | 'name' | 'signals' | 'aliases'
 >;
 
-export interface NewEmbedding {
+export interface NewEmbedding extends VectorEntry {
   readonly playbook: Pick<EmbeddablePlaybook, 'playbook_id' | 'version'>;
-  readonly hash: string;
-  readonly vector: Float32Array;
 }
 
 interface Row {
@@ -23,52 +21,17 @@ interface Row {
   readonly vector: Buffer;
 }
 
-/** Rows of one answer: 2 MB of vectors of 512 dimensions. */
+/** Rows of one answer: 3 MB of vectors of 768 dimensions. */
 const pageSize = 1_000;
 
-/** The table `playbook_embeddings`, and what of the catalogue is to be embedded. */
+/** The table `playbook_embeddings`: a start embeds nothing anew that was embedded before. */
 @Injectable()
 export class EmbeddingsRepository {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Another one when search may show other versions; what a version says never changes. */
-  async revision(): Promise<string> {
-    const [row]: { revision: string }[] = await this.dataSource.query(
-      `SELECT count(*) || ' ' || coalesce(sum(hashtextextended(playbook_id || '@' || version, 0)), 0) AS revision
-       FROM playbook_catalog WHERE is_latest_version AND status = 'active'`,
-    );
-    return row?.revision ?? '';
-  }
-
-  /** Playbooks that search may show. */
-  async count(): Promise<number> {
-    const [row]: { count: number }[] = await this.dataSource.query(
-      `SELECT count(*)::int AS count FROM playbook_catalog WHERE is_latest_version AND status = 'active'`,
-    );
-    return row?.count ?? 0;
-  }
-
-  /** Latest versions that are active. */
-  playbooks(): Promise<EmbeddablePlaybook[]> {
-    return this.dataSource.query(
-      `SELECT playbook_id, version, name, signals, aliases FROM playbook_catalog
-       WHERE is_latest_version AND status = 'active' ORDER BY playbook_id COLLATE "C"`,
-    );
-  }
-
-  /** Providers with stored vectors, the one with the most first. */
-  async providers(): Promise<string[]> {
-    const rows: { provider_id: string }[] = await this.dataSource.query(
-      `SELECT provider_id FROM playbook_embeddings e
-       JOIN playbook_catalog c USING (playbook_id, version) WHERE c.is_latest_version AND c.status = 'active'
-       GROUP BY provider_id ORDER BY count(*) DESC, provider_id`,
-    );
-    return rows.map(({ provider_id }) => provider_id);
-  }
-
   /** The stored vectors of these playbooks, in pages, whatever text they were made from. */
   async *vectors(
-    providerId: string,
+    modelId: string,
     playbooks: readonly Pick<EmbeddablePlaybook, 'playbook_id' | 'version'>[],
   ): AsyncGenerator<VectorEntry[]> {
     for (let at = 0; at < playbooks.length; at += pageSize) {
@@ -77,7 +40,7 @@ export class EmbeddingsRepository {
         `SELECT e.playbook_id, e.version, e.text_hash, e.vector FROM playbook_embeddings e
          JOIN unnest($2::text[], $3::text[]) AS asked (playbook_id, version) USING (playbook_id, version)
          WHERE e.provider_id = $1`,
-        [providerId, page.map(({ playbook_id }) => playbook_id), page.map(({ version }) => version)],
+        [modelId, page.map(({ playbook_id }) => playbook_id), page.map(({ version }) => version)],
       );
       yield rows.map((row) => ({
         key: playbookKey(row),
@@ -88,7 +51,7 @@ export class EmbeddingsRepository {
   }
 
   /** Keeps those whose playbook still exists; what another replica stored meanwhile stays. */
-  async store(providerId: string, embeddings: readonly NewEmbedding[]): Promise<void> {
+  async store(modelId: string, embeddings: readonly NewEmbedding[]): Promise<void> {
     await this.dataSource.query(
       `INSERT INTO playbook_embeddings (provider_id, playbook_id, version, text_hash, vector)
        SELECT $1, playbook_id, version, text_hash, vector
@@ -96,7 +59,7 @@ export class EmbeddingsRepository {
        JOIN playbook_catalog USING (playbook_id, version)
        ORDER BY playbook_id, version ON CONFLICT DO NOTHING`,
       [
-        providerId,
+        modelId,
         embeddings.map(({ playbook }) => playbook.playbook_id),
         embeddings.map(({ playbook }) => playbook.version),
         embeddings.map(({ hash }) => hash),

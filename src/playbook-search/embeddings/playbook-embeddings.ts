@@ -6,35 +6,54 @@ import {
   type OnApplicationShutdown,
   type OnModuleDestroy,
 } from '@nestjs/common';
+import { sha256 } from '../../common/canonical-json.js';
+import { inTurns } from '../../common/in-turns.js';
 import { IntervalLoop } from '../../common/interval-loop.js';
-import { StartupWork } from '../../common/startup-work.js';
+import { UpstreamFailure } from '../../common/upstream-failure.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { Contributors, type PartHealth } from '../../observability/contributors.js';
 import { Tracer } from '../../observability/tracing/tracer.js';
-import { type EmbeddingCalibration, EmbeddingUnavailable } from '../embedding-provider.js';
-import type { SemanticScores, SemanticSearch } from '../semantic-search.js';
+import { middleOf, passagesOf } from '../ranking/passages.js';
+import {
+  type EmbeddingCalibration,
+  playbookKey,
+  type SemanticScores,
+  type SemanticSearch,
+} from '../semantic-search.js';
 import { EmbeddingMetrics } from './embedding.metrics.js';
-import { EmbeddingsRepository } from './embeddings.repository.js';
-import { GenerationKeeper } from './generation-keeper.js';
-import { GenerationsOfConfig } from './generations-of-config.js';
+import { type EmbeddingKind, EmbeddingsEndpoint } from './embeddings-endpoint.js';
+import { type EmbeddablePlaybook, EmbeddingsRepository } from './embeddings.repository.js';
+import { VectorStore } from './vector-store.js';
 
-/** After the start, so that what else begins with it has begun. */
-const firstSyncMs = 250;
-/** A playbook without a vector was asked for: it is looked after sooner than regularly. */
-const hastenMs = 500;
-const nothing: EmbeddingCalibration = { floor: 0, cut: 0.7 };
+/** Changes of the catalogue that come together are followed together. */
+const gatherMs = 250;
+/** How soon vectors that could not be made are tried again. */
+const retryMs = 5_000;
+/** Playbooks that are embedded and stored in one go. */
+const slice = 8;
+/** @param cut the cosine from which a playbook is worth showing; what lies far below it says nothing */
+export const calibrationAt = (cut: number): EmbeddingCalibration => ({ floor: cut - 0.2, cut });
+
+/** A playbook that search shows, and what is embedded of it. */
+interface Wanted {
+  readonly playbook: EmbeddablePlaybook;
+  readonly key: string;
+  readonly passages: readonly string[];
+  /** Of the passages: another text makes another vector. */
+  readonly hash: string;
+}
 
 export interface EmbeddingsState {
+  /** `lexical`: no endpoint is configured, and search goes by words alone. */
   readonly provider: string;
   /** Playbooks with a vector. */
   readonly vectors: number;
-  /** Of this process, for the vectors alone. */
-  readonly bytes: number;
   readonly degraded: string | undefined;
 }
 
 /**
- * Search by meaning over the catalogue: keeps the vectors in step in the background, and never stands in the way of a
- * search in words.
+ * Search by meaning over the catalogue, where an endpoint is configured: keeps the vectors in step in the background,
+ * and never stands in the way of a search in words.
  */
 @Injectable()
 export class PlaybookEmbeddings
@@ -42,38 +61,43 @@ export class PlaybookEmbeddings
 {
   private readonly logger = new Logger(PlaybookEmbeddings.name);
   private readonly stopping = new AbortController();
-  private readonly keeper: GenerationKeeper;
-  private readonly loop: IntervalLoop;
-  private readonly isOff: boolean;
-  private lastTrouble: string | undefined;
-  private queryTrouble: string | undefined;
+  private readonly endpoint: EmbeddingsEndpoint | undefined;
+  private readonly store = new VectorStore();
+  private readonly loop = new IntervalLoop(
+    () => this.sync(),
+    retryMs,
+    (error) => this.note('document', error),
+  );
+  private readonly calibration: EmbeddingCalibration;
+  private catalogue: readonly EmbeddablePlaybook[] | undefined;
+  /** The catalogue whose vectors are all there. */
+  private embedded: readonly EmbeddablePlaybook[] | undefined;
+  private changes = 0;
+  /** Why vectors of playbooks, or of queries, are not to be had; in one word. */
+  private readonly trouble: Partial<Record<EmbeddingKind, string>> = { document: 'indexing' };
 
   constructor(
-    @Inject(APP_CONFIG) private readonly config: AppConfig,
-    private readonly work: StartupWork,
+    @Inject(APP_CONFIG) { embeddings }: Pick<AppConfig, 'embeddings'>,
+    private readonly repository: EmbeddingsRepository,
     private readonly metrics: EmbeddingMetrics,
     private readonly tracer: Tracer,
-    generations: GenerationsOfConfig,
-    repository: EmbeddingsRepository,
+    contributors: Contributors,
   ) {
-    this.isOff = config.embeddings.provider === 'lexical';
-    this.keeper = new GenerationKeeper(generations, repository);
-    this.loop = new IntervalLoop(
-      () => this.sync(),
-      config.embeddings.syncIntervalMs,
-      (error) => this.note(error),
-    );
-    if (!this.isOff) metrics.observe(() => this.state());
+    contributors.addHealth('embeddings', () => this.health());
+    this.calibration = calibrationAt(embeddings?.cut ?? 0);
+    if (!embeddings) return;
+    this.endpoint = new EmbeddingsEndpoint(embeddings);
+    metrics.observe(() => this.state());
   }
 
   get revision(): string {
-    return this.keeper.revision;
+    return `${this.changes}`;
   }
 
   onApplicationBootstrap(): void {
-    if (this.isOff) return;
+    if (!this.endpoint) return;
     this.loop.start();
-    this.loop.hasten(firstSyncMs);
+    this.loop.hasten(gatherMs);
   }
 
   async onModuleDestroy(): Promise<void> {
@@ -82,17 +106,27 @@ export class PlaybookEmbeddings
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await this.keeper.close();
+    await this.endpoint?.close();
+  }
+
+  follow(catalogue: readonly EmbeddablePlaybook[]): void {
+    this.catalogue = catalogue;
+    this.loop.hasten(gatherMs);
   }
 
   state(): EmbeddingsState {
-    const { current } = this.keeper;
     return {
-      provider: current?.provider.id ?? this.config.embeddings.provider,
-      vectors: current?.store.size ?? 0,
-      bytes: current?.store.bytes ?? 0,
-      degraded: this.isOff ? undefined : (this.keeper.degraded ?? this.queryTrouble),
+      provider: this.endpoint?.id ?? 'lexical',
+      vectors: this.store.size,
+      degraded: this.endpoint && (this.trouble.document ?? this.trouble.query),
     };
+  }
+
+  /** Never down: without vectors playbooks are searched by words. */
+  private health(): PartHealth {
+    const { provider, vectors, degraded } = this.state();
+    if (degraded === undefined) return { status: 'up', provider, vectors };
+    return { status: 'degraded', provider, vectors, message: degraded };
   }
 
   scores(
@@ -115,62 +149,93 @@ export class PlaybookEmbeddings
     signal: AbortSignal | undefined,
     top: number,
   ): Promise<SemanticScores> {
-    const { current } = this.keeper;
-    if (this.isOff || candidates.length === 0) return without(undefined);
-    if (!current) return this.degraded(this.keeper.degraded ?? 'indexing');
+    const { endpoint, store, calibration } = this;
+    if (!endpoint || candidates.length === 0) return this.without(undefined);
+    const behind = this.trouble.document ?? 'indexing';
+    if (store.size === 0) return this.without(behind);
     try {
-      const deadline = AbortSignal.timeout(this.config.embeddings.queryTimeoutMs);
-      const either = signal ? AbortSignal.any([signal, deadline]) : deadline;
       const started = performance.now();
-      const [vector] = await current.provider.embed([query], 'query', either);
+      const [vector = new Float32Array()] = await endpoint.embed([query], 'query', signal);
       this.metrics.embedded(performance.now() - started);
-      if (!vector) return this.degraded('wrong_answer');
-      const cosines = await current.store.scores(vector, candidates, top);
-      this.queryTrouble = undefined;
-      if (cosines.size < Math.min(top, candidates.length)) this.loop.hasten(hastenMs);
-      return { calibration: current.provider.calibration, cosines, degraded: undefined };
+      this.note('query');
+      const cosines = await store.scores(vector, candidates, top);
+      const isWhole = cosines.size >= Math.min(top, candidates.length);
+      return { calibration, cosines, degraded: isWhole ? undefined : behind };
     } catch (error) {
       signal?.throwIfAborted();
-      this.note(error);
-      this.queryTrouble = troubleOf(error);
-      return this.degraded(this.queryTrouble);
+      this.note('query', error);
+      return this.without(troubleOf(error));
     }
   }
 
+  private without(degraded: string | undefined): SemanticScores {
+    if (degraded !== undefined) this.metrics.degraded(degraded);
+    return { calibration: this.calibration, cosines: new Map(), degraded };
+  }
+
+  /** What was embedded before a failure stays embedded; the next run goes on there. */
   private async sync(): Promise<void> {
-    // The first vectors are made when the folder of playbooks has been read.
-    await this.work.settled();
-    this.stopping.signal.throwIfAborted();
-    await this.keeper.sync(this.stopping.signal);
-    if (this.lastTrouble !== undefined) this.logger.log('embeddings: working again');
-    this.lastTrouble = undefined;
+    const { catalogue, endpoint } = this;
+    if (!endpoint || !catalogue || catalogue === this.embedded) return;
+    const lacking = await this.load(catalogue, endpoint);
+    for (let at = 0; at < lacking.length; at += slice)
+      await this.embed(lacking.slice(at, at + slice), endpoint);
+    this.embedded = catalogue;
+    this.note('document');
   }
 
-  private degraded(reason: string): SemanticScores {
-    this.metrics.degraded(reason);
-    return without(reason);
-  }
-
-  /** Said once, until it works again or another one comes. */
-  private note(error: unknown): void {
-    if (this.stopping.signal.aborted) return;
-    const trouble = troubleOf(error);
-    if (trouble === this.lastTrouble) return;
-    this.lastTrouble = trouble;
-    this.logger.warn(
-      error,
-      `embeddings: ${error instanceof Error ? error.message : trouble}; search goes on with what it has`,
+  /**
+   * Takes up what is stored for these playbooks and lets go of the others.
+   * @returns those that are still without a vector
+   */
+  private async load(
+    catalogue: readonly EmbeddablePlaybook[],
+    { id }: EmbeddingsEndpoint,
+  ): Promise<readonly Wanted[]> {
+    const wanted = new Map<string, Wanted>();
+    await inTurns(catalogue, (playbook) => wanted.set(playbookKey(playbook), wantedOf(playbook)));
+    this.store.retain((key) => wanted.has(key));
+    const isLacking = ({ key, hash }: Wanted): boolean => !this.store.has(key, hash);
+    const lacking = [...wanted.values()].filter(isLacking);
+    const pages = this.repository.vectors(
+      id,
+      lacking.map(({ playbook }) => playbook),
     );
+    for await (const page of pages)
+      this.store.put(page.filter(({ key, hash }) => wanted.get(key)?.hash === hash));
+    this.changes++;
+    return lacking.filter(isLacking);
+  }
+
+  private async embed(wanted: readonly Wanted[], endpoint: EmbeddingsEndpoint): Promise<void> {
+    const texts = wanted.flatMap(({ passages }) => passages);
+    const vectors = await endpoint.embed(texts, 'document', this.stopping.signal);
+    let taken = 0;
+    const made = wanted.map(({ playbook, key, hash, passages }) => {
+      const vector = middleOf(vectors.slice(taken, (taken += passages.length)));
+      return { playbook, key, hash, vector };
+    });
+    await this.repository.store(endpoint.id, made);
+    this.store.put(made);
+    this.changes++;
+  }
+
+  /** A trouble is said once, until another one comes or it is over. */
+  private note(kind: EmbeddingKind, error?: unknown): void {
+    const before = this.trouble[kind];
+    const trouble = error === undefined ? undefined : troubleOf(error);
+    if (this.stopping.signal.aborted || trouble === before) return;
+    this.trouble[kind] = trouble;
+    const what = kind === 'query' ? 'queries' : 'playbooks';
+    if (trouble === undefined) this.logger.log(`Embeddings of ${what} are made`);
+    else
+      this.logger.warn(error, `Embeddings of ${what} are not made (${String(error)}); search goes by words`);
   }
 }
 
-const without = (degraded: string | undefined): SemanticScores => ({
-  calibration: nothing,
-  cosines: new Map(),
-  degraded,
-});
-
-function troubleOf(error: unknown): string {
-  if (error instanceof EmbeddingUnavailable) return error.trouble;
-  return (error as Error).name === 'TimeoutError' ? 'timed_out' : 'index_failed';
+function wantedOf(playbook: EmbeddablePlaybook): Wanted {
+  const passages = passagesOf(playbook);
+  return { playbook, key: playbookKey(playbook), passages, hash: sha256(JSON.stringify(passages)) };
 }
+
+const troubleOf = (error: unknown): string => (error instanceof UpstreamFailure ? error.kind : 'database');

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
-import type { SearchablePlaybook } from '../playbook.types.js';
+import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
 import type { RankRequest } from '../playbook-ranker.js';
-import { noSemantics, type SemanticScores, type SemanticSearch } from '../semantic-search.js';
-import { playbookKey } from '../vector-index.js';
+import { noSemantics, playbookKey, type SemanticScores, type SemanticSearch } from '../semantic-search.js';
 import { BlendedRanker } from './blended.ranker.js';
 import { LexicalRanker } from './lexical.ranker.js';
 

@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import type { SearchablePlaybook } from '../playbook.types.js';
+import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
 import {
   type PlaybookRanker,
   type PlaybookRanking,
@@ -8,8 +8,12 @@ import {
   type RankRequest,
   shownConfidence,
 } from '../playbook-ranker.js';
-import { SEMANTIC_SEARCH, type SemanticScores, type SemanticSearch } from '../semantic-search.js';
-import { playbookKey } from '../vector-index.js';
+import {
+  playbookKey,
+  SEMANTIC_SEARCH,
+  type SemanticScores,
+  type SemanticSearch,
+} from '../semantic-search.js';
 import { calibrated } from './calibration.js';
 import { LexicalRanker } from './lexical.ranker.js';
 
@@ -29,6 +33,7 @@ export class BlendedRanker implements PlaybookRanker {
   }
 
   async prepare(catalogue: readonly SearchablePlaybook[]): Promise<PlaybookRanking> {
+    this.meaning.follow(catalogue);
     return new BlendedRanking(catalogue, await this.words.prepare(catalogue), this.meaning);
   }
 }
@@ -65,7 +70,7 @@ class BlendedRanking implements PlaybookRanking {
 
   async rank(request: RankRequest, candidates: ReadonlySet<string>): Promise<Ranked> {
     const { query, signal, explain = false, limit } = request;
-    // The model works in a thread of its own while the words are looked up here.
+    // The endpoint works while the words are looked up here.
     const [semantic, { playbooks: lexical }] = await Promise.all([
       this.meaning.scores(query, this.keysFor(candidates), signal, explain ? undefined : nearest + limit),
       this.words.rank(request, candidates),

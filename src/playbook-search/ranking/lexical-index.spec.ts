@@ -1,4 +1,4 @@
-import type { SearchablePlaybook } from '../playbook.types.js';
+import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
 import { inverseFrequency, LexicalIndex } from './lexical-index.js';
 import { SignalIndex } from './signal-index.js';
 

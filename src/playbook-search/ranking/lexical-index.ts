@@ -1,5 +1,5 @@
 import { inTurns } from '../../common/in-turns.js';
-import type { SearchablePlaybook } from '../playbook.types.js';
+import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
 import { type ReadTerms, rememberingTerms } from './search-terms.js';
 
 /** Labels are not here on purpose: they filter, they do not rank. Nor is `when_not_to_use`. */

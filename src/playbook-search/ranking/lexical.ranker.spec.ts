@@ -1,5 +1,5 @@
 import { LexicalRanker } from './lexical.ranker.js';
-import type { SearchablePlaybook } from '../playbook.types.js';
+import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
 
 const playbook = (playbook_id: string, over: Partial<SearchablePlaybook> = {}): SearchablePlaybook => ({
   playbook_id,

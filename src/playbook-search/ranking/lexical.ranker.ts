@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { SearchablePlaybook } from '../playbook.types.js';
+import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
 import {
   type PlaybookRanker,
   type PlaybookRanking,

@@ -1,4 +1,4 @@
-import type { SearchablePlaybook } from '../playbook.types.js';
+import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
 
 /**
  * The texts by whose meaning a playbook is found: each signal and each alias by itself. A sentence about an incident

@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { projectRoot } from '../../config/app-config.js';
 import { LexicalRanker } from './lexical.ranker.js';
 import type { PlaybookRanking } from '../playbook-ranker.js';
-import type { SearchablePlaybook } from '../playbook.types.js';
+import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
 
 /**
  * Queries as an agent words an incident, with the playbooks that are right answers. The ranker's constants were set

@@ -1,0 +1,155 @@
+import { abortable } from '../../common/abortable.js';
+import { CircuitBreaker } from '../../common/circuit-breaker.js';
+import type { CircuitSettings } from '../../common/circuit-state.js';
+import { systemClock } from '../../common/clock.js';
+import { HttpClient } from '../../common/http-client.js';
+import { type Question, type RetrySettings, UpstreamCalls } from '../../common/upstream-calls.js';
+import { UpstreamFailure } from '../../common/upstream-failure.js';
+
+export interface EndpointAddress {
+  /** Up to `/embeddings`, which is added unless it ends so. */
+  readonly url: string;
+  readonly model: string;
+  readonly apiKey: string | undefined;
+}
+
+/** A query is waited for by an investigation, documents by nobody. */
+export type EmbeddingKind = 'query' | 'document';
+
+export interface EndpointPatience extends RetrySettings {
+  /** One request and its answer. */
+  readonly timeoutMs: number;
+}
+
+const patience: Readonly<Record<EmbeddingKind, EndpointPatience>> = {
+  query: { timeoutMs: 1_000, retries: 1, pauseMs: 200, deadlineMs: 1_000 },
+  document: { timeoutMs: 30_000, retries: 3, pauseMs: 200, deadlineMs: 120_000 },
+};
+
+/** An endpoint that fails half of its tries is left alone; then one request probes it. */
+const circuit: CircuitSettings = {
+  failures: 1,
+  minCalls: 5,
+  minFailureRate: 0.5,
+  windowMs: 300_000,
+  openMs: 30_000,
+  maxOpenMs: 30_000,
+  probes: 1,
+  faultsAre: 'failures',
+};
+
+/** Texts of one request: what text-embeddings-inference takes at most, unless it is told otherwise. */
+const batch = 32;
+const maxAnswerBytes = 33_554_432;
+const never = new AbortController().signal;
+
+/** Any OpenAI-compatible `/embeddings`: turns texts into vectors whose cosine says how near their meanings are. */
+export class EmbeddingsEndpoint {
+  /** Endpoint and model in one word, without credentials: vectors are stored under it and never compared across ids. */
+  readonly id: string;
+  private readonly url: URL;
+  private readonly http: HttpClient;
+  private readonly calls: Readonly<Record<EmbeddingKind, UpstreamCalls>>;
+
+  constructor(
+    private readonly address: EndpointAddress,
+    times = patience,
+    breaker = new CircuitBreaker(circuit, systemClock, Math.random),
+  ) {
+    this.url = embeddingsUrl(address.url);
+    const { origin, host, pathname } = this.url;
+    this.id = `openai:${host}${pathname.replace(/\/embeddings$/, '')}:${address.model}`;
+    const timeoutMs = Math.max(times.query.timeoutMs, times.document.timeoutMs);
+    this.http = new HttpClient({ origin, connections: 4, timeoutMs, maxResponseBytes: maxAnswerBytes });
+    // Each kind has its own patience; what is learned about the endpoint counts for both.
+    const callsFor = (kind: EmbeddingKind): UpstreamCalls =>
+      new UpstreamCalls(
+        times[kind],
+        (request, limitMs) => this.http.ask(request, Math.min(limitMs, times[kind].timeoutMs)),
+        breaker,
+      );
+    this.calls = { query: callsFor('query'), document: callsFor('document') };
+  }
+
+  /**
+   * @param texts none of them blank
+   * @returns one vector of length 1 for each text, in their order
+   * @throws UpstreamFailure when the endpoint gives none; the signal's reason when it aborts
+   */
+  async embed(
+    texts: readonly string[],
+    kind: EmbeddingKind,
+    signal: AbortSignal = never,
+  ): Promise<readonly Float32Array[]> {
+    signal.throwIfAborted();
+    const vectors: Float32Array[] = [];
+    for (let at = 0; at < texts.length; at += batch) {
+      const question = this.question(texts.slice(at, at + batch));
+      vectors.push(...(await abortable(this.calls[kind].ask(question, signal), signal)));
+    }
+    return vectors;
+  }
+
+  /** Ends what is under way. */
+  close(): Promise<void> {
+    return this.http.close();
+  }
+
+  private question(texts: readonly string[]): Question<Float32Array[]> {
+    const { model, apiKey } = this.address;
+    return {
+      method: 'POST',
+      path: this.url.pathname + this.url.search,
+      ...(apiKey !== undefined && { headers: { authorization: `Bearer ${apiKey}` } }),
+      body: JSON.stringify({ model, input: texts }),
+      read: (answer) => vectorsIn(answer, texts.length),
+    };
+  }
+}
+
+function embeddingsUrl(base: string): URL {
+  const url = new URL(base);
+  const path = url.pathname.replace(/\/+$/, '');
+  url.pathname = path.endsWith('/embeddings') ? path : `${path}/embeddings`;
+  return url;
+}
+
+/** @throws UpstreamFailure unless the answer is a list of `count` vectors of one length, numbers all of them */
+function vectorsIn(answer: unknown, count: number): Float32Array[] {
+  const data = dataIn(answer);
+  if (data.length !== count) throw wrong(`holds ${data.length} vectors for ${count} texts`);
+  const vectors: Float32Array[] = [];
+  for (const [place, { index = place, embedding }] of data.entries()) {
+    if (!Number.isInteger(index) || index < 0 || index >= count || vectors[index]) {
+      throw wrong('holds vectors with wrong indexes');
+    }
+    vectors[index] = vectorOf(embedding);
+  }
+  if (new Set(vectors.map(({ length }) => length)).size > 1)
+    throw wrong('holds vectors of different lengths');
+  return vectors;
+}
+
+interface Datum {
+  readonly index?: number;
+  readonly embedding?: unknown;
+}
+
+function dataIn(answer: unknown): readonly Datum[] {
+  const data = typeof answer === 'object' && answer !== null && 'data' in answer ? answer.data : undefined;
+  if (!Array.isArray(data) || !data.every((each) => typeof each === 'object' && each !== null)) {
+    throw wrong('has no list `data`');
+  }
+  return data as readonly Datum[];
+}
+
+/** Of length 1; a vector of zeros stays one: its cosine with anything is 0. */
+function vectorOf(embedding: unknown): Float32Array {
+  const isVector = Array.isArray(embedding) && embedding.length > 0 && embedding.every(Number.isFinite);
+  if (!isVector) throw wrong('holds a vector that is no list of numbers');
+  const vector = Float32Array.from(embedding as number[]);
+  const length = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
+  return length > 0 ? vector.map((value) => value / length) : vector;
+}
+
+const wrong = (what: string): UpstreamFailure => new UpstreamFailure('invalid_answer', `its answer ${what}`);

@@ -1,0 +1,118 @@
+import { type AskedLabels, clashOf } from '../label-filter.js';
+import type { HiddenPlaybook, SearchablePlaybook } from '../../playbooks/playbook.types.js';
+import { type RankedPlaybook, type RankExplanation, shownConfidence } from '../playbook-ranker.js';
+
+/** What kept a playbook out of an answer, in the order in which it is tried. */
+export const filters = ['status', 'label', 'no_match', 'threshold', 'limit'] as const;
+export type SearchFilter = (typeof filters)[number];
+
+/** How one playbook fared in a search, in the names of the wire. */
+export interface ExplainedPlaybook {
+  readonly playbook_id: string;
+  readonly version: string;
+  readonly shown: boolean;
+  readonly removed_by: SearchFilter | null;
+  /** One sentence for the playbook's author. */
+  readonly reason: string;
+  /** As an answer shows it; null: it was not ranked. */
+  readonly confidence: number | null;
+  readonly lexical: number | null;
+  readonly cosine: number | null;
+  readonly blended: number | null;
+  readonly calibrated: number | null;
+  readonly matched_terms: readonly string[];
+}
+
+/** One search, with what is needed to say why. */
+export interface SearchTrail {
+  readonly playbooks: Iterable<SearchablePlaybook>;
+  readonly hidden: readonly HiddenPlaybook[];
+  readonly asked: AskedLabels;
+  /** All that the ranker scored, best first. */
+  readonly ranked: readonly RankedPlaybook[];
+  readonly similarityThreshold: number;
+  readonly limit: number;
+}
+
+const unranked = {
+  confidence: null,
+  lexical: null,
+  cosine: null,
+  blended: null,
+  calibrated: null,
+  matched_terms: [],
+} as const;
+
+/** @returns every playbook once: those that were ranked, best first, then the others by id */
+export function explainSearch(trail: SearchTrail): ExplainedPlaybook[] {
+  const byId = new Map([...trail.playbooks].map((playbook) => [playbook.playbook_id, playbook]));
+  const explained: ExplainedPlaybook[] = [];
+  let shown = 0;
+  for (const each of trail.ranked) {
+    const playbook = byId.get(each.playbookId);
+    if (!playbook) continue;
+    byId.delete(each.playbookId);
+    const verdict = rankedVerdict(each, trail, shown);
+    if (verdict.shown) shown += 1;
+    explained.push({ ...identity(playbook), ...verdict, ...scores(each) });
+  }
+  const rest = [
+    ...[...byId.values()].map((playbook) => unrankedPlaybook(playbook, trail.asked)),
+    ...trail.hidden.map(hiddenPlaybook),
+  ];
+  return [...explained, ...rest.sort((a, b) => (a.playbook_id < b.playbook_id ? -1 : 1))];
+}
+
+type Verdict = Pick<ExplainedPlaybook, 'shown' | 'removed_by' | 'reason'>;
+const removed = (by: SearchFilter, reason: string): Verdict => ({ shown: false, removed_by: by, reason });
+
+function rankedVerdict(
+  { confidence }: RankedPlaybook,
+  { similarityThreshold, limit }: SearchTrail,
+  shown: number,
+): Verdict {
+  const reads = shownConfidence(confidence);
+  if (reads < similarityThreshold)
+    return removed('threshold', `Its confidence ${reads} is below min_confidence ${similarityThreshold}`);
+  if (shown >= limit) return removed('limit', `max_results ${limit} was reached by better ones`);
+  return { shown: true, removed_by: null, reason: `Shown at rank ${shown + 1}` };
+}
+
+function unrankedPlaybook(playbook: SearchablePlaybook, asked: AskedLabels): ExplainedPlaybook {
+  const clash = clashOf(playbook.labels, asked);
+  const verdict = clash
+    ? removed(
+        'label',
+        `Its label ${clash.label} allows ${clash.allowed.join(', ')}; ${clash.asked} was asked for`,
+      )
+    : removed('no_match', 'It has nothing in common with the query');
+  return { ...identity(playbook), ...verdict, ...unranked };
+}
+
+function hiddenPlaybook(playbook: HiddenPlaybook): ExplainedPlaybook {
+  const verdict = removed('status', `Its latest version, ${playbook.version}, is ${playbook.status}`);
+  return { ...identity(playbook), ...verdict, ...unranked };
+}
+
+const identity = ({ playbook_id, version }: Pick<HiddenPlaybook, 'playbook_id' | 'version'>) => ({
+  playbook_id,
+  version,
+});
+
+function scores({ confidence, explanation }: RankedPlaybook): Omit<RankExplanation, 'matchedTerms'> & {
+  readonly confidence: number;
+  readonly matched_terms: readonly string[];
+} {
+  return {
+    confidence: shownConfidence(confidence),
+    lexical: rounded(explanation?.lexical),
+    cosine: rounded(explanation?.cosine),
+    blended: rounded(explanation?.blended ?? confidence) ?? 0,
+    calibrated: rounded(explanation?.calibrated ?? confidence) ?? 0,
+    matched_terms: explanation?.matchedTerms ?? [],
+  };
+}
+
+/** Four decimals tell two playbooks apart. */
+const rounded = (score: number | null | undefined): number | null =>
+  score === null || score === undefined ? null : Math.round(score * 10_000) / 10_000;

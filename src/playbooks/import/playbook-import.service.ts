@@ -1,0 +1,95 @@
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import type { FastifyInstance } from 'fastify';
+import { isDeeperThan } from '../../common/json-depth.js';
+import { KeyedMutex } from '../../common/keyed-mutex.js';
+import { type FieldProblem, Problem } from '../../common/errors.js';
+import { createValidationPipe } from '../../common/validation.pipe.js';
+import {
+  type ImportItem,
+  type ImportResult,
+  PlaybookCatalogueService,
+} from '../playbook-catalogue.service.js';
+import { CreatePlaybookBody } from '../playbooks.dto.js';
+import { type DocumentItem, itemsOf } from './import-document.js';
+import { acceptYaml } from './yaml-body.js';
+import { readYaml } from './yaml-reader.js';
+
+export const importRoute = '/api/v1/playbooks/import';
+/** Of everything else than `content`, which has its own limit. */
+const maxDepth = 64;
+/** Imports of YAML at a time: one is read, the others wait. Each takes a thread and, made for it, 512 MB and ten seconds. */
+const mostYaml = 5;
+
+/** Import over REST: everything that is wrong is named at once, and then nothing is stored. */
+@Injectable()
+export class PlaybookImportService implements OnModuleInit {
+  private readonly validation = createValidationPipe();
+  private readonly yamlReading = new KeyedMutex();
+  private yamlTexts = 0;
+
+  constructor(
+    private readonly catalogue: PlaybookCatalogueService,
+    private readonly http: HttpAdapterHost,
+  ) {}
+
+  onModuleInit(): void {
+    acceptYaml(this.http.httpAdapter.getInstance<FastifyInstance>(), importRoute);
+  }
+
+  /**
+   * @param body JSON as it was parsed, or YAML as text
+   * @throws Problem `invalid_request` or `conflict`, with an entry for each wrong field of each playbook; `rate_limited` for
+   * YAML while too many others wait
+   */
+  async import(body: unknown, importedBy: string): Promise<ImportResult> {
+    const errors: FieldProblem[] = [];
+    const items: ImportItem[] = [];
+    for (const item of itemsOf(typeof body === 'string' ? await this.yaml(body) : body)) {
+      try {
+        items.push({ playbook: await this.validated(item), pointer: item.pointer });
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error;
+        const found = error.details.errors ?? [{ pointer: '', detail: error.detail }];
+        errors.push(...found.map(({ pointer, detail }) => ({ pointer: item.pointer + pointer, detail })));
+      }
+    }
+    if (errors.length > 0) {
+      const [first] = errors;
+      const more = errors.length > 1 ? `, and ${errors.length - 1} more` : '';
+      throw new Problem(
+        'invalid_request',
+        `Nothing was imported: ${first?.pointer}: ${first?.detail}${more}`,
+        {
+          errors,
+        },
+      );
+    }
+    return this.catalogue.import(items, importedBy);
+  }
+
+  private async yaml(text: string): Promise<unknown> {
+    if (this.yamlTexts >= mostYaml) {
+      const detail = `${mostYaml} imports of YAML are read or wait already; JSON does not wait`;
+      throw new Problem('rate_limited', detail, { retryAfterMs: 5_000 });
+    }
+    this.yamlTexts++;
+    try {
+      return await this.yamlReading.run('yaml', () => readYaml(text));
+    } finally {
+      this.yamlTexts--;
+    }
+  }
+
+  private async validated({ value }: DocumentItem): Promise<CreatePlaybookBody> {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      throw new Problem('invalid_request', 'must be an object: a playbook');
+    }
+    // YAML has not passed the body's own check.
+    if (isDeeperThan(value, maxDepth)) throw new Problem('invalid_request', 'is nested too deep');
+    return (await this.validation.transform(value, {
+      type: 'body',
+      metatype: CreatePlaybookBody,
+    })) as CreatePlaybookBody;
+  }
+}

@@ -1,0 +1,18 @@
+import type { FastifyInstance } from 'fastify';
+import { Problem } from '../../common/errors.js';
+
+export const yamlTypes = ['application/yaml', 'application/x-yaml', 'text/yaml', 'text/x-yaml'] as const;
+/** Some two thousand playbooks. */
+export const maxYamlBytes = 1_048_576;
+
+/** Lets one route take YAML, which it gets as text; the others answer 415 to it, as before. */
+export function acceptYaml(fastify: FastifyInstance, route: string): void {
+  fastify.addContentTypeParser(
+    [...yamlTypes],
+    { parseAs: 'string', bodyLimit: maxYamlBytes },
+    (request, body, done) => {
+      if (request.routeOptions.url === route) done(null, body);
+      else done(new Problem('invalid_request', 'This route takes JSON', { status: 415 }));
+    },
+  );
+}

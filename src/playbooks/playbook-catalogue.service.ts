@@ -1,0 +1,228 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { canonicalJson, sha256 } from '../common/canonical-json.js';
+import { type FieldProblem, Problem } from '../common/errors.js';
+import { decodeCursor, encodeCursor, type Page } from '../common/page.js';
+import { TypedEvents } from '../common/typed-events.js';
+import type { NewPlaybook } from './playbook.types.js';
+import { type JsonChange, jsonDiff } from './json-diff.js';
+import {
+  type CreatedRow,
+  type PlaybookRow,
+  type PlaybookSummary,
+  type StatisticsRow,
+  type StatusRow,
+  type VersionRow,
+} from './playbook.rows.js';
+import { isPlaybookId } from './playbook.validators.js';
+import { PlaybookChangesRepository, type VersionKey } from './playbook-changes.repository.js';
+import { type Outcome, PlaybookOutcomesRepository } from './playbook-outcomes.repository.js';
+import { PlaybooksRepository } from './playbooks.repository.js';
+import { compareVersions } from './semver.js';
+import { allows, type StatusChange, transitions } from './status-transitions.js';
+import { planVersions, type VersionPlan } from './version-plan.js';
+
+/** The answer of DD-STORAGE-008's version list. */
+export interface PlaybookVersions {
+  readonly playbook_id: string;
+  /** Newest first. */
+  readonly versions: readonly Omit<VersionRow, 'deprecation_notice'>[];
+  readonly total_versions: number;
+}
+
+export interface PlaybookDiff {
+  readonly playbook_id: string;
+  readonly from: string;
+  readonly to: string;
+  /** What the author changed; pointers are into a version as it is answered. */
+  readonly changes: readonly JsonChange[];
+}
+
+export interface RecordedOutcome extends StatisticsRow {
+  /** False: this execution had been counted before. */
+  readonly counted: boolean;
+}
+
+/** One of several playbooks in a request. */
+export interface ImportItem {
+  readonly playbook: NewPlaybook;
+  /** JSON pointer to it. */
+  readonly pointer: string;
+}
+
+export interface ImportResult {
+  readonly imported: readonly CreatedRow[];
+  readonly unchanged: readonly VersionKeyRow[];
+}
+
+type VersionKeyRow = Pick<PlaybookRow, 'playbook_id' | 'version'>;
+
+/** Versioned playbooks: versions are immutable and only grow; what is not active is not found. */
+@Injectable()
+export class PlaybookCatalogueService {
+  private readonly logger = new Logger(PlaybookCatalogueService.name);
+  /** After each change of what search may show that was made here; those of other replicas are the database's to tell. */
+  readonly changed = new TypedEvents<void>((error) => this.logger.error(error));
+
+  constructor(
+    private readonly repository: PlaybooksRepository,
+    private readonly changes: PlaybookChangesRepository,
+    private readonly outcomes: PlaybookOutcomesRepository,
+  ) {}
+
+  /**
+   * Stores a new version, which becomes the latest.
+   * @param createdBy who stores it, where that is known
+   * @throws Problem `conflict` when the version exists, `invalid_request` when it is not greater than the latest
+   */
+  async create(playbook: NewPlaybook, createdBy: string | null = null): Promise<CreatedRow> {
+    const { created } = await this.store([{ playbook, pointer: '' }], createdBy, (plan) => {
+      const again = plan.unchanged.map(({ playbook_id: id, version }) => ({
+        pointer: '/version',
+        detail: `Playbook ${id} has a version ${version} already`,
+      }));
+      refuse([...plan.taken, ...again], plan.notGreater);
+    });
+    const [row] = created;
+    if (!row) throw new Error('The version was not stored');
+    return row;
+  }
+
+  /**
+   * Stores several versions, all of them or none. Those that are stored already with the same content are left alone.
+   * @throws Problem as `create` does, with an entry for each version that cannot be stored
+   */
+  async import(items: readonly ImportItem[], createdBy: string | null = null): Promise<ImportResult> {
+    const { created, plan } = await this.store(items, createdBy, ({ taken, notGreater }) =>
+      refuse(taken, notGreater),
+    );
+    const unchanged = plan.unchanged.map(({ playbook_id, version }) => ({ playbook_id, version }));
+    return { imported: created, unchanged };
+  }
+
+  /** Latest versions by id. */
+  async list(limit: number, cursor: string | undefined): Promise<Page<PlaybookSummary>> {
+    const after = cursor === undefined ? undefined : decodeCursor(cursor);
+    if (after !== undefined && !isPlaybookId(after)) {
+      const detail = 'cursor must be the nextCursor of an earlier answer';
+      throw new Problem('invalid_request', detail, { errors: [{ pointer: '/cursor', detail }] });
+    }
+    const rows = await this.repository.listLatest(after, limit + 1);
+    const data = rows.slice(0, limit);
+    const last = data.at(-1);
+    return { data, nextCursor: last && rows.length > limit ? encodeCursor(last.playbook_id) : null };
+  }
+
+  /** @throws Problem `not_found` when the id has no version at all */
+  async versions(id: string, includeDisabled: boolean): Promise<PlaybookVersions> {
+    const rows = await this.repository.versions(id);
+    if (rows.length === 0) throw new Problem('not_found', `There is no playbook ${id}`);
+    const versions = rows
+      .filter(({ status }) => includeDisabled || status !== 'disabled')
+      .sort((a, b) => compareVersions(b.version, a.version))
+      .map(({ deprecation_notice, ...version }) =>
+        deprecation_notice ? { ...version, deprecation_notice } : version,
+      );
+    return { playbook_id: id, versions, total_versions: versions.length };
+  }
+
+  /** @throws Problem `not_found` */
+  async get({ id, version }: VersionKey): Promise<PlaybookRow> {
+    const row = await this.repository.find(id, version);
+    if (!row) throw missing({ id, version });
+    return row;
+  }
+
+  /** @throws Problem `not_found` */
+  async diff(id: string, from: string, to: string): Promise<PlaybookDiff> {
+    const [before, after] = await Promise.all([
+      this.get({ id, version: from }),
+      this.get({ id, version: to }),
+    ]);
+    return { playbook_id: id, from, to, changes: jsonDiff(authored(before), authored(after)) };
+  }
+
+  /** @throws Problem `not_found`, or `conflict` when the version's status does not allow it */
+  async setStatus(key: VersionKey, change: StatusChange): Promise<StatusRow> {
+    const row = await this.changes.setStatus(key, change, (status) => {
+      if (status === undefined) throw missing(key);
+      if (allows(change.transition, status)) return;
+      const { to } = transitions[change.transition];
+      const named = `Version ${key.version} of playbook ${key.id}`;
+      throw new Problem('conflict', `${named} is ${status}: it cannot become ${to}`);
+    });
+    this.changed.emit();
+    return row;
+  }
+
+  /** @throws Problem `not_found`, or `conflict` when the execution was reported with the other outcome before */
+  async recordOutcome(key: VersionKey, outcome: Outcome): Promise<RecordedOutcome> {
+    const counted = await this.outcomes.add(key, outcome);
+    if (counted) return { ...counted, counted: true };
+    const row = await this.get(key);
+    const { executionId, success } = outcome;
+    const before = executionId === undefined ? undefined : await this.outcomes.find(key, executionId);
+    if (before && before.success !== success) {
+      const said = before.success ? 'a success' : 'a failure';
+      throw new Problem('conflict', `Execution ${executionId} was reported as ${said} before`);
+    }
+    const { playbook_id, version, total_executions, successful_executions, actual_success_rate } = row;
+    return {
+      playbook_id,
+      version,
+      total_executions,
+      successful_executions,
+      actual_success_rate,
+      counted: false,
+    };
+  }
+
+  private async store(
+    items: readonly ImportItem[],
+    createdBy: string | null,
+    admit: (plan: VersionPlan) => void,
+  ): Promise<{ readonly created: readonly CreatedRow[]; readonly plan: VersionPlan }> {
+    const proposed = items.map(({ playbook, pointer }) => ({
+      playbook,
+      pointer,
+      contentHash: contentHash(playbook),
+    }));
+    const ids = items.map(({ playbook }) => playbook.playbook_id);
+    const stored = await this.changes.store(ids, createdBy, (known) => {
+      const plan = planVersions(proposed, known);
+      admit(plan);
+      return plan;
+    });
+    if (stored.created.length > 0) this.changed.emit();
+    return stored;
+  }
+}
+
+/** Everything that the author wrote, so that a changed description is a change as well. */
+export const contentHash = (playbook: NewPlaybook): string => sha256(canonicalJson(playbook));
+
+/** @throws Problem with every entry; `conflict` where all that is wrong is that versions are taken */
+function refuse(taken: readonly FieldProblem[], notGreater: readonly FieldProblem[]): void {
+  const errors = [...notGreater, ...taken];
+  if (errors.length === 0) return;
+  const detail = errors.map((each) => each.detail).join('; ');
+  throw new Problem(notGreater.length > 0 ? 'invalid_request' : 'conflict', detail, { errors });
+}
+
+const missing = ({ id, version }: VersionKey): Problem =>
+  new Problem('not_found', `There is no version ${version} of a playbook ${id}`);
+
+/** The part of a version that its author wrote and that a reader compares; what is empty is absent. */
+const authored = (row: PlaybookRow): Record<string, unknown> => ({
+  name: row.name,
+  description: row.description,
+  owner: row.owner ?? undefined,
+  maintainer: row.maintainer ?? undefined,
+  labels: row.labels,
+  signals: row.signals,
+  aliases: row.aliases,
+  when_to_use: row.when_to_use ?? undefined,
+  when_not_to_use: row.when_not_to_use ?? undefined,
+  expected_success_rate: row.expected_success_rate ?? undefined,
+  expected_duration_seconds: row.expected_duration_seconds ?? undefined,
+  content: row.content,
+});

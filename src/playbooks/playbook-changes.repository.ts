@@ -1,0 +1,131 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { newId } from '../common/ids.js';
+import type { PlaybookStatus } from './playbook.types.js';
+import { type CreatedRow, type StatusRow, statusFields } from './playbook.rows.js';
+import { type StatusChange, transitions } from './status-transitions.js';
+import type { PlannedVersion, StoredVersion } from './version-plan.js';
+
+/** Names one version. */
+export interface VersionKey {
+  readonly id: string;
+  readonly version: string;
+}
+
+const authored = `playbook_id text, version text, name text, description text, owner text, maintainer text, content json,
+  content_hash text, labels jsonb, signals text[], aliases text[], when_to_use text, when_not_to_use text,
+  version_notes text, change_summary text, expected_success_rate numeric, expected_duration_seconds integer,
+  is_latest_version boolean, previous_version text, created_by text, updated_by text`;
+const authoredNames = authored.replaceAll(/ (text\[\]|[a-z]+)(,|$)/g, '$2');
+
+/** What changes the table `playbook_catalog`. Versions are never changed or deleted, only their status. */
+@Injectable()
+export class PlaybookChangesRepository {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /**
+   * Stores versions, all of them or none, while nobody else can change the catalogue.
+   * @param plan looks at the stored versions of these ids and says what to store, or throws
+   * @returns what was stored, in the order of the plan
+   */
+  store<Plan extends { readonly versions: readonly PlannedVersion[] }>(
+    ids: readonly string[],
+    createdBy: string | null,
+    plan: (stored: readonly StoredVersion[]) => Plan,
+  ): Promise<{ readonly plan: Plan; readonly created: readonly CreatedRow[] }> {
+    return this.change(async (manager) => {
+      const stored: StoredVersion[] = await manager.query(
+        `SELECT playbook_id, version, is_latest_version, content_hash FROM playbook_catalog
+         WHERE playbook_id = ANY ($1)`,
+        [[...new Set(ids)]],
+      );
+      const decided = plan(stored);
+      return { plan: decided, created: await insert(manager, decided.versions, createdBy) };
+    });
+  }
+
+  /**
+   * Changes a version's status and keeps who did it, when and why.
+   * @param admit looks at the status until now, undefined for no such version, and throws unless it may change
+   */
+  setStatus(
+    { id, version }: VersionKey,
+    { transition, by, reason }: StatusChange,
+    admit: (status: PlaybookStatus | undefined) => void,
+  ): Promise<StatusRow> {
+    return this.change(async (manager) => {
+      const found: { status: PlaybookStatus }[] = await manager.query(
+        'SELECT status FROM playbook_catalog WHERE playbook_id = $1 AND version = $2 FOR UPDATE',
+        [id, version],
+      );
+      const from = found[0]?.status;
+      admit(from);
+      const { to } = transitions[transition];
+      const [[row]]: [StatusRow[], number] = await manager.query(
+        `UPDATE playbook_catalog SET status = $3, updated_at = now(), updated_by = $4,
+           disabled_at = CASE $3 WHEN 'disabled' THEN now() END,
+           disabled_by = CASE $3 WHEN 'disabled' THEN $4 END,
+           disabled_reason = CASE $3 WHEN 'disabled' THEN $5 END,
+           deprecation_notice = CASE $3 WHEN 'deprecated' THEN $5 ELSE deprecation_notice END
+         WHERE playbook_id = $1 AND version = $2 RETURNING ${statusFields}`,
+        [id, version, to, by, reason ?? null],
+      );
+      await manager.query(
+        `INSERT INTO playbook_status_changes (id, playbook_id, version, from_status, to_status, changed_by, reason)
+         VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+        [newId(), id, version, from, to, by, reason ?? null],
+      );
+      if (!row) throw new Error('UPDATE returned no row');
+      return row;
+    });
+  }
+
+  /**
+   * Each change takes the catalogue's own row first, which its trigger takes anyway: changes come one after another,
+   * and no two wait for each other in a circle.
+   */
+  private change<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
+    return this.dataSource.transaction(async (manager) => {
+      await manager.query('SELECT FROM playbook_catalog_state FOR UPDATE');
+      return work(manager);
+    });
+  }
+}
+
+async function insert(
+  manager: EntityManager,
+  versions: readonly PlannedVersion[],
+  createdBy: string | null,
+): Promise<CreatedRow[]> {
+  if (versions.length === 0) return [];
+  await manager.query(
+    `UPDATE playbook_catalog SET is_latest_version = false, updated_at = now()
+     WHERE playbook_id = ANY ($1) AND is_latest_version`,
+    [versions.map(({ playbook }) => playbook.playbook_id)],
+  );
+  const rows: CreatedRow[] = await manager.query(
+    `INSERT INTO playbook_catalog (${authoredNames})
+     SELECT ${authoredNames} FROM json_to_recordset($1) AS new (${authored})
+     RETURNING playbook_id, version, status, is_latest_version, created_at`,
+    [JSON.stringify(versions.map((version) => rowOf(version, createdBy)))],
+  );
+  return rows;
+}
+
+/** Every column has its value: what an author left out is empty. */
+function rowOf(
+  { playbook, contentHash, isLatest, previous }: PlannedVersion,
+  createdBy: string | null,
+): Record<string, unknown> {
+  return {
+    ...playbook,
+    labels: playbook.labels ?? {},
+    signals: playbook.signals ?? [],
+    aliases: playbook.aliases ?? [],
+    content_hash: contentHash,
+    is_latest_version: isLatest,
+    previous_version: previous,
+    created_by: createdBy,
+    updated_by: createdBy,
+  };
+}

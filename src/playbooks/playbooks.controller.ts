@@ -1,0 +1,90 @@
+import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
+import {
+  ApiBody,
+  ApiConsumes,
+  ApiCreatedResponse,
+  ApiOkResponse,
+  ApiOperation,
+  ApiTags,
+} from '@nestjs/swagger';
+import { CurrentPrincipal } from '../auth/principal.decorator.js';
+import { ApiProblems } from '../common/api-problems.decorator.js';
+import type { Principal } from '../tool-contract/tool-call.js';
+import { importBodySchema, importExamples } from './import/import.openapi.js';
+import { PlaybookImportService } from './import/playbook-import.service.js';
+import { yamlTypes } from './import/yaml-body.js';
+import { PlaybookCatalogueService } from './playbook-catalogue.service.js';
+import { PlaybookCreatedBody, PlaybookImportBody } from './playbook-changes.answers.js';
+import { PlaybookVersionsService } from './playbook-versions.service.js';
+import { PlaybookPageBody } from './playbooks.answers.js';
+import { CreatePlaybookBody, ListPlaybooksQuery, ShownQuery } from './playbooks.dto.js';
+import { ShownPlaybooksBody } from './shown/shown-playbooks.answers.js';
+
+/** DD-STORAGE-008's routes of the whole catalogue, with its names. */
+@ApiTags('playbooks')
+@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
+@Controller('api/v1/playbooks')
+export class PlaybooksController {
+  constructor(
+    private readonly catalogue: PlaybookCatalogueService,
+    private readonly importer: PlaybookImportService,
+    private readonly playbookVersions: PlaybookVersionsService,
+  ) {}
+
+  @Post()
+  @ApiOperation({
+    summary: 'Store a new version of a playbook; it becomes the latest',
+    description:
+      'A stored version never changes: a correction is a new version, which must be greater than every stored one ' +
+      '(semantic order; `v1.2` and `1.2.0` are the same). Search shows the latest version only.',
+    operationId: 'createPlaybook',
+  })
+  @ApiCreatedResponse({ type: PlaybookCreatedBody })
+  @ApiProblems('conflict', 'payload_too_large')
+  create(@Body() body: CreatePlaybookBody, @CurrentPrincipal() { userId }: Principal): Promise<object> {
+    return this.catalogue.create(body, userId);
+  }
+
+  @Post('import')
+  @HttpCode(200)
+  @ApiConsumes('application/json', ...yamlTypes)
+  @ApiOperation({
+    summary: 'Store several versions, all of them or none',
+    description:
+      'One playbook, a list, or `{"playbooks": [...]}`, at most 1000; as JSON, or as YAML (at most 1 MiB), where ' +
+      'documents may also follow each other. What is stored already with the same content is left alone, so that ' +
+      'an import can be repeated. If anything is wrong nothing is stored, and `errors` names each wrong field of ' +
+      'each playbook by its JSON pointer, such as `/3/version`.',
+    operationId: 'importPlaybooks',
+  })
+  @ApiBody({ schema: importBodySchema, examples: importExamples })
+  @ApiOkResponse({ type: PlaybookImportBody })
+  @ApiProblems('conflict', 'payload_too_large', 'rate_limited')
+  import(@Body() body: unknown, @CurrentPrincipal() { userId }: Principal): Promise<object> {
+    return this.importer.import(body, userId);
+  }
+
+  @Get('shown')
+  @ApiOperation({
+    summary: 'List what an investigation was shown',
+    description:
+      'Every playbook that stood in an answer to this investigation, until the investigation expires ' +
+      '(`INVESTIGATION_TTL_HOURS`). A selection that is not among them was not made from what was shown.',
+    operationId: 'listShownPlaybooks',
+  })
+  @ApiOkResponse({ type: ShownPlaybooksBody })
+  shown(@Query() { investigationId }: ShownQuery): Promise<object> {
+    return this.playbookVersions.shownOf(investigationId);
+  }
+
+  @Get()
+  @ApiOperation({
+    summary: 'List the latest version of each playbook',
+    description: 'Whatever its status, by `playbook_id`, without its procedure.',
+    operationId: 'listPlaybooks',
+  })
+  @ApiOkResponse({ type: PlaybookPageBody })
+  list(@Query() { limit, cursor }: ListPlaybooksQuery): Promise<object> {
+    return this.catalogue.list(limit, cursor);
+  }
+}
