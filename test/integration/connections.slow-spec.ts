@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import { until } from '../../test/support/wait.js';
-import { Connections } from './connections.js';
+import { until } from '../support/wait.js';
+import { Connections } from '../../src/http/connections.js';
 
 // real: HTTP over sockets; mock: what answers
 
