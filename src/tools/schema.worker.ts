@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { FieldProblem } from '../common/errors.js';
 import { answerCalls } from '../common/worker-calls.js';
 import type { JsonSchema } from '../tool-contract/tool.js';
-import { type CompiledSchema, compileSchema, TooCostly } from './schema-compiler.js';
+import { type CompiledSchema, compileSchema, spentMs, TooCostly } from './schema-compiler.js';
 import type { SchemaPass, SchemaTrial } from './schema-thread.js';
 
 /** What looking at one small input may take, with all that may go on beside it. */
@@ -29,12 +29,6 @@ function millisecondsOf({ schema: text }: SchemaTrial): number {
   const { problemsOf } = compileSchema(schema);
   for (const input of samplesFor(schema)) runTrial(() => problemsOf(input, samplesMs));
   return spentMs() - began;
-}
-
-/** Of this thread, where Node tells it: what else runs on the machine is no fault of the schema. */
-function spentMs(): number {
-  const spent = (process as Partial<NodeJS.Process>).threadCpuUsage?.();
-  return spent ? (spent.user + spent.system) / 1_000 : performance.now();
 }
 
 function runTrial(pass: () => unknown): void {
