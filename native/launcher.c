@@ -95,8 +95,18 @@ static void apply_landlock(const struct options *o, int abi) {
   if (landlock_apply(ruleset) != 0) FAIL("landlock: %s", strerror(errno));
 }
 
+/* A pipe belongs to who made it: without this `echo > /dev/stderr`, which opens it anew, is denied. */
+static void own_pipes(uid_t uid, gid_t gid) {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+    struct stat about;
+    if (fstat(fd, &about) != 0 || !S_ISFIFO(about.st_mode)) continue;
+    if (fchown(fd, uid, gid) != 0) FAIL("the pipe %d: %s", fd, strerror(errno));
+  }
+}
+
 /* For a parent that is root: another user has its own files, its own count of processes, and nobody to signal. */
 static void become(uid_t uid, gid_t gid) {
+  own_pipes(uid, gid);
   if (setgroups(0, NULL) != 0 || setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0) {
     FAIL("user %u:%u: %s", (unsigned)uid, (unsigned)gid, strerror(errno));
   }

@@ -37,13 +37,34 @@ uint64_t mark_of(uint32_t id)
     return first_mark + id;
 }
 
+/* @returns the hard RLIMIT_LOCKS of a process, 0 where it is gone or has none */
+static uint64_t locks_limit(pid_t pid)
+{
+    struct rlimit limit;
+    if (prlimit(pid, RLIMIT_LOCKS, NULL, &limit) == 0)
+        return limit.rlim_max;
+    /* Of another user's process root learns it by prlimit only with CAP_SYS_RESOURCE, which containers seldom have. */
+    char path[32], text[4096];
+    snprintf(path, sizeof path, "/proc/%d/limits", pid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    if (length <= 0)
+        return 0;
+    text[length] = 0;
+    const char *line = strstr(text, "\nMax file locks");
+    unsigned long long hard = 0;
+    return line && sscanf(line, " Max file locks %*s %llu", &hard) == 1 ? hard : 0;
+}
+
 /* @returns the id in a process's mark, in *id; false when it bears none of ours */
 static bool read_mark(pid_t pid, uint32_t *id)
 {
-    struct rlimit limit;
-    if (prlimit(pid, RLIMIT_LOCKS, NULL, &limit) < 0 || limit.rlim_max - first_mark > UINT32_MAX)
+    const uint64_t limit = locks_limit(pid);
+    if (limit - first_mark > UINT32_MAX)
         return false;
-    *id = (uint32_t)(limit.rlim_max - first_mark);
+    *id = (uint32_t)(limit - first_mark);
     return true;
 }
 

@@ -209,6 +209,7 @@ function sandbox(env: Environment) {
       temporaryMB: env.SANDBOX_TEMPORARY_MB,
     },
     cgroup: env.SANDBOX_CGROUP,
+    firstUid: env.SANDBOX_FIRST_UID,
   };
 }
 

@@ -354,6 +354,41 @@ describe('a spawner that dies', () => {
   });
 });
 
+/** As in a container: its root is no master of other users' limits, by which the spawner knows whose a process is. */
+describe('tools of another user, at a spawner without CAP_SYS_RESOURCE', () => {
+  const asRoot = process.getuid?.() === 0;
+  const setpriv = (options: string): string => (asRoot ? `setpriv ${options}` : '');
+  const another = setpriv('--reuid 70001 --regid 70001 --clear-groups');
+
+  beforeEach(() => {
+    const weak = join(folder, 'spawner');
+    const without = setpriv('--bounding-set -sys_resource --inh-caps -sys_resource');
+    writeFileSync(weak, `#!/bin/sh\nexec ${without} '${binary}' "$@"\n`, { mode: 0o755 });
+    client = makeClient({ binary: weak });
+  });
+
+  it('keep what they leave behind as long as they live', async () => {
+    const tool = await running(
+      shell(`exec ${another} bash -c "setsid sh -c 'setsid NAP & exit' & exec cat"`),
+    );
+    await until(() => napping().length === 1, { what: 'what it leaves behind' });
+    const [left] = napping();
+    // With each that ends the spawner looks for orphans.
+    for (let n = 0; n < 3; n++) await run(shell('true'));
+    expect(napping()).toEqual([left]);
+    tool.kill('SIGKILL');
+    await until(() => napping().length === 0, { what: 'its end' });
+  });
+
+  it('end with the spawner, and what they left behind too', async () => {
+    await running(shell(`exec ${another} bash -c "setsid env -i NAP & NAP"`));
+    await until(() => napping().length === 2, { what: 'both to run' });
+    process.kill(spawnerPid(), 'SIGKILL');
+    expect((await run(shell('echo again'))).stdout).toBe('again\n');
+    await until(() => napping().length === 0, { what: 'the end of both' });
+  });
+});
+
 describe('a spawner that cannot work', () => {
   it.each([
     ['does not exist', '/no/such/spawner', /cannot be started: spawn .* ENOENT/],
