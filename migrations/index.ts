@@ -17,6 +17,7 @@ import { ToolLastDays1732200190000 } from './0019-tool-last-days.js';
 import { NarrowToolIndex1732200200000 } from './0020-narrow-tool-index.js';
 import { CircuitOpenings1732200210000 } from './0021-circuit-openings.js';
 import { FewerRollupSpans1732200220000 } from './0022-fewer-rollup-spans.js';
+import { ToolUsers1732200230000 } from './0023-tool-users.js';
 
 /** Every migration in order; append only. */
 export const migrations = [
@@ -39,4 +40,5 @@ export const migrations = [
   NarrowToolIndex1732200200000,
   CircuitOpenings1732200210000,
   FewerRollupSpans1732200220000,
+  ToolUsers1732200230000,
 ];

@@ -207,6 +207,7 @@ function sandbox(env: Environment) {
       temporaryMB: env.SANDBOX_TEMPORARY_MB,
     },
     cgroup: env.SANDBOX_CGROUP,
+    firstUid: env.SANDBOX_FIRST_UID,
   };
 }
 

@@ -102,6 +102,7 @@ export class Environment {
   @WholeNumber(1, 1_048_576) SANDBOX_TEMPORARY_MB = 64;
   @Matches(/^(auto|off|\/\S*)$/, { message: 'SANDBOX_CGROUP must be auto, off or begin with /' })
   SANDBOX_CGROUP = 'auto';
+  @WholeNumber(1_000, 2_147_418_111) SANDBOX_FIRST_UID = 1_900_000_000;
 
   // Recording
   @IsOptional() @IsString() JOURNAL_DIR?: string;

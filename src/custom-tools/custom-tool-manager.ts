@@ -14,7 +14,7 @@ import type { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from '.
 import { CustomToolsRepository } from './custom-tools.repository.js';
 import { ToolLogs } from './logs/tool-logs.js';
 import { changedEnv, sealedEnv } from './secrets/env-changes.js';
-import { SecretBox, type StoredEnv } from './secrets/secret-box.js';
+import { SecretBox } from './secrets/secret-box.js';
 import { checkExecutable } from './commands/resolve-command.js';
 import type { PreparedLaunch } from './launch/launch-preparation.js';
 import { type Inspection, ToolInspector } from './launch/tool-inspector.js';
@@ -58,7 +58,7 @@ export class CustomToolManager {
       if (this.registry.find(create.name) ?? (await this.repository.find(create.name))) {
         throw new Problem('conflict', `The tool name ${create.name} is taken`);
       }
-      const draft = this.draft(create);
+      const draft = await this.draft(create);
       if (create.inputSchema) await this.inspector.compile(create.inputSchema);
       const inspected = await this.inspector.inspect(draft);
       return this.add(await this.prepareToRun(completed(draft, create, inspected), inspected), origin);
@@ -68,7 +68,7 @@ export class CustomToolManager {
   /** Stores a tool that cannot be started here, with the reason; its monitor tries again. */
   registerBroken(create: CustomToolCreate, reason: string, origin: RevisionOrigin): Promise<CustomTool> {
     return this.oneAtATime.run(create.name, async () => {
-      const draft = { ...this.draft(create), ...brokenBy(reason) };
+      const draft = { ...(await this.draft(create)), ...brokenBy(reason) };
       return this.add(await this.prepare(completed(draft, create)), origin);
     });
   }
@@ -76,10 +76,10 @@ export class CustomToolManager {
   /** What its tool.json says now, as a whole: members that it leaves out take their defaults again. */
   reimport(create: CustomToolCreate, origin: RevisionOrigin): Promise<CustomTool> {
     return this.oneAtATime.run(create.name, async () => {
-      const { id, env, revision, status: before } = await this.repository.get(create.name);
-      const draft = { ...this.draft(create, id, env), revision, status: before };
+      const stored = await this.repository.get(create.name);
+      const draft = await this.draft(create, stored);
       const inspected = await this.inspector.inspect(draft);
-      return this.settle(completed(draft, create, inspected), inspected, before, origin);
+      return this.settle(completed(draft, create, inspected), inspected, stored.status, origin);
     });
   }
 
@@ -285,13 +285,14 @@ export class CustomToolManager {
     this.logs.forget(name);
   }
 
-  private draft(create: CustomToolCreate, id = newId(), envBefore: StoredEnv = {}): CustomTool {
+  private async draft(create: CustomToolCreate, stored?: CustomTool): Promise<CustomTool> {
+    const { id = newId(), userNumber = await this.repository.newUserNumber(), env: was = {} } = stored ?? {};
     const { defaultTimeoutMs, maxPoolSize } = this.config.customTools;
-    const env = sealedEnv(this.box, id, create.env ?? {}, envBefore);
-    const draft = draftOf(create, { id, env, timeoutMs: defaultTimeoutMs });
+    const env = sealedEnv(this.box, id, create.env ?? {}, was);
+    const draft = draftOf(create, { id, userNumber, env, timeoutMs: defaultTimeoutMs });
     checkPool(draft, maxPoolSize);
     checkCache(draft);
-    return draft;
+    return stored ? Object.assign(draft, { revision: stored.revision, status: stored.status }) : draft;
   }
 }
 

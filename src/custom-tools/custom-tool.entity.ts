@@ -13,6 +13,8 @@ export type HealthStatus = (typeof healthStatuses)[number];
 @Entity('custom_tools')
 export class CustomTool {
   @PrimaryColumn('uuid') id!: string;
+  /** Tells its own user from those of other tools, where the gateway runs as root; never changes. */
+  @Column('integer', { name: 'user_number', unique: true }) userNumber!: number;
   @Column('text', { unique: true }) name!: string;
   @Column('text') description!: string;
   @Column('text') version!: string;

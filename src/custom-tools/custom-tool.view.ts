@@ -8,6 +8,15 @@ import { ThresholdSettings } from './threshold-settings.js';
 import { hiddenValue } from './secrets/env-changes.js';
 import type { StoredEnv } from './secrets/secret-box.js';
 
+export class RunsAsBody {
+  @ApiProperty({ example: 1_900_000_003 }) readonly uid!: number;
+  @ApiPropertyOptional({
+    example: '/root is closed to user 1900000003, and /root/tool.py lies below it',
+    description: 'Where the gateway is root and the tool has no user of its own: what stands in the way',
+  })
+  readonly why?: string;
+}
+
 export class EffectiveSandboxBody {
   @ApiProperty({ example: 3, description: '0 (clean environment, time-outs and output caps only) to 3' })
   readonly tier!: number;
@@ -22,6 +31,11 @@ export class EffectiveSandboxBody {
     description: 'Why a restriction does not hold, or how far it does',
   })
   readonly notes!: Readonly<Record<string, string>>;
+  @ApiPropertyOptional({
+    type: RunsAsBody,
+    description: 'Whose its processes are; absent while it is not loaded',
+  })
+  readonly runsAs?: RunsAsBody;
 }
 
 /** A custom tool as its operator sees it. */
@@ -88,9 +102,9 @@ export function withoutValues(env: StoredEnv): Record<string, string> {
 }
 
 export function customToolView(tool: CustomTool, effectiveSandbox: EffectiveSandbox): CustomToolBody {
-  const { sandbox, permissions, fallback } = tool;
+  const { sandbox, permissions, fallback, userNumber: _internal, ...others } = tool;
   return {
-    ...tool,
+    ...others,
     env: withoutValues(tool.env),
     thresholds: tool.thresholds ?? {},
     sandbox: sandbox ?? {},

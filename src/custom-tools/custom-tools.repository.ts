@@ -55,6 +55,17 @@ export class CustomToolsRepository {
     return storableText(name) === name ? this.tools.findOneBy({ name }) : null;
   }
 
+  /** A number for the user of a new tool: none comes twice before all have come. */
+  async newUserNumber(): Promise<number> {
+    for (;;) {
+      const [row] = await this.tools.query<{ number: number }[]>(
+        `SELECT nextval('custom_tool_users')::integer AS number`,
+      );
+      const userNumber = row?.number ?? 0;
+      if (!(await this.tools.existsBy({ userNumber }))) return userNumber;
+    }
+  }
+
   /** Says what a tool's row says now. */
   announce(tool: WrittenCondition): void {
     this.conditions.emit(tool);

@@ -9,7 +9,7 @@ import { type CustomToolBody, customToolView } from './custom-tool.view.js';
 import { CustomToolManager } from './custom-tool-manager.js';
 import { type CustomToolHealth, CustomToolMonitor } from './running/custom-tool-monitor.js';
 import type { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from './custom-tools.dto.js';
-import { ToolSandbox } from './launch/tool-sandbox.js';
+import { CustomToolRuntimes } from './running/custom-tool-runtimes.js';
 
 /** The manager's work as the REST answers show it. */
 @Injectable()
@@ -18,7 +18,7 @@ export class CustomToolsService {
     private readonly manager: CustomToolManager,
     private readonly monitor: CustomToolMonitor,
     private readonly tools: ToolsService,
-    private readonly sandbox: ToolSandbox,
+    private readonly runtimes: CustomToolRuntimes,
   ) {}
 
   async list(query: ListCustomToolsQuery): Promise<Page<CustomToolBody>> {
@@ -63,6 +63,6 @@ export class CustomToolsService {
   }
 
   private view(tool: CustomTool): CustomToolBody {
-    return customToolView(tool, this.sandbox.effective(tool));
+    return customToolView(tool, this.runtimes.effective(tool));
   }
 }

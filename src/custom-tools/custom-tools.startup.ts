@@ -63,6 +63,9 @@ export class CustomToolsStartup implements OnApplicationBootstrap, BeforeApplica
     if (enabled && tier > 0 && tier < 3)
       this.logger.warn({ missing }, `the sandbox is of tier ${tier} of 3 (docs/sandbox.md)`);
     if (tier === 3) this.logger.log('the sandbox is of tier 3 of 3');
+    if (tier > 0 && missing.toolUsers !== undefined) {
+      this.logger.warn(`tools run as root, as the gateway does: ${missing.toolUsers}`);
+    }
   }
 
   /** What is wrong with the tool itself, such as a schema that costs too much here, shows in its status. */

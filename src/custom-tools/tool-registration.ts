@@ -13,7 +13,7 @@ const carefulAnnotations = { readOnly: false, idempotent: false, destructive: tr
 /** A registration with every default, before its executable was asked. */
 export function draftOf(
   create: CustomToolCreate,
-  defaultsHere: Pick<CustomTool, 'id' | 'env' | 'timeoutMs'>,
+  defaultsHere: Pick<CustomTool, 'id' | 'userNumber' | 'env' | 'timeoutMs'>,
 ): CustomTool {
   const { env: _sealedByTheCaller, ...given } = withoutUndefined(create);
   const defaults = {

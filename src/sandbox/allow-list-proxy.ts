@@ -1,5 +1,5 @@
 import { lookup } from 'node:dns/promises';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { chown, rm } from 'node:fs/promises';
 import {
   createServer,
   type IncomingHttpHeaders,
@@ -9,10 +9,10 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { connect, isIP, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { type HostRule, HostRules, mayLeadTo, nameOf } from './host-rules.js';
+import { makePrivateFolder } from './private-folders.js';
 
 export interface ProxyLimits {
   readonly maxConnections: number;
@@ -74,13 +74,21 @@ export class AllowListProxy {
     this.server.on('connection', (socket) => this.keep(socket));
   }
 
-  /** @param hosts names as `allowedHosts` gives them: `host`, `host:port`, `*.domain`, addresses */
-  static async listen(hosts: readonly string[], limits: Partial<ProxyLimits> = {}): Promise<AllowListProxy> {
-    const folder = await mkdtemp(join(tmpdir(), 'toolkeeper-proxy-'));
+  /**
+   * @param hosts names as `allowedHosts` gives them: `host`, `host:port`, `*.domain`, addresses
+   * @param owner the user that connects to it; absent: the gateway's
+   */
+  static async listen(
+    hosts: readonly string[],
+    limits: Partial<ProxyLimits> = {},
+    owner?: number,
+  ): Promise<AllowListProxy> {
+    const folder = await makePrivateFolder(owner);
     const proxy = new AllowListProxy(new HostRules(hosts), { ...defaults, ...limits }, folder);
     await new Promise<void>((resolve, reject) => {
       proxy.server.once('error', reject).listen(proxy.path, resolve);
     });
+    if (owner !== undefined) await chown(proxy.path, owner, owner);
     return proxy;
   }
 

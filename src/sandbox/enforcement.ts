@@ -21,10 +21,11 @@ export function tierOf({ bubblewrap, launcher, cgroups }: HostAbilities): Tier {
 export function upToTier(abilities: HostAbilities, tier: Tier): HostAbilities {
   if (tier >= 3) return abilities;
   const why = `SANDBOX_MAX_TIER=${tier}`;
-  const { bubblewrap, launcher, socat, missing, ...rest } = abilities;
+  const { bubblewrap, launcher, socat, toolUsers, missing, ...rest } = abilities;
   return {
     ...rest,
     ...(tier >= 1 && launcher !== undefined && { launcher }),
+    ...(tier >= 1 && toolUsers !== undefined && { toolUsers }),
     ...(tier >= 2 && bubblewrap !== undefined && { bubblewrap }),
     ...(tier >= 2 && socat !== undefined && { socat }),
     cgroups: {},
@@ -33,6 +34,7 @@ export function upToTier(abilities: HostAbilities, tier: Tier): HostAbilities {
       cgroup: why,
       ...(tier < 2 && { bubblewrap: why }),
       ...(tier < 1 && { launcher: why }),
+      ...(tier < 1 && toolUsers !== undefined && { toolUsers: why }),
     },
   };
 }
@@ -64,17 +66,13 @@ export function noSandbox(policy: SandboxPolicy, why: string): EffectiveSandbox 
 }
 
 /** The same where what a tool leaves behind is ended with it by whoever starts it, in a sandbox or not. */
-export function withDescendantsEnded({
-  tier,
-  enforced,
-  notEnforced,
-  notes,
-}: EffectiveSandbox): EffectiveSandbox {
+export function withDescendantsEnded(effective: EffectiveSandbox): EffectiveSandbox {
+  const { tier, enforced, notEnforced, notes } = effective;
   const { grandchildren: _note, ...others } = notes;
   // Nothing keeps it there from the mark by which the spawner knows whose it is.
   const unconfined = { grandchildren: 'unless it poses as a process of another tool' };
   return {
-    tier,
+    ...effective,
     enforced: sandboxFields.filter((field) => field === 'grandchildren' || enforced.includes(field)),
     notEnforced: notEnforced.filter((field) => field !== 'grandchildren'),
     notes: tier === 0 ? { ...others, ...unconfined } : others,

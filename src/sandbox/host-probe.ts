@@ -1,10 +1,13 @@
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { bubblewrapCommand, ownFiles } from './bubblewrap.js';
 import { findCgroups } from './cgroup-discovery.js';
 import { onPath, systemFiles } from './launch-files.js';
-import { launcherCommand } from './launcher-command.js';
+import { holding, launcherCommand } from './launcher-command.js';
 import { covers, type Places } from './places.js';
+import { makePrivateFolder } from './private-folders.js';
 import type { AbilityName, HostAbilities } from './sandbox.types.js';
 
 const run = promisify(execFile);
@@ -17,6 +20,8 @@ export interface ProbeSettings {
   readonly launcher: string;
   /** `auto`, `off` or a group (see findCgroups). */
   readonly cgroup: string;
+  /** The first of the users that tools may have for themselves. */
+  readonly firstUid: number;
 }
 
 /** Finds out what this host can do by doing it: what is installed need not work, as in an ordinary pod. */
@@ -40,12 +45,16 @@ export async function probeHost(settings: ProbeSettings): Promise<HostAbilities>
     note('launcher', reasonOf(error)),
   );
   const socat = (await onPath('socat', settings.path)) ?? note('socat', 'socat is not installed');
+  const toolUsers = await workingUsers(settings.firstUid, { bubblewrap, launcher }, places).catch(
+    (error: unknown) => note('toolUsers', reasonOf(error)),
+  );
   const cgroups = findCgroups(settings.cgroup);
   if (cgroups.missing !== undefined) missing.cgroup = cgroups.missing;
   return {
     ...(bubblewrap !== undefined && { bubblewrap }),
     ...(launcher !== undefined && { launcher }),
     ...(socat !== undefined && { socat }),
+    ...(toolUsers && { toolUsers }),
     countsProcesses:
       bubblewrap !== undefined &&
       launcher !== undefined &&
@@ -81,6 +90,37 @@ async function workingLauncher(program: string, places: Places): Promise<string>
   const { stdout } = await run(command, [...args, '/bin/sh', '-c', look], { timeout: probeTimeoutMs });
   if (stdout !== 'shut\n') throw new Error('landlock does not hold here');
   return program;
+}
+
+/**
+ * As another user a program must run, in bubblewrap where that is used, and the gateway must be able to signal it and to
+ * give it a folder: a root that lacks capabilities, or ids in its namespace, is none.
+ * @returns undefined where the gateway is no root
+ */
+async function workingUsers(
+  firstUid: number,
+  { bubblewrap, launcher }: { bubblewrap: string | undefined; launcher: string | undefined },
+  places: Places,
+): Promise<{ firstUid: number } | undefined> {
+  if (process.getuid?.() !== 0) return undefined;
+  if (launcher === undefined) throw new Error('needs the launcher');
+  const [command = '', ...args] = [
+    ...holding(launcher, places, firstUid),
+    ...(bubblewrap === undefined ? [] : probeSandbox(bubblewrap, places)),
+  ];
+  const running = run(command, [...args, '/bin/sh', '-c', 'echo inside; read -r line'], {
+    timeout: probeTimeoutMs,
+  });
+  const { pid = 0, stdin, stdout } = running.child;
+  try {
+    if (stdout) await Promise.race([once(stdout, 'data'), running]);
+    process.kill(pid, 0);
+  } finally {
+    stdin?.end('\n');
+    await running;
+  }
+  await rm(await makePrivateFolder(firstUid), { recursive: true });
+  return { firstUid };
 }
 
 /** A limit of one process in a namespace that already has some: the shell cannot fork if it is counted. */

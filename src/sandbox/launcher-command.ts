@@ -16,18 +16,21 @@ export interface LauncherSettings {
   readonly alone: boolean;
   /** Modes, owners and attributes of files stay as they are, also of the tool's own. */
   readonly keepModes: boolean;
+  /** The user that the launcher becomes; absent: it stays whom it was started by. */
+  readonly uid?: number | undefined;
 }
 
 const option = { ro: '--ro', rx: '--rx', rw: '--rw' } as const;
 
 /** The part of the command line that stands before what is run under landlock, seccomp and rlimits. */
 export function launcherCommand(settings: LauncherSettings): string[] {
-  const { program, places, read, write, run, network, limits, alone, keepModes } = settings;
+  const { program, places, read, write, run, network, limits, alone, keepModes, uid } = settings;
   const granted = alone ? shown(places) : mountedFromOutside(places);
   return [
     program,
     '--seccomp',
     ...(alone ? standingIn(network) : ['--held', String(granted.length)]),
+    ...(uid === undefined ? [] : becoming(uid)),
     ...(keepModes ? ['--no-chmod'] : []),
     ...granted.flatMap(({ path, access }) => [option[access], path]),
     ...read.flatMap((path) => ['--ro', path]),
@@ -40,10 +43,13 @@ export function launcherCommand(settings: LauncherSettings): string[] {
 
 /**
  * The part of the command line that stands before bubblewrap: it opens the places without following a link, so that
- * the launcher inside can tell whether bubblewrap, which does follow them, has mounted the very same.
+ * the launcher inside can tell whether bubblewrap, which does follow them, has mounted the very same. It becomes the
+ * tool's own user, for in bubblewrap's namespace there is only the user that it was started by.
  */
-export const holding = (program: string, places: Places): string[] => [
+export const holding = (program: string, places: Places, uid?: number): string[] => [
   program,
+  // The change of user takes back the signal for which the spawner has asked.
+  ...(uid === undefined ? [] : [...becoming(uid), '--pdeathsig']),
   ...mountedFromOutside(places).flatMap(({ path }) => ['--hold', path]),
   '--',
 ];
@@ -71,3 +77,5 @@ const standingIn = (network: boolean): string[] => [
   '--no-detach',
   network ? '--no-unix' : '--no-net',
 ];
+
+const becoming = (uid: number): string[] => ['--user', `${uid}:${uid}`];

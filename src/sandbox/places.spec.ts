@@ -136,6 +136,9 @@ describe('command lines', () => {
     expect(withNetwork.slice(0, 6).join(' ')).toBe(
       'l --seccomp --pdeathsig --no-detach --no-unix --no-chmod',
     );
+    const asAnother = launcherCommand({ ...common, keepModes: false, network: false, alone: true, uid: 7 });
+    expect(asAnother.slice(0, 7).join(' ')).toBe('l --seccomp --pdeathsig --no-detach --no-net --user 7:7');
+    expect(holding('l', places, 7).slice(0, 4)).toEqual(['l', '--user', '7:7', '--pdeathsig']);
     for (const network of [true, false]) {
       const inside = launcherCommand({ ...settings, keepModes: false, network, alone: false });
       expect(inside.slice(0, 5)).toEqual(['l', '--seccomp', '--held', '4', '--rw']);

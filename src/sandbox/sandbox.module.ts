@@ -9,6 +9,7 @@ import { upToTier } from './enforcement.js';
 import { probeHost } from './host-probe.js';
 import { systemFiles } from './launch-files.js';
 import { covers } from './places.js';
+import { removeDeadPrivateFolders } from './private-folders.js';
 import { Sandbox } from './sandbox.js';
 
 /** The sandbox of this host: its abilities are found out once, before anything is started. */
@@ -43,8 +44,10 @@ async function sandboxOfHost({ auth, customTools, sandbox, dataDir, root }: AppC
     path: `${hostVariable('PATH') ?? ''}:/usr/bin:/bin:/usr/local/bin`,
     launcher,
     cgroup: sandbox.cgroup,
+    firstUid: sandbox.firstUid,
   });
   removeDeadLeaves(found.cgroups);
+  await removeDeadPrivateFolders(sandbox.firstUid);
   const own = await realpath(dataDir).catch(() => dataDir);
   const { read, run } = await systemFiles(true, true);
   const above = [...read, ...run].find((path) => covers(path, own));

@@ -1,7 +1,5 @@
-import { existsSync } from 'node:fs';
-import { mkdtemp, realpath, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { basename, join, resolve } from 'node:path';
+import { rm } from 'node:fs/promises';
+import { basename, resolve } from 'node:path';
 import { AllowListProxy } from './allow-list-proxy.js';
 import { bubblewrapCommand, ownFiles, privateDirectory } from './bubblewrap.js';
 import { CgroupLeaves, newLeafPrefix } from './cgroups.js';
@@ -11,6 +9,8 @@ import { launcherInside } from './host-probe.js';
 import { launchFiles, systemFiles } from './launch-files.js';
 import { holding, launcherCommand } from './launcher-command.js';
 import { type Places, placesOf } from './places.js';
+import { makePrivateFolder } from './private-folders.js';
+import { ownNamespace, ownProcess } from './process-places.js';
 import { proxyVariables, relayCommand, relayFiles, relaySocket } from './proxy-relay.js';
 import {
   type PolicyDefaults,
@@ -19,6 +19,7 @@ import {
   type SandboxPolicy,
 } from './sandbox-policy.js';
 import type { Command, EffectiveSandbox, HostAbilities, Tier } from './sandbox.types.js';
+import { asGateway, userOf } from './tool-user.js';
 import { apartFromLoader, type Variables } from './loader-variables.js';
 import { brokenRule, type ProcessEnd } from './violation.js';
 
@@ -70,6 +71,8 @@ interface Session {
   /** A private directory on the disk, where there is no private file system. */
   readonly temporary: string | undefined;
   readonly proxy: AllowListProxy | undefined;
+  /** The tool's own user; undefined: the gateway's. */
+  readonly uid: number | undefined;
 }
 
 /** Puts the commands of tools into sandboxes, as far as this host can (docs/sandbox.md). */
@@ -94,9 +97,15 @@ export class Sandbox {
 
   /**
    * @param own the tool's directory or file; undefined where it has none
+   * @param userNumber tells the tool's own user from those of other tools
    * @throws SandboxRefusal for a field that cannot be had
    */
-  async confine(demands: SandboxDemands, command: Command, own: string | undefined): Promise<Confined> {
+  async confine(
+    demands: SandboxDemands,
+    command: Command,
+    own: string | undefined,
+    userNumber?: number,
+  ): Promise<Confined> {
     const policy = resolvePolicy(demands, this.options.defaults);
     const effective = this.judge(policy);
     const { secrets } = this.options;
@@ -117,13 +126,16 @@ export class Sandbox {
       secrets,
     );
     const isNode = files.run.some((program) => /^node(js)?$/.test(basename(program)));
-    return this.open({ policy, places, reservedMB: isNode ? reservedByNodeMB : 0 }, command, effective);
+    const runsAs = await userOf(this.options.abilities, userNumber, command, places);
+    const uid = runsAs.uid === process.getuid?.() ? undefined : runsAs.uid;
+    const prepared = { policy, places, reservedMB: isNode ? reservedByNodeMB : 0, uid };
+    return this.open(prepared, command, { ...this.judge(policy, uid), runsAs });
   }
 
-  private judge(policy: SandboxPolicy): EffectiveSandbox {
+  private judge(policy: SandboxPolicy, uid?: number): EffectiveSandbox {
     const { enabled, abilities } = this.options;
     return enabled
-      ? effectiveSandbox(policy, abilities)
+      ? effectiveSandbox(policy, uid === undefined ? abilities : { ...abilities, countsProcesses: true })
       : noSandbox(policy, 'CUSTOM_TOOLS_SANDBOX_ENABLED=false');
   }
 
@@ -144,11 +156,11 @@ export class Sandbox {
   }
 
   private async open(
-    prepared: Pick<Session, 'policy' | 'places' | 'reservedMB'>,
+    prepared: Omit<Session, 'temporary' | 'proxy'>,
     command: Command,
     effective: EffectiveSandbox,
   ): Promise<Confined> {
-    const { policy } = prepared;
+    const { policy, uid } = prepared;
     const { bubblewrap, socat, cgroups } = this.options.abilities;
     const limits = {
       memory: policy.memoryMB * megabyte,
@@ -157,11 +169,8 @@ export class Sandbox {
     };
     const leaves = new CgroupLeaves(cgroups, limits, `${this.leafPrefix}${++this.sequence}-`);
     const viaProxy = policy.network === 'hosts' && bubblewrap !== undefined && socat !== undefined;
-    const proxy = viaProxy ? await AllowListProxy.listen(policy.hosts) : undefined;
-    const temporary =
-      bubblewrap === undefined
-        ? await mkdtemp(join(await realpath(tmpdir()), 'toolkeeper-tool-'))
-        : undefined;
+    const proxy = viaProxy ? await AllowListProxy.listen(policy.hosts, {}, uid) : undefined;
+    const temporary = bubblewrap === undefined ? await makePrivateFolder(uid) : undefined;
     const session = { ...prepared, temporary, proxy };
     return {
       command: this.wrap(command, session, leaves),
@@ -198,7 +207,7 @@ export class Sandbox {
 
   private bubblewrap(
     program: string,
-    { policy, places, proxy }: Session,
+    { policy, places, proxy, uid }: Session,
     cwd: string,
     variables: Variables,
   ): string[] {
@@ -215,70 +224,39 @@ export class Sandbox {
         ...(proxy && socat !== undefined && { [relaySocket]: proxy.path, ...relayFiles(socat) }),
       },
     });
-    return launcher === undefined ? confined : [...holding(launcher, places), ...confined];
+    return launcher === undefined ? confined : [...holding(launcher, places, uid), ...confined];
   }
 
-  private launcher({ policy, places, reservedMB, temporary, proxy }: Session): string[] {
+  private launcher({ policy, places, reservedMB, temporary, proxy, uid }: Session): string[] {
     const { launcher, bubblewrap, countsProcesses, cgroups } = this.options.abilities;
     if (launcher === undefined) return [];
     const alone = bubblewrap === undefined;
     const limits = {
       ...(!cgroups.memory && { data: (policy.memoryMB + reservedMB) * megabyte }),
-      ...(!cgroups.pids && !alone && countsProcesses && { nproc: policy.processes }),
+      ...(!cgroups.pids && !alone && (countsProcesses || uid !== undefined) && { nproc: policy.processes }),
       ...(alone && !policy.write && { fsize: policy.temporaryMB * megabyte }),
     };
-    const inside = {
-      read: ['/proc', '/dev'],
-      write: [...writableDevices, ...terminals, '/dev/shm', privateDirectory],
-    };
-    const outside = {
-      read: [...ownProcess, ...readableDevices],
-      write: [...writableDevices, ...(temporary === undefined ? [] : [temporary])],
-    };
+    const own = alone ? ownProcess : ownNamespace;
+    const folder = alone ? temporary : privateDirectory;
     return launcherCommand({
       program: alone ? launcher : `${ownFiles}/${launcherInside}`,
       places,
-      ...(alone ? outside : inside),
+      read: own.read,
+      write: [...own.write, ...(folder === undefined ? [] : [folder])],
       run: proxy ? [ownFiles] : [],
       network: policy.network !== 'none',
       limits,
       alone,
       // Landlock leaves modes alone; where there are mounts, all but root's own devices are read-only or not its own.
-      keepModes: alone || process.getuid?.() === 0,
+      // A user of its own changes those of its own files alone.
+      keepModes: uid === undefined && (alone || process.getuid?.() === 0),
+      ...(alone && { uid }),
     });
   }
 }
 
-/**
- * Without a process namespace /proc shows everybody: a tool gets what interpreters read of itself, and what says nothing
- * of others. Not the folder of itself: below it stand the host's mounts and the sockets of everybody.
- */
-const ofItself = [
-  ...[
-    'stat',
-    'statm',
-    'status',
-    'maps',
-    'smaps',
-    'smaps_rollup',
-    'cmdline',
-    'comm',
-    'environ',
-    'auxv',
-    'limits',
-  ],
-  ...['fd', 'fdinfo', 'io', 'cgroup', 'oom_score', 'oom_score_adj'],
-].map((name) => `/proc/self/${name}`);
-const ofEverybody = ['meminfo', 'cpuinfo', 'stat', 'loadavg', 'filesystems'].map((name) => `/proc/${name}`);
-/** A kernel may be built without some of them. */
-const ownProcess = [...ofItself, ...ofEverybody].filter((path) => existsSync(path));
-
-/** Not zero: a shared mapping of it that may be written is memory that no limit counts. */
-const writableDevices = ['/dev/null', '/dev/full'];
-const readableDevices = ['/dev/zero', '/dev/random', '/dev/urandom'];
-const terminals = ['/dev/tty', '/dev/pts'];
-
-function unconfined(command: Command, effective: EffectiveSandbox): Confined {
+function unconfined(command: Command, holds: EffectiveSandbox): Confined {
+  const effective = { ...holds, runsAs: asGateway('it has no sandbox') };
   const nothing = (): undefined => undefined;
   return { command, effective, ended: nothing, brokenRule: nothing, dispose: () => Promise.resolve() };
 }

@@ -26,10 +26,12 @@ export interface HostAbilities {
   readonly cgroups: Readonly<Partial<Record<CgroupController, CgroupBase>>>;
   /** Why every tool reads the gateway's own folder, although the launcher hides what it may. */
   readonly exposed?: string;
+  /** The gateway is root, and tools can have users of their own, from this id on. */
+  readonly toolUsers?: { readonly firstUid: number };
   /** One sentence for each part that is not there. */
   readonly missing: Readonly<Partial<Record<AbilityName, string>>>;
 }
-export type AbilityName = 'bubblewrap' | 'launcher' | 'socat' | 'cgroup';
+export type AbilityName = 'bubblewrap' | 'launcher' | 'socat' | 'cgroup' | 'toolUsers';
 
 export interface CgroupBase {
   readonly version: 1 | 2;
@@ -67,4 +69,13 @@ export interface EffectiveSandbox {
   readonly notEnforced: readonly SandboxField[];
   /** Why something is not enforced, or how far it is. */
   readonly notes: Readonly<Partial<Record<SandboxField, string>>>;
+  /** Absent while nothing of the tool is loaded. */
+  readonly runsAs?: RunsAs;
+}
+
+/** Whose processes a tool's are. */
+export interface RunsAs {
+  readonly uid: number;
+  /** Where the gateway is root and the tool has no user of its own: what stands in the way. */
+  readonly why?: string;
 }

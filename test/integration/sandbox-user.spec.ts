@@ -34,7 +34,12 @@ beforeAll(async () => {
   mkdirSync(join(folder, 'open'));
   chmodSync(join(folder, 'open'), 0o777);
   writeFileSync(join(folder, 'secret'), 'a secret', { mode: 0o644 });
-  const found = await probeHost({ path: '/usr/bin:/bin:/usr/local/bin', launcher, cgroup: 'off' });
+  const found = await probeHost({
+    path: '/usr/bin:/bin:/usr/local/bin',
+    launcher,
+    cgroup: 'off',
+    firstUid: 70_000,
+  });
   // What the probe finds as root is the exemption of the real root.
   abilities = { ...found, countsProcesses: found.launcher !== undefined };
   server = createServer((socket) => socket.on('error', () => undefined).end('hello')).listen(0, '127.0.0.1');

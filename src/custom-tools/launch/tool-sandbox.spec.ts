@@ -27,7 +27,9 @@ it('says of files that went away meanwhile that the command is wrong, not that w
   );
   const spec = { command: '/no/such/program', args: [], cwd: '/', env: {} };
   const launch = { spec, realPath: spec.command, place: undefined, redactor: new Redactor({}) };
-  await expect(sandbox.confine({ sandbox: null, permissions: null }, launch)).rejects.toMatchObject({
+  await expect(
+    sandbox.confine({ userNumber: 0, sandbox: null, permissions: null }, launch),
+  ).rejects.toMatchObject({
     code: 'invalid_request',
     details: { errors: [{ pointer: '/command', detail: expect.stringContaining('/no/such/program') }] },
   });

@@ -9,7 +9,8 @@ import { ToolSpawner } from './tool-spawner.js';
 import type { PreparedLaunch } from './launch-preparation.js';
 import { asWrongCommand, wrong } from '../wrong-field.js';
 
-type Confinable = Pick<CustomTool, 'sandbox' | 'permissions'> & Partial<Pick<CustomTool, 'workingDir'>>;
+type Restricted = Pick<CustomTool, 'sandbox' | 'permissions'> & Partial<Pick<CustomTool, 'workingDir'>>;
+type Confinable = Restricted & Pick<CustomTool, 'userNumber'>;
 
 /** Puts the start of a tool's processes into its sandbox. */
 @Injectable()
@@ -25,7 +26,8 @@ export class ToolSandbox {
    */
   async confine(tool: Confinable, { spec, place }: PreparedLaunch): Promise<Confined> {
     try {
-      return await this.sandbox.confine(demandsOf(tool), spec, place);
+      const confined = await this.sandbox.confine(demandsOf(tool), spec, place, tool.userNumber);
+      return { ...confined, effective: this.withSpawner(confined.effective) };
     } catch (error) {
       if (!(error instanceof SandboxRefusal)) throw asWrongCommand(error);
       throw wrong(pointerOf(error.field, tool), error.message);
@@ -33,13 +35,16 @@ export class ToolSandbox {
   }
 
   /** What holds for a tool on this host. */
-  effective(tool: Confinable): EffectiveSandbox {
-    const effective = this.sandbox.effective(demandsOf(tool));
+  effective(tool: Restricted): EffectiveSandbox {
+    return this.withSpawner(this.sandbox.effective(demandsOf(tool)));
+  }
+
+  private withSpawner(effective: EffectiveSandbox): EffectiveSandbox {
     return this.spawner.endsDescendants ? withDescendantsEnded(effective) : effective;
   }
 }
 
-function demandsOf({ sandbox, permissions }: Confinable): SandboxDemands {
+function demandsOf({ sandbox, permissions }: Restricted): SandboxDemands {
   return { ...sandbox, ...permissions };
 }
 

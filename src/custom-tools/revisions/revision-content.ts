@@ -24,8 +24,8 @@ export interface RevisionChange {
 export function configurationOf(tool: CustomTool): ToolConfiguration {
   const { id, env, revision, status, lastHealthCheck, healthStatus, errorMessage, ...others } = tool;
   void [id, env, revision, status, lastHealthCheck, healthStatus, errorMessage];
-  const { pinnedCommand, createdAt, updatedAt, ...configuration } = others;
-  void [pinnedCommand, createdAt, updatedAt];
+  const { userNumber, pinnedCommand, createdAt, updatedAt, ...configuration } = others;
+  void [userNumber, pinnedCommand, createdAt, updatedAt];
   const { cacheTtlMs, thresholds, ...older } = configuration;
   // Revisions from before there were any stay what they are.
   return { ...older, ...(cacheTtlMs !== null && { cacheTtlMs }), ...(thresholds !== null && { thresholds }) };

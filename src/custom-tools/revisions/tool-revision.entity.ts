@@ -11,6 +11,7 @@ export type RevisionSource = (typeof revisionSources)[number];
 export type ToolConfiguration = Omit<
   CustomTool,
   | 'id'
+  | 'userNumber'
   | 'env'
   | 'revision'
   | 'pinnedCommand'

@@ -9,7 +9,6 @@ import { type CustomToolBody, customToolView } from '../custom-tool.view.js';
 import { CustomToolRuntimes } from '../running/custom-tool-runtimes.js';
 import { changesBetween, configurationOf, differingFiles, envIdentity } from './revision-content.js';
 import type { CustomToolRevision } from './tool-revision.entity.js';
-import { ToolSandbox } from '../launch/tool-sandbox.js';
 import {
   type RevisionBody,
   type RevisionDiffBody,
@@ -27,7 +26,6 @@ export class ToolRevisionsService {
     private readonly manager: CustomToolManager,
     private readonly revisions: ToolRevisionsRepository,
     private readonly runtimes: CustomToolRuntimes,
-    private readonly sandbox: ToolSandbox,
   ) {}
 
   /** The newest first. */
@@ -67,7 +65,7 @@ export class ToolRevisionsService {
       const was = { ...absent, ...wanted.configuration, env: wanted.env };
       Object.assign(tool, was, !samePath && { pinnedCommand: null });
     });
-    return customToolView(restored, this.sandbox.effective(restored));
+    return customToolView(restored, this.runtimes.effective(restored));
   }
 
   private async refuseFilesOnly(tool: CustomTool, wanted: CustomToolRevision): Promise<void> {

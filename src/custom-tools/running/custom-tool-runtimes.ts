@@ -6,6 +6,7 @@ import { Tracer } from '../../observability/tracing/tracer.js';
 import type { PoolEvent, PoolSettings, ProcessSpec } from '../../process-pool/pool.types.js';
 import { ProcessPool } from '../../process-pool/process-pool.js';
 import type { Confined } from '../../sandbox/sandbox.js';
+import type { EffectiveSandbox } from '../../sandbox/sandbox.types.js';
 import type { InputValidator } from '../../tools/input-validator.js';
 import type { CustomTool } from '../custom-tool.entity.js';
 import { CustomToolWrapper, type ToolBackend } from './custom-tool-wrapper.js';
@@ -63,6 +64,12 @@ export class CustomToolRuntimes {
   /** Every wrapper that is loaded. */
   all(): CustomToolWrapper[] {
     return [...this.wrappers.values()];
+  }
+
+  /** What holds for a tool's processes; of one that is not loaded, what would hold on this host. */
+  effective(tool: CustomTool): EffectiveSandbox {
+    const backend = this.wrappers.get(tool.name)?.backend;
+    return (backend && 'pool' in backend && backend.effective) || this.sandbox.effective(tool);
   }
 
   /**
@@ -168,7 +175,8 @@ export class CustomToolRuntimes {
       if (event.type === 'terminate') confined.ended(event.pid);
     });
     const brokenRule = (end: ProcessEnd): string | undefined => confined.brokenRule(end);
-    return { pool, workingDir: spec.cwd, realPath, redactor, brokenRule };
+    const { effective } = confined;
+    return { pool, workingDir: spec.cwd, realPath, redactor, effective, brokenRule };
   }
 
   private follow(pool: ProcessPool, tool: string, redactor: Redactor): void {

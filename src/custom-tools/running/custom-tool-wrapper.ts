@@ -10,6 +10,7 @@ import {
   type RequestNotes,
 } from '../../process-pool/pool.types.js';
 import type { ProcessPool } from '../../process-pool/process-pool.js';
+import type { EffectiveSandbox } from '../../sandbox/sandbox.types.js';
 import type { ProcessEnd } from '../../sandbox/violation.js';
 import type { Release, Tool, ToolDefinition, ToolRun } from '../../tool-contract/tool.js';
 import { ToolFailure } from '../../tool-contract/tool-outcome.js';
@@ -28,6 +29,8 @@ export interface RunningBackend {
   /** What is started, links resolved. */
   readonly realPath: string;
   readonly redactor: Redactor;
+  /** What holds for its processes; absent: nothing is known of it. */
+  readonly effective?: EffectiveSandbox;
   /** The rule of its sandbox that a process was ended for, by how it ended. */
   readonly brokenRule?: (end: ProcessEnd) => string | undefined;
 }
