@@ -35,7 +35,7 @@ beforeAll(async () => {
   writeFileSync(join(outside, 'file'), 'a secret');
   symlinkSync(outside, link);
   lab = new LauncherLab(self);
-  host = await probeHost({ path: '/usr/bin:/bin', launcher: lab.launcher, cgroup: 'off' });
+  host = await probeHost({ path: '/usr/bin:/bin', launcher: lab.launcher, cgroup: 'off', firstUid: 70_000 });
 });
 afterAll(() => {
   lab.close();

@@ -1,0 +1,63 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { built } from '../support/built.js';
+import type { Json } from '../support/json.js';
+import { type ServerProcess, startServer } from '../support/server-process.js';
+import { makeTestFolder } from '../support/test-folder.js';
+
+// real: the project below a folder of mode 0700, what `npm start` starts there, its embedded database, the tools that ship;
+// mock: nothing. Who is not root is let into its own folders.
+
+const closed = makeTestFolder();
+const clone = join(closed, 'toolkeeper');
+const parts = ['dist', 'tools', 'native', 'playbooks', 'migrations', 'package.json'];
+let server: ServerProcess | undefined;
+
+beforeAll(() => {
+  const root = built();
+  mkdirSync(clone, { mode: 0o755 });
+  for (const part of parts) cpSync(join(root, part), join(clone, part), { recursive: true });
+  const packages = [join(root, 'node_modules'), join(clone, 'node_modules')] as const;
+  // Another disk takes no links of files.
+  if (spawnSync('cp', ['-al', ...packages]).status !== 0) {
+    rmSync(packages[1], { recursive: true, force: true });
+    symlinkSync(...packages);
+  }
+});
+afterEach(async () => {
+  await server?.end('SIGTERM');
+  server = undefined;
+});
+afterAll(() => rmSync(closed, { recursive: true, force: true }));
+
+const settings = (tier: number) => ({
+  SANDBOX_MAX_TIER: String(tier),
+  TOOLKEEPER_DATA_DIR: join(clone, '.toolkeeper'),
+});
+const calls = [
+  ['disk_usage', { path: '/' }, { usedPercent: expect.any(Number) }],
+  ['json_diff', { before: { a: 1 }, after: { a: 2 } }, expect.anything()],
+  ['log_summary', { text: 'ERROR x' }, { levels: { error: 1 } }],
+] as const;
+
+it.each([3, 1])(
+  'with tier %i at most the tools that ship work there, and say whose they are',
+  async (tier) => {
+    server = await startServer(settings(tier), 120_000, `cd '${clone}'`);
+    const ask = async (path: string, body?: object): Promise<Json> => {
+      const headers = { 'content-type': 'application/json' };
+      const init = body && { method: 'POST', headers, body: JSON.stringify(body) };
+      return (await fetch(`${server?.url}/api/v1/${path}`, init)).json();
+    };
+    for (const [name, input, result] of calls) {
+      expect(await ask(`tools/${name}/execute`, { input })).toMatchObject({ status: 'success', result });
+      const { status, effectiveSandbox } = await ask(`custom-tools/${name}`);
+      expect(status).toBe('active');
+      const uid = process.getuid?.();
+      const why =
+        effectiveSandbox.tier === 0 ? expect.any(String) : expect.stringContaining('is closed to user');
+      expect(effectiveSandbox.runsAs).toEqual(uid === 0 ? { uid, why } : { uid });
+    }
+  },
+);
