@@ -272,7 +272,8 @@ it('after a gateway was killed, the next one removes what it left behind, nothin
     SANDBOX_MAX_TIER: '1',
     TOOLKEEPER_DATA_DIR: folderOf('data', 0o700),
   };
-  const ask = async (url: string): Promise<Json> => (await fetch(url)).json();
+  const ask = async (path: string): Promise<Json> =>
+    (await fetch(`${killed.url}/${path}`, { headers: killed.key })).json();
   const usersIn = ({ data }: Json): Json[] =>
     data.map(({ name, effectiveSandbox }: Json) => [name, effectiveSandbox.runsAs]);
   const foldersOf = (maker: string): string[] =>
@@ -280,8 +281,8 @@ it('after a gateway was killed, the next one removes what it left behind, nothin
 
   const killed = await startServer(settings);
   const maker = identityOf(killed.child.pid ?? 0) ?? '';
-  const { sandbox } = (await ask(`${killed.url}/readyz`)).details;
-  const users = usersIn(await ask(`${killed.url}/api/v1/custom-tools`));
+  const { sandbox } = (await ask('readyz')).details;
+  const users = usersIn(await ask('api/v1/custom-tools'));
   await killed.end('SIGKILL');
   expect(foldersOf(maker).length > 0).toBe(sandbox.tier > 0);
   const living = join(tmpdir(), `toolkeeper-private-${identityOf(process.pid)}-living`);
