@@ -178,7 +178,7 @@ const acts: readonly Act[] = [
     what: 'lets others wait for a file',
     field: 'systemCalls',
     input: pathOutside('secret'),
-    settings: ({ folder }) => ({ sandbox: { allowedPaths: [folder] } }),
+    settings: ({ folder }) => ({ sandbox: { allowedPaths: [join(folder, 'secret')] } }),
   },
 ];
 

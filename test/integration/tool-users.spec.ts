@@ -281,10 +281,10 @@ it('after a gateway was killed, the next one removes what it left behind, nothin
 
   const killed = await startServer(settings);
   const maker = identityOf(killed.child.pid ?? 0) ?? '';
-  const { sandbox } = (await ask('readyz')).details;
-  const users = usersIn(await ask('api/v1/custom-tools'));
+  const tools = await ask('api/v1/custom-tools');
+  const users = usersIn(tools);
   await killed.end('SIGKILL');
-  expect(foldersOf(maker).length > 0).toBe(sandbox.tier > 0);
+  expect(foldersOf(maker).length > 0).toBe(tools.data[0].effectiveSandbox.tier > 0);
   const living = join(tmpdir(), `toolkeeper-private-${identityOf(process.pid)}-living`);
   const strangers = join(tmpdir(), `toolkeeper-private-${maker}-strangers`);
   for (const path of [living, strangers]) mkdirSync(path);
