@@ -99,6 +99,23 @@ describe('an input', () => {
     expect(small).toEqual({ status: 'fulfilled', value: [{ pointer: '/0/a', detail: 'is required' }] });
   });
 
+  it.each([
+    ['at once', 0],
+    ['elsewhere', 10_000_000],
+  ])('is refused when the validator throws %s', async (_where, bytes) => {
+    const validate = await schemas.compile({ properties: { a: { type: 'string' } } });
+    const broken = {
+      get a(): never {
+        throw new TypeError('of the validator');
+      },
+    };
+    const detail = "cannot be validated with the tool's schema: of the validator";
+    await expect(async () => validate(broken, bytes)).rejects.toMatchObject({
+      code: 'invalid_input',
+      details: { errors: [{ pointer: '/input', detail }] },
+    });
+  });
+
   it('is refused for now when too many wait', async () => {
     const validate = await schemas.compile({ items: { anyOf: [{ type: 'null' }, { const: 1 }] } });
     const ones = Array.from({ length: 400_000 }, () => 1);

@@ -114,7 +114,7 @@ export class InputSchemas implements OnApplicationShutdown {
         // Who has one problem at least is told that one, whatever becomes of the others.
         return first.length > 0 && isSmall ? this.passAway(text, input, true).catch(() => first) : first;
       } catch (error) {
-        if (!(error instanceof TooCostly)) throw error;
+        if (!(error instanceof TooCostly)) throw notValidated(error);
         awayUntil = performance.now() + awayMs;
         return this.passAway(text, input, isSmall);
       }
@@ -136,12 +136,17 @@ export class InputSchemas implements OnApplicationShutdown {
       }
       if (error instanceof WorkerEnded && error.reason === 'stopped')
         throw new Refusal('shutting_down', 'The server is stopping', { retryAfterMs: passMs });
+      if (!(error instanceof WorkerEnded)) throw notValidated(error);
       const costs = whyTooCostly(error, passMs);
       if (!costs) throw error;
-      const detail = `takes ${costs} to validate: make it smaller`;
-      throw new Refusal('invalid_input', `input ${detail}`, { errors: [{ pointer: '/input', detail }] });
+      throw invalid(`takes ${costs} to validate: make it smaller`);
     }
   }
+}
+
+/** A schema that makes its validator throw is the tool's fault, and no failure of the gateway. */
+function notValidated(error: unknown): Refusal {
+  return invalid(`cannot be validated with the tool's schema: ${messageOf(error)}`);
 }
 
 /** What more than there is of it a thread was ended for. */
@@ -150,6 +155,10 @@ function whyTooCostly(error: unknown, limitMs: number): string | undefined {
   if (error.reason === 'timed_out') return `more than ${limitMs} ms`;
   const { code } = (error.cause ?? {}) as { code?: unknown };
   return code === 'ERR_WORKER_OUT_OF_MEMORY' ? `more than ${heapMb} MB of memory` : undefined;
+}
+
+function invalid(detail: string): Refusal {
+  return new Refusal('invalid_input', `input ${detail}`, { errors: [{ pointer: '/input', detail }] });
 }
 
 function wrong(detail: string): Problem {

@@ -81,6 +81,36 @@ it('reads a schema of another dialect and unknown keywords as annotations', () =
   expect(problemsOf(schema, 1)).toEqual([{ pointer: '', detail: 'must be object' }]);
 });
 
+describe('what a branch that was not taken would have evaluated', () => {
+  const given = { if: { required: ['a'] }, then: { properties: { a: {} } } };
+  const either = { anyOf: [{ required: ['a'], properties: { a: {} } }, { required: ['b'] }] };
+  const patternProperties = { '^x': {} };
+  const counted = { if: { minItems: 2 }, then: { prefixItems: [{}] } };
+
+  it.each([
+    ['patterns of names beside `if`', { ...given, patternProperties }, { x1: 1 }],
+    ['patterns of names beside `anyOf`', { ...either, patternProperties }, { b: 1, x1: 1 }],
+    [
+      'patterns of names, and nothing else',
+      { ...given, patternProperties, unevaluatedProperties: false },
+      { x1: 1 },
+    ],
+    ['items of a kind', { ...counted, unevaluatedItems: { type: 'null' } }, [null]],
+  ])('leaves an input valid: %s', (_what, schema, input) => {
+    expect(problemsOf(schema, input)).toEqual([]);
+    expect(problemsOf(schema, input, true)).toEqual([]);
+  });
+
+  it.each([
+    ['a property', { ...given, patternProperties, unevaluatedProperties: false }, { x1: 1, c: 1 }],
+    ['an item', { ...counted, unevaluatedItems: false }, [1]],
+    ['an item of another kind', { ...counted, unevaluatedItems: { type: 'null' } }, [1]],
+  ])('is not known: %s', (_what, schema, input) => {
+    expect(problemsOf(schema, input)).toHaveLength(1);
+    expect(problemsOf(schema, input, true)).toHaveLength(1);
+  });
+});
+
 describe('what it costs', () => {
   const itself = { $ref: '#' };
   const twice = { oneOf: [{ items: itself }, { items: itself }, { type: 'null' }] };

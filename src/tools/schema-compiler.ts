@@ -1,4 +1,11 @@
-import { _, Ajv2020, type ErrorObject, type FuncKeywordDefinition } from 'ajv/dist/2020.js';
+import {
+  _,
+  Ajv2020,
+  type ErrorObject,
+  type FuncKeywordDefinition,
+  type KeywordCxt,
+  Name,
+} from 'ajv/dist/2020.js';
 import { RE2JS } from 're2js';
 import { canonicalJson } from '../common/canonical-json.js';
 import type { FieldProblem } from '../common/errors.js';
@@ -142,9 +149,21 @@ function lookAtTheClock(ajv: Ajv2020, meter: Meter): void {
     const { code } = rule.definition;
     rule.definition.code = (cxt, type) => {
       cxt.gen.code(_`${cxt.gen.scopeValue('func', { ref: meter.check })}()`);
+      prepareEvaluated(cxt);
       code(cxt, type);
     };
   }
+}
+
+/**
+ * What a branch has evaluated, such as that of an `if`, Ajv declares within the branch: of one that was not taken it is
+ * undefined, where a set of names or a count is read or written. What a `$ref` has evaluated is the other schema's own
+ * set, which may not be written to.
+ */
+function prepareEvaluated({ gen, keyword, it: { props, items } }: KeywordCxt): void {
+  if (keyword === 'patternProperties' && props instanceof Name)
+    gen.assign(props, _`${props} === true || {...${props}}`);
+  if (keyword === 'unevaluatedItems' && items instanceof Name) gen.assign(items, _`${items} || 0`);
 }
 
 /** Keywords that compare values: Ajv's own compare each with each, which does not end. These cost what the input's size costs. */

@@ -1,5 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { FieldProblem } from '../common/errors.js';
+import { messageOf } from '../common/message-of.js';
 import { answerCalls } from '../common/worker-calls.js';
 import type { JsonSchema } from '../tool-contract/tool.js';
 import { type CompiledSchema, compileSchema, spentMs, TooCostly } from './schema-compiler.js';
@@ -35,8 +36,8 @@ function runTrial(pass: () => unknown): void {
   try {
     pass();
   } catch (error) {
-    if (!(error instanceof TooCostly)) throw error;
-    throw new Error(`a small input takes too long, or for ever: ${error.message}`, { cause: error });
+    const what = error instanceof TooCostly ? 'takes too long, or for ever' : 'cannot be validated';
+    throw new Error(`a small input ${what}: ${messageOf(error)}`, { cause: error });
   }
 }
 
@@ -61,9 +62,8 @@ function problemsOf({ schema, input, allErrors }: SchemaPass): readonly FieldPro
   if (first.length === 0 || !allErrors) return first;
   try {
     return compiled(schema, true).problemsOf(value, allProblemsMs);
-  } catch (error) {
-    if (error instanceof TooCostly) return first;
-    throw error;
+  } catch {
+    return first;
   }
 }
 
