@@ -33,6 +33,18 @@ const root = {
   'app.module.ts': Object.keys(allowed).filter((room) => room !== 'http'),
 };
 
+/** The sub-folders of custom-tools, from the ground up: each may import those that its line lists. */
+const layers = {
+  entity: [],
+  secrets: ['entity'],
+  commands: ['entity', 'secrets'],
+  logs: ['entity', 'secrets'],
+  launch: ['entity', 'secrets', 'commands'],
+  running: ['entity', 'secrets', 'commands', 'logs', 'launch'],
+  manager: ['entity', 'secrets', 'commands', 'logs', 'launch', 'running'],
+  http: ['entity', 'secrets', 'commands', 'logs', 'launch', 'running', 'manager'],
+};
+
 module.exports = {
   forbidden: [
     {
@@ -84,6 +96,13 @@ module.exports = {
       from: { path: `^src/${room}/`, pathNot: '\\.spec\\.ts$' },
       to: { path: '^src/', pathNot: `^src/(${[room, ...may].join('|')})(/|$)` },
     })),
+    ...Object.entries(layers).map(([layer, may]) => ({
+      name: `custom-tools-${layer}-imports`,
+      comment: `Of custom-tools, ${layer} may import only: ${may.join(', ') || 'itself'}.`,
+      severity: 'error',
+      from: { path: `^src/custom-tools/${layer}/`, pathNot: '\\.spec\\.ts$' },
+      to: { path: '^src/custom-tools/', pathNot: `^src/custom-tools/(${[layer, ...may].join('|')})/` },
+    })),
     ...Object.entries(root).map(([file, may]) => ({
       name: `${file}-imports`,
       comment: `${file} may import only: ${may.join(', ')}.`,
@@ -91,6 +110,17 @@ module.exports = {
       from: { path: `^src/${file}$` },
       to: { path: '^src/', pathNot: `^src/(${may.join('|')})/` },
     })),
+    {
+      name: 'custom-tools-has-layers',
+      comment:
+        'A new folder of custom-tools needs its line in the table above; beside them stands the module alone.',
+      severity: 'error',
+      from: {
+        path: '^src/custom-tools/',
+        pathNot: `^src/custom-tools/((${Object.keys(layers).join('|')})/|custom-tools\\.module\\.ts$)`,
+      },
+      to: {},
+    },
     {
       name: 'every-room-has-a-rule',
       comment: 'A new folder or root file of src needs its line in the tables above.',

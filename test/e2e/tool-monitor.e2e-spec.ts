@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CustomToolMonitor } from '../../src/custom-tools/running/custom-tool-monitor.js';
+import { CustomToolMonitor } from '../../src/custom-tools/manager/custom-tool-monitor.js';
 import {
   CustomToolRuntimes,
   type RuntimeEvent,

@@ -1,7 +1,7 @@
 import { chmodSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CustomToolManager } from '../../src/custom-tools/custom-tool-manager.js';
-import { CustomToolMonitor } from '../../src/custom-tools/running/custom-tool-monitor.js';
+import { CustomToolManager } from '../../src/custom-tools/manager/custom-tool-manager.js';
+import { CustomToolMonitor } from '../../src/custom-tools/manager/custom-tool-monitor.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
 import { makeTestFolder } from '../support/test-folder.js';

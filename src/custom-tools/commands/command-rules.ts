@@ -2,7 +2,7 @@ import { realpath } from 'node:fs/promises';
 import { basename, resolve, sep } from 'node:path';
 import type { AppConfig } from '../../config/app-config.js';
 import { harmlessVariables, isOneOf, isSteering } from '../../config/tool-variables.js';
-import { wrong } from '../wrong-field.js';
+import { wrong } from '../entity/wrong-field.js';
 import { type Family, familyOf, harmlessOptions, shapeOf } from './command-shape.js';
 
 /** An executable that was found, and what it turned out to be. */

@@ -8,9 +8,9 @@ import { openPlainFile } from '../../common/plain-file.js';
 import { hostVariable, isServersOwn } from '../../config/host-environment.js';
 import type { ProcessSpec } from '../../process-pool/pool.types.js';
 import type { CommandRules } from './command-rules.js';
-import type { CustomTool } from '../custom-tool.entity.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
 import type { PlainEnv } from '../secrets/secret-box.js';
-import { wrong } from '../wrong-field.js';
+import { wrong } from '../entity/wrong-field.js';
 
 export type LaunchSettings = Pick<
   CustomTool,

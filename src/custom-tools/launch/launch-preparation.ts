@@ -5,7 +5,7 @@ import { resolveCommand, type LaunchSettings, type ResolvedCommand } from '../co
 import { ownPlace } from './own-place.js';
 import { Redactor } from '../secrets/redactor.js';
 import { type PlainEnv, SecretBox, SecretUnreadable } from '../secrets/secret-box.js';
-import { asWrongCommand, wrong } from '../wrong-field.js';
+import { asWrongCommand, wrong } from '../entity/wrong-field.js';
 
 /** How a tool is started, and what of it must not be shown. */
 export interface PreparedLaunch extends ResolvedCommand {

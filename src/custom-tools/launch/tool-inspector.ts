@@ -5,12 +5,12 @@ import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { type Probe, probeExecutable } from './probe-executable.js';
 import { type Handshake, PoolFailure } from '../../process-pool/pool.types.js';
 import { InputSchemas, type InputValidator } from '../../tools/input-validator.js';
-import type { CustomTool } from '../custom-tool.entity.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
 import type { LaunchableTool } from '../commands/resolve-command.js';
 import { ToolSandbox } from './tool-sandbox.js';
 import { ToolSpawner } from './tool-spawner.js';
 import { type PreparedLaunch, LaunchPreparation } from './launch-preparation.js';
-import { wrong } from '../wrong-field.js';
+import { wrong } from '../entity/wrong-field.js';
 
 export interface Inspection extends PreparedLaunch, Probe {}
 

@@ -3,11 +3,11 @@ import { withDescendantsEnded } from '../../sandbox/enforcement.js';
 import { type Confined, Sandbox, SandboxRefusal } from '../../sandbox/sandbox.js';
 import type { SandboxDemands } from '../../sandbox/sandbox-policy.js';
 import type { EffectiveSandbox } from '../../sandbox/sandbox.types.js';
-import type { CustomTool } from '../custom-tool.entity.js';
-import { ToolPermissions } from '../sandbox-settings.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
+import { ToolPermissions } from '../entity/sandbox-settings.js';
 import { ToolSpawner } from './tool-spawner.js';
 import type { PreparedLaunch } from './launch-preparation.js';
-import { asWrongCommand, wrong } from '../wrong-field.js';
+import { asWrongCommand, wrong } from '../entity/wrong-field.js';
 
 type Restricted = Pick<CustomTool, 'sandbox' | 'permissions'> & Partial<Pick<CustomTool, 'workingDir'>>;
 type Confinable = Restricted & Pick<CustomTool, 'userNumber'>;

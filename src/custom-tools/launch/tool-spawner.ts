@@ -5,14 +5,34 @@ import {
   type OnApplicationBootstrap,
   type OnApplicationShutdown,
 } from '@nestjs/common';
-import { InjectMetric } from '@willsoto/nestjs-prometheus';
+import { InjectMetric, makeCounterProvider, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
 import type { Counter, Gauge } from 'prom-client';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { Contributors } from '../../observability/contributors.js';
 import { type Launcher, launch } from '../../process-pool/launcher.js';
 import { findSpawner, SpawnerClient, type SpawnerEvent } from '../../process-pool/spawner-client.js';
 import { StartSlots } from '../../process-pool/start-slots.js';
-import { spawnerMetricNames } from './spawner.metrics.js';
+
+export const spawnerMetricNames = {
+  up: 'toolkeeper_spawner_up',
+  waiting: 'toolkeeper_spawner_waiting',
+  restarts: 'toolkeeper_spawner_restarts_total',
+} as const;
+
+export const spawnerMetrics = [
+  makeGaugeProvider({
+    name: spawnerMetricNames.up,
+    help: '1: processes are started by the spawner; 0: directly',
+  }),
+  makeGaugeProvider({
+    name: spawnerMetricNames.waiting,
+    help: 'Starts of processes that the spawner has not answered',
+  }),
+  makeCounterProvider({
+    name: spawnerMetricNames.restarts,
+    help: 'Spawners that took the place of one that died',
+  }),
+];
 
 const directly =
   'processes of tools are started by the server itself: each start holds up everything else for some milliseconds, ' +

@@ -3,7 +3,7 @@ import type { LogNotice } from '../../tool-contract/tool-notice.js';
 import { Redactor } from '../secrets/redactor.js';
 import { LineBudget } from '../../common/line-budget.js';
 import { EventRing } from '../../common/event-ring.js';
-import type { LogEntry } from './log-entry.js';
+import type { LogEntry } from './tool-logs.js';
 import { PoolOutput } from './pool-output.js';
 
 const setUp = (perSecond = 1_000, now = () => 0) => {

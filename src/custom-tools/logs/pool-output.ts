@@ -1,9 +1,7 @@
 import type { PoolEvent } from '../../process-pool/pool.types.js';
-import { cleanNotice } from '../secrets/clean-notice.js';
-import type { Redactor } from '../secrets/redactor.js';
-import type { LogEntry } from './log-entry.js';
+import { cleanNotice, type Redactor } from '../secrets/redactor.js';
 import { OutputLines } from './output-lines.js';
-import type { LogBook } from './tool-logs.js';
+import type { LogBook, LogEntry } from './tool-logs.js';
 
 type Said = Extract<PoolEvent, { type: 'log' }>;
 

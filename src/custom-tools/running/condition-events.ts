@@ -1,5 +1,5 @@
 import type { ToolEvent } from '../../common/tool-events.js';
-import type { WrittenCondition } from '../custom-tools.repository.js';
+import type { WrittenCondition } from '../entity/custom-tools.repository.js';
 
 /** What is known to be wrong with a tool; one that is well has nothing. */
 type Ailment = 'degraded' | 'crashed' | 'failed';

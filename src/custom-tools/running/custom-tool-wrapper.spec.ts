@@ -7,7 +7,7 @@ import { noTracer } from '../../observability/tracing/tracer.js';
 import type { PoolSettings } from '../../process-pool/pool.types.js';
 import type { ExecutionNotes, ToolAnnotations, ToolRun } from '../../tool-contract/tool.js';
 import { Redactor } from '../secrets/redactor.js';
-import { CustomTool } from '../custom-tool.entity.js';
+import { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolWrapper } from './custom-tool-wrapper.js';
 
 /** Appends a byte to the file for each call, then does what `then` says: the last of the list goes on for ever. */

@@ -15,13 +15,12 @@ import type { ProcessEnd } from '../../sandbox/violation.js';
 import type { Release, Tool, ToolDefinition, ToolRun } from '../../tool-contract/tool.js';
 import { ToolFailure } from '../../tool-contract/tool-outcome.js';
 import type { InputValidator } from '../../tools/input-validator.js';
-import type { CustomTool } from '../custom-tool.entity.js';
-import type { ProgramFile } from '../revisions/program-files.js';
-import { configurationOf, contentHashOf, type RevisionContent } from '../revisions/revision-content.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
+import type { ProgramFile } from '../entity/tool-revision.entity.js';
+import { configurationOf, contentHashOf, type RevisionContent } from '../entity/revision-content.js';
 import { tellPoolSpans } from './pool-spans.js';
 import { isResultUnknown, mayRepeat, sayResultUnknown } from './safe-repetition.js';
-import { cleanNotice } from '../secrets/clean-notice.js';
-import type { Redactor } from '../secrets/redactor.js';
+import { cleanNotice, type Redactor } from '../secrets/redactor.js';
 
 export interface RunningBackend {
   readonly pool: ProcessPool;

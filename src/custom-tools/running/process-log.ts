@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { levelOf, ToolLog, type ToolLogEntry } from '../../observability/tool-log.js';
 import { CustomToolRuntimes, type RuntimeEvent } from './custom-tool-runtimes.js';
-import { CustomToolsRepository } from '../custom-tools.repository.js';
+import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
 import { ToolLogs } from '../logs/tool-logs.js';
 
 const floodHint =

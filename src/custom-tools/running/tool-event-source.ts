@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { ToolEvents } from '../../common/tool-events.js';
 import { ConditionEvents } from './condition-events.js';
 import { CustomToolRuntimes, type RuntimeEvent } from './custom-tool-runtimes.js';
-import { CustomToolsRepository } from '../custom-tools.repository.js';
+import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
 
 /** Says to the whole server what happens to custom tools. */
 @Injectable()

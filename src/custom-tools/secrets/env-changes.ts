@@ -1,9 +1,7 @@
-import { wrong } from '../wrong-field.js';
+import { wrong } from '../entity/wrong-field.js';
 import { KeyFileError } from '../../common/key-file.js';
-import type { PlainEnv, SecretBox, StoredEnv } from './secret-box.js';
-
-/** What answers show instead of a value. Sent back it means: as it is. */
-export const hiddenValue = '***';
+import { hiddenValue, type StoredEnv } from '../entity/stored-env.js';
+import type { PlainEnv, SecretBox } from './secret-box.js';
 
 /** A change of a tool's environment: text sets a variable, null removes it, what is not named stays (RFC 7396). */
 export type EnvChanges = Readonly<Record<string, string | null>>;

@@ -6,7 +6,8 @@ import { secretKeysIn } from '../../config/secret-keys.js';
 import { changedEnv, sealedEnv } from './env-changes.js';
 import { KeyFileError } from '../../common/key-file.js';
 import { KeyRing } from './key-ring.js';
-import { SecretBox, type SealedValue, SecretUnreadable, type StoredEnv } from './secret-box.js';
+import type { SealedValue, StoredEnv } from '../entity/stored-env.js';
+import { SecretBox, SecretUnreadable } from './secret-box.js';
 
 // real: AES-256-GCM of Node, key files; mock: nothing
 

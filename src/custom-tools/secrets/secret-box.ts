@@ -1,19 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { identityOf, type SealedValue, type StoredEnv } from '../entity/stored-env.js';
 import type { KeyRing } from './key-ring.js';
 
-/** A value under AES-256-GCM as it stands in the database: base64, the tag at the end of `data`. */
-export interface SealedValue {
-  readonly alg: 'A256GCM';
-  /** Stays when the same value comes under another key: equal configurations compare equal. */
-  readonly id: string;
-  /** Id of the key that opens it. */
-  readonly key: string;
-  readonly nonce: string;
-  readonly data: string;
-}
-
-/** A tool's environment as it is stored, by variable. Text is a value from before there was encryption. */
-export type StoredEnv = Readonly<Record<string, SealedValue | string>>;
 export type PlainEnv = Readonly<Record<string, string>>;
 
 /** A stored value cannot be read; the message says which and why, and nothing of its content. */
@@ -114,11 +102,6 @@ export class SecretBox {
       return undefined;
     }
   }
-}
-
-/** What tells one value of an environment from another without telling anything of either. */
-export function identityOf(stored: SealedValue | string): string | undefined {
-  return typeof stored === 'string' ? undefined : stored.id;
 }
 
 const newIdentity = (): string => randomBytes(8).toString('hex');

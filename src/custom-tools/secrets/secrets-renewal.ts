@@ -2,7 +2,8 @@ import { Injectable, Logger } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource, type QueryRunner } from 'typeorm';
 import { KeyFileError } from '../../common/key-file.js';
-import { SecretBox, SecretUnreadable, type StoredEnv } from './secret-box.js';
+import type { StoredEnv } from '../entity/stored-env.js';
+import { SecretBox, SecretUnreadable } from './secret-box.js';
 
 /** Where sealed environments stand. The names are ours, never a caller's: they go into SQL as they are. */
 interface SealedColumn {

@@ -1,0 +1,64 @@
+import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn } from 'typeorm';
+import type { JsonSchema, ToolAnnotations } from '../../tool-contract/tool.js';
+import type { ToolThresholds } from '../../tool-contract/tool-thresholds.js';
+import type { SandboxSettings, ToolPermissions } from './sandbox-settings.js';
+import type { StoredEnv } from './stored-env.js';
+
+export const toolStatuses = ['active', 'inactive', 'error'] as const;
+export type ToolStatus = (typeof toolStatuses)[number];
+export const healthStatuses = ['healthy', 'degraded', 'unhealthy', 'unknown'] as const;
+export type HealthStatus = (typeof healthStatuses)[number];
+
+/** A registered executable (seed 003, custom_tools); durations in milliseconds. */
+@Entity('custom_tools')
+export class CustomTool {
+  @PrimaryColumn('uuid') id!: string;
+  /** Tells its own user from those of other tools, where the gateway runs as root; never changes. */
+  @Column('integer', { name: 'user_number', unique: true }) userNumber!: number;
+  @Column('text', { unique: true }) name!: string;
+  @Column('text') description!: string;
+  @Column('text') version!: string;
+  @Column('text') command!: string;
+  /** Where `command` led when it was registered, links resolved; null: registered before that was kept. */
+  @Column('text', { name: 'pinned_command', nullable: true }) pinnedCommand!: string | null;
+  @Column('jsonb') args!: string[];
+  @Column('text', { name: 'working_dir', nullable: true }) workingDir!: string | null;
+  /** Sealed: opened only where a process is started. */
+  @Column('jsonb') env!: StoredEnv;
+  @Column('jsonb', { name: 'input_schema' }) inputSchema!: JsonSchema;
+  @Column('integer', { name: 'timeout_ms' }) timeoutMs!: number;
+  @Column('integer', { name: 'max_retries' }) maxRetries!: number;
+  @Column('integer', { name: 'retry_delay_ms' }) retryDelayMs!: number;
+  @Column('integer', { name: 'pool_size' }) poolSize!: number;
+  @Column('integer', { name: 'min_processes' }) minProcesses!: number;
+  @Column('integer', { name: 'max_concurrency' }) maxConcurrency!: number;
+  @Column('boolean', { name: 'keep_alive' }) keepAlive!: boolean;
+  @Column('jsonb') annotations!: ToolAnnotations;
+  /** Where its health is judged by other limits than the defaults; null: nowhere. */
+  @Column('jsonb', { nullable: true }) thresholds!: Partial<ToolThresholds> | null;
+  @Column('jsonb', { nullable: true }) sandbox!: SandboxSettings | null;
+  @Column('jsonb', { nullable: true }) permissions!: ToolPermissions | null;
+  @Column('jsonb', { nullable: true }) fallback!: unknown;
+  @Column('integer', { name: 'calls_per_investigation', nullable: true }) callsPerInvestigation!:
+    number | null;
+  /** How long a result answers equal calls; null: never. */
+  @Column('integer', { name: 'cache_ttl_ms', nullable: true }) cacheTtlMs!: number | null;
+  /** The current one's number; 0 until its first is made. */
+  @Column('integer') revision!: number;
+  @Column('text') status!: ToolStatus;
+  @Column('timestamptz', { name: 'last_health_check', nullable: true }) lastHealthCheck!: Date | null;
+  @Column('text', { name: 'health_status' }) healthStatus!: HealthStatus;
+  @Column('text', { name: 'error_message', nullable: true }) errorMessage!: string | null;
+  @Column('jsonb') tags!: string[];
+  @Column('jsonb') metadata!: Record<string, unknown>;
+  @CreateDateColumn({ type: 'timestamptz', name: 'created_at' }) createdAt!: Date;
+  @UpdateDateColumn({ type: 'timestamptz', name: 'updated_at' }) updatedAt!: Date;
+}
+
+/** A tool.json that was imported, by its path and the hash of its content. */
+@Entity('custom_tool_imports')
+export class CustomToolImport {
+  @PrimaryColumn('text') path!: string;
+  @Column('text', { name: 'content_hash' }) contentHash!: string;
+  @CreateDateColumn({ type: 'timestamptz', name: 'imported_at' }) importedAt!: Date;
+}

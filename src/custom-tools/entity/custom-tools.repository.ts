@@ -1,0 +1,115 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { Not, Repository } from 'typeorm';
+import { Problem } from '../../common/errors.js';
+import { storableText } from '../../common/pg-text.js';
+import { TypedEvents } from '../../common/typed-events.js';
+import { CustomTool, CustomToolImport, type HealthStatus, type ToolStatus } from './custom-tool.entity.js';
+import { storableMessage } from './tool-condition.js';
+
+/** What of a tool its monitor writes. */
+export interface ToolCondition {
+  readonly status?: ToolStatus;
+  readonly healthStatus?: HealthStatus;
+  readonly lastHealthCheck?: Date;
+  readonly errorMessage?: string | null;
+}
+
+/** What of a tool tells whether it is loaded as it should be. */
+export type ToolState = Pick<CustomTool, 'id' | 'name' | 'revision' | 'status'>;
+export type WrittenCondition = Pick<ToolCondition, 'status' | 'healthStatus' | 'errorMessage'> & {
+  readonly name: string;
+};
+
+/** Rows of custom_tools and custom_tool_imports. */
+@Injectable()
+export class CustomToolsRepository {
+  private readonly logger = new Logger(CustomToolsRepository.name);
+  /** Every condition that was written, whether it changed anything or not. */
+  readonly conditions = new TypedEvents<WrittenCondition>((error) => this.logger.error(error));
+
+  constructor(
+    @InjectRepository(CustomTool) private readonly tools: Repository<CustomTool>,
+    @InjectRepository(CustomToolImport) private readonly imports: Repository<CustomToolImport>,
+  ) {}
+
+  /** Sorted by name. */
+  list(status?: ToolStatus): Promise<CustomTool[]> {
+    return this.tools.find({ where: status ? { status } : {}, order: { name: 'ASC' } });
+  }
+
+  /** All of them, in no order. */
+  states(): Promise<ToolState[]> {
+    return this.tools.find({ select: { id: true, name: true, revision: true, status: true } });
+  }
+
+  /** @throws Problem `not_found` */
+  async get(name: string): Promise<CustomTool> {
+    const tool = await this.find(name);
+    if (!tool) throw new Problem('not_found', `There is no custom tool named ${JSON.stringify(name)}`);
+    return tool;
+  }
+
+  async find(name: string): Promise<CustomTool | null> {
+    // The database refuses to look for what it cannot hold.
+    return storableText(name) === name ? this.tools.findOneBy({ name }) : null;
+  }
+
+  /** A number for the user of a new tool: none comes twice before all have come. */
+  async newUserNumber(): Promise<number> {
+    for (;;) {
+      const [row] = await this.tools.query<{ number: number }[]>(
+        `SELECT nextval('custom_tool_users')::integer AS number`,
+      );
+      const userNumber = row?.number ?? 0;
+      if (!(await this.tools.existsBy({ userNumber }))) return userNumber;
+    }
+  }
+
+  /** Says what a tool's row says now. */
+  announce(tool: WrittenCondition): void {
+    this.conditions.emit(tool);
+  }
+
+  /** Its status alone: what another replica changes meanwhile stays. @throws Problem `not_found` */
+  async disable(name: string): Promise<CustomTool> {
+    const { id } = await this.get(name);
+    await this.tools.update({ id }, { status: 'inactive' });
+    const saved = await this.get(name);
+    this.conditions.emit(saved);
+    return saved;
+  }
+
+  /** Where the tool's command leads now. */
+  async pin(name: string, pinnedCommand: string): Promise<void> {
+    await this.tools.update({ name }, { pinnedCommand });
+  }
+
+  /** A tool that was disabled stays so, whatever its last processes do. */
+  async setCondition(name: string, condition: ToolCondition): Promise<void> {
+    const { errorMessage } = condition;
+    const clean = typeof errorMessage === 'string' && { errorMessage: storableMessage(errorMessage) };
+    const changes = { ...condition, ...clean };
+    const { affected } = await this.tools.update({ name, status: Not('inactive') }, changes);
+    if (affected) this.conditions.emit({ name, ...changes });
+  }
+
+  /** @throws Problem `not_found` */
+  async delete(name: string): Promise<void> {
+    const tool = await this.get(name);
+    await this.tools.delete({ id: tool.id });
+  }
+
+  async importedHash(path: string): Promise<string | undefined> {
+    return (await this.imports.findOneBy({ path }))?.contentHash;
+  }
+
+  /** Unless it was remembered otherwise meanwhile. */
+  async forgetImport(path: string, contentHash: string): Promise<void> {
+    await this.imports.delete({ path, contentHash });
+  }
+
+  async rememberImport(path: string, contentHash: string): Promise<void> {
+    await this.imports.save({ path, contentHash });
+  }
+}

@@ -1,0 +1,138 @@
+import { canonicalJson, sha256 } from '../../common/canonical-json.js';
+import type { CustomTool } from './custom-tool.entity.js';
+import { identityOf, type StoredEnv, withoutValues } from './stored-env.js';
+import type { ProgramFile, ToolConfiguration } from './tool-revision.entity.js';
+
+/** What identifies a revision. */
+export interface RevisionContent {
+  readonly configuration: ToolConfiguration;
+  readonly env: StoredEnv;
+  readonly files: readonly ProgramFile[];
+}
+
+/** One difference between two revisions; a side that has nothing there lacks its member. */
+export interface RevisionChange {
+  /** JSON pointer into `{configuration, files}`. */
+  readonly path: string;
+  readonly before?: unknown;
+  readonly after?: unknown;
+}
+
+/** Everything of a tool but its identity, its condition and the environment, which is secret. */
+export function configurationOf(tool: CustomTool): ToolConfiguration {
+  const { id, env, revision, status, lastHealthCheck, healthStatus, errorMessage, ...others } = tool;
+  void [id, env, revision, status, lastHealthCheck, healthStatus, errorMessage];
+  const { userNumber, pinnedCommand, createdAt, updatedAt, ...configuration } = others;
+  void [userNumber, pinnedCommand, createdAt, updatedAt];
+  const { cacheTtlMs, thresholds, ...older } = configuration;
+  // Revisions from before there were any stay what they are.
+  return { ...older, ...(cacheTtlMs !== null && { cacheTtlMs }), ...(thresholds !== null && { thresholds }) };
+}
+
+/** SHA-256 of the canonical JSON of configuration, environment and the content of the program's files; no value is guessed by it. */
+export function contentHashOf({ configuration, env, files }: RevisionContent): string {
+  const contents = Object.fromEntries(files.map((file) => [file.path, fileIdentity(file)]));
+  return sha256(
+    canonicalJson({ configuration: { ...configuration, env: envIdentity(env) }, files: contents }),
+  );
+}
+
+/** Tells environments apart without their values. */
+export function envIdentity(env: StoredEnv): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).map(([name, value]) => [name, identityOf(value) ?? 'plain']));
+}
+
+/** When a file was written counts only where its content is too large to be read. */
+export function fileIdentity({ hash, size, modifiedAt }: ProgramFile): string {
+  return hash ?? `${size} bytes of ${modifiedAt}`;
+}
+
+/** Equal for files of equal content. */
+export function filesKey(files: readonly ProgramFile[]): string {
+  return files.map((file) => `${file.path} ${fileIdentity(file)}`).join('\n');
+}
+
+/** @returns the paths of files whose content differs */
+export function differingFiles(a: readonly ProgramFile[], b: readonly ProgramFile[]): string[] {
+  const [before, after] = [a, b].map(
+    (files) => new Map(files.map((file) => [file.path, fileIdentity(file)])),
+  );
+  const paths = new Set([...(before?.keys() ?? []), ...(after?.keys() ?? [])]);
+  return [...paths].filter((path) => before?.get(path) !== after?.get(path)).sort();
+}
+
+/**
+ * Field by field, sorted by path. Objects are gone through, lists are compared as a whole; of an environment variable
+ * only its name is told.
+ */
+export function changesBetween(
+  before: RevisionContent | undefined,
+  after: RevisionContent,
+): RevisionChange[] {
+  const changes = [
+    ...fieldChanges('/configuration', before?.configuration, after.configuration),
+    ...environmentChanges(before?.env ?? {}, after.env),
+    ...fileChanges(before?.files ?? [], after.files),
+  ];
+  return changes.sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+function fieldChanges(path: string, before: unknown, after: unknown): RevisionChange[] {
+  if (isSame(before, after)) return [];
+  const [from, to] = [membersOf(before), membersOf(after)];
+  const names = new Set([...Object.keys(from ?? {}), ...Object.keys(to ?? {})]);
+  // An empty object that came or went has no members that could tell of it.
+  if (!from || !to || names.size === 0) return [change(path, before, after)];
+  return [...names].flatMap((name) =>
+    fieldChanges(`${path}/${escaped(name)}`, ownMember(from, name), ownMember(to, name)),
+  );
+}
+
+function environmentChanges(before: RevisionContent['env'], after: RevisionContent['env']): RevisionChange[] {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  const [from, to] = [envIdentity(before), envIdentity(after)];
+  const [hiddenBefore, hiddenAfter] = [withoutValues(before), withoutValues(after)];
+  return [...names]
+    .filter((name) => ownMember(from, name) !== ownMember(to, name))
+    .map((name) =>
+      change(
+        `/configuration/env/${escaped(name)}`,
+        ownMember(hiddenBefore, name),
+        ownMember(hiddenAfter, name),
+      ),
+    );
+}
+
+/** Every object has a `constructor` that nobody gave it. */
+const ownMember = <T>(of: Readonly<Record<string, T>>, name: string): T | undefined =>
+  Object.hasOwn(of, name) ? of[name] : undefined;
+
+function fileChanges(before: readonly ProgramFile[], after: readonly ProgramFile[]): RevisionChange[] {
+  return differingFiles(before, after).map((path) => {
+    const of = (files: readonly ProgramFile[]): ProgramFile | undefined =>
+      files.find((file) => file.path === path);
+    return change(`/files/${escaped(path)}`, of(before), of(after));
+  });
+}
+
+/** JSON knows no `undefined`: there it would be `null`. */
+function isSame(before: unknown, after: unknown): boolean {
+  return (before === undefined) === (after === undefined) && canonicalJson(before) === canonicalJson(after);
+}
+
+/** The members of an object; of nothing at all: none. Lists and plain values have none to compare. */
+function membersOf(value: unknown): Record<string, unknown> | undefined {
+  if (value === undefined) return {};
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : undefined;
+}
+
+const change = (path: string, before: unknown, after: unknown): RevisionChange => ({
+  path,
+  ...(before !== undefined && { before }),
+  ...(after !== undefined && { after }),
+});
+
+/** A member's name as a JSON pointer takes it. */
+const escaped = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');

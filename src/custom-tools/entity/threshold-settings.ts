@@ -1,0 +1,99 @@
+import { ApiPropertyOptional } from '@nestjs/swagger';
+import { IsInt, IsNumber, Max, Min } from 'class-validator';
+import { Optional } from '../../common/optional.decorator.js';
+import { defaultThresholds, type ToolThresholds } from '../../tool-contract/tool-thresholds.js';
+import { wrong } from './wrong-field.js';
+
+const longestMs = 3_600_000;
+
+/** By which a tool's health is judged; what is left out is as for every tool (seed 000). */
+export class ThresholdSettings implements Partial<ToolThresholds> {
+  @ApiPropertyOptional({ example: 0.95, default: 0.95, description: 'Healthy from this success rate on' })
+  @Optional()
+  @IsNumber()
+  @Min(0)
+  @Max(1)
+  readonly successRateHealthy?: number;
+
+  @ApiPropertyOptional({ example: 0.8, default: 0.8, description: 'Degraded from here on, unhealthy below' })
+  @Optional()
+  @IsNumber()
+  @Min(0)
+  @Max(1)
+  readonly successRateDegraded?: number;
+
+  @ApiPropertyOptional({ example: 2000, default: 2000, description: 'Healthy up to this mean latency' })
+  @Optional()
+  @IsInt()
+  @Min(1)
+  @Max(longestMs)
+  readonly latencyHealthyMs?: number;
+
+  @ApiPropertyOptional({ example: 5000, default: 5000, description: 'Degraded up to here, unhealthy beyond' })
+  @Optional()
+  @IsInt()
+  @Min(1)
+  @Max(longestMs)
+  readonly latencyDegradedMs?: number;
+
+  @ApiPropertyOptional({ example: 5, default: 5, description: 'Fewer calls than this are not graded' })
+  @Optional()
+  @IsInt()
+  @Min(1)
+  @Max(1_000_000)
+  readonly minCalls?: number;
+
+  @ApiPropertyOptional({
+    example: 5,
+    default: 5,
+    description: 'Errors that advise a break; of its circuit, the tool faults (absent: CIRCUIT_FAILURES)',
+  })
+  @Optional()
+  @IsInt()
+  @Min(1)
+  @Max(10_000)
+  readonly errorThreshold?: number;
+
+  @ApiPropertyOptional({
+    example: 5,
+    default: 5,
+    description: 'In which they are counted; also by its circuit (absent: CIRCUIT_WINDOW_MS)',
+  })
+  @Optional()
+  @IsInt()
+  @Min(1)
+  @Max(1_440)
+  readonly windowMinutes?: number;
+
+  @ApiPropertyOptional({ example: 5000, default: 5000, description: 'A call is slow from here on' })
+  @Optional()
+  @IsInt()
+  @Min(1)
+  @Max(longestMs)
+  readonly slowCallMs?: number;
+}
+
+/**
+ * What a tool's row holds: only the members that were given; null for none.
+ * @throws Problem `invalid_request` with the field where the limits contradict each other or a default
+ */
+export function checkedThresholds(
+  given: Partial<ToolThresholds> | null | undefined,
+): Partial<ToolThresholds> | null {
+  const members = Object.entries(given ?? {}).filter(([, limit]) => limit !== undefined);
+  if (members.length === 0) return null;
+  const own: Partial<ToolThresholds> = Object.fromEntries(members);
+  const { successRateHealthy, successRateDegraded, latencyHealthyMs, latencyDegradedMs } = {
+    ...defaultThresholds,
+    ...own,
+  };
+  if (successRateDegraded > successRateHealthy) {
+    const detail = `must not be greater than successRateHealthy (${successRateHealthy})`;
+    throw wrong('/thresholds/successRateDegraded', detail);
+  }
+  if (latencyDegradedMs < latencyHealthyMs) {
+    const detail = `must not be less than latencyHealthyMs (${latencyHealthyMs})`;
+    throw wrong('/thresholds/latencyDegradedMs', detail);
+  }
+  return own;
+}

@@ -1,0 +1,53 @@
+import { Column, CreateDateColumn, Entity, PrimaryColumn } from 'typeorm';
+import type { CustomTool } from './custom-tool.entity.js';
+import type { StoredEnv } from './stored-env.js';
+
+export const revisionSources = ['register', 'patch', 'import', 'reload', 'rollback'] as const;
+/** Why a revision was made. */
+export type RevisionSource = (typeof revisionSources)[number];
+
+/** A file that a tool's process runs. */
+export interface ProgramFile {
+  /** Relative to the project where it lies inside, so that the same program has the same path everywhere. */
+  readonly path: string;
+  readonly size: number;
+  /** ISO 8601. */
+  readonly modifiedAt: string;
+  /** SHA-256; null for a file of more than 16 MiB: its size and time stand for its content. */
+  readonly hash: string | null;
+}
+
+/** What of a tool makes a revision; the values of its environment are kept apart. */
+export type ToolConfiguration = Omit<
+  CustomTool,
+  | 'id'
+  | 'userNumber'
+  | 'env'
+  | 'revision'
+  | 'pinnedCommand'
+  | 'status'
+  | 'lastHealthCheck'
+  | 'healthStatus'
+  | 'errorMessage'
+  | 'createdAt'
+  | 'updatedAt'
+  | 'cacheTtlMs'
+  | 'thresholds'
+> &
+  Partial<Pick<CustomTool, 'cacheTtlMs' | 'thresholds'>>;
+
+/** What a tool was from some moment on; never changed. */
+@Entity('custom_tool_revisions')
+export class CustomToolRevision {
+  @PrimaryColumn('uuid', { name: 'tool_id' }) toolId!: string;
+  @PrimaryColumn('integer') revision!: number;
+  @Column('text', { name: 'content_hash' }) contentHash!: string;
+  @Column('jsonb') configuration!: ToolConfiguration;
+  @Column('jsonb') env!: StoredEnv;
+  @Column('jsonb') files!: ProgramFile[];
+  @Column('text') source!: RevisionSource;
+  /** The revision that a rollback brought back. */
+  @Column('integer', { nullable: true }) restores!: number | null;
+  @Column('text', { name: 'created_by' }) createdBy!: string;
+  @CreateDateColumn({ type: 'timestamptz', name: 'created_at' }) createdAt!: Date;
+}

@@ -1,0 +1,72 @@
+import { Injectable } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Readable } from 'node:stream';
+import type { Page } from '../../common/page.js';
+import type { ToolOutcome } from '../../tool-contract/tool-outcome.js';
+import { ToolsService } from '../../tools/tools.service.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
+import { type CustomToolBody, customToolView } from './custom-tool.view.js';
+import { CustomToolManager } from '../manager/custom-tool-manager.js';
+import { type CustomToolHealth, CustomToolMonitor } from '../manager/custom-tool-monitor.js';
+import type {
+  CustomToolCreate,
+  CustomToolUpdate,
+  ListCustomToolsQuery,
+} from '../manager/custom-tools.dto.js';
+import { CustomToolRuntimes } from '../running/custom-tool-runtimes.js';
+
+/** The manager's work as the REST answers show it. */
+@Injectable()
+export class CustomToolsService {
+  constructor(
+    private readonly manager: CustomToolManager,
+    private readonly monitor: CustomToolMonitor,
+    private readonly tools: ToolsService,
+    private readonly runtimes: CustomToolRuntimes,
+  ) {}
+
+  async list(query: ListCustomToolsQuery): Promise<Page<CustomToolBody>> {
+    const { data, nextCursor } = await this.manager.list(query);
+    return { data: data.map((tool) => this.view(tool)), nextCursor };
+  }
+
+  async get(name: string): Promise<CustomToolBody> {
+    return this.view(await this.manager.get(name));
+  }
+
+  async register(create: CustomToolCreate, by: string): Promise<CustomToolBody> {
+    return this.view(await this.manager.register(create, { source: 'register', by }));
+  }
+
+  async update(name: string, changes: CustomToolUpdate, by: string): Promise<CustomToolBody> {
+    return this.view(await this.manager.update(name, changes, { source: 'patch', by }));
+  }
+
+  remove(name: string): Promise<void> {
+    return this.manager.remove(name);
+  }
+
+  async enable(name: string): Promise<CustomToolBody> {
+    return this.view(await this.manager.enable(name));
+  }
+
+  async disable(name: string): Promise<CustomToolBody> {
+    return this.view(await this.manager.disable(name));
+  }
+
+  validate(name: string): Promise<{ valid: boolean; errors: string[] }> {
+    return this.manager.validate(name);
+  }
+
+  health(name: string): Promise<CustomToolHealth> {
+    return this.monitor.health(name);
+  }
+
+  test(name: string, request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome | Readable> {
+    return this.tools.test((work) => this.manager.withWrapper(name, work), request, reply);
+  }
+
+  private view(tool: CustomTool): CustomToolBody {
+    return customToolView(tool, this.runtimes.effective(tool));
+  }
+}

@@ -1,0 +1,72 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Readable } from 'node:stream';
+import type { Placed } from '../../common/event-ring.js';
+import { Lifecycle } from '../../common/lifecycle.js';
+import { endlessPatience as patience, OpenStreams } from '../../common/open-streams.js';
+import { SseStream } from '../../common/sse-stream.js';
+import { acceptsEvents, sseHeaders } from '../../common/sse.js';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
+import { type LogEntry, type LogRing, ToolLogs } from '../logs/tool-logs.js';
+import type { LogPageBody, LogsQuery } from './tool-logs.dto.js';
+
+/** The clients that follow logs. */
+@Injectable()
+export class LogStreams extends OpenStreams {
+  private readonly heartbeatMs: number;
+
+  constructor(
+    @Inject(APP_CONFIG) { toolLogs, server }: Pick<AppConfig, 'toolLogs' | 'server'>,
+    lifecycle: Lifecycle,
+  ) {
+    super({ most: toolLogs.maxStreams, variable: 'CUSTOM_TOOLS_LOG_STREAMS', what: 'logs' }, lifecycle);
+    this.heartbeatMs = server.sseHeartbeatMs;
+  }
+
+  /** @throws Problem `rate_limited`, `shutting_down` */
+  follow(ring: LogRing, place: number): SseStream<LogEntry> {
+    const eventOf = (entry: Placed<LogEntry>) => ({ id: entry.id, event: 'log', data: entry });
+    return this.add(() => new SseStream(ring, { place, eventOf, patience }, this.heartbeatMs));
+  }
+}
+
+/** A tool's log as its operator reads it: a page, or live. */
+@Injectable()
+export class ToolLogsService {
+  constructor(
+    private readonly repository: CustomToolsRepository,
+    private readonly logs: ToolLogs,
+    private readonly streams: LogStreams,
+  ) {}
+
+  /** @throws Problem `not_found`; `rate_limited` when too many clients follow logs */
+  async read(
+    name: string,
+    { limit, since }: LogsQuery,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<LogPageBody | Readable> {
+    await this.repository.get(name);
+    const { ring } = this.logs.open(name);
+    if (request.method === 'GET' && acceptsEvents(request.headers)) {
+      const stream = this.streams.follow(ring, placeToStart(ring, limit, since, request));
+      void reply.headers(sseHeaders);
+      return stream;
+    }
+    const { entries, last, missed } = ring.slice(limit, since);
+    return { data: entries, nextSince: last ?? null, missed };
+  }
+}
+
+/** A client that comes back goes on where it was; a new one gets the latest entries first. */
+function placeToStart(
+  ring: LogRing,
+  limit: number,
+  since: string | undefined,
+  request: FastifyRequest,
+): number {
+  const lastSeen = request.headers['last-event-id'];
+  const id = typeof lastSeen === 'string' && lastSeen !== '' ? lastSeen : since;
+  return id === undefined ? Math.max(0, ring.end - limit) : ring.placeAfter(id);
+}

@@ -1,0 +1,100 @@
+import { Injectable } from '@nestjs/common';
+import { canonicalJson } from '../../common/canonical-json.js';
+import { Problem } from '../../common/errors.js';
+import { decodeCursor, encodeCursor, type Page } from '../../common/page.js';
+import type { PageQuery } from '../../common/page.dto.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
+import { CustomToolManager } from '../manager/custom-tool-manager.js';
+import { type CustomToolBody, customToolView } from './custom-tool.view.js';
+import { CustomToolRuntimes } from '../running/custom-tool-runtimes.js';
+import { changesBetween, configurationOf, differingFiles, envIdentity } from '../entity/revision-content.js';
+import type { CustomToolRevision } from '../entity/tool-revision.entity.js';
+import {
+  type RevisionBody,
+  type RevisionDiffBody,
+  type RevisionParams,
+  revisionSummary,
+  type RevisionSummaryBody,
+  revisionView,
+} from './tool-revision.view.js';
+import { ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
+
+/** What a tool was, what changed, and the way back. */
+@Injectable()
+export class ToolRevisionsService {
+  constructor(
+    private readonly manager: CustomToolManager,
+    private readonly revisions: ToolRevisionsRepository,
+    private readonly runtimes: CustomToolRuntimes,
+  ) {}
+
+  /** The newest first. */
+  async list(name: string, { limit, cursor }: PageQuery): Promise<Page<RevisionSummaryBody>> {
+    const { id } = await this.manager.get(name);
+    const before = cursor === undefined ? undefined : numberIn(cursor);
+    const rows = await this.revisions.list(id, limit + 1, before);
+    const data = rows.slice(0, limit);
+    const last = data.at(-1);
+    const nextCursor = last && rows.length > limit ? encodeCursor(String(last.revision)) : null;
+    return { data: data.map(revisionSummary), nextCursor };
+  }
+
+  async get({ name, revision }: RevisionParams): Promise<RevisionBody> {
+    return revisionView(await this.find(await this.manager.get(name), revision));
+  }
+
+  /** What `revision` changed since `against`; the first revision of all changed everything. */
+  async diff({ name, revision }: RevisionParams, against = revision - 1): Promise<RevisionDiffBody> {
+    const tool = await this.manager.get(name);
+    const after = await this.find(tool, revision);
+    const before = against === 0 ? undefined : await this.find(tool, against);
+    return { revision, against: before?.revision ?? null, changes: changesBetween(before, after) };
+  }
+
+  /**
+   * Brings a revision's configuration back as a new revision, once its executable has answered.
+   * @throws Problem `conflict` when only files differ: their content is not kept
+   */
+  async rollback(name: string, revision: number, by: string): Promise<CustomToolBody> {
+    const origin = { source: 'rollback', by, restores: revision } as const;
+    const restored = await this.manager.change(name, origin, async (tool) => {
+      const wanted = await this.find(tool, revision);
+      await this.refuseFilesOnly(tool, wanted);
+      const samePath = tool.command === wanted.configuration.command;
+      const absent = { cacheTtlMs: null, thresholds: null };
+      const was = { ...absent, ...wanted.configuration, env: wanted.env };
+      Object.assign(tool, was, !samePath && { pinnedCommand: null });
+    });
+    return customToolView(restored, this.runtimes.effective(restored));
+  }
+
+  private async refuseFilesOnly(tool: CustomTool, wanted: CustomToolRevision): Promise<void> {
+    const { configuration, env } = wanted;
+    if (
+      canonicalJson([configurationOf(tool), envIdentity(tool.env)]) !==
+      canonicalJson([configuration, envIdentity(env)])
+    )
+      return;
+    const { content } = await this.runtimes.contentOf(tool);
+    const files = differingFiles(content.files, wanted.files);
+    if (files.length === 0) return;
+    throw new Problem(
+      'conflict',
+      `Revision ${wanted.revision} has the configuration of now and differs only in files, whose content is not kept: ` +
+        `put back ${files.join(', ')}`,
+    );
+  }
+
+  private async find({ id, name }: CustomTool, revision: number): Promise<CustomToolRevision> {
+    const found = await this.revisions.find(id, revision);
+    if (!found) throw new Problem('not_found', `${name} has no revision ${revision}`);
+    return found;
+  }
+}
+
+function numberIn(cursor: string): number {
+  const revision = Number(decodeCursor(cursor));
+  if (Number.isInteger(revision) && revision > 0 && revision < 2 ** 31) return revision;
+  const detail = 'must be the nextCursor of an earlier answer';
+  throw new Problem('invalid_request', `cursor ${detail}`, { errors: [{ pointer: '/cursor', detail }] });
+}

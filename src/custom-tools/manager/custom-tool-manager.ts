@@ -1,0 +1,300 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { Problem } from '../../common/errors.js';
+import { newId } from '../../common/ids.js';
+import { KeyedMutex } from '../../common/keyed-mutex.js';
+import { pageOf, type Page } from '../../common/page.js';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { CallMetrics } from '../../tools/call.metrics.js';
+import { ToolRegistry } from '../../tools/tool-registry.js';
+import type { CustomTool, ToolStatus } from '../entity/custom-tool.entity.js';
+import { ProcessCounts } from '../running/process-counts.js';
+import { CustomToolRuntimes, type PreparedTool } from '../running/custom-tool-runtimes.js';
+import type { CustomToolWrapper } from '../running/custom-tool-wrapper.js';
+import type { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from './custom-tools.dto.js';
+import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
+import { ToolLogs } from '../logs/tool-logs.js';
+import { changedEnv, sealedEnv } from '../secrets/env-changes.js';
+import { SecretBox } from '../secrets/secret-box.js';
+import { checkExecutable } from '../commands/resolve-command.js';
+import type { PreparedLaunch } from '../launch/launch-preparation.js';
+import { type Inspection, ToolInspector } from '../launch/tool-inspector.js';
+import { checkedThresholds } from '../entity/threshold-settings.js';
+import { answeredNow, brokenBy } from '../entity/tool-condition.js';
+import { checkCache, checkPool, completed, draftOf, withoutUndefined } from './tool-registration.js';
+import { type RevisionOrigin, ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
+
+/** Registers, changes and removes custom tools (seed 003, CustomToolManager). The database row is the truth. */
+@Injectable()
+export class CustomToolManager {
+  private readonly oneAtATime = new KeyedMutex();
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: AppConfig,
+    private readonly repository: CustomToolsRepository,
+    private readonly revisions: ToolRevisionsRepository,
+    private readonly inspector: ToolInspector,
+    private readonly runtimes: CustomToolRuntimes,
+    private readonly registry: ToolRegistry,
+    private readonly callMetrics: CallMetrics,
+    private readonly processCounts: ProcessCounts,
+    private readonly box: SecretBox,
+    private readonly logs: ToolLogs,
+  ) {}
+
+  async list({ status, limit, cursor }: ListCustomToolsQuery): Promise<Page<CustomTool>> {
+    return pageOf(await this.repository.list(status), (tool) => tool.name, limit, cursor);
+  }
+
+  get(name: string): Promise<CustomTool> {
+    return this.repository.get(name);
+  }
+
+  /**
+   * Starts the executable once, fills what the registration omits from its handshake, stores and activates it.
+   * @throws Problem `invalid_request` with the field, `conflict` when the name is taken; nothing is stored then
+   */
+  register(create: CustomToolCreate, origin: RevisionOrigin): Promise<CustomTool> {
+    return this.oneAtATime.run(create.name, async () => {
+      if (this.registry.find(create.name) ?? (await this.repository.find(create.name))) {
+        throw new Problem('conflict', `The tool name ${create.name} is taken`);
+      }
+      const draft = await this.draft(create);
+      if (create.inputSchema) await this.inspector.compile(create.inputSchema);
+      const inspected = await this.inspector.inspect(draft);
+      return this.add(await this.prepareToRun(completed(draft, create, inspected), inspected), origin);
+    });
+  }
+
+  /** Stores a tool that cannot be started here, with the reason; its monitor tries again. */
+  registerBroken(create: CustomToolCreate, reason: string, origin: RevisionOrigin): Promise<CustomTool> {
+    return this.oneAtATime.run(create.name, async () => {
+      const draft = { ...(await this.draft(create)), ...brokenBy(reason) };
+      return this.add(await this.prepare(completed(draft, create)), origin);
+    });
+  }
+
+  /** What its tool.json says now, as a whole: members that it leaves out take their defaults again. */
+  reimport(create: CustomToolCreate, origin: RevisionOrigin): Promise<CustomTool> {
+    return this.oneAtATime.run(create.name, async () => {
+      const stored = await this.repository.get(create.name);
+      const draft = await this.draft(create, stored);
+      const inspected = await this.inspector.inspect(draft);
+      return this.settle(completed(draft, create, inspected), inspected, stored.status, origin);
+    });
+  }
+
+  /** Tries a tool of status `error` again; a good answer makes it active. */
+  recover(name: string): Promise<void> {
+    return this.oneAtATime.run(name, async () => {
+      const tool = await this.repository.find(name);
+      if (tool?.status !== 'error') return;
+      await this.settle(tool, await this.inspector.inspect(tool), 'active', ofItself);
+    });
+  }
+
+  /**
+   * Runs a tool's files as they are now, if they make a tool.
+   * @throws Problem `invalid_request` with the reason; then what ran before goes on running
+   */
+  reload(name: string): Promise<void> {
+    return this.oneAtATime.run(name, async () => {
+      const tool = await this.repository.find(name);
+      if (!tool || tool.status === 'inactive') return;
+      await this.settle(tool, await this.inspector.inspect(tool), tool.status, ofItself);
+    });
+  }
+
+  /** Calls in flight end on the old configuration, new ones start on the new. */
+  update(name: string, changes: CustomToolUpdate, origin: RevisionOrigin): Promise<CustomTool> {
+    return this.change(name, origin, (tool) => {
+      const { annotations, env = {}, ...others } = withoutUndefined(changes);
+      Object.assign(tool, others, {
+        annotations: { ...tool.annotations, ...annotations },
+        env: changedEnv(this.box, tool.id, tool.env, env),
+      });
+      // Who names the command means what it leads to now.
+      if (changes.command !== undefined) tool.pinnedCommand = null;
+    });
+  }
+
+  /**
+   * Changes a tool by `apply`, once its executable has answered with the change.
+   * @throws Problem `not_found`, `invalid_request` with the field, `conflict`; nothing has changed then
+   */
+  change(
+    name: string,
+    origin: RevisionOrigin,
+    apply: (tool: CustomTool) => Promise<void> | void,
+  ): Promise<CustomTool> {
+    return this.oneAtATime.run(name, async () => {
+      const tool = await this.repository.get(name);
+      await apply(tool);
+      tool.thresholds = checkedThresholds(tool.thresholds);
+      checkPool(tool, this.config.customTools.maxPoolSize);
+      checkCache(tool);
+      await this.inspector.compile(tool.inputSchema);
+      const inspected = await this.inspector.inspect(tool);
+      tool.pinnedCommand = inspected.realPath;
+      return this.settle(tool, inspected, tool.status, origin);
+    });
+  }
+
+  remove(name: string): Promise<void> {
+    return this.oneAtATime.run(name, async () => {
+      await this.repository.delete(name);
+      this.forget(name);
+    });
+  }
+
+  /** @throws Problem `invalid_request` when the executable does not answer; its status stays as it was */
+  enable(name: string): Promise<CustomTool> {
+    return this.oneAtATime.run(name, async () => {
+      const tool = await this.repository.get(name);
+      return this.settle(tool, await this.inspector.inspect(tool), 'active', ofItself);
+    });
+  }
+
+  disable(name: string): Promise<CustomTool> {
+    return this.oneAtATime.run(name, async () => {
+      const saved = await this.repository.disable(name);
+      this.deactivate(name);
+      return saved;
+    });
+  }
+
+  async validate(name: string): Promise<{ valid: boolean; errors: string[] }> {
+    const errors = await this.inspector.mismatches(await this.repository.get(name));
+    return { valid: errors.length === 0, errors };
+  }
+
+  /** Runs `work` with the tool's wrapper, active or not; an inactive tool's processes end afterwards. */
+  async withWrapper<T>(name: string, work: (wrapper: CustomToolWrapper) => Promise<T>): Promise<T> {
+    const tool = await this.repository.get(name);
+    const active = this.runtimes.get(name);
+    if (active) return work(active);
+    const temporary = await this.runtimes.build(await this.prepare(tool), tool.revision);
+    try {
+      return await work(temporary);
+    } finally {
+      await this.runtimes.retire(temporary);
+    }
+  }
+
+  /** Makes what runs here what the row says: at the start, and when somebody else changed it. */
+  load(name: string): Promise<void> {
+    return this.oneAtATime.run(name, () =>
+      this.loadRow(name).catch((error: unknown) => {
+        // Another replica stored the changed files first: what it stored is loaded.
+        if (error instanceof Problem && error.code === 'conflict') return this.loadRow(name);
+        throw error;
+      }),
+    );
+  }
+
+  private async loadRow(name: string): Promise<void> {
+    const tool = await this.repository.find(name);
+    if (!tool) return this.forget(name);
+    this.logs.status(name, tool.status, tool.errorMessage);
+    if (tool.status === 'inactive') return this.deactivate(name);
+    if (!this.runtimes.get(name)?.isOf(tool)) await this.activate(tool);
+  }
+
+  private async add(prepared: PreparedTool, origin: RevisionOrigin): Promise<CustomTool> {
+    const added = await this.revisions.insert(prepared.tool, prepared.content, origin);
+    this.repository.announce(added);
+    await this.run(prepared, added, added.revision);
+    return added;
+  }
+
+  /** Stores a tool whose executable has just answered: that mends status `error`; an inactive tool stays so. */
+  private async settle(
+    tool: CustomTool,
+    inspected: Inspection,
+    before: ToolStatus,
+    origin: RevisionOrigin,
+  ): Promise<CustomTool> {
+    const { status: readAs } = tool;
+    const status = before === 'inactive' ? 'inactive' : 'active';
+    // The values may have come under a new key since the row was read: nothing goes back to an old one.
+    const env = this.box.renew(tool.id, tool.env);
+    Object.assign(tool, answeredNow(inspected.health), { status, env });
+    const prepared = await this.prepareToRun(tool, inspected);
+    const saved = await this.revisions.update(tool, prepared.content, origin, readAs);
+    this.repository.announce(saved);
+    // Processes of a tool that could not be started are started as that was tried in vain: it gets others.
+    const runs = readAs !== 'error' && this.runtimes.get(saved.name)?.serves(saved, prepared.content);
+    if (status === 'active' && !runs) await this.run(prepared, saved, saved.revision);
+    return saved;
+  }
+
+  /**
+   * Prepares a tool whose executable has just answered: it is started as it was for that.
+   * @throws Problem `invalid_request` when it cannot be executed any more
+   */
+  private async prepareToRun(tool: CustomTool, inspected: Inspection): Promise<PreparedTool> {
+    await checkExecutable(inspected.spec.command);
+    return this.prepare(tool, inspected);
+  }
+
+  private async prepare(tool: CustomTool, launch?: PreparedLaunch): Promise<PreparedTool> {
+    return this.runtimes.prepare(tool, await this.inspector.compile(tool.inputSchema), launch);
+  }
+
+  /** Runs a stored tool. Its files may be others than those of its revision: then they are a revision of their own. */
+  private async activate(tool: CustomTool): Promise<void> {
+    const prepared = await this.prepare(tool);
+    const { content, start } = prepared;
+    let current = tool;
+    let revision = await this.revisions.numberOf(tool.id, content);
+    if (revision === undefined && (tool.revision === 0 || 'spec' in start)) {
+      const source = tool.revision === 0 ? 'register' : 'reload';
+      current = await this.revisions.update(tool, content, { ...ofItself, source }, tool.status);
+      revision = current.revision;
+    }
+    await this.run(prepared, current, revision ?? tool.revision);
+  }
+
+  /**
+   * Builds the tool's wrapper and lets the registry know it. One that cannot be started takes no place from one that
+   * runs as it would: what is in the way of its files may pass.
+   */
+  private async run(prepared: PreparedTool, tool: CustomTool, revision: number): Promise<void> {
+    if (this.registry.find(tool.name)?.definition.kind === 'builtin') {
+      throw new Problem('conflict', `The name ${tool.name} belongs to a built-in tool`);
+    }
+    const wrapper = await this.runtimes.build({ ...prepared, tool }, revision);
+    if ('unavailable' in wrapper.backend && this.runtimes.get(tool.name)?.runsLike(tool)) return;
+    this.runtimes.put(wrapper);
+    this.registry.replace(wrapper);
+    if ('unavailable' in wrapper.backend) {
+      await this.repository.setCondition(tool.name, brokenBy(wrapper.backend.unavailable));
+    } else if (wrapper.backend.realPath !== tool.pinnedCommand) {
+      await this.repository.pin(tool.name, wrapper.backend.realPath);
+    }
+  }
+
+  private deactivate(name: string): void {
+    if (this.runtimes.get(name)) this.registry.unregister(name);
+    this.runtimes.remove(name);
+  }
+
+  private forget(name: string): void {
+    this.deactivate(name);
+    void this.callMetrics.forget(name);
+    void this.processCounts.forget(name);
+    this.logs.forget(name);
+  }
+
+  private async draft(create: CustomToolCreate, stored?: CustomTool): Promise<CustomTool> {
+    const { id = newId(), userNumber = await this.repository.newUserNumber(), env: was = {} } = stored ?? {};
+    const { defaultTimeoutMs, maxPoolSize } = this.config.customTools;
+    const env = sealedEnv(this.box, id, create.env ?? {}, was);
+    const draft = draftOf(create, { id, userNumber, env, timeoutMs: defaultTimeoutMs });
+    checkPool(draft, maxPoolSize);
+    checkCache(draft);
+    return stored ? Object.assign(draft, { revision: stored.revision, status: stored.status }) : draft;
+  }
+}
+
+/** Changes that nobody asked for by name. */
+const ofItself = { source: 'reload', by: 'toolkeeper' } as const;

@@ -1,0 +1,153 @@
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import { glob, readdir, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { parse } from 'secure-json-parse';
+import { sha256 } from '../../common/canonical-json.js';
+import { Problem } from '../../common/errors.js';
+import { messageOf } from '../../common/message-of.js';
+import { readPlainFile } from '../../common/plain-file.js';
+import { createValidationPipe } from '../../common/validation.pipe.js';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
+import { CustomToolManager } from './custom-tool-manager.js';
+import { CustomToolCreate } from './custom-tools.dto.js';
+import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
+import { couldNotTry } from '../launch/tool-inspector.js';
+import { portablePath } from '../launch/program-files.js';
+
+/** A tool.json as it was when it was last looked into. */
+interface Seen {
+  readonly file: string;
+  /** It was not imported: another try is worth it when anything beside it changes. */
+  readonly folder?: string;
+}
+
+/** Stands for the content's hash until an import has come to its end. */
+const begun = 'begun';
+const imported = { source: 'import', by: 'toolkeeper' } as const;
+const mostEntries = 1_000;
+const maxFileBytes = 4_194_304;
+
+/** Brings `<dir>/<folder>/tool.json` into the database when its content is new; the row is the truth afterwards. */
+@Injectable()
+export class InstalledToolsImporter {
+  private readonly logger = new Logger(InstalledToolsImporter.name);
+  private readonly pipe = createValidationPipe();
+  private readonly seen = new Map<string, Seen>();
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: AppConfig,
+    private readonly repository: CustomToolsRepository,
+    private readonly manager: CustomToolManager,
+  ) {}
+
+  /**
+   * Imports what is new or changed since it was last looked at. One bad file is logged with its reason and never keeps
+   * the others out: what it said before stays in force.
+   */
+  async importAll(): Promise<void> {
+    const { dir } = this.config.customTools;
+    const files: string[] = [];
+    for await (const file of glob('*/tool.json', { cwd: dir })) files.push(join(dir, file));
+    for (const file of files.sort()) if (await this.isNew(file)) await this.look(file);
+    for (const file of this.seen.keys()) if (!files.includes(file)) this.gone(file);
+  }
+
+  private async isNew(path: string): Promise<boolean> {
+    const seen = this.seen.get(path);
+    if (!seen || seen.file !== (await stateOf(path))) return true;
+    return seen.folder !== undefined && seen.folder !== (await folderState(dirname(path)));
+  }
+
+  private async look(path: string): Promise<void> {
+    // Taken before the content is read: what is written meanwhile is another state.
+    const [file, folder] = [await stateOf(path), await folderState(dirname(path))];
+    try {
+      await this.importFile(path);
+      this.seen.set(path, { file });
+    } catch (error) {
+      if (couldNotTry(error)) this.seen.delete(path);
+      else this.seen.set(path, { file, folder });
+      const name = portablePath(this.config.root, path);
+      const about = error instanceof Problem ? { reason: error.message } : { err: error };
+      this.logger.error({ file: name, ...about }, `${name} was not imported: ${messageOf(error)}`);
+    }
+  }
+
+  private gone(path: string): void {
+    this.seen.delete(path);
+    this.logger.warn(`${portablePath(this.config.root, path)} is gone; its tool stays until it is removed`);
+  }
+
+  private async importFile(path: string): Promise<void> {
+    const content = await readPlainFile(path, maxFileBytes);
+    const hash = sha256(content);
+    const key = portablePath(this.config.root, path);
+    const importedHash = await this.repository.importedHash(key);
+    if (importedHash === hash) return;
+    const create = await this.parse(content, dirname(path));
+    const known = await this.repository.find(create.name);
+    if (known && importedHash === undefined) {
+      throw new Problem('conflict', `the tool name ${create.name} was registered by somebody else`);
+    }
+    await (known ? this.manager.reimport(create, imported) : this.importFirst(create, key));
+    await this.repository.rememberImport(key, hash);
+    this.logger.log(`${key} was imported as ${create.name}`);
+  }
+
+  /** Remembered as begun before it is there: were the server killed in between, it would pass for somebody else's tool. */
+  private async importFirst(create: CustomToolCreate, key: string): Promise<void> {
+    await this.repository.rememberImport(key, begun);
+    try {
+      await this.register(create);
+    } catch (error) {
+      await this.repository.forgetImport(key, begun);
+      throw error;
+    }
+  }
+
+  /** An interpreter that is missing here shows as status `error` and keeps nobody waiting. */
+  private async register(create: CustomToolCreate): Promise<CustomTool> {
+    try {
+      return await this.manager.register(create, imported);
+    } catch (error) {
+      const storable = create.description !== undefined && create.inputSchema !== undefined;
+      if (!(error instanceof Problem) || error.code !== 'invalid_request' || !storable) throw error;
+      return this.manager.registerBroken(create, error.detail, imported);
+    }
+  }
+
+  private async parse(content: string, folder: string): Promise<CustomToolCreate> {
+    const body = { workingDir: portablePath(this.config.root, folder), ...jsonIn(content) };
+    return (await this.pipe.transform(body, {
+      type: 'body',
+      metatype: CustomToolCreate,
+    })) as CustomToolCreate;
+  }
+}
+
+/** What a file that is no JSON says stays in it: it may be a link to what nobody may read. */
+function jsonIn(content: string): object {
+  try {
+    return parse(content) as object;
+  } catch (error) {
+    const message = messageOf(error);
+    if (message.includes('prototype')) throw new Problem('invalid_request', 'it has a member __proto__');
+    const where = / at position \d+ \(line \d+ column \d+\)/.exec(message)?.[0] ?? '';
+    throw new Problem('invalid_request', `it is no JSON${where}`);
+  }
+}
+
+/** Another text whenever the file's content may have changed. */
+async function stateOf(path: string): Promise<string> {
+  const found = await stat(path).catch(() => undefined);
+  return found ? [found.ino, found.size, found.mtimeMs, found.ctimeMs].join(' ') : 'gone';
+}
+
+async function folderState(folder: string): Promise<string> {
+  const names = (await readdir(folder).catch(() => [])).sort().slice(0, mostEntries);
+  const states = await Promise.all(
+    names.map(async (name) => [name, await stateOf(join(folder, name))].join(' ')),
+  );
+  return states.join('\n');
+}

@@ -1,0 +1,118 @@
+import { validateSync } from 'class-validator';
+import { isDeeperThan, tooDeep, writableLevels } from '../../common/json-depth.js';
+import type { Handshake, Reply } from '../../process-pool/pool.types.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
+import { type CustomToolCreate, CustomToolUpdate } from './custom-tools.dto.js';
+import { checkedThresholds } from '../entity/threshold-settings.js';
+import { answeredNow } from '../entity/tool-condition.js';
+import { wrong } from '../entity/wrong-field.js';
+
+/** As MCP's defaults: nothing is promised, everything may happen. */
+const carefulAnnotations = { readOnly: false, idempotent: false, destructive: true, openWorld: true };
+
+/** A registration with every default, before its executable was asked. */
+export function draftOf(
+  create: CustomToolCreate,
+  defaultsHere: Pick<CustomTool, 'id' | 'userNumber' | 'env' | 'timeoutMs'>,
+): CustomTool {
+  const { env: _sealedByTheCaller, ...given } = withoutUndefined(create);
+  const defaults = {
+    description: '',
+    version: '1.0.0',
+    args: [],
+    workingDir: null,
+    pinnedCommand: null,
+    inputSchema: {},
+    maxRetries: 0,
+    retryDelayMs: 1_000,
+    poolSize: 1,
+    minProcesses: 0,
+    maxConcurrency: 1,
+    keepAlive: false,
+    sandbox: null,
+    permissions: null,
+    fallback: null,
+    callsPerInvestigation: null,
+    cacheTtlMs: null,
+    tags: [],
+    metadata: {},
+    revision: 0,
+    status: 'active',
+    ...answeredNow(undefined),
+    ...defaultsHere,
+  };
+  return {
+    ...defaults,
+    ...given,
+    annotations: { ...carefulAnnotations, ...given.annotations },
+    thresholds: checkedThresholds(create.thresholds),
+  } as CustomTool;
+}
+
+/**
+ * Fills what the registration omits from the executable's own words.
+ * @throws Problem `invalid_request` with the field that neither gives
+ */
+export function completed(
+  draft: CustomTool,
+  create: CustomToolCreate,
+  inspected?: { readonly handshake: Handshake; readonly health?: Reply; readonly realPath: string },
+): CustomTool {
+  const said = inspected ? saidBy(inspected.handshake, create) : {};
+  const { description = said.description, inputSchema = said.inputSchema } = create;
+  const missing = 'is needed: neither the registration nor the executable gives it';
+  if (!description) throw wrong('/description', missing);
+  if (!inputSchema) throw wrong('/inputSchema', missing);
+  const pinnedCommand = inspected?.realPath ?? draft.pinnedCommand;
+  const condition = inspected && answeredNow(inspected.health);
+  return { ...draft, ...said, ...condition, description, inputSchema, pinnedCommand };
+}
+
+type Said = Partial<Pick<CustomToolCreate, 'description' | 'version' | 'inputSchema' | 'maxConcurrency'>>;
+
+/**
+ * What the executable says where the registration says nothing. It has to be such as the registration could have said.
+ * @throws Problem `invalid_request` with the field
+ */
+function saidBy(handshake: Handshake, create: CustomToolCreate): Said {
+  const { description, version, inputSchema, maxConcurrency } = handshake;
+  // An empty text says nothing.
+  const said = {
+    description: description || undefined,
+    version: version || undefined,
+    inputSchema,
+    maxConcurrency,
+  };
+  if (isDeeperThan(inputSchema, writableLevels)) throw wrong('/inputSchema', tooDeep);
+  const needed = Object.entries(withoutUndefined(said)).filter(
+    ([field]) => !(field in withoutUndefined(create)),
+  );
+  const asRegistered = Object.assign(new CustomToolUpdate(), Object.fromEntries(needed));
+  for (const { property, constraints = {} } of validateSync(asRegistered)) {
+    throw wrong(`/${property}`, `as the executable gives it in initialize: ${Object.values(constraints)[0]}`);
+  }
+  return Object.fromEntries(needed);
+}
+
+/** @throws Problem `invalid_request` with the field */
+export function checkPool(tool: CustomTool, maxPoolSize: number): void {
+  const { poolSize, minProcesses, keepAlive } = tool;
+  if (poolSize > maxPoolSize) {
+    throw wrong('/poolSize', `must not be greater than ${maxPoolSize} (CUSTOM_TOOLS_MAX_POOL_SIZE)`);
+  }
+  if (minProcesses > poolSize)
+    throw wrong('/minProcesses', `must not be greater than poolSize (${poolSize})`);
+  if (minProcesses > 0 && !keepAlive) throw wrong('/minProcesses', 'needs keepAlive');
+}
+
+/** @throws Problem `invalid_request` */
+export function checkCache({
+  cacheTtlMs,
+  annotations,
+}: Pick<CustomTool, 'cacheTtlMs' | 'annotations'>): void {
+  if (cacheTtlMs && !annotations.readOnly) throw wrong('/cacheTtlMs', 'needs annotations.readOnly');
+}
+
+export function withoutUndefined<T extends object>(value: T): Partial<T> {
+  return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as Partial<T>;
+}
