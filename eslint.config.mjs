@@ -2,7 +2,7 @@ import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['dist/', 'coverage/', '.toolkeeper/', 'node_modules/', 'test/fixtures/seed-templates/'] },
+  { ignores: ['dist/', 'coverage/', '.toolkeeper/', 'node_modules/', 'test/fixtures/plain-templates/'] },
   js.configs.recommended,
   {
     files: ['**/*.ts'],

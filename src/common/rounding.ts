@@ -1,4 +1,4 @@
-/** The value with so many decimal places, rounded as the seed does. */
+/** The value with so many decimal places, an exact tie rounded to the even digit. */
 export function rounded(value: number, digits: number): number {
   const scaled = value * 10 ** digits;
   const whole = Math.round(scaled);
@@ -8,8 +8,8 @@ export function rounded(value: number, digits: number): number {
 }
 
 /**
- * As `toFixed`, except that an exact tie goes to the even digit (81.25 → 81.2), as in the seed's Python. A tie can
- * only be a value that needs just one binary digit more than it may keep, which multiplying by a power of two shows
+ * As `toFixed`, except that an exact tie goes to the even digit (81.25 → 81.2), as Python rounds. A tie can only
+ * be a value that needs just one binary digit more than it may keep, which multiplying by a power of two shows
  * exactly; its text with one place more is exact, too, and ends in 5. Values are not negative.
  */
 export function fixed(value: number, digits: number): string {

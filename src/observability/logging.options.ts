@@ -14,7 +14,7 @@ const secretPaths = [
   'env.*',
 ];
 
-/** JSON lines with a string `timestamp` and `level` (seed 003), the request's id, and no payload or secret. */
+/** JSON lines with a string `timestamp` and `level`, the request's id, and no payload or secret. */
 export function loggingParams(config: Pick<AppConfig, 'logging' | 'auth'>, context: RequestContext): Params {
   return {
     // Requests are logged by RequestLog.

@@ -1,6 +1,6 @@
 import type { SandboxField } from './sandbox.types.js';
 
-/** What a registration says (seed 003: SandboxConfig and ToolPermissions together); everything may be absent. */
+/** What a registration says of sandbox and permissions; everything may be absent. */
 export interface SandboxDemands {
   readonly allowedPaths?: readonly string[];
   readonly allowNetwork?: boolean;

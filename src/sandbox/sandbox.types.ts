@@ -39,7 +39,7 @@ export interface CgroupBase {
   readonly path: string;
 }
 
-/** What can be demanded of a sandbox: the fields of seed 003 and what is always meant to hold. */
+/** What can be demanded of a sandbox: what a registration may name, and what is always meant to hold. */
 export const sandboxFields = [
   'allowedPaths',
   'allowNetwork',

@@ -1,5 +1,4 @@
 export const noticeLevels = ['debug', 'info', 'warn', 'error'] as const;
-/** Seed 003's log levels. */
 export type NoticeLevel = (typeof noticeLevels)[number];
 
 /** How far a call is: `progress` of `total`, in a unit of the tool's own. */

@@ -88,8 +88,8 @@ const notTheToolsFault: ReadonlySet<OutcomeCode> = new Set([
 ]);
 
 /**
- * Only faults of the tool itself feed its circuit. An answer of -32602 is the caller's error (seed 003's "Invalid
- * params"); one that was cancelled, interrupted or lacks its upstream is nobody's fault here.
+ * Only faults of the tool itself feed its circuit. An answer of -32602 is the caller's error ("Invalid params");
+ * one that was cancelled, interrupted or lacks its upstream is nobody's fault here.
  */
 function isToolFault(error: { readonly type: OutcomeCode; readonly code: number }): boolean {
   if (notTheToolsFault.has(error.type)) return false;

@@ -20,7 +20,7 @@ export interface ToolThresholds {
   readonly slowCallMs: number;
 }
 
-/** For tools that name no others (seed 000). */
+/** The thresholds of tools that name no others. */
 export const defaultThresholds: ToolThresholds = {
   successRateHealthy: 0.95,
   successRateDegraded: 0.8,

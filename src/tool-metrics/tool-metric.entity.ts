@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** The durable record of one execution (seed 000). Durations in milliseconds, sizes in bytes. */
+/** The durable record of one execution. Durations in milliseconds, sizes in bytes. */
 @Entity('tool_metrics')
 export class ToolMetric {
   @PrimaryColumn('uuid', { name: 'metric_id' })

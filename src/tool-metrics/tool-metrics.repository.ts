@@ -45,7 +45,7 @@ const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 /** Between the making of an execution's id and its start; generous. */
 const longestAdmissionMs = 60_000;
 
-/** The durable records of executions (seed 000). Bounds in time are inclusive; lists begin with the newest. */
+/** The durable records of executions. Bounds in time are inclusive; lists begin with the newest. */
 @Injectable()
 export class ToolMetricsRepository {
   constructor(@InjectDataSource() private readonly db: DataSource) {}

@@ -22,7 +22,7 @@ export const toolFormats = {
       openWorldHint: annotations.openWorld,
     },
   }),
-  /** Seed 004: DistriFnTool takes `parameters`, not `input_schema`. */
+  /** Distri's function tools take `parameters`, not `input_schema`. */
   distri: ({ name, description, inputSchema }: ToolDefinition) => ({
     name,
     description,

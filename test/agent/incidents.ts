@@ -1,4 +1,4 @@
-/** Two incidents for an agent (seed 002, BR-HAPI-050). */
+/** Two incidents for an agent: one that explains itself, and one that needs a playbook. */
 export const simpleIncident =
   'The pod web-5c6d was restarted once after a node update; it runs and is ready again, no errors since.';
 

@@ -6,7 +6,7 @@ import { DataStorageServer } from '../support/data-storage.js';
 import { shippedPlaybooks } from '../support/playbooks-dir.js';
 
 /**
- * An agent investigates incidents (BR-HAPI-050 of seed 002).
+ * An agent investigates incidents: it asks for playbooks where an incident is complex, and not where it is simple.
  * real: OpenAI's SDK and its loop over tools, the server, a Data Storage service in its own process, HTTP between all;
  * scripted: the model, which answers from what it is sent and nothing else.
  */

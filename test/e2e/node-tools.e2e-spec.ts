@@ -2,7 +2,7 @@ import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
-import { makeSeedProject, templateFolder } from '../support/seed-project.js';
+import { makeTemplateProject, templateFolder } from '../support/template-project.js';
 import { makeTestFolder } from '../support/test-folder.js';
 import { until } from '../support/wait.js';
 
@@ -26,10 +26,10 @@ const { readFileSync } = require('fs');
 const read = (path) => { try { return readFileSync(path, 'utf8'); } catch (error) { return error.code; } };
 ${answering('params.input.paths.map(read)')}`;
 
-const seedProject = makeSeedProject();
+const templateProject = makeTemplateProject();
 const folder = makeTestFolder();
 afterAll(() => {
-  for (const each of [seedProject, folder]) rmSync(each, { recursive: true, force: true });
+  for (const each of [templateProject, folder]) rmSync(each, { recursive: true, force: true });
 });
 
 function write(path: string, content: string): string {
@@ -60,13 +60,13 @@ describe.each([
   };
 
   it('registers unchanged in the folder of installed tools, below the package.json of the server', async () => {
-    expect(await outcomeOf('installed', join(seedProject, templateFolder, 'tool.js'))).toMatchObject({
+    expect(await outcomeOf('installed', join(templateProject, templateFolder, 'tool.js'))).toMatchObject({
       result: { success: true, data: [{ title: 'Result for x' }] },
     });
   });
 
   it('may be written as a module there as well', async () => {
-    const script = join(seedProject, 'tools/installed/module/tool.js');
+    const script = join(templateProject, 'tools/installed/module/tool.js');
     mkdirSync(dirname(script), { recursive: true });
     writeFileSync(script, `import { createInterface } from 'node:readline';\n${answering("'a module'")}`);
     expect(await outcomeOf('module', script)).toMatchObject({ result: 'a module' });

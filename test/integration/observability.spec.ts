@@ -141,7 +141,7 @@ describe('observability', () => {
     expect(lines).toEqual([]);
   });
 
-  it('logs every event of a tool in the seed’s format', () => {
+  it('logs every event of a tool in the documented format', () => {
     const log = app.get(ToolLog);
     const written: ToolLogEntry[] = [
       { tool: 't', event: 'spawn', durationMs: 12, pid: 5 },

@@ -6,12 +6,12 @@ import type { PoolFailure } from '../../src/process-pool/pool.types.js';
 import { probeExecutable } from '../../src/custom-tools/launch/probe-executable.js';
 import type { ProcessPool } from '../../src/process-pool/process-pool.js';
 import { StartSlots } from '../../src/process-pool/start-slots.js';
-import { makeSeedProject, templateFolder } from '../support/seed-project.js';
+import { makeTemplateProject, templateFolder } from '../support/template-project.js';
 import { call, PoolLab, result } from '../fixtures/tools/pool-lab.js';
 
 describe('the templates for tool authors, unchanged', () => {
   let lab: PoolLab;
-  const project = makeSeedProject();
+  const project = makeTemplateProject();
 
   beforeEach(() => {
     lab = new PoolLab();

@@ -18,7 +18,7 @@ type Row = Pick<
   'toolName' | 'status' | 'errorType' | 'executionTimeMs' | 'inputSize' | 'outputSize' | 'isTest'
 > & { readonly at: number; readonly wrong: boolean };
 
-/** What the seed's statistics say, counted from the plain list: no cell, no bucket, none of the program's code. */
+/** The statistics, counted from the plain list: no cell, no bucket, none of the program's code. */
 function naive(rows: readonly Row[], tool: string, since: number, until: number) {
   const of = rows.filter((row) => row.toolName === tool && !row.isTest && row.at >= since && row.at <= until);
   const times = of.map((row) => row.executionTimeMs).sort((a, b) => a - b);

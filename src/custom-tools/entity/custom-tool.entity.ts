@@ -9,7 +9,7 @@ export type ToolStatus = (typeof toolStatuses)[number];
 export const healthStatuses = ['healthy', 'degraded', 'unhealthy', 'unknown'] as const;
 export type HealthStatus = (typeof healthStatuses)[number];
 
-/** A registered executable (seed 003, custom_tools); durations in milliseconds. */
+/** A registered executable; durations in milliseconds. */
 @Entity('custom_tools')
 export class CustomTool {
   @PrimaryColumn('uuid') id!: string;

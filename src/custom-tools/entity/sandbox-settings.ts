@@ -13,7 +13,7 @@ function IsHostRule(): PropertyDecorator {
   return ValidateBy({ name: 'isHostRule', validator: { validate, defaultMessage } }, { each: true });
 }
 
-/** What a tool's process may touch (seed 003, SandboxConfig). */
+/** What a tool's process may touch. */
 export class SandboxSettings {
   @ApiPropertyOptional({
     type: [String],
@@ -60,7 +60,7 @@ export class SandboxSettings {
   readonly maxExecutionMs?: number;
 }
 
-/** What a tool is trusted to do (seed 003, ToolPermissions). */
+/** What a tool is trusted to do. */
 export class ToolPermissions {
   @ApiPropertyOptional({ example: true })
   @Optional()

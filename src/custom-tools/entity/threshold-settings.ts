@@ -6,7 +6,7 @@ import { wrong } from './wrong-field.js';
 
 const longestMs = 3_600_000;
 
-/** By which a tool's health is judged; what is left out is as for every tool (seed 000). */
+/** The limits by which a tool's health is judged; a limit that is left out is the default one. */
 export class ThresholdSettings implements Partial<ToolThresholds> {
   @ApiPropertyOptional({ example: 0.95, default: 0.95, description: 'Healthy from this success rate on' })
   @Optional()

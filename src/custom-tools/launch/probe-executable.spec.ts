@@ -173,7 +173,7 @@ describe('probeExecutable', () => {
     },
   );
 
-  it("offers the seed's version, and all that we speak, newest first", async () => {
+  it('offers the oldest version as its own, and all that we speak, newest first', async () => {
     const echo = `#!/bin/sh\nread line\nprintf '{"jsonrpc":"2.0","id":"0","result":{"inputSchema":%s}}\\n' "$line"\ncat >/dev/null\n`;
     await expect(probe(script(echo))).resolves.toMatchObject({
       inputSchema: {

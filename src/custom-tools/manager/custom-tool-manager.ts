@@ -23,7 +23,7 @@ import { answeredNow, brokenBy } from '../entity/tool-condition.js';
 import { checkCache, checkPool, completed, draftOf, withoutUndefined } from './tool-registration.js';
 import { type RevisionOrigin, ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
 
-/** Registers, changes and removes custom tools (seed 003, CustomToolManager). The database row is the truth. */
+/** Registers, changes and removes custom tools. The database row is the truth. */
 @Injectable()
 export class CustomToolManager {
   private readonly oneAtATime = new KeyedMutex();

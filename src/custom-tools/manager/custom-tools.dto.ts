@@ -32,7 +32,7 @@ export class AnnotationsInput {
   @ApiPropertyOptional({ example: false }) @Optional() @IsBoolean() readonly openWorld?: boolean;
 }
 
-/** Registers an executable (seed 003, CustomToolCreate). */
+/** Registers an executable. */
 export class CustomToolCreate {
   @ApiProperty({ example: 'word_count', description: 'Letters, digits, _ and -; begins with a letter' })
   @Matches(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, { message: 'must match ^[A-Za-z][A-Za-z0-9_-]{0,63}$' })

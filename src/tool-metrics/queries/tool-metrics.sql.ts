@@ -29,7 +29,7 @@ export const selectErrors = (condition = ''): string => `
   ORDER BY recorded_at DESC, metric_id DESC
   LIMIT $1`;
 
-/** tool, limit: whatever is no success, as health's error patterns count (seed 000) */
+/** tool, limit: every status but success, as health's error patterns count */
 export const selectErrorRows = `
   SELECT error_type AS "errorType", error_message AS "errorMessage", recorded_at AS "recordedAt"
   FROM tool_metrics

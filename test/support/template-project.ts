@@ -12,9 +12,9 @@ export const templateFolder = 'tools/installed/my-tool';
  * above `tools/installed/my-tool/tool.py`, `tool.js` and `tool.sh`.
  * @returns its path; whoever asked for it removes it
  */
-export function makeSeedProject(): string {
+export function makeTemplateProject(): string {
   const project = makeTestFolder();
-  cpSync(join(root, 'test/fixtures/seed-templates'), project, { recursive: true });
+  cpSync(join(root, 'test/fixtures/plain-templates'), project, { recursive: true });
   for (const file of ['package.json', 'tools/package.json'])
     if (existsSync(join(root, file))) cpSync(join(root, file), join(project, file));
   return project;

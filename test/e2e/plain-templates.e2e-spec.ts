@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { startApp, type TestApp } from '../support/app.js';
-import { makeSeedProject, templateFolder } from '../support/seed-project.js';
+import { makeTemplateProject, templateFolder } from '../support/template-project.js';
 
 let tk: TestApp;
-const project = makeSeedProject();
+const project = makeTemplateProject();
 const folder = join(project, templateFolder);
 
 beforeAll(async () => {
@@ -45,7 +45,7 @@ describe.each([
     result: { success: true, output: 'grüße\ntwo\n' },
   },
 ])('the $language template', ({ language, command, file, sha256, input, result }) => {
-  const name = `seed_${language}`;
+  const name = `plain_${language}`;
   const path = `/api/v1/custom-tools/${name}`;
 
   it('is unchanged', () => {
@@ -89,7 +89,7 @@ describe.each([
   it('validates: only the two members that were registered differently differ', async () => {
     const { body } = await tk.http.post(`${path}/validate`).expect(200);
     expect(body.errors).toEqual([
-      expect.stringMatching(/^name: registered as "seed_\w+", the executable says "my_custom_tool"/),
+      expect.stringMatching(/^name: registered as "plain_\w+", the executable says "my_custom_tool"/),
       expect.stringMatching(/^description: registered as "From its author"/),
     ]);
     await tk.http.delete(path).expect(204);
