@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 
 const root = join(__dirname, '..', '..');
 
-it.each(['breaker', 'ticks', 'cached-playbooks'])('the benchmark %s runs', async (name) => {
+it.each(['breaker', 'cached-playbooks'])('the benchmark %s runs', async (name) => {
   const env = { ...process.env, BENCH_ROUNDS: '1', BENCH_SECONDS: '0.1', BENCH_WARM_UP: '0.1' };
   const bench = spawn(process.execPath, [join(root, 'test', 'bench', 'run.mjs'), name], { cwd: root, env });
   const [out, errors, [code]] = await Promise.all([

@@ -29,13 +29,17 @@ let host: HostAbilities;
 let lab: LauncherLab;
 
 beforeAll(async () => {
+  lab = new LauncherLab(self);
+  host = await probeHost({ path: '/usr/bin:/bin', launcher: lab.launcher, cgroup: 'off', firstUid: 70_000 });
+});
+// Each race ends with either of the two in the other's place.
+beforeEach(() => {
+  for (const path of [granted, link, outside]) rmSync(path, { recursive: true, force: true });
   mkdirSync(granted);
   mkdirSync(outside);
   writeFileSync(join(granted, 'file'), 'granted');
   writeFileSync(join(outside, 'file'), 'a secret');
   symlinkSync(outside, link);
-  lab = new LauncherLab(self);
-  host = await probeHost({ path: '/usr/bin:/bin', launcher: lab.launcher, cgroup: 'off', firstUid: 70_000 });
 });
 afterAll(() => {
   lab.close();
