@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { backOff } from '../common/back-off.js';
 import { canonicalJson, sha256 } from '../common/canonical-json.js';
-import { Deadline } from '../common/deadline.js';
+import type { Deadline } from '../common/deadline.js';
 import { DatabaseUnavailable, Refusal } from '../common/errors.js';
 import { newId } from '../common/ids.js';
 import type { InFlight } from '../common/in-flight.js';
@@ -13,22 +13,16 @@ import type { Claim, IdempotencyStore, KeyState } from './idempotency-store.js';
 /** A call with a key, and what of its tool matters here. */
 export interface KeyedCall extends Pick<CallRequest, 'tool' | 'input' | 'context' | 'principal'> {
   readonly idempotencyKey: string;
-  /** How long it may wait for the first call with its key, in milliseconds. */
-  readonly waitMs: number;
+  /** Until then it may wait for the first call with its key. */
+  readonly deadline: Deadline;
   /** Aborts when the caller has left. */
   readonly signal?: AbortSignal;
   /** The tool says of itself that running it twice does no harm. */
   readonly idempotent: boolean;
 }
 
-export interface FirstRun {
-  /** The id under which it must be run. */
-  readonly executionId: string;
-  /** What is left of `waitMs`. */
-  readonly remainingMs: number;
-}
-
-type Run = (first: FirstRun) => Promise<CallAnswer>;
+/** Runs the call under the id that is given. */
+type Run = (executionId: string) => Promise<CallAnswer>;
 
 /** Between two looks whether the first call has ended. */
 const pauses = { firstMs: 25, longestMs: 500 };
@@ -53,19 +47,18 @@ export class IdempotentCalls {
   async once(call: KeyedCall, run: Run): Promise<CallAnswer> {
     const inputHash = sha256(canonicalJson(call.input));
     const claim = { id: newId(), scope: scopeOf(call), tool: call.tool, inputHash };
-    const deadline = Deadline.ofSmallest([call.waitMs]);
     for (let looks = 1; ; looks++) {
       const state = await this.ask(() => this.claimOrTakeOver(claim, call));
-      if (state?.kind === 'claimed') return this.run(claim, call, deadline, run);
+      if (state?.kind === 'claimed') return this.run(claim, call, run);
       if (state && state.inputHash !== claim.inputHash) throw reused(call.tool);
       if (state?.kind === 'ended')
         return { outcome: JSON.parse(state.outcome) as ToolOutcome, replayed: true };
       if (state === undefined) continue;
-      await within(deadline, call.signal, delay(backOff(looks, pauses)));
+      await within(call.deadline, call.signal, delay(backOff(looks, pauses)));
     }
   }
 
-  /** Nobody is left to say how an abandoned call ended. What may be run twice is; of the rest that is its outcome. */
+  /** An abandoned call of an idempotent tool is run again; for any other tool its outcome is `interrupted`. */
   private async claimOrTakeOver(claim: Claim, { idempotent }: KeyedCall): Promise<KeyState | undefined> {
     const state = await this.store.claim(claim);
     if (state?.kind !== 'running' || !state.abandoned || state.inputHash !== claim.inputHash) return state;
@@ -77,16 +70,10 @@ export class IdempotentCalls {
     return ended ? { kind: 'ended', inputHash, outcome } : undefined;
   }
 
-  private async run(
-    claim: Claim,
-    { idempotent }: KeyedCall,
-    deadline: Deadline,
-    run: Run,
-  ): Promise<CallAnswer> {
+  private async run(claim: Claim, { idempotent }: KeyedCall, run: Run): Promise<CallAnswer> {
     this.keeper.hold(claim);
     try {
-      const first = { executionId: claim.id, remainingMs: deadline.remainingMs() };
-      const answer = await this.inFlight.during(() => run(first));
+      const answer = await this.inFlight.during(() => run(claim.id));
       const { outcome } = answer;
       const undone = idempotent && outcome.status === 'error' && outcome.error.type === 'interrupted';
       await this.keeper.end(claim, undone ? 'released' : { outcome: this.kept(outcome) });

@@ -1,4 +1,5 @@
 import { until } from '../../test/support/wait.js';
+import { Deadline } from '../common/deadline.js';
 import { CallTicket } from '../tool-contract/call-ticket.js';
 import type { Tool } from '../tool-contract/tool.js';
 import type { ToolCall } from '../tool-contract/tool-call.js';
@@ -32,7 +33,11 @@ const callOf = (tool: Tool, changes: Partial<ToolCall> = {}): ToolCall => ({
   input: { q: 1 },
   context: { userId: 'ann', requestId: 'r', projectId: 'default' },
   principal: { userId: 'admin', scopes: new Set() },
-  ticket: new CallTicket(`execution-${++made}`, tool),
+  ticket: new CallTicket(
+    `execution-${++made}`,
+    tool,
+    Deadline.ofSmallest([changes.timeoutMs, tool.definition.timeoutMs]),
+  ),
   ...changes,
 });
 

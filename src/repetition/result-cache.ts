@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { canonicalJson, sha256 } from '../common/canonical-json.js';
 import { type Clock, systemClock } from '../common/clock.js';
-import { Deadline } from '../common/deadline.js';
+import type { Deadline } from '../common/deadline.js';
 import { newId } from '../common/ids.js';
 import type { Tracer } from '../observability/tracing/tracer.js';
 import type { KeptAnswer } from '../tool-contract/call-ticket.js';
@@ -68,25 +68,22 @@ export class ResultCache {
     const kept = this.results.get(key);
     if (kept) return reuse(kept, 'kept');
 
-    const { timeoutMs, signal, ticket } = call;
-    const { definition } = ticket.tool;
-    const deadline = Deadline.ofSmallest([timeoutMs, definition.timeoutMs], this.clock);
+    const { signal, ticket } = call;
     const before = this.turns.get(key);
     const end = this.takeTurn(key, ticket.executionId, before);
     let success: ToolOutcome | Turn['over'] | undefined;
     try {
-      const earlier = before && (await patiently(before.over, deadline, signal));
+      const earlier = before && (await patiently(before.over, ticket.deadline, signal));
       if (earlier === 'late' || earlier === 'left') {
         success = before?.over;
         lookup.fail(earlier);
-        return gaveUp(call, end.turn.executionId, earlier, deadline.totalMs);
+        return gaveUp(call, end.turn.executionId, earlier);
       }
       if (earlier) return await reuse((success = earlier), 'shared');
       end.turn.executionId = ticket.executionId;
       lookup.set({ 'toolkeeper.cache.hit': false });
       lookup.end();
-      const left = timeoutMs === undefined ? undefined : Math.max(1, deadline.remainingMs());
-      const outcome = await enter({ ...call, timeoutMs: left });
+      const outcome = await enter(call);
       if (outcome.status === 'success') this.keep(key, call, (success = outcome));
       return outcome;
     } finally {
@@ -142,8 +139,9 @@ function patiently<T>(
 }
 
 /** The execution that the call waited for goes on; this caller's own time is up, or nobody reads the answer. */
-function gaveUp(call: ToolCall, executionId: string, end: 'late' | 'left', waitedMs: number): ToolOutcome {
-  const { tool } = call.ticket;
+function gaveUp({ ticket }: ToolCall, executionId: string, end: 'late' | 'left'): ToolOutcome {
+  const { tool } = ticket;
+  const waitedMs = ticket.deadline.totalMs;
   const type = end === 'late' ? 'timeout' : 'cancelled';
   const message =
     end === 'late' ? `No answer within ${waitedMs} ms` : 'The caller left before the tool ended';

@@ -1,7 +1,8 @@
+import { Deadline } from '../common/deadline.js';
 import { CallTicket } from './call-ticket.js';
 import type { Tool } from './tool.js';
 
-const newTicket = (): CallTicket => new CallTicket('id', {} as Tool);
+const newTicket = (): CallTicket => new CallTicket('id', {} as Tool, Deadline.ofSmallest([]));
 
 describe('CallTicket', () => {
   it('lets a call pass each step once, in order', () => {

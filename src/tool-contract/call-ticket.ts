@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import type { Deadline } from '../common/deadline.js';
 import type { ExecutionNotes, Release, Tool } from './tool.js';
 import type { ToolOutcome } from './tool-outcome.js';
 
@@ -46,6 +47,8 @@ export class CallTicket {
   constructor(
     readonly executionId: string,
     readonly tool: Tool,
+    /** Of the whole call, from its way in. */
+    readonly deadline: Deadline,
   ) {}
 
   /** @throws Error when the call has not come through every step before this one, or comes a second time */

@@ -1,3 +1,4 @@
+import { Deadline } from '../common/deadline.js';
 import { CallTicket } from '../tool-contract/call-ticket.js';
 import type { ToolCall } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
@@ -13,7 +14,7 @@ function callOf(): ToolCall {
     input: { b: 'é', a: 1 },
     context: { userId: 'u', requestId: 'r', projectId: 'default' },
     principal: { userId: 'u', scopes: new Set() },
-    ticket: new CallTicket('id', tool),
+    ticket: new CallTicket('id', tool, Deadline.ofSmallest([])),
   };
 }
 

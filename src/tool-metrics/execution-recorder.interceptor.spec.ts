@@ -1,3 +1,4 @@
+import { Deadline } from '../common/deadline.js';
 import { type CallHandler, type ExecutionContext, Logger } from '@nestjs/common';
 import { rmSync } from 'node:fs';
 import { lastValueFrom, type Observable, of, throwError } from 'rxjs';
@@ -31,7 +32,7 @@ const tool: Tool = {
 };
 
 function callOf(changes: Partial<CallRequest> = {}): ToolCall {
-  const ticket = new CallTicket(newId(), tool);
+  const ticket = new CallTicket(newId(), tool, Deadline.ofSmallest([]));
   for (const step of ['budget', 'circuit', 'capacity'] as const) ticket.advance(step);
   return {
     tool: 'echo',
@@ -278,7 +279,7 @@ describe('ExecutionRecorderInterceptor', () => {
   it('takes no record for a call that did not pass its guards', async () => {
     const { interceptor, recorder } = setup();
     const call = callOf({});
-    const unguarded = { ...call, ticket: new CallTicket(newId(), tool) };
+    const unguarded = { ...call, ticket: new CallTicket(newId(), tool, Deadline.ofSmallest([])) };
     await expect(interceptor.intercept(contextOf('tool', unguarded), { handle: jest.fn() })).rejects.toThrow(
       'only through the door',
     );

@@ -1,3 +1,4 @@
+import { Deadline } from '../common/deadline.js';
 import { Refusal } from '../common/errors.js';
 import { newId } from '../common/ids.js';
 import { CallTicket } from '../tool-contract/call-ticket.js';
@@ -29,7 +30,7 @@ export function selfTestCall(): { readonly call: ToolCall; readonly hasRun: () =
     input: {},
     context: { userId: 'self-test', requestId: 'self-test', projectId: 'default' },
     principal: { userId: 'self-test', scopes: new Set<never>() },
-    ticket: new CallTicket(newId(), tool),
+    ticket: new CallTicket(newId(), tool, Deadline.ofSmallest([tool.definition.timeoutMs])),
   };
   return { call, hasRun: () => ran };
 }

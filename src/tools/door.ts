@@ -21,16 +21,19 @@ import { runUnderDeadline } from './run-under-deadline.js';
 import { ToolCapacityGuard } from './tool-capacity.guard.js';
 import { ToolRegistry } from './tool-registry.js';
 
-/** Each look through an input that is larger takes a turn of the event loop for itself: others' calls go in between. */
+/** Between two passes over a larger input other calls get a turn of the event loop. */
 const oneTurnBytes = 65_536;
 
-/** How long a call waits for an earlier one with its key, where neither the caller nor the tool says. */
-const defaultWaitMs = 30_000;
+/** How long a call waits for an earlier one with its key, where neither the caller nor a tool says. */
+const defaultLimitMs = 30_000;
 
-/** The one way to call a tool, from top to bottom: REST, MCP and trials by an operator all come through here. */
+/** A tool that was given less than this share of its own limit, after a wait, is not to blame for running out of it. */
+const fullShare = 0.9;
+
+/** The one way to call a tool, from top to bottom: calls of agents and trials by an operator all come through here. */
 @Injectable()
 export class Door implements OnApplicationBootstrap {
-  /** `execute` behind its guards and its interceptor, as Nest runs them. */
+  /** `execute`, the last method but for the wiring, behind its guards and its interceptor as Nest runs them. */
   private enter: (call: ToolCall) => Promise<ToolOutcome> = notYet;
 
   constructor(
@@ -52,21 +55,32 @@ export class Door implements OnApplicationBootstrap {
     return this.answer(tool, { ...request, test: true });
   }
 
+  /** One deadline bounds whatever the call waits for: an earlier call with its key, an equal call, a process, the tool. */
   private answer(tool: Tool | undefined, request: CallRequest): Promise<CallAnswer> {
+    const limitMs = tool?.definition.timeoutMs ?? defaultLimitMs;
+    const deadline = Deadline.ofSmallest([request.timeoutMs, limitMs]);
+    const { idempotencyKey } = request;
     return this.reports.call(request, async () => {
       try {
-        // First of all: a caller that may not call learns nothing about the tools.
         if (!request.principal.scopes.has('tools:call')) {
-          tool = undefined;
           throw new Refusal('forbidden', 'Calling tools needs the scope tools:call');
         }
-        return await (request.idempotencyKey === undefined
-          ? this.admit(tool, request, newId())
-          : this.once(tool, { ...request, idempotencyKey: request.idempotencyKey }));
+        return await (idempotencyKey === undefined
+          ? this.admit(tool, request, deadline, newId())
+          : this.once(tool, { ...request, idempotencyKey, deadline }));
       } catch (error) {
         throw error instanceof Refusal ? this.refused(tool, request, error) : error;
       }
     });
+  }
+
+  /** Whatever refused the call: an LLM reads the tool's fallback, unless the caller may know nothing about the tool. */
+  private refused(tool: Tool | undefined, request: CallRequest, refusal: Refusal): Refusal {
+    const known = refusal.code === 'forbidden' ? undefined : tool;
+    this.reports.refused(known, request, refusal);
+    const fallback = known && fallbackOf(known, refusal.detail);
+    if (fallback === undefined) return refusal;
+    return new Refusal(refusal.code, refusal.detail, { ...refusal.details, fallback });
   }
 
   /**
@@ -75,61 +89,68 @@ export class Door implements OnApplicationBootstrap {
    */
   private once(
     tool: Tool | undefined,
-    request: CallRequest & { readonly idempotencyKey: string },
+    request: CallRequest & { readonly idempotencyKey: string; readonly deadline: Deadline },
   ): Promise<CallAnswer> {
-    const { timeoutMs } = request;
-    const waitMs = Math.min(timeoutMs ?? Infinity, tool?.definition.timeoutMs ?? defaultWaitMs);
     const idempotent = tool?.definition.annotations.idempotent ?? false;
-    return this.keys.once({ ...request, waitMs, idempotent }, ({ executionId, remainingMs }) => {
-      const left = timeoutMs === undefined ? undefined : Math.max(1, remainingMs);
-      return this.admit(tool, { ...request, signal: undefined, timeoutMs: left }, executionId);
-    });
+    return this.keys.once({ ...request, idempotent }, (executionId) =>
+      this.admit(tool, { ...request, signal: undefined }, request.deadline, executionId),
+    );
   }
 
   /** What is refused before the guards costs nothing and harms no health. */
   private async admit(
     tool: Tool | undefined,
     request: CallRequest,
+    deadline: Deadline,
     executionId: string,
   ): Promise<CallAnswer> {
     if (!tool) {
       const name = JSON.stringify(request.tool);
       throw new Refusal('tool_not_found', `There is no tool named ${name}, or it is disabled`);
     }
-    const isLarge = (request.bytesAtMost ?? Infinity) > oneTurnBytes;
-    if (isLarge) await nextTurn();
-    const bytes = refuseOversized(request, this.config.toolInput);
-    if (isLarge) await nextTurn();
-    const problems = tool.validate(request.input, bytes);
-    refuseInvalid(problems instanceof Promise ? await problems : problems);
-    if (isLarge) await nextTurn();
-    const ticket = new CallTicket(executionId, tool);
+    await this.checkInput(tool, request);
+    const ticket = new CallTicket(executionId, tool, deadline);
     const call: ToolCall = { ...request, ticket };
-    let refused = false;
+    let isRefused = false;
     try {
       const { cacheTtlMs = 0, annotations } = tool.definition;
       const mayReuse = cacheTtlMs > 0 && annotations.readOnly && !request.test;
       const outcome = await (mayReuse ? this.results.answer(call, this.enter) : this.enter(call));
       return { outcome, budget: ticket.budget };
     } catch (error) {
-      refused = error instanceof Refusal;
+      isRefused = error instanceof Refusal;
       throw error;
     } finally {
-      ticket.end(refused);
+      ticket.end(isRefused);
     }
   }
 
-  /** Runs the tool under one deadline. Without its guards it throws: the ticket was not advanced. */
+  /** @throws Refusal `payload_too_large`, or `invalid_input` naming each wrong field */
+  private async checkInput(tool: Tool, request: CallRequest): Promise<void> {
+    const isLarge = (request.bytesAtMost ?? Infinity) > oneTurnBytes;
+    if (isLarge) await nextTurn();
+    const bytes = refuseOversized(request, this.config.toolInput);
+    if (isLarge) await nextTurn();
+    const found = tool.validate(request.input, bytes);
+    const problems = found instanceof Promise ? await found : found;
+    if (problems.length > 0) throw invalidInput(problems);
+    if (isLarge) await nextTurn();
+  }
+
+  /**
+   * Runs the tool. Budget, circuit and capacity have let the call pass, and its start is recorded: called directly it
+   * throws, for each of them advances the ticket.
+   */
   @UseGuards(InvestigationBudgetGuard, CircuitBreakerGuard, ToolCapacityGuard)
   @UseInterceptors(ExecutionRecorderInterceptor)
   execute(call: ToolCall): Promise<ToolOutcome> {
     const { ticket, context, onProgress, signal = new AbortController().signal } = call;
     ticket.advance('tool');
     if (ticket.kept) return Promise.resolve(this.reports.reused(call, ticket.kept));
-    const { executionId, tool, probe, notes, budget } = ticket;
+    const { executionId, tool, deadline, probe, notes, budget } = ticket;
     call.onStart?.({ executionId, budget });
+    const mayBlameTool = hasToolsOwnTime(call);
     return this.reports.execution(call, async () => {
-      const deadline = Deadline.ofSmallest([call.timeoutMs, tool.definition.timeoutMs]);
       const run = { executionId, context, deadline, probe, notes, onProgress, signal };
       try {
         // A process pool watches the deadline itself, and cleans up.
@@ -139,18 +160,10 @@ export class Door implements OnApplicationBootstrap {
         return { ...baseOf(ticket), status: 'success', result };
       } catch (error) {
         if (!(error instanceof ToolFailure)) throw error;
-        ticket.toolFault = error.isToolFault && !isCallersDeadline(call, error);
+        ticket.toolFault = error.isToolFault && (error.type !== 'timeout' || mayBlameTool);
         return failedOutcome(baseOf(ticket), error, fallbackOf(tool, error.message));
       }
     });
-  }
-
-  /** Whatever refused the call: an LLM reads the tool's fallback. */
-  private refused(tool: Tool | undefined, request: CallRequest, refusal: Refusal): Refusal {
-    this.reports.refused(tool, request, refusal);
-    const fallback = tool && fallbackOf(tool, refusal.detail);
-    if (fallback === undefined) return refusal;
-    return new Refusal(refusal.code, refusal.detail, { ...refusal.details, fallback });
   }
 
   async onApplicationBootstrap(): Promise<void> {
@@ -173,12 +186,10 @@ export class Door implements OnApplicationBootstrap {
   }
 }
 
-/** @throws Refusal `invalid_input` naming each wrong field */
-function refuseInvalid(problems: readonly FieldProblem[]): void {
-  if (problems.length === 0) return;
+function invalidInput(problems: readonly FieldProblem[]): Refusal {
   const errors = problems.map(({ pointer, detail }) => ({ pointer: `/input${pointer}`, detail }));
   const detail = errors.map((error) => `${error.pointer.slice(1)} ${error.detail}`).join('; ');
-  throw new Refusal('invalid_input', detail, { errors });
+  return new Refusal('invalid_input', detail, { errors });
 }
 
 const baseOf = (ticket: CallTicket) => ({
@@ -189,9 +200,11 @@ const baseOf = (ticket: CallTicket) => ({
   cached: false,
 });
 
-/** A limit that the caller chose below the tool's own says nothing about the tool. */
-const isCallersDeadline = ({ timeoutMs = Infinity, ticket }: ToolCall, { type }: ToolFailure): boolean =>
-  type === 'timeout' && timeoutMs < ticket.tool.definition.timeoutMs;
+/** A limit that the caller chose below the tool's own, or a wait that used it up, says nothing about the tool. */
+function hasToolsOwnTime({ timeoutMs = Infinity, ticket: { tool, deadline } }: ToolCall): boolean {
+  const ownMs = tool.definition.timeoutMs;
+  return timeoutMs >= ownMs && deadline.remainingMs() >= ownMs * fullShare;
+}
 
 function notYet(): never {
   throw new Refusal('tool_unavailable', 'The server is still starting', { retryAfterMs: 1_000 });

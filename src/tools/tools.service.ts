@@ -55,8 +55,13 @@ export class ToolsService {
     return this.respond((call) => this.call(call), request, reply);
   }
 
-  /** A trial run of a tool that may be inactive or cut off. */
+  /**
+   * A trial run of a tool that may be inactive or cut off. It takes no key: its outcome would answer a real call.
+   * @throws Problem `invalid_request`
+   */
   test(withTool: WithTool, request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome | Readable> {
+    if (request.headers['idempotency-key'] !== undefined)
+      throw new Problem('invalid_request', 'A trial run takes no Idempotency-Key: it runs each time');
     const run = (call: CallRequest): Promise<CallAnswer> => withTool((tool) => this.door.test(tool, call));
     return this.respond(run, request, reply);
   }

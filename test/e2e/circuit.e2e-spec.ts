@@ -18,8 +18,8 @@ afterAll(async () => {
 
 const circuit = async (tool: string, app = tk) =>
   (await app.http.get(`/api/v1/tool-health/${tool}/circuit`).expect(200)).body;
-const times = async (count: number, work: () => PromiseLike<unknown>): Promise<void> => {
-  for (let n = 0; n < count; n++) await work();
+const times = async (count: number, work: (n: number) => PromiseLike<unknown>): Promise<void> => {
+  for (let n = 0; n < count; n++) await work(n);
 };
 
 describe('the circuit', () => {
@@ -42,6 +42,15 @@ describe('the circuit', () => {
     expect(await circuit('fragile')).toMatchObject({ state: 'open' });
   });
 
+  it('hears nothing of a trial, which takes no key: its outcome would answer a real call', async () => {
+    const { body } = await tk.http
+      .post('/api/v1/custom-tools/fragile/test')
+      .set('idempotency-key', 'trial')
+      .send({ input: {} })
+      .expect(400);
+    expect(body.detail).toMatch(/no Idempotency-Key/);
+  });
+
   it('stays closed where callers wait less than the tool needs, or than its process takes to start', async () => {
     await tk.register('patient', { keepAlive: true, minProcesses: 0 });
     const inAMoment = async (input: object) =>
@@ -55,6 +64,20 @@ describe('the circuit', () => {
     });
     expect(await circuit('patient')).toMatchObject({ state: 'closed' });
     await tk.call('patient').expect(200);
+  });
+
+  it.each([
+    ['with a key', (n: number) => ({ 'idempotency-key': `hangs-${n}` })],
+    ['without one', () => ({})],
+  ])('opens where callers %s wait as long as the tool may take', async (how, headers) => {
+    const name = `hangs_${how.length}`;
+    await tk.register(name, { keepAlive: true, timeoutMs: 250 });
+    await times(5, async (n) => {
+      const answer = tk.http.post(`/api/v1/tools/${name}/execute`).set(headers(n));
+      const body = { input: { action: 'sleep', ms: 5_000 }, context: { timeoutMs: 250 } };
+      await answer.send(body).expect(200, /"status":"timeout"/);
+    });
+    expect(await circuit(name)).toMatchObject({ state: 'open' });
   });
 
   it('half-opens and closes again', async () => {

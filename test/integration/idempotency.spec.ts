@@ -1,3 +1,4 @@
+import { Deadline } from '../../src/common/deadline.js';
 import { Refusal } from '../../src/common/errors.js';
 import { InFlight } from '../../src/common/in-flight.js';
 import { newId } from '../../src/common/ids.js';
@@ -49,7 +50,7 @@ const keyed = (changes: Partial<KeyedCall> = {}): KeyedCall => ({
   context: { userId: 'ann', requestId: 'r', projectId: 'default' },
   principal: { userId: 'admin', scopes: new Set() },
   idempotencyKey: `key-${++keys}`,
-  waitMs: 60_000,
+  deadline: Deadline.ofSmallest([60_000]),
   idempotent: false,
   ...changes,
 });
@@ -68,7 +69,7 @@ const success = (executionId: string, result: unknown = 'paid'): ToolOutcome => 
 function tool() {
   const { promise, resolve } = Promise.withResolvers<void>();
   const runs: string[] = [];
-  const run = async ({ executionId }: { executionId: string }) => {
+  const run = async (executionId: string) => {
     runs.push(executionId);
     await promise;
     return { outcome: success(executionId) };
@@ -115,7 +116,7 @@ describe('a key', () => {
     const { calls } = gateway();
     const first = calls.once(call, run);
     await until(() => runs.length > 0, { what: 'the first call to run' });
-    const impatient = { ...call, waitMs: 40 };
+    const impatient = { ...call, deadline: Deadline.ofSmallest([40]) };
     expect(await codeOf(calls.once(impatient, run))).toBe('conflict');
     expect(await codeOf(gateway().calls.once(impatient, run))).toBe('conflict');
     const left = AbortSignal.abort();
@@ -194,7 +195,7 @@ describe('a key', () => {
       status: 'error',
       error: { code: -32001, type: 'tool_error', message: 'no \0 such \ud800 file' },
     });
-    const first = await calls.once(call, async ({ executionId }) => ({ outcome: failed(executionId) }));
+    const first = await calls.once(call, async (executionId) => ({ outcome: failed(executionId) }));
     expect(await gateway().calls.once(call, tool().run)).toEqual({ ...first, replayed: true });
   });
 
@@ -202,7 +203,7 @@ describe('a key', () => {
     const { calls } = gateway();
     const call = keyed();
     const big = 'x'.repeat(3_000);
-    const first = await calls.once(call, async ({ executionId }) => ({ outcome: success(executionId, big) }));
+    const first = await calls.once(call, async (executionId) => ({ outcome: success(executionId, big) }));
     const { outcome } = await calls.once(call, tool().run);
     expect(outcome).toMatchObject({
       executionId: first.outcome.executionId,
@@ -228,7 +229,7 @@ describe('a gateway that dies while a call runs', () => {
 
   async function abandoned(call: KeyedCall): Promise<string> {
     let id = '';
-    void gateway({ alive: false }).calls.once(call, ({ executionId }) => {
+    void gateway({ alive: false }).calls.once(call, (executionId) => {
       id = executionId;
       return never();
     });
@@ -265,7 +266,9 @@ describe('a gateway that dies while a call runs', () => {
     await row(`UPDATE idempotency_keys SET held_until = now() - interval '1 s' WHERE claim = $1`);
     const held = 'SELECT FROM idempotency_keys WHERE claim = $1 AND held_until > now()';
     await until(async () => (await row(held)).length > 0, { what: 'the lease to be renewed' });
-    expect(await codeOf(gateway().calls.once({ ...call, waitMs: 40 }, run))).toBe('conflict');
+    expect(await codeOf(gateway().calls.once({ ...call, deadline: Deadline.ofSmallest([40]) }, run))).toBe(
+      'conflict',
+    );
     finish();
     await first;
     expect(runs).toHaveLength(1);

@@ -1,3 +1,4 @@
+import { Deadline } from '../../src/common/deadline.js';
 import { Injectable, Module, UseGuards } from '@nestjs/common';
 import { APP_FILTER, APP_PIPE, ExternalContextCreator } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -45,7 +46,7 @@ const callOf = (tool: Tool, investigationId?: string, test = false): ToolCall =>
   context: { userId: 'u', requestId: 'r', projectId: 'default', investigationId },
   principal: { userId: 'u', scopes: new Set() },
   test,
-  ticket: new CallTicket('e-1', tool),
+  ticket: new CallTicket('e-1', tool, Deadline.ofSmallest([])),
 });
 
 const key = 'a-key-of-enough-length';
