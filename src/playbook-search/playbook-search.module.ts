@@ -1,23 +1,28 @@
-import { type DynamicModule, Module, type Provider } from '@nestjs/common';
+import { type DynamicModule, Inject, Module, Optional, type Provider } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import type { AppConfig } from '../config/app-config.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { Tracer } from '../observability/tracing/tracer.js';
 import { PlaybooksModule } from '../playbooks/playbooks.module.js';
+import { ShownPlaybooks } from '../playbooks/shown/shown-playbooks.js';
 import { RepetitionModule } from '../repetition/repetition.module.js';
 import { ToolMetricsModule } from '../tool-metrics/tool-metrics.module.js';
+import { ToolRegistry } from '../tools/tool-registry.js';
 import { ToolsModule } from '../tools/tools.module.js';
 import { CatalogueFollower } from './catalogue/catalogue-follower.js';
 import { CatalogueSource } from './catalogue/catalogue-source.js';
 import { PlaybookIndex } from './catalogue/playbook-index.js';
+import { DataStorageClient } from './data-storage/data-storage-client.js';
 import { dataStorageMetrics } from './data-storage/data-storage.metrics.js';
 import { dataStorageProviders } from './data-storage/data-storage.providers.js';
+import { getContext } from './data-storage/get-context.tool.js';
 import { embeddingMetrics } from './embeddings/embedding.metrics.js';
 import { EmbeddingsRepository } from './embeddings/embeddings.repository.js';
 import { PlaybookEmbeddings } from './embeddings/playbook-embeddings.js';
-import { GetPlaybooksTool } from './get-playbooks.tool.js';
+import { getPlaybooks } from './get-playbooks.tool.js';
 import { PlaybookCalls } from './playbook-calls.js';
 import { playbookMetrics } from './playbook.metrics.js';
 import { PLAYBOOK_RANKER } from './playbook-ranker.js';
-import { PLAYBOOK_SOURCE } from './playbook-source.js';
+import { PLAYBOOK_SOURCE, type PlaybookSource } from './playbook-source.js';
 import { BlendedRanker } from './ranking/blended.ranker.js';
 import { LexicalRanker } from './ranking/lexical.ranker.js';
 import { PlaybookSearchController } from './rest/playbook-search.controller.js';
@@ -27,6 +32,18 @@ import { SEMANTIC_SEARCH } from './semantic-search.js';
 /** How playbooks are found: the index of the catalogue, a Data Storage service, and `get_playbooks`. */
 @Module({})
 export class PlaybookSearchModule {
+  constructor(
+    registry: ToolRegistry,
+    @Inject(PLAYBOOK_SOURCE) source: PlaybookSource,
+    shown: ShownPlaybooks,
+    tracer: Tracer,
+    @Inject(APP_CONFIG) { playbooks }: AppConfig,
+    @Optional() dataStorage?: DataStorageClient,
+  ) {
+    registry.register(getPlaybooks(source, shown, tracer, playbooks.cacheTtlMs));
+    if (dataStorage) registry.register(getContext(dataStorage, playbooks.cacheTtlMs));
+  }
+
   static forRoot({ dataStorage }: AppConfig): DynamicModule {
     const found: Provider[] = dataStorage
       ? dataStorageProviders(dataStorage)
@@ -49,7 +66,6 @@ export class PlaybookSearchModule {
         PlaybookCalls,
         ...playbookMetrics,
         ...dataStorageMetrics,
-        GetPlaybooksTool,
         EmbeddingsRepository,
         PlaybookEmbeddings,
         { provide: SEMANTIC_SEARCH, useExisting: PlaybookEmbeddings },

@@ -1,3 +1,5 @@
+import type { ExecutionNotes } from '../tool-contract/tool.js';
+
 /** One playbook as an LLM reads it: these four fields and no other. */
 export interface PlaybookHit {
   readonly playbook_id: string;
@@ -44,6 +46,15 @@ export interface PlaybookSource {
    * @throws the signal's reason, or another error when the source cannot be read now; its message is for the operator
    */
   search(search: PlaybookSearch, signal: AbortSignal): Promise<FoundPlaybooks>;
+}
+
+/** An execution's metadata says how old its answer is. */
+export function noteAge(
+  notes: ExecutionNotes,
+  { freshForMs, stale }: Pick<FoundPlaybooks, 'freshForMs' | 'stale'>,
+): void {
+  if (freshForMs !== undefined) notes.freshForMs = freshForMs;
+  if (stale) notes['stale'] = true;
 }
 
 export const PLAYBOOK_SOURCE = Symbol('PlaybookSource');

@@ -75,8 +75,6 @@ export type Release = () => void;
 /** A named capability that the registry knows and the door runs. */
 export interface Tool {
   readonly definition: ToolDefinition;
-  /** The tool ends its runs at the deadline and on abort by itself, cleaning up what it started. */
-  readonly watchesDeadline?: boolean;
   /**
    * @param bytes of the input's JSON, or somewhat more
    * @returns ways in which the input breaks the schema; empty when it is valid. A promise where finding out takes long
@@ -101,6 +99,7 @@ export interface Tool {
   /** A result that was kept, or that another call waited for, answers a call that was not run. It must not throw. */
   onReuse?(result: unknown, context: CallContext): void;
   /**
+   * Ends at the deadline and on abort by itself, cleaning up what it started.
    * @returns the result, a JSON value
    * @throws ToolFailure for every expected failure
    */

@@ -17,7 +17,6 @@ import { ExecutionRecorderInterceptor } from '../tool-metrics/execution-recorder
 import { CallReports } from './call-reports.js';
 import { selfTestCall } from './door-self-test.js';
 import { refuseOversized } from './input-validator.js';
-import { runUnderDeadline } from './run-under-deadline.js';
 import { ToolCapacityGuard } from './tool-capacity.guard.js';
 import { ToolRegistry } from './tool-registry.js';
 
@@ -153,10 +152,7 @@ export class Door implements OnApplicationBootstrap {
     return this.reports.execution(call, async () => {
       const run = { executionId, context, deadline, probe, notes, onProgress, signal };
       try {
-        // A process pool watches the deadline itself, and cleans up.
-        const result = await (tool.watchesDeadline
-          ? tool.run(call.input, run)
-          : runUnderDeadline(tool, call.input, run));
+        const result = await tool.run(call.input, run);
         return { ...baseOf(ticket), status: 'success', result };
       } catch (error) {
         if (!(error instanceof ToolFailure)) throw error;

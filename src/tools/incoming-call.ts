@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../common/errors.js';
 import type { CallContext } from '../tool-contract/call-context.js';
 import type { CallRequest } from '../tool-contract/tool-call.js';
-import { compileSchema } from './schema-compiler.js';
+import { compileSchema } from '../tool-contract/schema-compiler.js';
 
 /** The members of `context` in a body; each may come as a header instead. */
 interface ContextBody {

@@ -6,7 +6,7 @@ import { WorkerEnded } from '../common/worker-calls.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import type { JsonSchema, Tool } from '../tool-contract/tool.js';
 import type { CallRequest } from '../tool-contract/tool-call.js';
-import { compileSchema, TooCostly } from './schema-compiler.js';
+import { compileSchema, TooCostly } from '../tool-contract/schema-compiler.js';
 import { heapMb, SchemaThread, ThreadBusy } from './schema-thread.js';
 
 export type InputValidator = Tool['validate'];

@@ -3,7 +3,7 @@ import type { FieldProblem } from '../common/errors.js';
 import { messageOf } from '../common/message-of.js';
 import { answerCalls } from '../common/worker-calls.js';
 import type { JsonSchema } from '../tool-contract/tool.js';
-import { type CompiledSchema, compileSchema, spentMs, TooCostly } from './schema-compiler.js';
+import { type CompiledSchema, compileSchema, spentMs, TooCostly } from '../tool-contract/schema-compiler.js';
 import type { SchemaPass, SchemaTrial } from './schema-thread.js';
 
 /** What looking at one small input may take, with all that may go on beside it. */

@@ -95,7 +95,7 @@ describe('get_playbooks with a Data Storage service', () => {
     const { body } = await tk.call('get_playbooks', input, { labels: { environment: 'test' } }).expect(422);
     expect(body).toMatchObject({
       code: 'invalid_input',
-      fallback: { ...fallback, error: 'input/labels is not a parameter of get_playbooks' },
+      fallback: { ...fallback, error: 'input/labels is not a known field' },
     });
   });
 

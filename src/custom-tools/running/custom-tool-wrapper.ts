@@ -50,8 +50,6 @@ export interface RunningRevision {
 /** An executable as a Tool. */
 export class CustomToolWrapper implements Tool {
   readonly definition: ToolDefinition;
-  /** The pool ends and cleans up what overruns. */
-  readonly watchesDeadline = true;
 
   constructor(
     readonly tool: CustomTool,

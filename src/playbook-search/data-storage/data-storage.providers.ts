@@ -13,7 +13,6 @@ import { DataStorageClient } from './data-storage-client.js';
 import { DataStorageEvents } from './data-storage-events.js';
 import { DataStorageMetrics } from './data-storage.metrics.js';
 import { DataStorageSource } from './data-storage.source.js';
-import { GetContextTool } from './get-context.tool.js';
 
 /** Tells the operator when the service is left alone and when it is back, and lets go of it at the end. */
 @Injectable()
@@ -68,6 +67,5 @@ export function dataStorageProviders(settings: NonNullable<AppConfig['dataStorag
     DataStorageSource,
     { provide: PLAYBOOK_SOURCE, useExisting: DataStorageSource },
     DataStorageLink,
-    GetContextTool,
   ];
 }

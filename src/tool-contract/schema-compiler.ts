@@ -9,7 +9,7 @@ import {
 import { RE2JS } from 're2js';
 import { canonicalJson } from '../common/canonical-json.js';
 import type { FieldProblem } from '../common/errors.js';
-import type { JsonSchema } from '../tool-contract/tool.js';
+import type { JsonSchema } from './tool.js';
 
 export interface CompiledSchema {
   /** How much work one byte of an input may make: what stands in the schema, and what its patterns were compiled to. */
@@ -242,8 +242,38 @@ function asFieldProblem({ instancePath, message, keyword, params }: ErrorObject)
   if (keyword === 'required') return { pointer, detail: 'is required' };
   if (keyword === 'additionalProperties') return { pointer, detail: 'is not a known field' };
   const choices = named.allowedValues ? `: ${listOf(named.allowedValues)}` : '';
-  return { pointer, detail: `${message ?? 'is not valid'}${choices}` };
+  return { pointer, detail: inWords(keyword, params) ?? `${message ?? 'is not valid'}${choices}` };
 }
+
+/** What Ajv says in signs, or by what a value must not be. */
+function inWords(keyword: string, params: object): string | undefined {
+  const { limit, pattern } = params as { limit?: number; pattern?: string };
+  switch (keyword) {
+    case 'minimum':
+      return `must be at least ${limit}`;
+    case 'maximum':
+      return `must be at most ${limit}`;
+    case 'exclusiveMinimum':
+      return `must be more than ${limit}`;
+    case 'exclusiveMaximum':
+      return `must be less than ${limit}`;
+    case 'minLength':
+      return limit === 1 ? 'must not be empty' : `must have at least ${limit} characters`;
+    case 'maxLength':
+      return `must have at most ${limit} characters`;
+    case 'minItems':
+      return `must have at least ${limit} items`;
+    case 'maxItems':
+      return `must have at most ${limit} items`;
+    case 'pattern':
+      return pattern === notBlank ? 'must not be blank' : `must match the pattern ${pattern}`;
+    default:
+      return undefined;
+  }
+}
+
+/** The usual way to ask for a text that says something. */
+const notBlank = '\\S';
 
 function listOf(values: readonly unknown[]): string {
   const text = values.map((value) => JSON.stringify(value)).join(', ');

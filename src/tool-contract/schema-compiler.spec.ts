@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
-import type { JsonSchema } from '../tool-contract/tool.js';
+import type { JsonSchema } from './tool.js';
 import { compileSchema, TooCostly } from './schema-compiler.js';
 
 const problemsOf = (schema: JsonSchema, input: unknown, allErrors = false) =>
@@ -25,7 +25,7 @@ it('names every wrong field by its pointer', () => {
     expect.arrayContaining([
       { pointer: '/query', detail: 'is required' },
       { pointer: '/a~1b', detail: 'is not a known field' },
-      { pointer: '/limit', detail: 'must be <= 10' },
+      { pointer: '/limit', detail: 'must be at most 10' },
       { pointer: '/kind', detail: 'must be equal to one of the allowed values: "a", "b"' },
     ]),
   );

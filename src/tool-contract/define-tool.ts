@@ -1,0 +1,132 @@
+import { Logger } from '@nestjs/common';
+import type { FieldProblem } from '../common/errors.js';
+import { compileSchema } from './schema-compiler.js';
+import type { JsonSchema, Tool, ToolAnnotations, ToolDefinition, ToolRun } from './tool.js';
+import { ToolFailure } from './tool-outcome.js';
+
+/** What may be said of a built-in tool beside its name, its description, its input and what it does. */
+interface Extras<Input> extends Partial<Omit<ToolDefinition, 'inputSchema' | 'annotations' | 'fallback'>> {
+  /** The schema that callers see, where it was agreed with others and says less than `input`. */
+  readonly published?: JsonSchema;
+  /** What is left out is taken for the worst, as in MCP. */
+  readonly annotations?: Partial<ToolAnnotations>;
+  /** What an LLM reads instead of a result. */
+  readonly fallback?: (reason: string) => unknown;
+  /**
+   * What the tool asks, in words ("Playbook search"). When that fails or takes too long the call ends as
+   * `upstream_unavailable`: the tool's circuit stays closed, and the reason is for the log alone.
+   */
+  readonly upstream?: string;
+  /** What decides a kept result; absent: the input with its defaults. */
+  readonly cacheKey?: (input: Input) => unknown;
+  readonly onReuse?: Tool['onReuse'];
+}
+
+export interface ToolSpec<Input> extends Extras<Input> {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema (2020-12) that an input is held against. An absent field gets the `default` of its schema. */
+  readonly input: JsonSchema;
+  /**
+   * @param input valid, with its defaults
+   * @param run `signal` aborts at the deadline and when the caller leaves; the call ends then, whatever the tool does
+   * @returns the result, a JSON value
+   * @throws ToolFailure for every expected failure
+   */
+  readonly run: (input: Input, run: ToolRun) => Promise<unknown>;
+}
+
+const defaultTimeoutMs = 30_000;
+const theWorst: ToolAnnotations = { readOnly: false, idempotent: false, destructive: true, openWorld: true };
+const logger = new Logger('Tools');
+
+/**
+ * Makes a built-in tool: all that it has to say is its input and what it does.
+ * @throws Error when `input` is no JSON Schema
+ */
+export function defineTool<Input extends object>(spec: ToolSpec<Input>): Tool {
+  const {
+    input: schema,
+    published = schema,
+    annotations,
+    fallback,
+    upstream,
+    cacheKey,
+    onReuse,
+    run,
+    ...said
+  } = spec;
+  const away = `${upstream ?? said.name} is not available`;
+  const withDefaults = (input: unknown): Input => ({ ...defaultsIn(schema), ...(input as Input) });
+  return {
+    definition: {
+      kind: 'builtin',
+      version: '1.0.0',
+      tags: [],
+      timeoutMs: defaultTimeoutMs,
+      ...said,
+      inputSchema: published,
+      annotations: { ...theWorst, ...annotations },
+      ...(fallback && { fallback: fallback(away) }),
+    },
+    ...(fallback && { fallback }),
+    ...(onReuse && { onReuse }),
+    validate: validatorOf(schema),
+    cacheKey: (input) => (cacheKey ? cacheKey(withDefaults(input)) : withDefaults(input)),
+    run: async (input, toolRun) => {
+      try {
+        return await runUnderDeadline(toolRun, async (bounded) => run(withDefaults(input), bounded));
+      } catch (error) {
+        if (upstream === undefined || isDecided(error)) throw error;
+        logger.warn({ event: 'upstream_failed', tool: said.name, error: String(error) }, away);
+        throw new ToolFailure('upstream_unavailable', away);
+      }
+    },
+  };
+}
+
+/** The input's members that have a default; members of members have none. */
+function defaultsIn({ properties }: JsonSchema): object {
+  const fields = Object.entries((properties ?? {}) as Record<string, { readonly default?: unknown }>);
+  return Object.fromEntries(
+    fields.flatMap(([name, field]) => (field.default === undefined ? [] : [[name, field.default]])),
+  );
+}
+
+/** Inputs of which every problem is told; of larger ones the first is. */
+const mostBytesForAll = 65_536;
+
+function validatorOf(schema: JsonSchema): (input: unknown, bytes: number) => readonly FieldProblem[] {
+  const all = compileSchema(schema, { allErrors: true });
+  const first = compileSchema(schema);
+  return (input, bytes) => (bytes <= mostBytesForAll ? all : first).problemsOf(input);
+}
+
+/** The tool has said itself why it failed, or its caller has left. */
+const isDecided = (error: unknown): boolean => error instanceof ToolFailure && error.type !== 'timeout';
+
+/** @throws ToolFailure `timeout` at the deadline, `cancelled` when the caller leaves, or whatever the work throws */
+async function runUnderDeadline(run: ToolRun, work: (run: ToolRun) => Promise<unknown>): Promise<unknown> {
+  const controller = new AbortController();
+  let stop = (_failure: ToolFailure): void => undefined;
+  const stopped = new Promise<never>((_resolve, reject) => {
+    stop = (failure) => {
+      reject(failure);
+      controller.abort(failure);
+    };
+  });
+  const onCallerLeft = (): void =>
+    stop(new ToolFailure('cancelled', 'The caller left before the tool ended'));
+  const timer = setTimeout(
+    () => stop(new ToolFailure('timeout', `No answer within ${run.deadline.totalMs} ms`)),
+    run.deadline.remainingMs(),
+  );
+  run.signal.addEventListener('abort', onCallerLeft, { once: true });
+  if (run.signal.aborted) onCallerLeft();
+  try {
+    return await Promise.race([work({ ...run, signal: controller.signal }), stopped]);
+  } finally {
+    clearTimeout(timer);
+    run.signal.removeEventListener('abort', onCallerLeft);
+  }
+}
