@@ -20,6 +20,7 @@ const allowed = {
   tools: [...base, 'tool-contract', 'auth', 'tool-metrics', 'tool-health', 'investigations', 'repetition'],
   'custom-tools': [...base, 'tool-contract', 'database', 'auth', 'process-pool', 'sandbox', 'tools'],
   'builtin-tools': [...base, 'tool-contract', 'tools'],
+  mcp: [...base, 'tool-contract', 'auth', 'tools'],
   playbooks: [...base, 'tool-contract', 'database', 'auth'],
   'playbook-search': [...base, 'tool-contract', 'tool-metrics', 'repetition', 'tools', 'playbooks'],
   events: [...base, 'auth', 'tool-health'],

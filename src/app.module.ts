@@ -7,6 +7,7 @@ import { CustomToolsModule } from './custom-tools/custom-tools.module.js';
 import { DatabaseModule } from './database/database.module.js';
 import { EventsModule } from './events/events.module.js';
 import { HealthModule } from './health/health.module.js';
+import { McpModule } from './mcp/mcp.module.js';
 import { LoggingModule } from './observability/logging.module.js';
 import { MetricsModule } from './observability/metrics.module.js';
 import { TracingModule } from './observability/tracing/tracing.module.js';
@@ -30,6 +31,7 @@ export class AppModule {
         AuthModule,
         HealthModule,
         ToolsModule,
+        McpModule,
         EventsModule,
         CustomToolsModule.forRoot(config),
         PlaybooksModule,

@@ -18,7 +18,7 @@ interface ContextBody {
 
 interface ExecuteBody {
   readonly input: unknown;
-  readonly context: ContextBody;
+  readonly context?: unknown;
 }
 
 /** Of an id or a name, in the body as in a header. */
@@ -58,36 +58,55 @@ const { problemsOf } = compileSchema(executeBodySchema);
 /** An opaque text of the caller's: a UUID, or the quoted string of the IETF's draft. */
 const wellFormedKey = /^[\x20-\x7e]{1,255}$/;
 
+/** What a transport has read of a call. */
+export interface AskedCall {
+  readonly tool: string;
+  readonly input: unknown;
+  /** As in a body; not looked at yet. */
+  readonly context?: unknown;
+  /** Wins over the header. */
+  readonly idempotencyKey?: unknown;
+}
+
 /**
  * The call that a `POST …/{name}/…` asks for. It is taken from the request as a whole: for every parameter of a handler
  * Nest makes a context and awaits its pipes.
  * @throws Problem `invalid_request` naming the fields
  */
 export function incomingCall(request: FastifyRequest, reply: FastifyReply): CallRequest {
+  const body = request.body ?? {};
+  refuseMalformed(body);
+  const { input = {}, context } = body as Partial<ExecuteBody>;
+  return callOf({ tool: (request.params as { name: string }).name, input, context }, request, reply);
+}
+
+/**
+ * A call with the context that its request's headers give it.
+ * @throws Problem `invalid_request` naming the fields
+ */
+export function callOf(asked: AskedCall, request: FastifyRequest, reply: FastifyReply): CallRequest {
   const { headers, principal } = request;
   if (!principal) throw new Error('The request reached its handler without passing its hook');
-  const { input, context } = parseBody(request.body);
+  const { tool, input, context = {}, idempotencyKey = headers['idempotency-key'] } = asked;
+  refuseMalformed({ context });
+  const own = context as ContextBody;
   return {
-    tool: (request.params as { name: string }).name,
+    tool,
     input,
-    context: contextOf(context, request, principal.userId),
+    context: contextOf(own, request, principal.userId),
     principal,
-    timeoutMs: context.timeoutMs,
+    timeoutMs: own.timeoutMs,
     signal: callerSignal(reply),
-    idempotencyKey: idempotencyKeyOf(request),
+    idempotencyKey: wellFormed(idempotencyKey),
     bytesAtMost: Number(headers['content-length']) || undefined,
   };
 }
 
-function parseBody(value: unknown): ExecuteBody {
-  const body = value ?? {};
+function refuseMalformed(body: unknown): void {
   const errors = problemsOf(body);
-  if (errors.length > 0) {
-    const detail = errors.map((error) => `${error.pointer.slice(1) || 'body'} ${error.detail}`).join('; ');
-    throw new Problem('invalid_request', detail, { errors });
-  }
-  const { input = {}, context = {} } = body as Partial<ExecuteBody>;
-  return { input, context };
+  if (errors.length === 0) return;
+  const detail = errors.map((error) => `${error.pointer.slice(1) || 'body'} ${error.detail}`).join('; ');
+  throw new Problem('invalid_request', detail, { errors });
 }
 
 /** The body wins over the headers, and the key's owner stands in for an absent user. */
@@ -109,8 +128,7 @@ function contextOf(body: ContextBody, { id, headers }: FastifyRequest, keyOwner:
   };
 }
 
-function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
-  const key = headers['idempotency-key'];
+function wellFormed(key: unknown): string | undefined {
   if (key === undefined) return undefined;
   if (typeof key === 'string' && wellFormedKey.test(key)) return key;
   throw new Problem('invalid_request', 'Idempotency-Key must be 1 to 255 printable ASCII characters');

@@ -84,6 +84,10 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | 'key'>> = {
   'PATCH /api/v1/playbooks/:id/:version/archive': 'key',
 
   'GET /api/v1/events': 'anyone',
+
+  'GET /mcp': 'anyone',
+  'POST /mcp': 'anyone',
+  'DELETE /mcp': 'anyone',
 };
 const rows = Object.entries(access).map(([route, who]) => {
   const [method = '', path = ''] = route.split(' ');

@@ -1,0 +1,46 @@
+import type {
+  JSONRPCErrorResponse,
+  JSONRPCNotification,
+  JSONRPCRequest,
+  JSONRPCResultResponse,
+} from '@modelcontextprotocol/server';
+import { errorTable, type Problem } from '../common/errors.js';
+import { problemBody } from '../common/problem.filter.js';
+
+export type RpcId = JSONRPCRequest['id'];
+export type Answer = JSONRPCResultResponse | JSONRPCErrorResponse;
+export type Notification = JSONRPCNotification;
+
+export const invalidParams = errorTable.invalid_input.jsonRpc;
+export const methodNotFound = errorTable.tool_not_found.jsonRpc;
+
+export const resultOf = (id: RpcId, result: object): JSONRPCResultResponse => ({
+  jsonrpc: '2.0',
+  id,
+  result: result as JSONRPCResultResponse['result'],
+});
+
+export const errorOf = (
+  id: RpcId | null,
+  code: number,
+  message: string,
+  data?: unknown,
+): JSONRPCErrorResponse =>
+  ({
+    jsonrpc: '2.0',
+    id,
+    error: { code, message, ...(data !== undefined && { data }) },
+  }) as JSONRPCErrorResponse;
+
+export const notificationOf = (method: string, params?: Record<string, unknown>): Notification => ({
+  jsonrpc: '2.0',
+  method,
+  ...(params && { params }),
+});
+
+/** A request that could not be served, with the members of its problem as data. */
+export function problemAnswer(id: RpcId, problem: Problem, requestId: string): Answer {
+  // The message was a request: what is wrong stands in its parameters.
+  const code = problem.code === 'invalid_request' ? invalidParams : errorTable[problem.code].jsonRpc;
+  return errorOf(id, code, problem.detail, problemBody(problem, requestId));
+}

@@ -1,0 +1,55 @@
+import type * as McpSdk from '@modelcontextprotocol/server';
+import type { InboundClassificationOutcome, JSONRPCRequest } from '@modelcontextprotocol/server';
+import type { FastifyRequest } from 'fastify';
+
+export type Sdk = typeof McpSdk;
+
+/** The stateless revision: each request stands for itself. */
+export const modernRevision = '2026-07-28';
+
+/** What kind of message this is, of which revision; or why it is none. */
+export function classified(sdk: Sdk, { body, headers }: FastifyRequest): InboundClassificationOutcome {
+  return sdk.classifyInboundRequest({
+    httpMethod: 'POST',
+    body,
+    ...only('protocolVersionHeader', headers['mcp-protocol-version']),
+    ...only('mcpMethodHeader', headers['mcp-method']),
+    ...only('mcpNameHeader', headers['mcp-name']),
+  });
+}
+
+const only = (name: string, value: string | string[] | undefined): Record<string, string> =>
+  typeof value === 'string' ? { [name]: value } : {};
+
+/** What the SDK's classification leaves open: a revision that is not served, and headers that repeat the body. */
+export function wrongHeader(
+  sdk: Sdk,
+  { headers, body }: FastifyRequest,
+  isModern: boolean,
+): { code: number; message: string; data?: object } | undefined {
+  const version = headers['mcp-protocol-version'];
+  const served = isModern ? [modernRevision] : sdk.SUPPORTED_PROTOCOL_VERSIONS;
+  const { id, method, params } = body as Partial<JSONRPCRequest>;
+  if (version !== undefined && !served.includes(String(version))) {
+    const data = { supported: [modernRevision, ...sdk.SUPPORTED_PROTOCOL_VERSIONS], requested: version };
+    return { code: -32022, message: `Unsupported protocol version: ${String(version)}`, data };
+  }
+  if (!isModern || id === undefined) return undefined;
+  const mismatch = (header: string) => ({
+    code: -32020,
+    message: `The header ${header} lacks, or differs from the body`,
+  });
+  if (version === undefined) return mismatch('MCP-Protocol-Version');
+  if (headers['mcp-method'] !== method) return mismatch('Mcp-Method');
+  const name = (params as { name?: unknown } | undefined)?.name;
+  if (method === 'tools/call' && typeof name === 'string' && plainName(headers['mcp-name']) !== name)
+    return mismatch('Mcp-Name');
+  return undefined;
+}
+
+/** A header holds ASCII alone: other names come in base64. */
+function plainName(header: string | string[] | undefined): string | undefined {
+  const text = typeof header === 'string' ? header.trim() : undefined;
+  const encoded = /^=\?base64\?(.*)\?=$/.exec(text ?? '')?.[1];
+  return encoded === undefined ? text : Buffer.from(encoded, 'base64').toString();
+}

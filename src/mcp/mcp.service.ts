@@ -1,0 +1,261 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { JSONRPCRequest } from '@modelcontextprotocol/server';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { randomUUID } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import { EventRing } from '../common/event-ring.js';
+import { Problem } from '../common/errors.js';
+import { asProblem } from '../common/problem.filter.js';
+import { sseHeaders } from '../common/sse.js';
+import { SseStream } from '../common/sse-stream.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import type { CallRequest } from '../tool-contract/tool-call.js';
+import type { ToolNotice } from '../tool-contract/tool-notice.js';
+import { callOf } from '../tools/incoming-call.js';
+import { ToolsService } from '../tools/tools.service.js';
+import {
+  type Answer,
+  errorOf,
+  invalidParams,
+  methodNotFound,
+  type Notification,
+  notificationOf,
+  problemAnswer,
+  resultOf,
+} from './mcp-messages.js';
+import { classified, modernRevision, type Sdk, wrongHeader } from './mcp-revisions.js';
+import { isForTheModel, refusedResult, toolResultOf } from './mcp-results.js';
+import { eventOfPlaced, McpStreams, messageEvent } from './mcp-streams.js';
+
+type Params = Readonly<Record<string, unknown>>;
+
+/** A request of a client, with all that is needed to answer it. */
+interface Asked {
+  readonly message: JSONRPCRequest;
+  /** 2026-07-28 or later: each request stands for itself. Before, a client introduces itself first. */
+  readonly isModern: boolean;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+}
+
+const serverInfo = { name: 'toolkeeper', title: 'Toolkeeper', version: '1.0.0' };
+const capabilities = { tools: { listChanged: true }, logging: {} };
+const toolsOnPage = 100;
+/** Notices that wait for a client that reads slowly: then the oldest make room. */
+const waiting = { maxEntries: 10_000, maxBytes: 262_144 };
+const levels = { debug: 'debug', info: 'info', warn: 'warning', error: 'error' } as const;
+const metaPrefix = 'toolkeeper/';
+const sessionHeader = 'mcp-session-id';
+
+/**
+ * MCP's messages of the revisions with `initialize`, and of the stateless one. Nothing is kept between requests: the id
+ * that a client of the former is given only tells its calls from those of others when it cancels one.
+ */
+@Injectable()
+export class McpService {
+  private sdk: Promise<Sdk> | undefined;
+  /** Calls under way that their client may cancel by a message. */
+  private readonly cancellable = new Map<string, AbortController>();
+
+  constructor(
+    private readonly tools: ToolsService,
+    private readonly streams: McpStreams,
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server'>,
+  ) {}
+
+  /** @returns a message, a stream of messages, or nothing where none is due */
+  async answer(request: FastifyRequest, reply: FastifyReply): Promise<object | Readable | undefined> {
+    // It takes a tenth of a second to load, and most servers may never be asked.
+    const sdk = await (this.sdk ??= import('@modelcontextprotocol/server'));
+    const route = classified(sdk, request);
+    if (route.kind === 'reject')
+      return refused(
+        reply,
+        route.httpStatus,
+        errorOf(idOf(request.body), route.code, route.message, route.data),
+      );
+    const isModern = route.kind === 'modern';
+    const wrong = wrongHeader(sdk, request, isModern);
+    if (wrong) return refused(reply, 400, errorOf(idOf(request.body), wrong.code, wrong.message, wrong.data));
+    const message = request.body as JSONRPCRequest;
+    if (Array.isArray(message))
+      return refused(reply, 400, errorOf(null, -32600, 'Batches are not supported: send one message'));
+    if (message.method === undefined || message.id === undefined) {
+      if (message.method === 'notifications/cancelled') this.cancel(request);
+      void reply.status(202);
+      return undefined;
+    }
+    return this.dispatch({ message, isModern, request, reply }, sdk);
+  }
+
+  /** A stream of what concerns no request of the client's. */
+  follow(request: FastifyRequest, reply: FastifyReply): Readable {
+    if (!acceptsStream(request))
+      throw new Problem('invalid_request', 'This address answers with text/event-stream', { status: 406 });
+    const stream = this.streams.follow();
+    void reply.headers(sseHeaders);
+    return stream;
+  }
+
+  private async dispatch(asked: Asked, sdk: Sdk): Promise<object | Readable | undefined> {
+    const { message, isModern, request, reply } = asked;
+    const { id, method, params = {} } = message;
+    try {
+      if (method === 'tools/call') return await this.call(asked);
+      if (method === 'tools/list') return done(asked, this.list(params, isModern));
+      if (isModern) {
+        const supportedVersions = [modernRevision];
+        if (method === 'server/discover') return done(asked, fresh({ supportedVersions, capabilities }));
+        if (method === 'subscriptions/listen') return this.listen(asked);
+        return refused(reply, 404, errorOf(id, methodNotFound, `There is no method ${method}`));
+      }
+      if (method === 'initialize') return done(asked, this.introduced(params, reply, sdk));
+      if (method === 'ping' || method === 'logging/setLevel') return done(asked, {});
+      return errorOf(id, methodNotFound, `There is no method ${method}`);
+    } catch (error) {
+      return problemAnswer(id, asProblem(error), request.id);
+    }
+  }
+
+  private introduced(params: Params, reply: FastifyReply, sdk: Sdk): object {
+    const wanted = params['protocolVersion'] as string;
+    const protocolVersion = sdk.SUPPORTED_PROTOCOL_VERSIONS.includes(wanted)
+      ? wanted
+      : sdk.LATEST_PROTOCOL_VERSION;
+    void reply.header(sessionHeader, randomUUID());
+    return { protocolVersion, capabilities, serverInfo };
+  }
+
+  /** @throws Problem `invalid_request` for a cursor that is none */
+  private list({ cursor }: Params, isModern: boolean): object {
+    if (cursor !== undefined && typeof cursor !== 'string')
+      throw new Problem('invalid_request', 'cursor must be a string');
+    const { data, nextCursor } = this.tools.list({ format: 'mcp', limit: toolsOnPage, cursor });
+    const page = { tools: data, ...(nextCursor !== null && { nextCursor }) };
+    return isModern ? fresh(page) : page;
+  }
+
+  /** @throws Problem `rate_limited`, `shutting_down` */
+  private listen({ message, reply }: Asked): object | Readable {
+    const wanted = (message.params as { notifications?: unknown } | undefined)?.notifications;
+    if (typeof wanted !== 'object' || wanted === null)
+      return errorOf(message.id, invalidParams, 'notifications must say what to hear of');
+    const stream = this.streams.follow(message.id);
+    void reply.headers(sseHeaders);
+    return stream;
+  }
+
+  private async call(asked: Asked): Promise<object | Readable | undefined> {
+    const { message, isModern, request, reply } = asked;
+    const { name, arguments: input = {}, _meta: meta = {} } = (message.params ?? {}) as Params;
+    if (typeof name !== 'string') throw new Problem('invalid_request', 'name must be a string');
+    if (typeof input !== 'object' || input === null || Array.isArray(input))
+      throw new Problem('invalid_request', 'arguments must be an object');
+    const about = meta as Params;
+    const { idempotencyKey, ...context } = ownMembers(about);
+    const cancelled = new AbortController();
+    const call = callOf({ tool: name, input, context, idempotencyKey }, request, reply);
+    const key = isModern ? undefined : cancelKey(request, message.id);
+    if (key !== undefined) this.cancellable.set(key, cancelled);
+    const signal = call.signal ? AbortSignal.any([call.signal, cancelled.signal]) : cancelled.signal;
+    const notices = new EventRing<Notification>(waiting);
+    const spoke = Promise.withResolvers<'spoke'>();
+    const mayStream = acceptsStream(request);
+    const logs = !isModern || about['io.modelcontextprotocol/logLevel'] !== undefined;
+    const onProgress = (notice: ToolNotice): void => {
+      const told = noticeMessage(notice, about['progressToken'], logs);
+      if (!told) return;
+      notices.append(told);
+      spoke.resolve('spoke');
+    };
+    const ended = this.run(asked, { ...call, signal, ...(mayStream && { onProgress }) }).finally(() => {
+      if (key !== undefined && this.cancellable.get(key) === cancelled) this.cancellable.delete(key);
+    });
+    const first = await Promise.race([spoke.promise, ended]);
+    if (first !== 'spoke') {
+      if (!cancelled.signal.aborted) return first;
+      void reply.status(202);
+      return undefined;
+    }
+    void reply.headers(sseHeaders);
+    const following = { place: 0, eventOf: eventOfPlaced, missedEvent: missedNotices };
+    const stream = new SseStream(notices, following, this.config.server.sseHeartbeatMs);
+    void ended.then((last) => stream.finish(messageEvent(last)));
+    return stream;
+  }
+
+  /** Never throws: what was refused is an answer, too. */
+  private async run(asked: Asked, call: CallRequest): Promise<Answer> {
+    const { message, request } = asked;
+    try {
+      const { outcome } = await this.tools.call(call);
+      return done(asked, toolResultOf(outcome));
+    } catch (error) {
+      const problem = asProblem(error);
+      return isForTheModel(problem)
+        ? done(asked, refusedResult(problem, request.id))
+        : problemAnswer(message.id, problem, request.id);
+    }
+  }
+
+  private cancel(request: FastifyRequest): void {
+    const { params } = request.body as { params?: { requestId?: string | number } };
+    const key = params?.requestId === undefined ? undefined : cancelKey(request, params.requestId);
+    if (key !== undefined) this.cancellable.get(key)?.abort();
+  }
+}
+
+function refused(reply: FastifyReply, status: number, error: Answer): Answer {
+  void reply.status(status);
+  return error;
+}
+
+/** From 2026-07-28 on each result says that it is whole, and whose it is. */
+function done({ message: { id }, isModern }: Asked, result: object): Answer {
+  if (!isModern) return resultOf(id, result);
+  const { _meta } = result as { _meta?: object };
+  const whose = { ..._meta, 'io.modelcontextprotocol/serverInfo': serverInfo };
+  return resultOf(id, { ...result, resultType: 'complete', _meta: whose });
+}
+
+/** A result that a client should not keep: `tools/list_changed` may come at any time. */
+const fresh = (result: object): object => ({ ...result, ttlMs: 0, cacheScope: 'private' });
+
+function idOf(body: unknown): string | number | null {
+  const { id } = (body ?? {}) as { id?: unknown };
+  return typeof id === 'string' || typeof id === 'number' ? id : null;
+}
+
+const acceptsStream = ({ headers }: FastifyRequest): boolean =>
+  headers.accept?.includes('text/event-stream') ?? false;
+
+/** Without a session's id nobody else's calls could be told from the client's own. */
+function cancelKey({ headers, principal }: FastifyRequest, id: string | number): string | undefined {
+  const session = headers[sessionHeader];
+  return typeof session === 'string' && session !== ''
+    ? `${principal?.userId} ${session} ${typeof id} ${id}`
+    : undefined;
+}
+
+/** The call's context and key, as a body has them. */
+function ownMembers(meta: Params): Record<string, unknown> {
+  const own = Object.entries(meta).filter(([name]) => name.startsWith(metaPrefix));
+  return Object.fromEntries(own.map(([name, value]) => [name.slice(metaPrefix.length), value]));
+}
+
+/** @returns undefined for what the client does not want to hear */
+function noticeMessage(notice: ToolNotice, progressToken: unknown, logs: boolean): Notification | undefined {
+  if (notice.type === 'progress') {
+    if (progressToken === undefined) return undefined;
+    const { type: _type, ...progress } = notice;
+    return notificationOf('notifications/progress', { progressToken, ...progress });
+  }
+  const { level, message, data } = notice;
+  const told = data === undefined ? message : { message, data };
+  return logs ? notificationOf('notifications/message', { level: levels[level], data: told }) : undefined;
+}
+
+function missedNotices(notices: number) {
+  const data = `${notices} notices were left out: the client reads too slowly`;
+  return messageEvent(notificationOf('notifications/message', { level: 'warning', data }));
+}

@@ -1,0 +1,199 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
+import { startApp, type TestApp } from '../support/app.js';
+import { until } from '../support/wait.js';
+
+// real: the whole server, HTTP, the official client; mock: nothing
+
+let tk: TestApp;
+let client: Client;
+beforeAll(async () => {
+  tk = await startApp();
+  await tk.register('echo');
+  client = await connect();
+});
+afterAll(async () => {
+  await client.close();
+  await tk.close();
+});
+
+async function connect(headers: Record<string, string> = {}): Promise<Client> {
+  const made = new Client({ name: 'test', version: '1.0.0' });
+  const transport = new StreamableHTTPClientTransport(new URL('/mcp', tk.url), { requestInit: { headers } });
+  // The SDK was not written for exactOptionalPropertyTypes.
+  await made.connect(transport);
+  return made;
+}
+const textOf = (result: object): string =>
+  (result as { content: { text: string }[] }).content.map(({ text }) => text).join('');
+
+describe('an MCP client', () => {
+  it('learns who answers, and which tools there are', async () => {
+    expect(client.getServerVersion()).toMatchObject({ name: 'toolkeeper' });
+    expect(client.getServerCapabilities()).toEqual({ tools: { listChanged: true }, logging: {} });
+    const { tools } = await client.listTools();
+    expect(tools).toContainEqual(
+      expect.objectContaining({ name: 'echo', inputSchema: expect.objectContaining({ type: 'object' }) }),
+    );
+  });
+
+  it('calls a tool, and gets its result as text and as it is', async () => {
+    const result = await client.callTool({ name: 'echo', arguments: { a: [1, 'ü'] } });
+    expect(result.structuredContent).toEqual({ a: [1, 'ü'] });
+    expect(JSON.parse(textOf(result))).toEqual({ a: [1, 'ü'] });
+    expect(result._meta?.['toolkeeper/outcome']).toMatchObject({ tool: 'echo', status: 'success' });
+  });
+
+  it('hears how far a call is, and what the tool has to say', async () => {
+    const heard: unknown[] = [];
+    const messages = [1, 2].map((progress) => ({
+      method: 'progress',
+      params: { id: '$ID', progress, total: 2 },
+    }));
+    const result = await client.callTool(
+      { name: 'echo', arguments: { action: 'say', messages } },
+      undefined,
+      {
+        onprogress: (progress) => heard.push(progress),
+      },
+    );
+    expect(textOf(result)).toBe('said');
+    expect(heard).toEqual([
+      { progress: 1, total: 2 },
+      { progress: 2, total: 2 },
+    ]);
+  });
+
+  it('reads why a tool failed', async () => {
+    const failing = { action: 'error', code: -32001, message: 'no such file' };
+    const result = await client.callTool({ name: 'echo', arguments: failing });
+    expect(result).toMatchObject({ isError: true, content: [{ text: 'tool_error: no such file' }] });
+  });
+
+  it('is told by an error that there is no such tool', async () => {
+    const calling = client.callTool({ name: 'nowhere' });
+    await expect(calling).rejects.toMatchObject({ code: -32601, data: { code: 'tool_not_found' } });
+  });
+
+  it('gives a call its context', async () => {
+    const name = 'echo';
+    const _meta = { 'toolkeeper/runId': 'run-7', 'toolkeeper/investigationId': 'inv-1' };
+    const result = await client.callTool({ name, arguments: { action: 'context' }, _meta });
+    expect(result.structuredContent).toMatchObject({ runId: 'run-7' });
+    const calling = client.callTool({ name, _meta: { 'toolkeeper/runid': 'x' } });
+    await expect(calling).rejects.toMatchObject({ code: -32602 });
+  });
+
+  it('cancels a call, which ends its tool’s work', async () => {
+    const abort = new AbortController();
+    const calling = client.callTool({ name: 'echo', arguments: { action: 'hang' } }, undefined, {
+      signal: abort.signal,
+    });
+    const inFlight = async (): Promise<boolean> =>
+      /calls_in_flight\{tool="echo"\} 1/.test((await tk.http.get('/metrics')).text);
+    await until(inFlight, { what: 'the call to run' });
+    abort.abort();
+    await expect(calling).rejects.toThrow();
+    await until(async () => !(await inFlight()), { what: 'the call to end' });
+    const { body } = await tk.http.get('/api/v1/tool-metrics/errors').query({ tool: 'echo' });
+    expect(JSON.stringify(body)).toContain('cancelled');
+  });
+
+  it('hears when the list of tools has changed', async () => {
+    const changed = new Promise<void>((resolve) =>
+      client.setNotificationHandler(ToolListChangedNotificationSchema, () => resolve()),
+    );
+    await tk.register('later');
+    await changed;
+    expect((await client.listTools()).tools.map(({ name }) => name)).toContain('later');
+  });
+});
+
+describe('who may come in', () => {
+  const message = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+
+  it('a key that is wrong is asked for by WWW-Authenticate', async () => {
+    const answer = await tk.anonymous
+      .post('/mcp')
+      .set('authorization', 'Bearer wrong')
+      .send(message)
+      .expect(401);
+    expect(answer.headers['www-authenticate']).toMatch(/^Bearer/);
+  });
+
+  it.each([
+    ['under a name that was rebound to this machine', { host: 'evil.example' }],
+    ['as a page of another origin', { origin: 'http://evil.example' }],
+  ])('nobody without a key %s', async (_who, headers) => {
+    for (const method of ['get', 'post', 'delete'] as const)
+      expect((await tk.anonymous[method]('/mcp').set(headers).send(message)).status).toBe(403);
+  });
+
+  it('no page of another port without a key', async () => {
+    await tk.anonymous.post('/mcp').set('origin', 'http://localhost:8080').send(message).expect(403);
+  });
+});
+
+describe('the stateless revision', () => {
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1.0.0' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  const ask = (method: string, params: object = {}, headers: Record<string, string> = {}) =>
+    tk.anonymous
+      .post('/mcp')
+      .set({ 'mcp-protocol-version': '2026-07-28', 'mcp-method': method, ...headers })
+      .set('accept', 'application/json, text/event-stream')
+      .send({ jsonrpc: '2.0', id: 7, method, params: { ...params, _meta: meta } });
+
+  it('tells what it serves', async () => {
+    const { body } = await ask('server/discover').expect(200);
+    expect(body.result).toMatchObject({
+      supportedVersions: ['2026-07-28'],
+      resultType: 'complete',
+      ttlMs: 0,
+    });
+  });
+
+  it('calls a tool', async () => {
+    const params = { name: 'echo', arguments: { a: 1 } };
+    const { body } = await ask('tools/call', params, { 'mcp-name': 'echo' }).expect(200);
+    expect(body.result).toMatchObject({ structuredContent: { a: 1 }, resultType: 'complete' });
+  });
+
+  it('refuses headers that differ from the body, and methods and revisions that it does not know', async () => {
+    const params = { name: 'echo', arguments: {} };
+    const differs = await ask('tools/call', params, { 'mcp-name': 'other' }).expect(400);
+    expect(differs.body).toMatchObject({ id: 7, error: { code: -32020 } });
+    expect((await ask('prompts/list').expect(404)).body.error.code).toBe(-32601);
+    const older = await tk.anonymous
+      .post('/mcp')
+      .set('mcp-protocol-version', '1999-01-01')
+      .send({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
+      .expect(400);
+    expect(older.body.error.message).toContain('1999-01-01');
+  });
+});
+
+describe('what is no message', () => {
+  it.each([
+    ['a batch', [{ jsonrpc: '2.0', id: 1, method: 'ping' }], -32600],
+    ['an object', { hello: 1 }, -32600],
+  ])('%s is refused', async (_what, message, code) => {
+    const { body } = await tk.anonymous.post('/mcp').send(message).expect(400);
+    expect(body.error.code).toBe(code);
+  });
+
+  it('one that is too deep or too large is refused with the cap’s name', async () => {
+    const deep = `${'['.repeat(10_000)}${']'.repeat(10_000)}`;
+    const call = (input: string) =>
+      tk.anonymous
+        .post('/mcp')
+        .set('content-type', 'application/json')
+        .send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":${input}}}`);
+    expect((await call(`{"a":${deep}}`).expect(400)).text).toContain('TOOL_INPUT_MAX_DEPTH');
+    await call(JSON.stringify({ text: 'x'.repeat(20_000_000) })).expect(413);
+  });
+});
