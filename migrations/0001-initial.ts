@@ -247,7 +247,8 @@ export class Initial1764000010000 implements MigrationInterface {
   readonly name = 'Initial1764000010000';
 
   async up(runner: QueryRunner): Promise<void> {
-    for (const sql of [toolMetrics, rollups, latencies, days, toolHealth, repetition]) await runner.query(sql);
+    for (const sql of [toolMetrics, rollups, latencies, days, toolHealth, repetition])
+      await runner.query(sql);
     for (const sql of [customTools, playbooks, playbookSearch]) await runner.query(sql);
   }
 

@@ -48,7 +48,7 @@ export type OutcomeCode = {
 /** Codes that answer as application/problem+json. */
 export type ProblemCode = Exclude<ErrorCode, OutcomeCode>;
 
-/** What is wrong with one field: a JSON pointer into the body (or input) and a sentence. */
+/** The problem of one field: a JSON pointer into the body (or input) and a sentence. */
 export interface FieldProblem {
   readonly pointer: string;
   readonly detail: string;
@@ -80,7 +80,7 @@ export class Problem extends Error {
   }
 }
 
-/** A call that was not run. Whatever was reserved for it is given back by the door. */
+/** A call that was not run. The door gives its slot and its budget unit back. */
 export class Refusal extends Problem {
   override readonly name = 'Refusal';
 }

@@ -1,6 +1,9 @@
 import type { Readable } from 'node:stream';
 
-/** What is done for one stream in one turn of the event loop: well under a millisecond. A line is one unit, and so is each KiB. */
+/**
+ * The work for one stream in one turn of the event loop: well under a millisecond. A line is one unit, and so is each
+ * KiB.
+ */
 const unitsPerTurn = 128;
 export const unitBytes = 1_024;
 

@@ -12,7 +12,7 @@ export const sseHeaders: Readonly<Record<string, string>> = {
 };
 
 export interface ServerSentEvent {
-  /** What the client sends back as Last-Event-ID; without line breaks. */
+  /** The id that the client sends back as Last-Event-ID; without line breaks. */
   readonly id?: string;
   /** Name that the client listens for; without line breaks. */
   readonly event?: string;

@@ -21,7 +21,7 @@ export interface ToolEvent {
   readonly timestamp: string;
   /** A sentence for the operator; without secrets. */
   readonly message: string;
-  /** What programs may go by, by the event's type. */
+  /** The fields for programs, by the event's type. */
   readonly data: Readonly<Record<string, unknown>>;
 }
 

@@ -48,10 +48,11 @@ async function migrateLocked(dataSource: DataSource): Promise<string[]> {
 }
 
 /** A database of a later version is none of these: it began with the same step, and a rolling update must go on. */
-async function refuseEarlierVersions(runner: QueryRunner, { migrations: [first] }: DataSource): Promise<void> {
+async function refuseEarlierVersions(runner: QueryRunner, { migrations }: DataSource): Promise<void> {
   if (!(await runner.hasTable('migrations'))) return;
   const applied = (await runner.query('SELECT name FROM migrations')) as { name: string }[];
-  if (applied.length === 0 || applied.some(({ name }) => name === first?.name)) return;
+  const [first] = migrations.map(({ name, constructor }) => name ?? constructor.name);
+  if (applied.length === 0 || applied.some(({ name }) => name === first)) return;
   throw new Error(
     'The database was made by an earlier development version of Toolkeeper, whose tables this version cannot take over: ' +
       'start with an empty TOOLKEEPER_DATA_DIR, or let DATABASE_URL name an empty database.',

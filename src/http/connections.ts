@@ -29,7 +29,7 @@ interface Connection {
 
 /** Requests of one connection without an answer. */
 const mostOpen = 32;
-/** Of a connection that is about to close: a client that sends on and on is cut off. */
+/** The most requests that a connection which is about to close may still send: then it is cut off. */
 const mostIgnored = 256;
 /** Connections above the others, so that probes are answered while all places are taken. */
 const surplus = 32;
@@ -59,7 +59,7 @@ export class Connections {
     return server.on('close', () => clearInterval(timer));
   }
 
-  /** What is no request, or was not sent in time: there is no answer to write to but the socket itself. */
+  /** Refuses bytes that are no request, or that came too late: the answer goes to the socket itself. */
   refuse(error: Error & { readonly code?: string }, socket: Socket): void {
     if (socket.destroyed || error.code === 'ECONNRESET') return;
     // In the middle of another answer these bytes would be taken for a part of it.
@@ -131,7 +131,7 @@ export class Connections {
       const isUnread = open > 0 && socket.writableLength > 0;
       if (isUnread === connection.isUnread) continue;
       connection.isUnread = isUnread;
-      // Of an idle one Node itself has set the time.
+      // Node itself has set the time of an idle connection.
       if (open > 0) socket.setTimeout(isUnread ? unreadMs : 0);
     }
   }

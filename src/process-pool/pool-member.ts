@@ -165,7 +165,7 @@ export class PoolMember {
     if (this.lastStrayLines.length > keptStrayLines) this.lastStrayLines.shift();
   }
 
-  /** What is known of a request that fails on it; with `ending` of how the process ended, too. */
+  /** The notes on a request that fails on this process; with `ending`, on how the process ended, too. */
   evidence(ending?: Ending): RequestNotes {
     return {
       stderrTail: ending?.stderrTail ?? this.process.stderrTail(),

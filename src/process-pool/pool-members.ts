@@ -226,7 +226,7 @@ export class PoolMembers implements SlotUser {
     if (recovered) this.events.emit({ type: 'recovered', pool });
     member.slot.started();
     this.advance();
-    // Whoever it was started for may be gone.
+    // The request that it was started for may be gone.
     this.settle(member, false);
   }
 

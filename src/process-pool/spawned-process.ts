@@ -81,7 +81,7 @@ export class SpawnedProcess extends EventEmitter<LaunchEvents> implements Launch
 }
 
 /**
- * Opens the gateway's ends of a tool's pipes at the spawner. What comes is open for itself (O_NONBLOCK concerns
+ * Opens the gateway's ends of a tool's pipes at the spawner. Each end is open for itself (O_NONBLOCK concerns
  * nobody else) and independent of what the spawner closes afterwards. Three system calls of a few microseconds: handing
  * them to Node's thread pool would take longer.
  * @param buffer everything is read into it: a chunk is good until its listeners return, and who keeps it copies it. A

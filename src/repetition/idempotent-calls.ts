@@ -36,7 +36,7 @@ export class IdempotentCalls {
     private readonly store: IdempotencyStore,
     private readonly keeper: ClaimKeeper,
     private readonly maxOutcomeBytes: number,
-    /** What the server waits for before it stops: a call that runs although its caller has left. */
+    /** Calls that run although their caller has left: the server waits for them before it stops. */
     private readonly inFlight: InFlight,
   ) {}
 
@@ -148,7 +148,9 @@ function interruptedOutcome(executionId: string, tool: string): ToolOutcome {
   return failedOutcome({ executionId, tool }, { type: 'interrupted', message });
 }
 
-/** Stands for an outcome that is over the cap: the call is not run again, and no success is claimed without a result. */
+/**
+ * Stands for an outcome that is over the cap: the call is not run again, and no success is claimed without a result.
+ */
 function unkeptOutcome(outcome: ToolOutcome, bytes: number, maxBytes: number): ToolOutcome {
   const { executionId, tool, status, executionTimeMs, attempts } = outcome;
   const message =

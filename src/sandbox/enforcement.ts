@@ -139,7 +139,7 @@ function withLauncher({ launcher, missing }: HostAbilities, verdict: Verdict): V
   return launcher === undefined ? { not: `needs the launcher: ${missing.launcher}` } : verdict;
 }
 
-/** What bubblewrap and the launcher each can do. */
+/** The verdicts for hosts with bubblewrap and with the launcher alone. */
 function either({ bubblewrap, launcher, missing }: HostAbilities, full: Verdict, small: Verdict): Verdict {
   if (bubblewrap !== undefined) return full;
   if (launcher !== undefined) return small;

@@ -15,7 +15,7 @@ export class SandboxRefusal extends Error {
   }
 }
 
-/** Nobody gets the host's processes and devices. */
+/** The host's processes and devices are granted to no tool. */
 const neverAllowed = ['/proc', '/dev'];
 
 /** @returns the path made absolute; it exists and is not one of those that nobody gets */
@@ -31,7 +31,7 @@ export async function allowedPath(path: string, cwd: string): Promise<string> {
 }
 
 /**
- * Whoever is given a folder is given what lies in it: not the keys of this server, nor what it keeps beside them.
+ * A granted folder grants all that lies in it: it must not hold the server's keys, nor the files beside them.
  * @param secrets folders of the gateway itself; real paths
  * @throws SandboxRefusal for a path that holds one of them, or lies in one
  */

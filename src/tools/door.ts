@@ -96,7 +96,7 @@ export class Door implements OnApplicationBootstrap {
     );
   }
 
-  /** What is refused before the guards costs nothing and harms no health. */
+  /** A call that is refused before the guards costs nothing and harms no health. */
   private async admit(
     tool: Tool | undefined,
     request: CallRequest,

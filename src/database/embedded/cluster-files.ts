@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { commandLineOf, identityOf, lives } from '../../common/process-identity.js';
 import type { ServerUser } from './server-user.js';
 
-/** What the server says of itself in postmaster.pid. */
+/** The server's entries in postmaster.pid. */
 export interface Postmaster {
   readonly pid: number;
   readonly port: number;
@@ -56,7 +56,7 @@ export class ClusterFiles {
   }
 
   /**
-   * What postmaster.pid says, whether that process still lives or not.
+   * The entries of postmaster.pid, whether that process still lives or not.
    * @throws Error when it is there and cannot be read
    */
   postmaster(): Postmaster | undefined {

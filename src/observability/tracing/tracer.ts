@@ -20,7 +20,7 @@ export interface OpenSpan extends Span {
 }
 
 /**
- * What happens within a call, as spans of a trace. Attributes say sizes, names and results, never contents.
+ * The steps of a call, as spans of a trace. Attributes say sizes, names and results, never contents.
  * Inject it by this class; where tracing is off it is `noTracer`, which only runs the work.
  */
 export abstract class Tracer {
@@ -48,7 +48,7 @@ export abstract class Tracer {
   abstract past(name: string, from: number, to: number, attributes: SpanAttributes): void;
 
   /**
-   * What to send along to another service as `traceparent`: the span around this, else what the caller sent.
+   * The `traceparent` to send along to another service: the span around this, else what the caller sent.
    * @param incoming `context.traceparent` of the call
    */
   abstract traceparent(incoming: string | undefined): string | undefined;
