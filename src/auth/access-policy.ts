@@ -50,14 +50,14 @@ export class AccessPolicy {
     // A page cannot send this header without a permission that is never given.
     if (this.adminKey.matches(key)) return this.admin;
     if (this.isOpen(visit)) return this.visitor;
-    // A key that is wrong is no way to be anonymous: who shows one means to be somebody.
+    // A caller with a wrong key is refused, not taken for anonymous: the key was meant to open something.
     if (!off && (key !== undefined || this.adminKey.file === undefined)) throw this.keyNeeded();
     if (!off && !this.isTrusted(visit.headers)) throw strangeHost();
     if (!safeMethods.has(visit.method) && mayBeForged(visit, this.config.server.allowedHosts)) throw forged();
     return off ? this.everybody : this.anonymous;
   }
 
-  /** @throws Problem naming the scope that lacks: `unauthorized` for whoever has shown no key, else `forbidden` */
+  /** @throws Problem naming the missing scope: `unauthorized` for a caller without a key, else `forbidden` */
   authorize(principal: Principal, visit: Visit, needed: readonly Scope[]): void {
     if (this.isOpen(visit)) return;
     const lacking = needed.filter((scope) => !principal.scopes.has(scope));

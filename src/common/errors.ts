@@ -58,7 +58,7 @@ export interface ProblemDetails {
   readonly errors?: readonly FieldProblem[];
   /** Milliseconds after which a repetition makes sense; becomes Retry-After in whole seconds. */
   readonly retryAfterMs?: number;
-  /** What an LLM should read instead of the tool's result. */
+  /** The text or value for an LLM to read instead of the tool's result. */
   readonly fallback?: unknown;
   /** Further response headers, such as RateLimit-Remaining. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -85,7 +85,7 @@ export class Refusal extends Problem {
   override readonly name = 'Refusal';
 }
 
-/** The database could not be asked, or not in time: nobody's fault who asked. The message is for the log. */
+/** The database could not be asked, or not in time: no fault of the caller. The message is for the log. */
 export class DatabaseUnavailable extends Error {
   override readonly name = 'DatabaseUnavailable';
 }

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 /** How long work may hold up the event loop at a time, in milliseconds. */
 const turnMs = 4;
 
-/** Works through many items; whenever a few milliseconds have gone, whatever waits in the event loop goes first. */
+/** Works through many items; every few milliseconds the event loop serves what waits there first. */
 export async function inTurns<T>(items: Iterable<T>, work: (item: T, place: number) => void): Promise<void> {
   let place = 0;
   let until = performance.now() + turnMs;

@@ -31,7 +31,7 @@ export function lives(identity: ProcessIdentity): boolean {
 
 /**
  * It has ended, or is on its way: others see its files closed before its parent hears of its end. Also where that
- * cannot be told, since whoever asks then waits.
+ * cannot be told, since the caller then waits.
  */
 export function isEnding(pid: number): boolean {
   try {

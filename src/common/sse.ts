@@ -26,7 +26,7 @@ export function sseEvent({ id, event, data }: ServerSentEvent): string {
   return `${head}data: ${JSON.stringify(data)}\n\n`;
 }
 
-/** A comment, which clients skip: it keeps proxies from closing a quiet stream, and finds out who has left. */
+/** A comment, which clients skip: it keeps proxies from closing a quiet stream, and finds the clients that have left. */
 export const sseHeartbeat = ': still here\n\n';
 
 /** A comment with a text of its own; without line breaks. */

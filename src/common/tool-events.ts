@@ -25,7 +25,7 @@ export interface ToolEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** Says synchronously what happens to tools, whoever finds out; a listener that throws harms nobody. */
+/** Publishes the events of tools synchronously, from all rooms; a listener that throws fails no other. */
 @Injectable()
 export class ToolEvents extends TypedEvents<ToolEvent> {
   constructor() {

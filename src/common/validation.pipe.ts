@@ -7,8 +7,8 @@ const toTheLetter = 'toTheLetter';
 
 /**
  * A member of JSON that is kept as it is, whatever its own members are called: class-transformer would drop or trip
- * over those that are named like Object's own, such as `toString`, and Nest drops `constructor` and `prototype`. What
- * could become a prototype has been refused when the JSON was read.
+ * over those that are named like Object's own, such as `toString`, and Nest drops `constructor` and `prototype`. A
+ * member that could become a prototype has been refused when the JSON was read.
  */
 export function ToTheLetter(): PropertyDecorator {
   return applyDecorators(

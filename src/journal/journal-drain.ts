@@ -5,7 +5,7 @@ import { segmentPath, segmentsIn } from './segment-files.js';
 import { type Damage, SegmentReader } from './segment-reader.js';
 import { WrittenMark } from './written-mark.js';
 
-/** Where a journal's records go, and the only one who understands them. */
+/** The receiver of a journal's records; it alone knows their contents. */
 export interface RecordSink {
   /** Inserting the same record twice must be harmless. */
   insert(records: readonly JournalRecord[]): Promise<void>;

@@ -13,7 +13,7 @@ export interface JournalEntry<Start extends object = object, End extends object 
 export interface JournalRecord {
   readonly id: string;
   readonly start: object;
-  /** Undefined: whoever began the record died before its end was written. */
+  /** Undefined: the gateway died before the end was written. */
   readonly end: object | undefined;
 }
 

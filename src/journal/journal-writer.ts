@@ -32,7 +32,7 @@ export interface Appended {
 
 /** The entries that were appended since the last write; all of them share one answer. */
 interface Batch extends PromiseWithResolvers<boolean> {
-  /** Kept until written, whatever happens. */
+  /** Kept until written, also while the disk is full. */
   readonly kept: Appended[];
   /** Given up when the write fails: the answer says so. */
   readonly tried: Appended[];

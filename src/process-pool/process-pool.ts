@@ -119,7 +119,7 @@ export class ProcessPool {
   }
 
   /**
-   * Admits nobody any more, lets the admitted calls end within `drainMs`, then ends every process.
+   * Admits no more calls, lets the admitted ones end within `drainMs`, then ends every process.
    * Resolves when no process is left. Said again, the new `drainMs` counts.
    */
   stop(drainMs = 0): Promise<void> {

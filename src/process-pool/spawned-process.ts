@@ -18,7 +18,7 @@ export type Stage = 'queued' | 'asked' | 'running' | 'ended';
 
 /** A process that the spawner starts, from the wish to the end. */
 export class SpawnedProcess extends EventEmitter<LaunchEvents> implements LaunchedProcess {
-  /** Changed by the owner only, but for what `started`, `failed` and `exited` say. */
+  /** Changed by the owner, and by `started`, `failed` and `exited`. */
   stage: Stage = 'queued';
   /** How often a spawner was asked to start it. */
   attempts = 0;

@@ -141,7 +141,7 @@ function reused(tool: string): Refusal {
   return new Refusal('idempotency_key_reused', detail);
 }
 
-/** The outcome of a call of which nobody knows how it ended. */
+/** The outcome of a call whose end is not known. */
 function interruptedOutcome(executionId: string, tool: string): ToolOutcome {
   const message =
     'The first call with this key was interrupted. The result is unknown: the tool may have done its work';

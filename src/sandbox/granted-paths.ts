@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { covers } from './places.js';
 import type { SandboxField } from './sandbox.types.js';
 
-/** A configuration asks for what cannot be had here, or for what nobody may have: by a field, or by its own place. */
+/** A configuration asks, by a field or by its own place, for what no tool may have or this host cannot give. */
 export class SandboxRefusal extends Error {
   override readonly name = 'SandboxRefusal';
 
@@ -18,7 +18,7 @@ export class SandboxRefusal extends Error {
 /** The host's processes and devices are granted to no tool. */
 const neverAllowed = ['/proc', '/dev'];
 
-/** @returns the path made absolute; it exists and is not one of those that nobody gets */
+/** @returns the path made absolute; it exists and is none of those that no tool gets */
 export async function allowedPath(path: string, cwd: string): Promise<string> {
   const absolute = resolve(cwd, path);
   if (neverAllowed.some((never) => covers(never, absolute))) {

@@ -18,7 +18,7 @@ export interface Places {
   readonly links: ReadonlyMap<string, string>;
 }
 
-/** Sockets of the host's services live here: whoever reads all of `/` need not reach them. */
+/** Sockets of the host's services live here: a tool that reads all of `/` need not reach them. */
 const serviceSockets = '/run';
 
 const strength = { masked: 0, ro: 1, rx: 2, rw: 3 } as const;

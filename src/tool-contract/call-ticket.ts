@@ -47,7 +47,7 @@ export class CallTicket {
   constructor(
     readonly executionId: string,
     readonly tool: Tool,
-    /** Of the whole call, from its way in. */
+    /** The deadline of the whole call, from its way in. */
     readonly deadline: Deadline,
   ) {}
 
@@ -71,7 +71,7 @@ export class CallTicket {
     this.onRefusal.push(release);
   }
 
-  /** Given back at the end, whatever it is (a queue slot, a probe of a half-open circuit). */
+  /** Slots that are given back at the end (of a queue, of a half-open circuit). */
   returnAtEnd(release: Release): void {
     this.onEnd.push(release);
   }

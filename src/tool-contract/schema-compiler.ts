@@ -161,9 +161,9 @@ function lookAtTheClock(ajv: Ajv2020, meter: Meter): void {
 }
 
 /**
- * What a branch has evaluated, such as that of an `if`, Ajv declares within the branch: of one that was not taken it is
- * undefined, where a set of names or a count is read or written. What a `$ref` has evaluated is the other schema's own
- * set, which may not be written to.
+ * Ajv declares the names and counts that a branch (such as an `if`) has evaluated within the branch: after a branch that
+ * was not taken they are undefined, yet they are read and written. The set that a `$ref` has evaluated belongs to the
+ * other schema and may not be written to.
  */
 function prepareEvaluated({ gen, keyword, it: { props, items } }: KeywordCxt): void {
   if (keyword === 'patternProperties' && props instanceof Name)
@@ -225,7 +225,7 @@ function isOneOf(members: readonly unknown[], meter: Meter): (value: unknown) =>
 }
 
 /**
- * Equal values have equal keys. The first character keeps V8 from hashing digits by their number: whoever likes can
+ * Equal values have equal keys. The first character keeps V8 from hashing digits by their number: a stranger can
  * make thousands of numbers of one hash.
  */
 function keyOf(value: unknown): string {

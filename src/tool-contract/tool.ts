@@ -27,7 +27,7 @@ export interface ToolDefinition {
   readonly tags: readonly string[];
   /** The tool's own limit for one call in milliseconds. */
   readonly timeoutMs: number;
-  /** What an LLM should read when the tool fails or is refused. */
+  /** The value for an LLM to read when the tool fails or is refused. */
   readonly fallback?: unknown;
   /** Calls an investigation may spend on this tool; absent: the configured default; 0: no limit. */
   readonly callsPerInvestigation?: number;
@@ -92,7 +92,7 @@ export interface Tool {
    */
   cacheKey?(input: unknown): unknown;
   /**
-   * What an LLM should read instead of a result, where that depends on why there is none. Absent: the definition's
+   * The value for an LLM to read instead of a result, where it depends on why there is none. Absent: the definition's
    * `fallback`.
    */
   fallback?(reason: string): unknown;
@@ -106,6 +106,6 @@ export interface Tool {
   run(input: unknown, run: ToolRun): Promise<unknown>;
 }
 
-/** What an LLM should read instead of the tool's result; undefined where the tool names nothing. */
+/** The value for an LLM to read instead of the tool's result; undefined where the tool names nothing. */
 export const fallbackOf = (tool: Tool, reason: string): unknown =>
   tool.fallback ? tool.fallback(reason) : tool.definition.fallback;

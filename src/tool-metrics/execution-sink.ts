@@ -56,7 +56,7 @@ export class ExecutionSink implements RecordSink {
     await client?.end().catch(() => undefined);
   }
 
-  /** After a failure of the connection or a time-out nobody knows what state it is in: it is never used again. */
+  /** A connection that failed or timed out is in an unknown state: it is never used again. */
   private async with<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
     const client = (this.client ??= await this.connect());
     try {

@@ -21,7 +21,7 @@ const mostOnLoop = 4_000_000;
  * work.
  */
 const passOnLoopMs = 10;
-/** A schema that took longer than that has its passes elsewhere for so long. */
+/** How long the inputs of a schema that took longer than `passOnLoopMs` are checked in a thread. */
 const awayMs = 10_000;
 /** The time that a pass in a thread may take. */
 const passMs = 2_000;

@@ -13,7 +13,7 @@ export interface Postmaster {
 
 const postmasterLines = { pid: 0, port: 3, status: 7 };
 
-/** The folder of one embedded server: its data, its password, its log, its lock and who uses it. */
+/** The folder of one embedded server: its data, its password, its log, its lock and its users. */
 export class ClusterFiles {
   readonly data: string;
   readonly log: string;
@@ -81,7 +81,7 @@ export class ClusterFiles {
     rmSync(join(this.data, 'postmaster.pid'), { force: true });
   }
 
-  /** For a new server: whoever used the one before it, which died, does not use this one. */
+  /** For a new server: the users of the one before it, which died, do not use this one. */
   forgetUsers(): void {
     for (const user of readdirSync(this.usersFolder)) rmSync(join(this.usersFolder, user), { force: true });
   }

@@ -7,7 +7,7 @@ import { noTracing, type Tracing } from './tracing.js';
 
 const TRACING = Symbol('Tracing');
 
-/** Traces for whoever asks for a Tracer. Where they are off, nothing of OpenTelemetry's SDK is loaded. */
+/** Gives rooms their Tracer. Where they are off, nothing of OpenTelemetry's SDK is loaded. */
 @Global()
 @Module({
   providers: [

@@ -11,7 +11,7 @@ export interface ToolFigures {
   readonly successRate: number;
   /** Two decimals. */
   readonly avgTimeMs: number;
-  /** Executions that answered, but wrongly, as whoever read the answer marked them; whatever their status. */
+  /** Executions that answered, but wrongly, as a reader of the answer marked them, also where they succeeded. */
   readonly semanticFailureCount: number;
 }
 
@@ -24,7 +24,7 @@ export interface LatencyFigures {
   readonly latency: LatencyHistogram;
 }
 
-/** The latency is there where somebody asked for it. */
+/** The latency is there where the query asked for it. */
 export type FleetFigures = ToolFigures & Partial<LatencyFigures>;
 
 /** The database's counts of one tool's executions with the same end. Durations in milliseconds, sizes in bytes. */
