@@ -11,7 +11,7 @@ import type {
 import { SampleRing, type WindowCounts } from './sample-ring.js';
 
 const pass: CircuitDecision = { kind: 'pass' };
-/** When all probe places are taken, one is likely to be free or the circuit closed after this time. */
+/** When all probe slots are taken, one is likely to be free or the circuit closed after this time. */
 const probeRetryMs = 1_000;
 
 /**

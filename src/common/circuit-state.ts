@@ -58,7 +58,7 @@ export interface CircuitChange {
 /** The circuit's answer to a call. */
 export type CircuitDecision =
   | { readonly kind: 'pass' }
-  /** The call tries the tool; `release` gives its place back when no result comes of it. */
+  /** The call tries the tool; `release` gives its slot back when no result comes of it. */
   | { readonly kind: 'probe'; readonly release: () => void }
   | { readonly kind: 'refuse'; readonly reason: string; readonly retryAfterMs: number };
 

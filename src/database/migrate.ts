@@ -1,6 +1,17 @@
 import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { DatabaseLog } from './database-log.js';
 
+/** Told without a stack: the sentence is for the operator, and says all there is to do. */
+class EarlierDatabase extends Error {
+  constructor() {
+    super(
+      'The database was made by an earlier development version of Toolkeeper, whose tables this version cannot take over: ' +
+        'start with an empty TOOLKEEPER_DATA_DIR, or let DATABASE_URL name an empty database.',
+    );
+    this.stack = this.message;
+  }
+}
+
 export type MigrationClass = new () => MigrationInterface;
 
 /** 'toolkeep' in ASCII: no other program's advisory lock has this key by chance. */
@@ -12,7 +23,7 @@ const lockTimeoutMs = 300_000;
  * after the other: each waits for the same advisory lock. The application's time-outs do not
  * apply, for an index on a large table takes its time.
  * @returns the names of the migrations applied now
- * @throws Error where an earlier development version, whose steps are gone, made the database
+ * @throws EarlierDatabase where an earlier development version, whose steps are gone, made the database
  */
 export async function migrate(url: string, migrations: readonly MigrationClass[]): Promise<string[]> {
   const dataSource = new DataSource({
@@ -53,8 +64,5 @@ async function refuseEarlierVersions(runner: QueryRunner, { migrations }: DataSo
   const applied = (await runner.query('SELECT name FROM migrations')) as { name: string }[];
   const [first] = migrations.map(({ name, constructor }) => name ?? constructor.name);
   if (applied.length === 0 || applied.some(({ name }) => name === first)) return;
-  throw new Error(
-    'The database was made by an earlier development version of Toolkeeper, whose tables this version cannot take over: ' +
-      'start with an empty TOOLKEEPER_DATA_DIR, or let DATABASE_URL name an empty database.',
-  );
+  throw new EarlierDatabase();
 }

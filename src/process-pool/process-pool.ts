@@ -272,7 +272,7 @@ export class ProcessPool {
 
   private leave(request: PoolRequest): void {
     this.open.delete(request);
-    const place = this.queue.indexOf(request);
-    if (place >= 0) this.queue.splice(place, 1);
+    const at = this.queue.indexOf(request);
+    if (at >= 0) this.queue.splice(at, 1);
   }
 }
