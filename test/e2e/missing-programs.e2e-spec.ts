@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
@@ -87,6 +87,57 @@ it('a tool whose folder was deleted goes on while its process lives, and says so
   const { data } = (await tk.http.get('/api/v1/custom-tools/orphan/logs').expect(200)).body;
   process.kill(data.find(({ event, pid }: Json) => event === 'spawn' && pid).pid, 'SIGKILL');
   await until(async () => (await get('orphan')).status === 'error', { what: 'the status error' });
+});
+
+describe('a broken tool', () => {
+  const day = '86400000';
+  const rarely = { CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL: day, CUSTOM_TOOLS_RELOAD_INTERVAL: day };
+
+  it('is tried at once after a restart', async () => {
+    const first = await startApp(rarely);
+    try {
+      await first.register('mended');
+      await first.db.dataSource.query(`UPDATE custom_tools SET status = 'error', error_message = 'no disk'`);
+      const second = await startApp({ ...rarely, DATABASE_URL: first.db.url });
+      try {
+        const seen = async () => (await second.http.get('/api/v1/custom-tools/mended').expect(200)).body;
+        await until(async () => (await seen()).status === 'active', { what: 'the recovery' });
+        expect(await seen()).toMatchObject({ healthStatus: 'healthy', errorMessage: null, revision: 1 });
+      } finally {
+        await second.close();
+      }
+    } finally {
+      await first.close();
+    }
+  });
+
+  it('whose command is missing is looked for, and runs as soon as it is there', async () => {
+    const dir = makeTestFolder();
+    mkdirSync(join(dir, 'late'));
+    const tool = { name: 'late', description: 'Comes late', command: './run.sh', inputSchema: {} };
+    writeFileSync(join(dir, 'late', 'tool.json'), JSON.stringify(tool));
+    const app = await startApp({
+      CUSTOM_TOOLS_DIR: dir,
+      CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL: day,
+      CUSTOM_TOOLS_RELOAD_INTERVAL: '200',
+    });
+    try {
+      const seen = async () => (await app.http.get('/api/v1/custom-tools/late').expect(200)).body;
+      expect(await seen()).toMatchObject({
+        status: 'error',
+        errorMessage: expect.stringContaining('run.sh'),
+      });
+      await app.call('late').expect(503, /"code":"tool_unavailable"/);
+      copyFileSync(join(fixtures, 'echo.sh'), join(dir, 'late', 'run.new'));
+      chmodSync(join(dir, 'late', 'run.new'), 0o755);
+      renameSync(join(dir, 'late', 'run.new'), join(dir, 'late', 'run.sh'));
+      await until(async () => (await seen()).status === 'active', { what: 'the tool' });
+      await app.call('late', { a: 1 }).expect(200, /"status":"success"/);
+    } finally {
+      await app.close();
+      rmSync(dir, { recursive: true, force: true });
+    }
+  });
 });
 
 describe('a script that cannot be meant', () => {
