@@ -9,8 +9,8 @@ import { createApp } from './http/create-app.js';
 import { drainOnSignals } from './http/drain.js';
 
 /**
- * Callers who may wait to be let in while the event loop stands still, as far as the system's somaxconn goes. Of more the
- * kernel resets some; Node's own 511 are there after two seconds at 250 new connections a second.
+ * Callers who may wait to be let in while the event loop stands still, as far as the system's somaxconn goes. Beyond
+ * that the kernel resets some; Node's own 511 are there after two seconds at 250 new connections a second.
  */
 const backlog = 4_096;
 

@@ -7,7 +7,7 @@ import { AdminKey } from './admin-key.js';
 import { presentedKey } from './api-key.js';
 import { comesFromTrustedHost, mayBeForged } from './trusted-host.js';
 
-/** What of a request decides whether it may come in. */
+/** The parts of a request that decide whether it may come in. */
 export interface Visit {
   readonly headers: IncomingHttpHeaders;
   readonly method: string;
@@ -23,13 +23,13 @@ const mostTrustedHosts = 100;
 const docsRoute = /^\/(docs([/-].*)?|openapi\.(json|yaml))$/;
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-/** Who comes in, and as whom. Whatever is not said to be open needs the key. */
+/** Decides which requests come in, and as whom. A route that is not said to be open needs the key. */
 @Injectable()
 export class AccessPolicy {
   /** `Host` headers that were found trusted; a client sends the same one each time. */
   private readonly trustedHosts = new Set<string>();
   private readonly admin: Principal = { userId: 'admin', scopes: new Set(scopes) };
-  /** Whoever has no key, on a loopback address where none was configured. */
+  /** The caller without a key, on a loopback address where none was configured. */
   private readonly anonymous: Principal = { userId: 'anonymous', scopes: new Set(['tools:call']) };
   private readonly everybody: Principal = { userId: 'anonymous', scopes: new Set(scopes) };
   private readonly visitor: Principal = { userId: 'anonymous', scopes: new Set() };
@@ -41,8 +41,8 @@ export class AccessPolicy {
 
   /**
    * @returns the principal; one without any scope for a visitor of an open route
-   * @throws Problem `unauthorized` without the right key; `forbidden` where a keyless request came under a strange name,
-   * or a web page may have forged it
+   * @throws Problem `unauthorized` without the right key; `forbidden` where a keyless request came under a strange
+   * name, or a web page may have forged it
    */
   admit(visit: Visit): Principal {
     const off = this.config.auth.mode === 'off';
@@ -50,14 +50,14 @@ export class AccessPolicy {
     // A page cannot send this header without a permission that is never given.
     if (this.adminKey.matches(key)) return this.admin;
     if (this.isOpen(visit)) return this.visitor;
-    // A key that is wrong is no way to be anonymous: who shows one means to be somebody.
+    // A caller with a wrong key is refused, not taken for anonymous: the key was meant to open something.
     if (!off && (key !== undefined || this.adminKey.file === undefined)) throw this.keyNeeded();
     if (!off && !this.isTrusted(visit.headers)) throw strangeHost();
     if (!safeMethods.has(visit.method) && mayBeForged(visit, this.config.server.allowedHosts)) throw forged();
     return off ? this.everybody : this.anonymous;
   }
 
-  /** @throws Problem naming the scope that lacks: `unauthorized` for whoever has shown no key, else `forbidden` */
+  /** @throws Problem naming the missing scope: `unauthorized` for a caller without a key, else `forbidden` */
   authorize(principal: Principal, visit: Visit, needed: readonly Scope[]): void {
     if (this.isOpen(visit)) return;
     const lacking = needed.filter((scope) => !principal.scopes.has(scope));

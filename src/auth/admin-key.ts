@@ -6,7 +6,7 @@ import { HashedKey } from './api-key.js';
 const fewestCharacters = 16;
 
 /**
- * The key of whoever operates this server: ADMIN_API_KEY, else the one in `admin.key` of the data directory, which is
+ * The operator's key of this server: ADMIN_API_KEY, else the one in `admin.key` of the data directory, which is
  * made at the first start. Tools, and pages of other ports, stand on loopback as well: being there proves nothing.
  */
 export class AdminKey {

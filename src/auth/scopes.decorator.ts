@@ -4,7 +4,10 @@ import type { Scope } from '../tool-contract/tool-call.js';
 
 export const SCOPES = 'toolkeeper:scopes';
 
-/** What a caller needs for this route; without it GET and HEAD need `tools:call`, everything else `tools:admin`. */
+/**
+ * The scopes that a caller needs for this route; without it GET and HEAD need `tools:call`, everything else
+ * `tools:admin`.
+ */
 export const Scopes = (...scopes: Scope[]): MethodDecorator & ClassDecorator => SetMetadata(SCOPES, scopes);
 
 /**

@@ -29,7 +29,7 @@ export function comesFromTrustedHost(
   );
 }
 
-/** What of a request tells which page may have sent it. */
+/** The headers that tell which page may have sent a request. */
 export interface Sender {
   readonly headers: {
     readonly host?: string | undefined;
@@ -40,8 +40,9 @@ export interface Sender {
 }
 
 /**
- * Whether a web page of another origin may have made a browser send this. Every browser names the page in `Origin` when it
- * sends something other than GET, and newer ones say in `Sec-Fetch-Site` how near it is; other clients send neither.
+ * Whether a web page of another origin may have made a browser send this. Every browser names the page in `Origin`
+ * when it sends something other than GET, and newer ones say in `Sec-Fetch-Site` how near it is; other clients send
+ * neither.
  */
 export function mayBeForged({ headers, protocol }: Sender, allowedHosts: readonly string[]): boolean {
   const { host, origin, 'sec-fetch-site': site } = headers;

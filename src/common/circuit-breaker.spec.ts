@@ -28,7 +28,7 @@ function setUp(changes: Partial<CircuitSettings> = {}) {
     clock,
     transitions,
     jitter: (value: number) => (random = value),
-    /** Results of calls that hold no permit. */
+    /** Results of calls that hold no slot. */
     results: (count: number, fault: boolean) => {
       for (let i = 0; i < count; i++) breaker.record({ executionId: `call-${calls++}`, fault });
     },
@@ -228,7 +228,7 @@ describe('a half-open circuit', () => {
       admission.release();
       admission.release();
     }
-    expect(breaker.current()).toMatchObject({ successes: 1, permits: new Set() });
+    expect(breaker.current()).toMatchObject({ successes: 1, slots: new Set() });
   });
 
   it('takes no result of calls that were admitted before the opening', () => {

@@ -1,6 +1,6 @@
 import type { Clock } from './clock.js';
 import type {
-  Admission,
+  CircuitDecision,
   CircuitChange,
   CircuitOverride,
   CircuitPast,
@@ -10,8 +10,8 @@ import type {
 } from './circuit-state.js';
 import { SampleRing, type WindowCounts } from './sample-ring.js';
 
-const pass: Admission = { kind: 'pass' };
-/** When all probe places are taken, one is likely to be free or the circuit closed after this time. */
+const pass: CircuitDecision = { kind: 'pass' };
+/** When all probe slots are taken, one is likely to be free or the circuit closed after this time. */
 const probeRetryMs = 1_000;
 
 /**
@@ -34,7 +34,7 @@ export class CircuitBreaker {
   }
 
   /** Asked once for each call before it runs. */
-  admit(executionId: string): Admission {
+  admit(executionId: string): CircuitDecision {
     const state = this.current();
     switch (state.kind) {
       case 'closed':
@@ -42,17 +42,17 @@ export class CircuitBreaker {
       case 'open':
         return this.refuse(state);
       case 'half_open': {
-        const { permits, successes, reason } = state;
-        const free = permits.size + successes < this.settings.probes;
+        const { slots, successes, reason } = state;
+        const free = slots.size + successes < this.settings.probes;
         if (!free) return { kind: 'refuse', reason, retryAfterMs: probeRetryMs };
-        permits.add(executionId);
+        slots.add(executionId);
         // Bound to this half-open phase: a release that comes late touches no later one.
-        return { kind: 'probe', release: () => permits.delete(executionId) };
+        return { kind: 'probe', release: () => slots.delete(executionId) };
       }
     }
   }
 
-  /** Takes a call's result. Only the result of a call that holds a permit counts as a probe's. */
+  /** Takes a call's result. Only the result of a call that holds a slot counts as a probe's. */
   record({ executionId, fault }: CircuitSample): void {
     const now = this.clock.now();
     const state = this.current();
@@ -65,21 +65,21 @@ export class CircuitBreaker {
         // A call that was admitted before the opening: its result changes nothing.
         return;
       case 'half_open':
-        if (state.permits.delete(executionId)) this.takeProbe(state, fault, now);
+        if (state.slots.delete(executionId)) this.takeProbe(state, fault, now);
     }
   }
 
   /**
    * Takes up what happened before a restart: what was opened by hand stays open, and the circuit opens if it would be
-   * open now, that is if a fault of the window has opened it and too few calls have succeeded since the last one to have
-   * closed it.
+   * open now, that is if a fault of the window has opened it and too few calls have succeeded since the last one to
+   * have closed it.
    * @param samples those of two windows: what a fault did is told by the window that it ended
    */
   restore({ samples, lastState = 'closed', closedAt = -Infinity, openings = 0, held }: CircuitPast): void {
     const now = this.clock.now();
     const sorted = samples.filter(({ at }) => at > closedAt).sort((a, b) => a.at - b.at);
     for (const { at, fault } of sorted) this.window.add(at, fault);
-    // Whatever has moved it meanwhile knows better.
+    // A change that came meanwhile knows better.
     if (this.state.kind !== 'closed' || this.state.reason !== null) return;
     const { since } = this.state;
     this.state =
@@ -133,12 +133,12 @@ export class CircuitBreaker {
     if (state.kind !== 'open' || state.until === null || this.clock.now() < state.until) return state;
     const { until, reason, openings } = state;
     return this.enter(
-      { kind: 'half_open', since: until, reason, by: null, openings, permits: new Set(), successes: 0 },
+      { kind: 'half_open', since: until, reason, by: null, openings, slots: new Set(), successes: 0 },
       until,
     );
   }
 
-  /** What the window holds now. */
+  /** The results that the window holds now. */
   counts(): WindowCounts {
     return { ...this.window.totals(this.clock.now()) };
   }
@@ -153,7 +153,7 @@ export class CircuitBreaker {
     return this.settings;
   }
 
-  private refuse({ until, reason, by }: CircuitState & { kind: 'open' }): Admission {
+  private refuse({ until, reason, by }: CircuitState & { kind: 'open' }): CircuitDecision {
     if (until !== null) return { kind: 'refuse', reason, retryAfterMs: until - this.clock.now() };
     const held = `${reason} (opened by ${by ?? 'hand'}; it stays so until it is closed or reset by hand)`;
     return { kind: 'refuse', reason: held, retryAfterMs: this.settings.maxOpenMs };
@@ -213,7 +213,10 @@ export class CircuitBreaker {
     return { kind: 'open', since: at, reason, by: null, until: at + this.openFor(openings), openings };
   }
 
-  /** Doubles with each opening in a row; repeated ones are up to a fifth shorter, so that circuits do not probe in step. */
+  /**
+   * Doubles with each opening in a row; repeated ones are up to a fifth shorter, so that circuits do not probe in
+   * step.
+   */
   private openFor(openings: number): number {
     const { openMs, maxOpenMs } = this.settings;
     const ms = Math.min(maxOpenMs, openMs * 2 ** (openings - 1));

@@ -11,14 +11,14 @@ export interface CircuitSettings {
   readonly maxOpenMs: number;
   /** Calls that may try the tool in half-open; as many successes close the circuit. */
   readonly probes: number;
-  /** What its reasons call the faults, in the plural; default: tool faults. */
+  /** The word for the faults in its reasons, in the plural; default: tool faults. */
   readonly faultsAre?: string;
 }
 
 interface StateBase {
   /** Milliseconds since 1970. */
   readonly since: number;
-  /** Who put it into this state by hand; null: it went there by itself. */
+  /** The operator who put it into this state; null: it went there by itself. */
   readonly by: string | null;
   /** Openings in a row. */
   readonly openings: number;
@@ -36,29 +36,29 @@ export type CircuitState =
       readonly kind: 'half_open';
       readonly reason: string;
       /** Executions that are trying the tool now. */
-      readonly permits: Set<string>;
+      readonly slots: Set<string>;
       successes: number;
     });
 
 export type CircuitKind = CircuitState['kind'];
 
-/** What happened to a circuit. */
+/** One change of a circuit's state. */
 export interface CircuitChange {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly from: CircuitKind;
   readonly to: CircuitKind;
   readonly reason: string;
-  /** Who did it by hand; null: it happened by itself. */
+  /** The operator who did it; null: it happened by itself. */
   readonly by: string | null;
   /** Openings in a row, this one included. */
   readonly openings: number;
 }
 
-/** What the circuit says to a call. */
-export type Admission =
+/** The circuit's answer to a call. */
+export type CircuitDecision =
   | { readonly kind: 'pass' }
-  /** The call tries the tool; `release` gives its place back when no result comes of it. */
+  /** The call tries the tool; `release` gives its slot back when no result comes of it. */
   | { readonly kind: 'probe'; readonly release: () => void }
   | { readonly kind: 'refuse'; readonly reason: string; readonly retryAfterMs: number };
 
@@ -68,13 +68,13 @@ export interface CircuitSample {
   readonly fault: boolean;
 }
 
-/** What somebody did by hand, and why. */
+/** A state that an operator sets, and why. */
 export interface CircuitOverride {
   readonly by: string;
   readonly reason: string;
 }
 
-/** What is known of a circuit from before a restart; times in milliseconds since 1970. */
+/** A circuit's past before a restart; times in milliseconds since 1970. */
 export interface CircuitPast {
   /** In any order. */
   readonly samples: readonly { readonly at: number; readonly fault: boolean }[];

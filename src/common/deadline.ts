@@ -8,7 +8,7 @@ const steadyClock: Clock = { now: () => performance.now() };
 export class Deadline {
   private constructor(
     private readonly at: number,
-    /** What was granted at the beginning, in milliseconds. */
+    /** The time that was granted at the beginning, in milliseconds. */
     readonly totalMs: number,
     private readonly clock: Clock,
   ) {}

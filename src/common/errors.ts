@@ -48,7 +48,7 @@ export type OutcomeCode = {
 /** Codes that answer as application/problem+json. */
 export type ProblemCode = Exclude<ErrorCode, OutcomeCode>;
 
-/** What is wrong with one field: a JSON pointer into the body (or input) and a sentence. */
+/** The problem of one field: a JSON pointer into the body (or input) and a sentence. */
 export interface FieldProblem {
   readonly pointer: string;
   readonly detail: string;
@@ -58,7 +58,7 @@ export interface ProblemDetails {
   readonly errors?: readonly FieldProblem[];
   /** Milliseconds after which a repetition makes sense; becomes Retry-After in whole seconds. */
   readonly retryAfterMs?: number;
-  /** What an LLM should read instead of the tool's result. */
+  /** The text or value for an LLM to read instead of the tool's result. */
   readonly fallback?: unknown;
   /** Further response headers, such as RateLimit-Remaining. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -80,12 +80,12 @@ export class Problem extends Error {
   }
 }
 
-/** A call that was not run. Whatever was reserved for it is given back by the door. */
+/** A call that was not run. The door gives its slot and its budget unit back. */
 export class Refusal extends Problem {
   override readonly name = 'Refusal';
 }
 
-/** The database could not be asked, or not in time: nobody's fault who asked. The message is for the log. */
+/** The database could not be asked, or not in time: no fault of the caller. The message is for the log. */
 export class DatabaseUnavailable extends Error {
   override readonly name = 'DatabaseUnavailable';
 }

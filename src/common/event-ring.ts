@@ -84,7 +84,7 @@ export class EventRing<Entry extends object> {
     return { entries, last, missed: Math.max(0, first - asked) };
   }
 
-  /** Nothing more will come: who follows is told. */
+  /** Nothing more will come: followers are told. */
   close(): void {
     this.closed = true;
     this.news.emit('closed');

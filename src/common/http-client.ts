@@ -25,7 +25,7 @@ export interface HttpRequest {
   readonly body?: string | undefined;
 }
 
-/** Requests to one service, bounded in time and size. Redirects are failures: what is sent is meant for this host only. */
+/** Requests to one service, bounded in time and size. Redirects are failures: a request is meant for this host only. */
 export class HttpClient {
   private readonly pool: Pool;
 
@@ -46,14 +46,14 @@ export class HttpClient {
   }
 
   /**
-   * Sends what needs no words in answer.
+   * Sends a request whose answer is not read.
    * @throws UpstreamFailure
    */
   tell(request: HttpRequest): Promise<void> {
     return this.within(undefined, async (signal) => drop(await this.answered(request, signal)));
   }
 
-  /** Cuts off what is under way. */
+  /** Cuts off the requests that are under way. */
   async close(): Promise<void> {
     await this.pool.destroy();
   }
@@ -151,7 +151,7 @@ function sharedLookup(): LookupFunction {
   };
 }
 
-/** A body that nobody reads would keep its connection; what it still says, errors included, is of no use. */
+/** An unread body would keep its connection; the rest of it, errors included, is of no use. */
 function drop({ body }: Dispatcher.ResponseData): void {
   body.on('error', () => undefined);
   body.destroy();

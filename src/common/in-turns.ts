@@ -3,12 +3,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 /** How long work may hold up the event loop at a time, in milliseconds. */
 const turnMs = 4;
 
-/** Works through many items; whenever a few milliseconds have gone, whatever waits in the event loop goes first. */
-export async function inTurns<T>(items: Iterable<T>, work: (item: T, place: number) => void): Promise<void> {
-  let place = 0;
+/** Works through many items; every few milliseconds the event loop serves what waits there first. */
+export async function inTurns<T>(items: Iterable<T>, work: (item: T, index: number) => void): Promise<void> {
+  let index = 0;
   let until = performance.now() + turnMs;
   for (const item of items) {
-    work(item, place++);
+    work(item, index++);
     if (performance.now() < until) continue;
     await nextTurn();
     until = performance.now() + turnMs;

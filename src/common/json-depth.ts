@@ -24,14 +24,14 @@ export function isDeeperThan(value: unknown, levels: number): boolean {
   return false;
 }
 
-/** What came from outside may have been read and still be too deep to be written. @param bytes of its JSON */
+/** A value from outside may have been read and still be too deep to be written. @param bytes of its JSON */
 export const isUnwritable = (value: unknown, bytes: number): boolean =>
   // Each level takes two characters: what is short is not looked through.
   bytes > 2 * writableLevels && isDeeperThan(value, writableLevels);
 
 export const tooDeep = `is nested deeper than ${writableLevels} levels`;
 
-/** The beginning of a value's JSON. What came from outside may have been read and still be too deep to be written. */
+/** The beginning of a value's JSON. A value from outside may have been read and still be too deep to be written. */
 export function jsonExcerpt(value: unknown, chars: number): string {
   return isDeeperThan(value, writableLevels)
     ? `(JSON of more than ${writableLevels} levels)`
@@ -39,7 +39,7 @@ export function jsonExcerpt(value: unknown, chars: number): string {
 }
 
 /**
- * What walks a body recurses: one that is nested without end must not reach it.
+ * The walks over a body recurse: a body that is nested without end must not reach them.
  * @throws Problem `invalid_request`
  */
 export function refuseDeepBody(body: unknown, most: number): void {

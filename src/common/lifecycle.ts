@@ -15,7 +15,7 @@ export class Lifecycle {
     return this.current;
   }
 
-  /** The server listens. What was told to drain meanwhile stays so. */
+  /** The server listens. A server that was told to drain meanwhile goes on draining. */
   ready(): void {
     if (this.current === 'starting') this.current = 'ready';
   }

@@ -1,4 +1,4 @@
-/** How many lines somebody may still write: `perSecond` on average, as many at once. */
+/** The lines that a writer may still write: `perSecond` on average, as many at once. */
 export class LineBudget {
   private left: number;
   private at: number;

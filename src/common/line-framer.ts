@@ -18,12 +18,12 @@ const blockBytes = 262_144;
 const nothing = Buffer.alloc(0);
 
 /**
- * Splits a byte stream into lines of at most `maxBytes` bytes. An unfinished line is kept in blocks that grow with it and
- * are joined once, when its end is found: a concatenation for every chunk costs nine times as much at 1 MB a line, and a
- * list of chunks a hundred times its bytes where they come singly.
+ * Splits a byte stream into lines of at most `maxBytes` bytes. An unfinished line is kept in blocks that grow with it
+ * and are joined once, when its end is found: a concatenation for every chunk costs nine times as much at 1 MB a line,
+ * and a list of chunks a hundred times its bytes where they come singly.
  */
 export class LineFramer {
-  /** What is kept of the unfinished line: full blocks, and one that has room left. */
+  /** The unfinished line so far: full blocks, and one that has room left. */
   private full: Buffer[] = [];
   private last = nothing;
   private lastBytes = 0;

@@ -7,7 +7,7 @@ export interface StreamLimit {
   readonly most: number;
   /** The variable that raises it. */
   readonly variable: string;
-  /** What is followed, in the plural. */
+  /** The word for the followed things in messages, in the plural. */
   readonly what: string;
 }
 

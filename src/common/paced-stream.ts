@@ -1,13 +1,16 @@
 import type { Readable } from 'node:stream';
 
-/** What is done for one stream in one turn of the event loop: well under a millisecond. A line is one unit, and so is each KiB. */
+/**
+ * The work for one stream in one turn of the event loop: well under a millisecond. A line is one unit, and so is each
+ * KiB.
+ */
 const unitsPerTurn = 128;
 export const unitBytes = 1_024;
 
 /**
  * A stream that is read in portions: after a portion it is left alone until the next turn of the event loop, or for
- * longer, and whoever writes to a pipe waits where that is full. Otherwise a turn goes on for as long as there is
- * something to read, up to 2 MiB of it.
+ * longer, so that a writer to a full pipe waits. Without portions one turn would read as long as there is something to
+ * read, up to 2 MiB.
  */
 export class PacedStream {
   private left = unitsPerTurn;
@@ -43,7 +46,7 @@ export class PacedStream {
     if (this.left <= 0) this.pause(0);
   }
 
-  /** It is read on in a later turn, when at least `ms` have passed. */
+  /** Reads on in a later turn, when at least `ms` have passed. */
   pause(ms: number): void {
     if (ms > 0) this.until = performance.now() + ms;
     if (this.paused) return;
@@ -52,13 +55,13 @@ export class PacedStream {
     setImmediate(() => this.goOn());
   }
 
-  /** It is read on now, if it was to wait for longer than a turn. */
+  /** Reads on now, if it was to wait for longer than a turn. */
   hurry(): void {
     this.until = 0;
     if (this.timer) this.goOn();
   }
 
-  /** Nothing of it is wanted any more. */
+  /** Drops the rest: the reader wants no more. */
   close(): void {
     this.closed = true;
     this.rest = undefined;
@@ -70,7 +73,7 @@ export class PacedStream {
     if (taken < chunk.length && !this.closed) this.rest = Buffer.from(chunk.subarray(taken));
   }
 
-  /** Node has its child processes' streams read on when they exit. */
+  /** Node resumes its child processes' streams when they exit: chunks then come although the stream is paused. */
   private keep(chunk: Buffer): void {
     this.stream.pause();
     if (!this.closed) this.rest = Buffer.concat(this.rest ? [this.rest, chunk] : [chunk]);

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 
-/** What stands at a path is a pipe, a device, a folder: nothing to read a whole content from. */
+/** A path leads to a pipe, a device or a folder: there is no whole content to read. */
 export class NoPlainFile extends Error {
   override readonly name = 'NoPlainFile';
 }

@@ -73,7 +73,7 @@ const databaseUnavailable = new Problem(
   { retryAfterMs: 5_000 },
 );
 
-/** What a failure is to the outside. */
+/** The problem that the outside is told for a failure. */
 export function asProblem(exception: unknown): Problem {
   if (exception instanceof Problem) return exception;
   if (exception instanceof DatabaseUnavailable) return databaseUnavailable;

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 export type ProcessIdentity = string;
 
 const [stateField, flagsField, startTimeField] = [0, 6, 19];
-/** Of the kernel's flags of a process: it runs no more of its program, and is about to close its files. */
+/** The kernel's flag (PF_EXITING) of a process that runs no more of its program and is about to close its files. */
 const exitingFlag = 0x4;
 
 /**
@@ -20,7 +20,7 @@ function identityIn(pid: number, fields: readonly string[]): ProcessIdentity | u
   return startTime === undefined || fields[stateField] === 'Z' ? undefined : `${pid}-${startTime}`;
 }
 
-/** Whoever is taken for dead is robbed of what is its own: a process of which it cannot be told lives. */
+/** A process that is taken for dead loses what it owns to others: where it cannot be told, the process lives. */
 export function lives(identity: ProcessIdentity): boolean {
   try {
     return identityOf(Number.parseInt(identity, 10)) === identity;
@@ -30,8 +30,8 @@ export function lives(identity: ProcessIdentity): boolean {
 }
 
 /**
- * It has ended, or is on its way: others see its files closed before its parent hears of its end. Also where that cannot
- * be told, since whoever asks then waits.
+ * It has ended, or is on its way: others see its files closed before its parent hears of its end. Also where that
+ * cannot be told, since the caller then waits.
  */
 export function isEnding(pid: number): boolean {
   try {

@@ -56,9 +56,9 @@ export class SampleRing {
     const slice = this.sliceOf(at);
     this.advance(slice);
     if (slice <= this.newest - this.size) return;
-    const place = slice % this.size;
-    this.calls[place] = (this.calls[place] ?? 0) + calls;
-    this.faults[place] = (this.faults[place] ?? 0) + faults;
+    const index = slice % this.size;
+    this.calls[index] = (this.calls[index] ?? 0) + calls;
+    this.faults[index] = (this.faults[index] ?? 0) + faults;
     this.total.calls += calls;
     this.total.faults += faults;
   }
@@ -71,11 +71,11 @@ export class SampleRing {
   private advance(slice: number): void {
     if (slice <= this.newest) return;
     for (let next = Math.max(0, this.newest + 1, slice - this.size + 1); next <= slice; next++) {
-      const place = next % this.size;
-      this.total.calls -= this.calls[place] ?? 0;
-      this.total.faults -= this.faults[place] ?? 0;
-      this.calls[place] = 0;
-      this.faults[place] = 0;
+      const index = next % this.size;
+      this.total.calls -= this.calls[index] ?? 0;
+      this.total.faults -= this.faults[index] ?? 0;
+      this.calls[index] = 0;
+      this.faults[index] = 0;
     }
     this.newest = slice;
   }

@@ -12,7 +12,7 @@ export const sseHeaders: Readonly<Record<string, string>> = {
 };
 
 export interface ServerSentEvent {
-  /** What the client sends back as Last-Event-ID; without line breaks. */
+  /** The id that the client sends back as Last-Event-ID; without line breaks. */
   readonly id?: string;
   /** Name that the client listens for; without line breaks. */
   readonly event?: string;
@@ -26,7 +26,7 @@ export function sseEvent({ id, event, data }: ServerSentEvent): string {
   return `${head}data: ${JSON.stringify(data)}\n\n`;
 }
 
-/** A comment, which clients skip: it keeps proxies from closing a quiet stream, and finds out who has left. */
+/** A comment, which clients skip: it keeps proxies from closing a quiet stream, and finds the clients that have left. */
 export const sseHeartbeat = ': still here\n\n';
 
 /** A comment with a text of its own; without line breaks. */

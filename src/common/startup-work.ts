@@ -3,8 +3,9 @@ import { Logger } from '@nestjs/common';
 export type StartupState = 'running' | 'done' | 'failed';
 
 /**
- * What modules start in the background while the server already listens (tool processes, imports). `/startupz` waits
- * until all of it has settled; a failed part is shown, but does not hold the server back: the rest can serve.
+ * The work that modules start in the background while the server already listens (tool processes, imports).
+ * `/startupz` waits until all of it has settled; a failed part is shown, but does not hold the server back: the rest
+ * can serve.
  */
 export class StartupWork {
   private readonly logger = new Logger(StartupWork.name);

@@ -21,11 +21,11 @@ export interface ToolEvent {
   readonly timestamp: string;
   /** A sentence for the operator; without secrets. */
   readonly message: string;
-  /** What programs may go by, by the event's type. */
+  /** The fields for programs, by the event's type. */
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** Says synchronously what happens to tools, whoever finds out; a listener that throws harms nobody. */
+/** Publishes the events of tools synchronously, from all rooms; a listener that throws fails no other. */
 @Injectable()
 export class ToolEvents extends TypedEvents<ToolEvent> {
   constructor() {

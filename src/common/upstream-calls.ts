@@ -15,7 +15,7 @@ export interface RetrySettings {
   readonly deadlineMs: number;
 }
 
-/** What became of one try. */
+/** The end of one try. */
 export interface TryReport {
   /** From 1. */
   readonly attempt: number;

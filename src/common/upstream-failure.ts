@@ -1,5 +1,5 @@
 /**
- * How a try can fail. Of each: whether another try may do better, and whether the service is at fault, which is what
+ * The ways in which a try can fail: whether another try may do better, and whether the service is at fault, which
  * its circuit counts. An answer that cannot be used will not be another one on the next try.
  */
 const kinds = {
@@ -33,7 +33,7 @@ export class UpstreamFailure extends Error {
   constructor(
     readonly kind: FailureKind,
     message: string,
-    /** What the service asks us to wait, in milliseconds. */
+    /** The pause that the service asks for, in milliseconds. */
     readonly retryAfterMs = 0,
   ) {
     super(message);

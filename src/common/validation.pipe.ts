@@ -6,13 +6,13 @@ import { type FieldProblem, Problem } from './errors.js';
 const toTheLetter = 'toTheLetter';
 
 /**
- * A member of JSON that is kept as it is, whatever its own members are called: class-transformer would drop or trip over
- * those that are named like Object's own, such as `toString`, and Nest drops `constructor` and `prototype`. What could
- * become a prototype has been refused when the JSON was read.
+ * A member of JSON that is kept as it is, whatever its own members are called: class-transformer would drop or trip
+ * over those that are named like Object's own, such as `toString`, and Nest drops `constructor` and `prototype`. A
+ * member that could become a prototype has been refused when the JSON was read.
  */
 export function ToTheLetter(): PropertyDecorator {
   return applyDecorators(
-    // Of a type that needs no look into the value.
+    // Boolean, because class-transformer then does not look into the value.
     Type(() => Boolean),
     Transform(({ obj, key }: { obj: Record<string, unknown>; key: string }) => obj[key]),
     ValidateBy({ name: toTheLetter, validator: { validate: () => true } }),

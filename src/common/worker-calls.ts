@@ -61,7 +61,8 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
 
   /**
    * A call that comes while the worker is being replaced waits for the next one.
-   * @throws Error what the worker throws; WorkerEnded when it ends first: a call that takes too long ends the others, too
+   * @throws Error what the worker throws; WorkerEnded when it ends first: a call that takes too long ends the others,
+   * too
    */
   call(request: Request, timeLimitMs = this.options.timeLimitMs): Promise<Answer> {
     const call = ++this.lastCall;
@@ -155,7 +156,10 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
   }
 }
 
-/** In a worker: answers each call as it comes; calls that take their time overlap. What it throws, the caller gets. */
+/**
+ * In a worker: answers each call as it comes; calls that take their time overlap. The caller gets the errors that
+ * `answer` throws.
+ */
 export function answerCalls<Request, Answer, Message = never>(
   answer: (request: Request) => Answer | Promise<Answer>,
   hear: (message: Message) => void = () => undefined,

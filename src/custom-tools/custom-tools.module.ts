@@ -5,8 +5,7 @@ import { SandboxModule } from '../sandbox/sandbox.module.js';
 import { ToolsModule } from '../tools/tools.module.js';
 import { CustomTool, CustomToolImport } from './entity/custom-tool.entity.js';
 import { CustomToolManager } from './manager/custom-tool-manager.js';
-import { CustomToolMonitor } from './manager/custom-tool-monitor.js';
-import { CustomToolRuntimes } from './running/custom-tool-runtimes.js';
+import { RunningTools } from './running/running-tools.js';
 import { CustomToolsController } from './http/custom-tools.controller.js';
 import { CustomToolsRepository } from './entity/custom-tools.repository.js';
 import { CustomToolsService } from './http/custom-tools.service.js';
@@ -15,21 +14,19 @@ import { InstalledToolsImporter } from './manager/installed-tools.importer.js';
 import { ToolLogsController } from './http/tool-logs.controller.js';
 import { ToolLogs } from './logs/tool-logs.js';
 import { LogStreams, ToolLogsService } from './http/tool-logs.service.js';
-import { ProcessCounts } from './running/process-counts.js';
-import { ProcessGauges } from './running/process-gauges.js';
+import { ToolEventSource } from './running/condition-events.js';
+import { HealthChecks } from './running/health-checks.js';
+import { Reconciler } from './manager/reconciler.js';
 import { ProcessLog } from './running/process-log.js';
-import { processMetrics } from './running/process.metrics.js';
+import { ProcessCounts, ProcessGauges, processMetrics } from './running/process.metrics.js';
 import { KeyRing } from './secrets/key-ring.js';
 import { SecretBox } from './secrets/secret-box.js';
 import { SecretsRenewal } from './secrets/secrets-renewal.js';
-import { ToolEventSource } from './running/tool-event-source.js';
-import { ReplicaSync } from './manager/replica-sync.js';
 import { ProcessRenewal } from './running/process-renewal.js';
 import { ToolInspector } from './launch/tool-inspector.js';
 import { ToolSandbox } from './launch/tool-sandbox.js';
 import { LaunchPreparation } from './launch/launch-preparation.js';
 import { spawnerMetrics, ToolSpawner } from './launch/tool-spawner.js';
-import { ToolReloader } from './manager/tool-reloader.js';
 import { CustomToolRevision } from './entity/tool-revision.entity.js';
 import { ToolRevisionsController } from './http/tool-revisions.controller.js';
 import { ToolRevisionsRepository } from './entity/tool-revisions.repository.js';
@@ -54,12 +51,11 @@ export class CustomToolsModule {
         ToolSandbox,
         ToolRevisionsRepository,
         ToolInspector,
-        CustomToolRuntimes,
+        RunningTools,
         CustomToolManager,
-        CustomToolMonitor,
+        HealthChecks,
         InstalledToolsImporter,
-        ToolReloader,
-        ReplicaSync,
+        Reconciler,
         CustomToolsStartup,
         CustomToolsService,
         ToolRevisionsService,

@@ -15,8 +15,8 @@ export interface DatabaseSetup {
 }
 
 /**
- * Between the pool, which stops listening, and TypeORM, which begins a moment later, nobody hears that a connection
- * ends: an error without a listener would end the process. Whoever uses the connection is told by its next query.
+ * The pool stops listening to a connection a moment before TypeORM begins: an error in between has no listener and
+ * would end the process. The connection's user is told by its next query.
  */
 class HeardClient extends pg.Client {
   constructor(config?: string | pg.ClientConfig) {
@@ -62,7 +62,7 @@ export class ApplicationDataSource extends DataSource {
     }
   }
 
-  /** Whatever TypeORM sends to the database goes through one of these. */
+  /** Every statement that TypeORM sends to the database goes through a query runner. */
   override createQueryRunner(mode?: ReplicationMode): QueryRunner {
     return this.reach.watch(super.createQueryRunner(mode));
   }
@@ -87,8 +87,8 @@ async function startServer({ database, dataDir }: DatabaseSetup['config']): Prom
 }
 
 /**
- * A new connection knows nothing of the tables yet: its first question to all days takes the database five times as long
- * as the next one. Whoever asks every minute, such as a dashboard, finds one that was asked before.
+ * A new connection knows nothing of the tables yet: its first question to all days takes the database five times as
+ * long as the next one. A dashboard that asks every minute finds a connection that was asked before.
  */
 const idleMs = 120_000;
 

@@ -3,7 +3,7 @@ import type { Logger as TypeOrmLogger } from 'typeorm';
 
 /**
  * TypeORM's messages in the application's log, where its own loggers would print to the console. A query's failure is
- * thrown to whoever asked, who logs it; parameters are never logged.
+ * thrown to the caller, which logs it; parameters are never logged.
  */
 export class DatabaseLog implements TypeOrmLogger {
   private readonly logger = new Logger('Database');

@@ -7,8 +7,8 @@ import { whyUnavailable } from './passing-error.js';
 const quietMs = 10_000;
 
 /**
- * Whether the database can be asked. What fails because it cannot is thrown as DatabaseUnavailable, and logged when it
- * begins and when it is over, not for everybody who asked meanwhile.
+ * Whether the database can be asked. A statement that fails because it cannot is answered with
+ * DatabaseUnavailable. The log says when that begins and when it is over, not once for every statement between.
  */
 export class DatabaseReach {
   private away = false;

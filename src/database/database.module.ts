@@ -8,7 +8,7 @@ import { ApplicationDataSource } from './application-data-source.js';
 import { DatabaseHealth } from './database-health.js';
 import { isPassing } from './passing-error.js';
 
-/** What our factory needs travels in Nest's options: the factory itself cannot inject anything. */
+/** Nest's options carry what our factory needs: the factory itself cannot inject anything. */
 type Options = TypeOrmModuleOptions & { readonly config: AppConfig };
 
 /** The data source: migrated and connected before anything that injects it is made. */

@@ -21,14 +21,16 @@ export function isPassing(error: unknown): boolean {
 }
 
 export interface WhyUnavailable {
-  /** What the driver or the server said; it may name hosts and users. */
+  /** The driver's or the server's message; it may name hosts and users. */
   readonly reason: string;
   /** The server is there, and gave up a statement that took too long. */
   readonly tooSlow: boolean;
 }
 
 const statementTimeout = '57014';
-/** SQLSTATE: connection lost or refused, full, shut down, idle for too long in a transaction, no such user or database. */
+/**
+ * SQLSTATE: connection lost or refused, full, shut down, idle for too long in a transaction, no such user or database.
+ */
 const awayStates = /^(08...|28...|53...|57P0.|25P03|3D000)$/;
 /** The driver gives no code to what it says itself. */
 const awayMessages =

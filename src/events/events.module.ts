@@ -1,6 +1,9 @@
-import { Module } from '@nestjs/common';
+import { Module, type OnModuleInit } from '@nestjs/common';
+import type { CircuitKind } from '../common/circuit-state.js';
+import { ToolEvents, type ToolEventType } from '../common/tool-events.js';
+import { CircuitEvents } from '../tool-health/circuit-events.js';
+import { HealthEvents } from '../tool-health/health-events.js';
 import { ToolHealthModule } from '../tool-health/tool-health.module.js';
-import { EventSources } from './event-sources.js';
 import { EventStreams } from './event-streams.js';
 import { EventsController } from './events.controller.js';
 import { EventsService } from './events.service.js';
@@ -8,10 +11,32 @@ import { RecentEvents } from './recent-events.js';
 import { webhookMetrics } from './webhooks/webhook.metrics.js';
 import { Webhooks } from './webhooks/webhooks.js';
 
-/** What happens to tools, for those who want to hear of it. */
+const circuitTypes: Readonly<Record<CircuitKind, ToolEventType>> = {
+  open: 'circuit.opened',
+  half_open: 'circuit.half_opened',
+  closed: 'circuit.closed',
+};
+
+/** The events of tools, over REST, as a live stream and to webhooks. */
 @Module({
   imports: [ToolHealthModule],
   controllers: [EventsController],
-  providers: [EventSources, RecentEvents, EventStreams, EventsService, Webhooks, ...webhookMetrics],
+  providers: [RecentEvents, EventStreams, EventsService, Webhooks, ...webhookMetrics],
 })
-export class EventsModule {}
+export class EventsModule implements OnModuleInit {
+  constructor(
+    private readonly events: ToolEvents,
+    private readonly circuits: CircuitEvents,
+    private readonly health: HealthEvents,
+  ) {}
+
+  /** Changes of circuits and grades are events of tools as well. */
+  onModuleInit(): void {
+    this.circuits.subscribe(({ tool, from, to, reason, by, at }) =>
+      this.events.say({ type: circuitTypes[to], tool, message: reason, data: { from, to, by } }, at),
+    );
+    this.health.subscribe(({ tool, from, to, why, at }) =>
+      this.events.say({ type: 'health.changed', tool, message: why, data: { from, to } }, at),
+    );
+  }
+}

@@ -7,7 +7,7 @@ import { EventStreams } from './event-streams.js';
 import type { EventPageBody, EventsQuery } from './events.dto.js';
 import { RecentEvents } from './recent-events.js';
 
-/** What happened to tools, as their operator reads it: a page, or live. */
+/** The events of tools, as an operator reads them: a page, or live. */
 @Injectable()
 export class EventsService {
   constructor(
@@ -28,7 +28,7 @@ export class EventsService {
     const { entries, last, missed } = ring.slice(Infinity, since);
     const wanted = entries.filter(wants(filter));
     const data = since === undefined ? wanted.slice(-limit) : wanted.slice(0, limit);
-    // What the filter left out is not looked at again, unless the page was too short for all.
+    // Events that the filter left out are not looked at again, unless the page was too short for all.
     const isWhole = since === undefined || wanted.length <= limit;
     const reset = since !== undefined && !ring.knows(since);
     return { data, nextSince: (isWhole ? last : data.at(-1)?.id) ?? null, missed, reset };

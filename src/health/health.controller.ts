@@ -1,10 +1,30 @@
-import { Controller, Get, UseFilters } from '@nestjs/common';
+import {
+  type ArgumentsHost,
+  Catch,
+  Controller,
+  type ExceptionFilter,
+  Get,
+  ServiceUnavailableException,
+  UseFilters,
+} from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { HealthCheck, type HealthCheckResult } from '@nestjs/terminus';
+import type { FastifyReply } from 'fastify';
 import { CurrentPrincipal, type Principal } from '../auth/principal.decorator.js';
 import { Public } from '../auth/scopes.decorator.js';
 import { HealthService } from './health.service.js';
-import { ProbeFilter } from './probe.filter.js';
+
+/** A failed probe answers Terminus' own body: it is what Kubernetes' events and dashboards show. */
+@Catch(ServiceUnavailableException)
+class ProbeFilter implements ExceptionFilter<ServiceUnavailableException> {
+  catch(exception: ServiceUnavailableException, host: ArgumentsHost): void {
+    void host
+      .switchToHttp()
+      .getResponse<FastifyReply>()
+      .status(exception.getStatus())
+      .send(exception.getResponse());
+  }
+}
 
 @ApiTags('operations')
 @UseFilters(ProbeFilter)

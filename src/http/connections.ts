@@ -15,7 +15,7 @@ type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 interface Connection {
   readonly socket: Socket;
-  /** There was no place for it: only probes are answered on it. */
+  /** There was no slot for it: only probes are answered on it. */
   readonly isSurplus: boolean;
   /** Requests without an answer. */
   open: number;
@@ -29,9 +29,9 @@ interface Connection {
 
 /** Requests of one connection without an answer. */
 const mostOpen = 32;
-/** Of a connection that is about to close: a client that sends on and on is cut off. */
+/** The most requests that a connection which is about to close may still send: then it is cut off. */
 const mostIgnored = 256;
-/** Connections above the others, so that probes are answered while all places are taken. */
+/** Connections above the others, so that probes are answered while all slots are taken. */
 const surplus = 32;
 const mostConnections = 10_000;
 const unreadMs = 30_000;
@@ -39,7 +39,7 @@ const unreadCheckMs = 10_000;
 const probes = new Set(['/livez', '/readyz', '/startupz']);
 
 /**
- * Bounds what one client, and all of them together, make this server keep: a place for each connection, the one answer
+ * Bounds what one client, and all of them together, make this server keep: a slot for each connection, the one answer
  * that is under way on it, and the requests that wait behind that one.
  */
 export class Connections {
@@ -59,7 +59,7 @@ export class Connections {
     return server.on('close', () => clearInterval(timer));
   }
 
-  /** What is no request, or was not sent in time: there is no answer to write to but the socket itself. */
+  /** Refuses bytes that are no request, or that came too late: the answer goes to the socket itself. */
   refuse(error: Error & { readonly code?: string }, socket: Socket): void {
     if (socket.destroyed || error.code === 'ECONNRESET') return;
     // In the middle of another answer these bytes would be taken for a part of it.
@@ -87,7 +87,7 @@ export class Connections {
     response.once('close', () => this.answered(connection));
     const isRefused = connection.isSurplus && !probes.has(request.url ?? '');
     const begin = (): void =>
-      isRefused ? this.answer(request, response, noPlace(this.most)) : handler(request, response);
+      isRefused ? this.answer(request, response, noSlot(this.most)) : handler(request, response);
     if (position > mostOpen) this.answer(request, response, tooMany);
     else if (position > 1) connection.waiting.push(begin);
     else begin();
@@ -124,14 +124,14 @@ export class Connections {
     connection.waiting.length = 0;
   }
 
-  /** A client that does not read its answer holds it, and its place: after a while without a byte it loses both. */
+  /** A client that does not read its answer holds it, and its slot: after a while without a byte it loses both. */
   private findUnread(): void {
     for (const connection of this.all.values()) {
       const { socket, open } = connection;
       const isUnread = open > 0 && socket.writableLength > 0;
       if (isUnread === connection.isUnread) continue;
       connection.isUnread = isUnread;
-      // Of an idle one Node itself has set the time.
+      // Node itself has set the time of an idle connection.
       if (open > 0) socket.setTimeout(isUnread ? unreadMs : 0);
     }
   }
@@ -142,7 +142,7 @@ const tooMany = new Problem(
   `More than ${mostOpen} requests wait on this connection for their answers: read the answers first, or open more connections.`,
 );
 
-const noPlace = (most: number): Problem =>
+const noSlot = (most: number): Problem =>
   new Problem(
     'rate_limited',
     `${most} connections are open, as many as the limit of open files (ulimit -n) leaves room for, and each has a request under way.`,

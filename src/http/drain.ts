@@ -30,7 +30,7 @@ export function drainOnSignals(app: NestFastifyApplication, timeoutMs: number): 
   process.on('SIGINT', drain);
 }
 
-/** What is still open after a while is cut: a call's socket, and one that never sent a byte. */
+/** Cuts the sockets that are still open after a while: a call's, and one that never sent a byte. */
 async function closeAll(app: NestFastifyApplication): Promise<void> {
   const server = app.getHttpServer();
   const timer = setTimeout(() => server.closeAllConnections(), socketGraceMs);

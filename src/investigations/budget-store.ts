@@ -8,12 +8,12 @@ export interface BudgetRequest {
   readonly toolLimit: number | undefined;
 }
 
-export type Admission =
+export type BudgetDecision =
   /** One call is counted; `release` gives it back once. Without a limit there is no `budget` to tell. */
   | { readonly granted: true; readonly budget: BudgetState | undefined; readonly release: Release }
   | { readonly granted: false; readonly budget: BudgetState };
 
-/** New limits of one investigation; 0: none. What is absent stays as it is. */
+/** New limits of one investigation; 0: none. An absent limit stays as it is. */
 export interface BudgetRaise {
   /** For each tool that has no limit of its own. */
   readonly callsPerTool?: number;
@@ -43,7 +43,7 @@ export interface InvestigationView {
 /** Where budgets are kept: in memory, or where replicas share them. */
 export interface BudgetStore {
   /** Counts one call unless the budget is spent: decided and counted in one step. */
-  take(request: BudgetRequest): Admission | Promise<Admission>;
+  take(request: BudgetRequest): BudgetDecision | Promise<BudgetDecision>;
   /** @returns undefined for an investigation that was never seen or has expired */
   view(investigationId: string): InvestigationView | undefined | Promise<InvestigationView | undefined>;
   /** Sets limits; an investigation that was never seen begins with them. */

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Admission } from './budget-store.js';
+import type { BudgetDecision } from './budget-store.js';
 import { type BudgetSettings, InvestigationBudget } from './investigation-budget.js';
 
 class TestClock {
@@ -17,16 +17,16 @@ function setUp(settings: Partial<BudgetSettings> = {}) {
     (message) => warnings.push(message),
     clock,
   );
-  const take = (investigationId = 'inc-1', tool = 'search', toolLimit?: number): Admission =>
+  const take = (investigationId = 'inc-1', tool = 'search', toolLimit?: number): BudgetDecision =>
     budget.take({ investigationId, tool, toolLimit });
   const grants = (count: number, ...args: Parameters<typeof take>): boolean[] =>
     Array.from({ length: count }, () => take(...args).granted);
   return { budget, clock, warnings, take, grants };
 }
 
-function granted(admission: Admission): Extract<Admission, { granted: true }> {
-  if (!admission.granted) throw new Error('not granted');
-  return admission;
+function granted(decision: BudgetDecision): Extract<BudgetDecision, { granted: true }> {
+  if (!decision.granted) throw new Error('not granted');
+  return decision;
 }
 
 describe('InvestigationBudget', () => {
@@ -167,9 +167,9 @@ describe('InvestigationBudget', () => {
           const held: (() => void)[] = [];
           for (const next of steps) {
             if (next === 'take') {
-              const admission = take();
-              expect(admission.granted).toBe(held.length < callsPerTool);
-              if (admission.granted) held.push(admission.release);
+              const decision = take();
+              expect(decision.granted).toBe(held.length < callsPerTool);
+              if (decision.granted) held.push(decision.release);
             } else {
               held.splice(next, 1)[0]?.();
             }

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { BudgetState } from '../tool-contract/call-ticket.js';
 import { type Clock, systemClock } from '../common/clock.js';
 import type {
-  Admission,
+  BudgetDecision,
   BudgetRaise,
   BudgetRequest,
   BudgetStore,
@@ -34,7 +34,7 @@ interface Investigation {
 
 const warnEveryMs = 60_000;
 
-/** What each investigation may still spend, in this process's memory. */
+/** The budget of each investigation, in this process's memory. */
 export class InvestigationBudget implements BudgetStore {
   private readonly investigations: LRUCache<string, Investigation>;
   private warnedAt = Number.NEGATIVE_INFINITY;
@@ -55,7 +55,7 @@ export class InvestigationBudget implements BudgetStore {
     });
   }
 
-  take({ investigationId, tool, toolLimit }: BudgetRequest): Admission {
+  take({ investigationId, tool, toolLimit }: BudgetRequest): BudgetDecision {
     const investigation = this.open(investigationId);
     const spending = this.spendingOf(investigation, tool);
     spending.toolLimit = toolLimit;
@@ -106,7 +106,7 @@ export class InvestigationBudget implements BudgetStore {
     return spending;
   }
 
-  /** What an operator says of this tool here, else what the tool says, else the investigation, else the server. */
+  /** The operator's limit of this tool here, else the tool's own, else the investigation's, else the server's. */
   private limitOf({ limits, tools, callsPerTool }: Investigation, tool: string): number {
     return limits.get(tool) ?? tools.get(tool)?.toolLimit ?? callsPerTool ?? this.settings.callsPerTool;
   }

@@ -1,6 +1,6 @@
 import type { BudgetState } from '../tool-contract/call-ticket.js';
 
-/** What is left, as response headers; the reset is in whole seconds from now. */
+/** The rest of a budget, as response headers; the reset is in whole seconds from now. */
 export function rateLimitHeaders(budget: BudgetState, now = Date.now()): Record<string, string> {
   return {
     'RateLimit-Limit': String(budget.limit),

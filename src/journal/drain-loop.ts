@@ -2,7 +2,7 @@ import { backOff } from '../common/back-off.js';
 import { messageOf } from '../common/message-of.js';
 import { type DrainNews, type DrainSettings, JournalDrain, type RecordSink } from './journal-drain.js';
 
-/** What a drain is started with. */
+/** The settings that a drain is started with. */
 export interface DrainOrders extends DrainSettings {
   /** Pause between two looks at the journal when there was nothing more to do, in milliseconds. */
   readonly intervalMs: number;

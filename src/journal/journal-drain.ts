@@ -5,7 +5,7 @@ import { segmentPath, segmentsIn } from './segment-files.js';
 import { type Damage, SegmentReader } from './segment-reader.js';
 import { WrittenMark } from './written-mark.js';
 
-/** Where a journal's records go, and the only one who understands them. */
+/** The receiver of a journal's records; it alone knows their contents. */
 export interface RecordSink {
   /** Inserting the same record twice must be harmless. */
   insert(records: readonly JournalRecord[]): Promise<void>;
@@ -20,14 +20,14 @@ export interface DrainSettings {
   readonly batchSize: number;
   /** The last segment of earlier gateways: a start there without an end was interrupted. 0: there is none. */
   readonly replayThrough: number;
-  /** Of the WrittenMark that the writer keeps; absent: whatever is in the files may be read. */
+  /** The memory of the writer's WrittenMark; absent: all that is in the files may be read. */
   readonly written?: SharedArrayBuffer | undefined;
 }
 
 /** The last record of this gateway that is committed (see WrittenEntry). */
 export type Settled = Pick<WrittenEntry, 'place' | 'at'>;
 
-/** What a drain says. */
+/** A drain's messages to its journal. */
 export type DrainNews =
   | (Settled & { readonly event: 'settled' })
   | { readonly event: 'retrying'; readonly error: string; readonly delayMs: number }

@@ -1,7 +1,7 @@
 /**
- * What a journal is told of a record, in JSON values that mean something to its owner alone. `start` by itself begins a
- * record, `end` by itself ends the one of the same id, and both are a record in one piece; an id alone takes the start
- * back: there is no record.
+ * One message to a journal about a record, in JSON values that mean something to its owner alone. `start` by itself
+ * begins a record, `end` by itself ends the one of the same id, and both are a record in one piece; an id alone takes
+ * the start back: there is no record.
  */
 export interface JournalEntry<Start extends object = object, End extends object = object> {
   readonly id: string;
@@ -13,11 +13,11 @@ export interface JournalEntry<Start extends object = object, End extends object 
 export interface JournalRecord {
   readonly id: string;
   readonly start: object;
-  /** Undefined: whoever began the record died before its end was written. */
+  /** Undefined: the gateway died before the end was written. */
   readonly end: object | undefined;
 }
 
-/** What was written, as it is read again. */
+/** A written entry, as it is read again. */
 export interface WrittenEntry {
   /** Records that were complete with this entry since the journal was opened. */
   readonly place: number;

@@ -30,9 +30,9 @@ export interface Appended {
   readonly completes: boolean;
 }
 
-/** What was appended since the last write; all of it shares one answer. */
+/** The entries that were appended since the last write; all of them share one answer. */
 interface Batch extends PromiseWithResolvers<boolean> {
-  /** Kept until written, whatever happens. */
+  /** Kept until written, also while the disk is full. */
   readonly kept: Appended[];
   /** Given up when the write fails: the answer says so. */
   readonly tried: Appended[];
@@ -54,7 +54,7 @@ export class JournalWriter {
   private fd: number;
   private position = 0;
   private batch: Batch | undefined;
-  /** What a failed write left that must not be lost. */
+  /** The entries of a failed write that must not be lost. */
   private leftover: Appended[] = [];
   /** Segments that are written no more and not synced yet. */
   private full: number[] = [];
@@ -70,7 +70,7 @@ export class JournalWriter {
   private awaitingSync: Batch[] = [];
   /** Records that are complete in what was written. */
   private records = 0;
-  /** Of the segments that are not known to be gone, earlier writers' among them. */
+  /** The bytes of each segment that is not known to be gone, earlier writers' among them. */
   private readonly sizes = new Map<number, number>();
   /** The last segment of earlier writers; 0: there is none. */
   readonly replayThrough: number;
@@ -116,7 +116,9 @@ export class JournalWriter {
     return batch.promise;
   }
 
-  /** Finds out whether a journal that took no more does so by now, by an entry that means nothing: nobody else may try. */
+  /**
+   * Finds out whether a journal that took no more does so by now, by an entry that means nothing: nobody else may try.
+   */
   async tryAgain(): Promise<void> {
     if (!this.takesMore && !this.closed) await this.tryAppend({ json: '{"id":"-"}', completes: false });
   }

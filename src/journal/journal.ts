@@ -21,7 +21,7 @@ export interface JournalSettings {
   readonly drain: StartDrain;
 }
 
-/** What the owner must hear of; `error` says why. */
+/** News that the owner must hear of; `error` says why. */
 export type JournalNews =
   | Exclude<DrainNews, { event: 'settled' | 'removed' }>
   /** So many more records are in the database. */

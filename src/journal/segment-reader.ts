@@ -16,7 +16,7 @@ const maxLineBytes = 4_194_304;
 export class SegmentReader {
   private readonly fd: number;
   private readonly chunk = Buffer.allocUnsafeSlow(chunkBytes);
-  /** What is left of a line whose end was not read yet. */
+  /** The beginning of a line whose end was not read yet. */
   private rest: Buffer = Buffer.alloc(0);
   private position = 0;
   private damagedLines = 0;

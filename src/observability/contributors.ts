@@ -10,7 +10,7 @@ export interface PartHealth {
 /** Answers for one part; it must end by itself and must not throw. */
 export type HealthCheck = () => PartHealth | Promise<PartHealth>;
 
-/** What each room adds to readiness and to /metrics. A new room registers itself here and touches neither. */
+/** The parts that rooms add to readiness and to /metrics. A new room registers itself here and touches neither. */
 @Injectable()
 export class Contributors {
   private readonly checks = new Map<string, HealthCheck>();

@@ -36,7 +36,9 @@ export function loggingParams(config: Pick<AppConfig, 'logging' | 'auth'>, conte
   };
 }
 
-/** What of a failed statement's error holds rows, secrets included: PostgreSQL quotes the failing row, too. */
+/**
+ * The fields of a failed statement's error that hold rows, secrets included: PostgreSQL quotes the failing row, too.
+ */
 const rowsOfStatement = ['parameters', 'query', 'detail', 'where', 'driverError'];
 
 /** @param error what was logged as `err`: a reason in words stays as it is */

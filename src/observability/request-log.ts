@@ -15,8 +15,8 @@ export interface CompletedRequest {
 const quietPaths: ReadonlySet<string> = new Set(['/livez', '/readyz', '/startupz', '/metrics']);
 
 /**
- * Logs requests when they are over. nestjs-pino's own middleware loses its context where Fastify reads a body, and makes
- * a child logger for every request, whether anything is written or not.
+ * Logs requests when they are over. nestjs-pino's own middleware loses its context where Fastify reads a body, and
+ * makes a child logger for every request, whether anything is written or not.
  */
 @Injectable()
 export class RequestLog {
@@ -32,7 +32,10 @@ export class RequestLog {
   }
 }
 
-/** What is expected and counted elsewhere is not worth a line by default: a busy server would log little else. */
+/**
+ * An answer that is expected and counted elsewhere is not worth a line by default: a busy server would log little
+ * else.
+ */
 export function levelOfStatus(statusCode: number): RequestLevel {
   if (statusCode < 400 || statusCode === 429 || statusCode === 503) return 'debug';
   return statusCode >= 500 ? 'error' : 'info';

@@ -3,7 +3,7 @@ import { PinoLogger } from 'nestjs-pino';
 
 export type ToolLogEvent = 'spawn' | 'execute' | 'response' | 'error' | 'health' | 'terminate';
 
-/** What happened to a tool, as it stands in the log beside the logger's timestamp and level. No payloads. */
+/** One event of a tool, as it stands in the log beside the logger's timestamp and level. No payloads. */
 export interface ToolLogEntry {
   readonly tool: string;
   readonly event: ToolLogEvent;

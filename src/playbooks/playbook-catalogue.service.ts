@@ -21,7 +21,7 @@ import { compareVersions } from './semver.js';
 import { allows, type StatusChange, transitions } from './status-transitions.js';
 import { planVersions, type VersionPlan } from './version-plan.js';
 
-/** The answer of DD-STORAGE-008's version list. */
+/** Every version of one playbook. */
 export interface PlaybookVersions {
   readonly playbook_id: string;
   /** Newest first. */

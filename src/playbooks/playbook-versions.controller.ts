@@ -27,7 +27,7 @@ import {
   VersionsQuery,
 } from './playbooks.dto.js';
 
-/** DD-STORAGE-008's routes of one playbook, with its names. */
+/** Routes of one playbook, with the field names of kubernaut's catalogue. */
 @ApiTags('playbooks')
 @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden', 'not_found')
 @Controller('api/v1/playbooks')

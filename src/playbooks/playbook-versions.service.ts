@@ -23,7 +23,7 @@ type PlaybookStatusAnswer = Pick<
   'playbook_id' | 'version' | 'status' | 'disabled_at' | 'disabled_by' | 'disabled_reason'
 >;
 
-/** One version over REST: what it is, what became of it, and changes of its status in DD-STORAGE-008's words. */
+/** One version over REST: what it is, what became of it, and changes of its status, in the field names of kubernaut's catalogue. */
 @Injectable()
 export class PlaybookVersionsService {
   constructor(

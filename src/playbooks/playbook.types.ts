@@ -4,7 +4,7 @@ export type PlaybookLabels = Readonly<Record<string, string | readonly string[]>
 export const playbookStatuses = ['active', 'disabled', 'deprecated', 'archived'] as const;
 export type PlaybookStatus = (typeof playbookStatuses)[number];
 
-/** What an author writes; immutable once stored. Field names are DD-STORAGE-008's, as on the wire. */
+/** What an author writes; immutable once stored. Field names are those of kubernaut's catalogue, as on the wire. */
 export interface NewPlaybook {
   readonly playbook_id: string;
   readonly version: string;

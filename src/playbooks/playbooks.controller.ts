@@ -20,7 +20,7 @@ import { PlaybookPageBody } from './playbooks.answers.js';
 import { CreatePlaybookBody, ListPlaybooksQuery, ShownQuery } from './playbooks.dto.js';
 import { ShownPlaybooksBody } from './shown/shown-playbooks.answers.js';
 
-/** DD-STORAGE-008's routes of the whole catalogue, with its names. */
+/** Routes of the whole catalogue, with the field names of kubernaut's. */
 @ApiTags('playbooks')
 @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
 @Controller('api/v1/playbooks')

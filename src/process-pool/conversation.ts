@@ -3,10 +3,10 @@ import type { JsonObject } from './message-reader.js';
 import { type AddressedNotice, type NoticeListener, readNotice } from './notices.js';
 import type { Ending, PoolFailureReason, ProcessOutput, Reply, TerminationReason } from './pool.types.js';
 
-/** What a message was: the answer to an open request, something beside that, or no message of the protocol at all. */
+/** The kinds of message: the answer to an open request, something beside that, or no message of the protocol at all. */
 export type Heard = 'answer' | 'aside' | 'stray';
 
-/** What waits for the answer to one request; exactly one of the two is called, or none after `forget`. */
+/** The listeners for the answer to one request; exactly one of the two is called, or none after `forget`. */
 export interface Exchange {
   /** The call it belongs to, for notices that name it so. */
   readonly executionId?: string | undefined;
@@ -51,7 +51,7 @@ export class Conversation {
     this.open.set(id, exchange);
   }
 
-  /** Nobody waits for this answer any more. */
+  /** Drops the request: its answer, should it come, is passed over. */
   forget(id: string): void {
     this.open.delete(id);
   }

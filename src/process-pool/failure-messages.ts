@@ -1,6 +1,6 @@
 import { type GiveUpReason, PoolFailure } from './pool.types.js';
 
-/** What a caller reads when its request ran and was given up after `totalMs`. */
+/** The message to a caller whose request ran and was given up after `totalMs`. */
 export const givenUpRunning = (reason: GiveUpReason, totalMs: number): string =>
   ({
     timeout: `The tool did not answer within ${totalMs} ms`,
@@ -19,7 +19,7 @@ export const givenUpWaiting = (reason: GiveUpReason, totalMs: number, why: strin
 export const allBusy = (poolSize: number): string =>
   poolSize === 1 ? 'its one process was busy' : `all ${poolSize} of its processes were busy`;
 
-/** What a caller reads when no process can be had. */
+/** The message to a caller when no process can be had. */
 export const cannotStart = (tool: string, error: string): string =>
   `Tool "${tool}" cannot be started: ${error}`;
 

@@ -6,8 +6,8 @@ import type { Capabilities, Handshake, ProcessSpec, Reply } from './pool.types.j
 export const protocolVersions = ['1.1', '1.0'] as const;
 
 /**
- * What every process is asked first. `protocolVersion` stays at 1.0: older tools may insist on it. A tool that knows more
- * chooses from the list.
+ * The parameters of `initialize`, which every process is asked first. `protocolVersion` stays at 1.0: older tools may
+ * insist on it. A tool that knows more chooses from the list.
  */
 export const initializeParams = { protocolVersion: '1.0', supportedVersions: protocolVersions } as const;
 

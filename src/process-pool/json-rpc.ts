@@ -35,7 +35,7 @@ export function freshId(open: { has(id: string): boolean }): string {
   }
 }
 
-/** What a JSON object on a tool's output is to us. */
+/** The meanings of a JSON object on a tool's output. */
 export type Incoming =
   | { readonly kind: 'reply'; readonly id: string; readonly reply: Reply }
   /** An answer to an open request that breaks JSON-RPC. */

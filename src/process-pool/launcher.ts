@@ -23,7 +23,7 @@ export interface LaunchedProcess {
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
   on<E extends keyof LaunchEvents>(event: E, listener: (...of: LaunchEvents[E]) => void): this;
-  /** Signals its whole group, also before `spawn`; nothing after `exit`. What is left of the group then is killed. */
+  /** Signals its whole group, also before `spawn`; nothing after `exit`. At `exit` the rest of the group is killed. */
   kill(signal: NodeJS.Signals): void;
 }
 

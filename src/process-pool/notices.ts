@@ -20,7 +20,7 @@ export interface LogNotice {
   readonly data?: unknown;
 }
 
-/** What a tool says while a call runs. */
+/** A message that a tool sends while a call runs. */
 export type Notice = ProgressNotice | LogNotice;
 
 /** Called synchronously where the tool's output is read, so it must neither throw nor wait. */

@@ -142,7 +142,7 @@ export class PoolMember {
   }
 
   /**
-   * Has the tool end a request that was given up; it holds its place until the tool has answered.
+   * Has the tool end a request that was given up; it holds its slot until the tool has answered.
    * @param over called once; `inTime`: the tool answered within its grace, the process is as good as before
    */
   cancel(id: string, givenUp: TerminationReason, over: (inTime: boolean) => void): void {
@@ -165,7 +165,7 @@ export class PoolMember {
     if (this.lastStrayLines.length > keptStrayLines) this.lastStrayLines.shift();
   }
 
-  /** What is known of a request that fails on it; with `ending` of how the process ended, too. */
+  /** The notes on a request that fails on this process; with `ending`, on how the process ended, too. */
   evidence(ending?: Ending): RequestNotes {
     return {
       stderrTail: ending?.stderrTail ?? this.process.stderrTail(),
@@ -174,7 +174,7 @@ export class PoolMember {
     };
   }
 
-  /** Requests that hold a place on it. */
+  /** Requests that hold a slot on it. */
   private get occupied(): number {
     return this.running.size + this.cancelling.size;
   }

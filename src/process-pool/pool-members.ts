@@ -11,7 +11,7 @@ import type { SlotUser, StartSlots } from './start-slots.js';
 
 /** A process that would be started now. */
 interface Wish {
-  /** Somebody waits for it. */
+  /** A request waits for it. */
   readonly urgent: boolean;
   readonly replaces?: PoolMember;
 }
@@ -92,7 +92,7 @@ export class PoolMembers implements SlotUser {
   /**
    * Starts what is missing, and sees to it that idle processes end in their time.
    * @param waiting requests without a process
-   * @param fresh those of them that need one which has served nobody
+   * @param fresh those of them that need a process which has served no request
    */
   grow(waiting: number, fresh: number): void {
     // One time for all: a pause that ends between them must not be overlooked.
@@ -149,7 +149,7 @@ export class PoolMembers implements SlotUser {
     this.stopping = true;
   }
 
-  /** Ends all that serve nobody. */
+  /** Ends all idle processes. */
   stopUnused(): void {
     for (const member of this.list) {
       if (member.state.name !== 'leaving' && member.running.size === 0) this.retire(member, 'stop');
@@ -226,7 +226,7 @@ export class PoolMembers implements SlotUser {
     if (recovered) this.events.emit({ type: 'recovered', pool });
     member.slot.started();
     this.advance();
-    // Whoever it was started for may be gone.
+    // The request that it was started for may be gone.
     this.settle(member, false);
   }
 

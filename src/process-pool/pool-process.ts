@@ -98,7 +98,7 @@ export class PoolProcess {
     return id;
   }
 
-  /** Nobody waits for this answer any more. */
+  /** Drops the request: its answer, should it come, is passed over. */
   forget(id: string): void {
     this.conversation.forget(id);
   }
@@ -119,7 +119,10 @@ export class PoolProcess {
     return this.output?.tail.text(tailBytes) ?? '';
   }
 
-  /** Says `shutdown` to a tool that declared it and closes stdin; SIGTERM and SIGKILL to the group follow, a grace apart. */
+  /**
+   * Says `shutdown` to a tool that declared it and closes stdin; SIGTERM and SIGKILL to the group follow, a grace
+   * apart.
+   */
   stop(cause: TerminationReason): void {
     const { state } = this;
     if (state.name === 'exited' || state.name === 'ending') return;

@@ -16,8 +16,8 @@ export interface ProcessLimits {
   readonly stopGraceMs: number;
   readonly maxLineBytes: number;
   /**
-   * Lines that it may write in a second beside its answers, a KiB counting as one; while no request is open a tenth of it, and
-   * its stderr counts, too. Over it the process is not read; one that is over it for 10 s is ended.
+   * Lines that it may write in a second beside its answers, a KiB counting as one; while no request is open a tenth of
+   * it, and its stderr counts, too. Over it the process is not read; one that is over it for 10 s is ended.
    */
   readonly linesPerSecond: number;
   /** Bytes that may wait in the pipe to a process that does not read. */
@@ -40,21 +40,21 @@ export interface PoolSettings extends ProcessLimits {
   readonly maxQueue: number;
   readonly idleTimeoutMs: number;
   /**
-   * What a process may serve, live and hold (with keepAlive) until a successor takes its place; 0: without limit. Each
-   * process draws its own limits of requests and age, down to three quarters of these: those that started together do
-   * not all leave together.
+   * The most that a process serves, lives and holds (with keepAlive) until a successor takes its place; 0: no limit.
+   * Each process draws its own limits of requests and age, down to three quarters of these: those that started
+   * together do not all leave together.
    */
   readonly maxRequests: number;
   readonly maxAgeMs: number;
   /** Resident memory of the process and all below it. */
   readonly maxRssBytes: number;
-  /** What a tool that declared `cancel` has to end a call that was given up; 0: it is not asked. */
+  /** The time that a tool which declared `cancel` has to end a call that was given up; 0: it is not asked. */
   readonly cancelGraceMs: number;
   /** Failed starts in a row after which the pool reports `failed`. */
   readonly maxFailedStarts: number;
 }
 
-/** What a tool says of itself in answer to `initialize`. */
+/** A tool's description of itself in answer to `initialize`. */
 export interface Handshake {
   readonly name?: string;
   readonly description?: string;
@@ -63,7 +63,7 @@ export interface Handshake {
   readonly maxConcurrency?: number;
   /** Absent: 1.0. */
   readonly protocolVersion?: string;
-  /** What it declared, `true` each; absent where it declared nothing that we know. */
+  /** The capabilities that it declared, `true` each; absent where it declared nothing that we know. */
   readonly capabilities?: Capabilities;
 }
 
@@ -93,7 +93,7 @@ export interface StrayLinesReport {
   readonly last: readonly string[];
 }
 
-/** What was seen while a request ran, for the metric's metadata. */
+/** Observations while a request ran, for the metric's metadata. */
 export interface RequestNotes {
   queueMs?: number;
   spawnMs?: number;
@@ -102,7 +102,7 @@ export interface RequestNotes {
   signal?: string | null;
   stderrTail?: string;
   outputBytes?: number;
-  /** Of the process, not of this request alone. */
+  /** The stray lines of the process, not of this request alone. */
   strayLines?: StrayLinesReport;
 }
 
@@ -177,7 +177,7 @@ export interface Ending {
   readonly stderrTail: string;
 }
 
-/** What a process writes beside its answers. */
+/** The output of a process beside its answers. */
 export type ProcessOutput =
   /** As it came from the process, in pieces of any size: not to be kept. */
   | { readonly type: 'stderr'; readonly chunk: Buffer }

@@ -179,7 +179,7 @@ describe('stop', () => {
     const calls = Array.from({ length: 20 }, (_, n) => result(pool, { action: 'sleep', ms: 20, n }));
     const stopped = pool.stop(100_000);
     await expect(call(pool, {})).rejects.toMatchObject({ reason: 'shutting_down' });
-    expect(() => pool.reserve()).toThrow(expect.objectContaining({ reason: 'shutting_down' }));
+    expect(() => pool.takeSlot()).toThrow(expect.objectContaining({ reason: 'shutting_down' }));
     await expect(Promise.all(calls)).resolves.toHaveLength(20);
     await stopped;
     expect(bench.lab.alive()).toEqual([]);
@@ -188,7 +188,7 @@ describe('stop', () => {
 
   it('serves calls that were admitted before it, and waits for places to be given back', async () => {
     const pool = bench.lab.pool();
-    const release = pool.reserve();
+    const release = pool.takeSlot();
     let stopped = false;
     const stop = pool.stop(100_000).then(() => (stopped = true));
     expect(await result(pool, { late: 1 })).toEqual({ late: 1 });
@@ -199,7 +199,7 @@ describe('stop', () => {
 
   it('cuts off what has not ended in time', async () => {
     const pool = bench.lab.pool({ spec: bench.lab.spec(['--ignore-eof', '--ignore-term']) });
-    const release = pool.reserve();
+    const release = pool.takeSlot();
     const running = call(pool, bench.gate.input('a'));
     await bench.gate.running('a');
     const waiting = call(pool, {});

@@ -31,7 +31,7 @@ export class ProcessPool {
   private readonly open = new Set<PoolRequest>();
   private readonly queue: PoolRequest[] = [];
   private readonly capacity: number;
-  private reserved = 0;
+  private slotsTaken = 0;
   /** Set from the first `stop` on; `cutOff`: calls that still ran have been given up. */
   private stopping: { drainTimer?: NodeJS.Timeout; cutOff: boolean } | undefined;
   private readonly end = Promise.withResolvers<void>();
@@ -54,18 +54,18 @@ export class ProcessPool {
   }
 
   /**
-   * Takes one of poolSize × maxConcurrency + maxQueue places, so that a call can be refused before it is recorded.
+   * Takes one of poolSize × maxConcurrency + maxQueue slots, so that a call can be refused before it is recorded.
    * @throws PoolFailure `queue_full` or `shutting_down`
    */
-  reserve(): Release {
+  takeSlot(): Release {
     if (this.stopping) throw refusals.stopping(this.settings.name);
-    if (this.reserved >= this.capacity) throw refusals.queueFull(this.settings.name, this.capacity);
-    this.reserved++;
+    if (this.slotsTaken >= this.capacity) throw refusals.queueFull(this.settings.name, this.capacity);
+    this.slotsTaken++;
     let held = true;
     return () => {
       if (!held) return;
       held = false;
-      this.reserved--;
+      this.slotsTaken--;
       if (this.stopping) this.advance();
     };
   }
@@ -119,14 +119,14 @@ export class ProcessPool {
   }
 
   /**
-   * Admits nobody any more, lets the admitted calls end within `drainMs`, then ends every process.
+   * Admits no more calls, lets the admitted ones end within `drainMs`, then ends every process.
    * Resolves when no process is left. Said again, the new `drainMs` counts.
    */
   stop(drainMs = 0): Promise<void> {
     this.stopping ??= { cutOff: false };
     this.members.stop();
     clearTimeout(this.stopping.drainTimer);
-    if (this.open.size + this.reserved > 0) {
+    if (this.open.size + this.slotsTaken > 0) {
       this.stopping.drainTimer = setTimeout(() => this.cutOff(), drainMs);
     }
     this.advance();
@@ -142,7 +142,7 @@ export class ProcessPool {
 
   /** While it stops: a call that was admitted before may still come with its request. */
   private isOwed(): boolean {
-    return this.stopping?.cutOff === false && this.reserved > this.open.size;
+    return this.stopping?.cutOff === false && this.slotsTaken > this.open.size;
   }
 
   private accept(options: RequestOptions): PoolRequest {
@@ -180,7 +180,7 @@ export class ProcessPool {
     return fresh;
   }
 
-  /** Nobody waits for a process that cannot be started. */
+  /** Fails all waiting requests when no process can be started. */
   private giveUpHope(): void {
     const error = this.members.whyHopeless();
     if (error === undefined) return;
@@ -272,7 +272,7 @@ export class ProcessPool {
 
   private leave(request: PoolRequest): void {
     this.open.delete(request);
-    const place = this.queue.indexOf(request);
-    if (place >= 0) this.queue.splice(place, 1);
+    const at = this.queue.indexOf(request);
+    if (at >= 0) this.queue.splice(at, 1);
   }
 }

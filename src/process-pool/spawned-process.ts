@@ -18,7 +18,7 @@ export type Stage = 'queued' | 'asked' | 'running' | 'ended';
 
 /** A process that the spawner starts, from the wish to the end. */
 export class SpawnedProcess extends EventEmitter<LaunchEvents> implements LaunchedProcess {
-  /** Changed by the owner only, but for what `started`, `failed` and `exited` say. */
+  /** Changed by the owner, and by `started`, `failed` and `exited`. */
   stage: Stage = 'queued';
   /** How often a spawner was asked to start it. */
   attempts = 0;
@@ -81,7 +81,7 @@ export class SpawnedProcess extends EventEmitter<LaunchEvents> implements Launch
 }
 
 /**
- * Opens the gateway's ends of a tool's pipes at the spawner. What comes is open for itself (O_NONBLOCK concerns
+ * Opens the gateway's ends of a tool's pipes at the spawner. Each end is open for itself (O_NONBLOCK concerns
  * nobody else) and independent of what the spawner closes afterwards. Three system calls of a few microseconds: handing
  * them to Node's thread pool would take longer.
  * @param buffer everything is read into it: a chunk is good until its listeners return, and who keeps it copies it. A

@@ -6,7 +6,9 @@ import type { ProcessSpec } from './pool.types.js';
 const requestKinds = { spawn: 1, signal: 2, release: 3 } as const;
 const headerBytes = 12;
 const replyBytes = 24;
-/** What the spawner takes in one request; the system's own limit for arguments and environment is lower. */
+/**
+ * The most bytes that the spawner takes in one request; the system's own limit for arguments and environment is lower.
+ */
 const mostBytes = 16 * 1_024 * 1_024;
 
 export const protocolVersion = 1;

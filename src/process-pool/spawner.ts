@@ -20,7 +20,7 @@ export interface SpawnerObserver {
   /** A spawner works and takes requests; the first one, or one in place of another. */
   ready(): void;
   reply(reply: ToolReply): void;
-  /** A spawner has died, and its tools with it. What it was asked and did not answer stays unanswered. */
+  /** A spawner has died, and its tools with it. Questions that it did not answer stay unanswered. */
   lost(pid: number | undefined, why: string): void;
   /** None can be had here; the last that is said. */
   unusable(why: string): void;
@@ -35,11 +35,11 @@ interface Run {
 
 /** A spawner that is always there: one that dies is replaced at once. */
 export class Spawner {
-  /** What tools' descendants are found by; the same for a spawner that takes the place of another. */
+  /** The mark by which tools' descendants are found; the same for a spawner that takes the place of another. */
   private readonly mark = newMark();
   private run: Run | undefined;
   private failures = 0;
-  /** Of an answer that is due, of the pause before the next try, or of the end. */
+  /** The timer of an answer that is due, of the pause before the next try, or of the end. */
   private timer: NodeJS.Timeout | undefined;
   private started = false;
   private closing: PromiseWithResolvers<void> | undefined;

@@ -1,6 +1,6 @@
 import { PoolFailure, type Release } from './pool.types.js';
 
-/** Who starts processes, as the slots see it. */
+/** A pool that starts processes, as the slots see it. */
 export interface SlotUser {
   /** Since when its longest idle process has been idle (performance.now()); Infinity: none is. */
   readonly idleSince: number;
@@ -35,9 +35,9 @@ const longestStartMs = 1_000;
 const turnMs = 1_000;
 
 /**
- * Bounds the processes of all pools: how many there are, and how many start at the same time (an interpreter that starts
- * costs tens of milliseconds of processor time that warm calls need). Whoever is refused waits: requests before starts
- * ahead, each in the order of arrival. Idle processes make room for requests of other pools.
+ * Bounds the processes of all pools: how many there are, and how many start at the same time (an interpreter that
+ * starts costs tens of milliseconds of processor time that warm calls need). A pool that is refused waits: requests
+ * before starts ahead, each in the order of arrival. Idle processes make room for requests of other pools.
  */
 export class StartSlots {
   private readonly waiters: Waiter[] = [];
@@ -85,7 +85,7 @@ export class StartSlots {
     if (at >= 0) this.waiters.splice(at, 1);
   }
 
-  /** What `user` waits for, if it does, with the setting. */
+  /** The reason why `user` waits, if it does, with the setting that bounds it. */
   whyRefused(user: SlotUser): string | undefined {
     const lack = this.waiters.some((waiter) => waiter.user === user) ? this.lack() : undefined;
     return lack && reasons[lack];
@@ -105,7 +105,8 @@ export class StartSlots {
   }
 
   /**
-   * Runs `work`, which starts one process that belongs to no pool and ends with it. It waits for its slot as a request does.
+   * Runs `work`, which starts one process that belongs to no pool and ends with it. It waits for its slot as a request
+   * does.
    * @throws PoolFailure `timeout`, with the limit that was in the way, when there was none within `waitMs`
    */
   async run<T>(waitMs: number, work: () => Promise<T>): Promise<T> {

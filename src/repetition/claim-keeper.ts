@@ -10,7 +10,7 @@ interface Held {
   end?: End;
 }
 
-/** What a caller waits for its outcome to be stored, in milliseconds; what takes longer is stored behind its back. */
+/** How long a caller waits for its outcome to be stored, in milliseconds; later it is stored after the answer. */
 const patienceMs = 2_000;
 
 export interface KeeperReport {
@@ -20,8 +20,8 @@ export interface KeeperReport {
 }
 
 /**
- * The claims of this gateway: says of those that run that they live, and stores how they end. What cannot be stored
- * while the database is away is tried again; meanwhile nothing new can be claimed, so these do not pile up.
+ * The claims of this gateway: says of those that run that they live, and stores how they end. An outcome that cannot
+ * be stored while the database is away is tried again; meanwhile nothing new can be claimed, so these do not pile up.
  */
 export class ClaimKeeper {
   private readonly held = new Map<string, Held>();

@@ -8,7 +8,7 @@ export interface Claim {
   readonly inputHash: string;
 }
 
-/** How a key stands for somebody who wants to claim it. */
+/** The state of a key, for a call that wants to claim it. */
 export type KeyState =
   | { readonly kind: 'claimed' }
   | { readonly kind: 'ended'; readonly inputHash: string; readonly outcome: string }

@@ -96,7 +96,7 @@ export class IdempotencyRepository implements IdempotencyStore {
   async deleteExpired(): Promise<number> {
     let deleted = 0;
     for (;;) {
-      // In small steps: a long delete would hold up whoever claims one of these keys anew.
+      // In small steps: a long delete would hold up new claims of these keys.
       const rows = await this.rows(
         `DELETE FROM idempotency_keys WHERE scope IN (
            SELECT scope FROM idempotency_keys

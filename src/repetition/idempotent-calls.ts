@@ -36,7 +36,7 @@ export class IdempotentCalls {
     private readonly store: IdempotencyStore,
     private readonly keeper: ClaimKeeper,
     private readonly maxOutcomeBytes: number,
-    /** What the server waits for before it stops: a call that runs although its caller has left. */
+    /** Calls that run although their caller has left: the server waits for them before it stops. */
     private readonly inFlight: InFlight,
   ) {}
 
@@ -141,14 +141,16 @@ function reused(tool: string): Refusal {
   return new Refusal('idempotency_key_reused', detail);
 }
 
-/** The outcome of a call of which nobody knows how it ended. */
+/** The outcome of a call whose end is not known. */
 function interruptedOutcome(executionId: string, tool: string): ToolOutcome {
   const message =
     'The first call with this key was interrupted. The result is unknown: the tool may have done its work';
   return failedOutcome({ executionId, tool }, { type: 'interrupted', message });
 }
 
-/** Stands for an outcome that is over the cap: the call is not run again, and no success is claimed without a result. */
+/**
+ * Stands for an outcome that is over the cap: the call is not run again, and no success is claimed without a result.
+ */
 function unkeptOutcome(outcome: ToolOutcome, bytes: number, maxBytes: number): ToolOutcome {
   const { executionId, tool, status, executionTimeMs, attempts } = outcome;
   const message =

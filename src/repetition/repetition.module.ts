@@ -14,7 +14,7 @@ import { ResultCache } from './result-cache.js';
 
 const cacheBytes = 'toolkeeper_result_cache_bytes';
 
-/** What keeps a call from being run twice. */
+/** Idempotency keys and kept results: both keep a call from being run twice. */
 @Module({
   // TypeORM closes its connections after the modules that import it: how claims end is stored by then.
   imports: [TypeOrmModule.forFeature([])],

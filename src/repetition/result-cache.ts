@@ -19,7 +19,7 @@ interface Turn {
   executionId: string;
 }
 
-/** What an entry costs beside its result. */
+/** The memory of an entry beside its result. */
 const entryBytes = 512;
 
 /**

@@ -177,7 +177,7 @@ export class AllowListProxy {
               connection: 'close',
             });
           } catch (error) {
-            // What cannot be said again is no answer; nobody above would catch it here.
+            // An answer that cannot be passed on ends here: no caller above would catch the error.
             outgoing.destroy(new Denied(502, `The host's answer cannot be passed on: ${String(error)}`));
             return;
           }
@@ -232,7 +232,7 @@ function targetOf(text: string, usualPort: number): Target {
   return { host, port: url.port === '' ? usualPort : Number(url.port) };
 }
 
-/** Of one connection only: said again they would promise what the next one does not do. Its framing stays. */
+/** Headers of one connection only: passed on they would promise what the next one does not do. Its framing stays. */
 const hopByHop = [
   'keep-alive',
   'proxy-connection',

@@ -34,7 +34,7 @@ export function bubblewrapCommand(settings: BubblewrapSettings): string[] {
     '--cap-drop',
     'ALL',
     ...fileSystem(places, settings.temporaryBytes, extra),
-    // What bubblewrap makes up the root from is memory; a root that is the host's keeps its own rights.
+    // A root that bubblewrap makes up is memory; a root that is the host's keeps its own rights.
     ...(places.places.some(({ path }) => path === '/') ? [] : ['--remount-ro', '/']),
     ...variables.flatMap(([name, value]) => ['--setenv', name, value]),
     '--chdir',
@@ -73,14 +73,15 @@ function fileSystem(
 }
 
 /**
- * The places that must be mounted: not those that the place around them shows alike, for each mount lengthens every start.
+ * The places that must be mounted: not those that the place around them shows alike, for each mount lengthens every
+ * start.
  * @param own where something else stands, which hides what is around it
  */
 function mounted(places: readonly Place[], own: readonly string[]): Place[] {
   const free = places.filter(({ path }) => !own.includes(path));
   return free.filter((place) => {
     const within = free.filter((other) => other !== place && covers(other.path, place.path));
-    // Of two that are around the same place the inner one has the longer path.
+    // The innermost place around another has the longest path.
     const around = within.reduce<Place | undefined>(
       (inner, other) => (inner && inner.path.length > other.path.length ? inner : other),
       undefined,

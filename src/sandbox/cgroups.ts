@@ -6,7 +6,7 @@ import { identityOf, lives } from '../common/process-identity.js';
 import { type CgroupBase, type CgroupController, cgroupControllers } from './sandbox.types.js';
 import type { Variables } from './loader-variables.js';
 
-/** What the leaf group of one process may use; what is absent is not limited. */
+/** The limits of one process's leaf group; an absent one is no limit. */
 export interface CgroupLimits {
   readonly memory?: number;
   readonly pids?: number;
@@ -23,7 +23,7 @@ const leafPrefix = 'toolkeeper-';
 const makerOfLeaf = /^toolkeeper-(\d+-\d+)-/;
 
 /**
- * What the names of the leaves of one sandbox begin with: no other has it, in this process or in another one, and it
+ * The prefix of the names of one sandbox's leaves: no other sandbox has it, in this process or in another, and it
  * tells which gateway made them.
  */
 export const newLeafPrefix = (): string =>
@@ -106,7 +106,7 @@ export class CgroupLeaves {
     return this.removed((leaf) => leaf.startsWith(this.prefix));
   }
 
-  /** What was killed takes a moment to be gone. */
+  /** A killed process takes a moment to be gone. */
   private async removed(isOurs: (leaf: string) => boolean): Promise<boolean> {
     for (let tries = 0; tries < removalTries; tries++) {
       if (this.remove(isOurs)) return true;

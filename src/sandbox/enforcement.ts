@@ -65,7 +65,7 @@ export function noSandbox(policy: SandboxPolicy, why: string): EffectiveSandbox 
   return effectiveSandbox(policy, { ...nothing, missing });
 }
 
-/** The same where what a tool leaves behind is ended with it by whoever starts it, in a sandbox or not. */
+/** The same where the spawner ends the processes that a tool leaves behind, in a sandbox or not. */
 export function withDescendantsEnded(effective: EffectiveSandbox): EffectiveSandbox {
   const { tier, enforced, notEnforced, notes } = effective;
   const { grandchildren: _note, ...others } = notes;
@@ -139,7 +139,7 @@ function withLauncher({ launcher, missing }: HostAbilities, verdict: Verdict): V
   return launcher === undefined ? { not: `needs the launcher: ${missing.launcher}` } : verdict;
 }
 
-/** What bubblewrap and the launcher each can do. */
+/** The verdicts for hosts with bubblewrap and with the launcher alone. */
 function either({ bubblewrap, launcher, missing }: HostAbilities, full: Verdict, small: Verdict): Verdict {
   if (bubblewrap !== undefined) return full;
   if (launcher !== undefined) return small;

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { covers } from './places.js';
 import type { SandboxField } from './sandbox.types.js';
 
-/** A configuration asks for what cannot be had here, or for what nobody may have: by a field, or by its own place. */
+/** A configuration asks, by a field or by its own place, for what no tool may have or this host cannot give. */
 export class SandboxRefusal extends Error {
   override readonly name = 'SandboxRefusal';
 
@@ -15,10 +15,10 @@ export class SandboxRefusal extends Error {
   }
 }
 
-/** Nobody gets the host's processes and devices. */
+/** The host's processes and devices are granted to no tool. */
 const neverAllowed = ['/proc', '/dev'];
 
-/** @returns the path made absolute; it exists and is not one of those that nobody gets */
+/** @returns the path made absolute; it exists and is none of those that no tool gets */
 export async function allowedPath(path: string, cwd: string): Promise<string> {
   const absolute = resolve(cwd, path);
   if (neverAllowed.some((never) => covers(never, absolute))) {
@@ -31,7 +31,7 @@ export async function allowedPath(path: string, cwd: string): Promise<string> {
 }
 
 /**
- * Whoever is given a folder is given what lies in it: not the keys of this server, nor what it keeps beside them.
+ * A granted folder grants all that lies in it: it must not hold the server's keys, nor the files beside them.
  * @param secrets folders of the gateway itself; real paths
  * @throws SandboxRefusal for a path that holds one of them, or lies in one
  */

@@ -39,7 +39,7 @@ export class HostRules {
   }
 }
 
-/** One writing for every way to write a name. */
+/** One spelling for all spellings of a host's name. */
 export const nameOf = (host: string): string => host.toLowerCase().replace(/\.$/, '');
 
 const privateNets = new BlockList();

@@ -4,7 +4,7 @@ import { basename, delimiter, dirname, join, resolve } from 'node:path';
 import { openPlainFile } from '../common/plain-file.js';
 import type { Command } from './sandbox.types.js';
 
-/** What one tool's process needs besides the system; real paths that exist. */
+/** The files that one tool's process needs besides the system; real paths that exist. */
 export interface LaunchFiles {
   /** The tool's own directory, or its file alone. */
   readonly own: readonly string[];
@@ -20,7 +20,7 @@ export interface LaunchFiles {
   readonly links: Readonly<Record<string, string>>;
 }
 
-/** What every tool's process needs of the system; real paths that exist. */
+/** The system's files that every tool's process needs; real paths that exist. */
 export interface SystemFiles {
   readonly read: readonly string[];
   readonly run: readonly string[];
@@ -31,7 +31,7 @@ const triplet = process.arch === 'arm64' ? 'aarch64-linux-gnu' : 'x86_64-linux-g
 /** On most systems links into /usr, on others directories. */
 const topLevel = ['/bin', '/sbin', '/lib', '/lib32', '/lib64'];
 const loaders = ['/lib64/ld-linux-x86-64.so.2', '/lib/ld-linux-aarch64.so.1', '/lib/ld-musl-*.so.1'];
-/** What running programs read: each is a mount, which a start waits for. */
+/** Settings that running programs read: each is a mount, which a start waits for. */
 const settings = [
   '/etc/alternatives',
   '/etc/ld.so.cache',
@@ -195,7 +195,9 @@ export async function onPath(name: string, path: string): Promise<string | undef
   return undefined;
 }
 
-/** An interpreter below `<prefix>/bin` keeps its libraries below `<prefix>/lib`; a virtual environment points further. */
+/**
+ * An interpreter below `<prefix>/bin` keeps its libraries below `<prefix>/lib`; a virtual environment points further.
+ */
 async function librariesOf(program: string): Promise<string[]> {
   const real = await realpath(program).catch(() => program);
   const prefixes = new Set([program, real].filter(isInBin).map((path) => dirname(dirname(path))));

@@ -66,7 +66,7 @@ const mountedFromOutside = (places: Places): ShownPlace[] =>
 /**
  * Stands in for namespaces. The process ends with its parent, and none of its children leaves its group, which is
  * ended as a whole. A unix socket is a way around
- * every path: `--no-net` denies those as well, and who has a network is denied them alone.
+ * every path: `--no-net` denies those as well, and a tool with a network is denied them alone.
  *
  * `--parent` is left out: by the time the launcher runs, the spawner has already asked for the signal at its death and
  * looked whether it still is the parent, and neither exec nor dropping capabilities takes that back. Its pid could not

@@ -18,14 +18,14 @@ export interface Places {
   readonly links: ReadonlyMap<string, string>;
 }
 
-/** Sockets of the host's services live here: whoever reads all of `/` need not reach them. */
+/** Sockets of the host's services live here: a tool that reads all of `/` need not reach them. */
 const serviceSockets = '/run';
 
 const strength = { masked: 0, ro: 1, rx: 2, rw: 3 } as const;
 
 /**
- * What a policy lets a process see of the file system. A path that is given twice keeps its wider access; the tool's own
- * directory is only writable when it is listed itself.
+ * The part of the file system that a policy shows to a process. A path that is given twice keeps its wider access; the
+ * tool's own directory is only writable when it is listed itself.
  * @param secrets directories that nobody reads by way of a directory above them
  */
 export function placesOf(

@@ -16,7 +16,7 @@ export async function makePrivateFolder(owner?: number): Promise<string> {
   return folder;
 }
 
-/** Removes what gateways that were killed left behind. What somebody else put there under such a name stays. */
+/** Removes the folders of gateways that were killed. A stranger's folder of such a name stays. */
 export async function removeDeadPrivateFolders(firstUid: number): Promise<void> {
   const isLeftBehind = (name: string): boolean => {
     const maker = makerOfFolder.exec(name)?.[1];

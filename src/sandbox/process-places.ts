@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 
 /**
- * Without a process namespace /proc shows everybody: a tool gets what interpreters read of itself, and what says nothing
- * of others. Not the folder of itself: below it stand the host's mounts and the sockets of everybody.
+ * Without a process namespace /proc shows everybody: a tool gets what interpreters read of itself, and what says
+ * nothing of others. Not the folder of itself: below it stand the host's mounts and the sockets of everybody.
  */
 const ofItself = [
   ...[
@@ -29,11 +29,11 @@ const writableDevices = ['/dev/null', '/dev/full'];
 const readableDevices = ['/dev/zero', '/dev/random', '/dev/urandom'];
 const terminals = ['/dev/tty', '/dev/pts'];
 
-/** Of /proc and /dev where a tool has namespaces of its own. */
+/** The granted parts of /proc and /dev where a tool has namespaces of its own. */
 export const ownNamespace = {
   read: ['/proc', '/dev'],
   write: [...writableDevices, ...terminals, '/dev/shm'],
 };
 
-/** Of the host's /proc and /dev. */
+/** The granted parts of the host's /proc and /dev. */
 export const ownProcess = { read: [...ofProcesses, ...readableDevices], write: writableDevices };

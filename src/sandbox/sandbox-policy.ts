@@ -1,6 +1,6 @@
 import type { SandboxField } from './sandbox.types.js';
 
-/** What a registration says of sandbox and permissions; everything may be absent. */
+/** A registration's fields of sandbox and permissions; everything may be absent. */
 export interface SandboxDemands {
   readonly allowedPaths?: readonly string[];
   readonly allowNetwork?: boolean;
@@ -21,7 +21,7 @@ export interface PolicyDefaults {
   readonly temporaryMB: number;
 }
 
-/** What one tool's processes may touch. */
+/** The rights of one tool's processes. */
 export interface SandboxPolicy extends PolicyDefaults {
   /** Read besides the tool's own directory and the system's; as given, not resolved. */
   readonly paths: readonly string[];
@@ -41,7 +41,7 @@ export interface SandboxPolicy extends PolicyDefaults {
 }
 
 /**
- * Of two fields that contradict each other the narrower one holds (docs/sandbox.md lists the pairs): a permission that
+ * Where two fields contradict each other the narrower one holds (docs/sandbox.md lists the pairs): a permission that
  * is missing takes its default, one that is false wins over whatever else is granted.
  */
 export function resolvePolicy(demands: SandboxDemands, defaults: PolicyDefaults): SandboxPolicy {

@@ -82,7 +82,7 @@ export class Sandbox {
 
   constructor(private readonly options: SandboxOptions) {}
 
-  /** What this host's sandbox is, for the log and for readiness. */
+  /** This host's sandbox, for the log and for readiness. */
   get status(): SandboxStatus {
     const { enabled, abilities, mode } = this.options;
     const tier = enabled ? tierOf(abilities) : 0;
@@ -90,7 +90,7 @@ export class Sandbox {
     return { enabled, tier, policy: mode, missing: abilities.missing, keysAreRead };
   }
 
-  /** What would hold for a tool, without preparing anything. */
+  /** The sandbox that a tool would have; nothing is prepared. */
   effective(demands: SandboxDemands): EffectiveSandbox {
     return this.judge(resolvePolicy(demands, this.options.defaults));
   }

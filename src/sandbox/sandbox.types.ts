@@ -12,7 +12,7 @@ export type Tier = 0 | 1 | 2 | 3;
 export const cgroupControllers = ['memory', 'pids', 'cpu'] as const;
 export type CgroupController = (typeof cgroupControllers)[number];
 
-/** What was seen to work on this host, by running it. Absent: it does not, for the reason in `missing`. */
+/** The abilities that were seen to work on this host. An absent one does not, for the reason in `missing`. */
 export interface HostAbilities {
   /** Path of bubblewrap. */
   readonly bubblewrap?: string;
@@ -39,7 +39,7 @@ export interface CgroupBase {
   readonly path: string;
 }
 
-/** What can be demanded of a sandbox: what a registration may name, and what is always meant to hold. */
+/** The demands on a sandbox: those that a registration may name, and those that are always meant to hold. */
 export const sandboxFields = [
   'allowedPaths',
   'allowNetwork',
@@ -62,7 +62,7 @@ export const sandboxFields = [
 ] as const;
 export type SandboxField = (typeof sandboxFields)[number];
 
-/** What holds for one tool on this host. */
+/** The sandbox of one tool on this host. */
 export interface EffectiveSandbox {
   readonly tier: Tier;
   readonly enforced: readonly SandboxField[];
@@ -73,7 +73,7 @@ export interface EffectiveSandbox {
   readonly runsAs?: RunsAs;
 }
 
-/** Whose processes a tool's are. */
+/** The user that a tool's processes run as. */
 export interface RunsAs {
   readonly uid: number;
   /** Where the gateway is root and the tool has no user of its own: what stands in the way. */

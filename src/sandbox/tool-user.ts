@@ -11,7 +11,7 @@ const users = 65_536;
 export const isToolUid = (uid: number, firstUid: number): boolean =>
   uid >= firstUid && uid < firstUid + users;
 
-/** What a user must be able to do at a path, links resolved or not. */
+/** The access that a user must have to a path, links resolved or not. */
 export interface Need {
   readonly path: string;
   /** `enter`: of a folder, what is below is reached by name; `run` and `write` mean reading as well. */
@@ -32,7 +32,9 @@ export function asGateway(why: string): RunsAs {
   return uid === 0 ? { uid, why } : { uid };
 }
 
-/** Whom a tool runs as: a user of its own, where the gateway is root and nothing that it needs is closed to that user. */
+/**
+ * Whom a tool runs as: a user of its own, where the gateway is root and nothing that it needs is closed to that user.
+ */
 export async function userOf(
   { toolUsers, bubblewrap, launcher, socat, missing }: HostAbilities,
   userNumber: number | undefined,
@@ -54,7 +56,7 @@ export async function userOf(
   return obstacle === undefined ? { uid } : asGateway(obstacle);
 }
 
-/** What is granted, and among it what the command names. */
+/** The granted paths, and those that the command names. */
 function filesOf({ args, cwd }: Command, { places }: Places): Need[] {
   const granted = places.filter(({ access }) => access !== 'masked');
   const named = args.map((arg) => resolve(cwd, arg));

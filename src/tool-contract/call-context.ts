@@ -1,4 +1,6 @@
-/** Who calls, for what; REST takes it from body and headers, MCP from `_meta`. */
+/**
+ * The caller of a call, and its investigation, run and labels; REST takes it from body and headers, MCP from `_meta`.
+ */
 export interface CallContext {
   readonly userId: string;
   readonly requestId: string;

@@ -3,7 +3,7 @@ import type { Deadline } from '../common/deadline.js';
 import type { ExecutionNotes, Release, Tool } from './tool.js';
 import type { ToolOutcome } from './tool-outcome.js';
 
-/** What is left of an investigation's budget after this call. */
+/** The rest of an investigation's budget after this call. */
 export interface BudgetState {
   readonly limit: number;
   readonly remaining: number;
@@ -18,12 +18,12 @@ export interface KeptAnswer {
 }
 
 const steps = ['budget', 'circuit', 'capacity', 'recorder', 'tool'] as const;
-/** What a call passes on its way, in this order. */
+/** The steps of a call, in this order. */
 export type Step = (typeof steps)[number];
 
 /**
  * The private pass of one call. Guards, recorder and handler each advance it by one step: a call that reaches one of
- * them by any other way than the door is thrown out. Whatever was reserved for the call hangs here and is given back in
+ * them by any other way than the door is thrown out. Its slot and its budget unit hang here and are given back in
  * one place when the call ends.
  */
 export class CallTicket {
@@ -41,13 +41,13 @@ export class CallTicket {
   budget: BudgetState | undefined;
   /** The execution failed, and that counts against the tool's circuit. */
   toolFault = false;
-  /** What the execution learns on its way. */
+  /** Notes of the execution, for its metric. */
   readonly notes: ExecutionNotes = { attempts: 1 };
 
   constructor(
     readonly executionId: string,
     readonly tool: Tool,
-    /** Of the whole call, from its way in. */
+    /** The deadline of the whole call, from its way in. */
     readonly deadline: Deadline,
   ) {}
 
@@ -71,7 +71,7 @@ export class CallTicket {
     this.onRefusal.push(release);
   }
 
-  /** Given back at the end, whatever it is (a queue slot, a half-open permit). */
+  /** Slots that are given back at the end (of a queue, of a half-open circuit). */
   returnAtEnd(release: Release): void {
     this.onEnd.push(release);
   }

@@ -31,9 +31,11 @@ export class TooCostly extends Error {
 const mostProblems = 20;
 /** Characters of what a problem lists, such as the values that are allowed. */
 const longestList = 500;
-/** What the patterns of one schema may remember of the texts that they were matched with; by itself each takes so much. */
+/** The memory that all patterns of one schema share for their matching; by default each takes as much. */
 const patternCacheBytes = 8_388_608;
-/** Writing a value out, and a step of an automaton that has to be made first, cost so many times what a keyword does. */
+/**
+ * Writing a value out, and a step of an automaton that has to be made first, cost so many times what a keyword does.
+ */
 const nodesPerComparison = 8;
 const nodesPerInstruction = 8;
 
@@ -130,7 +132,7 @@ class Meter {
     this.comparisons += 1;
   }
 
-  /** What the keywords stand for beyond themselves. */
+  /** The nodes that the keywords stand for beyond themselves. */
   nodes(): number {
     let sum = nodesPerComparison * this.comparisons;
     for (const pattern of this.patterns.values()) {
@@ -142,7 +144,10 @@ class Meter {
   }
 }
 
-/** With each keyword a pass looks whether it may go on: between two looks it does the work of one keyword for one value. */
+/**
+ * With each keyword a pass looks whether it may go on: between two looks it does the work of one keyword for one
+ * value.
+ */
 function lookAtTheClock(ajv: Ajv2020, meter: Meter): void {
   for (const rule of Object.values(ajv.RULES.all)) {
     if (typeof rule !== 'object' || !('code' in rule.definition)) continue;
@@ -156,9 +161,9 @@ function lookAtTheClock(ajv: Ajv2020, meter: Meter): void {
 }
 
 /**
- * What a branch has evaluated, such as that of an `if`, Ajv declares within the branch: of one that was not taken it is
- * undefined, where a set of names or a count is read or written. What a `$ref` has evaluated is the other schema's own
- * set, which may not be written to.
+ * Ajv declares the names and counts that a branch (such as an `if`) has evaluated within the branch: after a branch that
+ * was not taken they are undefined, yet they are read and written. The set that a `$ref` has evaluated belongs to the
+ * other schema and may not be written to.
  */
 function prepareEvaluated({ gen, keyword, it: { props, items } }: KeywordCxt): void {
   if (keyword === 'patternProperties' && props instanceof Name)
@@ -166,7 +171,10 @@ function prepareEvaluated({ gen, keyword, it: { props, items } }: KeywordCxt): v
   if (keyword === 'unevaluatedItems' && items instanceof Name) gen.assign(items, _`${items} || 0`);
 }
 
-/** Keywords that compare values: Ajv's own compare each with each, which does not end. These cost what the input's size costs. */
+/**
+ * Keywords that compare values: Ajv's own compare each with each, which does not end. These cost what the input's size
+ * costs.
+ */
 function ownKeywords(meter: Meter): FuncKeywordDefinition[] {
   return [
     {
@@ -212,12 +220,12 @@ function isOneOf(members: readonly unknown[], meter: Meter): (value: unknown) =>
   const keys = new Set(members.map(keyOf));
   const types = new Set(members.map((member) => typeof member));
   if (types.has('object')) meter.comparison();
-  // What cannot be among them is not written out.
+  // A value that cannot be among them is not serialised.
   return (value) => types.has(typeof value) && keys.has(keyOf(value));
 }
 
 /**
- * Equal values have equal keys. The first character keeps V8 from hashing digits by their number: whoever likes can
+ * Equal values have equal keys. The first character keeps V8 from hashing digits by their number: a stranger can
  * make thousands of numbers of one hash.
  */
 function keyOf(value: unknown): string {

@@ -19,7 +19,7 @@ export interface CallStart {
   readonly budget: BudgetState | undefined;
 }
 
-/** What a caller asks of the door. */
+/** A caller's request to the door. */
 export interface CallRequest {
   readonly tool: string;
   readonly input: unknown;
@@ -45,10 +45,10 @@ export interface ToolCall extends CallRequest {
   readonly ticket: CallTicket;
 }
 
-/** What the door answers to a call that was not refused. */
+/** The door's answer to a call that was not refused. */
 export interface CallAnswer {
   readonly outcome: ToolOutcome;
-  /** What is left of the investigation's budget; absent without an investigation or a limit. */
+  /** The rest of the investigation's budget; absent without an investigation or a limit. */
   readonly budget?: BudgetState | undefined;
   /** An earlier call with the same idempotency key was answered so: nothing was run. */
   readonly replayed?: true;

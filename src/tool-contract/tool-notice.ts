@@ -17,8 +17,11 @@ export interface LogNotice {
   readonly data?: unknown;
 }
 
-/** What a tool says while a call runs. */
+/** A message that a tool sends while a call runs. */
 export type ToolNotice = ProgressNotice | LogNotice;
 
-/** Who follows a call; called synchronously where the tool's output is read, so it must neither throw nor wait. */
+/**
+ * A listener that follows a call; called synchronously where the tool's output is read, so it must neither throw nor
+ * wait.
+ */
 export type NoticeListener = (notice: ToolNotice) => void;

@@ -20,7 +20,7 @@ interface OutcomeBase {
   readonly cached: boolean;
 }
 
-/** What an execution that ran answers. A failed one carries the tool's fallback, if any, in `result`. */
+/** The answer of an execution that ran. A failed one carries the tool's fallback, if any, in `result`. */
 export type ToolOutcome =
   | (OutcomeBase & { readonly status: 'success'; readonly result: unknown })
   | (OutcomeBase & {
@@ -77,7 +77,9 @@ export class ToolFailure extends Error {
 interface ToolFailureOptions {
   readonly code?: number;
   readonly data?: unknown;
-  /** false: the type would be the tool's fault, but this failure is not, say a time-out before any process was asked. */
+  /**
+   * false: the type would be the tool's fault, but this failure is not, say a time-out before any process was asked.
+   */
   readonly toolFault?: boolean;
 }
 

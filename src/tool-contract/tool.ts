@@ -7,7 +7,7 @@ import type { ToolThresholds } from './tool-thresholds.js';
 export type ToolKind = 'builtin' | 'custom';
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** What a call of the tool may do to the world; same meaning as MCP's hints. */
+/** The effects of a call on the world; same meaning as MCP's hints. */
 export interface ToolAnnotations {
   readonly readOnly: boolean;
   readonly idempotent: boolean;
@@ -27,7 +27,7 @@ export interface ToolDefinition {
   readonly tags: readonly string[];
   /** The tool's own limit for one call in milliseconds. */
   readonly timeoutMs: number;
-  /** What an LLM should read when the tool fails or is refused. */
+  /** The value for an LLM to read when the tool fails or is refused. */
   readonly fallback?: unknown;
   /** Calls an investigation may spend on this tool; absent: the configured default; 0: no limit. */
   readonly callsPerInvestigation?: number;
@@ -37,7 +37,7 @@ export interface ToolDefinition {
   readonly thresholds?: Partial<ToolThresholds>;
 }
 
-/** What one execution learned on its way; becomes the metric's metadata. All durations in milliseconds. */
+/** Notes of one execution on its way; they become the metric's metadata. All durations in milliseconds. */
 export interface ExecutionNotes {
   attempts: number;
   queueMs?: number;
@@ -55,7 +55,7 @@ export interface ExecutionNotes {
   [other: string]: unknown;
 }
 
-/** What a tool gets for one execution. */
+/** The parameters of one execution. */
 export interface ToolRun {
   readonly executionId: string;
   readonly context: CallContext;
@@ -69,7 +69,7 @@ export interface ToolRun {
   readonly onProgress?: NoticeListener;
 }
 
-/** Gives a reservation back; calling it twice is harmless. */
+/** Gives a slot back; calling it twice is harmless. */
 export type Release = () => void;
 
 /** A named capability that the registry knows and the door runs. */
@@ -82,17 +82,17 @@ export interface Tool {
    */
   validate(input: unknown, bytes: number): readonly FieldProblem[] | Promise<readonly FieldProblem[]>;
   /**
-   * Takes a place in the tool's queue before anything is recorded.
+   * Takes a slot of the tool before anything is recorded.
    * @throws Refusal `queue_full` or `tool_unavailable`
    */
-  reserve?(): Release;
+  takeSlot?(): Release;
   /**
-   * Of a tool whose results are kept: what decides its result beside labels and project, a JSON value. Absent: its input.
-   * Asked for every call.
+   * For a tool whose results are kept: the JSON value that decides its result beside labels and project. Absent: its
+   * input. Asked for every call.
    */
   cacheKey?(input: unknown): unknown;
   /**
-   * What an LLM should read instead of a result, where that depends on why there is none. Absent: the definition's
+   * The value for an LLM to read instead of a result, where it depends on why there is none. Absent: the definition's
    * `fallback`.
    */
   fallback?(reason: string): unknown;
@@ -106,6 +106,6 @@ export interface Tool {
   run(input: unknown, run: ToolRun): Promise<unknown>;
 }
 
-/** What an LLM should read instead of the tool's result; undefined where the tool names nothing. */
+/** The value for an LLM to read instead of the tool's result; undefined where the tool names nothing. */
 export const fallbackOf = (tool: Tool, reason: string): unknown =>
   tool.fallback ? tool.fallback(reason) : tool.definition.fallback;

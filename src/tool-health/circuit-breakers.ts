@@ -8,7 +8,7 @@ import {
 } from '@nestjs/common';
 import { CircuitBreaker } from '../common/circuit-breaker.js';
 import type {
-  Admission,
+  CircuitDecision,
   CircuitChange,
   CircuitKind,
   CircuitPast,
@@ -37,14 +37,16 @@ const maxHistory = 50;
 const maxTracked = 10_000;
 const minuteMs = 60_000;
 
-/** The circuits of all tools: in memory, fed by what the recorder says, filled from what the database knows at start. */
+/**
+ * The circuits of all tools: in memory, fed by what the recorder says, filled from what the database knows at start.
+ */
 @Injectable()
 export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(CircuitBreakers.name);
   private readonly circuits = new Map<string, TrackedCircuit>();
   private readonly settings: CircuitSettings;
   private readonly subscriptions: (() => void)[] = [];
-  /** What happened before the start, until the tool has a circuit; undefined until it is read. */
+  /** The pasts of circuits from before the start, until the tool has one; undefined until they are read. */
   private pasts: Map<string, CircuitPast> | undefined;
   /** Milliseconds since 1970. */
   private startedAt = 0;
@@ -84,11 +86,14 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
   }
 
   /** Asked by the guard for each call; on the hot path. */
-  admit(tool: string, executionId: string): Admission {
+  admit(tool: string, executionId: string): CircuitDecision {
     return this.track(tool).breaker.admit(executionId);
   }
 
-  /** @throws Problem `not_found` for a tool that is not registered, was not seen since the start and is not held open by hand */
+  /**
+   * @throws Problem `not_found` for a tool that is not registered, was not seen since the start and is not held open
+   * by hand
+   */
   find(tool: string): TrackedCircuit {
     // A disabled tool's circuit that was held open by hand before the start can still be closed.
     if (this.circuits.has(tool) || this.knownTools.has(tool) || this.pasts?.get(tool)?.held)

@@ -10,7 +10,7 @@ const maxSamples = 100_000;
 /** How long the start waits for the rows of a gateway that died. */
 const replayPatienceMs = 5_000;
 
-/** What the database knows of circuits from before the start. */
+/** The pasts of circuits from before the start, out of the database. */
 @Injectable()
 export class CircuitPasts {
   private readonly logger = new Logger(CircuitPasts.name);
@@ -50,7 +50,10 @@ export class CircuitPasts {
     return read.map(sampleOf).filter(({ at }) => at <= until);
   }
 
-  /** The last rows of a gateway that died may still be in its journal; a database that is away must not hold up the start. */
+  /**
+   * The last rows of a gateway that died may still be in its journal; a database that is away must not hold up the
+   * start.
+   */
   private async lastJournal(): Promise<void> {
     const controller = new AbortController();
     const timeUp = delay(replayPatienceMs, true, { signal: controller.signal, ref: false });

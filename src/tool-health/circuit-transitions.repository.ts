@@ -14,7 +14,7 @@ interface PastRow {
   readonly lastState: CircuitKind;
   readonly closedAt: Date | null;
   readonly openings: number;
-  /** What was done by hand last, if anything. */
+  /** The last change by hand, if there was one. */
   readonly byHand: { readonly to: CircuitKind; at: number; reason: string; by: string } | null;
 }
 
@@ -61,7 +61,7 @@ const deleteOlder = `
   )
   SELECT count(*)::int AS "deleted" FROM deleted`;
 
-/** What happened to the circuits, durable. */
+/** The changes of circuits, durable. */
 @Injectable()
 export class CircuitTransitionsRepository {
   constructor(@InjectDataSource() private readonly db: DataSource) {}
@@ -87,7 +87,7 @@ export class CircuitTransitionsRepository {
     return rows.map((row) => ({ ...row, at: row.at.getTime() })).reverse();
   }
 
-  /** What each circuit needs to know of the time before a restart, by tool. */
+  /** Each circuit's past before a restart, by tool. */
   async pasts(): Promise<Map<string, Omit<CircuitPast, 'samples'>>> {
     const rows = await this.db.query<PastRow[]>(selectPasts);
     return new Map(

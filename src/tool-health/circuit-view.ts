@@ -2,7 +2,7 @@ import type { CircuitBreaker } from '../common/circuit-breaker.js';
 import type { CircuitTransition } from './circuit-events.js';
 import type { CircuitView } from './circuit.dto.js';
 
-/** What of a circuit's history is shown. */
+/** The shown part of a circuit's history. */
 export interface ShownHistory {
   /** Oldest first. */
   readonly transitions: readonly CircuitTransition[];

@@ -6,7 +6,7 @@ import { Optional } from '../common/optional.decorator.js';
 
 const states = ['closed', 'open', 'half_open'] as const;
 
-/** Who overrides a circuit, and why. */
+/** The operator who overrides a circuit, and the reason. */
 export class OverrideCircuitBody {
   @ApiPropertyOptional({
     example: 'on-call@example.com',

@@ -5,7 +5,7 @@ import { defaultThresholds, type ToolThresholds } from '../tool-contract/tool-th
 export const healthStatuses = ['healthy', 'degraded', 'unhealthy', 'unknown'] as const;
 export type HealthStatus = (typeof healthStatuses)[number];
 
-/** What a grade is made of: one tool's calls of one period. */
+/** The figures that make a grade: one tool's calls of one period. */
 export interface GradedStats {
   readonly totalCalls: number;
   /** 0 to 1. */
@@ -20,7 +20,7 @@ export type HealthRule = (typeof healthRules)[number];
 export interface HealthReason {
   readonly rule: HealthRule;
   readonly figure: number;
-  /** What the figure did not reach, or did not pass; of a healthy tool what it had to. */
+  /** The limit that the figure missed or exceeded; of a healthy tool the one that it kept. */
   readonly threshold: number;
 }
 

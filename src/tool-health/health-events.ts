@@ -8,7 +8,7 @@ export interface HealthChange {
   readonly from: HealthStatus;
   readonly to: HealthStatus;
   readonly at: number;
-  /** What the new grade's report says: its issues, else that all is well. */
+  /** The text of the new grade's report: its issues, else that all is well. */
   readonly why: string;
 }
 

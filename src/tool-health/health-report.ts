@@ -47,7 +47,7 @@ export function summaryOf(
   };
 }
 
-/** What only a tool with calls in the period has: zero for others, as its other figures are. */
+/** The figures that only a tool with calls in the period has: zero for others, as their other figures are. */
 function figuresOf(stats: ReportedFigures | undefined, slowCallMs: number) {
   if (!stats || !('latency' in stats)) {
     const none = { p50LatencyMs: 0, p95LatencyMs: 0, p99LatencyMs: 0 };

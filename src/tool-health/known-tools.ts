@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { TypedEvents } from '../common/typed-events.js';
 import { defaultThresholds, type ToolThresholds } from '../tool-contract/tool-thresholds.js';
 
-/** What health knows of a registered tool. */
+/** A registered tool, as health knows it. */
 export interface KnownTool {
   readonly name: string;
   /** Where the tool's limits differ from the defaults. */

@@ -6,7 +6,7 @@ interface Noted {
   readonly since: number;
 }
 
-/** What noting a status brought to light. */
+/** The news that noting a status brought. */
 export interface StatusNote {
   /** When this status was first seen without another one since, milliseconds since 1970. */
   readonly since: number;

@@ -28,7 +28,7 @@ import type {
   ToolHealthReport,
 } from './tool-health.dto.js';
 
-/** What a caller tells of an execution that did not come through the door. */
+/** A caller's report of an execution that did not come through the door. */
 export type ExternalExecution = Pick<ToolMetric, 'toolName' | 'userId'> &
   Partial<
     Pick<
@@ -135,12 +135,12 @@ export class ToolHealthService {
     return advice;
   }
 
-  /** Of the newest failures of all time. */
+  /** Patterns of the newest failures of all time. */
   async getErrorPatterns(tool: string, limit = 20): Promise<ErrorPatternsView> {
     return errorPatterns(tool, await this.metrics.getErrorRows(tool, limit));
   }
 
-  /** Of the last 24 hours; the slow executions are those of all time. */
+  /** The summary of the last 24 hours; the slow executions are those of all time. */
   async getDashboardSummary(): Promise<DashboardSummary> {
     const [{ now, tools, status, ...overall }, slow] = await Promise.all([
       this.gradeAll(dayHours, 'of what needs attention'),
@@ -160,7 +160,7 @@ export class ToolHealthService {
     };
   }
 
-  /** Of the last hour; `lastUsed` is of all time. */
+  /** The summary of the last hour; `lastUsed` is of all time. */
   async getHealthSummary(): Promise<HealthSummary> {
     const { tools, status, checkedAt } = await this.gradeAll(1, 'of none');
     const summaries = tools.map(

@@ -12,7 +12,7 @@ const values = columns.map((column) =>
 );
 const writer = columns.length + 1;
 
-/** What the cells count of a row. */
+/** The columns of a row that the cells count. */
 const returned =
   'tool_name, status, error_type, is_test, execution_time_ms, input_size, output_size, semantic_failure, recorded_at';
 

@@ -2,7 +2,7 @@ import { insertMetrics } from './batch-insert.sql.js';
 import { metricParameters } from './metric-columns.js';
 import type { ToolMetric } from './tool-metric.entity.js';
 
-/** Whoever can send a statement: a `pg` client, a pool, TypeORM's data source. */
+/** A sender of statements: a `pg` client, a pool, TypeORM's data source. */
 export interface Queryable {
   query(text: string, values: unknown[]): Promise<unknown>;
 }

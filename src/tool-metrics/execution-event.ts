@@ -18,7 +18,7 @@ export interface ExecutionEvent {
   readonly probe: boolean;
   /** Absent: it belongs to none. */
   readonly investigationId?: string;
-  /** What was asked; for hashes only, never to be kept or told. */
+  /** The input; for hashes only, never to be kept or told. */
   readonly input?: unknown;
   /** Bytes of the result as JSON. */
   readonly outputSize?: number;

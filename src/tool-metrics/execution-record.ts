@@ -10,12 +10,12 @@ type Circumstances = Pick<
 >;
 
 /**
- * What the journal holds of an execution before its tool hears of it; `startedAt` in milliseconds since 1970. An absent
+ * The journal's record of an execution before its tool hears of it; `startedAt` in milliseconds since 1970. An absent
  * member is the column's null, 0 or false.
  */
 export type ExecutionStart = Identity & Partial<Circumstances> & { readonly startedAt: number };
 
-/** What the journal holds of its end. */
+/** The journal's record of its end. */
 export type ExecutionEnd = Pick<ToolMetric, 'executionTimeMs'> & {
   readonly status: OutcomeStatus;
   readonly errorType?: ExecutionEvent['errorType'];

@@ -97,8 +97,8 @@ export class ExecutionRecorder {
   }
 
   /**
-   * For reads: a caller that asks right after a call finds it. It waits 2 s at most: records that cannot be written now do
-   * not hide those that are there.
+   * For reads: a caller that asks right after a call finds it. It waits 2 s at most: records that cannot be written
+   * now do not hide those that are there.
    */
   async catchUp(): Promise<void> {
     await abortable(this.flush(), AbortSignal.timeout(catchUpMs)).catch(() => undefined);
@@ -115,7 +115,7 @@ export class ExecutionRecorder {
     await this.journal.close(closeMs);
   }
 
-  /** What a tool noted may be no JSON: its row is worth more than the note. */
+  /** A tool's note may be no JSON: the row is worth more than the note. */
   private append(id: string, end: ExecutionEnd): Promise<boolean> {
     try {
       return this.journal.append({ id, end });

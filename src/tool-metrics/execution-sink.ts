@@ -24,7 +24,10 @@ const insertQuarantined = `
 const leaseSlot = `
   SELECT slot FROM generate_series(1, $2::int) AS slot WHERE pg_try_advisory_lock($1::int, slot) LIMIT 1`;
 
-/** The database as the drain of the executions' journal sees it: one connection of its own, made anew whenever it fails. */
+/**
+ * The database as the drain of the executions' journal sees it: one connection of its own, made anew whenever it
+ * fails.
+ */
 export class ExecutionSink implements RecordSink {
   private client: pg.Client | undefined;
   private slot = 0;
@@ -53,7 +56,7 @@ export class ExecutionSink implements RecordSink {
     await client?.end().catch(() => undefined);
   }
 
-  /** After a failure of the connection or a time-out nobody knows what state it is in: it is never used again. */
+  /** A connection that failed or timed out is in an unknown state: it is never used again. */
   private async with<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
     const client = (this.client ??= await this.connect());
     try {
@@ -89,7 +92,7 @@ export class ExecutionSink implements RecordSink {
   }
 }
 
-/** What stands in the executions' journal is what the recorder appends. */
+/** The recorder alone appends to this journal, so that its entries are executions. */
 const toMetric = ({ id, start, end }: JournalRecord): ToolMetric =>
   metricOf(id, start as ExecutionStart, end as ExecutionEnd | undefined);
 

@@ -5,7 +5,7 @@ import {
   type OnApplicationBootstrap,
   type OnApplicationShutdown,
 } from '@nestjs/common';
-import { InjectMetric } from '@willsoto/nestjs-prometheus';
+import { InjectMetric, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
 import type { Gauge } from 'prom-client';
 import { IntervalLoop } from '../common/interval-loop.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
@@ -13,8 +13,15 @@ import { MetricPartitions } from './rollups/metric-partitions.js';
 import { ToolMetricsRepository } from './tool-metrics.repository.js';
 
 const hourMs = 3_600_000;
-/** What is recorded goes to its day even if nobody makes new ones for a week. */
+/** Executions go to their day even if no new days are made for a week. */
 const daysAhead = 7;
+
+export const retentionMetrics = [
+  makeGaugeProvider({
+    name: 'toolkeeper_metrics_default_partition_rows',
+    help: 'Executions on days without a partition of their own, counted every hour up to 10,000',
+  }),
+];
 
 /**
  * Drops the days that ended METRICS_RETENTION_DAYS ago, and makes those to come: both once after the start, then every

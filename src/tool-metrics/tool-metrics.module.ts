@@ -7,9 +7,8 @@ import { ExecutionEvents } from './execution-events.js';
 import { ExecutionRecorder } from './execution-recorder.js';
 import { JournalLog } from './journal-log.js';
 import { MetricPartitions } from './rollups/metric-partitions.js';
-import { MetricsRetention } from './metrics-retention.js';
+import { MetricsRetention, retentionMetrics } from './metrics-retention.js';
 import { openRecorder } from './open-recorder.js';
-import { partitionMetrics } from './partition.metrics.js';
 import { gradeRecorder } from './recorder-health.js';
 import { recorderMetrics, RecorderSampler } from './recorder.metrics.js';
 import { ToolMetric } from './tool-metric.entity.js';
@@ -17,13 +16,13 @@ import { ToolMetricsController } from './tool-metrics.controller.js';
 import { ToolMetricsRepository } from './tool-metrics.repository.js';
 import { ToolMetricsService } from './tool-metrics.service.js';
 
-/** What happened: records every execution and answers for it. */
+/** Records every execution and answers for it. */
 @Module({
   imports: [TypeOrmModule.forFeature([ToolMetric])],
   controllers: [ToolMetricsController],
   providers: [
     ...recorderMetrics,
-    ...partitionMetrics,
+    ...retentionMetrics,
     JournalLog,
     RecorderSampler,
     ToolMetricsRepository,

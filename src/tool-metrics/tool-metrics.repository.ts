@@ -123,7 +123,7 @@ export class ToolMetricsRepository {
     return this.select<Execution>(sql.selectSlow, [thresholdMs, limit, trials]);
   }
 
-  /** What the filter lets through, from the newest or after a position. */
+  /** The executions that the filter lets through, from the newest or after a position. */
   async getExecutions(
     query: ExecutionFilter & { readonly limit: number; readonly after?: PagePosition },
   ): Promise<Execution[]> {
@@ -168,7 +168,10 @@ export class ToolMetricsRepository {
     return new MetricPartitions(this.db).dropBefore(new Date(Date.now() - olderThanDays * dayMs));
   }
 
-  /** What counts for circuits and ended after `since`, oldest first; no trials, nothing that was nobody's doing. */
+  /**
+   * Executions that count for circuits and ended after `since`, oldest first; no trials, no cancelled or interrupted
+   * ones.
+   */
   async getFaultSamples(since: Date): Promise<FaultSample[]> {
     return this.select<FaultSample>(sql.selectFaultSamples(), [since, longestExecution]);
   }

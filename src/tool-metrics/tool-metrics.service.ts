@@ -17,7 +17,7 @@ import type {
 import { ToolMetricsRepository } from './tool-metrics.repository.js';
 import { withoutHistogram } from './queries/tool-stats.js';
 
-/** What happened, as REST asks for it (see UpToDateInterceptor). */
+/** The executions and their statistics, as REST asks for them (see UpToDateInterceptor). */
 @Injectable()
 export class ToolMetricsService {
   constructor(
@@ -61,7 +61,7 @@ export class ToolMetricsService {
     if (!((await mark()) || (await this.flush().then(mark)))) throw noSuchExecution(id);
   }
 
-  /** Of the last 24 hours unless told otherwise. */
+  /** The duplicates of the last 24 hours unless told otherwise. */
   async duplicates({ since, until = new Date(), ...of }: DuplicatesQuery): Promise<Page<DuplicatesBody>> {
     assertInOrder(since, until);
     const range = { since: since ?? new Date(until.getTime() - dayMs), until };

@@ -3,7 +3,7 @@ import { rateLimitHeaders } from '../investigations/rate-limit-headers.js';
 
 const replayed = { 'Idempotent-Replayed': 'true' };
 
-/** What an answer says beside its outcome; undefined: nothing. */
+/** The headers that an answer carries beside its outcome; undefined: none. */
 export function headersOf({
   budget,
   replayed: isReplay,

@@ -12,15 +12,15 @@ import { CallMetrics } from './call.metrics.js';
 
 /** A call that ended without an execution: answered with a kept result, or refused. */
 export interface UnrunCall {
-  /** Of a registered tool. */
+  /** The name of a registered tool. */
   readonly tool: string;
-  /** What was asked; for hashes only, never to be kept or told. */
+  /** The input; for hashes only, never to be kept or told. */
   readonly input: unknown;
   readonly context: CallContext;
   readonly ended: { readonly outcome: ToolOutcome } | { readonly refusal: Refusal };
 }
 
-/** What the outside sees of calls: spans, counters and log lines, and an event for each that was not run. */
+/** Reports of calls: spans, counters and log lines, and an event for each that was not run. */
 @Injectable()
 export class CallReports {
   private readonly logger = new Logger(CallReports.name);

@@ -54,7 +54,7 @@ function missedEvent(notices: number): ServerSentEvent {
   return { event: 'log', data: { level: 'warn', message } };
 }
 
-/** What failed when the answer had begun already; the outside learns what a problem of its own would tell. */
+/** A failure after the answer had begun: the caller learns of it what a problem would have told. */
 function problemOf(error: unknown, { context }: CallRequest): object {
   const problem = asProblem(error);
   if (problem.code === 'internal_error') new Logger('CallStream').error(error);

@@ -17,7 +17,7 @@ const refusals = 'toolkeeper_refusals_total';
 const replays = 'toolkeeper_idempotent_replays_total';
 const cachedAnswers = 'toolkeeper_cached_answers_total';
 
-/** What the door counts. The values of the label `tool` are bounded by the registered tools and `unknown`. */
+/** The door's counters. The values of the label `tool` are bounded by the registered tools and `unknown`. */
 @Injectable()
 export class CallMetrics {
   constructor(

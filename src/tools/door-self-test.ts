@@ -20,7 +20,7 @@ export function selfTestCall(): { readonly call: ToolCall; readonly hasRun: () =
       timeoutMs: 1_000,
     },
     validate: () => [],
-    reserve: () => {
+    takeSlot: () => {
       throw new Refusal('queue_full', 'self-test');
     },
     run: async () => (ran = true),

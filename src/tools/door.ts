@@ -73,7 +73,7 @@ export class Door implements OnApplicationBootstrap {
     });
   }
 
-  /** Whatever refused the call: an LLM reads the tool's fallback, unless the caller may know nothing about the tool. */
+  /** Every refusal carries the tool's fallback for an LLM, unless the caller may know nothing about the tool. */
   private refused(tool: Tool | undefined, request: CallRequest, refusal: Refusal): Refusal {
     const known = refusal.code === 'forbidden' ? undefined : tool;
     this.reports.refused(known, request, refusal);
@@ -96,7 +96,7 @@ export class Door implements OnApplicationBootstrap {
     );
   }
 
-  /** What is refused before the guards costs nothing and harms no health. */
+  /** A call that is refused before the guards costs nothing and harms no health. */
   private async admit(
     tool: Tool | undefined,
     request: CallRequest,

@@ -21,7 +21,7 @@ interface ExecuteBody {
   readonly context?: unknown;
 }
 
-/** Of an id or a name, in the body as in a header. */
+/** The most characters of an id or a name, in the body as in a header. */
 const maxTextLength = 256;
 const text = { type: 'string', minLength: 1, maxLength: maxTextLength, pattern: '^[^\\x00-\\x1f]*$' };
 

@@ -11,19 +11,22 @@ import { heapMb, SchemaThread, ThreadBusy } from './schema-thread.js';
 
 export type InputValidator = Tool['validate'];
 
-/** What compiling a schema and looking at a few inputs may take; the event loop will stand still for as long. */
+/** The time that compiling a schema and checking a few inputs may take; the event loop will stand still for as long. */
 const compileMs = 50;
 const trialMs = 3_000;
 /** Bytes of an input × nodes of its schema that are looked at on the event loop. */
 const mostOnLoop = 4_000_000;
-/** What a pass on the event loop may take in spite of that: a schema that refers to itself multiplies its work. */
+/**
+ * The time that a pass on the event loop may take in spite of that: a schema that refers to itself multiplies its
+ * work.
+ */
 const passOnLoopMs = 10;
-/** A schema that took longer than that has its passes elsewhere for so long. */
+/** How long the inputs of a schema that took longer than `passOnLoopMs` are checked in a thread. */
 const awayMs = 10_000;
-/** What a pass elsewhere may take. */
+/** The time that a pass in a thread may take. */
 const passMs = 2_000;
 const mostPassesWaiting = 8;
-/** Of an input of which every problem is told, up to twenty. */
+/** The largest input of which every problem is told, up to twenty. */
 const mostBytesForAll = 65_536;
 
 export interface InputLimits {
@@ -56,7 +59,7 @@ export function refuseOversized({ input, bytesAtMost }: CallRequest, limits: Inp
 }
 
 /**
- * Makes validators of schemas that strangers wrote. Whatever a schema and an input may cost together is bounded on the
+ * Makes validators of schemas that strangers wrote. The cost of a schema and an input together is bounded on the
  * event loop; the rest is done in threads, and given up there when it takes too long.
  */
 @Injectable()
@@ -111,7 +114,7 @@ export class InputSchemas implements OnApplicationShutdown {
         return this.passAway(text, input, isSmall);
       try {
         const first = problemsOf(input, passOnLoopMs);
-        // Who has one problem at least is told that one, whatever becomes of the others.
+        // The first problem is known: it is told even where the thread that looks for the others fails.
         return first.length > 0 && isSmall ? this.passAway(text, input, true).catch(() => first) : first;
       } catch (error) {
         if (!(error instanceof TooCostly)) throw notValidated(error);
@@ -149,7 +152,7 @@ function notValidated(error: unknown): Refusal {
   return invalid(`cannot be validated with the tool's schema: ${messageOf(error)}`);
 }
 
-/** What more than there is of it a thread was ended for. */
+/** The exceeded limit (time or memory) for which a thread was ended. */
 function whyTooCostly(error: unknown, limitMs: number): string | undefined {
   if (!(error instanceof WorkerEnded)) return undefined;
   if (error.reason === 'timed_out') return `more than ${limitMs} ms`;

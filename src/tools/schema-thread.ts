@@ -6,7 +6,7 @@ export interface SchemaTrial {
   readonly schema: string;
 }
 
-/** What is wrong with this input (JSON)? */
+/** A question to the thread: in which ways does this input (JSON) break the schema? */
 export interface SchemaPass {
   readonly schema: string;
   readonly input: string;
@@ -19,7 +19,7 @@ export class ThreadBusy extends Error {
   override readonly name = 'ThreadBusy';
 }
 
-/** Of the thread alone; with its compiler it takes 20. */
+/** The heap of the thread alone; with its compiler it takes 20. */
 export const heapMb = 256;
 /** A thread that has not begun by then will not. */
 const startMs = 30_000;
@@ -46,7 +46,10 @@ export class SchemaThread {
     });
   }
 
-  /** @returns milliseconds of processor time @throws Error what is wrong with the schema; WorkerEnded when it takes too much */
+  /**
+   * @returns milliseconds of processor time @throws Error what is wrong with the schema; WorkerEnded when it takes too
+   * much
+   */
   try(trial: SchemaTrial): Promise<number> {
     return this.ask(trial) as Promise<number>;
   }

@@ -6,9 +6,9 @@ import type { JsonSchema } from '../tool-contract/tool.js';
 import { type CompiledSchema, compileSchema, spentMs, TooCostly } from '../tool-contract/schema-compiler.js';
 import type { SchemaPass, SchemaTrial } from './schema-thread.js';
 
-/** What looking at one small input may take, with all that may go on beside it. */
+/** The time that checking one small input may take, with all that may go on beside it. */
 const samplesMs = 250;
-/** Who has one problem at least is told that one when there are so many that finding them all takes longer. */
+/** Past this time only the first problem is told, not all. */
 const allProblemsMs = 250;
 /** Schemas that are kept ready for further passes. */
 const mostKept = 16;

@@ -16,7 +16,7 @@ export class ToolCapacityGuard implements CanActivate {
     if (this.lifecycle.isDraining()) {
       throw new Refusal('shutting_down', 'The server is stopping', { retryAfterMs: 5_000 });
     }
-    const release = ticket.kept ? undefined : ticket.tool.reserve?.();
+    const release = ticket.kept ? undefined : ticket.tool.takeSlot?.();
     if (release) ticket.returnAtEnd(release);
     return true;
   }

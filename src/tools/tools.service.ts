@@ -19,7 +19,7 @@ import type { ListToolsQuery } from './tools.dto.js';
 /** Has a tool for as long as some work with it lasts. */
 export type WithTool = <T>(work: (tool: Tool) => Promise<T>) => Promise<T>;
 
-/** What stands between HTTP and the door. */
+/** The way from HTTP to the door. */
 @Injectable()
 export class ToolsService {
   constructor(

@@ -45,7 +45,7 @@ export function makePool(command, args, overrides = {}) {
 
 /** One call as the door makes it: a place, a lease, the request, both given back. */
 export async function poolCall(pool, input) {
-  const release = pool.reserve();
+  const release = pool.takeSlot();
   try {
     const { reply } = await pool.execute({
       method: 'execute',

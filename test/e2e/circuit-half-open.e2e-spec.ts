@@ -68,7 +68,7 @@ class Puppet {
         callsPerInvestigation: 1,
       },
       validate: () => [],
-      reserve: () => {
+      takeSlot: () => {
         if (this.mode === 'full') throw new Refusal('queue_full', 'full', { retryAfterMs: 1_000 });
         return () => undefined;
       },

@@ -132,6 +132,26 @@ describe('a change of a tool in use', () => {
       gate.close();
     }
   });
+
+  it('lets a call in flight end when its tool is removed, and keeps its metrics', async () => {
+    const gate = new Gate();
+    try {
+      await tk.register('removed', { keepAlive: true, ...gate.access });
+      const inFlight = tk.call('removed', gate.input('last')).then(({ body }) => body);
+      await gate.running('last');
+      await tk.http.delete('/api/v1/custom-tools/removed').expect(204);
+      await tk.call('removed').expect(404);
+      await gate.open('last');
+      const last = await inFlight;
+      expect(last).toMatchObject({ status: 'success', result: { key: 'last' } });
+      const recorded = async () =>
+        (await tk.http.get(`/api/v1/tool-metrics/executions/${last.executionId}`)).status === 200;
+      await until(recorded, { what: 'the execution to be recorded' });
+      expect((await tk.http.get('/api/v1/tool-metrics/stats/removed').expect(200)).body.totalCalls).toBe(1);
+    } finally {
+      gate.close();
+    }
+  });
 });
 
 describe.each([

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { CustomToolRuntimes } from '../../src/custom-tools/running/custom-tool-runtimes.js';
+import { RunningTools } from '../../src/custom-tools/running/running-tools.js';
 import { Gate } from '../fixtures/tools/gate.js';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
 import { until } from '../support/wait.js';
@@ -91,7 +91,7 @@ describe('limits of a process', () => {
 
   it('leave no series behind of a tool that is deleted while its first process starts', async () => {
     const ended = new Promise<void>((resolve) => {
-      tk.app.get(CustomToolRuntimes).events.subscribe(({ type, pool }) => {
+      tk.app.get(RunningTools).events.subscribe(({ type, pool }) => {
         if (type === 'terminate' && pool === 'brief') resolve();
       });
     });

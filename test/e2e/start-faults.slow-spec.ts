@@ -5,11 +5,12 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { identityOf } from '../../src/common/process-identity.js';
 import { fixtures } from '../support/app.js';
-import { createTestDatabase } from '../support/database.js';
+import { createEmptyDatabase, createTestDatabase } from '../support/database.js';
 import type { Json } from '../support/json.js';
 import { launchServer, type ServerProcess, startServer } from '../support/server-process.js';
 import { mountSmallDisk } from '../support/small-disk.js';
 import { makeTestFolder } from '../support/test-folder.js';
+import { query } from '../support/test-server.js';
 import { until } from '../support/wait.js';
 
 // real: the built server as processes, embedded PostgreSQL, ports, disks, the tools' processes; mock: nothing
@@ -67,6 +68,22 @@ it('leaves a first server on the same data directory unharmed', async () => {
     expect((await fetch(`${first.url}/readyz`)).status).toBe(200);
   } finally {
     await first.end('SIGTERM');
+  }
+});
+
+it('refuses the database of an earlier development version, and says what to do', async () => {
+  const db = await createEmptyDatabase();
+  await query(
+    db.url,
+    `CREATE TABLE migrations (id serial PRIMARY KEY, timestamp bigint, name text);
+     INSERT INTO migrations (timestamp, name) VALUES (1732200010000, 'ToolMetrics1732200010000')`,
+  );
+  try {
+    const said = await refuses({ ...settings(newFolder()), DATABASE_URL: db.url });
+    expect(said).toMatch(/earlier development version.*empty TOOLKEEPER_DATA_DIR.*DATABASE_URL/);
+    expect(said).not.toMatch(/^\s+at /m);
+  } finally {
+    await db.drop();
   }
 });
 

@@ -1,11 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CustomToolMonitor } from '../../src/custom-tools/manager/custom-tool-monitor.js';
-import {
-  CustomToolRuntimes,
-  type RuntimeEvent,
-} from '../../src/custom-tools/running/custom-tool-runtimes.js';
+import { Reconciler } from '../../src/custom-tools/manager/reconciler.js';
+import { RunningTools, type RuntimeEvent } from '../../src/custom-tools/running/running-tools.js';
 import { Gate } from '../fixtures/tools/gate.js';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
@@ -26,7 +23,7 @@ const byHand = {
 beforeAll(async () => {
   // A machine that stands still for a while makes no tool ill.
   tk = await startApp({ ...byHand, CUSTOM_TOOLS_HEALTH_TIMEOUT: '60000' });
-  tk.app.get(CustomToolRuntimes).events.subscribe((event) => events.push(event));
+  tk.app.get(RunningTools).events.subscribe((event) => events.push(event));
   folder = mkdtempSync(join(tmpdir(), 'toolkeeper-monitor-'));
 });
 
@@ -35,7 +32,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const round = (): Promise<void> => tk.app.get(CustomToolMonitor).checkAll();
+const round = (): Promise<void> => tk.app.get(Reconciler).reconcile({ checks: true });
 const get = async (name: string): Promise<Json> =>
   (await tk.http.get(`/api/v1/custom-tools/${name}`).expect(200)).body;
 const of = (name: string, type: RuntimeEvent['type']): RuntimeEvent[] =>
@@ -61,7 +58,7 @@ it('pings an idle process without starting or initialising one, and writes what 
   await round();
   expect(await get('idle')).toMatchObject({ status: 'active', healthStatus: 'healthy', errorMessage: null });
   expect((await get('idle')).lastHealthCheck > before).toBe(true);
-  expect((await get('cold')).lastHealthCheck).toBe(coldBefore);
+  expect((await get('cold')).lastHealthCheck > coldBefore).toBe(true);
   expect([of('idle', 'spawn').length, of('cold', 'spawn').length]).toEqual([1, 0]);
 });
 
@@ -101,17 +98,17 @@ it('ends a process that does not answer; the tool recovers', async () => {
   const hasty = await startApp({ ...byHand, CUSTOM_TOOLS_HEALTH_TIMEOUT: '500' });
   try {
     const ends: RuntimeEvent[] = [];
-    hasty.app.get(CustomToolRuntimes).events.subscribe((event) => {
+    hasty.app.get(RunningTools).events.subscribe((event) => {
       if (event.type === 'terminate' && event.pool === 'silent') ends.push(event);
     });
     await hasty.register('silent', { keepAlive: true, args: [fixture, '--health=hang'] });
     await hasty.call('silent').expect(200);
     const seen = async (): Promise<Json> => (await hasty.http.get('/api/v1/custom-tools/silent')).body;
-    await hasty.app.get(CustomToolMonitor).checkAll();
+    await hasty.app.get(Reconciler).reconcile({ checks: true });
     expect(await seen()).toMatchObject({ status: 'active', healthStatus: 'unhealthy' });
     await until(() => ends.length === 1, { what: 'the end of the silent process' });
     // What is left of the tool is started for a trial.
-    await hasty.app.get(CustomToolMonitor).checkAll();
+    await hasty.app.get(Reconciler).reconcile({ checks: true });
     expect(await seen()).toMatchObject({ healthStatus: 'healthy', errorMessage: null });
   } finally {
     await hasty.close();
@@ -249,7 +246,7 @@ it('calls no tool broken because there was no place for a process to try it', as
     CUSTOM_TOOLS_MAX_PROCESSES: '1',
     CUSTOM_TOOLS_START_TIMEOUT: '500',
   });
-  const check = (): Promise<void> => full.app.get(CustomToolMonitor).checkAll();
+  const check = (): Promise<void> => full.app.get(Reconciler).reconcile({ checks: true });
   const ill = async (): Promise<Json> => (await full.http.get('/api/v1/custom-tools/ill')).body;
   const gate = new Gate();
   try {

@@ -1,7 +1,7 @@
 import { chmodSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CustomToolManager } from '../../src/custom-tools/manager/custom-tool-manager.js';
-import { CustomToolMonitor } from '../../src/custom-tools/manager/custom-tool-monitor.js';
+import { Reconciler } from '../../src/custom-tools/manager/reconciler.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
 import { makeTestFolder } from '../support/test-folder.js';
@@ -118,7 +118,7 @@ describe('a file that cannot be run for a moment', () => {
     expect((await call(tk, name, { crash: true })).error.type).toBe('tool_crashed');
     await until(async () => (await get(tk, name)).healthStatus === 'unhealthy', { what: 'the crash' });
     chmodSync(file, 0o644);
-    await tk.app.get(CustomToolMonitor).checkAll();
+    await tk.app.get(Reconciler).reconcile({ checks: true });
     expect(await get(tk, name)).toMatchObject({ status: 'error' });
     mend();
     expect(await call(tk, name)).toMatchObject({ status: 'success' });

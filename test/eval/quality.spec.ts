@@ -13,7 +13,7 @@ const sets = [
     playbooks: samplePlaybooks(),
     queries: evalQueries(),
     shownAtLeast: 0.92,
-    answeredAtMost: 1,
+    answeredAtMost: 2,
   },
   { name: 'plain', ...plain, shownAtLeast: 0.62, answeredAtMost: 2 },
 ];

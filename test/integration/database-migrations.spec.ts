@@ -64,6 +64,19 @@ describe('migrations', () => {
     await expect(migrate(database.url, [Slow1732200000001])).resolves.toEqual([]);
   });
 
+  it('refuse a database of an earlier development version, and leave it as it is', async () => {
+    await migrate(database.url, [Slow1732200000001]);
+    await expect(migrate(database.url, migrations)).rejects.toThrow(
+      /earlier development version.*empty TOOLKEEPER_DATA_DIR.*DATABASE_URL/,
+    );
+    await expect(tables()).resolves.toEqual(['made_once', 'migrations']);
+  });
+
+  it('take a database of a later version as it is', async () => {
+    await migrate(database.url, [...migrations, Slow1732200000001]);
+    await expect(migrate(database.url, migrations)).resolves.toEqual([]);
+  });
+
   it('of Toolkeeper go up, down and up again to the same tables', async () => {
     await migrate(database.url, migrations);
     const first = await shape();

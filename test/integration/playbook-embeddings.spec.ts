@@ -140,6 +140,57 @@ describe('a server with an embeddings endpoint', () => {
     const texts = ['nothing', 'nothing is resolved', ...many.map((_, at) => `incident ${at}`)];
     expect(endpoint.embedded.slice(before).sort()).toEqual(texts.sort());
   });
+
+  it('finds a plain playbook by the meaning of its description', async () => {
+    await store(playbook('plain', { description: 'Brings titles.' }));
+    await inStep(22);
+    const { explanation } = await explained('names');
+    const plain = explanation?.candidates.find(({ playbook_id }) => playbook_id === 'plain');
+    expect(plain).toMatchObject({ lexical: 0, cosine: expect.closeTo(0.3162) });
+  });
+});
+
+describe('a server whose endpoint rejects the text of a playbook', () => {
+  let endpoint: EmbeddingsServer;
+  let tk: TestApp;
+  beforeAll(async () => {
+    endpoint = await EmbeddingsServer.start();
+    endpoint.rejects = 'unspeakable';
+    tk = await startApp({ EMBEDDINGS_URL: endpoint.url, EMBEDDINGS_MODEL: 'words' });
+  }, patience);
+  afterAll(async () => {
+    await tk.close();
+    await endpoint.close();
+  });
+
+  const embeddings = (vectors: number, status: string) =>
+    until(
+      async () => {
+        const { body } = await tk.http.get('/readyz');
+        const { details } = body as { details: { embeddings: { vectors: number; status: string } } };
+        const isThere = details.embeddings.vectors === vectors && details.embeddings.status === status;
+        return isThere ? details.embeddings : undefined;
+      },
+      { what: `${vectors} vectors` },
+    );
+
+  it('goes on with the others, says so, and asks again once the text is another', async () => {
+    const many = Array.from({ length: 20 }, (_, at) => playbook(`p${at}`, { aliases: [`incident ${at}`] }));
+    await tk.http
+      .post('/api/v1/playbooks/import')
+      .send([playbook('a-first', { signals: ['weird noises'], aliases: ['unspeakable'] }), ...many, dns])
+      .expect(200);
+    expect(await embeddings(21, 'degraded')).toMatchObject({ message: 'rejected' });
+    const { body } = await tk.http.get('/api/v1/playbooks/search').query({ query: 'titles understood' });
+    expect(body).toMatchObject({ playbooks: [{ playbook_id: 'dns' }] });
+    const found = await tk.http.get('/api/v1/playbooks/search').query({ query: 'weird noises' });
+    expect(found.body).toMatchObject({ playbooks: [{ playbook_id: 'a-first' }] });
+    await tk.http
+      .post('/api/v1/playbooks')
+      .send(playbook('a-first', { version: '2.0.0', signals: ['weird noises'] }))
+      .expect(201);
+    await embeddings(22, 'up');
+  });
 });
 
 describe('a server whose embeddings endpoint is away', () => {

@@ -1,13 +1,8 @@
 import { Logger } from '@nestjs/common';
-import { DataSource } from 'typeorm';
-import { ToolMetricsByDay1732200090000 } from '../../migrations/0009-tool-metrics-by-day.js';
-import { migrations } from '../../migrations/index.js';
-import { migrate } from '../../src/database/migrate.js';
 import { MetricPartitions } from '../../src/tool-metrics/rollups/metric-partitions.js';
 import { newToolMetric } from '../../src/tool-metrics/new-tool-metric.js';
-import type { ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
 import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
-import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
 
 const day = 86_400_000;
 const today = Math.floor(Date.now() / day) * day;
@@ -110,42 +105,5 @@ describe('the days of tool_metrics', () => {
     await Promise.all(others);
     expect(removed.reduce((sum, count) => sum + count)).toBe(500);
     expect(await totalOf(today - 2 * day, today - 1)).toBe(0);
-  });
-
-  it('begin with the executions that were there before them', async () => {
-    const empty = await createEmptyDatabase();
-    const { url } = empty;
-    const before = migrations.slice(0, migrations.indexOf(ToolMetricsByDay1732200090000));
-    await migrate(url, before);
-    const old = new DataSource({ type: 'postgres', url, installExtensions: false });
-    await old.initialize();
-    await old.query(`
-      INSERT INTO tool_metrics (tool_name, user_id, status, error_type, execution_time_ms, recorded_at, metadata)
-      SELECT 't', 'u', CASE WHEN i % 4 = 0 THEN 'error' ELSE 'success' END, CASE WHEN i % 4 = 0 THEN 'tool_error' END, i,
-             now() - i * interval '1 hour', '{"attempts": 2}'
-      FROM generate_series(1, 100) AS i`);
-    const [kept] = await old.query<ToolMetric[]>('SELECT * FROM tool_metrics ORDER BY recorded_at LIMIT 1');
-    await migrate(url, migrations);
-    const migrated = new ToolMetricsRepository(old);
-    const stats = await migrated.getToolStats('t', { since: new Date(0), until: new Date() });
-    expect(stats).toMatchObject({
-      totalCalls: 100,
-      errorCount: 25,
-      errorTypes: { tool_error: 25 },
-      minTimeMs: 1,
-      maxTimeMs: 100,
-      avgTimeMs: 50.5,
-      p50TimeMs: 49.5,
-    });
-    expect(await new MetricPartitions(old).countInDefault()).toBe(0);
-    expect(await old.query('SELECT * FROM tool_metrics ORDER BY recorded_at LIMIT 1')).toEqual([
-      { ...kept, semantic_failure: null },
-    ]);
-    const runner = old.createQueryRunner();
-    await new ToolMetricsByDay1732200090000().down(runner);
-    await runner.release();
-    expect(await old.query('SELECT * FROM tool_metrics ORDER BY recorded_at LIMIT 1')).toEqual([kept]);
-    await old.destroy();
-    await empty.drop();
   });
 });

@@ -15,6 +15,9 @@ export class EmbeddingsServer {
   /** Requests that are answered before it fails with 400, which nobody repeats. */
   failsAfter = Infinity;
 
+  /** A word for which it rejects whatever holds it. */
+  rejects: string | undefined;
+
   private constructor(private readonly server: Server) {}
 
   static async start(): Promise<EmbeddingsServer> {
@@ -32,6 +35,9 @@ export class EmbeddingsServer {
   private async answer(request: IncomingMessage, reply: ServerResponse): Promise<void> {
     const { input } = JSON.parse(await text(request)) as { input: string[] };
     if (this.hangs) return;
+    const { rejects } = this;
+    if (rejects !== undefined && input.some((each) => each.includes(rejects)))
+      return void reply.writeHead(413).end('{}');
     if (this.failsAfter-- <= 0) return void reply.writeHead(400).end('{}');
     this.embedded.push(...input);
     const data = input.map((each, index) => ({ object: 'embedding', index, embedding: vectorOf(each) }));

@@ -10,6 +10,8 @@ export interface FoundCommand {
   /** As registered. */
   readonly command: string;
   readonly args: readonly string[];
+  /** The same arguments as registered, before those that name files were made absolute. */
+  readonly writtenArgs: readonly string[];
   /** Absolute. */
   readonly cwd: string;
   /** The file itself, links resolved. */
@@ -55,8 +57,11 @@ export class CommandRules {
     if (!(await this.isBelowRoots(real))) throw wrong('/workingDir', `leads to ${real}, ${outside}`);
   }
 
-  /** @throws Problem `invalid_request` naming `/command` or the argument */
-  async checkCommand(found: FoundCommand): Promise<void> {
+  /**
+   * @returns the index of the argument that is an interpreter's script, where it is known to be one
+   * @throws Problem `invalid_request` naming `/command` or the argument
+   */
+  async checkCommand(found: FoundCommand): Promise<number | undefined> {
     const { command, realPath, hostPath } = found;
     const name = basename(command);
     const listed = this.isListed(name) && realPath === hostPath;
@@ -67,7 +72,8 @@ export class CommandRules {
       );
     }
     const family = familyOf(name) ?? familyOf(basename(realPath));
-    if (family !== undefined || this.isListed(name)) await this.checkArguments(family, found);
+    if (family === undefined && !this.isListed(name)) return undefined;
+    return this.checkArguments(family, found);
   }
 
   private isListed(name: string): boolean {
@@ -81,11 +87,11 @@ export class CommandRules {
 
   private async checkArguments(
     family: Family | undefined,
-    { command, args, cwd }: FoundCommand,
-  ): Promise<void> {
+    { command, args, writtenArgs, cwd }: FoundCommand,
+  ): Promise<number | undefined> {
     const shape = shapeOf(args, family);
     if (shape.kind === 'code') {
-      if (this.config.allowInlineCode) return;
+      if (this.config.allowInlineCode) return undefined;
       throw wrong(
         `/args/${shape.index}`,
         `gives ${command} code instead of a script: put it into a file, or set CUSTOM_TOOLS_ALLOW_INLINE_CODE=true`,
@@ -97,16 +103,18 @@ export class CommandRules {
         `is not known to run no code ${outside}; before the script of ${command} may stand: ${harmlessOptions(family)}`,
       );
     }
-    if (shape.kind === 'script')
-      return this.checkScript(args[shape.index] ?? '', `/args/${shape.index}`, cwd);
-    if (this.config.allowInlineCode) return;
+    if (shape.kind === 'script') {
+      const pointer = `/args/${shape.index}`;
+      if (climbs(writtenArgs[shape.index] ?? '')) throw wrong(pointer, 'must not hold ".."');
+      await this.checkScript(resolve(cwd, args[shape.index] ?? ''), pointer);
+      return shape.unknown === undefined ? shape.index : undefined;
+    }
+    if (this.config.allowInlineCode) return undefined;
     throw wrong('/args', `names no script: ${command} would take what callers send for its program`);
   }
 
-  private async checkScript(script: string, pointer: string, cwd: string): Promise<void> {
-    if (climbs(script)) throw wrong(pointer, 'must not hold ".."');
+  private async checkScript(path: string, pointer: string): Promise<void> {
     if (this.config.allowedRoots === undefined) return;
-    const path = resolve(cwd, script);
     const real = await realpath(path).catch(() => undefined);
     if (real === undefined) throw wrong(pointer, `does not exist: ${path}`);
     // A script finds what belongs to it beside its name, not beside what that is a link to.

@@ -24,6 +24,8 @@ export interface ResolvedCommand {
   readonly spec: ProcessSpec;
   /** The file that the command led to, links resolved. */
   readonly realPath: string;
+  /** The index of the argument that is an interpreter's script; absent where none is known to be. */
+  readonly script?: number;
 }
 
 /**
@@ -49,11 +51,13 @@ export async function resolveCommand(
   const env = toolEnvironment(tool, own);
   const link = await realInterpreter(await findExecutable(tool.command, cwd, env['PATH'] ?? ''));
   const realPath = await realpath(link);
-  const { command } = tool;
+  const { command, args: writtenArgs } = tool;
   const { args } = place;
-  await rules.checkCommand({ command, args, cwd, realPath, hostPath: await onHostPath(basename(command)) });
+  const hostPath = await onHostPath(basename(command));
+  const script = await rules.checkCommand({ command, args, writtenArgs, cwd, realPath, hostPath });
   checkPin(tool, realPath);
-  return { spec: { command: await startPath(link, realPath), args, cwd, env }, realPath };
+  const spec = { command: await startPath(link, realPath), args, cwd, env };
+  return { spec, realPath, ...(script !== undefined && { script }) };
 }
 
 /** @throws Problem `invalid_request` when a file that could be started cannot be any more */

@@ -7,7 +7,7 @@ import { TypedEvents } from '../../common/typed-events.js';
 import { CustomTool, CustomToolImport, type HealthStatus, type ToolStatus } from './custom-tool.entity.js';
 import { storableMessage } from './tool-condition.js';
 
-/** What of a tool its monitor writes. */
+/** What health checks write of a tool. */
 export interface ToolCondition {
   readonly status?: ToolStatus;
   readonly healthStatus?: HealthStatus;
@@ -15,8 +15,8 @@ export interface ToolCondition {
   readonly errorMessage?: string | null;
 }
 
-/** What of a tool tells whether it is loaded as it should be. */
-export type ToolState = Pick<CustomTool, 'id' | 'name' | 'revision' | 'status'>;
+/** What of a tool tells what is to be done about it. */
+export type ToolState = Pick<CustomTool, 'id' | 'name' | 'revision' | 'status' | 'healthStatus'>;
 export type WrittenCondition = Pick<ToolCondition, 'status' | 'healthStatus' | 'errorMessage'> & {
   readonly name: string;
 };
@@ -40,7 +40,8 @@ export class CustomToolsRepository {
 
   /** All of them, in no order. */
   states(): Promise<ToolState[]> {
-    return this.tools.find({ select: { id: true, name: true, revision: true, status: true } });
+    const select = { id: true, name: true, revision: true, status: true, healthStatus: true } as const;
+    return this.tools.find({ select });
   }
 
   /** @throws Problem `not_found` */

@@ -17,7 +17,7 @@ export interface ProgramFile {
   readonly hash: string | null;
 }
 
-/** What of a tool makes a revision; the values of its environment are kept apart. */
+/** The settings that make a revision; the values of its environment are kept apart. */
 export type ToolConfiguration = Omit<
   CustomTool,
   | 'id'
@@ -36,7 +36,7 @@ export type ToolConfiguration = Omit<
 > &
   Partial<Pick<CustomTool, 'cacheTtlMs' | 'thresholds'>>;
 
-/** What a tool was from some moment on; never changed. */
+/** A tool's configuration from some moment on; never changed. */
 @Entity('custom_tool_revisions')
 export class CustomToolRevision {
   @PrimaryColumn('uuid', { name: 'tool_id' }) toolId!: string;

@@ -14,3 +14,9 @@ export function asWrongCommand(error: unknown): unknown {
   const isOfFile = error instanceof NoPlainFile || (syscall !== undefined && fileErrors.has(code ?? ''));
   return isOfFile ? wrong('/command', `cannot be looked at: ${message}`) : error;
 }
+
+/** Why a tool cannot be started, of a Problem; everything else is thrown on. */
+export function asUnavailable(error: unknown): { readonly unavailable: string } {
+  if (!(error instanceof Problem)) throw error;
+  return { unavailable: error.detail };
+}

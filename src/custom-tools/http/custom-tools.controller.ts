@@ -22,7 +22,7 @@ import {
   CustomToolListBody,
   ValidationBody,
 } from './custom-tool.view.js';
-import type { CustomToolHealth } from '../manager/custom-tool-monitor.js';
+import type { CustomToolHealth } from '../manager/reconciler.js';
 import { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from '../manager/custom-tools.dto.js';
 import { CustomToolsService } from './custom-tools.service.js';
 

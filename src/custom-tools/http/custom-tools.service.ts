@@ -7,22 +7,22 @@ import { ToolsService } from '../../tools/tools.service.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { type CustomToolBody, customToolView } from './custom-tool.view.js';
 import { CustomToolManager } from '../manager/custom-tool-manager.js';
-import { type CustomToolHealth, CustomToolMonitor } from '../manager/custom-tool-monitor.js';
+import { type CustomToolHealth, Reconciler } from '../manager/reconciler.js';
 import type {
   CustomToolCreate,
   CustomToolUpdate,
   ListCustomToolsQuery,
 } from '../manager/custom-tools.dto.js';
-import { CustomToolRuntimes } from '../running/custom-tool-runtimes.js';
+import { RunningTools } from '../running/running-tools.js';
 
 /** The manager's work as the REST answers show it. */
 @Injectable()
 export class CustomToolsService {
   constructor(
     private readonly manager: CustomToolManager,
-    private readonly monitor: CustomToolMonitor,
+    private readonly reconciler: Reconciler,
     private readonly tools: ToolsService,
-    private readonly runtimes: CustomToolRuntimes,
+    private readonly running: RunningTools,
   ) {}
 
   async list(query: ListCustomToolsQuery): Promise<Page<CustomToolBody>> {
@@ -59,7 +59,7 @@ export class CustomToolsService {
   }
 
   health(name: string): Promise<CustomToolHealth> {
-    return this.monitor.health(name);
+    return this.reconciler.check(name);
   }
 
   test(name: string, request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome | Readable> {
@@ -67,6 +67,6 @@ export class CustomToolsService {
   }
 
   private view(tool: CustomTool): CustomToolBody {
-    return customToolView(tool, this.runtimes.effective(tool));
+    return customToolView(tool, this.running.effective(tool));
   }
 }

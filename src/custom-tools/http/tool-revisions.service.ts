@@ -6,7 +6,8 @@ import type { PageQuery } from '../../common/page.dto.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolManager } from '../manager/custom-tool-manager.js';
 import { type CustomToolBody, customToolView } from './custom-tool.view.js';
-import { CustomToolRuntimes } from '../running/custom-tool-runtimes.js';
+import { ToolInspector } from '../launch/tool-inspector.js';
+import { RunningTools } from '../running/running-tools.js';
 import { changesBetween, configurationOf, differingFiles, envIdentity } from '../entity/revision-content.js';
 import type { CustomToolRevision } from '../entity/tool-revision.entity.js';
 import {
@@ -25,7 +26,8 @@ export class ToolRevisionsService {
   constructor(
     private readonly manager: CustomToolManager,
     private readonly revisions: ToolRevisionsRepository,
-    private readonly runtimes: CustomToolRuntimes,
+    private readonly running: RunningTools,
+    private readonly inspector: ToolInspector,
   ) {}
 
   /** The newest first. */
@@ -65,7 +67,7 @@ export class ToolRevisionsService {
       const was = { ...absent, ...wanted.configuration, env: wanted.env };
       Object.assign(tool, was, !samePath && { pinnedCommand: null });
     });
-    return customToolView(restored, this.runtimes.effective(restored));
+    return customToolView(restored, this.running.effective(restored));
   }
 
   private async refuseFilesOnly(tool: CustomTool, wanted: CustomToolRevision): Promise<void> {
@@ -75,7 +77,7 @@ export class ToolRevisionsService {
       canonicalJson([configuration, envIdentity(env)])
     )
       return;
-    const { content } = await this.runtimes.contentOf(tool);
+    const { content } = await this.inspector.contentOf(tool);
     const files = differingFiles(content.files, wanted.files);
     if (files.length === 0) return;
     throw new Problem(

@@ -1,33 +1,78 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { access } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { canonicalJson } from '../../common/canonical-json.js';
 import { Problem } from '../../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { type Probe, probeExecutable } from './probe-executable.js';
-import { type Handshake, PoolFailure } from '../../process-pool/pool.types.js';
+import { type Handshake, PoolFailure, type ProcessSpec } from '../../process-pool/pool.types.js';
 import { InputSchemas, type InputValidator } from '../../tools/input-validator.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import type { LaunchableTool } from '../commands/resolve-command.js';
 import { ToolSandbox } from './tool-sandbox.js';
 import { ToolSpawner } from './tool-spawner.js';
 import { type PreparedLaunch, LaunchPreparation } from './launch-preparation.js';
-import { wrong } from '../entity/wrong-field.js';
+import { configurationOf, type RevisionContent } from '../entity/revision-content.js';
+import type { ProgramFile } from '../entity/tool-revision.entity.js';
+import { asUnavailable, wrong } from '../entity/wrong-field.js';
+import { ProgramFiles } from './program-files.js';
 
 export interface Inspection extends PreparedLaunch, Probe {}
+
+/** A tool as it would run here. */
+export interface PreparedTool {
+  readonly tool: CustomTool;
+  readonly validate: InputValidator;
+  readonly content: RevisionContent;
+  readonly start: PreparedLaunch | { readonly unavailable: string };
+}
 
 /** Nothing was found out: there was no place for one more process. */
 export const couldNotTry = (error: unknown): boolean =>
   error instanceof Problem && error.code === 'tool_unavailable';
 
-/** Finds out whether an executable is a tool, by starting it once and asking. */
+/** Finds out what a tool would run, and whether that is a tool, by starting it once and asking. */
 @Injectable()
 export class ToolInspector {
+  private readonly programFiles: ProgramFiles;
+
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
     private readonly spawner: ToolSpawner,
     private readonly preparation: LaunchPreparation,
     private readonly sandbox: ToolSandbox,
     private readonly schemas: InputSchemas,
-  ) {}
+  ) {
+    this.programFiles = new ProgramFiles(config.root, config.customTools.dir);
+  }
+
+  /**
+   * Finds out what would run, without starting anything.
+   * @param launch of a tool whose launch has been prepared before
+   * @throws Problem `invalid_request` that says what is wrong with the schema
+   */
+  async prepare(tool: CustomTool, launch?: PreparedLaunch): Promise<PreparedTool> {
+    const validate = await this.compile(tool.inputSchema);
+    return { tool, validate, ...(await this.contentOf(tool, launch)) };
+  }
+
+  /** What a revision of the tool would hold, and how it would be started. */
+  async contentOf(
+    tool: CustomTool,
+    launch?: PreparedLaunch,
+  ): Promise<Pick<PreparedTool, 'content' | 'start'>> {
+    const start = launch ?? (await this.preparation.prepare(tool).catch(asUnavailable));
+    const files = 'spec' in start ? await this.programFiles.of(start.spec) : [];
+    return { content: { configuration: configurationOf(tool), env: tool.env, files }, start };
+  }
+
+  /**
+   * The files of a tool's program as they are now.
+   * @param spec how its processes are started, where that is known
+   */
+  async filesOf(tool: CustomTool, spec: ProcessSpec | undefined): Promise<readonly ProgramFile[]> {
+    return spec ? this.programFiles.of(spec) : (await this.contentOf(tool)).content.files;
+  }
 
   /**
    * @throws Problem `invalid_request` with the reason, the executable's stderr included; `tool_unavailable` when it could
@@ -47,6 +92,7 @@ export class ToolInspector {
     } catch (error) {
       if (!(error instanceof PoolFailure)) throw error;
       if (error.reason === 'timeout') throw new Problem('tool_unavailable', error.message);
+      await checkScriptExists(launch);
       const { redactor } = launch;
       const stderr = redactor.clean(error.notes.stderrTail?.trim() ?? '', { start: true });
       throw wrong(
@@ -77,6 +123,17 @@ export class ToolInspector {
       throw error;
     }
   }
+}
+
+/** A script that is not there is said by the gateway: the interpreter has words of its own for it. */
+async function checkScriptExists({ spec, script }: PreparedLaunch): Promise<void> {
+  if (script === undefined) return;
+  const path = resolve(spec.cwd, spec.args[script] ?? '');
+  const isThere = await access(path).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => error.code !== 'ENOENT',
+  );
+  if (!isThere) throw wrong(`/args/${script}`, `does not exist: ${path}`);
 }
 
 function differences(tool: CustomTool, handshake: Handshake): string[] {

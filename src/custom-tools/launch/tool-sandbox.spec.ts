@@ -10,6 +10,7 @@ const metric = (name: string) => ({ name, help: name, registers: [new Registry()
 
 it('says of files that went away meanwhile that the command is wrong, not that we failed', async () => {
   const sandbox = new ToolSandbox(
+    loadConfig({}),
     new Sandbox({
       enabled: true,
       mode: 'enforce',

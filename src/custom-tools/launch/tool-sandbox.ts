@@ -1,4 +1,5 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { withDescendantsEnded } from '../../sandbox/enforcement.js';
 import { type Confined, Sandbox, SandboxRefusal } from '../../sandbox/sandbox.js';
 import type { SandboxDemands } from '../../sandbox/sandbox-policy.js';
@@ -14,11 +15,28 @@ type Confinable = Restricted & Pick<CustomTool, 'userNumber'>;
 
 /** Puts the start of a tool's processes into its sandbox. */
 @Injectable()
-export class ToolSandbox {
+export class ToolSandbox implements OnApplicationBootstrap {
+  private readonly logger = new Logger(ToolSandbox.name);
+
   constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'dataDir'>,
     private readonly sandbox: Sandbox,
     private readonly spawner: ToolSpawner,
   ) {}
+
+  /** A sandbox that is off, or weaker than it could be, is loud. */
+  onApplicationBootstrap(): void {
+    const { enabled, tier, missing, keysAreRead } = this.sandbox.status;
+    if (!enabled) this.logger.warn('CUSTOM_TOOLS_SANDBOX_ENABLED=false: TOOLS RUN WITHOUT A SANDBOX');
+    else if (tier === 0) this.logger.warn({ missing }, 'this host has no sandbox: TOOLS RUN WITHOUT ONE');
+    if (keysAreRead) this.logger.warn(`TOOLS CAN READ THE ADMIN KEY and all else in ${this.config.dataDir}`);
+    if (enabled && tier > 0 && tier < 3)
+      this.logger.warn({ missing }, `the sandbox is of tier ${tier} of 3 (docs/sandbox.md)`);
+    if (tier === 3) this.logger.log('the sandbox is of tier 3 of 3');
+    if (tier > 0 && missing.toolUsers !== undefined) {
+      this.logger.warn(`tools run as root, as the gateway does: ${missing.toolUsers}`);
+    }
+  }
 
   /**
    * @returns the confined command; its `dispose` is due when no process of it will be started any more

@@ -7,10 +7,10 @@ import type { ToolLogEntry, ToolLogEvent } from '../../observability/tool-log.js
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-/** Seed 003's events, and what a tool writes: to its pipes, or as `log` notifications. */
+/** Toolkeeper's own events, and what the tool writes: to its pipes, or as `log` notifications. */
 export type LogEvent = ToolLogEvent | 'stderr' | 'stdout' | 'log';
 
-/** One line of a tool's log (seed 003's structured format). */
+/** One line of a tool's log. */
 export interface LogEntry extends Omit<ToolLogEntry, 'event'> {
   /** ISO 8601, UTC. */
   readonly timestamp: string;

@@ -4,20 +4,16 @@ import { newId } from '../../common/ids.js';
 import { KeyedMutex } from '../../common/keyed-mutex.js';
 import { pageOf, type Page } from '../../common/page.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
-import { CallMetrics } from '../../tools/call.metrics.js';
-import { ToolRegistry } from '../../tools/tool-registry.js';
 import type { CustomTool, ToolStatus } from '../entity/custom-tool.entity.js';
-import { ProcessCounts } from '../running/process-counts.js';
-import { CustomToolRuntimes, type PreparedTool } from '../running/custom-tool-runtimes.js';
+import type { ProgramFile } from '../entity/tool-revision.entity.js';
+import { RunningTools } from '../running/running-tools.js';
 import type { CustomToolWrapper } from '../running/custom-tool-wrapper.js';
 import type { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from './custom-tools.dto.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
-import { ToolLogs } from '../logs/tool-logs.js';
 import { changedEnv, sealedEnv } from '../secrets/env-changes.js';
 import { SecretBox } from '../secrets/secret-box.js';
 import { checkExecutable } from '../commands/resolve-command.js';
-import type { PreparedLaunch } from '../launch/launch-preparation.js';
-import { type Inspection, ToolInspector } from '../launch/tool-inspector.js';
+import { type Inspection, type PreparedTool, ToolInspector } from '../launch/tool-inspector.js';
 import { checkedThresholds } from '../entity/threshold-settings.js';
 import { answeredNow, brokenBy } from '../entity/tool-condition.js';
 import { checkCache, checkPool, completed, draftOf, withoutUndefined } from './tool-registration.js';
@@ -33,12 +29,8 @@ export class CustomToolManager {
     private readonly repository: CustomToolsRepository,
     private readonly revisions: ToolRevisionsRepository,
     private readonly inspector: ToolInspector,
-    private readonly runtimes: CustomToolRuntimes,
-    private readonly registry: ToolRegistry,
-    private readonly callMetrics: CallMetrics,
-    private readonly processCounts: ProcessCounts,
+    private readonly running: RunningTools,
     private readonly box: SecretBox,
-    private readonly logs: ToolLogs,
   ) {}
 
   async list({ status, limit, cursor }: ListCustomToolsQuery): Promise<Page<CustomTool>> {
@@ -55,7 +47,7 @@ export class CustomToolManager {
    */
   register(create: CustomToolCreate, origin: RevisionOrigin): Promise<CustomTool> {
     return this.oneAtATime.run(create.name, async () => {
-      if (this.registry.find(create.name) ?? (await this.repository.find(create.name))) {
+      if (this.running.isTaken(create.name) || (await this.repository.find(create.name))) {
         throw new Problem('conflict', `The tool name ${create.name} is taken`);
       }
       const draft = await this.draft(create);
@@ -65,11 +57,11 @@ export class CustomToolManager {
     });
   }
 
-  /** Stores a tool that cannot be started here, with the reason; its monitor tries again. */
+  /** Stores a tool that cannot be started here, with the reason; it is tried again. */
   registerBroken(create: CustomToolCreate, reason: string, origin: RevisionOrigin): Promise<CustomTool> {
     return this.oneAtATime.run(create.name, async () => {
       const draft = { ...(await this.draft(create)), ...brokenBy(reason) };
-      return this.add(await this.prepare(completed(draft, create)), origin);
+      return this.add(await this.inspector.prepare(completed(draft, create)), origin);
     });
   }
 
@@ -83,17 +75,13 @@ export class CustomToolManager {
     });
   }
 
-  /** Tries a tool of status `error` again; a good answer makes it active. */
-  recover(name: string): Promise<void> {
-    return this.oneAtATime.run(name, async () => {
-      const tool = await this.repository.find(name);
-      if (tool?.status !== 'error') return;
-      await this.settle(tool, await this.inspector.inspect(tool), 'active', ofItself);
-    });
+  /** The files of a tool's program as they are now, which may be others than those it runs. */
+  filesOf({ tool, running }: CustomToolWrapper): Promise<readonly ProgramFile[]> {
+    return this.inspector.filesOf(tool, running.spec);
   }
 
   /**
-   * Runs a tool's files as they are now, if they make a tool.
+   * Runs a tool's files as they are now, if they make a tool; that makes one of status `error` active.
    * @throws Problem `invalid_request` with the reason; then what ran before goes on running
    */
   reload(name: string): Promise<void> {
@@ -142,7 +130,7 @@ export class CustomToolManager {
   remove(name: string): Promise<void> {
     return this.oneAtATime.run(name, async () => {
       await this.repository.delete(name);
-      this.forget(name);
+      this.running.delete(name);
     });
   }
 
@@ -157,7 +145,7 @@ export class CustomToolManager {
   disable(name: string): Promise<CustomTool> {
     return this.oneAtATime.run(name, async () => {
       const saved = await this.repository.disable(name);
-      this.deactivate(name);
+      this.running.disable(saved);
       return saved;
     });
   }
@@ -170,13 +158,13 @@ export class CustomToolManager {
   /** Runs `work` with the tool's wrapper, active or not; an inactive tool's processes end afterwards. */
   async withWrapper<T>(name: string, work: (wrapper: CustomToolWrapper) => Promise<T>): Promise<T> {
     const tool = await this.repository.get(name);
-    const active = this.runtimes.get(name);
+    const active = this.running.get(name);
     if (active) return work(active);
-    const temporary = await this.runtimes.build(await this.prepare(tool), tool.revision);
+    const temporary = await this.running.build(await this.inspector.prepare(tool), tool.revision);
     try {
       return await work(temporary);
     } finally {
-      await this.runtimes.retire(temporary);
+      await this.running.retire(temporary);
     }
   }
 
@@ -193,10 +181,9 @@ export class CustomToolManager {
 
   private async loadRow(name: string): Promise<void> {
     const tool = await this.repository.find(name);
-    if (!tool) return this.forget(name);
-    this.logs.status(name, tool.status, tool.errorMessage);
-    if (tool.status === 'inactive') return this.deactivate(name);
-    if (!this.runtimes.get(name)?.isOf(tool)) await this.activate(tool);
+    if (!tool) return this.running.delete(name);
+    if (tool.status === 'inactive') return this.running.disable(tool);
+    if (!this.running.get(name)?.isOf(tool)) await this.activate(tool);
   }
 
   private async add(prepared: PreparedTool, origin: RevisionOrigin): Promise<CustomTool> {
@@ -222,7 +209,7 @@ export class CustomToolManager {
     const saved = await this.revisions.update(tool, prepared.content, origin, readAs);
     this.repository.announce(saved);
     // Processes of a tool that could not be started are started as that was tried in vain: it gets others.
-    const runs = readAs !== 'error' && this.runtimes.get(saved.name)?.serves(saved, prepared.content);
+    const runs = readAs !== 'error' && this.running.get(saved.name)?.serves(saved, prepared.content);
     if (status === 'active' && !runs) await this.run(prepared, saved, saved.revision);
     return saved;
   }
@@ -233,16 +220,12 @@ export class CustomToolManager {
    */
   private async prepareToRun(tool: CustomTool, inspected: Inspection): Promise<PreparedTool> {
     await checkExecutable(inspected.spec.command);
-    return this.prepare(tool, inspected);
-  }
-
-  private async prepare(tool: CustomTool, launch?: PreparedLaunch): Promise<PreparedTool> {
-    return this.runtimes.prepare(tool, await this.inspector.compile(tool.inputSchema), launch);
+    return this.inspector.prepare(tool, inspected);
   }
 
   /** Runs a stored tool. Its files may be others than those of its revision: then they are a revision of their own. */
   private async activate(tool: CustomTool): Promise<void> {
-    const prepared = await this.prepare(tool);
+    const prepared = await this.inspector.prepare(tool);
     const { content, start } = prepared;
     let current = tool;
     let revision = await this.revisions.numberOf(tool.id, content);
@@ -255,34 +238,18 @@ export class CustomToolManager {
   }
 
   /**
-   * Builds the tool's wrapper and lets the registry know it. One that cannot be started takes no place from one that
+   * Builds the tool's wrapper and makes it callable. One that cannot be started takes no place from one that
    * runs as it would: what is in the way of its files may pass.
    */
   private async run(prepared: PreparedTool, tool: CustomTool, revision: number): Promise<void> {
-    if (this.registry.find(tool.name)?.definition.kind === 'builtin') {
-      throw new Problem('conflict', `The name ${tool.name} belongs to a built-in tool`);
-    }
-    const wrapper = await this.runtimes.build({ ...prepared, tool }, revision);
-    if ('unavailable' in wrapper.backend && this.runtimes.get(tool.name)?.runsLike(tool)) return;
-    this.runtimes.put(wrapper);
-    this.registry.replace(wrapper);
+    const wrapper = await this.running.build({ ...prepared, tool }, revision);
+    if ('unavailable' in wrapper.backend && this.running.get(tool.name)?.runsLike(tool)) return;
+    this.running.put(wrapper);
     if ('unavailable' in wrapper.backend) {
       await this.repository.setCondition(tool.name, brokenBy(wrapper.backend.unavailable));
     } else if (wrapper.backend.realPath !== tool.pinnedCommand) {
       await this.repository.pin(tool.name, wrapper.backend.realPath);
     }
-  }
-
-  private deactivate(name: string): void {
-    if (this.runtimes.get(name)) this.registry.unregister(name);
-    this.runtimes.remove(name);
-  }
-
-  private forget(name: string): void {
-    this.deactivate(name);
-    void this.callMetrics.forget(name);
-    void this.processCounts.forget(name);
-    this.logs.forget(name);
   }
 
   private async draft(create: CustomToolCreate, stored?: CustomTool): Promise<CustomTool> {

@@ -1,5 +1,8 @@
+import { Logger } from '@nestjs/common';
 import { type FSWatcher, watch } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isScriptName } from '../launch/program-files.js';
 
 interface Watched {
   readonly identity: string;
@@ -56,5 +59,45 @@ export class FolderWatcher {
   private drop(folder: string): void {
     this.watched.get(folder)?.watcher.close();
     this.watched.delete(folder);
+  }
+}
+
+/** Watches the folder of installed tools and those of the tools in it for what may change a tool. */
+export class InstalledFolders {
+  private readonly logger = new Logger(InstalledFolders.name);
+  private readonly watcher: FolderWatcher;
+  private saidThatItCannot = false;
+
+  constructor(
+    private readonly dir: string,
+    private readonly onChange: () => void,
+  ) {
+    this.watcher = new FolderWatcher(
+      (folder, name) => this.noticed(folder, name),
+      (folder, error) => this.cannotWatch(folder, error),
+    );
+  }
+
+  /** Watches the folders that there are now. */
+  async watch(): Promise<void> {
+    const entries = await readdir(this.dir, { withFileTypes: true }).catch(() => []);
+    const folders = entries.filter((entry) => !entry.isFile()).map(({ name }) => join(this.dir, name));
+    await this.watcher.watchOnly([this.dir, ...folders]);
+  }
+
+  close(): void {
+    this.watcher.close();
+  }
+
+  /** What tools write beside themselves (data, logs) changes no tool. */
+  private noticed(folder: string, name: string | null): void {
+    if (name === null || name === 'tool.json' || isScriptName(name) || folder === this.dir) this.onChange();
+  }
+
+  private cannotWatch(folder: string, error: unknown): void {
+    if (!this.saidThatItCannot) {
+      this.logger.warn({ err: error }, `${folder} cannot be watched; it is looked at from time to time`);
+    }
+    this.saidThatItCannot = true;
   }
 }

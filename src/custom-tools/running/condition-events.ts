@@ -1,5 +1,7 @@
-import type { ToolEvent } from '../../common/tool-events.js';
-import type { WrittenCondition } from '../entity/custom-tools.repository.js';
+import { Injectable } from '@nestjs/common';
+import { type ToolEvent, ToolEvents } from '../../common/tool-events.js';
+import { CustomToolsRepository, type WrittenCondition } from '../entity/custom-tools.repository.js';
+import { RunningTools, type RuntimeEvent } from './running-tools.js';
 
 /** What is known to be wrong with a tool; one that is well has nothing. */
 type Ailment = 'degraded' | 'crashed' | 'failed';
@@ -60,5 +62,33 @@ export class ConditionEvents {
   private fell(tool: string, to: Ailment, message: string, data: Said['data']): void {
     this.ailments.set(tool, to);
     this.say({ type: `tool.${to}`, tool, message, data });
+  }
+}
+
+/** Says to the whole server what happens to custom tools. */
+@Injectable()
+export class ToolEventSource {
+  private readonly conditions: ConditionEvents;
+
+  constructor(
+    private readonly running: RunningTools,
+    repository: CustomToolsRepository,
+    events: ToolEvents,
+  ) {
+    this.conditions = new ConditionEvents((event) => events.say(event));
+    running.events.subscribe((event) => this.on(event));
+    repository.conditions.subscribe((condition) => this.conditions.written(condition));
+  }
+
+  private on(event: RuntimeEvent): void {
+    const backend = this.running.get(event.pool)?.backend;
+    // Pools of trial runs and of replaced configurations say nothing about the tool.
+    if (!backend || !('pool' in backend) || backend.pool !== event.source) return;
+    if (event.type === 'failed') this.conditions.failed(event.pool, event.error);
+    if (event.type === 'recovered') this.conditions.recovered(event.pool);
+    if (event.type === 'terminate' && event.reason === 'crash') {
+      const { exitCode, signal } = event;
+      this.conditions.crashed(event.pool, { exitCode, signal });
+    }
   }
 }

@@ -79,7 +79,7 @@ export class CustomToolWrapper implements Tool {
     return 'pool' in this.backend && this.tool.id === tool.id && settings(this.tool) === settings(tool);
   }
 
-  reserve(): Release {
+  takeSlot(): Release {
     const { name } = this.definition;
     const { backend } = this;
     const why = 'unavailable' in backend ? backend.unavailable : whyUnavailable(backend);
@@ -87,7 +87,7 @@ export class CustomToolWrapper implements Tool {
       throw new Refusal('tool_unavailable', `${name} cannot be started: ${why}`, { retryAfterMs: 30_000 });
     }
     try {
-      return backend.pool.reserve();
+      return backend.pool.takeSlot();
     } catch (error) {
       if (!(error instanceof PoolFailure)) throw error;
       const code = error.reason === 'queue_full' ? 'queue_full' : 'shutting_down';

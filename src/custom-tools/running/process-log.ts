@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { levelOf, ToolLog, type ToolLogEntry } from '../../observability/tool-log.js';
-import { CustomToolRuntimes, type RuntimeEvent } from './custom-tool-runtimes.js';
+import { RunningTools, type RuntimeEvent } from './running-tools.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
 import { ToolLogs } from '../logs/tool-logs.js';
 
@@ -13,12 +13,12 @@ export class ProcessLog {
   private readonly noisy = new Set<number>();
 
   constructor(
-    runtimes: CustomToolRuntimes,
+    running: RunningTools,
     repository: CustomToolsRepository,
     private readonly log: ToolLog,
     private readonly logs: ToolLogs,
   ) {
-    runtimes.events.subscribe((event) => this.on(event));
+    running.events.subscribe((event) => this.on(event));
     repository.conditions.subscribe(({ name, status, errorMessage }) => {
       if (status) this.logs.status(name, status, errorMessage);
     });

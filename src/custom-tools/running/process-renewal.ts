@@ -8,7 +8,7 @@ import {
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { IntervalLoop } from '../../common/interval-loop.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
-import { CustomToolRuntimes } from './custom-tool-runtimes.js';
+import { RunningTools } from './running-tools.js';
 import { residentBytes } from './resident-memory.js';
 
 /** Looks at the age and memory of every tool's processes, outside of calls, so that worn ones are replaced. */
@@ -19,7 +19,7 @@ export class ProcessRenewal implements OnApplicationBootstrap, BeforeApplication
 
   constructor(
     @Inject(APP_CONFIG) { customTools }: AppConfig,
-    private readonly runtimes: CustomToolRuntimes,
+    private readonly running: RunningTools,
   ) {
     const onError = (error: unknown): void => this.logger.error(error);
     this.loop = new IntervalLoop(() => this.inspectAll(), customTools.processCheckIntervalMs, onError);
@@ -35,7 +35,7 @@ export class ProcessRenewal implements OnApplicationBootstrap, BeforeApplication
 
   /** One pool a turn of the event loop: reading /proc takes about 0.05 ms a process. */
   private async inspectAll(): Promise<void> {
-    for (const pool of this.runtimes.living()) {
+    for (const pool of this.running.living()) {
       pool.inspect(residentBytes);
       await nextTurn();
     }

@@ -28,7 +28,7 @@ export async function copyOnce(packageDir: string, root: string): Promise<string
   }
 }
 
-/** What is left of a copy that was cut short goes with the next one. */
+/** A copy that was cut short is removed by the next one. */
 async function replace(packageDir: string, copy: string, files: string[]): Promise<void> {
   const fresh = `${copy}.unfinished`;
   for (const folder of [fresh, copy]) await rm(folder, { recursive: true, force: true });
@@ -36,7 +36,7 @@ async function replace(packageDir: string, copy: string, files: string[]): Promi
   await rename(fresh, copy);
 }
 
-/** What is needed to run: no static libraries, no links (they are restored in the copy). */
+/** The files that are needed to run: no static libraries, no links (they are restored in the copy). */
 async function filesOf(packageDir: string): Promise<string[]> {
   const entries = await readdir(join(packageDir, 'native'), { recursive: true, withFileTypes: true });
   return entries

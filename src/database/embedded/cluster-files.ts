@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { commandLineOf, identityOf, lives } from '../../common/process-identity.js';
 import type { ServerUser } from './server-user.js';
 
-/** What the server says of itself in postmaster.pid. */
+/** The server's entries in postmaster.pid. */
 export interface Postmaster {
   readonly pid: number;
   readonly port: number;
@@ -13,7 +13,7 @@ export interface Postmaster {
 
 const postmasterLines = { pid: 0, port: 3, status: 7 };
 
-/** The folder of one embedded server: its data, its password, its log, its lock and who uses it. */
+/** The folder of one embedded server: its data, its password, its log, its lock and its users. */
 export class ClusterFiles {
   readonly data: string;
   readonly log: string;
@@ -56,7 +56,7 @@ export class ClusterFiles {
   }
 
   /**
-   * What postmaster.pid says, whether that process still lives or not.
+   * The entries of postmaster.pid, whether that process still lives or not.
    * @throws Error when it is there and cannot be read
    */
   postmaster(): Postmaster | undefined {
@@ -81,7 +81,7 @@ export class ClusterFiles {
     rmSync(join(this.data, 'postmaster.pid'), { force: true });
   }
 
-  /** For a new server: whoever used the one before it, which died, does not use this one. */
+  /** For a new server: the users of the one before it, which died, do not use this one. */
   forgetUsers(): void {
     for (const user of readdirSync(this.usersFolder)) rmSync(join(this.usersFolder, user), { force: true });
   }

@@ -10,7 +10,7 @@ import { webhookResults, webhooksWaiting } from './webhook.metrics.js';
 /** Full jitter: many messages that failed together do not come back together. */
 const pause = { firstMs: 1_000, longestMs: 60_000, jitter: 1 };
 
-/** Sends events to those who asked for it (WEBHOOK_URLS); off while nobody did. */
+/** Sends events to the receivers in WEBHOOK_URLS; off where there are none. */
 @Injectable()
 export class Webhooks implements OnModuleInit, OnApplicationShutdown {
   private readonly logger = new Logger(Webhooks.name);

@@ -9,14 +9,13 @@ import {
 } from '@opentelemetry/api';
 import { parseTraceParent } from '@opentelemetry/core';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { errorTypeOf } from './error-type.js';
 import { type OpenSpan, type Span, type SpanAttributes, type SpanOptions, Tracer } from './tracer.js';
 
 const kinds = { internal: SpanKind.INTERNAL, client: SpanKind.CLIENT, server: SpanKind.SERVER };
 
 /**
- * Spans by OpenTelemetry. What is around is kept here and not in OpenTelemetry's process-wide context, so that several
- * servers can live in one process, as they do in tests.
+ * Spans by OpenTelemetry. The current span is kept here and not in OpenTelemetry's process-wide context, so that
+ * several servers can live in one process, as they do in tests.
  */
 export class OtelTracer extends Tracer {
   readonly on = true;
@@ -114,4 +113,15 @@ class RunningSpan implements OpenSpan {
 function remoteContext(traceparent: string | undefined): Context | undefined {
   const remote = traceparent === undefined ? null : parseTraceParent(traceparent);
   return remote ? trace.setSpanContext(ROOT_CONTEXT, { ...remote, isRemote: true }) : undefined;
+}
+
+/** Where our errors and Node's carry the word by which they are told apart. */
+const wordsOf = ['code', 'type', 'reason', 'name'] as const;
+
+/** The kind of an error in one word, such as `queue_full` or `ECONNREFUSED`; never its message, which may hold contents. */
+export function errorTypeOf(error: unknown): string {
+  const found = wordsOf
+    .map((word) => (error as Partial<Record<string, unknown>> | null | undefined)?.[word])
+    .find((word) => typeof word === 'string' && word !== '');
+  return typeof found === 'string' ? found.slice(0, 64) : 'unknown';
 }

@@ -3,7 +3,7 @@ export type SpanAttributes = Readonly<Record<string, string | number | boolean>>
 export interface SpanOptions {
   /** `client`: asks another service; `server`: answers a caller of ours. Default: `internal`. */
   readonly kind?: 'internal' | 'client' | 'server';
-  /** W3C trace context of the one who asked; the span belongs to that trace. Absent: to the span around it. */
+  /** W3C trace context of the caller; the span belongs to that trace. Absent: to the span around it. */
   readonly traceparent?: string | undefined;
 }
 
@@ -14,17 +14,17 @@ export interface Span {
   fail(type: string): void;
 }
 
-/** A span that somebody ends; what happens meanwhile does not stand below it. */
+/** A span that its maker ends; spans begun meanwhile do not stand below it. */
 export interface OpenSpan extends Span {
   end(): void;
 }
 
 /**
- * What happens within a call, as spans of a trace. Attributes say sizes, names and results, never contents.
+ * The steps of a call, as spans of a trace. Attributes say sizes, names and results, never contents.
  * Inject it by this class; where tracing is off it is `noTracer`, which only runs the work.
  */
 export abstract class Tracer {
-  /** Lets a start build what traces only where somebody wants traces. */
+  /** False where traces are off: nothing then needs to be built for them. */
   abstract readonly on: boolean;
 
   /**
@@ -48,7 +48,7 @@ export abstract class Tracer {
   abstract past(name: string, from: number, to: number, attributes: SpanAttributes): void;
 
   /**
-   * What to send along to another service as `traceparent`: the span around this, else what the caller sent.
+   * The `traceparent` to send along to another service: the span around this, else what the caller sent.
    * @param incoming `context.traceparent` of the call
    */
   abstract traceparent(incoming: string | undefined): string | undefined;

@@ -7,7 +7,7 @@ import { noTracing, type Tracing } from './tracing.js';
 
 const TRACING = Symbol('Tracing');
 
-/** Traces for whoever asks for a Tracer. Where they are off, nothing of OpenTelemetry's SDK is loaded. */
+/** Gives rooms their Tracer. Where they are off, nothing of OpenTelemetry's SDK is loaded. */
 @Global()
 @Module({
   providers: [
@@ -22,7 +22,7 @@ export class TracingModule implements OnApplicationShutdown {
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server'>,
   ) {}
 
-  /** What waits is sent as far as there is time: a receiver that hangs must not hold up the end. */
+  /** Spans that wait are sent as far as there is time: a receiver that hangs must not hold up the end. */
   async onApplicationShutdown(): Promise<void> {
     const over = new AbortController();
     const { signal } = over;

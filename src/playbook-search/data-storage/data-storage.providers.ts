@@ -8,11 +8,10 @@ import {
 import type { AppConfig } from '../../config/app-config.js';
 import { Tracer } from '../../observability/tracing/tracer.js';
 import { PlaybookCalls } from '../playbook-calls.js';
-import { PLAYBOOK_SOURCE } from '../playbook-source.js';
+import { PLAYBOOK_SOURCE, type PlaybookSource } from '../playbook-source.js';
 import { DataStorageClient } from './data-storage-client.js';
 import { DataStorageEvents } from './data-storage-events.js';
 import { DataStorageMetrics } from './data-storage.metrics.js';
-import { DataStorageSource } from './data-storage.source.js';
 
 /** Tells the operator when the service is left alone and when it is back, and lets go of it at the end. */
 @Injectable()
@@ -64,8 +63,15 @@ export function dataStorageProviders(settings: NonNullable<AppConfig['dataStorag
       useFactory: (events: DataStorageEvents, tracer: Tracer) =>
         new DataStorageClient(settings, events, tracer),
     },
-    DataStorageSource,
-    { provide: PLAYBOOK_SOURCE, useExisting: DataStorageSource },
+    { provide: PLAYBOOK_SOURCE, inject: [DataStorageClient], useFactory: sourceOf },
     DataStorageLink,
   ];
 }
+
+const sourceOf = (client: DataStorageClient): PlaybookSource => ({
+  kind: 'data_storage',
+  longestMs: client.longestMs,
+  // The service does not say when its catalogue changes: time alone makes its answers old.
+  revision: '',
+  search: (search, signal) => client.searchPlaybooks(search, signal),
+});

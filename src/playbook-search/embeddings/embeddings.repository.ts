@@ -7,7 +7,7 @@ import type { VectorEntry } from './vector-store.js';
 /** A playbook that search may show, as far as it is embedded. */
 export type EmbeddablePlaybook = Pick<
   SearchablePlaybook,
-  'playbook_id' | 'version' | 'name' | 'signals' | 'aliases'
+  'playbook_id' | 'version' | 'name' | 'description' | 'signals' | 'aliases'
 >;
 
 export interface NewEmbedding extends VectorEntry {

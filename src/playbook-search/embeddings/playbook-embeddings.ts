@@ -72,6 +72,8 @@ export class PlaybookEmbeddings
   private catalogue: readonly EmbeddablePlaybook[] | undefined;
   /** The catalogue whose vectors are all there. */
   private embedded: readonly EmbeddablePlaybook[] | undefined;
+  /** Playbooks whose text the endpoint rejects, by key and the text's hash: asking again would be in vain. */
+  private readonly rejected = new Map<string, string>();
   private changes = 0;
   /** Why vectors of playbooks, or of queries, are not to be had; in one word. */
   private readonly trouble: Partial<Record<EmbeddingKind, string>> = { document: 'indexing' };
@@ -118,8 +120,13 @@ export class PlaybookEmbeddings
     return {
       provider: this.endpoint?.id ?? 'lexical',
       vectors: this.store.size,
-      degraded: this.endpoint && (this.trouble.document ?? this.trouble.query),
+      degraded: this.endpoint && (this.behind() ?? this.trouble.query),
     };
+  }
+
+  /** Why not every playbook has a vector. */
+  private behind(): string | undefined {
+    return this.trouble.document ?? (this.rejected.size > 0 ? 'rejected' : undefined);
   }
 
   /** Never down: without vectors playbooks are searched by words. */
@@ -151,7 +158,7 @@ export class PlaybookEmbeddings
   ): Promise<SemanticScores> {
     const { endpoint, store, calibration } = this;
     if (!endpoint || candidates.length === 0) return this.without(undefined);
-    const behind = this.trouble.document ?? 'indexing';
+    const behind = this.behind() ?? 'indexing';
     if (store.size === 0) return this.without(behind);
     try {
       const started = performance.now();
@@ -179,7 +186,7 @@ export class PlaybookEmbeddings
     if (!endpoint || !catalogue || catalogue === this.embedded) return;
     const lacking = await this.load(catalogue, endpoint);
     for (let at = 0; at < lacking.length; at += slice)
-      await this.embed(lacking.slice(at, at + slice), endpoint);
+      await this.embedAll(lacking.slice(at, at + slice), endpoint);
     this.embedded = catalogue;
     this.note('document');
   }
@@ -195,7 +202,9 @@ export class PlaybookEmbeddings
     const wanted = new Map<string, Wanted>();
     await inTurns(catalogue, (playbook) => wanted.set(playbookKey(playbook), wantedOf(playbook)));
     this.store.retain((key) => wanted.has(key));
-    const isLacking = ({ key, hash }: Wanted): boolean => !this.store.has(key, hash);
+    for (const [key, hash] of this.rejected) if (wanted.get(key)?.hash !== hash) this.rejected.delete(key);
+    const isLacking = ({ key, hash }: Wanted): boolean =>
+      !this.store.has(key, hash) && !this.rejected.has(key);
     const lacking = [...wanted.values()].filter(isLacking);
     const pages = this.repository.vectors(
       id,
@@ -205,6 +214,26 @@ export class PlaybookEmbeddings
       this.store.put(page.filter(({ key, hash }) => wanted.get(key)?.hash === hash));
     this.changes++;
     return lacking.filter(isLacking);
+  }
+
+  /** A playbook whose text the endpoint rejects is found by words, and holds up no other. */
+  private async embedAll(wanted: readonly Wanted[], endpoint: EmbeddingsEndpoint): Promise<void> {
+    try {
+      await this.embed(wanted, endpoint);
+    } catch (error) {
+      const [first] = wanted;
+      if (!first || troubleOf(error) !== 'rejected') throw error;
+      if (wanted.length > 1) {
+        for (const each of wanted) await this.embedAll([each], endpoint);
+        return;
+      }
+      // An endpoint that rejects this, too, would reject anything: the fault is not the playbook's.
+      await endpoint.embed(['a harmless word'], 'document', this.stopping.signal);
+      this.rejected.set(first.key, first.hash);
+      this.logger.warn(
+        `Playbook ${first.key} has no embedding, the endpoint rejects its text (${String(error)})`,
+      );
+    }
   }
 
   private async embed(wanted: readonly Wanted[], endpoint: EmbeddingsEndpoint): Promise<void> {

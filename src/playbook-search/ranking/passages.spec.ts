@@ -2,13 +2,21 @@ import fc from 'fast-check';
 import { middleOf, passagesOf } from './passages.js';
 
 describe('passagesOf', () => {
+  const plain = { name: 'Name', description: 'What it does.', signals: [], aliases: [] };
+
   it('takes signals and aliases one by one', () => {
-    const playbook = { name: 'Name', signals: ['OOMKilled'], aliases: ['out of memory', ' '] };
+    const playbook = { ...plain, signals: ['OOMKilled'], aliases: ['out of memory', ' '] };
     expect(passagesOf(playbook)).toEqual(['OOMKilled', 'out of memory']);
   });
 
-  it('takes the name of a playbook that has neither', () => {
-    expect(passagesOf({ name: 'Name', signals: [], aliases: [] })).toEqual(['Name']);
+  it('takes the name, twice, and the description of a playbook that has neither', () => {
+    expect(passagesOf(plain)).toEqual(['Name', 'Name', 'What it does.']);
+  });
+
+  it('cuts a long text, and no character in two', () => {
+    const [, , passage = ''] = passagesOf({ ...plain, description: '𝒳'.repeat(2_000) });
+    expect([...passage]).toHaveLength(1_000);
+    expect(passage.isWellFormed()).toBe(true);
   });
 });
 

@@ -12,7 +12,7 @@ const stopWords = new Set(
   ).split(' '),
 );
 
-/** Short forms that engineers write, and the word that the catalogue uses. */
+/** Short forms that engineers write, and kinds of a thing, each with the word that stands for all of them. */
 const spellings: ReadonlyMap<string, string> = new Map([
   ['postgresql', 'postgres'],
   ['psql', 'postgres'],
@@ -26,6 +26,21 @@ const spellings: ReadonlyMap<string, string> = new Map([
   ['auth', 'authentication'],
   ['lb', 'balancer'],
   ['ro', 'readonly'],
+  ['oom', 'memory'],
+  ['tls', 'certificate'],
+  ['ssl', 'certificate'],
+  ['saml', 'sso'],
+  ['oidc', 'sso'],
+  ['ipsec', 'vpn'],
+  ['wireguard', 'vpn'],
+  ['snat', 'nat'],
+  ['crontab', 'cron'],
+  ['cronjob', 'cron'],
+  ['standby', 'replica'],
+  ['follower', 'replica'],
+  ['secondary', 'replica'],
+  ['rabbit', 'rabbitmq'],
+  ['opensearch', 'elasticsearch'],
 ]);
 
 const notInWords = /[^\p{L}\p{N}]+/u;

@@ -6,7 +6,7 @@ import { SearchPlaybooksQuery } from './playbook-search.dto.js';
 import { type AuthorsQuery, PlaybookSearchService } from './playbook-search.service.js';
 import { SearchQuery } from './search-query.decorator.js';
 
-/** DD-STORAGE-008's route of a search, beside those of the catalogue. */
+/** The route of a search, beside those of the catalogue. */
 @ApiTags('playbooks')
 @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
 @Controller('api/v1/playbooks')

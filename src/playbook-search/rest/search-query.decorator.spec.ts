@@ -25,7 +25,7 @@ describe('the query string of a search', () => {
     });
   });
 
-  it('has the defaults of DD-STORAGE-008', async () => {
+  it('has defaults', async () => {
     expect(await parseSearchQuery({ query: 'x' })).toMatchObject({
       similarityThreshold: 0.7,
       limit: 10,

@@ -20,7 +20,7 @@ export interface ExecutionFilter {
   readonly slowMs?: number;
 }
 
-/** Newest first. What is known of a value is said as well where a partial index asks for it. */
+/** Newest first. A partial index is only used where the statement repeats the index's own condition. */
 export function selectExecutions(filter: ExecutionFilter, limit: number, after?: PagePosition): Statement {
   const values: unknown[] = [limit];
   const conditions: string[] = [];
@@ -54,7 +54,9 @@ export function selectExecutions(filter: ExecutionFilter, limit: number, after?:
   return { text, values };
 }
 
-/** since, until, limit, then what is given of tool and investigation: how often the same input came again; no trials. */
+/**
+ * since, until, limit, then what is given of tool and investigation: how often the same input came again; no trials.
+ */
 export function selectDuplicates(
   range: { readonly since: Date; readonly until: Date },
   limit: number,

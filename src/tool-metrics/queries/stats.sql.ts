@@ -35,8 +35,8 @@ export function selectCounts(
 const inBase64 = (bytes: string): string => `encode(${bytes}, 'base64')`;
 
 /**
- * What a period is made of, no trials. The bounds stand in it as parameters of their own, so that the planner sees which
- * days it needs not look at.
+ * The cells and rows of a period, no trials. The bounds stand in it as parameters of their own, so that the planner
+ * sees which days it needs not look at.
  */
 function unionOf({ cells, rows }: PeriodParts, tools?: readonly string[]): Statement {
   const values: unknown[] = tools ? [tools] : [];

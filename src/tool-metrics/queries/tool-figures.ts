@@ -1,7 +1,7 @@
 import { rounded } from '../../common/rounding.js';
 import { LatencyHistogram } from '../rollups/latency-histogram.js';
 
-/** What a tool's grade is made of: its calls in a period, at least one. */
+/** The figures that make a tool's grade: its calls in a period, at least one. */
 export interface ToolFigures {
   readonly totalCalls: number;
   readonly successCount: number;
@@ -11,7 +11,7 @@ export interface ToolFigures {
   readonly successRate: number;
   /** Two decimals. */
   readonly avgTimeMs: number;
-  /** Executions that answered, but wrongly, as whoever read the answer marked them; whatever their status. */
+  /** Executions that answered, but wrongly, as a reader of the answer marked them, also where they succeeded. */
   readonly semanticFailureCount: number;
 }
 
@@ -24,10 +24,10 @@ export interface LatencyFigures {
   readonly latency: LatencyHistogram;
 }
 
-/** The latency is there where somebody asked for it. */
+/** The latency is there where the query asked for it. */
 export type FleetFigures = ToolFigures & Partial<LatencyFigures>;
 
-/** What the database counts for one tool's executions with the same end. Durations in milliseconds, sizes in bytes. */
+/** The database's counts of one tool's executions with the same end. Durations in milliseconds, sizes in bytes. */
 export interface CountedRow {
   readonly toolName: string;
   readonly status: string;

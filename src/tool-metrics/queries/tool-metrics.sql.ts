@@ -86,8 +86,8 @@ export const selectLastUsesOn = `
   GROUP BY tool_name`;
 
 /**
- * since, how much earlier such an execution may have started, and what else the condition asks for. What was nobody's
- * doing (interrupted, cancelled, upstream away) is no sample.
+ * since, how much earlier such an execution may have started, and what else the condition asks for. An execution that
+ * no tool is to blame for (interrupted, cancelled, upstream away) is no sample.
  */
 export const selectFaultSamples = (condition = ''): string => `
   SELECT *

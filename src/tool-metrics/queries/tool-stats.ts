@@ -8,7 +8,7 @@ import {
   summing,
 } from './tool-figures.js';
 
-/** What a tool with calls in the period has. */
+/** The statistics of a tool with calls in the period. */
 export type FilledToolStats = Required<ToolStatsBody> & LatencyFigures;
 
 /** A tool without calls in the period has this short form only. */
@@ -62,7 +62,7 @@ export const emptyStats = (toolName: string, period: StatsPeriodBody): EmptyTool
   period,
 });
 
-/** What is shown of them: without the histogram. */
+/** The shown part of the statistics: without the histogram. */
 export function withoutHistogram(stats: ToolStats): Omit<FilledToolStats, 'latency'> | EmptyToolStats {
   if (!('latency' in stats)) return stats;
   const { latency: _, ...figures } = stats;

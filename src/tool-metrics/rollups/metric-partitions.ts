@@ -3,7 +3,7 @@ import type { DataSource, EntityManager } from 'typeorm';
 
 const dayMs = 86_400_000;
 const daySeconds = dayMs / 1_000;
-/** Whoever waits for a lock holds up everyone behind; so it waits shortly, and often. */
+/** A statement that waits for a lock holds up all behind it; so it waits shortly, and often. */
 const lockTimeout = '200ms';
 const tries = 50;
 const pauseMs = 100;
@@ -12,7 +12,10 @@ const contended = new Set(['55P03', '40P01']);
 const undefinedTable = '42P01';
 const defaultCounted = 10_000;
 
-/** A day's start: tools that were last executed before it. Who is being noted again meanwhile is not waited for. */
+/**
+ * A day's start: tools that were last executed before it. A tool that is being noted again meanwhile is not waited
+ * for.
+ */
 const forgetTools = `
   WITH gone AS MATERIALIZED (
     SELECT tool_name, is_test FROM tool_last_days WHERE day < $1 FOR UPDATE SKIP LOCKED

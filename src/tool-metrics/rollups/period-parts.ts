@@ -6,7 +6,9 @@ export interface Span {
   readonly to: number;
 }
 
-/** What a period is read from: cells of each length, and executions where it begins or ends within a minute. */
+/**
+ * The parts that a period is read from: cells of each length, and executions where it begins or ends within a minute.
+ */
 export interface PeriodParts {
   readonly cells: readonly (Span & { readonly seconds: number })[];
   readonly rows: readonly Span[];

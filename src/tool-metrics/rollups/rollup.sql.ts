@@ -15,7 +15,7 @@ const key = 'seconds, starts_at, tool_name, status, error_type, is_test, writer'
 const figures =
   'calls, total_ms, min_ms, max_ms, input_bytes, output_bytes, semantic_failures, last_at, latency';
 
-/** What becomes of a cell that is there already. */
+/** Adds to a cell that is there already. */
 const addToCell = `
   ON CONFLICT (${key}) DO UPDATE SET
     calls = cell.calls + excluded.calls,
@@ -46,7 +46,7 @@ export const countedByBucket = (from: string, byMinute = false): string => `
 /** Entries of what `countedByBucket` gives. */
 export const bucketEntry = 'metric_latency_entry(bucket, calls)';
 
-/** What puts cells, or buckets, together; `latency` is the entries' expression. */
+/** The columns that put cells, or buckets, together; `latency` is the entries' expression. */
 export const summed = (latency: string): string => `
   sum(calls) AS calls, sum(total_ms) AS total_ms, min(min_ms) AS min_ms, max(max_ms) AS max_ms,
   sum(input_bytes) AS input_bytes, sum(output_bytes) AS output_bytes, sum(semantic_failures) AS semantic_failures,
@@ -72,7 +72,8 @@ const noteDays = `
   ON CONFLICT (tool_name, is_test) DO UPDATE SET day = greatest(known.day, excluded.day)`;
 
 /**
- * Counts executions into the cells of every span. The cells' order is the same for every writer: none waits in a circle.
+ * Counts executions into the cells of every span. The cells' order is the same for every writer: none waits in a
+ * circle.
  * @param executions the statement that gives them, as a rule the insert, so that both are one
  * @param writer its slot, an expression
  */

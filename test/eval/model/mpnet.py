@@ -94,5 +94,5 @@ class Endpoint(BaseHTTPRequestHandler):
 
 
 BIAS = position_bias()
-print(f"EMBEDDINGS_URL=http://127.0.0.1:{port}/v1 EMBEDDINGS_MODEL=all-mpnet-base-v2 EMBEDDINGS_CUT=0.405", flush=True)
+print(f"EMBEDDINGS_URL=http://127.0.0.1:{port}/v1 EMBEDDINGS_MODEL=all-mpnet-base-v2 EMBEDDINGS_CUT=0.43", flush=True)
 HTTPServer(("127.0.0.1", port), Endpoint).serve_forever()

@@ -1,4 +1,4 @@
-import { messagePattern } from './message-pattern.js';
+import { messagePattern } from './error-patterns.js';
 
 describe('messagePattern', () => {
   it.each([

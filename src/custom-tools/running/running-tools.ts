@@ -7,18 +7,17 @@ import type { PoolEvent, PoolSettings, ProcessSpec } from '../../process-pool/po
 import { ProcessPool } from '../../process-pool/process-pool.js';
 import type { Confined } from '../../sandbox/sandbox.js';
 import type { EffectiveSandbox } from '../../sandbox/sandbox.types.js';
-import type { InputValidator } from '../../tools/input-validator.js';
+import { ToolRegistry } from '../../tools/tool-registry.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolWrapper, type ToolBackend } from './custom-tool-wrapper.js';
 import { PoolOutput } from '../logs/pool-output.js';
 import { ToolLogs } from '../logs/tool-logs.js';
-import { ProgramFiles } from '../launch/program-files.js';
-import type { ProgramFile } from '../entity/tool-revision.entity.js';
-import { configurationOf, contentHashOf, type RevisionContent } from '../entity/revision-content.js';
+import { contentHashOf } from '../entity/revision-content.js';
+import { asUnavailable } from '../entity/wrong-field.js';
 import type { Redactor } from '../secrets/redactor.js';
 import type { ProcessEnd } from '../../sandbox/violation.js';
 import { ToolSandbox } from '../launch/tool-sandbox.js';
-import { type PreparedLaunch, LaunchPreparation } from '../launch/launch-preparation.js';
+import type { PreparedTool } from '../launch/tool-inspector.js';
 import { ToolSpawner } from '../launch/tool-spawner.js';
 
 /** An event of one of the pools, a trial's or a retiring one included; without secrets. Output goes to the logs. */
@@ -28,35 +27,26 @@ export type RuntimeEvent = (Exclude<PoolEvent, ToolWords> | Omit<StrayLines, 'li
 type StrayLines = Extract<PoolEvent, { type: 'noise' }>;
 type ToolWords = StrayLines | { type: 'stderr' } | { type: 'log' };
 
-/** A tool as it would run here. */
-export interface PreparedTool {
-  readonly tool: CustomTool;
-  readonly validate: InputValidator;
-  readonly content: RevisionContent;
-  readonly start: PreparedLaunch | { readonly unavailable: string };
-}
-
 /** The running side of custom tools: one wrapper and one pool for each that is loaded. */
 @Injectable()
-export class CustomToolRuntimes {
+export class RunningTools {
   private readonly wrappers = new Map<string, CustomToolWrapper>();
   /** Every pool that has not ended: those of trial runs and of replaced configurations included. */
   private readonly pools = new Map<ProcessPool, { readonly tool: string; readonly confined: Confined }>();
   private closed = false;
-  private readonly programFiles: ProgramFiles;
-  private readonly logger = new Logger(CustomToolRuntimes.name);
+  private readonly logger = new Logger(RunningTools.name);
   readonly events = new TypedEvents<RuntimeEvent>((error) => this.logger.error(error));
+  /** Names of tools that were deleted, once nobody can call them any more. */
+  readonly deletions = new TypedEvents<string>((error) => this.logger.error(error));
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
     private readonly spawner: ToolSpawner,
-    private readonly preparation: LaunchPreparation,
     private readonly sandbox: ToolSandbox,
     private readonly logs: ToolLogs,
     private readonly tracer: Tracer,
-  ) {
-    this.programFiles = new ProgramFiles(config.root, config.customTools.dir);
-  }
+    private readonly registry: ToolRegistry,
+  ) {}
 
   get(name: string): CustomToolWrapper | undefined {
     return this.wrappers.get(name);
@@ -73,33 +63,22 @@ export class CustomToolRuntimes {
     return (backend && 'pool' in backend && backend.effective) || this.sandbox.effective(tool);
   }
 
+  /** Whether any tool, of whatever kind, can be called by this name. */
+  isTaken(name: string): boolean {
+    return this.registry.find(name) !== undefined;
+  }
+
   /**
-   * Finds out what would run, without starting anything.
-   * @param launch of a tool whose launch has been prepared before
+   * Builds a wrapper; one that cannot be started stands there with its reason. Nothing is spawned yet.
+   * @throws Problem `conflict` when a built-in tool has the name; `shutting_down`
    */
-  async prepare(tool: CustomTool, validate: InputValidator, launch?: PreparedLaunch): Promise<PreparedTool> {
-    return { tool, validate, ...(await this.contentOf(tool, launch)) };
-  }
-
-  /** What a revision of the tool would hold, and how it would be started. */
-  async contentOf(
-    tool: CustomTool,
-    launch?: PreparedLaunch,
-  ): Promise<Pick<PreparedTool, 'content' | 'start'>> {
-    const { files, start } = await this.program(tool, launch);
-    return { content: { configuration: configurationOf(tool), env: tool.env, files }, start };
-  }
-
-  /** The files of a tool's program as they are now. */
-  async filesOf({ tool, running: { spec } }: CustomToolWrapper): Promise<readonly ProgramFile[]> {
-    return spec ? this.programFiles.of(spec) : (await this.program(tool)).files;
-  }
-
-  /** Builds a wrapper; one that cannot be started stands there with its reason. Nothing is spawned yet. */
   async build(
     { tool, validate, content, start }: PreparedTool,
     revision: number,
   ): Promise<CustomToolWrapper> {
+    if (this.registry.find(tool.name)?.definition.kind === 'builtin') {
+      throw new Problem('conflict', `The name ${tool.name} belongs to a built-in tool`);
+    }
     const backend = await this.backendOf(tool, start);
     const running = {
       revision,
@@ -111,14 +90,35 @@ export class CustomToolRuntimes {
     return new CustomToolWrapper(tool, validate, backend, running, this.tracer);
   }
 
-  /** Takes the place of the tool's earlier wrapper, whose calls in flight end on its own pool. */
+  /** Makes a tool callable. Its earlier wrapper gives way: calls in flight end on that one's own pool. */
   put(wrapper: CustomToolWrapper): void {
-    this.remove(wrapper.definition.name);
-    this.wrappers.set(wrapper.definition.name, wrapper);
+    const { name, status, errorMessage } = wrapper.tool;
+    this.logs.status(name, status, errorMessage);
+    this.release(name);
+    this.wrappers.set(name, wrapper);
     if ('pool' in wrapper.backend) wrapper.backend.pool.warm();
+    this.registry.replace(wrapper);
   }
 
-  remove(name: string): void {
+  /** Takes a tool out of use, as its row says. */
+  disable({ name, status }: CustomTool): void {
+    this.logs.status(name, status);
+    this.withdraw(name);
+  }
+
+  /** Takes a tool out of use for good. */
+  delete(name: string): void {
+    this.withdraw(name);
+    this.logs.forget(name);
+    this.deletions.emit(name);
+  }
+
+  private withdraw(name: string): void {
+    if (this.wrappers.has(name)) this.registry.unregister(name);
+    this.release(name);
+  }
+
+  private release(name: string): void {
     const wrapper = this.wrappers.get(name);
     this.wrappers.delete(name);
     if (wrapper) void this.retire(wrapper);
@@ -147,18 +147,6 @@ export class CustomToolRuntimes {
     await Promise.all([...this.pools.keys()].map((pool) => this.stop(pool, 0)));
   }
 
-  private async program(
-    tool: CustomTool,
-    launch?: PreparedLaunch,
-  ): Promise<Pick<PreparedTool, 'start'> & { files: ProgramFile[] }> {
-    try {
-      const start = launch ?? (await this.preparation.prepare(tool));
-      return { files: await this.programFiles.of(start.spec), start };
-    } catch (error) {
-      return { files: [], start: asUnavailable(error) };
-    }
-  }
-
   private async backendOf(tool: CustomTool, start: PreparedTool['start']): Promise<ToolBackend> {
     if ('unavailable' in start) return start;
     const { spec, realPath, redactor } = start;
@@ -166,7 +154,8 @@ export class CustomToolRuntimes {
     if ('unavailable' in confined) return confined;
     if (this.closed) {
       await confined.dispose();
-      return { unavailable: 'the server is stopping' };
+      // No reason that a tool's row should show.
+      throw new Problem('shutting_down', 'The server is stopping');
     }
     const { slots, launch } = this.spawner;
     const pool = new ProcessPool(this.poolSettings(tool, confined.command), slots, launch);
@@ -228,11 +217,6 @@ export class CustomToolRuntimes {
       maxFailedStarts: Math.max(3, tool.maxRetries),
     };
   }
-}
-
-function asUnavailable(error: unknown): { readonly unavailable: string } {
-  if (!(error instanceof Problem)) throw error;
-  return { unavailable: error.detail };
 }
 
 function withoutSecrets<E extends PoolEvent>(event: E, redactor: Redactor): E {

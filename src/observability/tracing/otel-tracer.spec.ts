@@ -1,6 +1,6 @@
 import { Refusal } from '../../common/errors.js';
 import { ToolFailure } from '../../tool-contract/tool-outcome.js';
-import { errorTypeOf } from './error-type.js';
+import { errorTypeOf } from './otel-tracer.js';
 
 describe('errorTypeOf', () => {
   it.each<[unknown, string]>([

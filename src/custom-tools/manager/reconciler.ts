@@ -1,0 +1,282 @@
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { BackOff } from '../../common/back-off.js';
+import { Problem } from '../../common/errors.js';
+import { forEachOf } from '../../common/for-each-of.js';
+import { IntervalLoop } from '../../common/interval-loop.js';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import type { PoolStats } from '../../process-pool/pool.types.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
+import { CustomToolsRepository, type ToolState } from '../entity/custom-tools.repository.js';
+import { differingFiles, filesKey } from '../entity/revision-content.js';
+import { HealthChecks } from '../running/health-checks.js';
+import { RunningTools } from '../running/running-tools.js';
+import { CustomToolManager } from './custom-tool-manager.js';
+import { InstalledFolders } from './folder-watcher.js';
+import { InstalledToolsImporter } from './installed-tools.importer.js';
+import { Failures, type Step, stepFor } from './reconciliation.js';
+
+/** A file that was written this long ago is taken to be whole. */
+const settledMs = 150;
+/** A slow tool holds up one lane, not the others' checks. */
+const checksAtOnce = 16;
+/** Tools whose executable is tried at a time. */
+const triesAtOnce = 4;
+/** Files that were tried in vain may be a tool all the same: something else was in their way. */
+const longestPauseMs = 60_000;
+/** A broken tool costs a process each time that it is tried. */
+const longestPauseOfBrokenMs = 600_000;
+
+/** How long the stop waits for work that only has to be written down. */
+const lastWorkMs = 1_000;
+
+/** Work that a round begins and does not wait for, and that does not overlap itself. */
+type Work = 'imports' | 'tries' | 'checks';
+
+/** A tool as a round found it, and what it does about it. */
+interface Found {
+  readonly name: string;
+  readonly row: ToolState | undefined;
+  readonly step: Step | undefined;
+  /** What a try would try: the revision and the files. */
+  readonly what: string;
+  /** Paths of files that are others than those that run, and of those the ones that are not there any more. */
+  readonly changed: readonly string[];
+  readonly gone: readonly string[];
+}
+
+export interface CustomToolHealth extends Pick<
+  CustomTool,
+  'name' | 'status' | 'healthStatus' | 'lastHealthCheck' | 'errorMessage'
+> {
+  readonly processes: Omit<PoolStats, 'pids'>;
+}
+
+/**
+ * Makes what runs what rows and files say, and keeps what the rows say of health true. One loop looks at all tools every
+ * CUSTOM_TOOLS_RELOAD_INTERVAL, and at once when the system says that a file changed; every
+ * CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL its round also checks them.
+ */
+@Injectable()
+export class Reconciler {
+  private readonly logger = new Logger(Reconciler.name);
+  private readonly loop: IntervalLoop;
+  private readonly folders: InstalledFolders;
+  private readonly failures = new Failures();
+  private readonly underWay = new Map<Work, Promise<void>>();
+  /** Work that a round left to the next one, which follows as soon as what is under way has ended. */
+  private readonly left = new Set<Work>();
+  private checksDueAt = 0;
+  private isFailing = false;
+  private isStopping = false;
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: AppConfig,
+    private readonly repository: CustomToolsRepository,
+    private readonly manager: CustomToolManager,
+    private readonly running: RunningTools,
+    private readonly health: HealthChecks,
+    private readonly importer: InstalledToolsImporter,
+  ) {
+    const { reloadIntervalMs, healthCheckIntervalMs } = config.customTools;
+    this.loop = new IntervalLoop(
+      () => this.round(performance.now() >= this.checksDueAt),
+      Math.min(reloadIntervalMs, healthCheckIntervalMs),
+      (error) => this.failed(error),
+    );
+    this.folders = new InstalledFolders(config.customTools.dir, () => this.loop.hasten(settledMs));
+  }
+
+  /** Resolves when the registered tools are loaded and the installed ones imported; the rounds go on from there. */
+  async start(): Promise<void> {
+    this.checksDueAt = performance.now() + this.config.customTools.healthCheckIntervalMs;
+    try {
+      await this.round(false);
+      await this.underWay.get('imports');
+    } finally {
+      this.loop.start();
+      this.loop.hasten(0);
+    }
+  }
+
+  /** Begins nothing more. What is under way has a moment to end; what waits for a process is cut off with that. */
+  async stop(): Promise<void> {
+    this.isStopping = true;
+    await this.loop.stop();
+    this.folders.close();
+    await Promise.race([Promise.all(this.underWay.values()), delay(lastWorkMs, undefined, { ref: false })]);
+  }
+
+  /** One round; resolves when all that it began has ended. @param checks tools are also asked how they are */
+  async reconcile({ checks }: { checks: boolean }): Promise<void> {
+    await this.round(checks);
+    await Promise.all(this.underWay.values());
+  }
+
+  /** Checks a tool now. @throws Problem `not_found` */
+  async check(name: string): Promise<CustomToolHealth> {
+    const row = await this.repository.get(name);
+    const found = await this.find(name, row, true);
+    if (this.processesOf(name)) await this.health.ping(name);
+    else if (row.status === 'active') await this.health.look(name, found.gone);
+    const { status, healthStatus, lastHealthCheck, errorMessage } = await this.repository.get(name);
+    const { starting = 0, idle = 0, busy = 0, waiting = 0 } = this.health.processesOf(name) ?? {};
+    const processes = { starting, idle, busy, waiting };
+    return { name, status, healthStatus, lastHealthCheck, errorMessage, processes };
+  }
+
+  /** Looks at everything and begins what is to be done. */
+  private async round(checks: boolean): Promise<void> {
+    const isCheck = checks && !this.underWay.has('checks');
+    await this.folders.watch();
+    const found = await this.look(isCheck);
+    const toLoad = found.filter(({ step }) => step === 'load');
+    await this.each(toLoad, 1, (tool) => this.load(tool));
+    if (this.isStopping) return;
+    this.begin('imports', () => this.importer.importAll());
+    // Changed files first: somebody waits for them.
+    const tries = found.filter(({ step }) => step === 'try').sort((a, b) => rank(a) - rank(b));
+    if (tries.length > triesAtOnce) this.left.add('tries');
+    if (tries.length > 0) {
+      this.begin('tries', () =>
+        this.each(tries.slice(0, triesAtOnce), triesAtOnce, (tool) => this.try(tool)),
+      );
+    }
+    if (isCheck) this.begin('checks', () => this.checkAll(found));
+  }
+
+  private async look(checks: boolean): Promise<Found[]> {
+    const rows = new Map((await this.repository.states()).map((row) => [row.name, row]));
+    this.isFailing = false;
+    const names = new Set([...rows.keys(), ...this.running.all().map(({ definition }) => definition.name)]);
+    this.failures.keep(names);
+    const found: Found[] = [];
+    await this.each([...names].sort(), triesAtOnce, async (name) => {
+      found.push(await this.find(name, rows.get(name), checks));
+    });
+    return found;
+  }
+
+  private async find(name: string, row: ToolState | undefined, checks: boolean): Promise<Found> {
+    const wrapper = this.running.get(name);
+    const files = wrapper ? await this.manager.filesOf(wrapper) : [];
+    const changed = wrapper ? differingFiles(wrapper.running.files, files) : [];
+    const gone = changed.filter((path) => !files.some((file) => file.path === path));
+    const what = `${row?.id} ${row?.revision}\n${filesKey(files)}`;
+    const running = wrapper && {
+      isOfRow: row !== undefined && wrapper.isOf(row),
+      hasChangedFiles: changed.length > 0,
+      processes: 'pool' in wrapper.backend ? this.processesOf(name) : undefined,
+      triesByItself: this.health.triesByItself(name),
+    };
+    const isAsWanted = stepFor({ row, running, mayTry: true, checks: false }) === undefined;
+    if (isAsWanted) this.failures.forget(name);
+    const mayTry = this.failures.mayTry(name, what, performance.now());
+    return { name, row, what, changed, gone, step: stepFor({ row, running, mayTry, checks }) };
+  }
+
+  private async load({ name, row, what }: Found): Promise<void> {
+    try {
+      await this.manager.load(name);
+      // What runs goes on where the new revision cannot be started for a moment.
+      if (row && row.status !== 'inactive' && !this.running.get(name)?.isOf(row)) this.inVain(name, what);
+    } catch (error) {
+      if (this.inVain(name, what)) this.logger.error(error, `${name} was not loaded`);
+      // What is wrong with the tool itself, such as a schema that costs too much here, shows in its status.
+      if (error instanceof Problem && !this.running.get(name)) await this.health.broken(name, error.detail);
+    }
+  }
+
+  private async try(tool: Found): Promise<void> {
+    const { name, row, changed, what } = tool;
+    if (changed.length > 0 && !(await this.isSettled(tool))) return this.loop.hasten(settledMs);
+    const reason = await this.reload(tool);
+    if (reason === undefined) {
+      if (changed.length > 0) this.logger.log(`${name} runs changed files: ${changed.join(', ')}`);
+    } else if (row?.status === 'error') {
+      this.inVain(name, what, 'broken');
+      await this.health.stillBroken(name, reason);
+    } else if (this.inVain(name, what)) {
+      this.logger.warn(`${name} goes on as it was, its changed files are no tool: ${reason}`);
+    }
+  }
+
+  /** @returns why the executable is no tool; undefined: it is, or that could not be found out */
+  private async reload({ name }: Found): Promise<string | undefined> {
+    try {
+      await this.manager.reload(name);
+      this.failures.forget(name);
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      // There was no place for one more process, or somebody else changed the tool: the next round sees how it is then.
+      return error.code === 'invalid_request' ? error.detail : undefined;
+    }
+  }
+
+  private async checkAll(found: readonly Found[]): Promise<void> {
+    await this.each(found, checksAtOnce, (tool) => this.checkOne(tool));
+    this.checksDueAt = performance.now() + this.config.customTools.healthCheckIntervalMs;
+  }
+
+  private async checkOne(tool: Found): Promise<void> {
+    const { name, step, gone, what } = tool;
+    if (step === 'ping') return this.health.ping(name);
+    if (step === 'look') return this.health.look(name, gone);
+    if (step !== 'trial') return;
+    const reason = await this.reload(tool);
+    if (reason === undefined) return;
+    this.inVain(name, what, 'broken');
+    await this.health.broken(name, reason);
+  }
+
+  /** The files are as they were a moment ago: nobody is writing them. */
+  private async isSettled({ name, row, what }: Found): Promise<boolean> {
+    await delay(settledMs);
+    return (await this.find(name, row, false)).what === what;
+  }
+
+  /** @returns whether it is the first time */
+  private inVain(name: string, what: string, how?: 'broken'): boolean {
+    const { reloadIntervalMs, healthCheckIntervalMs } = this.config.customTools;
+    const pauses: BackOff =
+      how === 'broken'
+        ? {
+            firstMs: healthCheckIntervalMs,
+            longestMs: Math.max(longestPauseOfBrokenMs, healthCheckIntervalMs),
+          }
+        : { firstMs: reloadIntervalMs, longestMs: Math.max(longestPauseMs, reloadIntervalMs) };
+    return this.failures.add(name, what, pauses, performance.now());
+  }
+
+  private begin(kind: Work, work: () => Promise<void>): void {
+    if (this.underWay.has(kind)) return void this.left.add(kind);
+    const done = work()
+      .catch((error: unknown) => this.logger.error(error))
+      .finally(() => {
+        this.underWay.delete(kind);
+        if (this.left.delete(kind)) this.loop.hasten(0);
+      });
+    this.underWay.set(kind, done);
+  }
+
+  /** What goes wrong with one is logged and holds up no other. */
+  private each<T>(items: readonly T[], width: number, task: (item: T) => Promise<void>): Promise<void> {
+    return forEachOf(items, width, async (item) => {
+      if (!this.isStopping) await task(item).catch((error: unknown) => this.logger.error(error));
+    });
+  }
+
+  private processesOf(name: string): number {
+    const { starting = 0, idle = 0, busy = 0 } = this.health.processesOf(name) ?? {};
+    return starting + idle + busy;
+  }
+
+  /** The database may be away for long: one line is enough. */
+  private failed(error: unknown): void {
+    if (!this.isFailing) this.logger.error(error, 'What is changed of tools is not seen for now');
+    this.isFailing = true;
+  }
+}
+
+const rank = ({ changed }: Found): number => (changed.length > 0 ? 0 : 1);
