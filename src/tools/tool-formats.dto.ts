@@ -36,7 +36,13 @@ class DistriTool {
   @AnyObject({ example: schemaExample }) readonly parameters!: object;
 }
 
-const models = [ToolBody, OpenAiTool, AnthropicTool, McpTool, DistriTool];
+class HolmesTool {
+  @ApiProperty({ example: 'get_playbooks' }) readonly name!: string;
+  @ApiProperty({ example: 'Search for relevant remediation workflows' }) readonly description!: string;
+  @AnyObject({ example: { query: { type: 'string', required: true } } }) readonly parameters!: object;
+}
+
+const models = [ToolBody, OpenAiTool, AnthropicTool, McpTool, DistriTool, HolmesTool];
 const anyTool = { anyOf: models.map((model) => ({ $ref: getSchemaPath(model) })) };
 
 /** One tool: our own view, or the platform's when `format` is given. */

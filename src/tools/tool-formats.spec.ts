@@ -37,6 +37,22 @@ describe('describeTool', () => {
       inputSchema,
       annotations: { readOnlyHint: true, idempotentHint: true, destructiveHint: false, openWorldHint: false },
     });
+    expect(describeTool(tool, 'holmes')).toEqual({
+      name: 'find',
+      description: 'Finds',
+      parameters: { q: { type: 'string', required: false } },
+    });
     expect(describeTool(tool, undefined)).toBe(definition);
+  });
+
+  it('says of every schema that it is one of an object', () => {
+    const odd = { properties: { any: true, none: false }, required: ['any'] };
+    const described = describeTool(
+      { definition: { ...definition, inputSchema: odd } } as unknown as Tool,
+      'mcp',
+    );
+    expect(described).toMatchObject({
+      inputSchema: { type: 'object', properties: { any: {}, none: { not: {} } }, required: ['any'] },
+    });
   });
 });

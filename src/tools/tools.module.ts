@@ -9,6 +9,8 @@ import { callMetrics, CallMetrics } from './call.metrics.js';
 import { CallReports } from './call-reports.js';
 import { Door } from './door.js';
 import { InputSchemas } from './input-validator.js';
+import { ToolCallsController } from './tool-calls.controller.js';
+import { ToolCallsService } from './tool-calls.service.js';
 import { ToolRegistry } from './tool-registry.js';
 import { ToolsController } from './tools.controller.js';
 import { ToolsService } from './tools.service.js';
@@ -16,8 +18,8 @@ import { ToolsService } from './tools.service.js';
 /** The registry, and the one way to call a tool. */
 @Module({
   imports: [ToolMetricsModule, ToolHealthModule, InvestigationsModule, RepetitionModule],
-  controllers: [ToolsController],
-  providers: [ToolRegistry, InputSchemas, ...callMetrics, CallReports, Door, ToolsService],
+  controllers: [ToolsController, ToolCallsController],
+  providers: [ToolRegistry, InputSchemas, ...callMetrics, CallReports, Door, ToolsService, ToolCallsService],
   exports: [ToolRegistry, InputSchemas, ToolsService, CallReports, CallMetrics],
 })
 export class ToolsModule {

@@ -24,6 +24,7 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | 'key'>> = {
   'GET /api/v1/tools': 'anyone',
   'GET /api/v1/tools/:name': 'anyone',
   'POST /api/v1/tools/:name/execute': 'anyone',
+  'POST /api/v1/tool-calls': 'anyone',
 
   'GET /api/v1/custom-tools': 'anyone',
   'POST /api/v1/custom-tools': 'key',
