@@ -36,15 +36,14 @@ function acceptJsonAlone(app: NestFastifyApplication): void {
 }
 
 function serverOptions({ server, toolInput }: AppConfig): FastifyServerOptions {
-  const { requestTimeoutMs: requestTimeout, keepAliveTimeoutMs: keepAliveTimeout } = server;
   const connections = new Connections();
   return {
     serverFactory: (handler) =>
       connections.createServer(
         {
-          requestTimeout,
-          headersTimeout: Math.min(requestTimeout, longestHeadMs),
-          keepAliveTimeout,
+          requestTimeout: 60_000,
+          headersTimeout: longestHeadMs,
+          keepAliveTimeout: server.keepAliveTimeoutMs,
           connectionsCheckingInterval: 10_000,
         },
         handler,

@@ -31,7 +31,7 @@ let tk: TestApp;
 beforeAll(async () => {
   [folder, data] = [makeTestFolder(), makeTestFolder()];
   // It must not see what others write under keys that it does not have.
-  tk = await startApp({ TOOLKEEPER_DATA_DIR: data, CUSTOM_TOOLS_RELOAD_INTERVAL: '86400000' });
+  tk = await startApp({ TOOLKEEPER_DATA_DIR: data }, { customTools: { reloadIntervalMs: 86_400_000 } });
 });
 afterAll(async () => {
   await tk.close();

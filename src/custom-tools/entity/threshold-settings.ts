@@ -57,7 +57,7 @@ export class ThresholdSettings implements Partial<ToolThresholds> {
   @ApiPropertyOptional({
     example: 5,
     default: 5,
-    description: 'In which they are counted; also by its circuit (absent: CIRCUIT_WINDOW_MS)',
+    description: 'In which they are counted; also by its circuit (absent: five minutes)',
   })
   @Optional()
   @IsInt()

@@ -65,7 +65,7 @@ export class LogEntryBody {
   readonly executionId?: string;
   @ApiPropertyOptional({
     example: true,
-    description: 'More than CUSTOM_TOOLS_LOG_LINE_BYTES: a message is cut off, data are left out',
+    description: 'More than 4 KiB: a message is cut off, data are left out',
   })
   readonly truncated?: true;
 }

@@ -17,10 +17,10 @@ export class LogStreams extends OpenStreams {
   private readonly heartbeatMs: number;
 
   constructor(
-    @Inject(APP_CONFIG) { toolLogs, server }: Pick<AppConfig, 'toolLogs' | 'server'>,
+    @Inject(APP_CONFIG) { events, server }: Pick<AppConfig, 'events' | 'server'>,
     lifecycle: Lifecycle,
   ) {
-    super({ most: toolLogs.maxStreams, variable: 'CUSTOM_TOOLS_LOG_STREAMS', what: 'logs' }, lifecycle);
+    super({ most: events.maxStreams, variable: 'EVENTS_STREAMS', what: 'logs' }, lifecycle);
     this.heartbeatMs = server.sseHeartbeatMs;
   }
 
