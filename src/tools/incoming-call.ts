@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Problem } from '../common/errors.js';
+import { invalidRequest, Problem } from '../common/errors.js';
 import type { CallContext } from '../tool-contract/call-context.js';
 import type { CallRequest } from '../tool-contract/tool-call.js';
 import { compileSchema } from '../tool-contract/schema-compiler.js';
@@ -82,10 +82,7 @@ export function incomingCall(request: FastifyRequest, reply: FastifyReply): Call
 function parseBody(value: unknown): ExecuteBody {
   const body = value ?? {};
   const errors = problemsOf(body);
-  if (errors.length > 0) {
-    const detail = errors.map((error) => `${error.pointer.slice(1) || 'body'} ${error.detail}`).join('; ');
-    throw new Problem('invalid_request', detail, { errors });
-  }
+  if (errors.length > 0) throw invalidRequest(...errors);
   const { input = {}, context = {} } = body as Partial<ExecuteBody>;
   return { input, context };
 }

@@ -40,7 +40,7 @@ describe('what an executable says of itself', () => {
     ['maxConcurrency', { maxConcurrency: 1_001 }, '1000'],
     ['maxConcurrency', { maxConcurrency: 1e9 }, '1000'],
     ['maxConcurrency', { maxConcurrency: 1e10 }, '1000'],
-    ['inputSchema', { inputSchema: { title: 'nul \0' } }, 'NUL'],
+    ['inputSchema/title', { inputSchema: { title: 'nul \0' } }, 'NUL'],
   ])('is refused as its registration would be: %s', async (field, change, limit) => {
     const { body } = await register(saying(change)).expect(400);
     expect(body).toMatchObject({ code: 'invalid_request' });

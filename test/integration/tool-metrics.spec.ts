@@ -7,7 +7,7 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newId } from '../../src/common/ids.js';
 import { ProblemFilter } from '../../src/common/problem.filter.js';
-import { createValidationPipe } from '../../src/common/validation.pipe.js';
+import { ShapePipe } from '../../src/common/shapes.js';
 import { ConfigModule } from '../../src/config/app-config.js';
 import { MetricsModule } from '../../src/observability/metrics.module.js';
 import { ExecutionRecorder } from '../../src/tool-metrics/execution-recorder.js';
@@ -48,7 +48,7 @@ async function createApp(
     ],
   }).compile();
   const app = module.createNestApplication(new FastifyAdapter(), { logger: false });
-  app.useGlobalPipes(createValidationPipe());
+  app.useGlobalPipes(new ShapePipe());
   app.useGlobalFilters(new ProblemFilter());
   await app.init();
   await (app.getHttpAdapter().getInstance() as { ready(): Promise<void> }).ready();

@@ -1,13 +1,14 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import type { ToolAnnotations } from '../../tool-contract/tool.js';
-import { AnnotationsBody } from '../../tools/tools.dto.js';
+import { AnnotationsView } from '../../tools/tools.shapes.js';
 import { type CustomTool, healthStatuses, toolStatuses } from '../entity/custom-tool.entity.js';
 import type { EffectiveSandbox } from '../../sandbox/sandbox.types.js';
 import { SandboxSettings, ToolPermissions } from '../entity/sandbox-settings.js';
 import { ThresholdSettings } from '../entity/threshold-settings.js';
 import { hiddenValue, withoutValues } from '../entity/stored-env.js';
+import { PageOf } from '../../common/shapes.js';
 
-export class RunsAsBody {
+export class RunsAsView {
   @ApiProperty({ example: 1_900_000_003 }) readonly uid!: number;
   @ApiPropertyOptional({
     example: '/root is closed to user 1900000003, and /root/tool.py lies below it',
@@ -16,7 +17,7 @@ export class RunsAsBody {
   readonly why?: string;
 }
 
-export class EffectiveSandboxBody {
+export class EffectiveSandboxView {
   @ApiProperty({ example: 3, description: '0 (clean environment, time-outs and output caps only) to 3' })
   readonly tier!: number;
   @ApiProperty({ type: [String], example: ['allowNetwork'], description: 'Restrictions that hold here' })
@@ -31,14 +32,14 @@ export class EffectiveSandboxBody {
   })
   readonly notes!: Readonly<Record<string, string>>;
   @ApiPropertyOptional({
-    type: RunsAsBody,
+    type: RunsAsView,
     description: 'Whose its processes are; absent while it is not loaded',
   })
-  readonly runsAs?: RunsAsBody;
+  readonly runsAs?: RunsAsView;
 }
 
 /** A custom tool as its operator sees it. */
-export class CustomToolBody {
+export class CustomToolView {
   @ApiProperty({ example: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f' }) readonly id!: string;
   @ApiProperty({ example: 'log_summary' }) readonly name!: string;
   @ApiProperty({ example: 'Summarises log lines' }) readonly description!: string;
@@ -69,12 +70,12 @@ export class CustomToolBody {
   @ApiProperty({ example: 0 }) readonly minProcesses!: number;
   @ApiProperty({ example: 1 }) readonly maxConcurrency!: number;
   @ApiProperty({ example: true }) readonly keepAlive!: boolean;
-  @ApiProperty({ type: AnnotationsBody }) readonly annotations!: ToolAnnotations;
+  @ApiProperty({ type: AnnotationsView }) readonly annotations!: ToolAnnotations;
   @ApiProperty({ type: ThresholdSettings, description: 'Where its health is not judged by the defaults' })
   readonly thresholds!: ThresholdSettings;
   @ApiProperty({ type: SandboxSettings }) readonly sandbox!: SandboxSettings;
   @ApiProperty({ type: ToolPermissions }) readonly permissions!: ToolPermissions;
-  @ApiProperty({ type: EffectiveSandboxBody }) readonly effectiveSandbox!: EffectiveSandboxBody;
+  @ApiProperty({ type: EffectiveSandboxView }) readonly effectiveSandbox!: EffectiveSandboxView;
   @ApiPropertyOptional({ description: 'What an LLM should read when the tool fails' })
   readonly fallback?: unknown;
   @ApiProperty({ type: Number, nullable: true, example: null }) readonly callsPerInvestigation!:
@@ -95,7 +96,7 @@ export class CustomToolBody {
   readonly updatedAt!: Date;
 }
 
-export function customToolView(tool: CustomTool, effectiveSandbox: EffectiveSandbox): CustomToolBody {
+export function customToolView(tool: CustomTool, effectiveSandbox: EffectiveSandbox): CustomToolView {
   const { sandbox, permissions, fallback, userNumber: _internal, ...others } = tool;
   return {
     ...others,
@@ -108,29 +109,33 @@ export function customToolView(tool: CustomTool, effectiveSandbox: EffectiveSand
   };
 }
 
-export class CustomToolListBody {
-  @ApiProperty({ type: [CustomToolBody] }) readonly data!: CustomToolBody[];
-  @ApiProperty({ type: String, nullable: true, example: null }) readonly nextCursor!: string | null;
+export class CustomToolPageView extends PageOf(CustomToolView) {}
+
+export class ValidationView {
+  @ApiProperty({ example: true, description: 'The executable answers as a tool' }) readonly valid!: boolean;
+  @ApiProperty({ type: [String], example: [], description: 'Why it is not valid' })
+  readonly errors!: string[];
+  @ApiProperty({
+    type: [String],
+    example: ['version: registered as "2.0.0", the executable says "1.0.0"'],
+    description: 'Where the registration says something else; the registration holds',
+  })
+  readonly differences!: string[];
 }
 
-export class ValidationBody {
-  @ApiProperty({ example: true }) readonly valid!: boolean;
-  @ApiProperty({ type: [String], example: [] }) readonly errors!: string[];
-}
-
-export class ProcessesBody {
+export class ProcessesView {
   @ApiProperty({ example: 0 }) readonly starting!: number;
   @ApiProperty({ example: 1 }) readonly idle!: number;
   @ApiProperty({ example: 0 }) readonly busy!: number;
   @ApiProperty({ example: 0 }) readonly waiting!: number;
 }
 
-export class CustomToolHealthBody {
+export class CustomToolHealthView {
   @ApiProperty({ example: 'log_summary' }) readonly name!: string;
   @ApiProperty({ enum: toolStatuses, example: 'active' }) readonly status!: string;
   @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly healthStatus!: string;
   @ApiProperty({ type: String, format: 'date-time', nullable: true, example: '2026-01-23T10:30:00.000Z' })
   readonly lastHealthCheck!: Date | null;
   @ApiProperty({ type: String, nullable: true, example: null }) readonly errorMessage!: string | null;
-  @ApiProperty({ type: ProcessesBody }) readonly processes!: ProcessesBody;
+  @ApiProperty({ type: ProcessesView }) readonly processes!: ProcessesView;
 }

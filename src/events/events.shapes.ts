@@ -1,58 +1,30 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { Transform, Type } from 'class-transformer';
-import { ArrayMaxSize, IsArray, IsIn, IsInt, IsString, Max, MaxLength, Min } from 'class-validator';
-import { Optional } from '../common/optional.decorator.js';
 import { type ToolEventType, toolEventTypes } from '../common/tool-events.js';
-
-/** `a,b` or the parameter given twice. */
-const Listed = (): PropertyDecorator =>
-  Transform(({ value }: { value: unknown }) =>
-    (Array.isArray(value) ? value : [value]).flatMap((part: unknown) =>
-      typeof part === 'string' ? part.split(',').map((word) => word.trim()) : [part],
-    ),
-  );
+import { Limit, OptionalText } from '../common/shapes.js';
 
 export class EventsQuery {
   @ApiPropertyOptional({
-    type: String,
-    example: 'disk_usage',
+    type: [String],
+    maxItems: 100,
+    maxLength: 128,
+    example: ['disk_usage'],
     description: 'Names of tools, comma-separated',
   })
-  @Optional()
-  @Listed()
-  @IsArray()
-  @ArrayMaxSize(100)
-  @IsString({ each: true })
-  @MaxLength(128, { each: true })
   readonly tool?: string[];
-
   @ApiPropertyOptional({
-    type: String,
-    example: 'tool.crashed,circuit.opened',
-    description: `Types of events, comma-separated: ${toolEventTypes.join(', ')}`,
+    enum: toolEventTypes,
+    isArray: true,
+    example: ['tool.crashed', 'circuit.opened'],
+    description: 'Types of events, comma-separated',
   })
-  @Optional()
-  @Listed()
-  @IsArray()
-  @IsIn(toolEventTypes, { each: true })
   readonly type?: ToolEventType[];
-
-  @ApiPropertyOptional({ default: 100, example: 100, description: 'Of a page; a stream has no end' })
-  @Optional()
-  @Type(() => Number)
-  @IsInt()
-  @Min(1)
-  @Max(1_000)
-  readonly limit: number = 100;
-
-  @ApiPropertyOptional({ description: 'Id of the last event that was seen; the header Last-Event-ID wins' })
-  @Optional()
-  @IsString()
-  @MaxLength(128)
+  @Limit(100, { description: 'Of a page; a stream has no end' })
+  readonly limit!: number;
+  @OptionalText(128, { description: 'Id of the last event that was seen; the header Last-Event-ID wins' })
   readonly since?: string;
 }
 
-export class EventBody {
+export class EventView {
   @ApiProperty({ example: 'mhq3k2x19f2c6b01-42' }) readonly id!: string;
   @ApiProperty({ enum: toolEventTypes, example: 'circuit.opened' }) readonly type!: ToolEventType;
   @ApiProperty({ example: 'disk_usage' }) readonly tool!: string;
@@ -67,8 +39,8 @@ export class EventBody {
   readonly data!: object;
 }
 
-export class EventPageBody {
-  @ApiProperty({ type: [EventBody], description: 'Oldest first' }) readonly data!: EventBody[];
+export class EventPageView {
+  @ApiProperty({ type: [EventView], description: 'Oldest first' }) readonly data!: EventView[];
   @ApiProperty({ type: String, nullable: true, example: 'mhq3k2x19f2c6b01-42' })
   readonly nextSince!: string | null;
   @ApiProperty({ example: 0, description: 'Events after `since` that had to make room' })

@@ -1,8 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { Type } from 'class-transformer';
-import { IsInt, IsString, Matches, Max, Min } from 'class-validator';
-import { Optional } from '../../common/optional.decorator.js';
 import { type LogEvent, type LogLevel, logLevels } from '../logs/tool-logs.js';
+import { Limit, Rule } from '../../common/shapes.js';
 
 const idPattern = /^[a-z0-9]{1,16}-\d{1,15}$/;
 const events: readonly LogEvent[] = [
@@ -18,25 +16,16 @@ const events: readonly LogEvent[] = [
 ];
 
 export class LogsQuery {
-  @ApiPropertyOptional({ default: 100, example: 100, minimum: 1, maximum: 1_000 })
-  @Optional()
-  @IsInt()
-  @Min(1)
-  @Max(1_000)
-  @Type(() => Number)
-  readonly limit: number = 100;
-
+  @Limit(100) readonly limit!: number;
+  @Rule('must be the id of a log entry', (id) => idPattern.test(String(id)))
   @ApiPropertyOptional({
     example: 'mhq3k2x1-41',
     description: 'Only what came after the entry of this id; absent: the latest entries',
   })
-  @Optional()
-  @IsString()
-  @Matches(idPattern, { message: 'must be the id of a log entry' })
   readonly since?: string;
 }
 
-export class LogEntryBody {
+export class LogEntryView {
   @ApiProperty({ example: 'mhq3k2x1-42' }) readonly id!: string;
   @ApiProperty({ format: 'date-time', example: '2026-01-23T10:30:00.000Z' }) readonly timestamp!: string;
   @ApiProperty({ enum: logLevels, example: 'info' }) readonly level!: LogLevel;
@@ -70,8 +59,8 @@ export class LogEntryBody {
   readonly truncated?: true;
 }
 
-export class LogPageBody {
-  @ApiProperty({ type: [LogEntryBody], description: 'Oldest first' }) readonly data!: LogEntryBody[];
+export class LogPageView {
+  @ApiProperty({ type: [LogEntryView], description: 'Oldest first' }) readonly data!: LogEntryView[];
   @ApiProperty({
     type: String,
     nullable: true,

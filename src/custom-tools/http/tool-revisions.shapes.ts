@@ -1,13 +1,11 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { Type } from 'class-transformer';
-import { IsInt, IsString, Max, Min } from 'class-validator';
-import { Optional } from '../../common/optional.decorator.js';
 import { withoutValues } from '../entity/stored-env.js';
 import { type CustomToolRevision, revisionSources } from '../entity/tool-revision.entity.js';
+import { OptionalInt, PageOf } from '../../common/shapes.js';
 
 const largest = 2_147_483_647;
 
-export class RevisionFileBody {
+export class RevisionFileView {
   @ApiProperty({ example: 'tools/installed/log_summary/tool.py' }) readonly path!: string;
   @ApiProperty({ example: 4096, description: 'Bytes' }) readonly size!: number;
   @ApiProperty({ format: 'date-time', example: '2026-01-23T10:30:00.000Z' }) readonly modifiedAt!: string;
@@ -21,7 +19,7 @@ export class RevisionFileBody {
 }
 
 /** A revision in a list. */
-export class RevisionSummaryBody {
+export class RevisionSummaryView {
   @ApiProperty({ example: 1 }) readonly revision!: number;
   @ApiProperty({
     example: '60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752',
@@ -42,7 +40,7 @@ export class RevisionSummaryBody {
   readonly createdAt!: Date;
 }
 
-export class RevisionBody extends RevisionSummaryBody {
+export class RevisionView extends RevisionSummaryView {
   @ApiProperty({
     type: 'object',
     additionalProperties: true,
@@ -50,14 +48,11 @@ export class RevisionBody extends RevisionSummaryBody {
     description: 'As at registration; of environment variables only the names',
   })
   readonly configuration!: object;
-  @ApiProperty({ type: [RevisionFileBody], description: 'What its processes run, as far as it is known' })
-  readonly files!: RevisionFileBody[];
+  @ApiProperty({ type: [RevisionFileView], description: 'What its processes run, as far as it is known' })
+  readonly files!: RevisionFileView[];
 }
 
-export class RevisionListBody {
-  @ApiProperty({ type: [RevisionSummaryBody] }) readonly data!: RevisionSummaryBody[];
-  @ApiProperty({ type: String, nullable: true, example: null }) readonly nextCursor!: string | null;
-}
+export class RevisionPageView extends PageOf(RevisionSummaryView) {}
 
 const anyJson = ['string', 'number', 'boolean', 'object', 'array'].map((type) => ({
   type,
@@ -65,7 +60,7 @@ const anyJson = ['string', 'number', 'boolean', 'object', 'array'].map((type) =>
   ...(type === 'array' && { items: {} }),
 }));
 
-export class RevisionChangeBody {
+export class RevisionChangeView {
   @ApiProperty({ example: '/configuration/timeoutMs', description: 'JSON pointer into the revision' })
   readonly path!: string;
   @ApiPropertyOptional({ oneOf: anyJson, example: 10000, description: 'Absent: it had nothing there' })
@@ -74,47 +69,38 @@ export class RevisionChangeBody {
   readonly after?: unknown;
 }
 
-export class RevisionDiffBody {
+export class RevisionDiffView {
   @ApiProperty({ example: 2 }) readonly revision!: number;
   @ApiProperty({ type: Number, nullable: true, example: 1 }) readonly against!: number | null;
-  @ApiProperty({ type: [RevisionChangeBody] }) readonly changes!: RevisionChangeBody[];
+  @ApiProperty({ type: [RevisionChangeView] }) readonly changes!: RevisionChangeView[];
 }
 
 export class RevisionParams {
-  @ApiProperty({ example: 'log_summary' }) @IsString() readonly name!: string;
-
-  @ApiProperty({ example: 1, minimum: 1 })
-  @Type(() => Number)
-  @IsInt()
-  @Min(1)
-  @Max(largest)
-  readonly revision!: number;
+  @ApiProperty({ example: 'log_summary' }) readonly name!: string;
+  @ApiProperty({ type: 'integer', minimum: 1, maximum: largest, example: 1 }) readonly revision!: number;
 }
 
 export class RevisionDiffQuery {
-  @ApiPropertyOptional({ example: 1, minimum: 1, description: 'Absent: the one before' })
-  @Optional()
-  @Type(() => Number)
-  @IsInt()
-  @Min(1)
-  @Max(largest)
-  readonly against?: number;
+  @OptionalInt(1, largest, { example: 1, description: 'Absent: the one before' }) readonly against?: number;
 }
 
-export class RollbackInput {
-  @ApiProperty({ example: 1, minimum: 1, description: 'The revision whose configuration comes back' })
-  @IsInt()
-  @Min(1)
-  @Max(largest)
+export class RollbackBody {
+  @ApiProperty({
+    type: 'integer',
+    minimum: 1,
+    maximum: largest,
+    example: 1,
+    description: 'The revision whose configuration comes back',
+  })
   readonly revision!: number;
 }
 
-export function revisionSummary(row: CustomToolRevision): RevisionSummaryBody {
+export function revisionSummary(row: CustomToolRevision): RevisionSummaryView {
   const { revision, contentHash, source, restores, createdBy, createdAt } = row;
   return { revision, contentHash, source, restores, createdBy, createdAt };
 }
 
-export function revisionView(row: CustomToolRevision): RevisionBody {
+export function revisionView(row: CustomToolRevision): RevisionView {
   const configuration = { ...row.configuration, env: withoutValues(row.env) };
   return { ...revisionSummary(row), configuration, files: row.files };
 }

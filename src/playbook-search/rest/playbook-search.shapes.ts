@@ -1,9 +1,30 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { PlaybookId } from '../../playbooks/playbook.validators.js';
 import type { PlaybookAnswer, PlaybookHit } from '../playbook-source.js';
-import { filters } from './search-explanation.js';
-import type { ExplainedPlaybook, SearchFilter } from './search-explanation.js';
+import { type ExplainedPlaybook, filters, type SearchFilter } from './search-explanation.js';
+import { OptionalInt, Text } from '../../common/shapes.js';
 
-export class PlaybookHitBody implements PlaybookHit {
+/** Beside `label.<key>`, which `SearchQuery` takes out first. */
+export class SearchPlaybooksQuery {
+  @Text(4_096, { example: 'pod OOMKilled, exit code 137' }) readonly query!: string;
+  @ApiPropertyOptional({ minimum: 0, maximum: 1, example: 0.7, default: 0.7 })
+  readonly min_confidence!: number;
+  @OptionalInt(1, 100, { example: 10, default: 10 }) readonly max_results!: number;
+  @ApiPropertyOptional({
+    default: false,
+    example: true,
+    description: 'Also answers what kept each playbook out, or how its confidence came about',
+  })
+  readonly explain!: boolean;
+  @PlaybookId()
+  @ApiPropertyOptional({
+    example: 'oomkill-increase-memory',
+    description: 'With explain: explains this playbook only. The search stays the same',
+  })
+  readonly playbook_id?: string;
+}
+
+export class PlaybookHitView implements PlaybookHit {
   @ApiProperty({ example: 'oomkill-increase-memory' }) readonly playbook_id!: string;
   @ApiProperty({ example: '1.2.0' }) readonly version!: string;
   @ApiProperty({ example: 'The kernel kills a container because its working set reaches the memory limit.' })
@@ -13,7 +34,7 @@ export class PlaybookHitBody implements PlaybookHit {
 
 const nullableNumber = { type: Number, nullable: true } as const;
 
-export class ExplainedPlaybookBody implements ExplainedPlaybook {
+export class ExplainedPlaybookView implements ExplainedPlaybook {
   @ApiProperty({ example: 'oomkill-increase-memory' }) readonly playbook_id!: string;
   @ApiProperty({ example: '1.2.0' }) readonly version!: string;
   @ApiProperty({ example: true, description: 'Whether it stands in the answer' }) readonly shown!: boolean;
@@ -42,7 +63,7 @@ export class ExplainedPlaybookBody implements ExplainedPlaybook {
   readonly matched_terms!: string[];
 }
 
-export class SearchExplanationBody {
+export class SearchExplanationView {
   @ApiProperty({
     example: '4.',
     description: 'Of the catalogue, as this server knows it: another one after every change',
@@ -65,7 +86,7 @@ export class SearchExplanationBody {
   })
   readonly degraded!: string | null;
   @ApiProperty({
-    type: [ExplainedPlaybookBody],
+    type: [ExplainedPlaybookView],
     description: 'Ranked playbooks, best first, then the others by id; at most 200',
   })
   readonly candidates!: readonly ExplainedPlaybook[];
@@ -74,11 +95,11 @@ export class SearchExplanationBody {
 }
 
 /** As an LLM gets it from get_playbooks. */
-export class PlaybookAnswerBody implements PlaybookAnswer {
-  @ApiProperty({ type: [PlaybookHitBody], description: 'By confidence, descending' })
-  readonly playbooks!: PlaybookHitBody[];
+export class PlaybookAnswerView implements PlaybookAnswer {
+  @ApiProperty({ type: [PlaybookHitView], description: 'By confidence, descending' })
+  readonly playbooks!: PlaybookHitView[];
   @ApiProperty({ example: 1, description: 'How many playbooks stand in this answer' })
   readonly total_results!: number;
-  @ApiPropertyOptional({ type: SearchExplanationBody, description: 'With explain=true' })
-  readonly explanation?: SearchExplanationBody;
+  @ApiPropertyOptional({ type: SearchExplanationView, description: 'With explain=true' })
+  readonly explanation?: SearchExplanationView;
 }
