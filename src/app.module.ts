@@ -1,8 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { AuthModule } from './auth/auth.module.js';
 import { LifecycleModule } from './common/lifecycle.module.js';
-import type { AppConfig } from './config/app-config.js';
-import { ConfigModule } from './config/config.module.js';
+import { type AppConfig, ConfigModule } from './config/app-config.js';
 import { CustomToolsModule } from './custom-tools/custom-tools.module.js';
 import { DatabaseModule } from './database/database.module.js';
 import { EventsModule } from './events/events.module.js';

@@ -20,7 +20,7 @@ export interface Visit {
 }
 
 const mostTrustedHosts = 100;
-const docsRoute = /^\/(docs([/-].*)?|openapi\.(json|yaml))$/;
+const docsRoute = /^\/(docs([/-].*)?|openapi\.(json|yaml))?$/;
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** Decides which requests come in, and as whom. A route that is not said to be open needs the key. */

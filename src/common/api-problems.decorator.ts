@@ -9,7 +9,7 @@ import {
 import { errorTable, type ProblemCode } from './errors.js';
 
 /** One wrong field of a request. */
-export class FieldProblemBody {
+export class FieldProblemView {
   @ApiProperty({ example: '/input/query', description: 'JSON pointer into the request body' })
   readonly pointer!: string;
 
@@ -18,7 +18,7 @@ export class FieldProblemBody {
 }
 
 /** RFC 9457 problem+json as every failed request gets it. */
-export class ProblemBody {
+export class ProblemView {
   @ApiProperty({ example: 'urn:toolkeeper:error:invalid_input' })
   readonly type!: string;
 
@@ -37,8 +37,8 @@ export class ProblemBody {
   @ApiProperty({ example: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f' })
   readonly requestId!: string;
 
-  @ApiPropertyOptional({ type: [FieldProblemBody] })
-  readonly errors?: FieldProblemBody[];
+  @ApiPropertyOptional({ type: [FieldProblemView] })
+  readonly errors?: FieldProblemView[];
 
   @ApiPropertyOptional({ description: "What an LLM should read instead of the tool's result" })
   readonly fallback?: unknown;
@@ -57,16 +57,16 @@ export function ApiProblems(...codes: ProblemCode[]): MethodDecorator & ClassDec
       description: group.map((code) => `\`${code}\`: ${errorTable[code].title}`).join('; '),
       content: {
         'application/problem+json': {
-          schema: { $ref: getSchemaPath(ProblemBody) },
+          schema: { $ref: getSchemaPath(ProblemView) },
           examples: Object.fromEntries(group.map((code) => [code, { value: exampleOf(code) }])),
         },
       },
     }),
   );
-  return applyDecorators(ApiExtraModels(ProblemBody), ...responses);
+  return applyDecorators(ApiExtraModels(ProblemView), ...responses);
 }
 
-function exampleOf(code: ProblemCode): ProblemBody {
+function exampleOf(code: ProblemCode): ProblemView {
   const { http, title } = errorTable[code];
   const requestId = '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f';
   return { type: problemType(code), title, status: http, detail: title, code, requestId };

@@ -21,7 +21,7 @@ export const errorTable = {
   tool_unavailable: { http: 503, jsonRpc: -32603, title: 'The tool cannot be started' },
   database_unavailable: { http: 503, jsonRpc: -32603, title: 'The database does not answer' },
   rate_limited: { http: 429, jsonRpc: -32603, title: 'Too many requests' },
-  invalid_request: { http: 400, jsonRpc: -32600, title: 'The request is malformed' },
+  invalid_request: { http: 400, jsonRpc: -32600, title: 'The request is not valid' },
   not_found: { http: 404, jsonRpc: -32600, title: 'No such resource' },
   conflict: { http: 409, jsonRpc: -32600, title: 'The name or version is taken' },
   idempotency_key_reused: { http: 422, jsonRpc: -32600, title: 'The key was used with other input' },
@@ -78,6 +78,12 @@ export class Problem extends Error {
   ) {
     super(detail);
   }
+}
+
+/** @returns Problem `invalid_request` with a sentence that names every wrong field */
+export function invalidRequest(...errors: readonly FieldProblem[]): Problem {
+  const named = errors.map(({ pointer, detail }) => `${pointer.slice(1) || 'The body'} ${detail}`);
+  return new Problem('invalid_request', named.join('; '), { errors });
 }
 
 /** A call that was not run. The door gives its slot and its budget unit back. */

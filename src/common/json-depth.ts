@@ -44,8 +44,5 @@ export function jsonExcerpt(value: unknown, chars: number): string {
  */
 export function refuseDeepBody(body: unknown, most: number): void {
   if (!isDeeperThan(body, most)) return;
-  throw new Problem(
-    'invalid_request',
-    `The body is nested deeper than ${most} levels (TOOL_INPUT_MAX_DEPTH)`,
-  );
+  throw new Problem('invalid_request', `The body is nested deeper than ${most} levels`);
 }

@@ -1,4 +1,4 @@
-import { Problem } from './errors.js';
+import { invalidRequest, type Problem } from './errors.js';
 
 export interface Page<T> {
   readonly data: T[];
@@ -26,6 +26,8 @@ export const encodeCursor = (key: string): string => Buffer.from(key).toString('
 export function decodeCursor(cursor: string): string {
   const key = Buffer.from(cursor, 'base64url').toString();
   if (key !== '' && encodeCursor(key) === cursor) return key;
-  const detail = 'must be the nextCursor of an earlier answer';
-  throw new Problem('invalid_request', `cursor ${detail}`, { errors: [{ pointer: '/cursor', detail }] });
+  throw wrongCursor();
 }
+
+export const wrongCursor = (): Problem =>
+  invalidRequest({ pointer: '/cursor', detail: 'must be the nextCursor of an earlier answer' });

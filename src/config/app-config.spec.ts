@@ -48,6 +48,7 @@ describe('loadConfig', () => {
       EMBEDDINGS_MODEL: 'nomic-embed-text',
       EMBEDDINGS_PROVIDER: 'openai',
       EMBEDDINGS_CUT: 'half',
+      CIRCUIT_PROBES: '1',
     };
     const message = (): string => {
       try {
@@ -61,15 +62,19 @@ describe('loadConfig', () => {
       .split('\n  ')
       .slice(1)
       .map((line) => line.slice(0, line.indexOf(':')));
-    const { EMBEDDINGS_MODEL: _, ...others } = bad;
-    expect(named.sort()).toEqual([...Object.keys(others), 'EMBEDDINGS_URL'].sort());
+    const { EMBEDDINGS_MODEL: _, WEBHOOK_URLS: __, ...others } = bad;
+    expect(named.sort()).toEqual([...Object.keys(others), 'EMBEDDINGS_URL', 'WEBHOOK_SECRET'].sort());
   });
 
   it.each([
     [{ WEBHOOK_URLS: 'https://example.com/hook' }, 'WEBHOOK_SECRET'],
     [{ WEBHOOK_URLS: 'ftp://user:hidden@example.com', WEBHOOK_SECRET: 'x'.repeat(16) }, 'WEBHOOK_URLS'],
     [{ WEBHOOK_EVENTS: 'tool.crashed,tool.bored' }, 'tool.bored'],
-    [{ EMBEDDINGS_URL: 'http://localhost:11434/v1' }, 'EMBEDDINGS_MODEL: EMBEDDINGS_URL needs the name'],
+    [
+      { EMBEDDINGS_URL: 'http://localhost:11434/v1' },
+      'EMBEDDINGS_MODEL: must be set where EMBEDDINGS_URL is',
+    ],
+    [{ CIRCUIT_PROBES: '1' }, 'CIRCUIT_PROBES: is no setting any more; its former default always holds'],
     [{ EMBEDDINGS_PROVIDER: 'lexical' }, /EMBEDDINGS_PROVIDER: is no setting any more; .*EMBEDDINGS_URL/],
   ])('does not accept %j', (variables, said) => {
     expect(() => loadConfig(variables)).toThrow(ConfigurationError);

@@ -1,3 +1,5 @@
+import { ConfigurationError, type Kind, list } from './setting.js';
+
 /** A name, or with `*` at its end the beginning of names. */
 export type VariablePattern = string;
 
@@ -38,17 +40,23 @@ export const isOneOf = (patterns: readonly VariablePattern[], name: string): boo
 export const isSteering = (name: string): boolean =>
   isOneOf(steering, name) && !isOneOf(harmlessVariables, name);
 
-/** @returns what is wrong with an operator's list, as words that follow the list's name */
-export function problemOfPatterns(patterns: readonly VariablePattern[]): string | undefined {
-  const odd = patterns.filter((pattern) => !/^([A-Za-z_]\w*)?\*?$/.test(pattern));
-  if (odd.length > 0) return `must be names of variables, or beginnings with a *: not ${odd.join(', ')}`;
-  const meets = (pattern: VariablePattern): boolean =>
-    !isOneOf(harmlessVariables, stemOf(pattern)) &&
-    steering.some((each) => covers(each, stemOf(pattern)) || covers(pattern, stemOf(each)));
-  const steers = patterns.filter(meets);
-  if (steers.length === 0) return undefined;
-  return (
-    `must not list ${steers.join(', ')}: an interpreter, the loader or a shell would be told by that to run code ` +
-    'outside of CUSTOM_TOOLS_ALLOWED_ROOTS'
-  );
-}
+/** Names of variables that tools may set, as an operator lists them. */
+export const variablePatterns: Kind<readonly VariablePattern[]> = {
+  accepts: 'names of variables, or beginnings with a `*`, comma-separated',
+  read: (names) => {
+    const patterns = list.read(names);
+    const odd = patterns.filter((pattern) => !/^([A-Za-z_]\w*)?\*?$/.test(pattern));
+    if (odd.length > 0)
+      throw new ConfigurationError(`must be ${variablePatterns.accepts}: not ${odd.join(', ')}`);
+    const steers = patterns.filter(meetsSteering);
+    if (steers.length === 0) return patterns;
+    throw new ConfigurationError(
+      `must not list ${steers.join(', ')}: an interpreter, the loader or a shell would be told by that to run code ` +
+        'outside of CUSTOM_TOOLS_ALLOWED_ROOTS',
+    );
+  },
+};
+
+const meetsSteering = (pattern: VariablePattern): boolean =>
+  !isOneOf(harmlessVariables, stemOf(pattern)) &&
+  steering.some((each) => covers(each, stemOf(pattern)) || covers(pattern, stemOf(each)));

@@ -10,7 +10,7 @@ import {
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import { ApiProblems } from '../common/api-problems.decorator.js';
-import { EventPageBody, EventsQuery } from './events.dto.js';
+import { EventPageView, EventsQuery } from './events.shapes.js';
 import { EventsService } from './events.service.js';
 
 const stream = [
@@ -32,22 +32,21 @@ export class EventsController {
     summary: 'Read what happened to tools, or follow it',
     description:
       'Crashes, failures, recoveries, grades and circuits, as kept in memory by this server. With `Accept: text/event-stream` they are followed: beside them come `missed` (events that had to make room before they were read), `reset` (the id to go on from is not known here) and `end`.',
-    operationId: 'getEvents',
   })
-  @ApiExtraModels(EventPageBody)
+  @ApiExtraModels(EventPageView)
   @ApiOkResponse({
     description: 'A page, or a stream of events',
     content: {
-      'application/json': { schema: { $ref: getSchemaPath(EventPageBody) } },
+      'application/json': { schema: { $ref: getSchemaPath(EventPageView) } },
       'text/event-stream': { schema: { type: 'string' }, example: stream },
     },
   })
   @ApiProblems('invalid_request', 'rate_limited', 'shutting_down', 'unauthorized', 'forbidden')
-  events(
+  getEvents(
     @Query() query: EventsQuery,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): EventPageBody | Readable {
+  ): EventPageView | Readable {
     return this.service.read(query, request, reply);
   }
 }

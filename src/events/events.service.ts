@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import { acceptsEvents, sseEvent, sseHeaders } from '../common/sse.js';
 import type { ToolEvent } from '../common/tool-events.js';
 import { EventStreams } from './event-streams.js';
-import type { EventPageBody, EventsQuery } from './events.dto.js';
+import type { EventPageView, EventsQuery } from './events.shapes.js';
 import { RecentEvents } from './recent-events.js';
 
 /** The events of tools, as an operator reads them: a page, or live. */
@@ -16,14 +16,14 @@ export class EventsService {
   ) {}
 
   /** @throws Problem `rate_limited` when too many clients follow events, `shutting_down` */
-  read(query: EventsQuery, request: FastifyRequest, reply: FastifyReply): EventPageBody | Readable {
+  read(query: EventsQuery, request: FastifyRequest, reply: FastifyReply): EventPageView | Readable {
     if (request.method !== 'GET' || !acceptsEvents(request.headers)) return this.page(query);
     const stream = this.follow(query, request.headers['last-event-id']);
     void reply.headers(sseHeaders);
     return stream;
   }
 
-  private page({ limit, since, ...filter }: EventsQuery): EventPageBody {
+  private page({ limit, since, ...filter }: EventsQuery): EventPageView {
     const { ring } = this.recent;
     const { entries, last, missed } = ring.slice(Infinity, since);
     const wanted = entries.filter(wants(filter));

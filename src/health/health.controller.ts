@@ -39,9 +39,8 @@ export class HealthController {
     summary: 'The process answers',
     description:
       'For liveness probes: no dependency is asked, so that a database that is away restarts nothing.',
-    operationId: 'livez',
   })
-  live(): Promise<HealthCheckResult> {
+  livez(): Promise<HealthCheckResult> {
     return this.service.live();
   }
 
@@ -52,9 +51,8 @@ export class HealthController {
     summary: 'New calls are taken: database, tools, journal, not draining',
     description:
       'For readiness probes: 503 while the server starts, drains, lacks its database or can record no call; the details name each part and what is degraded, and say more to the scope `tools:admin`.',
-    operationId: 'readyz',
   })
-  ready(@CurrentPrincipal() { scopes }: Principal): Promise<HealthCheckResult> {
+  readyz(@CurrentPrincipal() { scopes }: Principal): Promise<HealthCheckResult> {
     return this.service.ready(scopes.has('tools:admin'));
   }
 
@@ -65,9 +63,8 @@ export class HealthController {
     summary: 'The work of the start is done',
     description:
       'For startup probes: 503 until the custom tools are loaded and the catalogue is imported; a part that failed is named and degrades.',
-    operationId: 'startupz',
   })
-  started(): Promise<HealthCheckResult> {
+  startupz(): Promise<HealthCheckResult> {
     return this.service.started();
   }
 }

@@ -165,7 +165,7 @@ function openFilesLimit(): number {
 }
 
 const statusOfCode: Readonly<Record<string, readonly [status: number, reason: string, detail: string]>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'Request Timeout', 'The request was not sent in time (REQUEST_TIMEOUT_MS)'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'Request Timeout', 'The request was not sent in time (60 s)'],
   HPE_HEADER_OVERFLOW: [431, 'Request Header Fields Too Large', 'The headers are longer than 16 KiB'],
 };
 

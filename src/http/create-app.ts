@@ -5,7 +5,7 @@ import { Logger } from 'nestjs-pino';
 import { AppModule } from '../app.module.js';
 import { requestIdOf } from '../common/ids.js';
 import { ProblemFilter } from '../common/problem.filter.js';
-import { createValidationPipe } from '../common/validation.pipe.js';
+import { ShapePipe } from '../common/shapes.js';
 import type { AppConfig } from '../config/app-config.js';
 import { Connections } from './connections.js';
 import { setUpDocs } from './docs.js';
@@ -19,7 +19,7 @@ export async function createApp(config: AppConfig): Promise<NestFastifyApplicati
     { bufferLogs: true, abortOnError: false, bodyParser: false },
   );
   app.useLogger(app.get(Logger));
-  app.useGlobalPipes(createValidationPipe());
+  app.useGlobalPipes(new ShapePipe());
   app.useGlobalFilters(new ProblemFilter());
   acceptJsonAlone(app);
   // An input that is too deep for its tool is refused by the door, with the code for that.
@@ -36,15 +36,14 @@ function acceptJsonAlone(app: NestFastifyApplication): void {
 }
 
 function serverOptions({ server, toolInput }: AppConfig): FastifyServerOptions {
-  const { requestTimeoutMs: requestTimeout, keepAliveTimeoutMs: keepAliveTimeout } = server;
   const connections = new Connections();
   return {
     serverFactory: (handler) =>
       connections.createServer(
         {
-          requestTimeout,
-          headersTimeout: Math.min(requestTimeout, longestHeadMs),
-          keepAliveTimeout,
+          requestTimeout: 60_000,
+          headersTimeout: longestHeadMs,
+          keepAliveTimeout: server.keepAliveTimeoutMs,
           connectionsCheckingInterval: 10_000,
         },
         handler,

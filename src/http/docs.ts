@@ -1,4 +1,5 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { FastifyReply } from 'fastify';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 
 const tags = {
@@ -12,8 +13,10 @@ const tags = {
   operations: 'Probes and metrics',
 } as const;
 
-/** Serves the OpenAPI document at /openapi.json and Swagger UI at /docs. */
+/** Serves the OpenAPI document at /openapi.json and Swagger UI at /docs, where / leads. */
 export function setUpDocs(app: NestFastifyApplication): void {
+  // Who opens the address in a browser finds the pages that explain the API.
+  app.getHttpAdapter().get('/', (_request: unknown, reply: FastifyReply) => reply.redirect('/docs'));
   SwaggerModule.setup('docs', app, () => createDocument(app), {
     jsonDocumentUrl: 'openapi.json',
     customSiteTitle: 'Toolkeeper',
@@ -34,5 +37,7 @@ function createDocument(app: NestFastifyApplication): OpenAPIObject {
     .addSecurityRequirements('bearer')
     .addSecurityRequirements('apiKey');
   for (const [name, description] of Object.entries(tags)) builder.addTag(name, description);
-  return SwaggerModule.createDocument(app, builder.build());
+  return SwaggerModule.createDocument(app, builder.build(), {
+    operationIdFactory: (_controller, method) => method,
+  });
 }

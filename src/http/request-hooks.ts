@@ -1,8 +1,10 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { AccessPolicy } from '../auth/access-policy.js';
 import { visitOf } from '../auth/auth.guard.js';
+import { Problem } from '../common/errors.js';
 import { refuseDeepBody } from '../common/json-depth.js';
 import { Lifecycle } from '../common/lifecycle.js';
 import { ProblemFilter } from '../common/problem.filter.js';
@@ -21,6 +23,8 @@ export function registerRequestHooks(app: NestFastifyApplication, bodyDepth: num
   const log = app.get(RequestLog);
   const problems = new ProblemFilter();
   const underWay = new Set<ServerResponse>();
+
+  const routes = knownRoutes(fastify);
 
   fastify.addHook('onRequest', (request, reply, done) => {
     const startedAt = performance.now();
@@ -46,6 +50,7 @@ export function registerRequestHooks(app: NestFastifyApplication, bodyDepth: num
     // and unknown paths. Routes that were registered before Nest's error handler would answer an error with a bare 500.
     try {
       request.principal = policy.admit(visitOf(request));
+      if (request.is404) refuseMethod(request, routes);
       done();
     } catch (error) {
       const { status, headers, body } = problems.answer(error, id);
@@ -69,4 +74,29 @@ export function registerRequestHooks(app: NestFastifyApplication, bodyDepth: num
   lifecycle.draining.addEventListener('abort', () => {
     for (const raw of underWay) if (!raw.headersSent) raw.setHeader('connection', 'close');
   });
+}
+
+interface KnownRoute {
+  readonly path: RegExp;
+  readonly methods: readonly string[];
+}
+
+/** The routes as they are added: Fastify finds a route by its method and path together. */
+function knownRoutes(fastify: FastifyInstance): readonly KnownRoute[] {
+  const routes: KnownRoute[] = [];
+  fastify.addHook('onRoute', ({ url, method }) => {
+    const path = new RegExp(`^${url.replaceAll(/:\w+/g, '[^/]+').replaceAll('*', '.*')}$`);
+    if (url !== '*' && url !== '/*') routes.push({ path, methods: [method].flat() });
+  });
+  return routes;
+}
+
+/** @throws Problem `invalid_request` with status 405 where the path is known, and only the method is not */
+function refuseMethod({ method, url }: FastifyRequest, routes: readonly KnownRoute[]): void {
+  const [path = ''] = url.split('?');
+  const methods = new Set(routes.flatMap((route) => (route.path.test(path) ? route.methods : [])));
+  if (methods.size === 0) return;
+  const allow = [...methods].sort().join(', ');
+  const detail = `${method} is not what ${path} takes: it takes ${allow}`;
+  throw new Problem('invalid_request', detail, { status: 405, headers: { allow } });
 }

@@ -142,7 +142,7 @@ describe('InvestigationBudget', () => {
     expect(budget.view('b')).toBeUndefined();
     expect(budget.view('a')?.tools[0]?.used).toBe(2);
     take('d');
-    expect(warnings).toEqual([expect.stringContaining('INVESTIGATION_MAX_TRACKED')]);
+    expect(warnings).toEqual([expect.stringContaining('2 investigations live at once')]);
     clock.time += 60_000;
     take('e');
     expect(warnings).toHaveLength(2);

@@ -128,8 +128,7 @@ export class InvestigationBudget implements BudgetStore {
     if (now - this.warnedAt < warnEveryMs) return;
     this.warnedAt = now;
     this.warn(
-      `More than ${this.settings.maxTracked} investigations live at once: the least recently used lose their count. ` +
-        'Raise INVESTIGATION_MAX_TRACKED.',
+      `More than ${this.settings.maxTracked} investigations live at once: the least recently used lose their count`,
     );
   }
 }

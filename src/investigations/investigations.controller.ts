@@ -1,7 +1,7 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Patch } from '@nestjs/common';
 import { ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { ApiProblems } from '../common/api-problems.decorator.js';
-import { InvestigationDto, InvestigationParams, RaiseBudgetDto } from './investigations.dto.js';
+import { InvestigationBudgetView, InvestigationParams, RaiseBudgetBody } from './investigations.shapes.js';
 import { InvestigationsService } from './investigations.service.js';
 
 @ApiTags('investigations')
@@ -14,11 +14,10 @@ export class InvestigationsController {
   @ApiOperation({
     summary: 'What an investigation may still spend',
     description: 'Per tool: the limit, what is left, and when it is forgotten.',
-    operationId: 'getInvestigation',
   })
-  @ApiOkResponse({ type: InvestigationDto })
+  @ApiOkResponse({ type: InvestigationBudgetView })
   @ApiProblems('not_found')
-  get(@Param() { id }: InvestigationParams): Promise<InvestigationDto> {
+  getInvestigation(@Param() { id }: InvestigationParams): Promise<InvestigationBudgetView> {
     return this.service.view(id);
   }
 
@@ -26,10 +25,12 @@ export class InvestigationsController {
   @ApiOperation({
     summary: "Set an investigation's limits",
     description: 'Per tool; what was spent stays spent.',
-    operationId: 'raiseInvestigation',
   })
-  @ApiOkResponse({ type: InvestigationDto })
-  raise(@Param() { id }: InvestigationParams, @Body() body: RaiseBudgetDto): Promise<InvestigationDto> {
+  @ApiOkResponse({ type: InvestigationBudgetView })
+  raiseInvestigation(
+    @Param() { id }: InvestigationParams,
+    @Body() body: RaiseBudgetBody,
+  ): Promise<InvestigationBudgetView> {
     return this.service.raise(id, body);
   }
 
@@ -38,10 +39,9 @@ export class InvestigationsController {
   @ApiOperation({
     summary: 'Forget what an investigation has spent',
     description: 'It begins anew with the limits that hold for every investigation.',
-    operationId: 'resetInvestigation',
   })
   @ApiNoContentResponse({ description: 'Its next call finds a whole budget' })
-  reset(@Param() { id }: InvestigationParams): Promise<void> {
+  resetInvestigation(@Param() { id }: InvestigationParams): Promise<void> {
     return this.service.reset(id);
   }
 }

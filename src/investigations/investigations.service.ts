@@ -1,14 +1,14 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Problem } from '../common/errors.js';
 import { BUDGET_STORE, type BudgetStore, type InvestigationView } from './budget-store.js';
-import type { InvestigationDto, RaiseBudgetDto } from './investigations.dto.js';
+import type { InvestigationBudgetView, RaiseBudgetBody } from './investigations.shapes.js';
 
 @Injectable()
 export class InvestigationsService {
   constructor(@Inject(BUDGET_STORE) private readonly store: BudgetStore) {}
 
   /** @throws Problem `not_found` for an investigation that was never seen or has expired */
-  async view(id: string): Promise<InvestigationDto> {
+  async view(id: string): Promise<InvestigationBudgetView> {
     const view = await this.store.view(id);
     if (!view)
       throw new Problem('not_found', `No call of an investigation ${JSON.stringify(id)} is remembered.`);
@@ -16,7 +16,7 @@ export class InvestigationsService {
   }
 
   /** @throws Problem `invalid_request` when nothing is to be changed */
-  async raise(id: string, raise: RaiseBudgetDto): Promise<InvestigationDto> {
+  async raise(id: string, raise: RaiseBudgetBody): Promise<InvestigationBudgetView> {
     if (raise.callsPerTool === undefined && raise.tools === undefined) {
       throw new Problem('invalid_request', 'Give callsPerTool, tools or both.', {
         errors: [{ pointer: '/callsPerTool', detail: 'must be given where tools is not' }],
@@ -30,6 +30,6 @@ export class InvestigationsService {
   }
 }
 
-function toDto(view: InvestigationView): InvestigationDto {
+function toDto(view: InvestigationView): InvestigationBudgetView {
   return { ...view, resetsAt: new Date(view.resetsAt).toISOString() };
 }

@@ -14,14 +14,13 @@ export class MetricsController {
   @ApiOperation({
     summary: 'Prometheus metrics',
     description: 'Counters and gauges of this process; calls that are under way are not waited for.',
-    operationId: 'getMetrics',
   })
   @ApiProduces('text/plain')
   @ApiOkResponse({
     description: 'Text exposition format 0.0.4',
     schema: { type: 'string', example: 'toolkeeper_calls_total{tool="log_summary",status="success"} 42\n' },
   })
-  metrics(): Promise<string> {
+  getMetrics(): Promise<string> {
     this.contributors.sample();
     return register.metrics();
   }

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { Problem } from '../common/errors.js';
 import { StartupWork } from '../common/startup-work.js';
-import { createValidationPipe } from '../common/validation.pipe.js';
+import { ShapePipe } from '../common/shapes.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { contentHash, PlaybookCatalogueService } from './playbook-catalogue.service.js';
-import { CreatePlaybookBody } from './playbooks.dto.js';
+import { CreatePlaybookBody } from './playbook-bodies.shapes.js';
 import { PlaybooksRepository } from './playbooks.repository.js';
 
 /** Names of files. */
@@ -21,7 +21,7 @@ export interface ImportReport {
 @Injectable()
 export class PlaybookImporter implements OnApplicationBootstrap {
   private readonly logger = new Logger(PlaybookImporter.name);
-  private readonly validation = createValidationPipe();
+  private readonly shapes = new ShapePipe();
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
@@ -101,10 +101,7 @@ export class PlaybookImporter implements OnApplicationBootstrap {
       const document: unknown = parse(await readFile(path, 'utf8'), { schema: 'core' });
       if (typeof document !== 'object' || document === null || Array.isArray(document))
         throw new BadFile('the file holds no playbook');
-      return (await this.validation.transform(document, {
-        type: 'body',
-        metatype: CreatePlaybookBody,
-      })) as CreatePlaybookBody;
+      return this.shapes.read(CreatePlaybookBody, document);
     } catch (error) {
       throw error instanceof BadFile ? error : new BadFile((error as Error).message.split('\n')[0] ?? '');
     }

@@ -3,29 +3,9 @@ import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import { PlaybookCatalogueService } from './playbook-catalogue.service.js';
-import {
-  PlaybookArchivedBody,
-  PlaybookDeprecatedBody,
-  PlaybookDiffBody,
-  PlaybookOutcomeBody,
-  PlaybookStatusBody,
-} from './playbook-changes.answers.js';
-import {
-  ArchivePlaybookBody,
-  DeprecatePlaybookBody,
-  DisablePlaybookBody,
-  EnablePlaybookBody,
-  RecordOutcomeBody,
-} from './playbook-changes.dto.js';
+import { PlaybookArchivedView, PlaybookDeprecatedView, PlaybookDiffView, PlaybookOutcomeView, PlaybookStatusView, PlaybookVersionsView, PlaybookView } from './playbook-views.shapes.js';
+import { ArchivePlaybookBody, DeprecatePlaybookBody, DisablePlaybookBody, EnablePlaybookBody, PlaybookDiffParams, PlaybookIdParams, PlaybookVersionParams, RecordOutcomeBody, VersionQuery, VersionsQuery } from './playbook-bodies.shapes.js';
 import { PlaybookVersionsService } from './playbook-versions.service.js';
-import { PlaybookBody, PlaybookVersionsBody } from './playbooks.answers.js';
-import {
-  PlaybookDiffParams,
-  PlaybookIdParams,
-  PlaybookVersionParams,
-  VersionQuery,
-  VersionsQuery,
-} from './playbooks.dto.js';
 
 /** Routes of one playbook, with the field names of kubernaut's catalogue. */
 @ApiTags('playbooks')
@@ -41,11 +21,10 @@ export class PlaybookVersionsController {
   @ApiOperation({
     summary: 'List the versions of a playbook, newest first',
     description: 'Without disabled ones unless `include_disabled=true`.',
-    operationId: 'listPlaybookVersions',
   })
-  @ApiOkResponse({ type: PlaybookVersionsBody })
-  list(@Param() { id }: PlaybookIdParams, @Query() query: VersionsQuery): Promise<object> {
-    return this.catalogue.versions(id, query.include_disabled === 'true');
+  @ApiOkResponse({ type: PlaybookVersionsView })
+  listPlaybookVersions(@Param() { id }: PlaybookIdParams, @Query() query: VersionsQuery): Promise<object> {
+    return this.catalogue.versions(id, query.include_disabled);
   }
 
   @Get(':id/versions/:version')
@@ -54,10 +33,9 @@ export class PlaybookVersionsController {
     description:
       'With `investigationId` it also says whether that investigation was shown this version, and when: a platform ' +
       'can refuse a selection that was not.',
-    operationId: 'getPlaybookVersion',
   })
-  @ApiOkResponse({ type: PlaybookBody })
-  get(@Param() key: PlaybookVersionParams, @Query() { investigationId }: VersionQuery): Promise<object> {
+  @ApiOkResponse({ type: PlaybookView })
+  getPlaybookVersion(@Param() key: PlaybookVersionParams, @Query() { investigationId }: VersionQuery): Promise<object> {
     return this.versions.get(key, investigationId);
   }
 
@@ -65,10 +43,9 @@ export class PlaybookVersionsController {
   @ApiOperation({
     summary: 'Compare two versions of a playbook',
     description: 'Every place where what their authors wrote differs. Lists are compared by position.',
-    operationId: 'diffPlaybookVersions',
   })
-  @ApiOkResponse({ type: PlaybookDiffBody })
-  diff(@Param() { id, from, to }: PlaybookDiffParams): Promise<object> {
+  @ApiOkResponse({ type: PlaybookDiffView })
+  diffPlaybookVersions(@Param() { id, from, to }: PlaybookDiffParams): Promise<object> {
     return this.catalogue.diff(id, from, to);
   }
 
@@ -80,11 +57,10 @@ export class PlaybookVersionsController {
     description:
       'Counts it in the success statistics, at once and for good. With an `execution_id` it counts once, however ' +
       'often it is reported; 409 when it was reported with the other outcome before.',
-    operationId: 'recordPlaybookOutcome',
   })
-  @ApiOkResponse({ type: PlaybookOutcomeBody })
+  @ApiOkResponse({ type: PlaybookOutcomeView })
   @ApiProblems('conflict')
-  recordOutcome(
+  recordPlaybookOutcome(
     @Param() key: PlaybookVersionParams,
     @Body() { success, execution_id: executionId }: RecordOutcomeBody,
   ): Promise<object> {
@@ -95,11 +71,10 @@ export class PlaybookVersionsController {
   @ApiOperation({
     summary: 'Take an active version out of search, saying who and why',
     description: 'No older version takes its place. It can be enabled again.',
-    operationId: 'disablePlaybook',
   })
-  @ApiOkResponse({ type: PlaybookStatusBody })
+  @ApiOkResponse({ type: PlaybookStatusView })
   @ApiProblems('conflict')
-  disable(@Param() key: PlaybookVersionParams, @Body() body: DisablePlaybookBody): Promise<object> {
+  disablePlaybook(@Param() key: PlaybookVersionParams, @Body() body: DisablePlaybookBody): Promise<object> {
     return this.versions.disable(key, body);
   }
 
@@ -107,11 +82,10 @@ export class PlaybookVersionsController {
   @ApiOperation({
     summary: 'Bring a disabled version back into search',
     description: 'Clears `disabled_*`; the status history keeps them.',
-    operationId: 'enablePlaybook',
   })
-  @ApiOkResponse({ type: PlaybookStatusBody })
+  @ApiOkResponse({ type: PlaybookStatusView })
   @ApiProblems('conflict')
-  enable(@Param() key: PlaybookVersionParams, @Body() body: EnablePlaybookBody): Promise<object> {
+  enablePlaybook(@Param() key: PlaybookVersionParams, @Body() body: EnablePlaybookBody): Promise<object> {
     return this.versions.enable(key, body);
   }
 
@@ -119,11 +93,10 @@ export class PlaybookVersionsController {
   @ApiOperation({
     summary: 'Take an active version out of search for good, with a notice for those who use it',
     description: 'It stays readable and can only be archived afterwards.',
-    operationId: 'deprecatePlaybook',
   })
-  @ApiOkResponse({ type: PlaybookDeprecatedBody })
+  @ApiOkResponse({ type: PlaybookDeprecatedView })
   @ApiProblems('conflict')
-  deprecate(@Param() key: PlaybookVersionParams, @Body() body: DeprecatePlaybookBody): Promise<object> {
+  deprecatePlaybook(@Param() key: PlaybookVersionParams, @Body() body: DeprecatePlaybookBody): Promise<object> {
     return this.versions.deprecate(key, body);
   }
 
@@ -131,11 +104,10 @@ export class PlaybookVersionsController {
   @ApiOperation({
     summary: 'Archive an active or deprecated version',
     description: 'The end of a version: it stays readable, and no status follows.',
-    operationId: 'archivePlaybook',
   })
-  @ApiOkResponse({ type: PlaybookArchivedBody })
+  @ApiOkResponse({ type: PlaybookArchivedView })
   @ApiProblems('conflict')
-  archive(@Param() key: PlaybookVersionParams, @Body() body: ArchivePlaybookBody): Promise<object> {
+  archivePlaybook(@Param() key: PlaybookVersionParams, @Body() body: ArchivePlaybookBody): Promise<object> {
     return this.versions.archive(key, body);
   }
 }

@@ -2,20 +2,15 @@ import { Injectable } from '@nestjs/common';
 import type { PlaybookRow, StatusChangeRow, StatusRow } from './playbook.rows.js';
 import { PlaybookCatalogueService } from './playbook-catalogue.service.js';
 import type { VersionKey } from './playbook-changes.repository.js';
-import type {
-  ArchivePlaybookBody,
-  DeprecatePlaybookBody,
-  DisablePlaybookBody,
-  EnablePlaybookBody,
-} from './playbook-changes.dto.js';
+import type { ArchivePlaybookBody, DeprecatePlaybookBody, DisablePlaybookBody, EnablePlaybookBody } from './playbook-bodies.shapes.js';
 import { PlaybooksRepository } from './playbooks.repository.js';
 import { ShownPlaybooks } from './shown/shown-playbooks.js';
-import type { ShownPlaybooksBody, ShownToInvestigationBody } from './shown/shown-playbooks.answers.js';
+import type { ShownPlaybooksView, ShownToInvestigationView } from './playbook-views.shapes.js';
 
 export interface ShownVersion extends PlaybookRow {
   readonly status_history: readonly StatusChangeRow[];
   /** Only where an investigation was named. */
-  readonly shown_to_investigation?: ShownToInvestigationBody;
+  readonly shown_to_investigation?: ShownToInvestigationView;
 }
 
 type PlaybookStatusAnswer = Pick<
@@ -43,7 +38,7 @@ export class PlaybookVersionsService {
   }
 
   /** What an investigation was shown, also playbooks of a Data Storage service. */
-  async shownOf(investigationId: string): Promise<ShownPlaybooksBody> {
+  async shownOf(investigationId: string): Promise<ShownPlaybooksView> {
     const playbooks = await this.shown.of(investigationId);
     return { investigation_id: investigationId, playbooks, total: playbooks.length };
   }
@@ -71,7 +66,7 @@ export class PlaybookVersionsService {
   private async shownTo(
     investigation_id: string,
     { id, version }: VersionKey,
-  ): Promise<ShownToInvestigationBody> {
+  ): Promise<ShownToInvestigationView> {
     const showing = await this.shown.find(investigation_id, { playbook_id: id, version });
     return {
       investigation_id,

@@ -2,21 +2,20 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { Problem } from '../common/errors.js';
-import { createValidationPipe } from '../common/validation.pipe.js';
+import { ShapePipe } from '../common/shapes.js';
 import { projectRoot } from '../config/app-config.js';
-import { CreatePlaybookBody } from './playbooks.dto.js';
+import { CreatePlaybookBody } from './playbook-bodies.shapes.js';
 
 const good = { playbook_id: 'a', version: '1.0.0', name: 'n', description: 'd', content: { kind: 'x' } };
 
-async function pointersOf(body: unknown): Promise<string[]> {
-  const metadata = { type: 'body', metatype: CreatePlaybookBody } as const;
-  const error = await createValidationPipe()
-    .transform(body, metadata)
-    .then(() => undefined)
-    .catch((thrown: unknown) => thrown);
-  if (error === undefined) return [];
-  if (!(error instanceof Problem)) throw new Error('not a problem', { cause: error });
-  return [...new Set(error.details.errors?.map(({ pointer }) => pointer))];
+function pointersOf(body: unknown): string[] {
+  try {
+    new ShapePipe().read(CreatePlaybookBody, body);
+    return [];
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    return error.details.errors?.map(({ pointer }) => pointer) ?? [];
+  }
 }
 
 function nested(levels: number): object {
@@ -27,9 +26,9 @@ function nested(levels: number): object {
 
 describe('a new playbook', () => {
   const folder = join(projectRoot(), 'playbooks');
-  it.each(readdirSync(folder))('is what %s holds', async (file) => {
+  it.each(readdirSync(folder))('is what %s holds', (file) => {
     const document = parse(readFileSync(join(folder, file), 'utf8'), { schema: 'core' });
-    expect(await pointersOf(document)).toEqual([]);
+    expect(pointersOf(document)).toEqual([]);
     expect(file).toBe(`${document.playbook_id}.yaml`);
     expect(document.content.steps.length).toBeGreaterThanOrEqual(3);
     for (const field of ['owner', 'labels', 'signals', 'aliases', 'when_to_use', 'when_not_to_use']) {
@@ -51,7 +50,7 @@ describe('a new playbook', () => {
     ['half a surrogate pair', { name: '\ud800' }, ['/name']],
     ['no content', { content: undefined }, ['/content']],
     ['a number as content', { content: 5 }, ['/content']],
-    ['a NUL deep in the content', { content: { a: [{ b: '\0' }] } }, ['/content']],
+    ['a NUL deep in the content', { content: { a: [{ b: '\0' }] } }, ['/content/a/0/b']],
     ['a NUL in a key of the content', { content: { 'a\0': 1 } }, ['/content']],
     ['content at the limit of depth', { content: nested(32) }, []],
     ['content that is too deep', { content: nested(34) }, ['/content']],
@@ -67,7 +66,7 @@ describe('a new playbook', () => {
     ['a duration below 0', { expected_duration_seconds: -1 }, ['/expected_duration_seconds']],
     ['a field that only the catalogue sets', { status: 'archived' }, ['/status']],
     ['two wrong fields', { name: 1, owner: '' }, ['/name', '/owner']],
-  ])('with %s', async (_case, over, pointers) => {
-    expect((await pointersOf({ ...good, ...over })).sort()).toEqual(pointers);
+  ])('with %s', (_case, over, pointers) => {
+    expect((pointersOf({ ...good, ...over })).sort()).toEqual(pointers);
   });
 });

@@ -1,12 +1,5 @@
 import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
-import {
-  ApiBody,
-  ApiConsumes,
-  ApiCreatedResponse,
-  ApiOkResponse,
-  ApiOperation,
-  ApiTags,
-} from '@nestjs/swagger';
+import { ApiBody, ApiConsumes, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { CurrentPrincipal } from '../auth/principal.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import type { Principal } from '../tool-contract/tool-call.js';
@@ -14,11 +7,9 @@ import { importBodySchema, importExamples } from './import/import.openapi.js';
 import { PlaybookImportService } from './import/playbook-import.service.js';
 import { yamlTypes } from './import/yaml-body.js';
 import { PlaybookCatalogueService } from './playbook-catalogue.service.js';
-import { PlaybookCreatedBody, PlaybookImportBody } from './playbook-changes.answers.js';
+import { PlaybookCreatedView, PlaybookImportView, PlaybookPageView, ShownPlaybooksView } from './playbook-views.shapes.js';
 import { PlaybookVersionsService } from './playbook-versions.service.js';
-import { PlaybookPageBody } from './playbooks.answers.js';
-import { CreatePlaybookBody, ListPlaybooksQuery, ShownQuery } from './playbooks.dto.js';
-import { ShownPlaybooksBody } from './shown/shown-playbooks.answers.js';
+import { CreatePlaybookBody, ListPlaybooksQuery, ShownQuery } from './playbook-bodies.shapes.js';
 
 /** Routes of the whole catalogue, with the field names of kubernaut's. */
 @ApiTags('playbooks')
@@ -37,11 +28,10 @@ export class PlaybooksController {
     description:
       'A stored version never changes: a correction is a new version, which must be greater than every stored one ' +
       '(semantic order; `v1.2` and `1.2.0` are the same). Search shows the latest version only.',
-    operationId: 'createPlaybook',
   })
-  @ApiCreatedResponse({ type: PlaybookCreatedBody })
+  @ApiCreatedResponse({ type: PlaybookCreatedView })
   @ApiProblems('conflict', 'payload_too_large')
-  create(@Body() body: CreatePlaybookBody, @CurrentPrincipal() { userId }: Principal): Promise<object> {
+  createPlaybook(@Body() body: CreatePlaybookBody, @CurrentPrincipal() { userId }: Principal): Promise<object> {
     return this.catalogue.create(body, userId);
   }
 
@@ -55,12 +45,11 @@ export class PlaybooksController {
       'documents may also follow each other. What is stored already with the same content is left alone, so that ' +
       'an import can be repeated. If anything is wrong nothing is stored, and `errors` names each wrong field of ' +
       'each playbook by its JSON pointer, such as `/3/version`.',
-    operationId: 'importPlaybooks',
   })
   @ApiBody({ schema: importBodySchema, examples: importExamples })
-  @ApiOkResponse({ type: PlaybookImportBody })
+  @ApiOkResponse({ type: PlaybookImportView })
   @ApiProblems('conflict', 'payload_too_large', 'rate_limited')
-  import(@Body() body: unknown, @CurrentPrincipal() { userId }: Principal): Promise<object> {
+  importPlaybooks(@Body() body: unknown, @CurrentPrincipal() { userId }: Principal): Promise<object> {
     return this.importer.import(body, userId);
   }
 
@@ -70,10 +59,9 @@ export class PlaybooksController {
     description:
       'Every playbook that stood in an answer to this investigation, until the investigation expires ' +
       '(`INVESTIGATION_TTL_HOURS`). A selection that is not among them was not made from what was shown.',
-    operationId: 'listShownPlaybooks',
   })
-  @ApiOkResponse({ type: ShownPlaybooksBody })
-  shown(@Query() { investigationId }: ShownQuery): Promise<object> {
+  @ApiOkResponse({ type: ShownPlaybooksView })
+  listShownPlaybooks(@Query() { investigationId }: ShownQuery): Promise<object> {
     return this.playbookVersions.shownOf(investigationId);
   }
 
@@ -81,10 +69,9 @@ export class PlaybooksController {
   @ApiOperation({
     summary: 'List the latest version of each playbook',
     description: 'Whatever its status, by `playbook_id`, without its procedure.',
-    operationId: 'listPlaybooks',
   })
-  @ApiOkResponse({ type: PlaybookPageBody })
-  list(@Query() { limit, cursor }: ListPlaybooksQuery): Promise<object> {
+  @ApiOkResponse({ type: PlaybookPageView })
+  listPlaybooks(@Query() { limit, cursor }: ListPlaybooksQuery): Promise<object> {
     return this.catalogue.list(limit, cursor);
   }
 }

@@ -228,7 +228,7 @@ describe('a process that belongs to no pool', () => {
 
   it.each([
     ['CUSTOM_TOOLS_MAX_PROCESSES', 1, 4],
-    ['CUSTOM_TOOLS_MAX_CONCURRENT_STARTS', 10, 1],
+    ['start at a time', 10, 1],
   ])(
     'names %s when that leaves it no place, and waits for none any more',
     async (setting, processes, starts) => {

@@ -26,7 +26,7 @@ interface Waiter {
 
 const reasons = {
   processes: 'the server runs as many processes as it may (CUSTOM_TOOLS_MAX_PROCESSES)',
-  starts: 'as many processes as may start at a time were starting (CUSTOM_TOOLS_MAX_CONCURRENT_STARTS)',
+  starts: 'as many processes as may start at a time were starting',
 };
 
 /** A start that takes longer mostly waits: it costs hardly any processor time that others need. */

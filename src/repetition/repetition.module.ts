@@ -13,6 +13,10 @@ import { IdempotentCalls } from './idempotent-calls.js';
 import { ResultCache } from './result-cache.js';
 
 const cacheBytes = 'toolkeeper_result_cache_bytes';
+/** Counted as JSON. */
+const maxCachedBytes = 67_108_864;
+/** Of a larger outcome it is only kept that it was. */
+const maxOutcomeBytes = 1_048_576;
 
 /** Idempotency keys and kept results: both keep a call from being run twice. */
 @Module({
@@ -29,19 +33,14 @@ const cacheBytes = 'toolkeeper_result_cache_bytes';
     },
     {
       provide: IdempotentCalls,
-      inject: [IdempotencyRepository, ClaimKeeper, APP_CONFIG, Lifecycle],
-      useFactory: (
-        store: IdempotencyRepository,
-        keeper: ClaimKeeper,
-        { idempotency }: AppConfig,
-        { requests }: Lifecycle,
-      ) => new IdempotentCalls(store, keeper, idempotency.maxOutcomeBytes, requests),
+      inject: [IdempotencyRepository, ClaimKeeper, Lifecycle],
+      useFactory: (store: IdempotencyRepository, keeper: ClaimKeeper, { requests }: Lifecycle) =>
+        new IdempotentCalls(store, keeper, maxOutcomeBytes, requests),
     },
     {
       provide: ResultCache,
-      inject: [APP_CONFIG, Tracer],
-      useFactory: ({ resultCache }: AppConfig, tracer: Tracer) =>
-        new ResultCache(resultCache.maxBytes, tracer),
+      inject: [Tracer],
+      useFactory: (tracer: Tracer) => new ResultCache(maxCachedBytes, tracer),
     },
     makeGaugeProvider({ name: cacheBytes, help: 'Results that are kept for other calls, as JSON' }),
   ],
@@ -75,7 +74,7 @@ function logged(logger: Logger): KeeperReport {
     lost: ({ id, tool }) =>
       logger.warn(
         { event: 'idempotency_claim_lost', executionId: id, tool },
-        'the key of a call that ran was taken over: the database was away for longer than IDEMPOTENCY_LEASE_MS',
+        'the key of a call that ran was taken over: the database was away for longer than a claim is held',
       ),
   };
 }

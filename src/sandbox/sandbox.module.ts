@@ -1,8 +1,7 @@
 import { Module } from '@nestjs/common';
 import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
-import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
-import { hostVariable } from '../config/host-environment.js';
+import { APP_CONFIG, type AppConfig, hostVariable } from '../config/app-config.js';
 import { Contributors } from '../observability/contributors.js';
 import { removeDeadLeaves } from './cgroups.js';
 import { upToTier } from './enforcement.js';

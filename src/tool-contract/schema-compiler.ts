@@ -1,14 +1,8 @@
-import {
-  _,
-  Ajv2020,
-  type ErrorObject,
-  type FuncKeywordDefinition,
-  type KeywordCxt,
-  Name,
-} from 'ajv/dist/2020.js';
+import { _, Ajv2020, type FuncKeywordDefinition, type KeywordCxt, Name } from 'ajv/dist/2020.js';
 import { RE2JS } from 're2js';
 import { canonicalJson } from '../common/canonical-json.js';
 import type { FieldProblem } from '../common/errors.js';
+import { asFieldProblem, mostProblems } from '../common/field-problems.js';
 import type { JsonSchema } from './tool.js';
 
 export interface CompiledSchema {
@@ -27,10 +21,6 @@ export class TooCostly extends Error {
   override readonly name = 'TooCostly';
 }
 
-/** Enough to mend a call; a large input could break its schema a hundred thousand times. */
-const mostProblems = 20;
-/** Characters of what a problem lists, such as the values that are allowed. */
-const longestList = 500;
 /** The memory that all patterns of one schema share for their matching; by default each takes as much. */
 const patternCacheBytes = 8_388_608;
 /**
@@ -238,54 +228,3 @@ function nodesIn(schema: unknown): number {
   if (typeof schema !== 'object' || schema === null) return 1;
   return Object.values(schema).reduce<number>((sum, value) => sum + nodesIn(value), 1);
 }
-
-function asFieldProblem({ instancePath, message, keyword, params }: ErrorObject): FieldProblem {
-  const named = params as {
-    missingProperty?: string;
-    additionalProperty?: string;
-    allowedValues?: unknown[];
-  };
-  const property = named.missingProperty ?? named.additionalProperty;
-  const pointer = property === undefined ? instancePath : `${instancePath}/${escapePointer(property)}`;
-  if (keyword === 'required') return { pointer, detail: 'is required' };
-  if (keyword === 'additionalProperties') return { pointer, detail: 'is not a known field' };
-  const choices = named.allowedValues ? `: ${listOf(named.allowedValues)}` : '';
-  return { pointer, detail: inWords(keyword, params) ?? `${message ?? 'is not valid'}${choices}` };
-}
-
-/** What Ajv says in signs, or by what a value must not be. */
-function inWords(keyword: string, params: object): string | undefined {
-  const { limit, pattern } = params as { limit?: number; pattern?: string };
-  switch (keyword) {
-    case 'minimum':
-      return `must be at least ${limit}`;
-    case 'maximum':
-      return `must be at most ${limit}`;
-    case 'exclusiveMinimum':
-      return `must be more than ${limit}`;
-    case 'exclusiveMaximum':
-      return `must be less than ${limit}`;
-    case 'minLength':
-      return limit === 1 ? 'must not be empty' : `must have at least ${limit} characters`;
-    case 'maxLength':
-      return `must have at most ${limit} characters`;
-    case 'minItems':
-      return `must have at least ${limit} items`;
-    case 'maxItems':
-      return `must have at most ${limit} items`;
-    case 'pattern':
-      return pattern === notBlank ? 'must not be blank' : `must match the pattern ${pattern}`;
-    default:
-      return undefined;
-  }
-}
-
-/** The usual way to ask for a text that says something. */
-const notBlank = '\\S';
-
-function listOf(values: readonly unknown[]): string {
-  const text = values.map((value) => JSON.stringify(value)).join(', ');
-  return text.length > longestList ? `${text.slice(0, longestList)}…` : text;
-}
-
-const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');

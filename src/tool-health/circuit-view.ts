@@ -1,6 +1,6 @@
 import type { CircuitBreaker } from '../common/circuit-breaker.js';
 import type { CircuitTransition } from './circuit-events.js';
-import type { CircuitView } from './circuit.dto.js';
+import type { CircuitView } from './circuit.shapes.js';
 
 /** The shown part of a circuit's history. */
 export interface ShownHistory {

@@ -3,7 +3,7 @@ import type { CircuitOverride } from '../common/circuit-state.js';
 import { CircuitBreakers, type TrackedCircuit } from './circuit-breakers.js';
 import { CircuitHistory } from './circuit-history.js';
 import { type ShownHistory, viewOfCircuit } from './circuit-view.js';
-import type { CircuitView, OverrideCircuitBody } from './circuit.dto.js';
+import type { CircuitView, OverrideCircuitBody } from './circuit.shapes.js';
 
 const shownByDefault = 50;
 

@@ -1,4 +1,4 @@
-import type { ErrorPatternsView, MessagePatternView } from './error-patterns.dto.js';
+import type { ErrorPatternsView, MessagePatternView } from './tool-health.shapes.js';
 
 /** A failed execution as far as patterns need it. */
 export interface FailedExecution {

@@ -3,7 +3,7 @@ import type { LatencyFigures, ToolFigures } from '../tool-metrics/queries/tool-f
 import type { EmptyToolStats } from '../tool-metrics/queries/tool-stats.js';
 import { rounded } from '../common/rounding.js';
 import type { Grade } from './grading.js';
-import type { ToolHealthReport, ToolHealthSummary } from './tool-health.dto.js';
+import type { ToolHealthSummaryView, ToolHealthView } from './tool-health.shapes.js';
 
 /** With calls in the period, or without. */
 export type ReportedFigures = (ToolFigures & LatencyFigures) | EmptyToolStats;
@@ -15,7 +15,7 @@ export function reportOf(
   { slowCallMs }: ToolThresholds,
   { status, why, issues, recommendations }: Grade,
   { now, since }: { readonly now: number; readonly since: number | null },
-): ToolHealthReport {
+): ToolHealthView {
   return {
     toolName,
     status,
@@ -36,7 +36,7 @@ export function summaryOf(
   figures: ToolFigures | undefined,
   { status }: Grade,
   lastUsed: Date | undefined,
-): ToolHealthSummary {
+): ToolHealthSummaryView {
   return {
     status,
     successRate: rounded(figures?.successRate ?? 0, 4),

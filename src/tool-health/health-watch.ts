@@ -1,16 +1,11 @@
-import {
-  Inject,
-  Injectable,
-  Logger,
-  type OnApplicationBootstrap,
-  type OnApplicationShutdown,
-} from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { IntervalLoop } from '../common/interval-loop.js';
-import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { CircuitBreakers } from './circuit-breakers.js';
 import { ToolHealthService } from './tool-health.service.js';
 
-/** Looks at all tools every HEALTH_WATCH_INTERVAL_MS, so that changes are told also while nobody asks. */
+const everyMs = 60_000;
+
+/** Looks at all tools every minute, so that changes are told also while nobody asks. */
 @Injectable()
 export class HealthWatch implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(HealthWatch.name);
@@ -18,13 +13,12 @@ export class HealthWatch implements OnApplicationBootstrap, OnApplicationShutdow
   private isFailing = false;
 
   constructor(
-    @Inject(APP_CONFIG) config: AppConfig,
     private readonly health: ToolHealthService,
     private readonly circuits: CircuitBreakers,
   ) {
     this.loop = new IntervalLoop(
       () => this.look(),
-      config.healthWatch.intervalMs,
+      everyMs,
       (error) => this.failed(error),
     );
   }

@@ -3,25 +3,26 @@ import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { CurrentPrincipal } from '../auth/principal.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import type { Principal } from '../tool-contract/tool-call.js';
-import { ToolParams } from '../tool-metrics/tool-metrics.dto.js';
+import { ToolParams } from '../tool-metrics/tool-metrics.shapes.js';
 import { UpToDateInterceptor } from '../tool-metrics/up-to-date.interceptor.js';
 import {
-  CircuitAdvice,
   CircuitAdviceQuery,
+  CircuitAdviceView,
   CircuitQuery,
   CircuitView,
   OverrideCircuitBody,
-} from './circuit.dto.js';
+} from './circuit.shapes.js';
 import { CircuitsService } from './circuits.service.js';
-import { ErrorPatternsQuery, ErrorPatternsView } from './error-patterns.dto.js';
 import {
-  DashboardSummary,
+  DashboardView,
+  ErrorPatternsQuery,
+  ErrorPatternsView,
   HealthPeriodQuery,
-  HealthSummary,
-  SystemHealthReport,
-  ToolHealthInfo,
-  ToolHealthReport,
-} from './tool-health.dto.js';
+  HealthSummaryView,
+  SystemHealthView,
+  ToolHealthInfoView,
+  ToolHealthView,
+} from './tool-health.shapes.js';
 import { ToolHealthService } from './tool-health.service.js';
 
 /** How the tools are doing, and their circuits. */
@@ -40,10 +41,9 @@ export class ToolHealthController {
     summary: 'Health of all tools',
     description:
       "Each tool's report over the period, and how many of them are healthy, degraded, unhealthy or unknown.",
-    operationId: 'getHealthOfAllTools',
   })
-  @ApiOkResponse({ type: SystemHealthReport })
-  checkAll(@Query() { periodHours }: HealthPeriodQuery): Promise<SystemHealthReport> {
+  @ApiOkResponse({ type: SystemHealthView })
+  getHealthOfAllTools(@Query() { periodHours }: HealthPeriodQuery): Promise<SystemHealthView> {
     return this.health.checkAllToolsHealth(periodHours);
   }
 
@@ -51,10 +51,9 @@ export class ToolHealthController {
   @ApiOperation({
     summary: 'What needs attention, and the slowest executions',
     description: 'Of the last 24 hours; the slow executions are those of all time.',
-    operationId: 'getDashboard',
   })
-  @ApiOkResponse({ type: DashboardSummary })
-  dashboard(): Promise<DashboardSummary> {
+  @ApiOkResponse({ type: DashboardView })
+  getDashboard(): Promise<DashboardView> {
     return this.health.getDashboardSummary();
   }
 
@@ -62,10 +61,9 @@ export class ToolHealthController {
   @ApiOperation({
     summary: 'Health of all tools by name',
     description: 'The short form, of the last hour: status, calls and rates of each tool.',
-    operationId: 'getHealthSummary',
   })
-  @ApiOkResponse({ type: HealthSummary })
-  summary(): Promise<HealthSummary> {
+  @ApiOkResponse({ type: HealthSummaryView })
+  getHealthSummary(): Promise<HealthSummaryView> {
     return this.health.getHealthSummary();
   }
 
@@ -74,11 +72,11 @@ export class ToolHealthController {
     summary: 'Health of one tool',
     description: 'A tool that nobody knows has the status `unknown`.',
   })
-  @ApiOkResponse({ type: ToolHealthReport })
-  check(
+  @ApiOkResponse({ type: ToolHealthView })
+  getToolHealth(
     @Param() { tool }: ToolParams,
     @Query() { periodHours }: HealthPeriodQuery,
-  ): Promise<ToolHealthReport> {
+  ): Promise<ToolHealthView> {
     return this.health.checkToolHealth(tool, periodHours);
   }
 
@@ -86,10 +84,9 @@ export class ToolHealthController {
   @ApiOperation({
     summary: 'How a tool fails: its error types by frequency',
     description: 'Messages are grouped with their numbers, ids and paths folded.',
-    operationId: 'getErrorPatterns',
   })
   @ApiOkResponse({ type: ErrorPatternsView })
-  errorPatterns(
+  getErrorPatterns(
     @Param() { tool }: ToolParams,
     @Query() { limit }: ErrorPatternsQuery,
   ): Promise<ErrorPatternsView> {
@@ -100,11 +97,10 @@ export class ToolHealthController {
   @ApiOperation({
     summary: 'Counts and last results of a tool that was called in the last 24 hours',
     description: 'A tool without calls in that time is not found.',
-    operationId: 'getToolHealthInfo',
   })
-  @ApiOkResponse({ type: ToolHealthInfo })
+  @ApiOkResponse({ type: ToolHealthInfoView })
   @ApiProblems('not_found')
-  info(@Param() { tool }: ToolParams): Promise<ToolHealthInfo> {
+  getToolHealthInfo(@Param() { tool }: ToolParams): Promise<ToolHealthInfoView> {
     return this.health.requireToolHealth(tool);
   }
 
@@ -112,11 +108,10 @@ export class ToolHealthController {
   @ApiOperation({
     summary: "State, reason and history of a tool's circuit",
     description: 'With what the window holds now, when probing begins, and the newest transitions.',
-    operationId: 'getCircuit',
   })
   @ApiOkResponse({ type: CircuitView })
   @ApiProblems('not_found')
-  circuit(@Param() { tool }: ToolParams, @Query() { limit }: CircuitQuery): Promise<CircuitView> {
+  getCircuit(@Param() { tool }: ToolParams, @Query() { limit }: CircuitQuery): Promise<CircuitView> {
     return this.circuits.circuitOf(tool, limit);
   }
 
@@ -126,8 +121,11 @@ export class ToolHealthController {
     description:
       'Advice only, and of unknown tools as well: the circuit itself also looks at the failure rate.',
   })
-  @ApiOkResponse({ type: CircuitAdvice })
-  advice(@Param() { tool }: ToolParams, @Query() query: CircuitAdviceQuery): Promise<CircuitAdvice> {
+  @ApiOkResponse({ type: CircuitAdviceView })
+  getCircuitAdvice(
+    @Param() { tool }: ToolParams,
+    @Query() query: CircuitAdviceQuery,
+  ): Promise<CircuitAdviceView> {
     return this.health.circuitAdvice(tool, query);
   }
 
@@ -136,11 +134,10 @@ export class ToolHealthController {
   @ApiOperation({
     summary: 'Refuse all calls of a tool until its circuit is closed or reset',
     description: 'By hand, with who and why; a restart keeps it open.',
-    operationId: 'openCircuit',
   })
   @ApiOkResponse({ type: CircuitView })
   @ApiProblems('not_found')
-  open(
+  openCircuit(
     @Param() { tool }: ToolParams,
     @Body() body: OverrideCircuitBody,
     @CurrentPrincipal() { userId }: Principal,
@@ -153,11 +150,10 @@ export class ToolHealthController {
   @ApiOperation({
     summary: 'Let calls of a tool pass again',
     description: 'The faults of the window are forgotten; an opening soon after counts as a repeated one.',
-    operationId: 'closeCircuit',
   })
   @ApiOkResponse({ type: CircuitView })
   @ApiProblems('not_found')
-  close(
+  closeCircuit(
     @Param() { tool }: ToolParams,
     @Body() body: OverrideCircuitBody,
     @CurrentPrincipal() { userId }: Principal,
@@ -170,11 +166,10 @@ export class ToolHealthController {
   @ApiOperation({
     summary: "Close a tool's circuit and forget its earlier openings",
     description: 'As new: the next opening is the shortest again.',
-    operationId: 'resetCircuit',
   })
   @ApiOkResponse({ type: CircuitView })
   @ApiProblems('not_found')
-  reset(
+  resetCircuit(
     @Param() { tool }: ToolParams,
     @Body() body: OverrideCircuitBody,
     @CurrentPrincipal() { userId }: Principal,

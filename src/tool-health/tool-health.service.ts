@@ -5,8 +5,15 @@ import { newToolMetric } from '../tool-metrics/new-tool-metric.js';
 import type { ToolMetric } from '../tool-metrics/tool-metric.entity.js';
 import { ToolMetricsRepository } from '../tool-metrics/tool-metrics.repository.js';
 import type { FleetFigures, LatencyFigures, ToolFigures } from '../tool-metrics/queries/tool-figures.js';
-import type { CircuitAdvice, CircuitAdviceQuery } from './circuit.dto.js';
-import type { ErrorPatternsView } from './error-patterns.dto.js';
+import type { CircuitAdviceQuery, CircuitAdviceView } from './circuit.shapes.js';
+import type {
+  DashboardView,
+  ErrorPatternsView,
+  HealthSummaryView,
+  SystemHealthView,
+  ToolHealthInfoView,
+  ToolHealthView,
+} from './tool-health.shapes.js';
 import { errorPatterns } from './error-patterns.js';
 import {
   countByStatus,
@@ -20,13 +27,6 @@ import { HealthEvents } from './health-events.js';
 import { reportOf, summaryOf } from './health-report.js';
 import { KnownTools } from './known-tools.js';
 import { StatusLog } from './status-log.js';
-import type {
-  DashboardSummary,
-  HealthSummary,
-  SystemHealthReport,
-  ToolHealthInfo,
-  ToolHealthReport,
-} from './tool-health.dto.js';
 
 /** A caller's report of an execution that did not come through the door. */
 export type ExternalExecution = Pick<ToolMetric, 'toolName' | 'userId'> &
@@ -50,7 +50,7 @@ interface GradedTool {
 /** Reading latencies is most of the work. */
 type WhoseLatency = 'of all' | 'of none' | 'of what needs attention';
 
-type GradedFleet = Omit<SystemHealthReport, 'toolReports'> & {
+type GradedFleet = Omit<SystemHealthView, 'toolReports'> & {
   readonly now: number;
   readonly tools: readonly GradedTool[];
 };
@@ -95,7 +95,7 @@ export class ToolHealthService {
   }
 
   /** A tool that nobody knows is `unknown`, like one without calls. */
-  async checkToolHealth(tool: string, periodHours = 1): Promise<ToolHealthReport> {
+  async checkToolHealth(tool: string, periodHours = 1): Promise<ToolHealthView> {
     const now = this.clock.now();
     const stats = await this.metrics.getToolStats(tool, this.period(now, periodHours));
     const graded = this.gradeOf(tool, stats);
@@ -104,7 +104,7 @@ export class ToolHealthService {
   }
 
   /** Every tool that is registered or was ever executed, by name. */
-  async checkAllToolsHealth(periodHours = 1): Promise<SystemHealthReport> {
+  async checkAllToolsHealth(periodHours = 1): Promise<SystemHealthView> {
     const { now, tools, ...overall } = await this.gradeAll(periodHours, 'of all');
     return { ...overall, toolReports: tools.map((tool) => this.reportOf(tool, now)) };
   }
@@ -124,7 +124,7 @@ export class ToolHealthService {
   }
 
   /** `shouldCircuitBreak` with the figures that it is made of. */
-  async circuitAdvice(tool: string, query: CircuitAdviceQuery = {}): Promise<CircuitAdvice> {
+  async circuitAdvice(tool: string, query: CircuitAdviceQuery = {}): Promise<CircuitAdviceView> {
     const own = this.knownTools.thresholdsOf(tool);
     const { errorThreshold = own.errorThreshold, windowMinutes = own.windowMinutes } = query;
     const since = new Date(this.clock.now() - windowMinutes * minuteMs);
@@ -141,7 +141,7 @@ export class ToolHealthService {
   }
 
   /** The summary of the last 24 hours; the slow executions are those of all time. */
-  async getDashboardSummary(): Promise<DashboardSummary> {
+  async getDashboardSummary(): Promise<DashboardView> {
     const [{ now, tools, status, ...overall }, slow] = await Promise.all([
       this.gradeAll(dayHours, 'of what needs attention'),
       this.metrics.getSlowExecutions(slowMs, slowShown, false),
@@ -161,7 +161,7 @@ export class ToolHealthService {
   }
 
   /** The summary of the last hour; `lastUsed` is of all time. */
-  async getHealthSummary(): Promise<HealthSummary> {
+  async getHealthSummary(): Promise<HealthSummaryView> {
     const { tools, status, checkedAt } = await this.gradeAll(1, 'of none');
     const summaries = tools.map(
       ({ name, figures, grade, lastUsed }) => [name, summaryOf(figures, grade, lastUsed)] as const,
@@ -174,7 +174,7 @@ export class ToolHealthService {
    * so that the two may differ.
    * @returns null for a tool without calls in the last 24 hours
    */
-  async getToolHealth(tool: string): Promise<ToolHealthInfo | null> {
+  async getToolHealth(tool: string): Promise<ToolHealthInfoView | null> {
     const report = await this.checkToolHealth(tool, dayHours);
     if (report.totalCalls === 0) return null;
     const outcomes = await this.metrics.getRecentOutcomes(tool, outcomesRead);
@@ -194,7 +194,7 @@ export class ToolHealthService {
   }
 
   /** @throws Problem `not_found` for a tool without calls in the last 24 hours */
-  async requireToolHealth(tool: string): Promise<ToolHealthInfo> {
+  async requireToolHealth(tool: string): Promise<ToolHealthInfoView> {
     const info = await this.getToolHealth(tool);
     if (info) return info;
     throw new Problem('not_found', `No calls of a tool named ${JSON.stringify(tool)} in the last 24 hours`);
@@ -248,7 +248,7 @@ export class ToolHealthService {
   }
 
   /** @param tool with its latency, where it was called in the period */
-  private reportOf({ name, figures, grade: graded, since }: GradedTool, now: number): ToolHealthReport {
+  private reportOf({ name, figures, grade: graded, since }: GradedTool, now: number): ToolHealthView {
     const reported = figures && hasLatency(figures) ? figures : undefined;
     return reportOf(name, reported, this.knownTools.thresholdsOf(name), graded, { now, since });
   }

@@ -2,23 +2,23 @@ import { Body, Controller, Delete, Get, HttpCode, Param, Post, Query, UseInterce
 import { ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import type { Page } from '../common/page.js';
-import { Execution } from './execution.js';
 import {
-  CleanupBody,
   CleanupQuery,
-  type DuplicatesBody,
-  DuplicatesPage,
+  CleanupView,
+  DuplicatesPageView,
   DuplicatesQuery,
+  type DuplicatesView,
   ErrorsQuery,
-  ExecutionPage,
+  ExecutionPageView,
   ExecutionsQuery,
+  ExecutionView,
   PeriodQuery,
-  SemanticFailureRequest,
+  SemanticFailureBody,
   SlowQuery,
-  ToolNamesPage,
+  ToolNamesView,
   ToolParams,
-  ToolStatsBody,
-} from './tool-metrics.dto.js';
+  ToolStatsView,
+} from './tool-metrics.shapes.js';
 import { ToolMetricsService } from './tool-metrics.service.js';
 import { UpToDateInterceptor } from './up-to-date.interceptor.js';
 
@@ -33,10 +33,9 @@ export class ToolMetricsController {
   @ApiOperation({
     summary: "A tool's statistics over a period; trials do not count",
     description: 'Counts are exact for any period; percentiles are within 2 %.',
-    operationId: 'getToolStats',
   })
-  @ApiOkResponse({ type: ToolStatsBody })
-  stats(@Param() { tool }: ToolParams, @Query() query: PeriodQuery): Promise<ToolStatsBody> {
+  @ApiOkResponse({ type: ToolStatsView })
+  getToolStats(@Param() { tool }: ToolParams, @Query() query: PeriodQuery): Promise<ToolStatsView> {
     return this.service.stats(tool, query);
   }
 
@@ -44,10 +43,9 @@ export class ToolMetricsController {
   @ApiOperation({
     summary: 'The newest errors and timeouts',
     description: "Of one tool or of all of them, with the error's type and message.",
-    operationId: 'listErrors',
   })
-  @ApiOkResponse({ type: ExecutionPage })
-  errors(@Query() query: ErrorsQuery): Promise<Page<Execution>> {
+  @ApiOkResponse({ type: ExecutionPageView })
+  listErrors(@Query() query: ErrorsQuery): Promise<Page<ExecutionView>> {
     return this.service.errors(query);
   }
 
@@ -55,10 +53,9 @@ export class ToolMetricsController {
   @ApiOperation({
     summary: 'Executions that took at least the threshold, slowest first',
     description: 'The threshold is inclusive, in milliseconds.',
-    operationId: 'listSlowExecutions',
   })
-  @ApiOkResponse({ type: ExecutionPage })
-  slow(@Query() query: SlowQuery): Promise<Page<Execution>> {
+  @ApiOkResponse({ type: ExecutionPageView })
+  listSlowExecutions(@Query() query: SlowQuery): Promise<Page<ExecutionView>> {
     return this.service.slow(query);
   }
 
@@ -66,10 +63,9 @@ export class ToolMetricsController {
   @ApiOperation({
     summary: 'Executions that every filter lets through, newest first',
     description: '`nextCursor` goes on where a page ended, whatever is recorded meanwhile.',
-    operationId: 'listExecutions',
   })
-  @ApiOkResponse({ type: ExecutionPage })
-  executions(@Query() query: ExecutionsQuery): Promise<Page<Execution>> {
+  @ApiOkResponse({ type: ExecutionPageView })
+  listExecutions(@Query() query: ExecutionsQuery): Promise<Page<ExecutionView>> {
     return this.service.executions(query);
   }
 
@@ -78,11 +74,10 @@ export class ToolMetricsController {
     summary: 'One execution',
     description:
       'With its forensics in `metadata`: attempts, time in the queue, exit code or signal, end of stderr, revision.',
-    operationId: 'getExecution',
   })
-  @ApiOkResponse({ type: Execution })
+  @ApiOkResponse({ type: ExecutionView })
   @ApiProblems('not_found')
-  execution(@Param('id') id: string): Promise<Execution> {
+  getExecution(@Param('id') id: string): Promise<ExecutionView> {
     return this.service.execution(id);
   }
 
@@ -92,11 +87,10 @@ export class ToolMetricsController {
     summary: 'Mark an execution as one that answered wrongly; its status stays',
     description:
       'For whoever finds out later that an answer that looked right was not: health shows such failures as a figure of their own.',
-    operationId: 'markSemanticFailure',
   })
   @ApiNoContentResponse()
   @ApiProblems('not_found')
-  markSemanticFailure(@Param('id') id: string, @Body() { reason }: SemanticFailureRequest): Promise<void> {
+  markSemanticFailure(@Param('id') id: string, @Body() { reason }: SemanticFailureBody): Promise<void> {
     return this.service.markSemanticFailure(id, reason);
   }
 
@@ -105,7 +99,6 @@ export class ToolMetricsController {
   @ApiOperation({
     summary: 'Take such a mark back',
     description: 'An execution without a mark stays as it is.',
-    operationId: 'unmarkSemanticFailure',
   })
   @ApiNoContentResponse()
   @ApiProblems('not_found')
@@ -117,10 +110,9 @@ export class ToolMetricsController {
   @ApiOperation({
     summary: 'How often tools were called again with the same input; most repetitions first',
     description: 'By tool and investigation; inputs are compared by the hash of their canonical JSON.',
-    operationId: 'listDuplicates',
   })
-  @ApiOkResponse({ type: DuplicatesPage })
-  duplicates(@Query() query: DuplicatesQuery): Promise<Page<DuplicatesBody>> {
+  @ApiOkResponse({ type: DuplicatesPageView })
+  listDuplicates(@Query() query: DuplicatesQuery): Promise<Page<DuplicatesView>> {
     return this.service.duplicates(query);
   }
 
@@ -128,10 +120,9 @@ export class ToolMetricsController {
   @ApiOperation({
     summary: 'The names of all tools with executions',
     description: 'Also of tools that are no longer registered, as long as their records are kept.',
-    operationId: 'listRecordedTools',
   })
-  @ApiOkResponse({ type: ToolNamesPage })
-  tools(): Promise<Page<string>> {
+  @ApiOkResponse({ type: ToolNamesView })
+  listRecordedTools(): Promise<Page<string>> {
     return this.service.tools();
   }
 
@@ -139,10 +130,9 @@ export class ToolMetricsController {
   @ApiOperation({
     summary: 'Delete old metrics',
     description: 'Drops whole days (UTC); answers how many executions were deleted.',
-    operationId: 'deleteOldMetrics',
   })
-  @ApiOkResponse({ type: CleanupBody })
-  cleanup(@Query() query: CleanupQuery): Promise<{ deleted: number }> {
+  @ApiOkResponse({ type: CleanupView })
+  deleteOldMetrics(@Query() query: CleanupQuery): Promise<{ deleted: number }> {
     return this.service.cleanup(query);
   }
 }

@@ -4,7 +4,7 @@ import type { DataSource } from 'typeorm';
 import { timeOfId } from '../common/ids.js';
 import { directSlot, insertBatch } from './batch-insert.js';
 import { storableText } from '../common/pg-text.js';
-import type { Execution } from './execution.js';
+import type { DuplicatesView, ExecutionView } from './tool-metrics.shapes.js';
 import {
   type ExecutionFilter,
   type PagePosition,
@@ -15,11 +15,10 @@ import { MetricPartitions } from './rollups/metric-partitions.js';
 import { markSemanticFailure } from './queries/semantic-failure.sql.js';
 import { periodParts } from './rollups/period-parts.js';
 import { selectCounts } from './queries/stats.sql.js';
-import { type CountedRow, type FleetFigures, figuresOf, latencyOf } from './queries/tool-figures.js';
+import { type CountedRow, figuresOf, type FleetFigures, latencyOf } from './queries/tool-figures.js';
 import type { ToolMetric } from './tool-metric.entity.js';
-import type { DuplicatesBody } from './tool-metrics.dto.js';
-import * as sql from './queries/tool-metrics.sql.js';
 import { emptyStats, filledStats, type ToolStats } from './queries/tool-stats.js';
+import * as sql from './queries/tool-metrics.sql.js';
 
 /** An execution as a circuit counts it; `at` is its end. */
 export interface FaultSample {
@@ -92,9 +91,9 @@ export class ToolMetricsRepository {
   }
 
   /** Errors and timeouts, of one tool or of all. */
-  async getRecentErrors(tool?: string, limit = 10): Promise<Execution[]> {
-    if (tool === undefined) return this.select<Execution>(sql.selectErrors(), [limit]);
-    return this.select<Execution>(sql.selectErrors('AND tool_name = $2'), [limit, storableText(tool)]);
+  async getRecentErrors(tool?: string, limit = 10): Promise<ExecutionView[]> {
+    if (tool === undefined) return this.select<ExecutionView>(sql.selectErrors(), [limit]);
+    return this.select<ExecutionView>(sql.selectErrors('AND tool_name = $2'), [limit, storableText(tool)]);
   }
 
   /** Every tool with a metric, trials included; sorted. */
@@ -119,17 +118,17 @@ export class ToolMetricsRepository {
   }
 
   /** Executions of at least the threshold, slowest first. */
-  async getSlowExecutions(thresholdMs = 5_000, limit = 20, trials = true): Promise<Execution[]> {
-    return this.select<Execution>(sql.selectSlow, [thresholdMs, limit, trials]);
+  async getSlowExecutions(thresholdMs = 5_000, limit = 20, trials = true): Promise<ExecutionView[]> {
+    return this.select<ExecutionView>(sql.selectSlow, [thresholdMs, limit, trials]);
   }
 
   /** The executions that the filter lets through, from the newest or after a position. */
   async getExecutions(
     query: ExecutionFilter & { readonly limit: number; readonly after?: PagePosition },
-  ): Promise<Execution[]> {
+  ): Promise<ExecutionView[]> {
     const { limit, after, ...filter } = query;
     const { text, values } = selectExecutions(filter, limit, after);
-    return this.select<Execution>(text, [...values]);
+    return this.select<ExecutionView>(text, [...values]);
   }
 
   /** How often tools were called again with the same input, by tool and investigation; most repetitions first. */
@@ -139,14 +138,14 @@ export class ToolMetricsRepository {
     readonly limit: number;
     readonly tool?: string;
     readonly investigationId?: string;
-  }): Promise<DuplicatesBody[]> {
+  }): Promise<DuplicatesView[]> {
     const { text, values } = selectDuplicates(query, query.limit, query);
-    return this.select<DuplicatesBody>(text, [...values]);
+    return this.select<DuplicatesView>(text, [...values]);
   }
 
-  async getExecution(id: string): Promise<Execution | undefined> {
+  async getExecution(id: string): Promise<ExecutionView | undefined> {
     if (!uuid.test(id)) return undefined;
-    const [metric] = await this.select<Execution>(sql.selectExecution, [id, ...recordedBetween(id)]);
+    const [metric] = await this.select<ExecutionView>(sql.selectExecution, [id, ...recordedBetween(id)]);
     return metric;
   }
 

@@ -1,19 +1,19 @@
 import { Injectable } from '@nestjs/common';
-import { Problem } from '../common/errors.js';
-import { decodeCursor, encodeCursor, type Page } from '../common/page.js';
+import { invalidRequest, Problem } from '../common/errors.js';
+import { decodeCursor, encodeCursor, type Page, wrongCursor } from '../common/page.js';
 import { ExecutionRecorder } from './execution-recorder.js';
-import type { Execution } from './execution.js';
-import type { PagePosition } from './queries/executions.sql.js';
 import type {
   CleanupQuery,
-  DuplicatesBody,
   DuplicatesQuery,
+  DuplicatesView,
   ErrorsQuery,
   ExecutionsQuery,
+  ExecutionView,
   PeriodQuery,
   SlowQuery,
-  ToolStatsBody,
-} from './tool-metrics.dto.js';
+  ToolStatsView,
+} from './tool-metrics.shapes.js';
+import type { PagePosition } from './queries/executions.sql.js';
 import { ToolMetricsRepository } from './tool-metrics.repository.js';
 import { withoutHistogram } from './queries/tool-stats.js';
 
@@ -25,20 +25,20 @@ export class ToolMetricsService {
     private readonly recorder: ExecutionRecorder,
   ) {}
 
-  async stats(tool: string, { since, until }: PeriodQuery): Promise<ToolStatsBody> {
+  async stats(tool: string, { since, until }: PeriodQuery): Promise<ToolStatsView> {
     assertInOrder(since, until);
     return withoutHistogram(await this.repository.getToolStats(tool, { since, until }));
   }
 
-  async errors({ tool, limit }: ErrorsQuery): Promise<Page<Execution>> {
+  async errors({ tool, limit }: ErrorsQuery): Promise<Page<ExecutionView>> {
     return { data: await this.repository.getRecentErrors(tool, limit), nextCursor: null };
   }
 
-  async slow({ thresholdMs, limit }: SlowQuery): Promise<Page<Execution>> {
+  async slow({ thresholdMs, limit }: SlowQuery): Promise<Page<ExecutionView>> {
     return { data: await this.repository.getSlowExecutions(thresholdMs, limit), nextCursor: null };
   }
 
-  async executions({ limit, cursor, ...filter }: ExecutionsQuery): Promise<Page<Execution>> {
+  async executions({ limit, cursor, ...filter }: ExecutionsQuery): Promise<Page<ExecutionView>> {
     assertInOrder(filter.since, filter.until);
     const after = cursor === undefined ? undefined : positionOf(cursor);
     const rows = await this.repository.getExecutions({ ...filter, limit: limit + 1, after });
@@ -48,8 +48,8 @@ export class ToolMetricsService {
   }
 
   /** @throws Problem `not_found` */
-  async execution(id: string): Promise<Execution> {
-    const find = (): Promise<Execution | undefined> => this.repository.getExecution(id);
+  async execution(id: string): Promise<ExecutionView> {
+    const find = (): Promise<ExecutionView | undefined> => this.repository.getExecution(id);
     const metric = (await find()) ?? (await this.flush().then(find));
     if (!metric) throw noSuchExecution(id);
     return metric;
@@ -62,7 +62,7 @@ export class ToolMetricsService {
   }
 
   /** The duplicates of the last 24 hours unless told otherwise. */
-  async duplicates({ since, until = new Date(), ...of }: DuplicatesQuery): Promise<Page<DuplicatesBody>> {
+  async duplicates({ since, until = new Date(), ...of }: DuplicatesQuery): Promise<Page<DuplicatesView>> {
     assertInOrder(since, until);
     const range = { since: since ?? new Date(until.getTime() - dayMs), until };
     return { data: await this.repository.getDuplicates({ ...of, ...range }), nextCursor: null };
@@ -90,8 +90,7 @@ const noSuchExecution = (id: string): Problem =>
 /** @throws Problem `invalid_request` */
 function assertInOrder(since: Date | undefined, until: Date | undefined): void {
   if (!since || !until || since <= until) return;
-  const detail = 'must not be after until';
-  throw new Problem('invalid_request', `since ${detail}`, { errors: [{ pointer: '/since', detail }] });
+  throw invalidRequest({ pointer: '/since', detail: 'must not be after until' });
 }
 
 const cursorOf = ({ recordedAt, metricId }: PagePosition): string =>
@@ -105,6 +104,5 @@ function positionOf(cursor: string): PagePosition {
   const { at = '', id = '' } = position.exec(decodeCursor(cursor))?.groups ?? {};
   const recordedAt = new Date(at);
   if (!Number.isNaN(recordedAt.getTime())) return { recordedAt, metricId: id };
-  const detail = 'must be the nextCursor of an earlier answer';
-  throw new Problem('invalid_request', `cursor ${detail}`, { errors: [{ pointer: '/cursor', detail }] });
+  throw wrongCursor();
 }

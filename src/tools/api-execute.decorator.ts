@@ -3,7 +3,7 @@ import { ApiBody, ApiExtraModels, ApiHeaders, ApiOkResponse, getSchemaPath } fro
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import type { ProblemCode } from '../common/errors.js';
 import { executeBodySchema } from './incoming-call.js';
-import { OutcomeBody } from './tools.dto.js';
+import { OutcomeView } from './tools.shapes.js';
 
 const contextHeaders = ['user', 'session', 'request', 'investigation', 'run', 'thread', 'project'].map(
   (name) => ({
@@ -30,11 +30,11 @@ export function ApiExecute(example: object, ...problems: ProblemCode[]): MethodD
   return applyDecorators(
     ApiHeaders(contextHeaders),
     ApiBody({ schema: executeBodySchema, examples: { call: { value: example } } }),
-    ApiExtraModels(OutcomeBody),
+    ApiExtraModels(OutcomeView),
     ApiOkResponse({
       description: 'The tool ran; `status` says how it ended',
       content: {
-        'application/json': { schema: { $ref: getSchemaPath(OutcomeBody) } },
+        'application/json': { schema: { $ref: getSchemaPath(OutcomeView) } },
         'text/event-stream': { schema: { type: 'string', description: events }, example: exampleEvents },
       },
     }),

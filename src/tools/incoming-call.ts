@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Problem } from '../common/errors.js';
+import { invalidRequest, Problem } from '../common/errors.js';
 import type { CallContext } from '../tool-contract/call-context.js';
 import type { CallRequest } from '../tool-contract/tool-call.js';
 import { compileSchema } from '../tool-contract/schema-compiler.js';
@@ -104,9 +104,7 @@ export function callOf(asked: AskedCall, request: FastifyRequest, reply: Fastify
 
 function refuseMalformed(body: unknown): void {
   const errors = problemsOf(body);
-  if (errors.length === 0) return;
-  const detail = errors.map((error) => `${error.pointer.slice(1) || 'body'} ${error.detail}`).join('; ');
-  throw new Problem('invalid_request', detail, { errors });
+  if (errors.length > 0) throw invalidRequest(...errors);
 }
 
 /** The body wins over the headers, and the key's owner stands in for an absent user. */

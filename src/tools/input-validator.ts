@@ -1,9 +1,8 @@
-import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { type FieldProblem, Problem, Refusal } from '../common/errors.js';
 import { isDeeperThan } from '../common/json-depth.js';
 import { messageOf } from '../common/message-of.js';
 import { WorkerEnded } from '../common/worker-calls.js';
-import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import type { JsonSchema, Tool } from '../tool-contract/tool.js';
 import type { CallRequest } from '../tool-contract/tool-call.js';
 import { compileSchema, TooCostly } from '../tool-contract/schema-compiler.js';
@@ -28,6 +27,8 @@ const passMs = 2_000;
 const mostPassesWaiting = 8;
 /** The largest input of which every problem is told, up to twenty. */
 const mostBytesForAll = 65_536;
+const maxSchemaBytes = 65_536;
+const maxSchemaDepth = 32;
 
 export interface InputLimits {
   readonly maxBytes: number;
@@ -52,7 +53,7 @@ export function refuseOversized({ input, bytesAtMost }: CallRequest, limits: Inp
   }
   // Each level takes two bytes: what is short is not looked through.
   if (bytes > 2 * maxDepth && isDeeperThan(input, maxDepth)) {
-    const detail = `input is nested deeper than ${maxDepth} levels (TOOL_INPUT_MAX_DEPTH)`;
+    const detail = `input is nested deeper than ${maxDepth} levels`;
     throw new Refusal('invalid_input', detail, { errors: [{ pointer: '/input', detail }] });
   }
   return bytes;
@@ -66,8 +67,6 @@ export function refuseOversized({ input, bytesAtMost }: CallRequest, limits: Inp
 export class InputSchemas implements OnApplicationShutdown {
   private readonly trials = new SchemaThread('schema trial', trialMs, Infinity);
   private readonly passes = new SchemaThread('input validation', passMs, mostPassesWaiting);
-
-  constructor(@Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'customTools'>) {}
 
   /**
    * Compiles a tool's input schema (JSON Schema 2020-12), once a thread has tried what that costs.
@@ -93,15 +92,12 @@ export class InputSchemas implements OnApplicationShutdown {
   }
 
   private checked(schema: unknown): { schema: JsonSchema; text: string } {
-    const { schemaMaxBytes, schemaMaxDepth } = this.config.customTools;
     if (typeof schema !== 'object' || schema === null || Array.isArray(schema))
       throw wrong('must be a JSON Schema object');
-    if (isDeeperThan(schema, schemaMaxDepth))
-      throw wrong(`is nested deeper than ${schemaMaxDepth} levels (TOOL_SCHEMA_MAX_DEPTH)`);
+    if (isDeeperThan(schema, maxSchemaDepth)) throw wrong(`is nested deeper than ${maxSchemaDepth} levels`);
     const text = JSON.stringify(schema);
     const bytes = Buffer.byteLength(text);
-    if (bytes > schemaMaxBytes)
-      throw wrong(`is ${bytes} bytes, the cap is ${schemaMaxBytes} (TOOL_SCHEMA_MAX_BYTES)`);
+    if (bytes > maxSchemaBytes) throw wrong(`is ${bytes} bytes, the cap is ${maxSchemaBytes}`);
     return { schema: schema as JsonSchema, text };
   }
 

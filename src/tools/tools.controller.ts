@@ -6,8 +6,7 @@ import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 import { ApiExecute } from './api-execute.decorator.js';
-import { ApiToolListResponse, ApiToolResponse } from './tool-formats.dto.js';
-import { FormatQuery, ListToolsQuery } from './tools.dto.js';
+import { ApiToolListResponse, ApiToolResponse, FormatQuery, ListToolsQuery } from './tools.shapes.js';
 import { ToolsService } from './tools.service.js';
 
 @ApiTags('tools')
@@ -21,11 +20,10 @@ export class ToolsController {
     summary: 'List the tools that can be called now',
     description:
       "With `format` each tool is described as that platform's function list wants it; `query` looks in names, descriptions and tags.",
-    operationId: 'listTools',
   })
   @ApiToolListResponse()
   @ApiProblems('invalid_request', 'unauthorized')
-  list(@Query() query: ListToolsQuery): object {
+  listTools(@Query() query: ListToolsQuery): object {
     return this.service.list(query);
   }
 
@@ -33,12 +31,11 @@ export class ToolsController {
   @ApiOperation({
     summary: 'Describe one tool',
     description: 'A disabled tool is not found, as it is for a call.',
-    operationId: 'getTool',
   })
   @ApiParam({ name: 'name', example: 'get_playbooks' })
   @ApiToolResponse()
   @ApiProblems('tool_not_found', 'invalid_request', 'unauthorized')
-  get(@Param('name') name: string, @Query() { format }: FormatQuery): object {
+  getTool(@Param('name') name: string, @Query() { format }: FormatQuery): object {
     return this.service.get(name, format);
   }
 
@@ -48,7 +45,6 @@ export class ToolsController {
     summary: 'Call a tool',
     description:
       'An execution that ran answers 200 with its outcome; a call that was refused answers a problem. With `Accept: text/event-stream` the answer streams what the tool says meanwhile, and ends with the outcome.',
-    operationId: 'executeTool',
   })
   @ApiParam({ name: 'name', example: 'get_playbooks' })
   @ApiHeader({
@@ -76,7 +72,7 @@ export class ToolsController {
     'unauthorized',
     'forbidden',
   )
-  execute(
+  executeTool(
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ToolOutcome | Readable> {

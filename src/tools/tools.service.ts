@@ -14,7 +14,7 @@ import { incomingCall } from './incoming-call.js';
 import { Door } from './door.js';
 import { describeTool, type ToolFormat } from './tool-formats.js';
 import { ToolRegistry } from './tool-registry.js';
-import type { ListToolsQuery } from './tools.dto.js';
+import type { ListToolsQuery } from './tools.shapes.js';
 
 /** Has a tool for as long as some work with it lasts. */
 export type WithTool = <T>(work: (tool: Tool) => Promise<T>) => Promise<T>;

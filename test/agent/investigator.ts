@@ -77,9 +77,9 @@ export class Investigator {
     return { ...reportIn((await runner.finalContent()) ?? ''), toolUses };
   }
 
-  private async definitions(): Promise<OpenAiTool[]> {
+  private async definitions(): Promise<OpenAiToolView[]> {
     const response = await fetch(`${this.toolkeeper}/api/v1/tools?format=openai&limit=100`);
-    const { data } = (await response.json()) as { data: OpenAiTool[] };
+    const { data } = (await response.json()) as { data: OpenAiToolView[] };
     return data;
   }
 
@@ -97,7 +97,7 @@ export class Investigator {
   }
 }
 
-interface OpenAiTool {
+interface OpenAiToolView {
   readonly function: { name: string; description: string; parameters: Record<string, unknown> };
 }
 

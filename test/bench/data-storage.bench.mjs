@@ -30,19 +30,22 @@ export async function benchDataStorage() {
   try {
     const common = { DATA_STORAGE_URL: url };
     report('its circuit as configured', await measure(common), goal);
-    const closed = { ...common, DATA_STORAGE_CIRCUIT_MIN_TRIES: '10000' };
-    report('its circuit held closed', await measure(closed), undefined);
+    const closed = ({ dataStorage, ...config }) => ({
+      ...config,
+      dataStorage: { ...dataStorage, circuit: { ...dataStorage.circuit, minCalls: 10_000 } },
+    });
+    report('its circuit held closed', await measure(common, closed), undefined);
   } finally {
     child.stdin.end();
   }
 }
 
 /** @returns the rounds of each mode */
-async function measure(variables) {
+async function measure(variables, adapted) {
   const servers = {};
   const measured = Object.fromEntries(modes.map((mode) => [mode, []]));
   try {
-    for (const mode of modes) servers[mode] = await startPlaybookServer(variables);
+    for (const mode of modes) servers[mode] = await startPlaybookServer(variables, adapted);
     for (const mode of modes) await round(servers[mode], mode);
     for (let n = 0; n < rounds; n++) {
       for (const mode of n % 2 === 0 ? modes : modes.toReversed())

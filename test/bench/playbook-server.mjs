@@ -13,15 +13,16 @@ import { ToolRegistry } from '../../dist/src/tools/tool-registry.js';
 
 const principal = { userId: 'bench', scopes: new Set(scopes) };
 
-export async function startPlaybookServer(variables = {}) {
+/** @param adapted the configuration, with other constants if need be */
+export async function startPlaybookServer(variables = {}, adapted = (config) => config) {
   const folder = mkdtempSync(join(tmpdir(), 'toolkeeper-bench-'));
-  const config = loadConfig({
+  const own = {
     PORT: '0',
     LOG_LEVEL: 'silent',
     TOOLKEEPER_DATA_DIR: folder,
     CUSTOM_TOOLS_DIR: join(folder, 'none'),
-    ...variables,
-  });
+  };
+  const config = adapted(loadConfig({ ...own, ...variables }));
   const app = await createApp(config);
   await app.listen(config.server.port, config.server.host);
   app.get(Lifecycle).ready();

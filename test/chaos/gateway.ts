@@ -49,7 +49,6 @@ export class Gateway {
       CUSTOM_TOOLS_ALLOWED_ENV: 'CHAOS_*',
       // What cleans up behind a tool must not need a sandbox.
       CUSTOM_TOOLS_SANDBOX_ENABLED: 'false',
-      CUSTOM_TOOLS_STOP_GRACE: '100',
       // Faults are the point: no circuit may open.
       CIRCUIT_FAILURES: '10000',
       CIRCUIT_MIN_FAILURE_RATE: '1',

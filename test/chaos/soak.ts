@@ -27,20 +27,26 @@ const oneShot: Lane = {
   mostProcesses: 5 + 4,
 };
 
+const turnSeconds = 330;
+
 /**
- * One is called all the time, so that its processes are renewed; two take turns of 3 s, so that the processes of the
- * other one end by being idle; some calls get fresh ones.
+ * One is called all the time; two take turns that are longer than a process may be idle, so that those of the other one
+ * end; some calls get fresh ones.
  */
 const loads: readonly Load[] = [
   { lane: ownLane('soak_steady'), share: () => 0.5 },
-  { lane: ownLane('soak_even', 4), share: (seconds) => (Math.floor(seconds / 3) % 2 === 0 ? 0.48 : 0) },
-  { lane: ownLane('soak_odd', 4), share: (seconds) => (Math.floor(seconds / 3) % 2 === 1 ? 0.48 : 0) },
+  {
+    lane: ownLane('soak_even', 4),
+    share: (seconds) => (Math.floor(seconds / turnSeconds) % 2 === 0 ? 0.48 : 0),
+  },
+  {
+    lane: ownLane('soak_odd', 4),
+    share: (seconds) => (Math.floor(seconds / turnSeconds) % 2 === 1 ? 0.48 : 0),
+  },
   { lane: oneShot, share: () => 0.02 },
 ];
 
 const variables = {
-  CUSTOM_TOOLS_IDLE_TIMEOUT: '1000',
-  CUSTOM_TOOLS_MAX_REQUESTS_PER_PROCESS: '200',
   CUSTOM_TOOLS_MAX_QUEUE: '1000',
 };
 

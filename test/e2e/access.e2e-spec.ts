@@ -12,6 +12,7 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | 'key'>> = {
   'GET /startupz': 'probe',
   'GET /metrics': 'anyone',
   'GET /openapi.json': 'anyone',
+  'GET /': 'anyone',
   'GET /docs': 'anyone',
   'GET /docs/': 'anyone',
   'GET /docs/*': 'anyone',

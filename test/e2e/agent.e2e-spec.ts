@@ -21,14 +21,18 @@ describe('an agent by OpenAI’s SDK', () => {
     [llm, storage] = await Promise.all([startScriptedLlm(), DataStorageServer.start()]);
     const { url } = storage;
     const patientFor = (tryMs: number, inAllMs: number): Promise<TestApp> =>
-      startApp({
-        DATA_STORAGE_URL: url,
-        DATA_STORAGE_TIMEOUT_MS: String(tryMs),
-        DATA_STORAGE_DEADLINE_MS: String(inAllMs),
-        DATA_STORAGE_RETRY_PAUSE_MS: '5',
-        // Each way of being down is met, not an open circuit.
-        DATA_STORAGE_CIRCUIT_MIN_TRIES: '1000',
-      });
+      startApp(
+        { DATA_STORAGE_URL: url },
+        {
+          dataStorage: {
+            timeoutMs: tryMs,
+            deadlineMs: inAllMs,
+            pauseMs: 5,
+            // Each way of being down is met, not an open circuit.
+            circuit: { minCalls: 1_000 },
+          },
+        },
+      );
     tk = await patientFor(10_000, 30_000);
     hasty = await patientFor(150, 800);
   });

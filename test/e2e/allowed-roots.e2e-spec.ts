@@ -166,9 +166,10 @@ const tries: readonly [what: string, body: object, pointer: string, runs: boolea
 describe('code outside of CUSTOM_TOOLS_ALLOWED_ROOTS', () => {
   const own = {
     CUSTOM_TOOLS_SANDBOX_ENABLED: 'false',
-    CUSTOM_TOOLS_RELOAD_INTERVAL: '86400000',
     SECRETS_KEY: randomBytes(32).toString('hex'),
   };
+  /** Looks at files and at the other server. */
+  const never = { customTools: { reloadIntervalMs: 86_400_000 } };
   const withRoot = { ...own, CUSTOM_TOOLS_ALLOWED_ROOTS: root, CUSTOM_TOOLS_ALLOWED_ENV: 'DB_*,API_KEY' };
   let anywhere: TestApp;
   let rooted: TestApp;
@@ -177,8 +178,8 @@ describe('code outside of CUSTOM_TOOLS_ALLOWED_ROOTS', () => {
   const path = (name: string): string => `/api/v1/custom-tools/${name}`;
 
   beforeAll(async () => {
-    anywhere = await startApp(own);
-    rooted = await startApp(withRoot);
+    anywhere = await startApp(own, never);
+    rooted = await startApp(withRoot, never);
   });
   afterAll(async () => {
     await rooted.close();
@@ -237,7 +238,7 @@ describe('code outside of CUSTOM_TOOLS_ALLOWED_ROOTS', () => {
     await register(anywhere, 'stored_bad', bad).expect(201);
     await register(anywhere, 'stored_good', { command: 'python3', args: [script] }).expect(201);
     rmSync(ran, { force: true });
-    const next = await startApp({ ...withRoot, DATABASE_URL: anywhere.db.url });
+    const next = await startApp({ ...withRoot, DATABASE_URL: anywhere.db.url }, never);
     try {
       const { body } = await next.http.get(path('stored_bad')).expect(200);
       expect(body).toMatchObject({

@@ -6,11 +6,8 @@ let tk: TestApp;
 let gate: Gate;
 
 beforeAll(async () => {
-  tk = await startApp({
-    CUSTOM_TOOLS_MAX_QUEUE: '1',
-    TOOL_INPUT_MAX_BYTES: '2000',
-    TOOL_INPUT_MAX_DEPTH: '5',
-  });
+  const variables = { CUSTOM_TOOLS_MAX_QUEUE: '1', TOOL_INPUT_MAX_BYTES: '2000' };
+  tk = await startApp(variables, { toolInput: { maxDepth: 5 } });
   gate = new Gate();
   await tk.register('echo', {
     keepAlive: true,

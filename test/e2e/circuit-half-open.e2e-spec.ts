@@ -10,7 +10,7 @@ import { until } from '../support/wait.js';
 let tk: TestApp;
 
 beforeAll(async () => {
-  tk = await startApp({ CIRCUIT_OPEN_MS: '100', CIRCUIT_MAX_OPEN_MS: '100' });
+  tk = await startApp({}, { circuit: { openMs: 100, maxOpenMs: 100 } });
 });
 
 afterAll(() => tk.close());

@@ -7,8 +7,8 @@ let tk: TestApp;
 let hasty: TestApp;
 
 beforeAll(async () => {
-  tk = await startApp({ CIRCUIT_OPEN_MS: '600000', CIRCUIT_MAX_OPEN_MS: '600000' });
-  hasty = await startApp({ CIRCUIT_OPEN_MS: '500', CIRCUIT_MAX_OPEN_MS: '500' });
+  tk = await startApp({}, { circuit: { openMs: 600_000, maxOpenMs: 600_000 } });
+  hasty = await startApp({}, { circuit: { openMs: 500, maxOpenMs: 500 } });
 });
 
 afterAll(async () => {
@@ -181,7 +181,10 @@ describe('the circuit', () => {
         what: 'all rows to be written',
       },
     );
-    const second = await startApp({ DATABASE_URL: tk.db.url, CIRCUIT_OPEN_MS: '600000' });
+    const second = await startApp(
+      { DATABASE_URL: tk.db.url },
+      { circuit: { openMs: 600_000, maxOpenMs: 600_000 } },
+    );
     try {
       await second.call('remembered').expect(503, /"code":"circuit_open"/);
     } finally {

@@ -17,14 +17,12 @@ let tk: TestApp;
 const open: Followed[] = [];
 
 beforeAll(async () => {
-  tk = await startApp({
-    EVENTS_KEPT: '10',
+  const variables = {
     EVENTS_STREAMS: '3',
     CIRCUIT_FAILURES: '2',
-    CIRCUIT_OPEN_MS: '50',
-    CIRCUIT_PROBES: '1',
     CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL: '86400000',
-  });
+  };
+  tk = await startApp(variables, { events: { kept: 10 }, circuit: { openMs: 50, probes: 1 } });
 });
 afterEach(() => {
   for (const followed of open.splice(0)) followed.leave();

@@ -13,7 +13,10 @@ const key = 'an-admin-key-of-some-length';
 let tk: TestApp;
 
 beforeAll(async () => {
-  tk = await startApp({ BODY_LIMIT_BYTES: '4000', TOOL_INPUT_MAX_BYTES: '3000', ADMIN_API_KEY: key });
+  tk = await startApp(
+    { TOOL_INPUT_MAX_BYTES: '3000', ADMIN_API_KEY: key },
+    { server: { bodyLimitBytes: 4_000 } },
+  );
 });
 afterAll(() => tk.close());
 

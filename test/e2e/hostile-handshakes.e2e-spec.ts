@@ -40,7 +40,7 @@ describe('what an executable says of itself', () => {
     ['maxConcurrency', { maxConcurrency: 1_001 }, '1000'],
     ['maxConcurrency', { maxConcurrency: 1e9 }, '1000'],
     ['maxConcurrency', { maxConcurrency: 1e10 }, '1000'],
-    ['inputSchema', { inputSchema: { title: 'nul \0' } }, 'NUL'],
+    ['inputSchema/title', { inputSchema: { title: 'nul \0' } }, 'NUL'],
   ])('is refused as its registration would be: %s', async (field, change, limit) => {
     const { body } = await register(saying(change)).expect(400);
     expect(body).toMatchObject({ code: 'invalid_request' });
@@ -51,8 +51,8 @@ describe('what an executable says of itself', () => {
   });
 
   it.each([
-    ['too many bytes', { inputSchema: { title: long(70_000) } }, 'TOOL_SCHEMA_MAX_BYTES'],
-    ['levels without end', { inputSchema: nested(40) }, 'TOOL_SCHEMA_MAX_DEPTH'],
+    ['too many bytes', { inputSchema: { title: long(70_000) } }, 'the cap is 65536'],
+    ['levels without end', { inputSchema: nested(40) }, 'deeper than 32 levels'],
     ['an unknown type', { inputSchema: { type: 'strnig' } }, 'not a valid JSON Schema'],
     ['a reference elsewhere', { inputSchema: { $ref: 'http://127.0.0.1:1/s' } }, 'not a valid JSON Schema'],
     ['itself alone', { inputSchema: { $ref: '#' } }, 'for ever'],

@@ -10,7 +10,8 @@ import { until } from '../support/wait.js';
 // real: servers, their database, files, the tools' processes; mock: nothing
 
 const fixture = join(fixtures, 'fixture-tool.mjs');
-const day = String(86_400_000);
+const day = 86_400_000;
+const every = (reloadIntervalMs: number) => ({ customTools: { reloadIntervalMs } });
 
 const folders: string[] = [];
 const makeFolder = (): string => {
@@ -156,7 +157,7 @@ describe('a change of a tool in use', () => {
 
 describe.each([
   ['the system says so', day],
-  ['it is looked at', '200'],
+  ['it is looked at', 200],
 ])('a file changed in CUSTOM_TOOLS_DIR, noticed because %s', (_how, interval) => {
   let tk: TestApp;
   let dir: string;
@@ -175,7 +176,7 @@ describe.each([
 
   beforeAll(async () => {
     dir = makeFolder();
-    tk = await startApp({ CUSTOM_TOOLS_DIR: dir, CUSTOM_TOOLS_RELOAD_INTERVAL: interval });
+    tk = await startApp({ CUSTOM_TOOLS_DIR: dir }, every(interval));
   });
   afterAll(() => tk.close());
 
@@ -261,7 +262,7 @@ describe.each([
 });
 
 it('a changed script of a tool registered over REST is noticed', async () => {
-  const tk = await startApp({ CUSTOM_TOOLS_RELOAD_INTERVAL: '100' });
+  const tk = await startApp({}, every(100));
   try {
     const script = join(makeFolder(), 'tool.mjs');
     writeFileSync(script, saying('one'));
@@ -279,7 +280,7 @@ it('a changed script of a tool registered over REST is noticed', async () => {
 
 it('a script changed while the server was down is a revision of its own when it starts', async () => {
   // It keeps the database, and notices nothing.
-  const first = await startApp({ CUSTOM_TOOLS_RELOAD_INTERVAL: day });
+  const first = await startApp({}, every(day));
   const script = join(makeFolder(), 'tool.mjs');
   try {
     writeFileSync(script, saying('one'));
@@ -301,12 +302,9 @@ describe('two servers on one database', () => {
   let a: TestApp;
   let b: TestApp;
   beforeAll(async () => {
-    const variables = {
-      CUSTOM_TOOLS_RELOAD_INTERVAL: '100',
-      SECRETS_KEY: randomBytes(32).toString('hex'),
-    };
-    a = await startApp(variables);
-    b = await startApp({ ...variables, DATABASE_URL: a.db.url });
+    const variables = { SECRETS_KEY: randomBytes(32).toString('hex') };
+    a = await startApp(variables, every(100));
+    b = await startApp({ ...variables, DATABASE_URL: a.db.url }, every(100));
   });
   afterAll(async () => {
     await b.close();

@@ -11,7 +11,10 @@ let tk: TestApp;
 let folder: string;
 beforeAll(async () => {
   folder = makeTestFolder();
-  tk = await startApp({ CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL: '1000', CUSTOM_TOOLS_RELOAD_INTERVAL: '200' });
+  tk = await startApp(
+    { CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL: '1000' },
+    { customTools: { reloadIntervalMs: 200 } },
+  );
 });
 afterAll(async () => {
   await tk.close();
@@ -91,14 +94,15 @@ it('a tool whose folder was deleted goes on while its process lives, and says so
 
 describe('a broken tool', () => {
   const day = '86400000';
-  const rarely = { CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL: day, CUSTOM_TOOLS_RELOAD_INTERVAL: day };
+  const rarely = { CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL: day };
+  const looking = (reloadIntervalMs: number) => ({ customTools: { reloadIntervalMs } });
 
   it('is tried at once after a restart', async () => {
-    const first = await startApp(rarely);
+    const first = await startApp(rarely, looking(Number(day)));
     try {
       await first.register('mended');
       await first.db.dataSource.query(`UPDATE custom_tools SET status = 'error', error_message = 'no disk'`);
-      const second = await startApp({ ...rarely, DATABASE_URL: first.db.url });
+      const second = await startApp({ ...rarely, DATABASE_URL: first.db.url }, looking(Number(day)));
       try {
         const seen = async () => (await second.http.get('/api/v1/custom-tools/mended').expect(200)).body;
         await until(async () => (await seen()).status === 'active', { what: 'the recovery' });
@@ -116,11 +120,7 @@ describe('a broken tool', () => {
     mkdirSync(join(dir, 'late'));
     const tool = { name: 'late', description: 'Comes late', command: './run.sh', inputSchema: {} };
     writeFileSync(join(dir, 'late', 'tool.json'), JSON.stringify(tool));
-    const app = await startApp({
-      CUSTOM_TOOLS_DIR: dir,
-      CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL: day,
-      CUSTOM_TOOLS_RELOAD_INTERVAL: '200',
-    });
+    const app = await startApp({ ...rarely, CUSTOM_TOOLS_DIR: dir }, looking(200));
     try {
       const seen = async () => (await app.http.get('/api/v1/custom-tools/late').expect(200)).body;
       expect(await seen()).toMatchObject({

@@ -65,12 +65,8 @@ describe('retries', () => {
 
 describe('limits of a process', () => {
   it('replace it when it is old, large or has served enough, without a call that waits', async () => {
-    const limits = {
-      CUSTOM_TOOLS_PROCESS_CHECK_INTERVAL: '100',
-      CUSTOM_TOOLS_MAX_PROCESS_AGE_MS: '1',
-      CUSTOM_TOOLS_MAX_CONCURRENT_STARTS: '1',
-    };
-    const short = await startApp(limits);
+    const customTools = { processCheckIntervalMs: 100, maxProcessAgeMs: 1, maxConcurrentStarts: 1 };
+    const short = await startApp({}, { customTools });
     try {
       await short.register('worn', { keepAlive: true });
       const first = (await short.call('worn', { action: 'count' }).expect(200)).body.result.instance;

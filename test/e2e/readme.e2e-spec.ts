@@ -17,12 +17,12 @@ let folder: string;
 beforeAll(async () => {
   data = makeTestFolder();
   folder = mkdtempSync(join(tmpdir(), 'toolkeeper-readme-'));
-  tk = await startApp({
+  const variables = {
     TOOLKEEPER_DATA_DIR: data,
     CUSTOM_TOOLS_DIR: join(projectRoot(), 'tools', 'installed'),
     PLAYBOOKS_DIR: shippedPlaybooks,
-    CIRCUIT_OPEN_MS: '1000',
-  });
+  };
+  tk = await startApp(variables, { circuit: { openMs: 1_000 } });
 });
 
 afterAll(async () => {

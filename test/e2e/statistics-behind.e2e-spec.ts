@@ -6,8 +6,8 @@ import { until } from '../support/wait.js';
 let tk: TestApp;
 beforeAll(async () => {
   // Nothing but the lock's end ends an insert that waits for it.
-  const longest = { DATABASE_STATEMENT_TIMEOUT_MS: '600000', DATABASE_QUERY_TIMEOUT_MS: '600000' };
-  tk = await startApp(longest);
+  const database = { statementTimeoutMs: 600_000, queryTimeoutMs: 600_000 };
+  tk = await startApp({}, { database });
 });
 afterAll(() => tk.close());
 

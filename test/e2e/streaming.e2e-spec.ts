@@ -12,7 +12,7 @@ let gate: Gate;
 beforeAll(async () => {
   gate = new Gate();
   const { access } = gate;
-  tk = await startApp({ INVESTIGATION_CALLS_PER_TOOL: '2', CUSTOM_TOOLS_CANCEL_GRACE: '30000' });
+  tk = await startApp({ INVESTIGATION_CALLS_PER_TOOL: '2' }, { customTools: { cancelGraceMs: 30_000 } });
   await tk.register('teller', { keepAlive: true, poolSize: 3, ...access });
   await tk.register('canceller', { keepAlive: true, args: [fixture, '--declares=cancel'], ...access });
 });
@@ -155,7 +155,7 @@ describe('Accept: text/event-stream', () => {
 });
 
 it('a quiet stream says that it lives, and its connection ends with it', async () => {
-  const app = await startApp({ SSE_HEARTBEAT_MS: '100' });
+  const app = await startApp({}, { server: { sseHeartbeatMs: 100 } });
   try {
     await app.register('quiet', { ...gate.access });
     const input = gate.input('quiet');

@@ -15,14 +15,12 @@ let tk: TestApp;
 let folder: string;
 const events: RuntimeEvent[] = [];
 
-const byHand = {
-  CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL: '86400000',
-  CUSTOM_TOOLS_RELOAD_INTERVAL: '86400000',
-};
+const byHand = { CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL: '86400000' };
+const reloadIntervalMs = 86_400_000;
 
 beforeAll(async () => {
   // A machine that stands still for a while makes no tool ill.
-  tk = await startApp({ ...byHand, CUSTOM_TOOLS_HEALTH_TIMEOUT: '60000' });
+  tk = await startApp(byHand, { customTools: { reloadIntervalMs, healthTimeoutMs: 60_000 } });
   tk.app.get(RunningTools).events.subscribe((event) => events.push(event));
   folder = mkdtempSync(join(tmpdir(), 'toolkeeper-monitor-'));
 });
@@ -95,7 +93,7 @@ it('lets a tool that does not answer hold nobody up', async () => {
 });
 
 it('ends a process that does not answer; the tool recovers', async () => {
-  const hasty = await startApp({ ...byHand, CUSTOM_TOOLS_HEALTH_TIMEOUT: '500' });
+  const hasty = await startApp(byHand, { customTools: { reloadIntervalMs, healthTimeoutMs: 500 } });
   try {
     const ends: RuntimeEvent[] = [];
     hasty.app.get(RunningTools).events.subscribe((event) => {
@@ -241,11 +239,8 @@ it.each([
 );
 
 it('calls no tool broken because there was no place for a process to try it', async () => {
-  const full = await startApp({
-    ...byHand,
-    CUSTOM_TOOLS_MAX_PROCESSES: '1',
-    CUSTOM_TOOLS_START_TIMEOUT: '500',
-  });
+  const narrow = { ...byHand, CUSTOM_TOOLS_MAX_PROCESSES: '1', CUSTOM_TOOLS_START_TIMEOUT: '500' };
+  const full = await startApp(narrow, { customTools: { reloadIntervalMs } });
   const check = (): Promise<void> => full.app.get(Reconciler).reconcile({ checks: true });
   const ill = async (): Promise<Json> => (await full.http.get('/api/v1/custom-tools/ill')).body;
   const gate = new Gate();

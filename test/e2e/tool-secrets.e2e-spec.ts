@@ -31,7 +31,7 @@ let tk: TestApp;
 beforeAll(async () => {
   [folder, data] = [makeTestFolder(), makeTestFolder()];
   // It must not see what others write under keys that it does not have.
-  tk = await startApp({ TOOLKEEPER_DATA_DIR: data, CUSTOM_TOOLS_RELOAD_INTERVAL: '86400000' });
+  tk = await startApp({ TOOLKEEPER_DATA_DIR: data }, { customTools: { reloadIntervalMs: 86_400_000 } });
 });
 afterAll(async () => {
   await tk.close();
@@ -65,7 +65,7 @@ describe('the values of env', () => {
 
   it('must be values: *** is none', async () => {
     await patch('sealed', { env: { NEW: '***' } }).expect(400, /"pointer":"\/env\/NEW"/);
-    await patch('sealed', { env: { NEW: 7 } }).expect(400, /"pointer":"\/env"/);
+    await patch('sealed', { env: { NEW: 7 } }).expect(400, /"pointer":"\/env\/NEW"/);
   });
 
   it('do not open for another tool or name', async () => {
@@ -78,6 +78,7 @@ describe('the values of env', () => {
     expect(body).toEqual({
       valid: false,
       errors: [expect.stringContaining('OTHER was changed in the database')],
+      differences: [],
     });
   });
 
@@ -310,7 +311,7 @@ describe('commands', () => {
   it('get their arguments as they are, through no shell', async () => {
     await tk.register('literal_args', { args: [fixture, '--name=$(id) `id` ; id'] });
     const { body } = await tk.http.post('/api/v1/custom-tools/literal_args/validate').expect(200);
-    expect(body.errors[0]).toContain('$(id) `id` ; id');
+    expect(body.differences.join()).toContain('$(id) `id` ; id');
   });
 
   it('that are links stay what they were at registration', async () => {

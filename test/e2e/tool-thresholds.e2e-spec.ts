@@ -42,13 +42,13 @@ describe("a tool's own thresholds", () => {
     await tk.call('strict').expect(503, /"code":"circuit_open"/);
   });
 
-  it('are changed as a whole, told by a revision, and come back by a rollback', async () => {
+  it('are changed one by one, told by a revision, and come back by a rollback', async () => {
     await tk.register('changing', { keepAlive: true });
     expect((await shown('changing')).thresholds).toEqual({});
-    const patch = (thresholds: object) =>
+    const patch = (thresholds: object | null) =>
       tk.http.patch('/api/v1/custom-tools/changing').send({ thresholds }).expect(200);
     await patch({ latencyHealthyMs: 4_000, minCalls: 3 });
-    await patch({ slowCallMs: 100 });
+    await patch({ latencyHealthyMs: null, minCalls: null, slowCallMs: 100 });
     expect(await shown('changing')).toMatchObject({ revision: 3, thresholds: { slowCallMs: 100 } });
     const { body } = await tk.http.get('/api/v1/custom-tools/changing/revisions/3/diff').expect(200);
     expect(body.changes).toEqual([
@@ -60,7 +60,10 @@ describe("a tool's own thresholds", () => {
       tk.http.post('/api/v1/custom-tools/changing/rollback').send({ revision }).expect(200);
     expect((await rollback(2)).body.thresholds).toEqual({ latencyHealthyMs: 4_000, minCalls: 3 });
     expect((await rollback(1)).body.thresholds).toEqual({});
+    await patch({ minCalls: 2 });
     await patch({});
+    expect((await shown('changing')).thresholds).toEqual({ minCalls: 2 });
+    await patch(null);
     expect((await shown('changing')).thresholds).toEqual({});
   });
 
@@ -68,7 +71,7 @@ describe("a tool's own thresholds", () => {
     [{ successRateHealthy: 1.1 }, '/thresholds/successRateHealthy'],
     [{ minCalls: 0 }, '/thresholds/minCalls'],
     [{ windowMinutes: 1_441 }, '/thresholds/windowMinutes'],
-    [{ slowCallMs: null }, '/thresholds/slowCallMs'],
+    [{ slowCallMs: '5' }, '/thresholds/slowCallMs'],
     [{ latency: 5 }, '/thresholds/latency'],
     [{ latencyHealthyMs: 6_000 }, '/thresholds/latencyDegradedMs'],
     [{ successRateHealthy: 0.5 }, '/thresholds/successRateDegraded'],

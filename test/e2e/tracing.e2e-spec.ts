@@ -7,6 +7,8 @@ import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver, treeOf } from 
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const callerSpan = 'b7ad6b7169203331';
 const readOnly = { readOnly: true, idempotent: true, destructive: false, openWorld: false };
+/** The SDK reads these from the environment of this process. */
+const setForSdk = (variables: Record<string, string>): void => void Object.assign(process.env, variables);
 const doorSpan = (tool: string): string => `execute_tool ${tool}`;
 
 describe('a server with a receiver of traces', () => {
@@ -15,13 +17,12 @@ describe('a server with a receiver of traces', () => {
 
   beforeAll(async () => {
     receiver = await startOtlpReceiver();
-    tk = await startApp({
-      OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
+    setForSdk({
       OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20s3cret',
       OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip',
       OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
-      OTEL_BSP_SCHEDULE_DELAY: '10',
     });
+    tk = await startApp({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_BSP_SCHEDULE_DELAY: '10' });
     await tk.register('echo', { keepAlive: true });
     await tk.register('cached', { keepAlive: true, cacheTtlMs: 60_000, annotations: readOnly });
   });
@@ -151,14 +152,14 @@ describe('a server with a Data Storage service', () => {
 
   beforeAll(async () => {
     [receiver, storage] = await Promise.all([startOtlpReceiver(), DataStorageServer.start()]);
-    tk = await startApp({
-      OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
-      OTEL_BSP_SCHEDULE_DELAY: '10',
-      DATA_STORAGE_URL: storage.url,
-      DATA_STORAGE_RETRY_PAUSE_MS: '1',
-      DATA_STORAGE_TIMEOUT_MS: '30000',
-      DATA_STORAGE_DEADLINE_MS: '90000',
-    });
+    tk = await startApp(
+      {
+        OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
+        OTEL_BSP_SCHEDULE_DELAY: '10',
+        DATA_STORAGE_URL: storage.url,
+      },
+      { dataStorage: { pauseMs: 1, timeoutMs: 30_000, deadlineMs: 90_000 } },
+    );
   });
   afterAll(async () => {
     await tk.close();
@@ -211,11 +212,8 @@ describe('a server whose traces are not wanted, or do not arrive', () => {
 
   it('answers calls and ends in time while the receiver hangs', async () => {
     receiver.behave('hang');
-    tk = await startApp({
-      OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
-      OTEL_EXPORTER_OTLP_TIMEOUT: '120000',
-      DRAIN_TIMEOUT_MS: '200',
-    });
+    setForSdk({ OTEL_EXPORTER_OTLP_TIMEOUT: '120000' });
+    tk = await startApp({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, DRAIN_TIMEOUT_MS: '200' });
     await tk.register('echo');
     await tk.call('echo').expect(200);
     // If it waited for the exporter, that would take longer than this test may.

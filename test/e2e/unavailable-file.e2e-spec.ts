@@ -10,14 +10,10 @@ import { until } from '../support/wait.js';
 // real: servers, their database, files and their modes, the tools' processes; mock: nothing. The sandbox is off: the
 // tool below changes its own file.
 
-const day = String(86_400_000);
-const byHand = {
-  CUSTOM_TOOLS_SANDBOX_ENABLED: 'false',
-  CUSTOM_TOOLS_RELOAD_INTERVAL: day,
-  CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL: day,
-  // What a process does when its stdin ends is part of these tests: it is not killed meanwhile.
-  CUSTOM_TOOLS_STOP_GRACE: '30000',
-};
+const day = 86_400_000;
+const byHand = { CUSTOM_TOOLS_SANDBOX_ENABLED: 'false', CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL: String(day) };
+// What a process does when its stdin ends is part of these tests: it is not killed meanwhile.
+const times = (reloadIntervalMs: number) => ({ customTools: { reloadIntervalMs, stopGraceMs: 30_000 } });
 let folder: string;
 let file: string;
 beforeAll(() => (folder = makeTestFolder()));
@@ -58,7 +54,7 @@ const get = async (tk: TestApp, name: string): Promise<Json> =>
 
 describe('a file that cannot be run for a moment', () => {
   let tk: TestApp;
-  beforeAll(async () => (tk = await startApp(byHand)));
+  beforeAll(async () => (tk = await startApp(byHand, times(day))));
   afterAll(() => tk.close());
 
   it.each([
@@ -94,7 +90,7 @@ describe('a file that cannot be run for a moment', () => {
   it('takes no process from a replica that is told of a new revision', async () => {
     const name = 'replicated';
     await register(tk, name);
-    const other = await startApp({ ...byHand, DATABASE_URL: tk.db.url });
+    const other = await startApp({ ...byHand, DATABASE_URL: tk.db.url }, times(day));
     try {
       const { pid } = (await call(other, name)).result;
       write('second');
@@ -128,7 +124,7 @@ describe('a file that cannot be run for a moment', () => {
 });
 
 it('new content that could not be run at first is taken as soon as it can be, without another change', async () => {
-  const tk = await startApp({ ...byHand, CUSTOM_TOOLS_RELOAD_INTERVAL: '100' });
+  const tk = await startApp(byHand, times(100));
   try {
     const name = 'late_mode';
     await register(tk, name);

@@ -39,8 +39,6 @@ beforeAll(async () => {
     CIRCUIT_FAILURES: '2',
     WEBHOOK_URLS: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook?token=hidden`,
     WEBHOOK_SECRET: secret,
-    // Only what the receiver refuses is tried again.
-    WEBHOOK_TIMEOUT_MS: '60000',
     WEBHOOK_EVENTS: 'circuit.opened,circuit.closed',
   });
 });

@@ -20,15 +20,12 @@ beforeEach(async () => {
 afterAll(() => service.stop());
 
 /** Its own server for each group: circuits and caches begin anew. */
-const withServer = (variables: Record<string, string> = {}): void => {
+const withServer = (variables: Record<string, string> = {}, dataStorage: object = {}): void => {
   beforeAll(async () => {
-    tk = await startApp({
-      DATA_STORAGE_URL: service.url,
-      DATA_STORAGE_TIMEOUT_MS: '30000',
-      DATA_STORAGE_DEADLINE_MS: '120000',
-      DATA_STORAGE_RETRY_PAUSE_MS: '5',
-      ...variables,
-    });
+    tk = await startApp(
+      { DATA_STORAGE_URL: service.url, ...variables },
+      { dataStorage: { timeoutMs: 30_000, deadlineMs: 120_000, pauseMs: 5, ...dataStorage } },
+    );
   });
   afterAll(() => tk.close());
 };
@@ -181,7 +178,7 @@ describe('a Data Storage service that is not available', () => {
 });
 
 describe('a Data Storage service with a slow body', () => {
-  withServer({ DATA_STORAGE_TIMEOUT_MS: '100' });
+  withServer({}, { timeoutMs: 100 });
 
   it('is tried four times, and then the LLM goes on', async () => {
     await service.behave('drip');

@@ -4,14 +4,14 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { Column, DataSource, Entity, PrimaryColumn } from 'typeorm';
-import { loadConfig } from '../../src/config/app-config.js';
-import { ConfigModule } from '../../src/config/config.module.js';
+import { ConfigModule, loadConfig } from '../../src/config/app-config.js';
 import { ApplicationDataSource } from '../../src/database/application-data-source.js';
 import { DatabaseHealth } from '../../src/database/database-health.js';
 import { DatabaseModule } from '../../src/database/database.module.js';
 import { EmbeddedPostgresError } from '../../src/database/embedded/embedded-postgres.error.js';
 import { identityOf } from '../../src/common/process-identity.js';
 import { MetricsModule } from '../../src/observability/metrics.module.js';
+import { type ConfigChanges, configWith } from '../support/config.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { processesWith } from '../support/processes.js';
 import { makeTestFolder } from '../support/test-folder.js';
@@ -40,9 +40,18 @@ class WriterModule {}
 @Module({ imports: [TypeOrmModule.forFeature([Note])] })
 class NotesModule {}
 
-const start = (env: NodeJS.ProcessEnv, module: Type = NotesModule): Promise<TestingModule> =>
+const start = (
+  env: NodeJS.ProcessEnv,
+  module: Type = NotesModule,
+  database: ConfigChanges['database'] = {},
+): Promise<TestingModule> =>
   Test.createTestingModule({
-    imports: [ConfigModule.forRoot(loadConfig(env)), MetricsModule.forRoot(), DatabaseModule, module],
+    imports: [
+      ConfigModule.forRoot(configWith(env, { database })),
+      MetricsModule.forRoot(),
+      DatabaseModule,
+      module,
+    ],
   }).compile();
 
 describe('DatabaseModule', () => {
@@ -56,14 +65,13 @@ describe('DatabaseModule', () => {
     let app: TestingModule;
     beforeEach(async () => {
       database = await createTestDatabase({ connect: false });
-      app = await start({
+      const variables = {
         DATABASE_URL: database.url,
         TOOLKEEPER_DATA_DIR: folder,
         DATABASE_POOL_SIZE: '3',
-        DATABASE_QUERY_TIMEOUT_MS: '4000',
-        DATABASE_STATEMENT_TIMEOUT_MS: '3000',
-        DATABASE_IDLE_TRANSACTION_TIMEOUT_MS: '2000',
-      });
+      };
+      const times = { queryTimeoutMs: 4_000, statementTimeoutMs: 3_000, idleInTransactionTimeoutMs: 2_000 };
+      app = await start(variables, NotesModule, times);
     });
     afterEach(async () => {
       await app.close();

@@ -26,13 +26,10 @@ describe('a server whose database', () => {
     db = await createTestDatabase();
     const way = await wireTo(db.url);
     wire = way.wire;
-    tk = await startApp({
-      DATABASE_URL: way.url,
-      DATABASE_POOL_SIZE: '2',
-      DATABASE_CONNECT_TIMEOUT_MS: '700',
-      DATABASE_QUERY_TIMEOUT_MS: '900',
-      DATABASE_STATEMENT_TIMEOUT_MS: '500',
-    });
+    tk = await startApp(
+      { DATABASE_URL: way.url, DATABASE_POOL_SIZE: '2' },
+      { database: { connectTimeoutMs: 700, queryTimeoutMs: 900, statementTimeoutMs: 500 } },
+    );
     await until(
       async () => {
         await tk.register('kept', { keepAlive: true }).catch(() => undefined);

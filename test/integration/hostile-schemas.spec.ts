@@ -1,7 +1,6 @@
 import { InputSchemas } from '../../src/tools/input-validator.js';
 
-const customTools = { schemaMaxBytes: 65_536, schemaMaxDepth: 32 };
-const schemas = new InputSchemas({ customTools } as ConstructorParameters<typeof InputSchemas>[0]);
+const schemas = new InputSchemas();
 
 afterAll(() => schemas.onApplicationShutdown());
 

@@ -10,7 +10,8 @@ import type { ToolOutcome } from '../../src/tool-contract/tool-outcome.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { until } from '../support/wait.js';
 
-const idempotency = { ttlMs: 60_000, leaseMs: 60_000, maxOutcomeBytes: 2_000 };
+const maxOutcomeBytes = 2_000;
+const idempotency = { ttlMs: 60_000, leaseMs: 60_000 };
 let db: TestDatabase;
 const keepers: ClaimKeeper[] = [];
 
@@ -39,7 +40,7 @@ function gateway({ settings = {}, alive = true, beatMs = 20_000 } = {}) {
     store,
     keeper,
     lost,
-    calls: new IdempotentCalls(store, keeper, all.maxOutcomeBytes, new InFlight()),
+    calls: new IdempotentCalls(store, keeper, maxOutcomeBytes, new InFlight()),
   };
 }
 
@@ -208,7 +209,7 @@ describe('a key', () => {
     expect(outcome).toMatchObject({
       executionId: first.outcome.executionId,
       status: 'error',
-      error: { type: 'output_too_large', message: expect.stringContaining('IDEMPOTENCY_MAX_OUTCOME_BYTES') },
+      error: { type: 'output_too_large', message: expect.stringContaining('not kept: the cap is 2000') },
     });
   });
 

@@ -6,9 +6,8 @@ import { Test } from '@nestjs/testing';
 import { AuthModule } from '../../src/auth/auth.module.js';
 import { Refusal } from '../../src/common/errors.js';
 import { ProblemFilter } from '../../src/common/problem.filter.js';
-import { createValidationPipe } from '../../src/common/validation.pipe.js';
-import { loadConfig } from '../../src/config/app-config.js';
-import { ConfigModule } from '../../src/config/config.module.js';
+import { ShapePipe } from '../../src/common/shapes.js';
+import { ConfigModule, loadConfig } from '../../src/config/app-config.js';
 import { InvestigationBudgetGuard } from '../../src/investigations/investigation-budget.guard.js';
 import { InvestigationsModule } from '../../src/investigations/investigations.module.js';
 import { CallTicket } from '../../src/tool-contract/call-ticket.js';
@@ -62,7 +61,7 @@ describe('investigations', () => {
       providers: [
         Gateway,
         { provide: APP_FILTER, useClass: ProblemFilter },
-        { provide: APP_PIPE, useFactory: createValidationPipe },
+        { provide: APP_PIPE, useClass: ShapePipe },
       ],
     })
     class TestModule {}
@@ -167,8 +166,8 @@ describe('investigations', () => {
     [{ callsPerTool: -1 }, '/callsPerTool'],
     [{ callsPerTool: 1.5 }, '/callsPerTool'],
     [{ callsPerTool: '20' }, '/callsPerTool'],
-    [{ tools: { search: -1 } }, '/tools'],
-    [{ tools: { search: '5' } }, '/tools'],
+    [{ tools: { search: -1 } }, '/tools/search'],
+    [{ tools: { search: '5' } }, '/tools/search'],
     [{ tools: ['search'] }, '/tools'],
     [{ tools: 5 }, '/tools'],
     [{ unknown: 1 }, '/unknown'],

@@ -1,4 +1,4 @@
-import type { PlaybookAnswerBody } from '../../src/playbook-search/rest/playbook-search.answers.js';
+import type { PlaybookAnswerView } from '../../src/playbook-search/rest/playbook-search.shapes.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { EmbeddingsServer } from '../support/embeddings-endpoint.js';
 import { until } from '../support/wait.js';
@@ -49,7 +49,7 @@ describe('a server with an embeddings endpoint', () => {
       .get('/api/v1/playbooks/search')
       .query({ query, explain: true })
       .expect(200);
-    return body as PlaybookAnswerBody;
+    return body as PlaybookAnswerView;
   };
   const shown = async (query: string, app = tk) =>
     (await explained(query, app)).playbooks.map(({ playbook_id }) => playbook_id);

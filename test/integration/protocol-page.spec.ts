@@ -70,7 +70,7 @@ describe('docs/protocol.md', () => {
     const refusal = readHandshake({ result: { protocolVersion: '2.0' } });
     expect(page).toContain(refusal as string);
     expect(loadConfig({}).customTools.cancelGraceMs).toBe(1_000);
-    expect(page).toContain('`CUSTOM_TOOLS_CANCEL_GRACE` (1 s)');
+    expect(page).toContain('within 1 s goes on with the next call');
   });
 });
 

@@ -4,10 +4,9 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { CLOCK } from '../../src/common/clock.js';
 import { newId } from '../../src/common/ids.js';
 import { ProblemFilter } from '../../src/common/problem.filter.js';
-import { createValidationPipe } from '../../src/common/validation.pipe.js';
-import { loadConfig } from '../../src/config/app-config.js';
+import { ShapePipe } from '../../src/common/shapes.js';
+import { ConfigModule, loadConfig } from '../../src/config/app-config.js';
 import { MetricsModule } from '../../src/observability/metrics.module.js';
-import { ConfigModule } from '../../src/config/config.module.js';
 import { CircuitBreakers } from '../../src/tool-health/circuit-breakers.js';
 import { CircuitTransitionsRepository } from '../../src/tool-health/circuit-transitions.repository.js';
 import { type HealthChange, HealthEvents } from '../../src/tool-health/health-events.js';
@@ -53,7 +52,7 @@ async function startApp(): Promise<void> {
     .useValue({ now: () => now })
     .compile();
   app = module.createNestApplication<NestFastifyApplication>(new FastifyAdapter(), { logger: false });
-  app.useGlobalPipes(createValidationPipe());
+  app.useGlobalPipes(new ShapePipe());
   app.useGlobalFilters(new ProblemFilter());
   app
     .getHttpAdapter()

@@ -7,16 +7,16 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newId } from '../../src/common/ids.js';
 import { ProblemFilter } from '../../src/common/problem.filter.js';
-import { createValidationPipe } from '../../src/common/validation.pipe.js';
-import { loadConfig } from '../../src/config/app-config.js';
+import { ShapePipe } from '../../src/common/shapes.js';
+import { ConfigModule } from '../../src/config/app-config.js';
 import { MetricsModule } from '../../src/observability/metrics.module.js';
-import { ConfigModule } from '../../src/config/config.module.js';
 import { ExecutionRecorder } from '../../src/tool-metrics/execution-recorder.js';
 import { newToolMetric } from '../../src/tool-metrics/new-tool-metric.js';
 import type { ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
 import type { ExecutionEnd, ExecutionStart } from '../../src/tool-metrics/execution-record.js';
 import { ToolMetricsModule } from '../../src/tool-metrics/tool-metrics.module.js';
 import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
+import { type ConfigChanges, configWith } from '../support/config.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { supertest } from '../support/http.js';
 import { journalText } from '../support/journal-lines.js';
@@ -28,10 +28,14 @@ const base = '/api/v1/tool-metrics';
 const longAgo = Date.parse('2020-01-01T00:00:00Z');
 
 /** real: Nest on Fastify, the module with its recorder, PostgreSQL */
-async function createApp(url: string, variables: NodeJS.ProcessEnv = {}): Promise<INestApplication> {
+async function createApp(
+  url: string,
+  variables: NodeJS.ProcessEnv = {},
+  recorder: ConfigChanges['recorder'] = {},
+): Promise<INestApplication> {
   const module = await Test.createTestingModule({
     imports: [
-      ConfigModule.forRoot(loadConfig({ JOURNAL_DIR: makeTestFolder(), ...variables })),
+      ConfigModule.forRoot(configWith({ JOURNAL_DIR: makeTestFolder(), ...variables }, { recorder })),
       MetricsModule.forRoot(),
       TypeOrmModule.forRoot({
         type: 'postgres',
@@ -44,7 +48,7 @@ async function createApp(url: string, variables: NodeJS.ProcessEnv = {}): Promis
     ],
   }).compile();
   const app = module.createNestApplication(new FastifyAdapter(), { logger: false });
-  app.useGlobalPipes(createValidationPipe());
+  app.useGlobalPipes(new ShapePipe());
   app.useGlobalFilters(new ProblemFilter());
   await app.init();
   await (app.getHttpAdapter().getInstance() as { ready(): Promise<void> }).ready();
@@ -308,10 +312,7 @@ describe('tool-metrics', () => {
 
   describe('the recorder', () => {
     it('writes 5,000 records in batches while it is asked to flush, each exactly once', async () => {
-      const app = await createApp(database.url, {
-        RECORDER_BATCH_SIZE: '300',
-        RECORDER_FLUSH_INTERVAL_MS: '5',
-      });
+      const app = await createApp(database.url, {}, { batchSize: 300, flushIntervalMs: 5 });
       const recorder = app.get(ExecutionRecorder);
       for (let i = 0; i < 5_000; i += 100) {
         const some = Array.from({ length: 100 }, (_, n) =>
@@ -327,7 +328,7 @@ describe('tool-metrics', () => {
 
     it('writes everything at shutdown and leaves no journal', async () => {
       const folder = makeTestFolder();
-      const app = await createApp(database.url, { JOURNAL_DIR: folder, RECORDER_FLUSH_INTERVAL_MS: '60000' });
+      const app = await createApp(database.url, { JOURNAL_DIR: folder }, { flushIntervalMs: 60_000 });
       const recorder = app.get(ExecutionRecorder);
       await Promise.all(Array.from({ length: 1_499 }, () => execution(recorder)));
       expect(await count()).toBeLessThan(1_499);
@@ -390,7 +391,7 @@ describe('tool-metrics', () => {
 
     it('outlasts a table that is locked or a connection that is cut', async () => {
       const warned = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
-      const app = await createApp(database.url, { RECORDER_FLUSH_INTERVAL_MS: '5' });
+      const app = await createApp(database.url, {}, { flushIntervalMs: 5 });
       const recorder = app.get(ExecutionRecorder);
       const admin = new Client({ connectionString: database.url });
       await admin.connect();

@@ -15,7 +15,7 @@ import { createServer, type AddressInfo, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { identityOf } from '../../src/common/process-identity.js';
-import { Environment } from '../../src/config/environment.js';
+import { loadConfig } from '../../src/config/app-config.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { createTestDatabase } from '../support/database.js';
 import type { Json } from '../support/json.js';
@@ -27,7 +27,7 @@ import { makeTestFolder } from '../support/test-folder.js';
 // Where the suite does not run as root, all tools are the gateway's user, and each test asserts that instead.
 
 const gateway = process.getuid?.() ?? -1;
-const firstUid = new Environment().SANDBOX_FIRST_UID;
+const firstUid = loadConfig({}).sandbox.firstUid;
 const obey = join(__dirname, '..', 'fixtures', 'hostile', 'obey.py');
 const folder = makeTestFolder();
 const asAnother = { uid: firstUid, gid: firstUid };
@@ -69,7 +69,10 @@ describe.each(canUnshare ? [1, 2] : [1])('with tier %i at most', (mostTier) => {
   let tier: number;
 
   beforeAll(async () => {
-    tk = await startApp({ SANDBOX_MAX_TIER: String(mostTier), CUSTOM_TOOLS_RELOAD_INTERVAL: '86400000' });
+    tk = await startApp(
+      { SANDBOX_MAX_TIER: String(mostTier) },
+      { customTools: { reloadIntervalMs: 86_400_000 } },
+    );
     tier = (await registered('first')).tier;
     await registered('second');
   });

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import type TestAgent from 'supertest/lib/agent.js';
 import { Lifecycle } from '../../src/common/lifecycle.js';
 import { StartupWork } from '../../src/common/startup-work.js';
-import { loadConfig } from '../../src/config/app-config.js';
 import { createApp } from '../../src/http/create-app.js';
 import { adminKeyOf, bearer } from './admin-key.js';
+import { type ConfigChanges, configWith } from './config.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
 import { supertest, type Test } from './http.js';
 import { noPlaybooks } from './playbooks-dir.js';
@@ -31,18 +31,24 @@ export interface TestApp {
 }
 
 /** The whole server on a free port with a database of its own; examples and playbooks are left out unless asked for. */
-export async function startApp(variables: Record<string, string> = {}): Promise<TestApp> {
-  const tk = await openApp(variables);
+export async function startApp(
+  variables: Record<string, string> = {},
+  changes: ConfigChanges = {},
+): Promise<TestApp> {
+  const tk = await openApp(variables, changes);
   tk.app.get(Lifecycle).ready();
   await tk.app.get(StartupWork).settled();
   return tk;
 }
 
 /** The same as soon as it listens: it does not say yet that it is ready, and the work of its start goes on. */
-export async function openApp(variables: Record<string, string> = {}): Promise<TestApp> {
+export async function openApp(
+  variables: Record<string, string> = {},
+  changes: ConfigChanges = {},
+): Promise<TestApp> {
   const db = await createTestDatabase();
   const [folder, tools] = [makeTestFolder(), makeTestFolder()];
-  const config = loadConfig({
+  const own = {
     PORT: '0',
     LOG_LEVEL: 'silent',
     DATABASE_URL: db.url,
@@ -51,8 +57,8 @@ export async function openApp(variables: Record<string, string> = {}): Promise<T
     PLAYBOOKS_DIR: noPlaybooks,
     // Two cores that others use, too, may take seconds to start one tool.
     CUSTOM_TOOLS_START_TIMEOUT: '45000',
-    ...variables,
-  });
+  };
+  const config = configWith({ ...own, ...variables }, changes);
   const app = await createApp(config);
   await app.listen(config.server.port, config.server.host);
   const url = (await app.getUrl()).replace('[::1]', '127.0.0.1');

@@ -41,6 +41,10 @@ export class OpenApi {
       if (place !== 'query' || value === undefined || (name === 'cursor' && given[name] === undefined))
         continue;
       // An exploded object: each of its members is a parameter.
+      if (Array.isArray(value)) {
+        query.set(name, value.join(','));
+        continue;
+      }
       const members = typeof value === 'object' ? Object.entries(value as object) : [[name, value] as const];
       for (const [member, each] of members) query.set(member, String(each));
     }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { basename, delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { openPlainFile } from '../../common/plain-file.js';
-import { hostVariable, isServersOwn } from '../../config/host-environment.js';
+import { hostVariable, isServersOwn } from '../../config/app-config.js';
 import type { ProcessSpec } from '../../process-pool/pool.types.js';
 import type { CommandRules } from './command-rules.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';

@@ -1,75 +1,71 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
-import { IsInt, IsNumber, Max, Min } from 'class-validator';
-import { Optional } from '../../common/optional.decorator.js';
 import { defaultThresholds, type ToolThresholds } from '../../tool-contract/tool-thresholds.js';
 import { wrong } from './wrong-field.js';
+import { OptionalInt } from '../../common/shapes.js';
 
 const longestMs = 3_600_000;
 
 /** The limits by which a tool's health is judged; a limit that is left out is the default one. */
 export class ThresholdSettings implements Partial<ToolThresholds> {
-  @ApiPropertyOptional({ example: 0.95, default: 0.95, description: 'Healthy from this success rate on' })
-  @Optional()
-  @IsNumber()
-  @Min(0)
-  @Max(1)
-  readonly successRateHealthy?: number;
-
-  @ApiPropertyOptional({ example: 0.8, default: 0.8, description: 'Degraded from here on, unhealthy below' })
-  @Optional()
-  @IsNumber()
-  @Min(0)
-  @Max(1)
-  readonly successRateDegraded?: number;
-
-  @ApiPropertyOptional({ example: 2000, default: 2000, description: 'Healthy up to this mean latency' })
-  @Optional()
-  @IsInt()
-  @Min(1)
-  @Max(longestMs)
-  readonly latencyHealthyMs?: number;
-
-  @ApiPropertyOptional({ example: 5000, default: 5000, description: 'Degraded up to here, unhealthy beyond' })
-  @Optional()
-  @IsInt()
-  @Min(1)
-  @Max(longestMs)
-  readonly latencyDegradedMs?: number;
-
-  @ApiPropertyOptional({ example: 5, default: 5, description: 'Fewer calls than this are not graded' })
-  @Optional()
-  @IsInt()
-  @Min(1)
-  @Max(1_000_000)
-  readonly minCalls?: number;
-
   @ApiPropertyOptional({
+    nullable: true,
+    minimum: 0,
+    maximum: 1,
+    example: 0.95,
+    default: 0.95,
+    description: 'Healthy from this success rate on',
+  })
+  readonly successRateHealthy?: number;
+  @ApiPropertyOptional({
+    nullable: true,
+    minimum: 0,
+    maximum: 1,
+    example: 0.8,
+    default: 0.8,
+    description: 'Degraded from here on, unhealthy below',
+  })
+  readonly successRateDegraded?: number;
+  @OptionalInt(1, longestMs, {
+    nullable: true,
+    example: 2000,
+    default: 2000,
+    description: 'Healthy up to this mean latency',
+  })
+  readonly latencyHealthyMs?: number;
+  @OptionalInt(1, longestMs, {
+    nullable: true,
+    example: 5000,
+    default: 5000,
+    description: 'Degraded up to here, unhealthy beyond',
+  })
+  readonly latencyDegradedMs?: number;
+  @OptionalInt(1, 1_000_000, {
+    nullable: true,
+    example: 5,
+    default: 5,
+    description: 'Fewer calls than this are not graded',
+  })
+  readonly minCalls?: number;
+  @OptionalInt(1, 10_000, {
+    nullable: true,
     example: 5,
     default: 5,
     description: 'Errors that advise a break; of its circuit, the tool faults (absent: CIRCUIT_FAILURES)',
   })
-  @Optional()
-  @IsInt()
-  @Min(1)
-  @Max(10_000)
   readonly errorThreshold?: number;
-
-  @ApiPropertyOptional({
+  @OptionalInt(1, 1_440, {
+    nullable: true,
     example: 5,
     default: 5,
-    description: 'In which they are counted; also by its circuit (absent: CIRCUIT_WINDOW_MS)',
+    description: 'In which they are counted; also by its circuit (absent: five minutes)',
   })
-  @Optional()
-  @IsInt()
-  @Min(1)
-  @Max(1_440)
   readonly windowMinutes?: number;
-
-  @ApiPropertyOptional({ example: 5000, default: 5000, description: 'A call is slow from here on' })
-  @Optional()
-  @IsInt()
-  @Min(1)
-  @Max(longestMs)
+  @OptionalInt(1, longestMs, {
+    nullable: true,
+    example: 5000,
+    default: 5000,
+    description: 'A call is slow from here on',
+  })
   readonly slowCallMs?: number;
 }
 

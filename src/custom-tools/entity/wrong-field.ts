@@ -1,9 +1,9 @@
-import { Problem } from '../../common/errors.js';
+import { invalidRequest, Problem } from '../../common/errors.js';
 import { NoPlainFile } from '../../common/plain-file.js';
 
 /** A registration that cannot stand. @param pointer JSON pointer to the member that is wrong */
 export function wrong(pointer: string, detail: string): Problem {
-  return new Problem('invalid_request', `${pointer.slice(1)} ${detail}`, { errors: [{ pointer, detail }] });
+  return invalidRequest({ pointer, detail });
 }
 
 const fileErrors = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP']);

@@ -17,13 +17,13 @@ import type { Principal } from '../../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../../tool-contract/tool-outcome.js';
 import { ApiExecute } from '../../tools/api-execute.decorator.js';
 import {
-  CustomToolBody,
-  CustomToolHealthBody,
-  CustomToolListBody,
-  ValidationBody,
-} from './custom-tool.view.js';
+  CustomToolView,
+  CustomToolHealthView,
+  CustomToolPageView,
+  ValidationView,
+} from './custom-tool.shapes.js';
 import type { CustomToolHealth } from '../manager/reconciler.js';
-import { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from '../manager/custom-tools.dto.js';
+import { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from '../manager/custom-tools.shapes.js';
 import { CustomToolsService } from './custom-tools.service.js';
 
 const ApiName = (): MethodDecorator => ApiParam({ name: 'name', example: 'log_summary' });
@@ -40,10 +40,9 @@ export class CustomToolsController {
   @ApiOperation({
     summary: 'List all custom tools',
     description: 'Also those that are disabled or cannot be started; `status` selects.',
-    operationId: 'listCustomTools',
   })
-  @ApiOkResponse({ type: CustomToolListBody })
-  list(@Query() query: ListCustomToolsQuery): Promise<Page<CustomToolBody>> {
+  @ApiOkResponse({ type: CustomToolPageView })
+  listCustomTools(@Query() query: ListCustomToolsQuery): Promise<Page<CustomToolView>> {
     return this.service.list(query);
   }
 
@@ -52,14 +51,13 @@ export class CustomToolsController {
     summary: 'Register an executable as a tool',
     description:
       'The executable is started and asked to `initialize` before anything is stored; what it answers fills version, description and input schema where the request leaves them out. It can be called as soon as this answers.',
-    operationId: 'registerCustomTool',
   })
-  @ApiCreatedResponse({ type: CustomToolBody })
+  @ApiCreatedResponse({ type: CustomToolView })
   @ApiProblems('conflict', 'payload_too_large', 'tool_unavailable')
-  register(
+  registerCustomTool(
     @Body() body: CustomToolCreate,
     @CurrentPrincipal() { userId }: Principal,
-  ): Promise<CustomToolBody> {
+  ): Promise<CustomToolView> {
     return this.service.register(body, userId);
   }
 
@@ -70,11 +68,10 @@ export class CustomToolsController {
     summary: 'Get custom tool details',
     description:
       'With its status and why, the sandbox tier that really holds, and what that tier does not enforce. Values of `env` are never shown.',
-    operationId: 'getCustomTool',
   })
-  @ApiOkResponse({ type: CustomToolBody })
+  @ApiOkResponse({ type: CustomToolView })
   @ApiProblems('not_found')
-  get(@Param('name') name: string): Promise<CustomToolBody> {
+  getCustomTool(@Param('name') name: string): Promise<CustomToolView> {
     return this.service.get(name);
   }
 
@@ -84,15 +81,14 @@ export class CustomToolsController {
     summary: 'Update custom tool',
     description:
       'Only the fields that are given change, and a new revision is made. Calls in flight end on the old one, later calls start on the new one.',
-    operationId: 'updateCustomTool',
   })
-  @ApiOkResponse({ type: CustomToolBody })
+  @ApiOkResponse({ type: CustomToolView })
   @ApiProblems('not_found', 'conflict', 'tool_unavailable')
-  update(
+  updateCustomTool(
     @Param('name') name: string,
     @Body() body: CustomToolUpdate,
     @CurrentPrincipal() { userId }: Principal,
-  ): Promise<CustomToolBody> {
+  ): Promise<CustomToolView> {
     return this.service.update(name, body, userId);
   }
 
@@ -103,11 +99,10 @@ export class CustomToolsController {
     summary: 'Unregister custom tool',
     description:
       'Calls in flight end first. A tool that came from a file comes back only when that file changes.',
-    operationId: 'removeCustomTool',
   })
   @ApiNoContentResponse({ description: 'Tool removed' })
   @ApiProblems('not_found')
-  remove(@Param('name') name: string): Promise<void> {
+  removeCustomTool(@Param('name') name: string): Promise<void> {
     return this.service.remove(name);
   }
 
@@ -117,11 +112,10 @@ export class CustomToolsController {
   @ApiOperation({
     summary: 'Make a tool callable',
     description: 'Its processes are started; one whose status is `error` is tried again.',
-    operationId: 'enableCustomTool',
   })
-  @ApiOkResponse({ type: CustomToolBody })
+  @ApiOkResponse({ type: CustomToolView })
   @ApiProblems('not_found', 'tool_unavailable')
-  enable(@Param('name') name: string): Promise<CustomToolBody> {
+  enableCustomTool(@Param('name') name: string): Promise<CustomToolView> {
     return this.service.enable(name);
   }
 
@@ -131,11 +125,10 @@ export class CustomToolsController {
   @ApiOperation({
     summary: 'Take a tool out of use, keeping its registration',
     description: 'Calls in flight end, later ones are refused with `tool_not_found`.',
-    operationId: 'disableCustomTool',
   })
-  @ApiOkResponse({ type: CustomToolBody })
+  @ApiOkResponse({ type: CustomToolView })
   @ApiProblems('not_found')
-  disable(@Param('name') name: string): Promise<CustomToolBody> {
+  disableCustomTool(@Param('name') name: string): Promise<CustomToolView> {
     return this.service.disable(name);
   }
 
@@ -146,11 +139,10 @@ export class CustomToolsController {
     summary: 'Validate tool executable and schema',
     description:
       'Starts the executable once and compares what it answers with what is registered; nothing is changed.',
-    operationId: 'validateCustomTool',
   })
-  @ApiOkResponse({ type: ValidationBody })
+  @ApiOkResponse({ type: ValidationView })
   @ApiProblems('not_found', 'tool_unavailable')
-  validate(@Param('name') name: string): Promise<{ valid: boolean; errors: string[] }> {
+  validateCustomTool(@Param('name') name: string): Promise<{ valid: boolean; errors: string[] }> {
     return this.service.validate(name);
   }
 
@@ -160,11 +152,10 @@ export class CustomToolsController {
   @ApiOperation({
     summary: 'Get tool health status',
     description: 'What its processes do now, and what the last health check found.',
-    operationId: 'getCustomToolHealth',
   })
-  @ApiOkResponse({ type: CustomToolHealthBody })
+  @ApiOkResponse({ type: CustomToolHealthView })
   @ApiProblems('not_found')
-  health(@Param('name') name: string): Promise<CustomToolHealth> {
+  getCustomToolHealth(@Param('name') name: string): Promise<CustomToolHealth> {
     return this.service.health(name);
   }
 
@@ -175,7 +166,6 @@ export class CustomToolsController {
     summary: 'Execute tool with test input',
     description:
       'Also runs an inactive or cut-off tool; spends no budget and feeds neither grade nor circuit.',
-    operationId: 'testCustomTool',
   })
   @ApiExecute(
     { input: { text: '2026-01-23T10:30:00Z ERROR disk full\n2026-01-23T10:30:01Z INFO retry' } },
@@ -187,7 +177,7 @@ export class CustomToolsController {
     'recorder_full',
     'shutting_down',
   )
-  test(
+  testCustomTool(
     @Param('name') name: string,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,

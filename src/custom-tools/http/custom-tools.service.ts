@@ -5,14 +5,14 @@ import type { Page } from '../../common/page.js';
 import type { ToolOutcome } from '../../tool-contract/tool-outcome.js';
 import { ToolsService } from '../../tools/tools.service.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
-import { type CustomToolBody, customToolView } from './custom-tool.view.js';
+import { type CustomToolView, customToolView, type ValidationView } from './custom-tool.shapes.js';
 import { CustomToolManager } from '../manager/custom-tool-manager.js';
 import { type CustomToolHealth, Reconciler } from '../manager/reconciler.js';
 import type {
   CustomToolCreate,
   CustomToolUpdate,
   ListCustomToolsQuery,
-} from '../manager/custom-tools.dto.js';
+} from '../manager/custom-tools.shapes.js';
 import { RunningTools } from '../running/running-tools.js';
 
 /** The manager's work as the REST answers show it. */
@@ -25,20 +25,20 @@ export class CustomToolsService {
     private readonly running: RunningTools,
   ) {}
 
-  async list(query: ListCustomToolsQuery): Promise<Page<CustomToolBody>> {
+  async list(query: ListCustomToolsQuery): Promise<Page<CustomToolView>> {
     const { data, nextCursor } = await this.manager.list(query);
     return { data: data.map((tool) => this.view(tool)), nextCursor };
   }
 
-  async get(name: string): Promise<CustomToolBody> {
+  async get(name: string): Promise<CustomToolView> {
     return this.view(await this.manager.get(name));
   }
 
-  async register(create: CustomToolCreate, by: string): Promise<CustomToolBody> {
+  async register(create: CustomToolCreate, by: string): Promise<CustomToolView> {
     return this.view(await this.manager.register(create, { source: 'register', by }));
   }
 
-  async update(name: string, changes: CustomToolUpdate, by: string): Promise<CustomToolBody> {
+  async update(name: string, changes: CustomToolUpdate, by: string): Promise<CustomToolView> {
     return this.view(await this.manager.update(name, changes, { source: 'patch', by }));
   }
 
@@ -46,15 +46,15 @@ export class CustomToolsService {
     return this.manager.remove(name);
   }
 
-  async enable(name: string): Promise<CustomToolBody> {
+  async enable(name: string): Promise<CustomToolView> {
     return this.view(await this.manager.enable(name));
   }
 
-  async disable(name: string): Promise<CustomToolBody> {
+  async disable(name: string): Promise<CustomToolView> {
     return this.view(await this.manager.disable(name));
   }
 
-  validate(name: string): Promise<{ valid: boolean; errors: string[] }> {
+  validate(name: string): Promise<ValidationView> {
     return this.manager.validate(name);
   }
 
@@ -66,7 +66,7 @@ export class CustomToolsService {
     return this.tools.test((work) => this.manager.withWrapper(name, work), request, reply);
   }
 
-  private view(tool: CustomTool): CustomToolBody {
+  private view(tool: CustomTool): CustomToolView {
     return customToolView(tool, this.running.effective(tool));
   }
 }

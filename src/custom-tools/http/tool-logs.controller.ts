@@ -1,8 +1,8 @@
 import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
 import {
+  ApiExtraModels,
   ApiHeader,
   ApiOkResponse,
-  ApiExtraModels,
   ApiOperation,
   ApiParam,
   ApiTags,
@@ -12,7 +12,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
-import { LogPageBody, LogsQuery } from './tool-logs.dto.js';
+import { LogPageView, LogsQuery } from './tool-logs.shapes.js';
 import { ToolLogsService } from './tool-logs.service.js';
 
 const stream = [
@@ -36,13 +36,12 @@ export class ToolLogsController {
     summary: "Read a tool's log, or follow it",
     description:
       'What the tool wrote to stderr, stray lines on stdout, and what happened to its processes, as kept in memory by this server; secrets that the server knows are taken out. It needs the scope `tools:admin`: what a tool writes may hold others. With `Accept: text/event-stream` the log is followed: events `log`, `missed` (entries that had to make room before they were read) and `end`.',
-    operationId: 'getCustomToolLogs',
   })
-  @ApiExtraModels(LogPageBody)
+  @ApiExtraModels(LogPageView)
   @ApiOkResponse({
     description: 'A page, or a stream of events',
     content: {
-      'application/json': { schema: { $ref: getSchemaPath(LogPageBody) } },
+      'application/json': { schema: { $ref: getSchemaPath(LogPageView) } },
       'text/event-stream': { schema: { type: 'string' }, example: stream },
     },
   })
@@ -55,12 +54,12 @@ export class ToolLogsController {
     'unauthorized',
     'forbidden',
   )
-  logs(
+  getCustomToolLogs(
     @Param('name') name: string,
     @Query() query: LogsQuery,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<LogPageBody | Readable> {
+  ): Promise<LogPageView | Readable> {
     return this.service.read(name, query, request, reply);
   }
 }

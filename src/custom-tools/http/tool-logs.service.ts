@@ -9,7 +9,7 @@ import { acceptsEvents, sseHeaders } from '../../common/sse.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
 import { type LogEntry, type LogRing, ToolLogs } from '../logs/tool-logs.js';
-import type { LogPageBody, LogsQuery } from './tool-logs.dto.js';
+import type { LogPageView, LogsQuery } from './tool-logs.shapes.js';
 
 /** The clients that follow logs. */
 @Injectable()
@@ -17,10 +17,10 @@ export class LogStreams extends OpenStreams {
   private readonly heartbeatMs: number;
 
   constructor(
-    @Inject(APP_CONFIG) { toolLogs, server }: Pick<AppConfig, 'toolLogs' | 'server'>,
+    @Inject(APP_CONFIG) { events, server }: Pick<AppConfig, 'events' | 'server'>,
     lifecycle: Lifecycle,
   ) {
-    super({ most: toolLogs.maxStreams, variable: 'CUSTOM_TOOLS_LOG_STREAMS', what: 'logs' }, lifecycle);
+    super({ most: events.maxStreams, variable: 'EVENTS_STREAMS', what: 'logs' }, lifecycle);
     this.heartbeatMs = server.sseHeartbeatMs;
   }
 
@@ -46,7 +46,7 @@ export class ToolLogsService {
     { limit, since }: LogsQuery,
     request: FastifyRequest,
     reply: FastifyReply,
-  ): Promise<LogPageBody | Readable> {
+  ): Promise<LogPageView | Readable> {
     await this.repository.get(name);
     const { ring } = this.logs.open(name);
     if (request.method === 'GET' && acceptsEvents(request.headers)) {

@@ -3,18 +3,18 @@ import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger'
 import { CurrentPrincipal } from '../../auth/principal.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
 import type { Page } from '../../common/page.js';
-import { PageQuery } from '../../common/page.dto.js';
+import { PageQuery } from '../../common/shapes.js';
 import type { Principal } from '../../tool-contract/tool-call.js';
-import { CustomToolBody } from './custom-tool.view.js';
+import { CustomToolView } from './custom-tool.shapes.js';
 import {
-  RevisionBody,
-  RevisionDiffBody,
   RevisionDiffQuery,
-  RevisionListBody,
+  RevisionDiffView,
+  RevisionPageView,
   RevisionParams,
-  type RevisionSummaryBody,
-  RollbackInput,
-} from './tool-revision.view.js';
+  type RevisionSummaryView,
+  RevisionView,
+  RollbackBody,
+} from './tool-revisions.shapes.js';
 import { ToolRevisionsService } from './tool-revisions.service.js';
 
 const ApiName = (): MethodDecorator => ApiParam({ name: 'name', example: 'log_summary' });
@@ -30,10 +30,12 @@ export class ToolRevisionsController {
   @ApiOperation({
     summary: 'List the revisions of a tool, newest first',
     description: 'Each with who made it, how and when, and the hash of its content.',
-    operationId: 'listCustomToolRevisions',
   })
-  @ApiOkResponse({ type: RevisionListBody })
-  list(@Param('name') name: string, @Query() query: PageQuery): Promise<Page<RevisionSummaryBody>> {
+  @ApiOkResponse({ type: RevisionPageView })
+  listCustomToolRevisions(
+    @Param('name') name: string,
+    @Query() query: PageQuery,
+  ): Promise<Page<RevisionSummaryView>> {
     return this.service.list(name, query);
   }
 
@@ -41,10 +43,9 @@ export class ToolRevisionsController {
   @ApiOperation({
     summary: 'Show one revision',
     description: 'Its configuration as it was; a revision never changes.',
-    operationId: 'getCustomToolRevision',
   })
-  @ApiOkResponse({ type: RevisionBody })
-  get(@Param() params: RevisionParams): Promise<RevisionBody> {
+  @ApiOkResponse({ type: RevisionView })
+  getCustomToolRevision(@Param() params: RevisionParams): Promise<RevisionView> {
     return this.service.get(params);
   }
 
@@ -52,10 +53,12 @@ export class ToolRevisionsController {
   @ApiOperation({
     summary: 'Show what a revision changed, field by field',
     description: 'Against the revision before it, or against the one that `against` names.',
-    operationId: 'diffCustomToolRevision',
   })
-  @ApiOkResponse({ type: RevisionDiffBody })
-  diff(@Param() params: RevisionParams, @Query() { against }: RevisionDiffQuery): Promise<RevisionDiffBody> {
+  @ApiOkResponse({ type: RevisionDiffView })
+  diffCustomToolRevision(
+    @Param() params: RevisionParams,
+    @Query() { against }: RevisionDiffQuery,
+  ): Promise<RevisionDiffView> {
     return this.service.diff(params, against);
   }
 
@@ -65,15 +68,14 @@ export class ToolRevisionsController {
   @ApiOperation({
     summary: "Bring an earlier revision's configuration back, as a new revision",
     description: 'Takes effect as a change does: calls in flight end on the revision they began with.',
-    operationId: 'rollBackCustomTool',
   })
-  @ApiOkResponse({ type: CustomToolBody })
+  @ApiOkResponse({ type: CustomToolView })
   @ApiProblems('conflict', 'tool_unavailable')
-  rollback(
+  rollBackCustomTool(
     @Param('name') name: string,
-    @Body() { revision }: RollbackInput,
+    @Body() { revision }: RollbackBody,
     @CurrentPrincipal() { userId }: Principal,
-  ): Promise<CustomToolBody> {
+  ): Promise<CustomToolView> {
     return this.service.rollback(name, revision, userId);
   }
 }

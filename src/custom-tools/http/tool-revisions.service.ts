@@ -1,23 +1,23 @@
 import { Injectable } from '@nestjs/common';
 import { canonicalJson } from '../../common/canonical-json.js';
 import { Problem } from '../../common/errors.js';
-import { decodeCursor, encodeCursor, type Page } from '../../common/page.js';
-import type { PageQuery } from '../../common/page.dto.js';
+import { decodeCursor, encodeCursor, type Page, wrongCursor } from '../../common/page.js';
+import type { PageQuery } from '../../common/shapes.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolManager } from '../manager/custom-tool-manager.js';
-import { type CustomToolBody, customToolView } from './custom-tool.view.js';
+import { type CustomToolView, customToolView } from './custom-tool.shapes.js';
 import { ToolInspector } from '../launch/tool-inspector.js';
 import { RunningTools } from '../running/running-tools.js';
 import { changesBetween, configurationOf, differingFiles, envIdentity } from '../entity/revision-content.js';
 import type { CustomToolRevision } from '../entity/tool-revision.entity.js';
 import {
-  type RevisionBody,
-  type RevisionDiffBody,
+  type RevisionDiffView,
   type RevisionParams,
   revisionSummary,
-  type RevisionSummaryBody,
+  type RevisionSummaryView,
+  type RevisionView,
   revisionView,
-} from './tool-revision.view.js';
+} from './tool-revisions.shapes.js';
 import { ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
 
 /** What a tool was, what changed, and the way back. */
@@ -31,7 +31,7 @@ export class ToolRevisionsService {
   ) {}
 
   /** The newest first. */
-  async list(name: string, { limit, cursor }: PageQuery): Promise<Page<RevisionSummaryBody>> {
+  async list(name: string, { limit, cursor }: PageQuery): Promise<Page<RevisionSummaryView>> {
     const { id } = await this.manager.get(name);
     const before = cursor === undefined ? undefined : numberIn(cursor);
     const rows = await this.revisions.list(id, limit + 1, before);
@@ -41,12 +41,12 @@ export class ToolRevisionsService {
     return { data: data.map(revisionSummary), nextCursor };
   }
 
-  async get({ name, revision }: RevisionParams): Promise<RevisionBody> {
+  async get({ name, revision }: RevisionParams): Promise<RevisionView> {
     return revisionView(await this.find(await this.manager.get(name), revision));
   }
 
   /** What `revision` changed since `against`; the first revision of all changed everything. */
-  async diff({ name, revision }: RevisionParams, against = revision - 1): Promise<RevisionDiffBody> {
+  async diff({ name, revision }: RevisionParams, against = revision - 1): Promise<RevisionDiffView> {
     const tool = await this.manager.get(name);
     const after = await this.find(tool, revision);
     const before = against === 0 ? undefined : await this.find(tool, against);
@@ -57,7 +57,7 @@ export class ToolRevisionsService {
    * Brings a revision's configuration back as a new revision, once its executable has answered.
    * @throws Problem `conflict` when only files differ: their content is not kept
    */
-  async rollback(name: string, revision: number, by: string): Promise<CustomToolBody> {
+  async rollback(name: string, revision: number, by: string): Promise<CustomToolView> {
     const origin = { source: 'rollback', by, restores: revision } as const;
     const restored = await this.manager.change(name, origin, async (tool) => {
       const wanted = await this.find(tool, revision);
@@ -97,6 +97,5 @@ export class ToolRevisionsService {
 function numberIn(cursor: string): number {
   const revision = Number(decodeCursor(cursor));
   if (Number.isInteger(revision) && revision > 0 && revision < 2 ** 31) return revision;
-  const detail = 'must be the nextCursor of an earlier answer';
-  throw new Problem('invalid_request', `cursor ${detail}`, { errors: [{ pointer: '/cursor', detail }] });
+  throw wrongCursor();
 }

@@ -110,19 +110,27 @@ export class ToolInspector {
   }
 
   /**
-   * @returns every way in which the registered tool and its executable disagree
+   * @returns whether the executable is a tool, and every way in which it and its registration disagree
    * @throws Problem `tool_unavailable` when it could not be tried
    */
-  async mismatches(tool: CustomTool): Promise<string[]> {
+  async validate(tool: CustomTool): Promise<ToolValidation> {
     try {
       await this.compile(tool.inputSchema);
       const { handshake } = await this.inspect(tool);
-      return differences(tool, handshake);
+      return { valid: true, errors: [], differences: differences(tool, handshake) };
     } catch (error) {
-      if (error instanceof Problem && !couldNotTry(error)) return [error.detail];
+      if (error instanceof Problem && !couldNotTry(error))
+        return { valid: false, errors: [error.detail], differences: [] };
       throw error;
     }
   }
+}
+
+/** Whether an executable is a tool, and where its registration says something else than it does. */
+export interface ToolValidation {
+  readonly valid: boolean;
+  readonly errors: string[];
+  readonly differences: string[];
 }
 
 /** A script that is not there is said by the gateway: the interpreter has words of its own for it. */

@@ -81,7 +81,7 @@ export class PoolOutput {
   }
 
   private say(what: string, pid?: number): void {
-    const message = `${what}: more lines than CUSTOM_TOOLS_LOG_LINES_PER_SECOND`;
+    const message = `${what}: more lines than are logged in a second`;
     this.append({ event: 'error', level: 'warn', message, ...(pid !== undefined && { pid }) });
   }
 

@@ -2,21 +2,26 @@ import { Inject, Injectable } from '@nestjs/common';
 import { Problem } from '../../common/errors.js';
 import { newId } from '../../common/ids.js';
 import { KeyedMutex } from '../../common/keyed-mutex.js';
-import { pageOf, type Page } from '../../common/page.js';
+import { type Page, pageOf } from '../../common/page.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import type { CustomTool, ToolStatus } from '../entity/custom-tool.entity.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
 import { RunningTools } from '../running/running-tools.js';
 import type { CustomToolWrapper } from '../running/custom-tool-wrapper.js';
-import type { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from './custom-tools.dto.js';
+import type { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from './custom-tools.shapes.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
 import { changedEnv, sealedEnv } from '../secrets/env-changes.js';
 import { SecretBox } from '../secrets/secret-box.js';
 import { checkExecutable } from '../commands/resolve-command.js';
-import { type Inspection, type PreparedTool, ToolInspector } from '../launch/tool-inspector.js';
+import {
+  type Inspection,
+  type PreparedTool,
+  ToolInspector,
+  type ToolValidation,
+} from '../launch/tool-inspector.js';
 import { checkedThresholds } from '../entity/threshold-settings.js';
 import { answeredNow, brokenBy } from '../entity/tool-condition.js';
-import { checkCache, checkPool, completed, draftOf, withoutUndefined } from './tool-registration.js';
+import { checkCache, checkPool, completed, changedSettings, draftOf } from './tool-registration.js';
 import { type RevisionOrigin, ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
 
 /** Registers, changes and removes custom tools. The database row is the truth. */
@@ -95,11 +100,8 @@ export class CustomToolManager {
   /** Calls in flight end on the old configuration, new ones start on the new. */
   update(name: string, changes: CustomToolUpdate, origin: RevisionOrigin): Promise<CustomTool> {
     return this.change(name, origin, (tool) => {
-      const { annotations, env = {}, ...others } = withoutUndefined(changes);
-      Object.assign(tool, others, {
-        annotations: { ...tool.annotations, ...annotations },
-        env: changedEnv(this.box, tool.id, tool.env, env),
-      });
+      const env = changedEnv(this.box, tool.id, tool.env, changes.env ?? {});
+      Object.assign(tool, changedSettings(tool, changes), { env });
       // Who names the command means what it leads to now.
       if (changes.command !== undefined) tool.pinnedCommand = null;
     });
@@ -150,9 +152,8 @@ export class CustomToolManager {
     });
   }
 
-  async validate(name: string): Promise<{ valid: boolean; errors: string[] }> {
-    const errors = await this.inspector.mismatches(await this.repository.get(name));
-    return { valid: errors.length === 0, errors };
+  async validate(name: string): Promise<ToolValidation> {
+    return this.inspector.validate(await this.repository.get(name));
   }
 
   /** Runs `work` with the tool's wrapper, active or not; an inactive tool's processes end afterwards. */

@@ -54,7 +54,7 @@ export interface CustomToolHealth extends Pick<
 
 /**
  * Makes what runs what rows and files say, and keeps what the rows say of health true. One loop looks at all tools every
- * CUSTOM_TOOLS_RELOAD_INTERVAL, and at once when the system says that a file changed; every
+ * two seconds, and at once when the system says that a file changed; every
  * CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL its round also checks them.
  */
 @Injectable()

@@ -1,8 +1,9 @@
-import { validateSync } from 'class-validator';
+import { Problem } from '../../common/errors.js';
+import { ShapePipe } from '../../common/shapes.js';
 import { isDeeperThan, tooDeep, writableLevels } from '../../common/json-depth.js';
 import type { Handshake, Reply } from '../../process-pool/pool.types.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
-import { type CustomToolCreate, CustomToolUpdate } from './custom-tools.dto.js';
+import { type CustomToolCreate, CustomToolUpdate } from './custom-tools.shapes.js';
 import { checkedThresholds } from '../entity/threshold-settings.js';
 import { answeredNow } from '../entity/tool-condition.js';
 import { wrong } from '../entity/wrong-field.js';
@@ -45,7 +46,9 @@ export function draftOf(
     ...defaults,
     ...given,
     annotations: { ...carefulAnnotations, ...given.annotations },
-    thresholds: checkedThresholds(create.thresholds),
+    sandbox: merged(null, given.sandbox),
+    permissions: merged(null, given.permissions),
+    thresholds: checkedThresholds(merged(null, given.thresholds)),
   } as CustomTool;
 }
 
@@ -87,11 +90,13 @@ function saidBy(handshake: Handshake, create: CustomToolCreate): Said {
   const needed = Object.entries(withoutUndefined(said)).filter(
     ([field]) => !(field in withoutUndefined(create)),
   );
-  const asRegistered = Object.assign(new CustomToolUpdate(), Object.fromEntries(needed));
-  for (const { property, constraints = {} } of validateSync(asRegistered)) {
-    throw wrong(`/${property}`, `as the executable gives it in initialize: ${Object.values(constraints)[0]}`);
+  try {
+    return new ShapePipe().read(CustomToolUpdate, Object.fromEntries(needed));
+  } catch (error) {
+    const first = error instanceof Problem ? error.details.errors?.[0] : undefined;
+    if (!first) throw error;
+    throw wrong(first.pointer, `as the executable gives it in initialize: ${first.detail}`);
   }
-  return Object.fromEntries(needed);
 }
 
 /** @throws Problem `invalid_request` with the field */
@@ -111,6 +116,26 @@ export function checkCache({
   annotations,
 }: Pick<CustomTool, 'cacheTtlMs' | 'annotations'>): void {
   if (cacheTtlMs && !annotations.readOnly) throw wrong('/cacheTtlMs', 'needs annotations.readOnly');
+}
+
+/** What a change names, but for its environment. */
+export function changedSettings(tool: CustomTool, changes: CustomToolUpdate): Partial<CustomTool> {
+  const { env: _sealedByTheCaller, annotations, sandbox, permissions, thresholds, ...others } = changes;
+  return {
+    ...(withoutUndefined(others) as Partial<CustomTool>),
+    annotations: { ...tool.annotations, ...annotations },
+    sandbox: merged(tool.sandbox, sandbox),
+    permissions: merged(tool.permissions, permissions),
+    thresholds: merged(tool.thresholds, thresholds),
+  };
+}
+
+/** A member that is an object, with changes: what they do not name stays, null takes a value, or the member, away. */
+function merged<T extends object>(stored: T | null, changes: T | null | undefined): T | null {
+  if (changes === undefined) return stored;
+  if (changes === null) return null;
+  const kept = Object.entries({ ...stored, ...changes }).filter(([, value]) => value !== null);
+  return kept.length === 0 ? null : (Object.fromEntries(kept) as T);
 }
 
 export function withoutUndefined<T extends object>(value: T): Partial<T> {

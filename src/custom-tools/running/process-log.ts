@@ -4,8 +4,7 @@ import { RunningTools, type RuntimeEvent } from './running-tools.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
 import { ToolLogs } from '../logs/tool-logs.js';
 
-const floodHint =
-  ': it wrote more beside its answers than CUSTOM_TOOLS_OUTPUT_LINES_PER_SECOND, for too long';
+const floodHint = ': it wrote more lines a second beside its answers than a process may, for too long';
 
 /** Writes what happens to processes into the server's log and the tools' own. */
 @Injectable()

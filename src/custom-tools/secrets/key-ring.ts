@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { KeyFileError, makeKeyFile, readKeyFile } from '../../common/key-file.js';
-import { secretKeysIn } from '../../config/secret-keys.js';
+import { secretKeysIn } from '../../config/setting.js';
 
 export interface SecretKey {
   /** Tells keys apart without telling the key. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { secretKeysIn } from '../../config/secret-keys.js';
+import { secretKeysIn } from '../../config/setting.js';
 import { changedEnv, sealedEnv } from './env-changes.js';
 import { KeyFileError } from '../../common/key-file.js';
 import { KeyRing } from './key-ring.js';

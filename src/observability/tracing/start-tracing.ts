@@ -1,6 +1,6 @@
 import { type Attributes } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
-import { resourceFromAttributes } from '@opentelemetry/resources';
+import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import {
   AlwaysOffSampler,
   AlwaysOnSampler,
@@ -10,30 +10,29 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
-import type { TracingConfig } from '../../config/tracing-config.js';
+import type { AppConfig } from '../../config/app-config.js';
 import { type ExportLog, LoggedExporter } from './logged-exporter.js';
 import { OtelTracer } from './otel-tracer.js';
 import type { Tracing } from './tracing.js';
 
-/** @param facts about this process that the operator need not say; what OTEL_RESOURCE_ATTRIBUTES says wins */
+type TracingConfig = AppConfig['tracing'];
+
+/**
+ * The exporter reads OTEL_EXPORTER_OTLP_HEADERS, _TIMEOUT, _COMPRESSION and the certificates by itself, the detector
+ * OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES.
+ * @param facts about this process that the operator need not say; what the detector finds wins
+ */
 export function startTracing(config: TracingConfig, facts: Attributes, log: ExportLog): Tracing {
-  const { url, headers, timeoutMs, compression } = config;
-  const exporter = new OTLPTraceExporter({
-    url,
-    headers: { ...headers },
-    timeoutMillis: timeoutMs,
-    compression: compression as Compression,
-  });
+  const exporter = new OTLPTraceExporter({ url: config.url });
   const processor = new BatchSpanProcessor({
     exporter: new LoggedExporter(exporter, log),
     scheduledDelayMillis: config.delayMs,
     maxQueueSize: config.maxQueue,
-    maxExportBatchSize: config.maxBatch,
-    exportTimeoutMillis: timeoutMs,
+    maxExportBatchSize: Math.min(config.maxBatch, config.maxQueue),
   });
   const provider = new TracerProvider({
     sampler: samplers[config.sampler](config.ratio),
-    resource: resourceFromAttributes({ ...facts, ...config.resource }),
+    resource: resourceFromAttributes(facts).merge(detectResources({ detectors: [envDetector] })),
     spanProcessors: [processor],
   });
   return {
@@ -41,8 +40,6 @@ export function startTracing(config: TracingConfig, facts: Attributes, log: Expo
     close: () => provider.shutdown(),
   };
 }
-
-type Compression = NonNullable<ConstructorParameters<typeof OTLPTraceExporter>[0]>['compression'];
 
 const byParent = (root: Sampler): Sampler => new ParentBasedSampler({ root });
 

@@ -38,7 +38,11 @@ const longestFlushMs = 3_000;
 async function start({ tracing }: Pick<AppConfig, 'tracing'>): Promise<Tracing> {
   if (!tracing.on) return noTracing;
   const { startTracing } = await import('./start-tracing.js');
-  const facts = { 'service.instance.id': crypto.randomUUID(), 'process.pid': process.pid };
+  const facts = {
+    'service.name': 'toolkeeper',
+    'service.instance.id': crypto.randomUUID(),
+    'process.pid': process.pid,
+  };
   return startTracing(tracing, facts, logged(new Logger('Tracing')));
 }
 

@@ -16,7 +16,7 @@ import { PlaybooksRepository } from '../../playbooks/playbooks.repository.js';
 /**
  * Lets search follow the catalogue: what is changed here at once, and what other replicas, or an operator in the
  * database, change. The database says at once that something changed; where it cannot (a pooler between us and it),
- * the revision is looked at every PLAYBOOKS_REFRESH_INTERVAL_MS. The catalogue is read before the first search needs it.
+ * the revision is looked at every two seconds. The catalogue is read before the first search needs it.
  */
 @Injectable()
 export class CatalogueFollower implements OnApplicationBootstrap, OnApplicationShutdown {

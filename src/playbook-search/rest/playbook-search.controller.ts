@@ -1,8 +1,7 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiQuery, ApiTags } from '@nestjs/swagger';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
-import { PlaybookAnswerBody } from './playbook-search.answers.js';
-import { SearchPlaybooksQuery } from './playbook-search.dto.js';
+import { PlaybookAnswerView, SearchPlaybooksQuery } from './playbook-search.shapes.js';
 import { type AuthorsQuery, PlaybookSearchService } from './playbook-search.service.js';
 import { SearchQuery } from './search-query.decorator.js';
 
@@ -19,7 +18,6 @@ export class PlaybookSearchController {
     description:
       'Labels filter before ranking: a playbook that carries another value of an asked key is never shown. With ' +
       '`explain=true` the answer also says what kept each playbook out, or how its confidence came about.',
-    operationId: 'searchPlaybooks',
   })
   @ApiQuery({ type: SearchPlaybooksQuery })
   @ApiQuery({
@@ -36,8 +34,8 @@ export class PlaybookSearchController {
       example: { 'label.environment': 'production' },
     },
   })
-  @ApiOkResponse({ type: PlaybookAnswerBody })
-  search(@SearchQuery() query: AuthorsQuery): Promise<object> {
+  @ApiOkResponse({ type: PlaybookAnswerView })
+  searchPlaybooks(@SearchQuery() query: AuthorsQuery): Promise<object> {
     return this.finder.search(query);
   }
 }

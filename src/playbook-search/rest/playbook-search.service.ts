@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { normalisedLabels } from '../label-filter.js';
 import type { PlaybookAnswer, PlaybookSearch } from '../playbook-source.js';
 import { PlaybookIndex } from '../catalogue/playbook-index.js';
-import type { PlaybookAnswerBody } from './playbook-search.answers.js';
+import type { PlaybookAnswerView } from './playbook-search.shapes.js';
 
 /** Playbooks that one explanation lists; `playbook_id` reaches every other one. */
 const mostExplained = 200;
@@ -23,7 +23,7 @@ export class PlaybookSearchService {
     return query.explain ? this.explain(query) : (await this.index.find(query)).answer;
   }
 
-  private async explain(query: AuthorsQuery): Promise<PlaybookAnswerBody> {
+  private async explain(query: AuthorsQuery): Promise<PlaybookAnswerView> {
     const { answer, explained, degraded, revision } = await this.index.explain(query);
     const { explainOnly } = query;
     const wanted = explained.filter(

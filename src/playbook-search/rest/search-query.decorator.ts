@@ -1,38 +1,35 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { type FieldProblem, Problem } from '../../common/errors.js';
-import { createValidationPipe } from '../../common/validation.pipe.js';
+import { type FieldProblem, invalidRequest } from '../../common/errors.js';
+import { ShapePipe } from '../../common/shapes.js';
 import type { AuthorsQuery } from './playbook-search.service.js';
-import { SearchPlaybooksQuery } from './playbook-search.dto.js';
+import { SearchPlaybooksQuery } from './playbook-search.shapes.js';
 
 const labelPrefix = 'label.';
 const maxLabels = 32;
-const validation = createValidationPipe();
+const shapes = new ShapePipe();
 
 /**
  * The query string of a search. `label.<key>=value` names fields that no DTO can list, and the global pipe would
  * refuse them: they are taken out before the rest is validated.
  */
-export const SearchQuery = createParamDecorator(
-  (_: unknown, context: ExecutionContext): Promise<AuthorsQuery> => {
-    const { query } = context.switchToHttp().getRequest<FastifyRequest>();
-    return parseSearchQuery(query as Record<string, unknown>);
-  },
-);
+export const SearchQuery = createParamDecorator((_: unknown, context: ExecutionContext): AuthorsQuery => {
+  const { query } = context.switchToHttp().getRequest<FastifyRequest>();
+  return parseSearchQuery(query as Record<string, unknown>);
+});
 
 /** @throws Problem `invalid_request` naming every wrong parameter's first problem */
-export async function parseSearchQuery(parameters: Readonly<Record<string, unknown>>): Promise<AuthorsQuery> {
+export function parseSearchQuery(parameters: Readonly<Record<string, unknown>>): AuthorsQuery {
   const entries = Object.entries(parameters);
   const labels = labelsFrom(entries.filter(([name]) => name.startsWith(labelPrefix)));
   const rest = Object.fromEntries(entries.filter(([name]) => !name.startsWith(labelPrefix)));
-  const metadata = { type: 'query', metatype: SearchPlaybooksQuery } as const;
-  const query = (await validation.transform(rest, metadata)) as SearchPlaybooksQuery;
+  const query = shapes.read(SearchPlaybooksQuery, rest, false);
   return {
     query: query.query,
     labels,
     similarityThreshold: query.min_confidence,
     limit: query.max_results,
-    explain: query.explain === 'true',
+    explain: query.explain,
     explainOnly: query.playbook_id,
   };
 }
@@ -47,7 +44,6 @@ function labelsFrom(entries: readonly (readonly [string, unknown])[]): Record<st
   }
   if (entries.length > maxLabels)
     problems.push({ pointer: '/label', detail: `must be at most ${maxLabels} labels` });
-  if (problems.length === 0) return labels;
-  const detail = problems.map(({ pointer, detail: text }) => `${pointer.slice(1)} ${text}`).join('; ');
-  throw new Problem('invalid_request', detail, { errors: problems });
+  if (problems.length > 0) throw invalidRequest(...problems);
+  return labels;
 }

@@ -4,13 +4,9 @@ import type { FastifyInstance } from 'fastify';
 import { isDeeperThan } from '../../common/json-depth.js';
 import { KeyedMutex } from '../../common/keyed-mutex.js';
 import { type FieldProblem, Problem } from '../../common/errors.js';
-import { createValidationPipe } from '../../common/validation.pipe.js';
-import {
-  type ImportItem,
-  type ImportResult,
-  PlaybookCatalogueService,
-} from '../playbook-catalogue.service.js';
-import { CreatePlaybookBody } from '../playbooks.dto.js';
+import { ShapePipe } from '../../common/shapes.js';
+import { type ImportItem, type ImportResult, PlaybookCatalogueService } from '../playbook-catalogue.service.js';
+import { CreatePlaybookBody } from '../playbook-bodies.shapes.js';
 import { type DocumentItem, itemsOf } from './import-document.js';
 import { acceptYaml } from './yaml-body.js';
 import { readYaml } from './yaml-reader.js';
@@ -24,7 +20,7 @@ const mostYaml = 5;
 /** Import over REST: everything that is wrong is named at once, and then nothing is stored. */
 @Injectable()
 export class PlaybookImportService implements OnModuleInit {
-  private readonly validation = createValidationPipe();
+  private readonly shapes = new ShapePipe();
   private readonly yamlReading = new KeyedMutex();
   private yamlTexts = 0;
 
@@ -47,7 +43,7 @@ export class PlaybookImportService implements OnModuleInit {
     const items: ImportItem[] = [];
     for (const item of itemsOf(typeof body === 'string' ? await this.yaml(body) : body)) {
       try {
-        items.push({ playbook: await this.validated(item), pointer: item.pointer });
+        items.push({ playbook: this.validated(item), pointer: item.pointer });
       } catch (error) {
         if (!(error instanceof Problem)) throw error;
         const found = error.details.errors ?? [{ pointer: '', detail: error.detail }];
@@ -81,15 +77,12 @@ export class PlaybookImportService implements OnModuleInit {
     }
   }
 
-  private async validated({ value }: DocumentItem): Promise<CreatePlaybookBody> {
+  private validated({ value }: DocumentItem): CreatePlaybookBody {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       throw new Problem('invalid_request', 'must be an object: a playbook');
     }
     // YAML has not passed the body's own check.
     if (isDeeperThan(value, maxDepth)) throw new Problem('invalid_request', 'is nested too deep');
-    return (await this.validation.transform(value, {
-      type: 'body',
-      metatype: CreatePlaybookBody,
-    })) as CreatePlaybookBody;
+    return this.shapes.read(CreatePlaybookBody, value);
   }
 }

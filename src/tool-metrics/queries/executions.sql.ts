@@ -15,6 +15,8 @@ export interface ExecutionFilter {
   readonly investigationId?: string;
   readonly runId?: string;
   readonly userId?: string;
+  readonly sessionId?: string;
+  readonly requestId?: string;
   readonly since?: Date;
   readonly until?: Date;
   readonly slowMs?: number;
@@ -41,6 +43,8 @@ export function selectExecutions(filter: ExecutionFilter, limit: number, after?:
   where('investigation_id = ?', filter.investigationId);
   where('run_id = ?', filter.runId);
   where('user_id = ?', userId);
+  where('session_id = ?', filter.sessionId);
+  where('request_id = ?', filter.requestId);
   where('execution_time_ms >= ?', filter.slowMs);
   if (errorType !== undefined || (status !== undefined && status !== 'success')) where(`status <> 'success'`);
   if (userId !== undefined && userId !== 'anonymous') where(`user_id <> 'anonymous'`);

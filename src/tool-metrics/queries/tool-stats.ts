@@ -1,4 +1,4 @@
-import type { StatsPeriodBody, ToolStatsBody } from '../tool-metrics.dto.js';
+import type { StatsPeriodView, ToolStatsView } from '../tool-metrics.shapes.js';
 import {
   type CountedRow,
   figuresOf,
@@ -9,11 +9,11 @@ import {
 } from './tool-figures.js';
 
 /** The statistics of a tool with calls in the period. */
-export type FilledToolStats = Required<ToolStatsBody> & LatencyFigures;
+export type FilledToolStats = Required<ToolStatsView> & LatencyFigures;
 
 /** A tool without calls in the period has this short form only. */
 export type EmptyToolStats = Pick<
-  ToolStatsBody,
+  ToolStatsView,
   'toolName' | 'totalCalls' | 'successRate' | 'avgTimeMs' | 'period'
 >;
 
@@ -23,7 +23,7 @@ export type ToolStats = FilledToolStats | EmptyToolStats;
 export function filledStats(
   toolName: string,
   rows: readonly CountedRow[],
-  period: StatsPeriodBody,
+  period: StatsPeriodView,
 ): FilledToolStats {
   const sum = summing(rows);
   const { semanticFailureCount, ...figures } = figuresOf(rows);
@@ -54,7 +54,7 @@ function errorTypes(rows: readonly CountedRow[]): Record<string, number> {
   return Object.fromEntries([...counts].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1)));
 }
 
-export const emptyStats = (toolName: string, period: StatsPeriodBody): EmptyToolStats => ({
+export const emptyStats = (toolName: string, period: StatsPeriodView): EmptyToolStats => ({
   toolName,
   totalCalls: 0,
   successRate: 0,

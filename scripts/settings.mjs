@@ -1,0 +1,49 @@
+/**
+ * `npm run settings`: writes .env.example and the tables of docs/configuration.md from the declarations in
+ * src/config/settings.ts. With --check it writes nothing, names what is not current and exits with 1.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { Setting } from '../dist/src/config/setting.js';
+import { sections } from '../dist/src/config/settings.js';
+
+const root = new URL('..', import.meta.url);
+const read = (path) => readFileSync(new URL(path, root), 'utf8');
+
+/** Of a tree, in the order in which they are declared. */
+const settingsIn = (tree) =>
+  tree instanceof Setting
+    ? [tree]
+    : tree !== null && typeof tree === 'object'
+      ? Object.values(tree).flatMap(settingsIn)
+      : [];
+
+const example = [
+  '# Every variable of Toolkeeper with its default (docs/configuration.md says more); written by `npm run settings`.',
+  '# Copy to .env, take the # away where a value shall differ, start with:',
+  '#   npm run build && node_modules/.bin/node --env-file=.env dist/src/main.js',
+];
+let page = read('docs/configuration.md');
+for (const [title, tree] of Object.entries(sections)) {
+  const rows = ['| variable | default | must be | meaning |', '|---|---|---|---|'];
+  example.push('', `# --- ${title} ---`);
+  for (const { variable, fallback, kind, meaning } of settingsIn(tree)) {
+    rows.push(
+      `| \`${variable}\` | ${fallback ? `\`${fallback}\`` : 'not set'} | ${kind.accepts} | ${meaning} |`,
+    );
+    const plain = meaning.replace(/\[([^\]]+)\]\([^)]*\)/g, 'docs/$1').replaceAll('`', '');
+    example.push(`# ${plain}`, `# ${variable}=${fallback ?? ''}`);
+  }
+  const table = new RegExp(`(\n## ${title}\n\n(?:[^|#\n].*\n|\n)*)(?:\\|.*\n)*`);
+  if (!table.test(page)) throw new Error(`docs/configuration.md has no heading "## ${title}"`);
+  page = page.replace(table, (_all, before) => `${before}${rows.join('\n')}\n`);
+}
+
+const written = { '.env.example': `${example.join('\n')}\n`, 'docs/configuration.md': page };
+for (const [path, text] of Object.entries(written)) {
+  if (read(path) === text) continue;
+  if (!process.argv.includes('--check')) writeFileSync(new URL(path, root), text);
+  else {
+    process.stdout.write(`${path} is not current: npm run settings\n`);
+    process.exitCode = 1;
+  }
+}

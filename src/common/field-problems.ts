@@ -1,0 +1,76 @@
+import type { ErrorObject } from 'ajv';
+import type { FieldProblem } from './errors.js';
+
+/** Characters of what a problem lists, such as the values that are allowed. */
+const longestList = 500;
+/** Enough to mend a request; a large one could break its shape a hundred thousand times. */
+export const mostProblems = 20;
+
+/** What Ajv found, in the words of an answer: the sentence goes on after the field's name. */
+export function asFieldProblem(error: ErrorObject): FieldProblem {
+  const named = error.params as { missingProperty?: string; additionalProperty?: string } | undefined;
+  const property = named?.missingProperty ?? named?.additionalProperty;
+  const pointer =
+    property === undefined ? error.instancePath : `${error.instancePath}/${escapePointer(property)}`;
+  return { pointer, detail: sentence(error) };
+}
+
+function sentence({ keyword, message, params, data }: ErrorObject): string {
+  if (keyword === 'required') return 'is required';
+  if (keyword === 'additionalProperties') return 'is not a known field';
+  if (keyword === 'type' && data === null) return `${message}, not null`;
+  if (keyword === 'format') return 'must be an ISO 8601 time, such as 2026-01-23T10:30:00Z';
+  const { allowedValues } = (params ?? {}) as { allowedValues?: unknown[] };
+  const choices = allowedValues ? `: ${listOf(allowedValues)}` : '';
+  return inWords(keyword, params ?? {}) ?? `${message ?? 'is not valid'}${choices}`;
+}
+
+/** What Ajv says in signs, or by what a value must not be. */
+function inWords(keyword: string, params: object): string | undefined {
+  const { limit, pattern } = params as { limit?: number; pattern?: string };
+  switch (keyword) {
+    case 'minimum':
+      return `must be at least ${limit}`;
+    case 'maximum':
+      return `must be at most ${limit}`;
+    case 'exclusiveMinimum':
+      return `must be more than ${limit}`;
+    case 'exclusiveMaximum':
+      return `must be less than ${limit}`;
+    case 'minLength':
+      return limit === 1 ? 'must not be empty' : `must have at least ${limit} characters`;
+    case 'maxLength':
+      return `must have at most ${limit} characters`;
+    case 'minItems':
+      return `must have at least ${limit} items`;
+    case 'maxItems':
+      return `must have at most ${limit} items`;
+    case 'pattern':
+      return pattern === notBlank ? 'must not be blank' : `must match the pattern ${pattern}`;
+    default:
+      return undefined;
+  }
+}
+
+/** The usual way to ask for a text that says something. */
+const notBlank = '\\S';
+
+/** The first problem of each field: a second complaint about the same value, or about a part of it, helps nobody. */
+export function onePerField(problems: readonly FieldProblem[]): FieldProblem[] {
+  const first = new Map(problems.toReversed().map((problem) => [problem.pointer, problem]));
+  const isPart = (pointer: string): boolean => {
+    const above = pointer.slice(0, Math.max(0, pointer.lastIndexOf('/')));
+    return above !== '' && (first.has(above) || isPart(above));
+  };
+  return [...first.values()]
+    .reverse()
+    .filter(({ pointer }) => !isPart(pointer))
+    .slice(0, mostProblems);
+}
+
+function listOf(values: readonly unknown[]): string {
+  const text = values.map((value) => JSON.stringify(value)).join(', ');
+  return text.length > longestList ? `${text.slice(0, longestList)}…` : text;
+}
+
+export const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');

@@ -1,0 +1,231 @@
+import type { ArgumentMetadata, PipeTransform, Type } from '@nestjs/common';
+import { ApiProperty, type ApiPropertyOptions, DECORATORS } from '@nestjs/swagger';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { asFieldProblem, escapePointer, onePerField } from './field-problems.js';
+import { type FieldProblem, invalidRequest } from './errors.js';
+import type { Page } from './page.js';
+import { storableText } from './pg-text.js';
+
+/*
+ * A shape is a class whose properties say with ApiProperty what they hold. That is what /openapi.json shows, and what a
+ * body or a query is held against.
+ */
+
+type Schema = Readonly<Record<string, unknown>>;
+
+interface RuleOfProperty {
+  readonly says: string;
+  readonly holds: (value: unknown) => boolean;
+}
+
+const ruleKey = Symbol('rule');
+
+/** A rule that no JSON Schema can say; `says` goes on after the field's name, such as "must be a semantic version". */
+export function Rule(says: string, holds: (value: unknown) => boolean): PropertyDecorator {
+  return (target, property) => Reflect.defineMetadata(ruleKey, { says, holds }, target, property);
+}
+
+/** A name, an id or a reason: text that is not empty. */
+export const Text = (maxLength: number, said: ApiPropertyOptions = {}): PropertyDecorator =>
+  ApiProperty({ type: 'string', minLength: 1, pattern: '\\S', maxLength, ...said });
+
+/** Text that may be left out. */
+export const OptionalText = (maxLength: number, said: ApiPropertyOptions = {}): PropertyDecorator =>
+  Text(maxLength, { required: false, ...said } as ApiPropertyOptions);
+
+/** A whole number that may be left out; both bounds are allowed. */
+export const OptionalInt = (
+  minimum: number,
+  maximum: number,
+  said: ApiPropertyOptions = {},
+): PropertyDecorator =>
+  ApiProperty({ type: 'integer', minimum, maximum, required: false, ...said } as ApiPropertyOptions);
+
+/** How long a list may be, up to a thousand. */
+export const Limit = (usual: number, said: ApiPropertyOptions = {}): PropertyDecorator =>
+  OptionalInt(1, 1_000, { default: usual, example: usual, ...said });
+
+/** Where a list goes on. */
+export const Cursor = (): PropertyDecorator =>
+  OptionalText(512, { example: 'bG9nX3N1bW1hcnk', description: 'nextCursor of the page before' });
+
+/** A JSON object of any shape. */
+export const AnyObject = (said: ApiPropertyOptions): PropertyDecorator =>
+  ApiProperty({ type: 'object', additionalProperties: true, ...said } as ApiPropertyOptions);
+
+/** Which page of a list is wanted. */
+export class PageQuery {
+  @Limit(100) readonly limit!: number;
+  @Cursor() readonly cursor?: string;
+}
+
+/** The view of a page of such items: `class ThingPageView extends PageOf(ThingView) {}`. */
+export function PageOf<T>(item: Type<T>, said: ApiPropertyOptions = {}): Type<Page<T>> {
+  class PageView implements Page<T> {
+    @ApiProperty({ type: [item], ...said }) readonly data!: T[];
+    @ApiProperty({
+      type: String,
+      nullable: true,
+      example: null,
+      description: 'Opaque; null on the last page',
+    })
+    readonly nextCursor!: string | null;
+  }
+  return PageView;
+}
+
+/** Reads what a handler takes: every wrong field is named once, and fields that the shape does not know are refused. */
+export class ShapePipe implements PipeTransform {
+  private readonly compiled = new Map<Type, ValidateFunction>();
+
+  transform(value: unknown, { type, metatype }: ArgumentMetadata): unknown {
+    if (!metatype || propertiesOf(metatype).length === 0) return value;
+    return this.read(metatype, value ?? {}, type === 'body');
+  }
+
+  /**
+   * @param asJson false: each value is a text, as a query or a path has it, and is converted to what the shape says
+   * @returns the value itself, with what the shape gives where it is absent
+   * @throws Problem `invalid_request` naming every wrong field
+   */
+  read<T>(shape: Type<T>, value: unknown, asJson = true): T {
+    const given = asJson ? value : { ...listed(shape, value as Record<string, unknown>) };
+    const validate = this.compiled.get(shape) ?? compile(schemaOf(shape), !asJson);
+    this.compiled.set(shape, validate);
+    const problems = validate(given) ? unstorable(given, '') : problemsIn(validate);
+    if (problems.length > 0) throw invalidRequest(...onePerField(problems));
+    return (asJson ? given : dated(shape, given as Record<string, unknown>)) as T;
+  }
+}
+
+/** A rule says best what a value should be. */
+function problemsIn({ errors }: ValidateFunction): FieldProblem[] {
+  const [rules, others] = [errors?.filter(isRule) ?? [], errors?.filter((error) => !isRule(error)) ?? []];
+  return [...rules, ...others].map(asFieldProblem);
+}
+
+const isRule = ({ keyword }: { keyword: string }): boolean => keyword === 'rule';
+
+function compile(schema: Schema, coerceTypes: boolean): ValidateFunction {
+  const ajv = new Ajv2020({
+    strict: false,
+    allErrors: true,
+    verbose: true,
+    ownProperties: true,
+    coerceTypes,
+    // What a change leaves out stays as it is.
+    useDefaults: coerceTypes,
+    logger: false,
+    formats: { 'date-time': (text: string) => !Number.isNaN(momentOf(text).getTime()) },
+  });
+  const rule: { (rule: RuleOfProperty, value: unknown): boolean; errors?: object[] } = (
+    { says, holds },
+    value,
+  ) => {
+    rule.errors = [{ keyword: 'rule', message: says }];
+    return value === null || holds(value);
+  };
+  ajv.addKeyword({ keyword: 'rule', validate: rule, errors: true });
+  return ajv.compile(schema);
+}
+
+interface Property {
+  readonly rule?: RuleOfProperty;
+  readonly type?: unknown;
+  readonly isArray?: boolean;
+  readonly required?: boolean;
+  readonly items?: Schema;
+  readonly [keyword: string]: unknown;
+}
+
+function propertiesOf({ prototype }: { prototype: object }): [name: string, property: Property][] {
+  const names = (Reflect.getMetadata(DECORATORS.API_MODEL_PROPERTIES_ARRAY, prototype) ?? []) as string[];
+  return names.map((marked) => {
+    const name = marked.slice(1);
+    const said = Reflect.getMetadata(DECORATORS.API_MODEL_PROPERTIES, prototype, name) as Property;
+    const rule = Reflect.getMetadata(ruleKey, prototype, name) as RuleOfProperty | undefined;
+    return [name, { ...said, ...(rule && { rule }) }];
+  });
+}
+
+/** The JSON Schema of a shape, as the OpenAPI document has it, with its rules. */
+function schemaOf(shape: { prototype: object }): Schema {
+  const properties = propertiesOf(shape);
+  return {
+    type: 'object',
+    additionalProperties: false,
+    required: properties.filter(([, { required }]) => required !== false).map(([name]) => name),
+    properties: Object.fromEntries(properties.map(([name, property]) => [name, propertySchema(property)])),
+  };
+}
+
+const ofItems = ['format', 'maximum', 'maxLength', 'minimum', 'minLength', 'pattern'];
+
+/** Of a list, Swagger holds these keywords to be said of its items. */
+function propertySchema({ type, isArray, required: _, items, ...keywords }: Property): Schema {
+  const own = 'oneOf' in keywords ? {} : typeSchema(type);
+  if (!isArray) return { ...own, ...(items && { items }), ...keywords };
+  const moved = Object.entries(keywords).filter(([keyword]) => ofItems.includes(keyword));
+  const kept = Object.entries(keywords).filter(([keyword]) => !ofItems.includes(keyword));
+  return {
+    ...Object.fromEntries(kept),
+    type: 'array',
+    items: { ...(items ?? own), ...Object.fromEntries(moved) },
+  };
+}
+
+const primitives = new Map<unknown, string>([
+  [String, 'string'],
+  [Number, 'number'],
+  [Boolean, 'boolean'],
+]);
+
+function typeSchema(type: unknown): Schema {
+  if (typeof type === 'string') return { type };
+  if (type === Date) return { type: 'string', format: 'date-time' };
+  if (primitives.has(type)) return { type: primitives.get(type) };
+  // Without a type of its own a property holds any JSON.
+  return type === Object || typeof type !== 'function' ? {} : schemaOf(type);
+}
+
+/** Text that the database cannot keep is refused wherever it stands. */
+function unstorable(value: unknown, pointer: string): FieldProblem[] {
+  if (typeof value === 'string') return isStorable(value) ? [] : [{ pointer, detail: notStorable }];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, member]) => {
+    const at = `${pointer}/${escapePointer(name)}`;
+    return isStorable(name) ? unstorable(member, at) : [{ pointer, detail: notStorable }];
+  });
+}
+
+const isStorable = (text: string): boolean => storableText(text) === text && text.isWellFormed();
+const notStorable = 'must not hold NUL characters or halves of surrogate pairs';
+
+/** `a,b` stands for a list of both, as the parameter given twice does. */
+function listed(shape: Type, query: Record<string, unknown>): Record<string, unknown> {
+  const lists = new Set(propertiesOf(shape).flatMap(([name, { isArray }]) => (isArray ? [name] : [])));
+  const parts = (value: unknown): unknown =>
+    typeof value === 'string' ? value.split(',').map((word) => word.trim()) : [value];
+  return Object.fromEntries(
+    Object.entries(query).map(([name, value]) => [
+      name,
+      lists.has(name) ? [value].flat().flatMap(parts) : value,
+    ]),
+  );
+}
+
+function dated(shape: Type, query: Record<string, unknown>): Record<string, unknown> {
+  for (const [name, { type }] of propertiesOf(shape)) {
+    const value = query[name];
+    if (type === Date && typeof value === 'string') query[name] = momentOf(value);
+  }
+  return query;
+}
+
+const isoTime = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
+
+/** A moment as ISO 8601, in UTC where it has no offset; an invalid date for any other text. */
+function momentOf(text: string): Date {
+  if (!isoTime.test(text)) return new Date(NaN);
+  return new Date(/T.*(Z|[+-]\d{2}:?\d{2})$/.test(text) || !text.includes('T') ? text : `${text}Z`);
+}

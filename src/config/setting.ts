@@ -1,0 +1,167 @@
+import { existsSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** Thrown when variables are wrong; the message names every one of them. */
+export class ConfigurationError extends Error {
+  override readonly name = 'ConfigurationError';
+}
+
+/** What the text of a variable may be, and the value that it stands for. */
+export interface Kind<T> {
+  /** What follows "must be", and stands in the tables of docs/configuration.md. */
+  readonly accepts: string;
+  /** @throws ConfigurationError that says what is wrong, without quoting what may be a secret */
+  read(text: string): T;
+}
+
+/** One environment variable. */
+export class Setting<T> {
+  constructor(
+    readonly variable: string,
+    readonly kind: Kind<T>,
+    /** As an operator would write it; undefined: the variable may be left out. */
+    readonly fallback: string | undefined,
+    /** One line of Markdown. */
+    readonly meaning: string,
+  ) {}
+}
+
+/** The values of a tree of settings; what is no setting in it is a constant. */
+export type Values<Tree> =
+  Tree extends Setting<infer T>
+    ? T
+    : Tree extends object
+      ? { readonly [Name in keyof Tree]: Values<Tree[Name]> }
+      : Tree;
+
+/** Without a fallback the value is undefined where nobody sets the variable. */
+export function setting<T>(variable: string, kind: Kind<T>): Unexplained<T | undefined>;
+export function setting<T>(
+  variable: string,
+  kind: Kind<T>,
+  fallback: string | number | boolean,
+): Unexplained<T>;
+export function setting<T>(
+  variable: string,
+  kind: Kind<T>,
+  fallback?: string | number | boolean,
+): Unexplained<T> {
+  const text = fallback === undefined ? undefined : String(fallback);
+  return { means: (meaning) => new Setting(variable, kind, text, meaning) };
+}
+
+interface Unexplained<T> {
+  means(meaning: string): Setting<T>;
+}
+
+/** @param read undefined: the text is not what `accepts` says */
+export function kind<T>(accepts: string, read: (text: string) => T | undefined): Kind<T> {
+  return {
+    accepts,
+    read: (text) => {
+      const value = read(text);
+      if (value === undefined) throw new ConfigurationError(`must be ${accepts}`);
+      return value;
+    },
+  };
+}
+
+/** Both bounds are included. */
+export const whole = (min: number, max: number): Kind<number> =>
+  kind(`a whole number from ${min} to ${max}`, (text) => {
+    const value = Number(text);
+    return Number.isInteger(value) && value >= min && value <= max ? value : undefined;
+  });
+
+export const number = (min: number, max: number): Kind<number> =>
+  kind(`a number from ${min} to ${max}`, (text) => {
+    const value = Number(text);
+    return value >= min && value <= max ? value : undefined;
+  });
+
+/** Read as milliseconds. */
+export const hours: Kind<number> = kind(
+  'hours, from 0.001 to 8760',
+  (text) => number(0.001, 8_760).read(text) * 3_600_000,
+);
+
+export const oneOf = <const Word extends string>(...words: Word[]): Kind<Word> =>
+  kind(words.map((word) => `\`${word}\``).join(' or '), (text) => words.find((word) => word === text));
+
+export const flag: Kind<boolean> = kind('`true` or `false`', (text) =>
+  text === 'true' ? true : text === 'false' ? false : undefined,
+);
+
+export const text: Kind<string> = kind('text', (value) => value);
+
+export const secret: Kind<string> = kind('text of 16 characters or more', (value) =>
+  value.length < 16 ? undefined : value,
+);
+
+export const secretKeys: Kind<Buffer[]> = kind(
+  'keys of 32 bytes each, hex or base64, comma-separated (`openssl rand -base64 32`)',
+  secretKeysIn,
+);
+
+export const list: Kind<string[]> = kind('a comma-separated list', (value) =>
+  value
+    .split(',')
+    .map((word) => word.trim())
+    .filter(Boolean),
+);
+
+/** Relative to the project. */
+export const folder: Kind<string> = kind('a folder', (path) => resolve(projectRoot(), path));
+
+function isUrl(value: string, protocols: readonly string[]): boolean {
+  const url = URL.parse(value);
+  return url !== null && protocols.includes(url.protocol) && url.hostname !== '';
+}
+const web = ['http:', 'https:'];
+
+export const databaseUrl: Kind<string> = kind('a `postgres://` or `postgresql://` URL', (value) =>
+  isUrl(value, ['postgres:', 'postgresql:']) ? value : undefined,
+);
+
+export const webUrl: Kind<string> = kind('an http or https URL', (value) =>
+  isUrl(value, web) ? value : undefined,
+);
+
+export const webUrls: Kind<string[]> = kind('http or https URLs, comma-separated', (value) => {
+  const urls = list.read(value);
+  return urls.every((url) => isUrl(url, web)) ? urls : undefined;
+});
+
+/** A password in it would not be sent: a variable of its own names the token. */
+export const baseUrl: Kind<string> = kind('an http or https URL without password and query', (value) => {
+  if (!isUrl(value, web)) return undefined;
+  const { username, password, search, hash } = new URL(value);
+  return username + password + search + hash === '' ? value : undefined;
+});
+
+/** The folder that holds package.json: the same for src/, dist/ and the image. */
+export function projectRoot(): string {
+  let folder = dirname(fileURLToPath(import.meta.url));
+  while (!existsSync(join(folder, 'package.json'))) folder = dirname(folder);
+  return folder;
+}
+
+const keyBytes = 32;
+
+/**
+ * Keys as they are written in SECRETS_KEY and in the key file: hex or base64, separated by commas or white space.
+ * @returns the keys in their order, 32 bytes each; undefined when there is none, or one that is none
+ */
+export function secretKeysIn(text: string): Buffer[] | undefined {
+  const keys = text
+    .split(/[\s,]+/)
+    .filter(Boolean)
+    .map(decode);
+  return keys.length > 0 && keys.every((key) => key?.length === keyBytes) ? (keys as Buffer[]) : undefined;
+}
+
+function decode(word: string): Buffer | undefined {
+  if (/^[0-9a-f]{64}$/i.test(word)) return Buffer.from(word, 'hex');
+  return /^[A-Za-z0-9+/_-]{43}=?$/.test(word) ? Buffer.from(word, 'base64') : undefined;
+}

@@ -1,0 +1,141 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import type { ToolAnnotations } from '../../tool-contract/tool.js';
+import { AnnotationsView } from '../../tools/tools.shapes.js';
+import { type CustomTool, healthStatuses, toolStatuses } from '../entity/custom-tool.entity.js';
+import type { EffectiveSandbox } from '../../sandbox/sandbox.types.js';
+import { SandboxSettings, ToolPermissions } from '../entity/sandbox-settings.js';
+import { ThresholdSettings } from '../entity/threshold-settings.js';
+import { hiddenValue, withoutValues } from '../entity/stored-env.js';
+import { PageOf } from '../../common/shapes.js';
+
+export class RunsAsView {
+  @ApiProperty({ example: 1_900_000_003 }) readonly uid!: number;
+  @ApiPropertyOptional({
+    example: '/root is closed to user 1900000003, and /root/tool.py lies below it',
+    description: 'Where the gateway is root and the tool has no user of its own: what stands in the way',
+  })
+  readonly why?: string;
+}
+
+export class EffectiveSandboxView {
+  @ApiProperty({ example: 3, description: '0 (clean environment, time-outs and output caps only) to 3' })
+  readonly tier!: number;
+  @ApiProperty({ type: [String], example: ['allowNetwork'], description: 'Restrictions that hold here' })
+  readonly enforced!: readonly string[];
+  @ApiProperty({ type: [String], example: ['maxCpuPercent'], description: 'Restrictions that do not' })
+  readonly notEnforced!: readonly string[];
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: { type: 'string' },
+    example: { maxCpuPercent: 'needs a cgroup: SANDBOX_CGROUP=off' },
+    description: 'Why a restriction does not hold, or how far it does',
+  })
+  readonly notes!: Readonly<Record<string, string>>;
+  @ApiPropertyOptional({
+    type: RunsAsView,
+    description: 'Whose its processes are; absent while it is not loaded',
+  })
+  readonly runsAs?: RunsAsView;
+}
+
+/** A custom tool as its operator sees it. */
+export class CustomToolView {
+  @ApiProperty({ example: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f' }) readonly id!: string;
+  @ApiProperty({ example: 'log_summary' }) readonly name!: string;
+  @ApiProperty({ example: 'Summarises log lines' }) readonly description!: string;
+  @ApiProperty({ example: '1.0.0' }) readonly version!: string;
+  @ApiProperty({ example: 'python3' }) readonly command!: string;
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: '/usr/bin/python3.11',
+    description:
+      'Where the command led when it was registered; a path that leads elsewhere later is not started',
+  })
+  readonly pinnedCommand!: string | null;
+  @ApiProperty({ type: [String], example: ['tool.py'] }) readonly args!: string[];
+  @ApiProperty({ type: String, nullable: true, example: null }) readonly workingDir!: string | null;
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: { type: 'string' },
+    example: { API_KEY: hiddenValue },
+  })
+  readonly env!: Record<string, string>;
+  @ApiProperty({ type: 'object', additionalProperties: true, example: { type: 'object' } })
+  readonly inputSchema!: object;
+  @ApiProperty({ example: 30000 }) readonly timeoutMs!: number;
+  @ApiProperty({ example: 0 }) readonly maxRetries!: number;
+  @ApiProperty({ example: 1000 }) readonly retryDelayMs!: number;
+  @ApiProperty({ example: 1 }) readonly poolSize!: number;
+  @ApiProperty({ example: 0 }) readonly minProcesses!: number;
+  @ApiProperty({ example: 1 }) readonly maxConcurrency!: number;
+  @ApiProperty({ example: true }) readonly keepAlive!: boolean;
+  @ApiProperty({ type: AnnotationsView }) readonly annotations!: ToolAnnotations;
+  @ApiProperty({ type: ThresholdSettings, description: 'Where its health is not judged by the defaults' })
+  readonly thresholds!: ThresholdSettings;
+  @ApiProperty({ type: SandboxSettings }) readonly sandbox!: SandboxSettings;
+  @ApiProperty({ type: ToolPermissions }) readonly permissions!: ToolPermissions;
+  @ApiProperty({ type: EffectiveSandboxView }) readonly effectiveSandbox!: EffectiveSandboxView;
+  @ApiPropertyOptional({ description: 'What an LLM should read when the tool fails' })
+  readonly fallback?: unknown;
+  @ApiProperty({ type: Number, nullable: true, example: null }) readonly callsPerInvestigation!:
+    number | null;
+  @ApiProperty({ type: Number, nullable: true, example: null, description: 'Milliseconds; null: never' })
+  readonly cacheTtlMs!: number | null;
+  @ApiProperty({ example: 1, description: 'Number of its current revision' }) readonly revision!: number;
+  @ApiProperty({ enum: toolStatuses, example: 'active' }) readonly status!: string;
+  @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly healthStatus!: string;
+  @ApiProperty({ type: String, format: 'date-time', nullable: true, example: '2026-01-23T10:30:00.000Z' })
+  readonly lastHealthCheck!: Date | null;
+  @ApiProperty({ type: String, nullable: true, example: null }) readonly errorMessage!: string | null;
+  @ApiProperty({ type: [String], example: ['logs'] }) readonly tags!: string[];
+  @ApiProperty({ type: 'object', additionalProperties: true, example: {} }) readonly metadata!: object;
+  @ApiProperty({ type: String, format: 'date-time', example: '2026-01-23T10:30:00.000Z' })
+  readonly createdAt!: Date;
+  @ApiProperty({ type: String, format: 'date-time', example: '2026-01-23T10:30:00.000Z' })
+  readonly updatedAt!: Date;
+}
+
+export function customToolView(tool: CustomTool, effectiveSandbox: EffectiveSandbox): CustomToolView {
+  const { sandbox, permissions, fallback, userNumber: _internal, ...others } = tool;
+  return {
+    ...others,
+    env: withoutValues(tool.env),
+    thresholds: tool.thresholds ?? {},
+    sandbox: sandbox ?? {},
+    permissions: permissions ?? {},
+    fallback: fallback ?? undefined,
+    effectiveSandbox,
+  };
+}
+
+export class CustomToolPageView extends PageOf(CustomToolView) {}
+
+export class ValidationView {
+  @ApiProperty({ example: true, description: 'The executable answers as a tool' }) readonly valid!: boolean;
+  @ApiProperty({ type: [String], example: [], description: 'Why it is not valid' })
+  readonly errors!: string[];
+  @ApiProperty({
+    type: [String],
+    example: ['version: registered as "2.0.0", the executable says "1.0.0"'],
+    description: 'Where the registration says something else; the registration holds',
+  })
+  readonly differences!: string[];
+}
+
+export class ProcessesView {
+  @ApiProperty({ example: 0 }) readonly starting!: number;
+  @ApiProperty({ example: 1 }) readonly idle!: number;
+  @ApiProperty({ example: 0 }) readonly busy!: number;
+  @ApiProperty({ example: 0 }) readonly waiting!: number;
+}
+
+export class CustomToolHealthView {
+  @ApiProperty({ example: 'log_summary' }) readonly name!: string;
+  @ApiProperty({ enum: toolStatuses, example: 'active' }) readonly status!: string;
+  @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly healthStatus!: string;
+  @ApiProperty({ type: String, format: 'date-time', nullable: true, example: '2026-01-23T10:30:00.000Z' })
+  readonly lastHealthCheck!: Date | null;
+  @ApiProperty({ type: String, nullable: true, example: null }) readonly errorMessage!: string | null;
+  @ApiProperty({ type: ProcessesView }) readonly processes!: ProcessesView;
+}

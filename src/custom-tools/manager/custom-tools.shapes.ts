@@ -1,0 +1,136 @@
+import { ApiProperty, ApiPropertyOptional, OmitType, PartialType } from '@nestjs/swagger';
+import { OptionalInt, OptionalText, PageQuery, Rule, Text } from '../../common/shapes.js';
+import type { JsonSchema } from '../../tool-contract/tool.js';
+import { type ToolStatus, toolStatuses } from '../entity/custom-tool.entity.js';
+import { SandboxSettings, ToolPermissions } from '../entity/sandbox-settings.js';
+import type { EnvChanges } from '../secrets/env-changes.js';
+import { ThresholdSettings } from '../entity/threshold-settings.js';
+
+const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** Names as a shell takes them. */
+const VariableNames = (): PropertyDecorator =>
+  Rule('must name its variables with letters, digits and _', (env) =>
+    Object.keys(env as object).every((name) => variableName.test(name)),
+  );
+
+/** May an agent repeat it, does it change the world: absent means the careful answer. */
+export class AnnotationsBody {
+  @ApiPropertyOptional({ example: true }) readonly readOnly?: boolean;
+  @ApiPropertyOptional({ example: true }) readonly idempotent?: boolean;
+  @ApiPropertyOptional({ example: false }) readonly destructive?: boolean;
+  @ApiPropertyOptional({ example: false }) readonly openWorld?: boolean;
+}
+
+/** Registers an executable. */
+export class CustomToolCreate {
+  @ApiProperty({
+    pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$',
+    example: 'word_count',
+    description: 'Letters, digits, _ and -; begins with a letter',
+  })
+  readonly name!: string;
+  @OptionalText(4096, { example: 'Counts words', description: "Absent: the executable's own" })
+  readonly description?: string;
+  @OptionalText(64, { example: '1.0.0', description: "Absent: the executable's own, else 1.0.0" })
+  readonly version?: string;
+  @Text(4096, { example: 'python3', description: 'A name on the PATH or a path' }) readonly command!: string;
+  @ApiPropertyOptional({ maxItems: 256, type: [String], example: ['tool.py'], default: [] })
+  readonly args?: string[];
+  @OptionalText(4096, {
+    nullable: true,
+    example: './tools/installed/log_summary',
+    description: 'Relative args resolve against it',
+  })
+  readonly workingDir?: string | null;
+  @VariableNames()
+  @ApiPropertyOptional({
+    type: 'object',
+    additionalProperties: { type: 'string' },
+    example: { TZ: 'UTC' },
+    description: 'Values are write-only: answers show the names',
+  })
+  readonly env?: Record<string, string>;
+  @ApiPropertyOptional({
+    type: 'object',
+    additionalProperties: true,
+    example: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
+    description: "JSON Schema 2020-12; absent: the executable's own",
+  })
+  readonly inputSchema?: JsonSchema;
+  @OptionalInt(10, 3_600_000, { example: 10000, description: 'Absent: CUSTOM_TOOLS_DEFAULT_TIMEOUT' })
+  readonly timeoutMs?: number;
+  @OptionalInt(0, 10, { default: 0, example: 1 }) readonly maxRetries?: number;
+  @OptionalInt(0, 60_000, { default: 1000, example: 200 }) readonly retryDelayMs?: number;
+  @OptionalInt(1, 1_000, { default: 1, example: 2, description: 'At most CUSTOM_TOOLS_MAX_POOL_SIZE' })
+  readonly poolSize?: number;
+  @OptionalInt(0, 1_000, { default: 0, example: 1, description: 'Processes kept warm; needs keepAlive' })
+  readonly minProcesses?: number;
+  @OptionalInt(1, 1_000, {
+    default: 1,
+    example: 1,
+    description: 'Requests that one process serves at a time',
+  })
+  readonly maxConcurrency?: number;
+  @ApiPropertyOptional({
+    default: false,
+    example: true,
+    description: 'false: a fresh process for every call',
+  })
+  readonly keepAlive?: boolean;
+  @ApiPropertyOptional({ type: AnnotationsBody }) readonly annotations?: AnnotationsBody;
+  @ApiPropertyOptional({
+    nullable: true,
+    type: ThresholdSettings,
+    description: 'By which its health is judged',
+  })
+  readonly thresholds?: ThresholdSettings | null;
+  @ApiPropertyOptional({ nullable: true, type: SandboxSettings }) readonly sandbox?: SandboxSettings | null;
+  @ApiPropertyOptional({ nullable: true, type: ToolPermissions })
+  readonly permissions?: ToolPermissions | null;
+  @ApiPropertyOptional({
+    type: 'object',
+    nullable: true,
+    additionalProperties: true,
+    example: { note: 'Go on without it' },
+    description: 'What an LLM should read when the tool fails or is refused',
+  })
+  readonly fallback?: Record<string, unknown> | null;
+  @OptionalInt(0, 1_000_000, {
+    nullable: true,
+    example: 20,
+    description: '0: no limit; absent: INVESTIGATION_CALLS_PER_TOOL',
+  })
+  readonly callsPerInvestigation?: number | null;
+  @OptionalInt(0, 2_147_483_647, {
+    nullable: true,
+    default: 0,
+    example: 60_000,
+    description: 'How long a result answers equal calls, milliseconds; needs annotations.readOnly. 0: never',
+  })
+  readonly cacheTtlMs?: number | null;
+  @ApiPropertyOptional({ maxItems: 64, type: [String], example: ['text'] }) readonly tags?: string[];
+  @ApiPropertyOptional({ type: 'object', additionalProperties: true, example: { team: 'platform' } })
+  readonly metadata?: Record<string, unknown>;
+}
+
+/**
+ * Changes a tool; its name stays. What is left out stays as it is, also within annotations, env, sandbox, permissions
+ * and thresholds; null takes a value back to its default.
+ */
+export class CustomToolUpdate extends PartialType(OmitType(CustomToolCreate, ['name', 'env'] as const), {
+  skipNullProperties: false,
+}) {
+  @VariableNames()
+  @ApiPropertyOptional({
+    type: 'object',
+    additionalProperties: { type: 'string', nullable: true },
+    example: { TZ: 'Europe/Berlin', OLD_TOKEN: null },
+    description: 'Text sets a variable, null removes it; variables that are not named keep their values',
+  })
+  readonly env?: EnvChanges;
+}
+
+export class ListCustomToolsQuery extends PageQuery {
+  @ApiPropertyOptional({ enum: toolStatuses }) readonly status?: ToolStatus;
+}
