@@ -1,6 +1,7 @@
 import type { ArgumentMetadata, PipeTransform, Type } from '@nestjs/common';
 import { ApiProperty, type ApiPropertyOptions, DECORATORS } from '@nestjs/swagger';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { ValidateBy, validateSync } from 'class-validator';
 import { asFieldProblem, escapePointer, onePerField } from './field-problems.js';
 import { type FieldProblem, invalidRequest } from './errors.js';
 import type { Page } from './page.js';
@@ -13,17 +14,12 @@ import { storableText } from './pg-text.js';
 
 type Schema = Readonly<Record<string, unknown>>;
 
-interface RuleOfProperty {
-  readonly says: string;
-  readonly holds: (value: unknown) => boolean;
-}
-
-const ruleKey = Symbol('rule');
-
-/** A rule that no JSON Schema can say; `says` goes on after the field's name, such as "must be a semantic version". */
-export function Rule(says: string, holds: (value: unknown) => boolean): PropertyDecorator {
-  return (target, property) => Reflect.defineMetadata(ruleKey, { says, holds }, target, property);
-}
+/**
+ * A rule that no JSON Schema can say, for class-validator; `says` goes on after the field's name, such as "must be a
+ * semantic version".
+ */
+export const Rule = (says: string, holds: (value: unknown) => boolean): PropertyDecorator =>
+  ValidateBy({ name: says, validator: { validate: holds, defaultMessage: () => says } });
 
 /** A name, an id or a reason: text that is not empty. */
 export const Text = (maxLength: number, said: ApiPropertyOptions = {}): PropertyDecorator =>
@@ -104,7 +100,7 @@ function problemsIn({ errors }: ValidateFunction): FieldProblem[] {
   return [...rules, ...others].map(asFieldProblem);
 }
 
-const isRule = ({ keyword }: { keyword: string }): boolean => keyword === 'rule';
+const isRule = ({ keyword }: { keyword: string }): boolean => keyword === 'rulesOf';
 
 function compile(schema: Schema, coerceTypes: boolean): ValidateFunction {
   const ajv = new Ajv2020({
@@ -118,19 +114,37 @@ function compile(schema: Schema, coerceTypes: boolean): ValidateFunction {
     logger: false,
     formats: { 'date-time': (text: string) => !Number.isNaN(momentOf(text).getTime()) },
   });
-  const rule: { (rule: RuleOfProperty, value: unknown): boolean; errors?: object[] } = (
-    { says, holds },
-    value,
-  ) => {
-    rule.errors = [{ keyword: 'rule', message: says }];
-    return value === null || holds(value);
-  };
-  ajv.addKeyword({ keyword: 'rule', validate: rule, errors: true });
+  ajv.addKeyword({ keyword: 'rulesOf', type: 'object', validate: rulesKeyword(), errors: true });
   return ajv.compile(schema);
 }
 
+interface RulesKeyword {
+  (
+    shape: Type,
+    value: Readonly<Record<string, unknown>>,
+    _?: unknown,
+    at?: { instancePath: string },
+  ): boolean;
+  errors?: object[];
+}
+
+function rulesKeyword(): RulesKeyword {
+  const holds: RulesKeyword = (shape, value, _, at) => {
+    const known = propertiesOf(shape).filter(([name]) => Object.hasOwn(value, name));
+    const instance = Object.create(shape.prototype as object) as Record<string, unknown>;
+    for (const [name] of known) instance[name] = value[name];
+    const broken = validateSync(instance, { skipMissingProperties: true, forbidUnknownValues: false });
+    holds.errors = broken.map(({ property, constraints = {} }) => ({
+      keyword: 'rulesOf',
+      instancePath: `${at?.instancePath}/${escapePointer(property)}`,
+      message: Object.values(constraints).join(', and '),
+    }));
+    return broken.length === 0;
+  };
+  return holds;
+}
+
 interface Property {
-  readonly rule?: RuleOfProperty;
   readonly type?: unknown;
   readonly isArray?: boolean;
   readonly required?: boolean;
@@ -143,8 +157,7 @@ function propertiesOf({ prototype }: { prototype: object }): [name: string, prop
   return names.map((marked) => {
     const name = marked.slice(1);
     const said = Reflect.getMetadata(DECORATORS.API_MODEL_PROPERTIES, prototype, name) as Property;
-    const rule = Reflect.getMetadata(ruleKey, prototype, name) as RuleOfProperty | undefined;
-    return [name, { ...said, ...(rule && { rule }) }];
+    return [name, said];
   });
 }
 
@@ -153,6 +166,7 @@ function schemaOf(shape: { prototype: object }): Schema {
   const properties = propertiesOf(shape);
   return {
     type: 'object',
+    rulesOf: shape,
     additionalProperties: false,
     required: properties.filter(([, { required }]) => required !== false).map(([name]) => name),
     properties: Object.fromEntries(properties.map(([name, property]) => [name, propertySchema(property)])),

@@ -45,7 +45,7 @@ describe.each(tiers)('with tier %i at most', (mostTier) => {
     await register('neighbour', `${mark}_neighbour`);
     const input = { act: 'bomb', name: `${mark}_child`, count: 300, seconds: 120 };
     const bombed = tk.call('bomber', input, { timeoutMs: 15_000 }).expect(200);
-    const outcome = bombed.then(({ body }) => body as Json);
+    const outcome = bombed.then(({ body }) => body);
     await until(() => processesWith(`${mark}_child`).length > 20, { what: 'the processes' });
     const { body } = await tk.call('neighbour', { act: 'read', path: hostile }).expect(200);
     expect(body).toMatchObject({ status: 'success', result: { done: true } });
