@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { startApp, type TestApp } from '../support/app.js';
-import type { Json } from '../support/json.js';
 import { processesWith } from '../support/processes.js';
 import { until } from '../support/wait.js';
 
