@@ -17,7 +17,7 @@ export function drainOnSignals(app: NestFastifyApplication, timeoutMs: number): 
     lifecycle.drain();
     lifecycle.requests
       .idle(timeoutMs)
-      .then(() => closeAll(app))
+      .then(() => closeApp(app))
       .then(
         () => process.exit(0),
         (error: unknown) => {
@@ -30,8 +30,8 @@ export function drainOnSignals(app: NestFastifyApplication, timeoutMs: number): 
   process.on('SIGINT', drain);
 }
 
-/** Cuts the sockets that are still open after a while: a call's, and one that never sent a byte. */
-async function closeAll(app: NestFastifyApplication): Promise<void> {
+/** Ends the app, and cuts the sockets that are still open after a while: a call's, and one that never sent a byte. */
+export async function closeApp(app: NestFastifyApplication): Promise<void> {
   const server = app.getHttpServer();
   const timer = setTimeout(() => server.closeAllConnections(), socketGraceMs);
   await app.close();

@@ -88,7 +88,8 @@ describe.each([
 
   it('validates: only the two members that were registered differently differ', async () => {
     const { body } = await tk.http.post(`${path}/validate`).expect(200);
-    expect(body.errors).toEqual([
+    expect(body).toMatchObject({ valid: true, errors: [] });
+    expect(body.differences).toEqual([
       expect.stringMatching(/^name: registered as "plain_\w+", the executable says "my_custom_tool"/),
       expect.stringMatching(/^description: registered as "From its author"/),
     ]);
@@ -97,7 +98,7 @@ describe.each([
     await tk.http.post('/api/v1/custom-tools').send(registered).expect(201);
     await tk.http
       .post('/api/v1/custom-tools/my_custom_tool/validate')
-      .expect(200, { valid: true, errors: [] });
+      .expect(200, { valid: true, errors: [], differences: [] });
     await tk.http.delete('/api/v1/custom-tools/my_custom_tool').expect(204);
   });
 });

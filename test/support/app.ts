@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type TestAgent from 'supertest/lib/agent.js';
 import { Lifecycle } from '../../src/common/lifecycle.js';
 import { StartupWork } from '../../src/common/startup-work.js';
+import { closeApp } from '../../src/http/drain.js';
 import { createApp } from '../../src/http/create-app.js';
 import { adminKeyOf, bearer } from './admin-key.js';
 import { type ConfigChanges, configWith } from './config.js';
@@ -85,7 +86,7 @@ export async function openApp(
     },
     call: (name, input = {}, context) => http.post(`/api/v1/tools/${name}/execute`).send({ input, context }),
     close: async () => {
-      await app.close();
+      await closeApp(app);
       await db.drop();
       for (const each of [folder, tools]) rmSync(each, { recursive: true, force: true });
     },
