@@ -131,7 +131,7 @@ export class Reconciler {
     await this.folders.watch();
     const found = await this.look(isCheck);
     const toLoad = found.filter(({ step }) => step === 'load');
-    await this.each(toLoad, 1, (tool) => this.load(tool));
+    await this.each(toLoad, triesAtOnce, (tool) => this.load(tool));
     if (this.isStopping) return;
     this.begin('imports', () => this.importer.importAll());
     // Changed files first: somebody waits for them.
