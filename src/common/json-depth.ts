@@ -1,6 +1,6 @@
 import { Problem } from './errors.js';
 
-/** More levels than this are a stack overflow where each costs a call: JSON.stringify manages some thousand. */
+/** JSON.stringify calls itself for each level, and overflows the stack at some thousand of them. */
 export const writableLevels = 1_000;
 
 /**
