@@ -22,8 +22,9 @@ const mostOnLoop = 4_000_000;
 const passOnLoopMs = 10;
 /** How long the inputs of a schema that took longer than `passOnLoopMs` are checked in a thread. */
 const awayMs = 10_000;
-/** The time that a pass in a thread may take. */
+/** The time that a pass in a thread may take, which the thread measures; and when an answer is no longer waited for. */
 const passMs = 2_000;
+const passAnswerMs = 10_000;
 const mostPassesWaiting = 8;
 /** The largest input of which every problem is told, up to twenty. */
 const mostBytesForAll = 65_536;
@@ -66,15 +67,17 @@ export function refuseOversized({ input, bytesAtMost }: CallRequest, limits: Inp
 @Injectable()
 export class InputSchemas implements OnApplicationShutdown {
   private readonly trials = new SchemaThread('schema trial', trialMs, Infinity);
-  private readonly passes = new SchemaThread('input validation', passMs, mostPassesWaiting);
+  private readonly passes = new SchemaThread('input validation', passAnswerMs, mostPassesWaiting);
 
   /**
    * Compiles a tool's input schema (JSON Schema 2020-12), once a thread has tried what that costs.
-   * @throws Problem `invalid_request` that points at the schema when it is not one, or costs too much
+   * @throws Problem `invalid_request` that points at the schema when it is not one, or costs too much;
+   *   `tool_unavailable` when the thread does not come to run
    */
   async compile(schema: unknown): Promise<InputValidator> {
     const { schema: checked, text } = this.checked(schema);
     const tookMs = await this.trials.try({ schema: text }).catch((error: unknown) => {
+      if (error instanceof ThreadBusy) throw notTried(error);
       const costs = whyTooCostly(error, trialMs);
       if (costs) throw wrong(`takes ${costs} to compile and to try out: make it smaller`);
       if (error instanceof WorkerEnded) throw error;
@@ -120,25 +123,26 @@ export class InputSchemas implements OnApplicationShutdown {
     };
   }
 
-  /** @throws Refusal `invalid_input` when it takes too much, `queue_full` when too many wait */
+  /**
+   * @throws Refusal `invalid_input` when it takes too much memory, `queue_full` when too many wait or the thread does not
+   *   come to run
+   */
   private async passAway(
     schema: string,
     input: unknown,
     allErrors: boolean,
   ): Promise<readonly FieldProblem[]> {
     try {
-      return await this.passes.pass({ schema, input: JSON.stringify(input), allErrors });
+      return await this.passes.pass({ schema, input: JSON.stringify(input), allErrors, withinMs: passMs });
     } catch (error) {
-      if (error instanceof ThreadBusy) {
-        const detail = `${mostPassesWaiting} inputs that take long to validate wait already`;
-        throw new Refusal('queue_full', detail, { retryAfterMs: passMs });
-      }
-      if (error instanceof WorkerEnded && error.reason === 'stopped')
+      const { reason } = error as Partial<WorkerEnded>;
+      if (error instanceof ThreadBusy || reason === 'timed_out')
+        throw new Refusal('queue_full', messageOf(error), { retryAfterMs: passMs });
+      if (reason === 'stopped')
         throw new Refusal('shutting_down', 'The server is stopping', { retryAfterMs: passMs });
       if (!(error instanceof WorkerEnded)) throw notValidated(error);
-      const costs = whyTooCostly(error, passMs);
-      if (!costs) throw error;
-      throw invalid(`takes ${costs} to validate: make it smaller`);
+      if (!isOutOfMemory(error)) throw error;
+      throw invalid(`takes more than ${heapMb} MB of memory to validate: make it smaller`);
     }
   }
 }
@@ -152,9 +156,17 @@ function notValidated(error: unknown): Refusal {
 function whyTooCostly(error: unknown, limitMs: number): string | undefined {
   if (!(error instanceof WorkerEnded)) return undefined;
   if (error.reason === 'timed_out') return `more than ${limitMs} ms`;
-  const { code } = (error.cause ?? {}) as { code?: unknown };
-  return code === 'ERR_WORKER_OUT_OF_MEMORY' ? `more than ${heapMb} MB of memory` : undefined;
+  return isOutOfMemory(error) ? `more than ${heapMb} MB of memory` : undefined;
 }
+
+const isOutOfMemory = ({ cause }: WorkerEnded): boolean =>
+  (cause as { code?: unknown } | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY';
+
+/** The machine is busy, which says nothing about the schema. */
+const notTried = (error: ThreadBusy): Problem =>
+  new Problem('tool_unavailable', `inputSchema could not be tried out: ${error.message}`, {
+    retryAfterMs: 10_000,
+  });
 
 function invalid(detail: string): Refusal {
   return new Refusal('invalid_input', `input ${detail}`, { errors: [{ pointer: '/input', detail }] });

@@ -1,5 +1,5 @@
 import type { FieldProblem } from '../common/errors.js';
-import { WorkerCalls } from '../common/worker-calls.js';
+import { WorkerCalls, WorkerEnded } from '../common/worker-calls.js';
 
 /** How long does it take to compile this schema (JSON) and to try it out? */
 export interface SchemaTrial {
@@ -12,9 +12,11 @@ export interface SchemaPass {
   readonly input: string;
   /** Up to twenty problems instead of the first. */
   readonly allErrors: boolean;
+  /** The time that the pass may take, in milliseconds. The thread measures it: its waits are not the input's fault. */
+  readonly withinMs: number;
 }
 
-/** More work waits for the thread than may. */
+/** The thread has no time, by no fault of what is asked: more work waits than may, or it does not come to run. */
 export class ThreadBusy extends Error {
   override readonly name = 'ThreadBusy';
 }
@@ -35,7 +37,7 @@ export class SchemaThread {
   private waiting = 0;
 
   constructor(
-    name: string,
+    private readonly name: string,
     private readonly limitMs: number,
     private readonly mostWaiting: number,
   ) {
@@ -47,8 +49,8 @@ export class SchemaThread {
   }
 
   /**
-   * @returns milliseconds of processor time @throws Error what is wrong with the schema; WorkerEnded when it takes too
-   * much
+   * @returns milliseconds of processor time
+   * @throws Error what is wrong with the schema; ThreadBusy; WorkerEnded when it takes too much
    */
   try(trial: SchemaTrial): Promise<number> {
     return this.ask(trial) as Promise<number>;
@@ -65,7 +67,8 @@ export class SchemaThread {
   }
 
   private async ask(request: SchemaTrial | SchemaPass): Promise<unknown> {
-    if (this.waiting >= this.mostWaiting) throw new ThreadBusy(`${this.mostWaiting} wait already`);
+    if (this.waiting >= this.mostWaiting)
+      throw new ThreadBusy(`${this.mostWaiting} inputs that take long to validate wait already`);
     this.waiting += 1;
     const answer = this.last.then(() => this.run(request));
     this.last = answer.catch(() => undefined);
@@ -73,7 +76,16 @@ export class SchemaThread {
   }
 
   private async run(request: SchemaTrial | SchemaPass): Promise<unknown> {
-    await (this.started ??= this.worker.call({ schema: '{}' }, startMs));
+    await (this.started ??= this.start());
     return this.worker.call(request, this.limitMs);
+  }
+
+  private async start(): Promise<void> {
+    try {
+      await this.worker.call({ schema: '{}' }, startMs);
+    } catch (error) {
+      if (!(error instanceof WorkerEnded && error.reason === 'timed_out')) throw error;
+      throw new ThreadBusy(`The ${this.name} thread did not start within ${startMs} ms`);
+    }
   }
 }

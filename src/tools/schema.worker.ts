@@ -56,14 +56,28 @@ function sampleOf(schema: unknown, levels: number): unknown {
   );
 }
 
-function problemsOf({ schema, input, allErrors }: SchemaPass): readonly FieldProblem[] {
+function problemsOf({ schema, input, allErrors, withinMs }: SchemaPass): readonly FieldProblem[] {
   const value: unknown = JSON.parse(input);
-  const first = compiled(schema, false).problemsOf(value);
+  const first = firstProblem(compiled(schema, false), value, withinMs);
   if (first.length === 0 || !allErrors) return first;
   try {
     return compiled(schema, true).problemsOf(value, allProblemsMs);
   } catch {
     return first;
+  }
+}
+
+function firstProblem(
+  { problemsOf }: CompiledSchema,
+  value: unknown,
+  withinMs: number,
+): readonly FieldProblem[] {
+  try {
+    return problemsOf(value, withinMs);
+  } catch (error) {
+    // A cause says more than that: the schema has filled the stack.
+    if (!(error instanceof TooCostly) || error.cause !== undefined) throw error;
+    return [{ pointer: '', detail: `takes more than ${withinMs} ms to validate: make it smaller` }];
   }
 }
 
