@@ -3,6 +3,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { problemType } from './api-problems.decorator.js';
 import { DatabaseUnavailable, errorTable, Problem, type ProblemCode } from './errors.js';
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** What the route answers in place of problem+json: its protocol has a form of its own for errors. */
+    errorBody?: (exception: unknown, requestId: string) => object;
+  }
+}
+
 /** A problem as HTTP carries it. */
 export interface ProblemAnswer {
   readonly status: number;
@@ -18,8 +25,11 @@ export class ProblemFilter implements ExceptionFilter {
   catch(exception: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const request = http.getRequest<FastifyRequest>();
-    const { status, headers, body } = this.answer(exception, String(request.id));
-    void http.getResponse<FastifyReply>().status(status).headers(headers).send(body);
+    const { status, headers, body } = this.answer(exception, request.id);
+    const reply = http.getResponse<FastifyReply>().status(status).headers(headers);
+    const own = request.routeOptions.config?.errorBody?.(exception, request.id);
+    if (own) void reply.type('application/json').send(own);
+    else void reply.send(body);
   }
 
   answer(exception: unknown, requestId: string): ProblemAnswer {

@@ -5,7 +5,7 @@ import type {
   JSONRPCResultResponse,
 } from '@modelcontextprotocol/server';
 import { errorTable, type Problem } from '../common/errors.js';
-import { problemBody } from '../common/problem.filter.js';
+import { asProblem, problemBody } from '../common/problem.filter.js';
 
 export type RpcId = JSONRPCRequest['id'];
 export type Answer = JSONRPCResultResponse | JSONRPCErrorResponse;
@@ -13,6 +13,9 @@ export type Notification = JSONRPCNotification;
 
 export const invalidParams = errorTable.invalid_input.jsonRpc;
 export const methodNotFound = errorTable.tool_not_found.jsonRpc;
+const parseError = -32700;
+/** Fastify's codes for a body that no JSON can be read from. */
+const notJson = new Set(['FST_ERR_CTP_INVALID_JSON_BODY', 'FST_ERR_CTP_EMPTY_JSON_BODY']);
 
 export const resultOf = (id: RpcId, result: object): JSONRPCResultResponse => ({
   jsonrpc: '2.0',
@@ -43,4 +46,12 @@ export function problemAnswer(id: RpcId, problem: Problem, requestId: string): A
   // The message was a request: what is wrong stands in its parameters.
   const code = problem.code === 'invalid_request' ? invalidParams : errorTable[problem.code].jsonRpc;
   return errorOf(id, code, problem.detail, problemBody(problem, requestId));
+}
+
+/** The answer to what could not be read as far as a message's id. */
+export function unreadableAnswer(exception: unknown, requestId: string): Answer {
+  const problem = asProblem(exception);
+  const { code: why } = ((exception as Error).cause ?? {}) as { code?: string };
+  const code = why && notJson.has(why) ? parseError : errorTable[problem.code].jsonRpc;
+  return errorOf(null, code, problem.detail, problemBody(problem, requestId));
 }

@@ -3,10 +3,22 @@ import { EventRing, type Placed } from '../common/event-ring.js';
 import { Lifecycle } from '../common/lifecycle.js';
 import { endlessPatience as patience, OpenStreams } from '../common/open-streams.js';
 import { sseEvent, type ServerSentEvent } from '../common/sse.js';
-import { SseStream } from '../common/sse-stream.js';
+import { type Following, SseStream } from '../common/sse-stream.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { ToolRegistry } from '../tools/tool-registry.js';
 import { type Notification, notificationOf } from './mcp-messages.js';
+
+/** What a client asked to hear, from 2026-07-28 on. */
+export interface Subscription {
+  /** The id of the request that asked for it, which each of its messages carries. */
+  readonly id: string | number;
+  readonly toolsListChanged: boolean;
+}
+
+/** Where a message says to which subscription it belongs. */
+export const subscriptionMeta = (id: string | number): object => ({
+  'io.modelcontextprotocol/subscriptionId': id,
+});
 
 /** An MCP message as an event. */
 export const messageEvent = (data: object): ServerSentEvent => ({ event: 'message', data });
@@ -32,15 +44,10 @@ export class McpStreams extends OpenStreams {
   }
 
   /**
-   * @param subscription id of the request that asked for it, which each message carries from 2026-07-28 on
+   * The stream of changes; the first message to a subscription tells what of its wishes is offered.
    * @throws Problem `rate_limited`, `shutting_down`
    */
-  follow(subscription?: string | number): SseStream<Notification> {
-    const _meta = { 'io.modelcontextprotocol/subscriptionId': subscription };
-    const greeting = notificationOf('notifications/subscriptions/acknowledged', {
-      notifications: { toolsListChanged: true },
-      _meta,
-    });
+  follow(subscription?: Subscription): SseStream<Notification> {
     return this.add(
       () =>
         new SseStream(
@@ -48,14 +55,26 @@ export class McpStreams extends OpenStreams {
           {
             place: this.changes.end,
             patience,
-            eventOf: ({ id: _place, ...message }) =>
-              messageEvent(subscription === undefined ? message : { ...message, params: { _meta } }),
             // Of changes that came at once the latest tells all there is to know.
             missedEvent: () => ({ event: 'missed', data: {} }),
-            greeting: subscription === undefined ? undefined : sseEvent(messageEvent(greeting)),
+            ...(subscription ? subscribed(subscription) : { eventOf: eventOfPlaced }),
           },
           this.heartbeatMs,
         ),
     );
   }
+}
+
+function subscribed({
+  id,
+  toolsListChanged,
+}: Subscription): Pick<Following<Notification>, 'eventOf' | 'greeting'> {
+  const _meta = subscriptionMeta(id);
+  const notifications = toolsListChanged ? { toolsListChanged } : {};
+  const acknowledged = notificationOf('notifications/subscriptions/acknowledged', { notifications, _meta });
+  return {
+    greeting: sseEvent(messageEvent(acknowledged)),
+    eventOf: ({ id: _place, ...message }) =>
+      toolsListChanged ? messageEvent({ ...message, params: { _meta } }) : undefined,
+  };
 }

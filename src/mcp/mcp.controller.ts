@@ -1,9 +1,11 @@
 import { Controller, Delete, Get, HttpCode, Post, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
+import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { Problem } from '../common/errors.js';
+import { unreadableAnswer } from './mcp-messages.js';
 import { McpService } from './mcp.service.js';
 
 /** MCP over Streamable HTTP. Its messages are described by MCP, not by OpenAPI. */
@@ -15,6 +17,7 @@ export class McpController {
 
   @Post()
   @HttpCode(200)
+  @RouteConfig({ errorBody: unreadableAnswer })
   post(
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,

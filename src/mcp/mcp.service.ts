@@ -25,7 +25,7 @@ import {
 } from './mcp-messages.js';
 import { classified, modernRevision, type Sdk, wrongHeader } from './mcp-revisions.js';
 import { isForTheModel, refusedResult, toolResultOf } from './mcp-results.js';
-import { eventOfPlaced, McpStreams, messageEvent } from './mcp-streams.js';
+import { eventOfPlaced, McpStreams, messageEvent, subscriptionMeta } from './mcp-streams.js';
 
 type Params = Readonly<Record<string, unknown>>;
 
@@ -106,7 +106,7 @@ export class McpService {
       if (isModern) {
         const supportedVersions = [modernRevision];
         if (method === 'server/discover') return done(asked, fresh({ supportedVersions, capabilities }));
-        if (method === 'subscriptions/listen') return this.listen(asked);
+        if (method === 'subscriptions/listen') return this.listen(asked, sdk);
         return refused(reply, 404, errorOf(id, methodNotFound, `There is no method ${method}`));
       }
       if (method === 'initialize') return done(asked, this.introduced(params, reply, sdk));
@@ -135,12 +135,22 @@ export class McpService {
     return isModern ? fresh(page) : page;
   }
 
-  /** @throws Problem `rate_limited`, `shutting_down` */
-  private listen({ message, reply }: Asked): object | Readable {
-    const wanted = (message.params as { notifications?: unknown } | undefined)?.notifications;
-    if (typeof wanted !== 'object' || wanted === null)
-      return errorOf(message.id, invalidParams, 'notifications must say what to hear of');
-    const stream = this.streams.follow(message.id);
+  /**
+   * Of what a client may wish to hear only changes of the tools are offered. One that wishes for nothing of it is told
+   * so, and the stream is over.
+   * @throws Problem `rate_limited`, `shutting_down`
+   */
+  private listen(asked: Asked, sdk: Sdk): object | Readable {
+    const { message, reply } = asked;
+    const { id, params = {} } = message;
+    const wanted = params['notifications'];
+    if (!sdk.isSpecType.SubscriptionFilter(wanted)) {
+      const example = '{"toolsListChanged": true}';
+      return errorOf(id, invalidParams, `notifications must say what to hear of, such as ${example}`);
+    }
+    const toolsListChanged = wanted.toolsListChanged === true;
+    const stream = this.streams.follow({ id, toolsListChanged });
+    if (!toolsListChanged) stream.finish(messageEvent(done(asked, { _meta: subscriptionMeta(id) })));
     void reply.headers(sseHeaders);
     return stream;
   }

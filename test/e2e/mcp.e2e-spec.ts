@@ -2,6 +2,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { postForEvents } from '../support/sse.js';
 import { until } from '../support/wait.js';
 
 // real: the whole server, HTTP, the official client; mock: nothing
@@ -27,6 +28,13 @@ async function connect(headers: Record<string, string> = {}): Promise<Client> {
 }
 const textOf = (result: object): string =>
   (result as { content: { text: string }[] }).content.map(({ text }) => text).join('');
+
+const inFlight = async (name: string): Promise<boolean> =>
+  (await tk.http.get('/metrics')).text.includes(`calls_in_flight{tool="${name}"} 1`);
+const errorsOf = async (tool: string): Promise<string> =>
+  (await tk.http.get('/api/v1/tool-metrics/errors').query({ tool })).text;
+/** A log line of a tool that answers nothing after it. */
+const spoken = `${JSON.stringify({ jsonrpc: '2.0', method: 'log', params: { id: '$ID', level: 'info', message: 'on it' } })}\n`;
 
 describe('an MCP client', () => {
   it('learns who answers, and which tools there are', async () => {
@@ -90,14 +98,29 @@ describe('an MCP client', () => {
     const calling = client.callTool({ name: 'echo', arguments: { action: 'hang' } }, undefined, {
       signal: abort.signal,
     });
-    const inFlight = async (): Promise<boolean> =>
-      /calls_in_flight\{tool="echo"\} 1/.test((await tk.http.get('/metrics')).text);
-    await until(inFlight, { what: 'the call to run' });
+    await until(() => inFlight('echo'), { what: 'the call to run' });
     abort.abort();
     await expect(calling).rejects.toThrow();
-    await until(async () => !(await inFlight()), { what: 'the call to end' });
-    const { body } = await tk.http.get('/api/v1/tool-metrics/errors').query({ tool: 'echo' });
-    expect(JSON.stringify(body)).toContain('cancelled');
+    await until(async () => !(await inFlight('echo')), { what: 'the call to end' });
+    await until(async () => (await errorsOf('echo')).includes('cancelled'), { what: 'its record' });
+  });
+
+  it.each([
+    ['before anything was said', 'left_early', { action: 'hang' }],
+    ['in the middle of the answer', 'left_midway', { action: 'raw', text: spoken }],
+  ])('that leaves %s cancels its call', async (_when, name, input) => {
+    await tk.register(name);
+    const leave = new AbortController();
+    const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: input } };
+    const leaving = postForEvents(`${tk.url}/mcp`, call, { signal: leave.signal }).then((answer) =>
+      answer.rest(),
+    );
+    const left = expect(leaving).rejects.toThrow();
+    await until(() => inFlight(name), { what: 'the call to run' });
+    leave.abort();
+    await left;
+    await until(async () => !(await inFlight(name)), { what: 'the call to end' });
+    await until(async () => (await errorsOf(name)).includes('cancelled'), { what: 'its record' });
   });
 
   it('hears when the list of tools has changed', async () => {
@@ -141,10 +164,11 @@ describe('the stateless revision', () => {
     'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1.0.0' },
     'io.modelcontextprotocol/clientCapabilities': {},
   };
+  const modern = (method: string) => ({ 'mcp-protocol-version': '2026-07-28', 'mcp-method': method });
   const ask = (method: string, params: object = {}, headers: Record<string, string> = {}) =>
     tk.anonymous
       .post('/mcp')
-      .set({ 'mcp-protocol-version': '2026-07-28', 'mcp-method': method, ...headers })
+      .set({ ...modern(method), ...headers })
       .set('accept', 'application/json, text/event-stream')
       .send({ jsonrpc: '2.0', id: 7, method, params: { ...params, _meta: meta } });
 
@@ -161,6 +185,48 @@ describe('the stateless revision', () => {
     const params = { name: 'echo', arguments: { a: 1 } };
     const { body } = await ask('tools/call', params, { 'mcp-name': 'echo' }).expect(200);
     expect(body.result).toMatchObject({ structuredContent: { a: 1 }, resultType: 'complete' });
+  });
+
+  it.each([
+    ['changes of the tools', { toolsListChanged: true, promptsListChanged: true }],
+    ['what is not offered', { promptsListChanged: true, resourceSubscriptions: ['file:///a'] }],
+    ['nothing', {}],
+  ])('tells a listener what of its wishes it will hear: %s', async (what, notifications) => {
+    const offered = what.startsWith('changes') ? { toolsListChanged: true } : {};
+    const message = {
+      jsonrpc: '2.0',
+      id: 's1',
+      method: 'subscriptions/listen',
+      params: { notifications, _meta: meta },
+    };
+    const leave = new AbortController();
+    const stream = await postForEvents(`${tk.url}/mcp`, message, {
+      signal: leave.signal,
+      headers: modern('subscriptions/listen'),
+    });
+    const _meta = { 'io.modelcontextprotocol/subscriptionId': 's1' };
+    expect((await stream.next())?.data).toEqual({
+      jsonrpc: '2.0',
+      method: 'notifications/subscriptions/acknowledged',
+      params: { notifications: offered, _meta },
+    });
+    await tk.register(`while_listening_${what.length}`);
+    expect((await stream.next())?.data).toEqual(
+      'toolsListChanged' in offered
+        ? { jsonrpc: '2.0', method: 'notifications/tools/list_changed', params: { _meta } }
+        : { jsonrpc: '2.0', id: 's1', result: expect.objectContaining({ resultType: 'complete' }) },
+    );
+    leave.abort();
+  });
+
+  it('refuses a listener that does not say what it wants to hear', async () => {
+    for (const params of [{}, { notifications: [] }, { notifications: { toolsListChanged: 'yes' } }]) {
+      const { body } = await ask('subscriptions/listen', params).expect(200);
+      expect(body.error).toMatchObject({
+        code: -32602,
+        message: expect.stringMatching(/^notifications must/),
+      });
+    }
   });
 
   it('refuses headers that differ from the body, and methods and revisions that it does not know', async () => {
@@ -186,6 +252,23 @@ describe('what is no message', () => {
     expect(body.error.code).toBe(code);
   });
 
+  it.each([
+    ['malformed JSON', '{"jsonrpc":"2.0","id":1,'],
+    ['nothing', ''],
+  ])('%s is refused as not JSON, with no id', async (_what, text) => {
+    const { body, headers } = await tk.anonymous
+      .post('/mcp')
+      .set('content-type', 'application/json')
+      .send(text)
+      .expect(400);
+    expect(headers['content-type']).toMatch(/^application\/json/);
+    expect(body).toMatchObject({
+      jsonrpc: '2.0',
+      id: null,
+      error: { code: -32700 },
+    });
+  });
+
   it('one that is too deep or too large is refused', async () => {
     const deep = `${'['.repeat(10_000)}${']'.repeat(10_000)}`;
     const call = (input: string) =>
@@ -193,7 +276,12 @@ describe('what is no message', () => {
         .post('/mcp')
         .set('content-type', 'application/json')
         .send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":${input}}}`);
-    expect((await call(`{"a":${deep}}`).expect(400)).text).toContain('nested deeper than 128 levels');
-    await call(JSON.stringify({ text: 'x'.repeat(20_000_000) })).expect(413);
+    const { body } = await call(`{"a":${deep}}`).expect(400);
+    expect(body.error).toMatchObject({
+      code: -32600,
+      message: expect.stringContaining('deeper than 128 levels'),
+    });
+    const large = await call(JSON.stringify({ text: 'x'.repeat(20_000_000) })).expect(413);
+    expect(large.body).toMatchObject({ id: null, error: { data: { code: 'payload_too_large' } } });
   });
 });

@@ -18,13 +18,19 @@ export interface EventAnswer {
   raw(): string;
 }
 
+interface EventRequest {
+  readonly signal?: AbortSignal;
+  readonly key?: { readonly authorization: string };
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 /** POSTs over a connection of its own and asks for events; aborting `signal` leaves. */
 export async function postForEvents(
   url: string,
   body: unknown,
-  { signal, key }: { readonly signal?: AbortSignal; readonly key?: { readonly authorization: string } } = {},
+  { signal, key, headers: more }: EventRequest = {},
 ): Promise<EventAnswer> {
-  const headers = { ...key, accept: 'text/event-stream', 'content-type': 'application/json' };
+  const headers = { ...key, accept: 'text/event-stream', 'content-type': 'application/json', ...more };
   const sent = request(url, { method: 'POST', agent: false, headers, signal });
   sent.end(JSON.stringify(body));
   const [response] = (await once(sent, 'response')) as [IncomingMessage];
