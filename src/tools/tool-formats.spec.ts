@@ -1,5 +1,9 @@
-import type { Tool } from '../tool-contract/tool.js';
-import { describeTool } from './tool-formats.js';
+import type OpenAI from 'openai';
+import type { Tool, ToolDefinition } from '../tool-contract/tool.js';
+import { describeTool, toolFormats } from './tool-formats.js';
+
+/** The compiler holds the format against OpenAI's own types; the other SDKs' clients read theirs in test/platforms. */
+toolFormats.openai satisfies (definition: ToolDefinition) => OpenAI.ChatCompletionFunctionTool;
 
 const inputSchema = { type: 'object', properties: { q: { type: 'string' } } };
 const definition = {

@@ -6,7 +6,7 @@ import type { JsonSchema, Tool, ToolDefinition } from '../tool-contract/tool.js'
  */
 export const toolFormats = {
   openai: ({ name, description, inputSchema }: ToolDefinition) => ({
-    type: 'function',
+    type: 'function' as const,
     function: { name, description, parameters: ofObject(inputSchema) },
   }),
   anthropic: ({ name, description, inputSchema }: ToolDefinition) => ({

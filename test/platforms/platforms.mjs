@@ -6,8 +6,11 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 
-// real: the built server, its tools' processes, HTTP, each platform's client; mock: nothing
+// real: the built server, its tools' processes, HTTP, each platform's client; mock: the models, which answer only from what
+// they are sent
 
+const { runAgentsPage } = await import('../support/agents-page.ts');
+const { startScriptedModel } = await import('../support/scripted-model.ts');
 const { startServer } = await import('../support/server-process.ts');
 const bin = join(import.meta.dirname, 'node_modules', '.bin');
 const run = promisify(execFile);
@@ -51,11 +54,16 @@ const scenarios = [
   'dns-rebinding-protection',
 ];
 const said = 'This is a simple text response for testing.';
+/** For a scripted model, which repeats what its call came to. */
+const task = 'Call test_simple_text with {}';
+const told = new RegExp(`^I was told: .*${said}`, 's');
 
 const folder = mkdtempSync(join(tmpdir(), 'toolkeeper-platforms-'));
 let server;
+let model;
 let mcp;
 before(async () => {
+  model = await startScriptedModel();
   server = await startServer({
     PORT: '0',
     TOOLKEEPER_DATA_DIR: folder,
@@ -78,6 +86,7 @@ before(async () => {
   }
 });
 after(async () => {
+  await model.close();
   await server.end('SIGTERM');
   rmSync(folder, { recursive: true, force: true });
 });
@@ -91,42 +100,72 @@ describe('the conformance suite of MCP', () => {
   }
 });
 
-describe('clients', () => {
+/** Runs the page's own code, followed by this. */
+const page = (which, after, before = '') =>
+  runAgentsPage(which, { url: server.url, key: server.key, folder: import.meta.dirname, before, after });
+
+describe('clients, by the code of docs/agents.md', () => {
   it('the SDK of the stateless revision', async () => {
-    const { Client, StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client');
-    const options = { versionNegotiation: { mode: { pin: '2026-07-28' } } };
-    const client = new Client({ name: 'test', version: '1.0.0' }, options);
-    await client.connect(new StreamableHTTPClientTransport(new URL(mcp)));
-    assert.ok((await client.listTools()).tools.some(({ name }) => name === 'test_simple_text'));
-    assert.equal((await client.callTool({ name: 'test_simple_text', arguments: {} })).content[0].text, said);
-    await client.close();
+    const printed = await page(
+      'stateless',
+      `const { name } = (await client.listTools()).tools.find(({ name }) => name === 'test_simple_text');
+      const result = await client.callTool({ name, arguments: {} });
+      console.log(result.content[0].text);
+      await client.close();`,
+    );
+    assert.equal(printed, said);
   });
 
-  it('the AI SDK', async () => {
-    const { createMCPClient } = await import('@ai-sdk/mcp');
-    const client = await createMCPClient({ transport: { type: 'http', url: mcp } });
-    const { test_simple_text: tool } = await client.tools();
-    const result = await tool.execute({}, { toolCallId: 'c1', messages: [] });
-    assert.equal(result.content[0].text, said);
-    await client.close();
+  it('the AI SDK, with a model', async () => {
+    const printed = await page(
+      'ai',
+      `const model = createOpenAICompatible({ name: 'scripted', baseURL: '${model.url}/v1' })('scripted');
+      const { text } = await generateText({ model, tools, prompt: '${task}', stopWhen: isStepCount(3) });
+      console.log(text);
+      await client.close();`,
+      `import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+      import { generateText, isStepCount } from 'ai';`,
+    );
+    assert.match(printed, told);
   });
 
-  it('the OpenAI Agents SDK', async () => {
-    const { MCPServerStreamableHttp } = await import('@openai/agents');
-    const client = new MCPServerStreamableHttp({ url: mcp, name: 'toolkeeper' });
-    await client.connect();
-    assert.ok((await client.listTools()).some(({ name }) => name === 'test_simple_text'));
-    assert.equal((await client.callTool('test_simple_text', {}))[0].text, said);
-    await client.close();
+  it('the OpenAI Agents SDK, with a model', async () => {
+    const printed = await page(
+      'agents',
+      `const provider = { apiKey: 'none', baseURL: '${model.url}/v1', useResponses: false };
+      const modelProvider = new OpenAIProvider(provider);
+      const runner = new Runner({ modelProvider, model: 'scripted', tracingDisabled: true });
+      console.log((await runner.run(agent, '${task}')).finalOutput);
+      await toolkeeper.close();`,
+      "import { OpenAIProvider, Runner } from '@openai/agents';",
+    );
+    assert.match(printed, told);
   });
 
   it('LangChain', async () => {
-    const { MultiServerMCPClient } = await import('@langchain/mcp-adapters');
-    const client = new MultiServerMCPClient({ toolkeeper: { transport: 'http', url: mcp } });
-    const tool = (await client.getTools()).find(({ name }) => name.endsWith('test_simple_text'));
-    assert.match(JSON.stringify(await tool.invoke({})), new RegExp(said));
-    await client.close();
+    const printed = await page(
+      'langchain',
+      `const tool = tools.find(({ name }) => name.endsWith('test_simple_text'));
+      console.log(JSON.stringify(await tool.invoke({})));
+      await client.close();`,
+    );
+    assert.ok(printed.includes(said));
   });
+
+  it('Anthropic’s API, with a model', async () => {
+    const printed = await page(
+      'anthropic',
+      `const last = await anthropic.messages.create({ model, max_tokens: 1024, messages, tools });
+      console.log(last.content[0].text);`,
+      `import Anthropic from '@anthropic-ai/sdk';
+      const anthropic = new Anthropic({ apiKey: 'none', baseURL: '${model.url}' });
+      const model = 'scripted';
+      const messages = [{ role: 'user', content: '${task}' }];`,
+    );
+    assert.match(printed, told);
+  });
+
+  it('the models were sent nothing that their platforms refuse', () => assert.deepEqual(model.refused, []));
 
   it('the inspector', async () => {
     const inspect = (...asked) =>

@@ -1,0 +1,54 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { projectRoot } from '../../src/config/app-config.js';
+
+/** The code of docs/agents.md, each by words that stand in it alone. `npm test` has the packages of the first two. */
+export const agentsPage = {
+  mcp: '@modelcontextprotocol/sdk',
+  openai: 'openai.chat.completions',
+  stateless: '@modelcontextprotocol/client',
+  ai: '@ai-sdk/mcp',
+  agents: '@openai/agents',
+  langchain: '@langchain/mcp-adapters',
+  anthropic: 'anthropic.messages',
+} as const;
+
+/** Every block of code on the page. */
+export function agentsPageBlocks(): string[] {
+  const page = readFileSync(join(projectRoot(), 'docs', 'agents.md'), 'utf8');
+  return [...page.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, block = '']) => block);
+}
+
+export interface AroundThePage {
+  /** http://127.0.0.1:<port> of the server that the page calls localhost:3000. */
+  readonly url: string;
+  readonly key: { readonly authorization: string };
+  /** What the page takes for granted, such as a model. */
+  readonly before?: string;
+  /** What follows; it prints what the test looks at. */
+  readonly after: string;
+  /** The folder whose packages the code imports. */
+  readonly folder?: string;
+}
+
+/** Runs a block of the page as it stands there, in a process of its own. @returns what was printed */
+export async function runAgentsPage(
+  which: keyof typeof agentsPage,
+  { url, key, before = '', after, folder = projectRoot() }: AroundThePage,
+): Promise<string> {
+  const block = agentsPageBlocks().find((text) => text.includes(agentsPage[which])) ?? '';
+  // As globals: a block may declare one of them itself.
+  const granted = {
+    url,
+    headers: key,
+    requestInit: { headers: key },
+    key: key.authorization.slice('Bearer '.length),
+  };
+  const text = block.replaceAll('localhost:3000', new URL(url).host);
+  const code = `Object.assign(globalThis, ${JSON.stringify(granted)});\n${before}\n${text}\n${after}`;
+  const args = ['--input-type=module', '--eval', code];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: folder, timeout: 100_000 });
+  return stdout.trim();
+}
