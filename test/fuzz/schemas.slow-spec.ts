@@ -109,17 +109,6 @@ function processorMs(pid: number): number | undefined {
   }
 }
 
-/** V8 drops the compiled code of tools that are gone only when several collections in a row have found it unused. */
-async function settledMemory() {
-  let least = await lab.gateway.memory();
-  for (let better = true; better;) {
-    const next = await lab.gateway.memory();
-    better = next.heapUsed < 0.995 * least.heapUsed;
-    least = next;
-  }
-  return least;
-}
-
 const peakMb = (): number =>
   Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${lab.gateway.pid}/status`, 'utf8'))?.[1]) / 1_024;
 
@@ -145,9 +134,9 @@ describe(`schemas and inputs that were made to cost much (FUZZ_SEED=${seed})`, (
     // V8's cache of compiled code fills with the first hundred tools: a quarter of all, of each size some.
     const warmUp = groups.filter((_, n) => n % 4 === 0);
     await forEachOf(warmUp, lanes, tryAll);
-    const before = await settledMemory();
+    const before = await lab.gateway.memory();
     await forEachOf(groups, lanes, tryAll);
-    const after = await settledMemory();
+    const after = await lab.gateway.memory();
 
     const over = lab.blocks().filter(({ endedAt, ms }) => endedAt > began && ms > longestBlockMs);
     const suspects = tried.filter(({ from, to }) =>
