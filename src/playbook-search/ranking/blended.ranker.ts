@@ -1,4 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { calibrated } from '../../lexical-search/calibration.js';
 import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
 import {
   type PlaybookRanker,
@@ -14,7 +15,6 @@ import {
   type SemanticScores,
   type SemanticSearch,
 } from '../semantic-search.js';
-import { calibrated } from './calibration.js';
 import { LexicalRanker } from './lexical.ranker.js';
 
 /**

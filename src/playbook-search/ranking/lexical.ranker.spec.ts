@@ -1,4 +1,5 @@
-import { LexicalRanker } from './lexical.ranker.js';
+import { termsOf } from '../../lexical-search/vocabulary.js';
+import { LexicalRanker, searchedOfPlaybooks } from './lexical.ranker.js';
 import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
 
 const playbook = (playbook_id: string, over: Partial<SearchablePlaybook> = {}): SearchablePlaybook => ({
@@ -79,5 +80,18 @@ describe('LexicalRanker', () => {
   it('takes a long query in its stride', async () => {
     const words = Array.from({ length: 500 }, (_, at) => `word${at}`).join(' ');
     expect((await rank(`${words} billing queue stalled`, [playbook('a')])).length).toBe(1);
+  });
+});
+
+describe('words of incidents', () => {
+  const terms = (text: string) => termsOf(text, searchedOfPlaybooks.vocabulary);
+
+  it('meets a reason written in another way', () => {
+    expect(terms('oom killed')).toEqual(expect.arrayContaining(terms('memory kill')));
+    expect(terms('OOMKilled')).toEqual(expect.arrayContaining(terms('memory kill')));
+  });
+
+  it('leaves out the words of asking', () => {
+    expect(terms('Please help, the pods are failing: issues, problems')).toEqual(['pod', 'fail']);
   });
 });

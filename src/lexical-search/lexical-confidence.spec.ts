@@ -6,13 +6,13 @@ const weight = fc.double({ min: 0, max: 40, noNaN: true });
 describe('lexicalConfidence', () => {
   it('is always from 0 to 1', () => {
     fc.assert(
-      fc.property(weight, weight, weight, fc.boolean(), (strength, matched, rest, showsSignal) => {
+      fc.property(weight, weight, weight, fc.boolean(), (strength, matched, rest, showsPhrase) => {
         const confidence = lexicalConfidence({
           strength,
           matched,
           asked: matched + rest,
           written: 1,
-          showsSignal,
+          showsPhrase,
         });
         expect(confidence).toBeGreaterThanOrEqual(0);
         expect(confidence).toBeLessThanOrEqual(1);
@@ -24,13 +24,13 @@ describe('lexicalConfidence', () => {
     fc.assert(
       fc.property(weight, weight, weight, weight, (strength, matched, rest, more) => {
         const asked = matched + rest + more;
-        const less = lexicalConfidence({ strength, matched, asked, written: 1, showsSignal: false });
+        const less = lexicalConfidence({ strength, matched, asked, written: 1, showsPhrase: false });
         const greater = lexicalConfidence({
           strength: strength + more,
           matched: matched + more,
           asked,
           written: 1,
-          showsSignal: false,
+          showsPhrase: false,
         });
         expect(greater).toBeGreaterThanOrEqual(less - 1e-9);
       }),
@@ -38,24 +38,24 @@ describe('lexicalConfidence', () => {
   });
 
   it('is 0 without a common term', () => {
-    expect(lexicalConfidence({ strength: 0, matched: 0, asked: 5, written: 1, showsSignal: true })).toBe(0);
+    expect(lexicalConfidence({ strength: 0, matched: 0, asked: 5, written: 1, showsPhrase: true })).toBe(0);
   });
 
   it('does not ask a long report to be covered whole', () => {
-    const evidence = { strength: 20, matched: 6, written: 1, showsSignal: false };
+    const evidence = { strength: 20, matched: 6, written: 1, showsPhrase: false };
     expect(lexicalConfidence({ ...evidence, asked: 60 })).toBe(lexicalConfidence({ ...evidence, asked: 6 }));
   });
 
-  it('asks less strength of a playbook that has few fields', () => {
-    const evidence = { strength: 5, matched: 3, asked: 6, showsSignal: false };
+  it('asks less strength of an item that has few fields', () => {
+    const evidence = { strength: 5, matched: 3, asked: 6, showsPhrase: false };
     const [plain, rich] = [0.4, 1].map((written) => lexicalConfidence({ ...evidence, written }));
     expect(plain).toBeGreaterThan(rich ?? 1);
   });
 
-  it('shows a playbook whose signal stands in the query, unless the signal says too little', () => {
+  it('shows an item whose phrase stands in the query, unless the phrase says too little', () => {
     const weak = { strength: 1, asked: 30, written: 1 };
-    expect(lexicalConfidence({ ...weak, matched: 1, showsSignal: false })).toBeLessThan(0.7);
-    expect(lexicalConfidence({ ...weak, matched: 1, showsSignal: true })).toBeCloseTo(0.7);
-    expect(lexicalConfidence({ ...weak, matched: 0.2, showsSignal: true })).toBeLessThan(0.7);
+    expect(lexicalConfidence({ ...weak, matched: 1, showsPhrase: false })).toBeLessThan(0.7);
+    expect(lexicalConfidence({ ...weak, matched: 1, showsPhrase: true })).toBeCloseTo(0.7);
+    expect(lexicalConfidence({ ...weak, matched: 0.2, showsPhrase: true })).toBeLessThan(0.7);
   });
 });

@@ -1,23 +1,23 @@
 import { calibrated } from './calibration.js';
 
 /**
- * What the words of a query and of one playbook have in common. Weights are counted in "rare words": a term that
- * occurs in a single playbook weighs 1, so that the figures mean the same in a catalogue of any size.
+ * What the words of a query and of one item have in common. Weights are counted in "rare words": a term that occurs in
+ * a single item weighs 1, so that the figures mean the same among few and among many.
  */
 export interface LexicalEvidence {
   /** BM25 score, fields boosted. */
   readonly strength: number;
-  /** Weight of the query's terms that the playbook contains. */
+  /** Weight of the query's terms that the item contains. */
   readonly matched: number;
   /** Weight of all terms of the query, unknown ones included. */
   readonly asked: number;
-  /** What the playbook's author filled in of the fields that are searched, by their boosts, 0 to 1. */
+  /** What the item's author filled in of the fields that are searched, by their boosts, 0 to 1. */
   readonly written: number;
-  /** The query contains one of the playbook's signals or aliases whole. */
-  readonly showsSignal: boolean;
+  /** The query contains one of the item's phrases whole. */
+  readonly showsPhrase: boolean;
 }
 
-/** Strength at which a match with a playbook that has every field is half convincing. */
+/** Strength at which a match with an item that has every field is half convincing. */
 const halfStrength = 9;
 /** A long report need not be covered whole: this many rare words in common explain it. */
 const enoughWords = 6;
@@ -32,7 +32,7 @@ export function lexicalConfidence({
   matched,
   asked,
   written,
-  showsSignal,
+  showsPhrase,
 }: LexicalEvidence): number {
   if (matched <= 0) return 0;
   const coverage = matched / Math.max(Math.min(asked, enoughWords), matched);
@@ -40,5 +40,5 @@ export function lexicalConfidence({
   const convincing = strength / (strength + halfStrength * Math.sqrt(written));
   const telling = Math.min(1, matched / tooLittle);
   const raw = Math.sqrt(coverage * convincing * telling);
-  return calibrated(showsSignal && telling === 1 ? Math.max(raw, scale.cut) : raw, scale);
+  return calibrated(showsPhrase && telling === 1 ? Math.max(raw, scale.cut) : raw, scale);
 }

@@ -1,4 +1,4 @@
-/** The confidence from which a playbook is worth showing: the threshold that callers use by default. */
+/** The confidence from which something is worth showing: the threshold that callers use by default. */
 export const worthShowing = 0.7;
 
 /**

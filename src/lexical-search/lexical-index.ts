@@ -1,21 +1,21 @@
-import { inTurns } from '../../common/in-turns.js';
-import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
-import { type ReadTerms, rememberingTerms } from './search-terms.js';
+import { inTurns } from '../common/in-turns.js';
+import type { ReadTerms } from './vocabulary.js';
 
-/** Labels are not here on purpose: they filter, they do not rank. Nor is `when_not_to_use`. */
-const boosts = { name: 2, signals: 3, aliases: 2, description: 1, when_to_use: 0.7, playbook_id: 0.5 };
-type Field = keyof typeof boosts;
-const fields = Object.keys(boosts) as Field[];
-const allBoosts = fields.reduce((sum, field) => sum + boosts[field], 0);
+/** A text of an item that is searched. */
+export interface Field<T> {
+  /** What a word is worth here beside a word elsewhere. */
+  readonly boost: number;
+  readonly text: (item: T) => string;
+}
 
 /** BM25+: saturation of repeated terms, weight of a field's length, least worth of a term that occurs. */
 const bm25 = { k: 1.2, b: 0.7, d: 0.5 };
 
 /** Where a term occurs and what it is worth there, all fields in one. */
 export interface Postings {
-  /** Places of playbooks in the catalogue, ascending. */
+  /** Places of items in their list, ascending. */
   readonly places: Int32Array;
-  /** BM25+ of the term in the playbook at the same position, fields boosted. */
+  /** BM25+ of the term in the item at the same position, fields boosted. */
   readonly scores: Float32Array;
 }
 
@@ -23,8 +23,8 @@ export interface Postings {
 type Occurrences = number[];
 
 /**
- * BM25+ of every term in every playbook, reckoned once: a query only adds up. A general search library needed 33 ms
- * for a query among 10,000 playbooks where this takes a fraction of one (decision 007).
+ * BM25+ of every term in every item, reckoned once: a query only adds up. A general search library needed 33 ms for a
+ * query among 10,000 playbooks where this takes a fraction of one (decision 007).
  */
 export class LexicalIndex {
   private constructor(
@@ -34,13 +34,18 @@ export class LexicalIndex {
   ) {}
 
   /** Takes a second of the processor for 10,000 playbooks, in turns with everything else. */
-  static async of(catalogue: readonly SearchablePlaybook[]): Promise<LexicalIndex> {
-    const read = rememberingTerms();
+  static async of<T>(
+    items: readonly T[],
+    fields: readonly Field<T>[],
+    read: ReadTerms,
+  ): Promise<LexicalIndex> {
+    const boosts = fields.map(({ boost }) => boost);
+    const allBoosts = boosts.reduce((sum, boost) => sum + boost, 0);
     const found = new Map<string, Occurrences>();
-    const lengths = fields.map(() => new Uint32Array(catalogue.length));
-    await inTurns(catalogue, (playbook, place) => {
-      fields.forEach((field, at) => {
-        const terms = termsIn(fieldText(playbook, field), read);
+    const lengths = fields.map(() => new Uint32Array(items.length));
+    await inTurns(items, (item, place) => {
+      fields.forEach(({ text }, at) => {
+        const terms = termsIn(text(item), read);
         const length = lengths[at];
         if (length) length[place] = [...terms.values()].reduce((sum, times) => sum + times, 0);
         for (const [term, times] of terms) {
@@ -50,41 +55,42 @@ export class LexicalIndex {
         }
       });
     });
-    const written = Float64Array.from(catalogue, (_, place) =>
-      fields.reduce((sum, field, at) => sum + (lengths[at]?.[place] ? boosts[field] / allBoosts : 0), 0),
+    const written = Float64Array.from(items, (_, place) =>
+      boosts.reduce((sum, boost, at) => sum + (lengths[at]?.[place] ? boost / allBoosts : 0), 0),
     );
-    const averages = lengths.map((each) => each.reduce((sum, length) => sum + length, 0) / catalogue.length);
+    const averages = lengths.map((each) => each.reduce((sum, length) => sum + length, 0) / items.length);
     const norm = (at: number, place: number): number =>
       1 - bm25.b + (bm25.b * (lengths[at]?.[place] ?? 0)) / (averages[at] || 1);
     const postings = new Map<string, Postings>();
     await inTurns(found, ([term, occurrences]) => {
-      postings.set(term, scored(occurrences, catalogue.length, norm));
+      postings.set(term, scored(occurrences, boosts, items.length, norm));
     });
     return new LexicalIndex(postings, written);
   }
 
-  /** @returns undefined for a term that no playbook contains */
+  /** @returns undefined for a term that no item contains */
   find(term: string): Postings | undefined {
     return this.postings.get(term);
   }
 }
 
 /** BM25's inverse document frequency. */
-export function inverseFrequency(occurrences: number, playbooks: number): number {
-  return Math.log(1 + (playbooks - occurrences + 0.5) / (occurrences + 0.5));
+export function inverseFrequency(occurrences: number, items: number): number {
+  return Math.log(1 + (items - occurrences + 0.5) / (occurrences + 0.5));
 }
 
 function scored(
   occurrences: Occurrences,
-  playbooks: number,
+  boosts: readonly number[],
+  items: number,
   norm: (at: number, place: number) => number,
 ): Postings {
-  const inField = fields.map(() => 0);
+  const inField = boosts.map(() => 0);
   for (let at = 1; at < occurrences.length; at += 3) {
     const field = occurrences[at] ?? 0;
     inField[field] = (inField[field] ?? 0) + 1;
   }
-  const weights = fields.map((field, at) => boosts[field] * inverseFrequency(inField[at] ?? 0, playbooks));
+  const weights = boosts.map((boost, at) => boost * inverseFrequency(inField[at] ?? 0, items));
   const scores = new Map<number, number>();
   for (let at = 0; at < occurrences.length; at += 3) {
     const [place = 0, field = 0, times = 0] = [occurrences[at], occurrences[at + 1], occurrences[at + 2]];
@@ -98,9 +104,4 @@ function termsIn(text: string, read: ReadTerms): Map<string, number> {
   const times = new Map<string, number>();
   for (const term of read(text)) times.set(term, (times.get(term) ?? 0) + 1);
   return times;
-}
-
-function fieldText(playbook: SearchablePlaybook, field: Field): string {
-  const value = playbook[field];
-  return typeof value === 'string' ? value : (value ?? []).join('\n');
 }

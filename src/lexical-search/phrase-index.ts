@@ -1,24 +1,24 @@
-import { inTurns } from '../../common/in-turns.js';
+import { inTurns } from '../common/in-turns.js';
 
-/** Which playbooks have a signal or an alias whose words all stand in a query. Equal phrases are looked at once. */
-export class SignalIndex {
+/** Which items have a phrase whose words all stand in a query. Equal phrases are looked at once. */
+export class PhraseIndex {
   /** By the phrase's rarest term, so that few phrases are looked at. */
   private constructor(private readonly phrases: ReadonlyMap<string, readonly Phrase[]>) {}
 
   /**
-   * @param playbooks in the order of their places
-   * @param phrasesOf the terms of each signal and alias of a playbook
-   * @param occurrences in how many playbooks a term occurs
+   * @param items in the order of their places
+   * @param phrasesOf the terms of each phrase of an item
+   * @param occurrences in how many items a term occurs
    */
   static async of<T>(
-    playbooks: readonly T[],
-    phrasesOf: (playbook: T) => readonly (readonly string[])[],
+    items: readonly T[],
+    phrasesOf: (item: T) => readonly (readonly string[])[],
     occurrences: (term: string) => number,
-  ): Promise<SignalIndex> {
+  ): Promise<PhraseIndex> {
     const byRarest = new Map<string, Phrase[]>();
     const known = new Map<string, Phrase>();
-    await inTurns(playbooks, (playbook, place) => {
-      for (const terms of phrasesOf(playbook)) {
+    await inTurns(items, (item, place) => {
+      for (const terms of phrasesOf(item)) {
         const [first, ...others] = terms;
         if (first === undefined) continue;
         const key = terms.join(' ');
@@ -33,10 +33,10 @@ export class SignalIndex {
         phrase.places.push(place);
       }
     });
-    return new SignalIndex(byRarest);
+    return new PhraseIndex(byRarest);
   }
 
-  /** @returns places of the playbooks that have such a phrase */
+  /** @returns places of the items that have such a phrase */
   shownIn(query: ReadonlySet<string>): Set<number> {
     const shown = new Set<number>();
     for (const term of query) {

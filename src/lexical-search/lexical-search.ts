@@ -1,0 +1,91 @@
+import { lexicalConfidence } from './lexical-confidence.js';
+import { type Field, inverseFrequency, LexicalIndex } from './lexical-index.js';
+import { PhraseIndex } from './phrase-index.js';
+import { rememberingTerms, termsOf, type Vocabulary } from './vocabulary.js';
+
+/** What of its items a search reads. */
+export interface Searched<T> {
+  readonly fields: readonly Field<T>[];
+  /** Texts that convince by themselves where all their words stand in a query. */
+  readonly phrases: (item: T) => readonly string[];
+  readonly vocabulary: Vocabulary;
+}
+
+/** How far items answer a query. Items are named by their places in the list that was indexed. */
+export interface Answers {
+  /** @returns 0 to 1; 0.70 and above is worth showing */
+  readonly confidenceAt: (place: number) => number;
+  /** Terms of the query that the item contains, as they are compared (stemmed), in the query's order. */
+  readonly matchedAt: (place: number) => string[];
+}
+
+/** Among a few items every word looks rare or common by chance: it is weighed as if there were this many. */
+const leastItems = 50;
+
+/** BM25+ over stemmed words, calibrated by the share of the query that an item explains. Knows no synonyms. */
+export class LexicalSearch {
+  /** Of a term that occurs in one item alone: the unit in which weights and scores are counted. */
+  private readonly rareWeight: number;
+  private readonly rareScore: number;
+
+  private constructor(
+    private readonly size: number,
+    private readonly index: LexicalIndex,
+    private readonly phrases: PhraseIndex,
+    private readonly vocabulary: Vocabulary,
+  ) {
+    this.rareWeight = inverseFrequency(1, Math.max(leastItems, size));
+    this.rareScore = inverseFrequency(1, Math.max(1, size));
+  }
+
+  static async of<T>(items: readonly T[], searched: Searched<T>): Promise<LexicalSearch> {
+    const { fields, phrases, vocabulary } = searched;
+    const read = rememberingTerms(vocabulary);
+    const index = await LexicalIndex.of(items, fields, read);
+    const whole = await PhraseIndex.of(
+      items,
+      (item) => phrases(item).map((phrase) => [...new Set(read(phrase))]),
+      (term) => index.find(term)?.places.length ?? 0,
+    );
+    return new LexicalSearch(items.length, index, whole, vocabulary);
+  }
+
+  ask(query: string): Answers {
+    const terms = termsOf(query, this.vocabulary);
+    const strength = new Float64Array(this.size);
+    const matched = new Float64Array(this.size);
+    let asked = 0;
+    for (const term of terms) {
+      const weight = this.weightOf(term);
+      asked += weight;
+      const postings = this.index.find(term);
+      if (!postings) continue;
+      const { places, scores } = postings;
+      for (let at = 0; at < places.length; at++) {
+        const place = places[at] ?? 0;
+        strength[place] = (strength[place] ?? 0) + (scores[at] ?? 0) / this.rareScore;
+        matched[place] = (matched[place] ?? 0) + weight;
+      }
+    }
+    const shown = this.phrases.shownIn(new Set(terms));
+    return {
+      confidenceAt: (place) => {
+        const common = matched[place] ?? 0;
+        if (common <= 0) return 0;
+        return lexicalConfidence({
+          strength: strength[place] ?? 0,
+          matched: common,
+          asked,
+          written: this.index.written[place] ?? 1,
+          showsPhrase: shown.has(place),
+        });
+      },
+      matchedAt: (place) => terms.filter((term) => this.index.find(term)?.places.includes(place)),
+    };
+  }
+
+  private weightOf(term: string): number {
+    const occurrences = this.index.find(term)?.places.length ?? 0;
+    return inverseFrequency(occurrences, Math.max(leastItems, this.size)) / this.rareWeight;
+  }
+}

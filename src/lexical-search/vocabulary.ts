@@ -1,0 +1,84 @@
+import { stemmer } from 'stemmer';
+
+/** What is known of the words of a kind of texts. */
+export interface Vocabulary {
+  /** Words that say nothing there. */
+  readonly stopWords: ReadonlySet<string>;
+  /** Ways to write a word, and kinds of a thing, each with the word that stands for all of them. */
+  readonly spellings: ReadonlyMap<string, string>;
+}
+
+/** English glue, and the short forms that engineers write everywhere. */
+export const everyday: Vocabulary = {
+  stopWords: new Set(
+    (
+      'a about after again all am an and any are as at be because been before being but by can cannot could did do does ' +
+      'doing down during each few for from further get gets getting got had has have having he her here him his how i if ' +
+      'in into is it its just keep keeps let like me more most my no nor not now of off on once only or other our out ' +
+      'over own please same she should since so some still such than that the their them then there these they this ' +
+      'those through to too under until up us very was we were what when where which while who whom why will with ' +
+      'would you your need needs want wants'
+    ).split(' '),
+  ),
+  spellings: new Map([
+    ['postgresql', 'postgres'],
+    ['psql', 'postgres'],
+    ['pg', 'postgres'],
+    ['k8s', 'kubernetes'],
+    ['cert', 'certificate'],
+    ['certs', 'certificate'],
+    ['db', 'database'],
+    ['config', 'configuration'],
+    ['cfg', 'configuration'],
+    ['auth', 'authentication'],
+  ]),
+};
+
+const notInWords = /[^\p{L}\p{N}]+/u;
+const mayBeCamelCase = /.\p{Lu}/u;
+const insideCamelCase = /(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u;
+
+/** `OOMKilled` → `OOMKilled`, `OOM`, `Killed`: a reason matches whole and by its parts. */
+export function splitWords(text: string): string[] {
+  return text
+    .split(notInWords)
+    .filter(Boolean)
+    .flatMap((word) => {
+      const parts = mayBeCamelCase.test(word) ? word.split(insideCamelCase) : [word];
+      return parts.length > 1 ? [word, ...parts] : parts;
+    });
+}
+
+/** @returns the stem that is indexed and searched, or `null` for a word that says nothing */
+function toTerm(word: string, { stopWords, spellings }: Vocabulary): string | null {
+  const lower = word.toLowerCase();
+  if (lower.length < 2 || stopWords.has(lower)) return null;
+  return stemmer(spellings.get(lower) ?? lower);
+}
+
+/** The terms of a text in their order, repeated as they repeat. */
+export type ReadTerms = (text: string) => readonly string[];
+
+/** Reads a great many texts: each word is split and stemmed once. */
+export function rememberingTerms(vocabulary: Vocabulary): ReadTerms {
+  const known = new Map<string, readonly string[]>();
+  return (text) => {
+    const terms: string[] = [];
+    for (const word of text.split(notInWords)) {
+      let own = known.get(word);
+      if (!own) known.set(word, (own = termsInOrder(word, vocabulary)));
+      for (const term of own) terms.push(term);
+    }
+    return terms;
+  };
+}
+
+const termsInOrder = (text: string, vocabulary: Vocabulary): string[] =>
+  splitWords(text)
+    .map((word) => toTerm(word, vocabulary))
+    .filter((term) => term !== null);
+
+/** The distinct terms of a text in their order. */
+export const termsOf = (text: string, vocabulary: Vocabulary): string[] => [
+  ...new Set(termsInOrder(text, vocabulary)),
+];
