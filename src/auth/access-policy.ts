@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { IncomingHttpHeaders } from 'node:http';
 import { Problem } from '../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
-import { type Principal, type Scope, scopes } from '../tool-contract/tool-call.js';
+import { type Principal, type Scope, scopes } from '../tool-contract/principal.js';
 import { AdminKey } from './admin-key.js';
 import { presentedKey } from './api-key.js';
 import { comesFromTrustedHost, mayBeForged } from './trusted-host.js';

@@ -1,7 +1,7 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
-import type { Principal, Scope } from '../tool-contract/tool-call.js';
+import type { Principal, Scope } from '../tool-contract/principal.js';
 import { AccessPolicy, type Visit } from './access-policy.js';
 import { SCOPES } from './scopes.decorator.js';
 

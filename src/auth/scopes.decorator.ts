@@ -1,6 +1,6 @@
 import { SetMetadata } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
-import type { Scope } from '../tool-contract/tool-call.js';
+import type { Scope } from '../tool-contract/principal.js';
 
 export const SCOPES = 'toolkeeper:scopes';
 

@@ -11,6 +11,7 @@ import { SseStream } from '../common/sse-stream.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import type { CallRequest } from '../tool-contract/tool-call.js';
 import type { ToolNotice } from '../tool-contract/tool-notice.js';
+import { principalOf } from '../auth/principal.decorator.js';
 import { callOf } from '../tools/incoming-call.js';
 import { ToolsService } from '../tools/tools.service.js';
 import {
@@ -102,7 +103,7 @@ export class McpService {
     const { id, method, params = {} } = message;
     try {
       if (method === 'tools/call') return await this.call(asked);
-      if (method === 'tools/list') return done(asked, this.list(params, isModern));
+      if (method === 'tools/list') return done(asked, await this.list(asked, params));
       if (isModern) {
         const supportedVersions = [modernRevision];
         if (method === 'server/discover') return done(asked, fresh({ supportedVersions, capabilities }));
@@ -127,10 +128,12 @@ export class McpService {
   }
 
   /** @throws Problem `invalid_request` for a cursor that is none */
-  private list({ cursor }: Params, isModern: boolean): object {
+  private async list({ isModern, request }: Asked, { cursor }: Params): Promise<object> {
     if (cursor !== undefined && typeof cursor !== 'string')
       throw new Problem('invalid_request', 'cursor must be a string');
-    const { data, nextCursor } = this.tools.list({ format: 'mcp', limit: toolsOnPage, cursor });
+    const caller = principalOf(request);
+    const wanted = { format: 'mcp', limit: toolsOnPage, cursor } as const;
+    const { data, nextCursor } = await this.tools.list(wanted, caller);
     const page = { tools: data, ...(nextCursor !== null && { nextCursor }) };
     return isModern ? fresh(page) : page;
   }

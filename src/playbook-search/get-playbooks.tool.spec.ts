@@ -51,6 +51,7 @@ const context: CallContext = {
 const runOf = (changes: Partial<ToolRun> = {}): ToolRun => ({
   executionId: 'e',
   context,
+  principal: { userId: 'u', scopes: new Set() },
   deadline: Deadline.ofSmallest([5_000]),
   signal: new AbortController().signal,
   probe: false,

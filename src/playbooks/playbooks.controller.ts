@@ -2,7 +2,7 @@ import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
 import { ApiBody, ApiConsumes, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { CurrentPrincipal } from '../auth/principal.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
-import type { Principal } from '../tool-contract/tool-call.js';
+import type { Principal } from '../tool-contract/principal.js';
 import { importBodySchema, importExamples } from './import/import.openapi.js';
 import { PlaybookImportService } from './import/playbook-import.service.js';
 import { yamlTypes } from './import/yaml-body.js';

@@ -26,6 +26,7 @@ const tool = (more: Partial<ToolSpec<Words>> = {}) =>
 const run = (changes: Partial<ToolRun> = {}): ToolRun => ({
   executionId: 'e',
   context: { userId: 'u', requestId: 'r', projectId: 'default' },
+  principal: { userId: 'u', scopes: new Set() },
   deadline: Deadline.ofSmallest([1_000]),
   signal: new AbortController().signal,
   probe: false,

@@ -1,17 +1,8 @@
 import type { CallContext } from './call-context.js';
 import type { BudgetState, CallTicket } from './call-ticket.js';
+import type { Principal } from './principal.js';
 import type { NoticeListener } from './tool-notice.js';
 import type { ToolOutcome } from './tool-outcome.js';
-
-/** The authenticated caller. */
-export interface Principal {
-  /** Owner of the key, else `anonymous`. */
-  readonly userId: string;
-  readonly scopes: ReadonlySet<Scope>;
-}
-
-export const scopes = ['tools:call', 'tools:admin'] as const;
-export type Scope = (typeof scopes)[number];
 
 /** A call that is about to run: it can no longer be refused. */
 export interface CallStart {

@@ -1,6 +1,7 @@
 import type { Deadline } from '../common/deadline.js';
 import type { FieldProblem } from '../common/errors.js';
 import type { CallContext } from './call-context.js';
+import type { Principal } from './principal.js';
 import type { NoticeListener } from './tool-notice.js';
 import type { ToolThresholds } from './tool-thresholds.js';
 
@@ -59,6 +60,7 @@ export interface ExecutionNotes {
 export interface ToolRun {
   readonly executionId: string;
   readonly context: CallContext;
+  readonly principal: Principal;
   readonly deadline: Deadline;
   /** Aborts when the caller has left or the deadline has passed. */
   readonly signal: AbortSignal;

@@ -2,7 +2,7 @@ import { Body, Controller, Get, HttpCode, Param, Post, Query, UseInterceptors } 
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { CurrentPrincipal } from '../auth/principal.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
-import type { Principal } from '../tool-contract/tool-call.js';
+import type { Principal } from '../tool-contract/principal.js';
 import { ToolParams } from '../tool-metrics/tool-metrics.shapes.js';
 import { UpToDateInterceptor } from '../tool-metrics/up-to-date.interceptor.js';
 import {

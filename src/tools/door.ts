@@ -10,6 +10,7 @@ import { IdempotentCalls } from '../repetition/idempotent-calls.js';
 import { ResultCache } from '../repetition/result-cache.js';
 import { CallTicket } from '../tool-contract/call-ticket.js';
 import { fallbackOf, type Tool } from '../tool-contract/tool.js';
+import { mayCall } from '../tool-contract/principal.js';
 import type { CallAnswer, CallRequest, ToolCall } from '../tool-contract/tool-call.js';
 import { failedOutcome, ToolFailure, type ToolOutcome } from '../tool-contract/tool-outcome.js';
 import { CircuitBreakerGuard } from '../tool-health/circuit-breaker.guard.js';
@@ -61,7 +62,7 @@ export class Door implements OnApplicationBootstrap {
     const { idempotencyKey } = request;
     return this.reports.call(request, async () => {
       try {
-        if (!request.principal.scopes.has('tools:call')) {
+        if (!mayCall(request.principal, tool?.definition)) {
           throw new Refusal('forbidden', 'Calling tools needs the scope tools:call');
         }
         return await (idempotencyKey === undefined
@@ -143,14 +144,14 @@ export class Door implements OnApplicationBootstrap {
   @UseGuards(InvestigationBudgetGuard, CircuitBreakerGuard, ToolCapacityGuard)
   @UseInterceptors(ExecutionRecorderInterceptor)
   execute(call: ToolCall): Promise<ToolOutcome> {
-    const { ticket, context, onProgress, signal = new AbortController().signal } = call;
+    const { ticket, context, principal, onProgress, signal = new AbortController().signal } = call;
     ticket.advance('tool');
     if (ticket.kept) return Promise.resolve(this.reports.reused(call, ticket.kept));
     const { executionId, tool, deadline, probe, notes, budget } = ticket;
     call.onStart?.({ executionId, budget });
     const mayBlameTool = hasToolsOwnTime(call);
     return this.reports.execution(call, async () => {
-      const run = { executionId, context, deadline, probe, notes, onProgress, signal };
+      const run = { executionId, context, principal, deadline, probe, notes, onProgress, signal };
       try {
         const result = await tool.run(call.input, run);
         return { ...baseOf(ticket), status: 'success', result };

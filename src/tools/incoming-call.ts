@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { invalidRequest, Problem } from '../common/errors.js';
+import { principalOf } from '../auth/principal.decorator.js';
 import type { CallContext } from '../tool-contract/call-context.js';
 import type { CallRequest } from '../tool-contract/tool-call.js';
 import { compileSchema } from '../tool-contract/schema-compiler.js';
@@ -85,8 +86,8 @@ export function incomingCall(request: FastifyRequest, reply: FastifyReply): Call
  * @throws Problem `invalid_request` naming the fields
  */
 export function callOf(asked: AskedCall, request: FastifyRequest, reply: FastifyReply): CallRequest {
-  const { headers, principal } = request;
-  if (!principal) throw new Error('The request reached its handler without passing its hook');
+  const { headers } = request;
+  const principal = principalOf(request);
   const { tool, input, context = {}, idempotencyKey = headers['idempotency-key'] } = asked;
   refuseMalformed({ context });
   const own = context as ContextBody;

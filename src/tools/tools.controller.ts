@@ -2,6 +2,7 @@ import { Controller, Get, HttpCode, Param, Post, Query, Req, Res } from '@nestjs
 import { ApiHeader, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
+import { CurrentPrincipal, type Principal } from '../auth/principal.decorator.js';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
@@ -19,12 +20,12 @@ export class ToolsController {
   @ApiOperation({
     summary: 'List the tools that can be called now',
     description:
-      "With `format` each tool is described as that platform's function list wants it; `query` looks in names, descriptions and tags.",
+      "With `format` each tool is described as that platform's function list wants it. With `query` those come, the best first, that share words with it in name, tags, description or parameters, or in whose name it stands; else all, by name.",
   })
   @ApiToolListResponse()
   @ApiProblems('invalid_request', 'unauthorized')
-  listTools(@Query() query: ListToolsQuery): object {
-    return this.service.list(query);
+  listTools(@Query() query: ListToolsQuery, @CurrentPrincipal() caller: Principal): Promise<object> {
+    return this.service.list(query, caller);
   }
 
   @Get(':name')
@@ -35,8 +36,12 @@ export class ToolsController {
   @ApiParam({ name: 'name', example: 'get_playbooks' })
   @ApiToolResponse()
   @ApiProblems('tool_not_found', 'invalid_request', 'unauthorized')
-  getTool(@Param('name') name: string, @Query() { format }: FormatQuery): object {
-    return this.service.get(name, format);
+  getTool(
+    @Param('name') name: string,
+    @Query() { format }: FormatQuery,
+    @CurrentPrincipal() caller: Principal,
+  ): object {
+    return this.service.get(name, format, caller);
   }
 
   @Post(':name/execute')

@@ -8,10 +8,12 @@ import { ToolMetricsModule } from '../tool-metrics/tool-metrics.module.js';
 import { callMetrics, CallMetrics } from './call.metrics.js';
 import { CallReports } from './call-reports.js';
 import { Door } from './door.js';
+import { findTools } from './find-tools.tool.js';
 import { InputSchemas } from './input-validator.js';
 import { ToolCallsController } from './tool-calls.controller.js';
 import { ToolCallsService } from './tool-calls.service.js';
 import { ToolRegistry } from './tool-registry.js';
+import { ToolSearch } from './tool-search.js';
 import { ToolsController } from './tools.controller.js';
 import { ToolsService } from './tools.service.js';
 
@@ -19,11 +21,26 @@ import { ToolsService } from './tools.service.js';
 @Module({
   imports: [ToolMetricsModule, ToolHealthModule, InvestigationsModule, RepetitionModule],
   controllers: [ToolsController, ToolCallsController],
-  providers: [ToolRegistry, InputSchemas, ...callMetrics, CallReports, Door, ToolsService, ToolCallsService],
+  providers: [
+    ToolRegistry,
+    ToolSearch,
+    InputSchemas,
+    ...callMetrics,
+    CallReports,
+    Door,
+    ToolsService,
+    ToolCallsService,
+  ],
   exports: [ToolRegistry, InputSchemas, ToolsService, CallReports, CallMetrics],
 })
 export class ToolsModule {
-  constructor(registry: ToolRegistry, startupWork: StartupWork, contributors: Contributors) {
+  constructor(
+    registry: ToolRegistry,
+    search: ToolSearch,
+    startupWork: StartupWork,
+    contributors: Contributors,
+  ) {
+    registry.register(findTools(search));
     // Up as soon as every tool that was to be loaded has been tried: one that failed does not hold the others back.
     contributors.addHealth('tools', () => {
       const registered = registry.size;

@@ -6,6 +6,7 @@ import { pageOf } from '../common/page.js';
 import { acceptsEvents } from '../common/sse.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import type { Tool } from '../tool-contract/tool.js';
+import { mayCall, type Principal } from '../tool-contract/principal.js';
 import type { CallAnswer, CallRequest } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 import { headersOf } from './answer-headers.js';
@@ -14,6 +15,7 @@ import { incomingCall } from './incoming-call.js';
 import { Door } from './door.js';
 import { describeTool, type ToolFormat } from './tool-formats.js';
 import { ToolRegistry } from './tool-registry.js';
+import { type FoundTool, ToolSearch } from './tool-search.js';
 import type { ListToolsQuery } from './tools.shapes.js';
 
 /** Has a tool for as long as some work with it lasts. */
@@ -24,21 +26,26 @@ export type WithTool = <T>(work: (tool: Tool) => Promise<T>) => Promise<T>;
 export class ToolsService {
   constructor(
     private readonly registry: ToolRegistry,
+    private readonly search: ToolSearch,
     private readonly door: Door,
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server'>,
   ) {}
 
-  list({ format, query, limit, cursor }: ListToolsQuery): { data: object[]; nextCursor: string | null } {
-    const wanted = query?.toLowerCase();
-    const matches = ({ definition: { name, description, tags } }: Tool): boolean =>
-      !wanted || [name, description, ...tags].some((text) => text.toLowerCase().includes(wanted));
-    const page = pageOf(this.registry.all().filter(matches), (tool) => tool.definition.name, limit, cursor);
-    return { data: page.data.map((tool) => describeTool(tool, format)), nextCursor: page.nextCursor };
+  /** Those that the caller may call: by name, or with a query the best first. */
+  async list(
+    asked: ListToolsQuery,
+    caller: Principal,
+  ): Promise<{ data: object[]; nextCursor: string | null }> {
+    const { format, query, limit, cursor } = asked;
+    const all = query === undefined ? this.registry.all().map(unranked) : await this.search.find(query);
+    const shown = all.filter(({ tool }) => mayCall(caller, tool.definition));
+    const page = pageOf(shown, placeOf, limit, cursor);
+    return { data: page.data.map(({ tool }) => describeTool(tool, format)), nextCursor: page.nextCursor };
   }
 
-  get(name: string, format: ToolFormat | undefined): object {
+  get(name: string, format: ToolFormat | undefined, caller: Principal): object {
     const tool = this.registry.find(name);
-    if (!tool)
+    if (!tool || !mayCall(caller, tool.definition))
       throw new Problem(
         'tool_not_found',
         `There is no tool named ${JSON.stringify(name)}, or it is disabled`,
@@ -77,6 +84,12 @@ export class ToolsService {
     return answer(await run(call), reply);
   }
 }
+
+const unranked = (tool: Tool): FoundTool => ({ tool, confidence: 0 });
+
+/** Ascends as the confidence descends, and with the name among equals. */
+const placeOf = ({ tool, confidence }: FoundTool): string =>
+  `${(1 - confidence).toFixed(6)} ${tool.definition.name}`;
 
 function answer(given: CallAnswer, reply: FastifyReply): ToolOutcome {
   const headers = headersOf(given);

@@ -18,7 +18,7 @@ export class FormatQuery {
 }
 
 export class ListToolsQuery extends IntersectionType(PageQuery, FormatQuery) {
-  @OptionalText(200, { description: 'Words in name, description or tags', example: 'log' })
+  @OptionalText(1_000, { description: 'What the tool should do', example: 'summarise log lines' })
   readonly query?: string;
 }
 

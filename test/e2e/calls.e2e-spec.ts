@@ -233,17 +233,40 @@ describe('a refusal', () => {
   });
 });
 
+describe('finding tools', () => {
+  const query = 'search for remediation workflows';
+
+  it('a list with a query has the best first, page by page', async () => {
+    const list = async (more = '') => {
+      const path = `/api/v1/tools?query=${encodeURIComponent(`${query} or a fixture`)}&limit=1${more}`;
+      return (await tk.http.get(path).expect(200)).body;
+    };
+    const first = await list();
+    expect(first.data.map(({ name }: { name: string }) => name)).toEqual(['get_playbooks']);
+    const second = await list(`&cursor=${first.nextCursor}`);
+    expect(second.data.map(({ name }: { name: string }) => name)).toEqual(['echo']);
+  });
+
+  it('an agent asks find_tools, and calls what it is told of', async () => {
+    const { body } = await tk.call('find_tools', { query, limit: 1 }).expect(200);
+    const [found] = body.result.tools;
+    expect(found).toMatchObject({ name: 'get_playbooks', inputSchema: { required: ['query'] } });
+    await tk.call(found.name, { query: 'disk full' }).expect(200);
+    await tk.call('find_tools', { query: ' ' }).expect(422);
+  });
+});
+
 describe('the list of tools', () => {
   it('holds custom and built-in tools, in every format, filtered and paged', async () => {
     const names = async (query: string) =>
       (await tk.http.get(`/api/v1/tools${query}`).expect(200)).body.data.map(
         (tool: { name: string }) => tool.name,
       );
-    expect(await names('')).toEqual(['echo', 'get_playbooks']);
+    expect(await names('')).toEqual(['echo', 'find_tools', 'get_playbooks']);
     expect(await names('?query=FIXTURE')).toEqual(['echo']);
-    const { body: page } = await tk.http.get('/api/v1/tools?limit=1').expect(200);
+    const { body: page } = await tk.http.get('/api/v1/tools?limit=2').expect(200);
     expect(page.nextCursor).not.toBeNull();
-    expect(await names(`?limit=1&cursor=${page.nextCursor}`)).toEqual(['get_playbooks']);
+    expect(await names(`?limit=2&cursor=${page.nextCursor}`)).toEqual(['get_playbooks']);
     const { body: openai } = await tk.http.get('/api/v1/tools/echo?format=openai').expect(200);
     expect(openai).toMatchObject({
       type: 'function',

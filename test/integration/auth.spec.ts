@@ -16,7 +16,7 @@ import { ConfigModule, loadConfig } from '../../src/config/app-config.js';
 import { registerRequestHooks } from '../../src/http/request-hooks.js';
 import { LoggingModule } from '../../src/observability/logging.module.js';
 import { MetricsModule } from '../../src/observability/metrics.module.js';
-import type { Principal, Scope } from '../../src/tool-contract/tool-call.js';
+import type { Principal, Scope } from '../../src/tool-contract/principal.js';
 import { supertest as request } from '../support/http.js';
 import { makeTestFolder } from '../support/test-folder.js';
 

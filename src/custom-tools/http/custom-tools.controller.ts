@@ -13,7 +13,7 @@ import type { Readable } from 'node:stream';
 import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
 import type { Page } from '../../common/page.js';
-import type { Principal } from '../../tool-contract/tool-call.js';
+import type { Principal } from '../../tool-contract/principal.js';
 import type { ToolOutcome } from '../../tool-contract/tool-outcome.js';
 import { ApiExecute } from '../../tools/api-execute.decorator.js';
 import {

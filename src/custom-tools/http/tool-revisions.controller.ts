@@ -4,7 +4,7 @@ import { CurrentPrincipal } from '../../auth/principal.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
 import type { Page } from '../../common/page.js';
 import { PageQuery } from '../../common/shapes.js';
-import type { Principal } from '../../tool-contract/tool-call.js';
+import type { Principal } from '../../tool-contract/principal.js';
 import { CustomToolView } from './custom-tool.shapes.js';
 import {
   RevisionDiffQuery,

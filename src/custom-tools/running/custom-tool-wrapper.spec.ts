@@ -86,7 +86,8 @@ async function run(setup: Setup, timeoutMs = 20_000, signal = new AbortControlle
   const notes: ExecutionNotes = { attempts: 1 };
   const context = { userId: 'u', requestId: 'r', projectId: 'default' };
   const deadline = Deadline.ofSmallest([timeoutMs]);
-  const toolRun: ToolRun = { executionId: 'e', context, deadline, signal, probe: false, notes };
+  const principal = { userId: 'u', scopes: new Set<never>() };
+  const toolRun: ToolRun = { executionId: 'e', context, principal, deadline, signal, probe: false, notes };
   const outcome = await tried.run({}, toolRun).then(
     (result) => ({ result }),
     (error: unknown) => ({ error: error as Error }),

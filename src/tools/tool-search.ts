@@ -1,0 +1,76 @@
+import { Injectable } from '@nestjs/common';
+import { LexicalSearch, type Searched } from '../lexical-search/lexical-search.js';
+import { everyday } from '../lexical-search/vocabulary.js';
+import type { JsonSchema, Tool, ToolDefinition } from '../tool-contract/tool.js';
+import { ToolRegistry } from './tool-registry.js';
+
+/** A tool that a query may mean. */
+export interface FoundTool {
+  readonly tool: Tool;
+  /** 0 to 1; 0 where only a part of its name is the query's. */
+  readonly confidence: number;
+}
+
+/** One state of the registry, ready to be searched. */
+interface Index {
+  readonly tools: readonly Tool[];
+  readonly search: LexicalSearch;
+}
+
+const searched: Searched<ToolDefinition> = {
+  fields: [
+    { boost: 3, text: ({ name }) => name },
+    { boost: 1.5, text: ({ tags }) => tags.join('\n') },
+    { boost: 1, text: ({ description }) => description },
+    { boost: 0.7, text: ({ inputSchema }) => membersOf(inputSchema).join('\n') },
+  ],
+  phrases: ({ name }) => [name],
+  vocabulary: everyday,
+};
+
+/** Which tools a query means. The index is made by the first search after a change of the registry: no call waits for it. */
+@Injectable()
+export class ToolSearch {
+  private index: Promise<Index> | undefined;
+
+  constructor(private readonly registry: ToolRegistry) {
+    registry.changes.subscribe(() => (this.index = undefined));
+  }
+
+  /** @returns by confidence descending, then name ascending */
+  async find(query: string): Promise<FoundTool[]> {
+    const { tools, search } = await (this.index ??= this.read());
+    const { confidenceAt } = search.ask(query);
+    const part = query.trim().toLowerCase();
+    return tools
+      .map((tool, place) => ({ tool, confidence: rounded(confidenceAt(place)) }))
+      .filter(({ tool, confidence }) => confidence > 0 || tool.definition.name.toLowerCase().includes(part))
+      .sort((a, b) => b.confidence - a.confidence);
+  }
+
+  private async read(): Promise<Index> {
+    const tools = this.registry.all();
+    return {
+      tools,
+      search: await LexicalSearch.of(
+        tools.map(({ definition }) => definition),
+        searched,
+      ),
+    };
+  }
+}
+
+/** Pages are cut by it as a text. */
+const rounded = (confidence: number): number => Number(confidence.toFixed(6));
+
+/** What an input's members are called and what is said of them, those of members included. */
+function membersOf(schema: JsonSchema): string[] {
+  const properties = Object.entries((schema['properties'] ?? {}) as Record<string, unknown>);
+  return properties.flatMap(([name, property]) => {
+    if (typeof property !== 'object' || property === null) return [name];
+    const own = property as JsonSchema;
+    const { description, items } = own;
+    const inside = typeof items === 'object' && items !== null ? membersOf(items as JsonSchema) : [];
+    return [name, typeof description === 'string' ? description : '', ...membersOf(own), ...inside];
+  });
+}
