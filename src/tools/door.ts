@@ -47,7 +47,10 @@ export class Door implements OnApplicationBootstrap {
 
   /** @throws Refusal for a call that was not run */
   call(request: CallRequest): Promise<CallAnswer> {
-    return this.answer(this.registry.find(request.tool), request);
+    const tool = this.registry.find(request.tool);
+    const { name } = tool?.definition ?? { name: request.tool };
+    // A platform's alias stands for the tool from here on.
+    return this.answer(tool, name === request.tool ? request : { ...request, tool: name });
   }
 
   /** Runs a tool that need not be registered as an operator's trial: no budget, no circuit, no grade. */

@@ -7,6 +7,8 @@ export interface NativeCall {
   /** Absent where the model wrote arguments that are no JSON. */
   readonly input?: unknown;
   readonly malformed?: string;
+  /** What the schema lets be left out may have been written as null: OpenAI's strict mode has no other way. */
+  readonly nullsForAbsent?: boolean;
   /** The answer as the platform takes it. */
   readonly answer: (answer: ReadableAnswer, elapsedMs: number) => object;
 }
@@ -43,6 +45,7 @@ function openAiCall({ id, function: called }: Wire, format?: ResultFormat): Nati
     id,
     tool: name,
     ...read,
+    nullsForAbsent: mayHoldNull(called.arguments),
     answer: (answer, elapsedMs) =>
       format === 'holmes'
         ? { tool_call_id: id, tool_name: name, result: holmesResult(answer, read.input, elapsedMs) }
@@ -57,7 +60,7 @@ function responsesCall({ type, call_id: id, name, arguments: given }: Wire): Nat
     call_id: id,
     output: textOf(value),
   });
-  return { id, tool: name, ...readArguments(given), answer };
+  return { id, tool: name, ...readArguments(given), nullsForAbsent: mayHoldNull(given), answer };
 }
 
 function anthropicCall({ type, id, name, input }: Wire): NativeCall | undefined {
@@ -91,7 +94,7 @@ function holmesResult({ value, failed }: ReadableAnswer, params: unknown, elapse
     error: failed ? textOf(value) : null,
     return_code: failed ? 1 : 0,
     data: failed || isEmpty ? null : value,
-    params: params ?? null,
+    params: isObject(params) ? params : null,
     elapsed_seconds: elapsedMs / 1_000,
   };
 }
@@ -101,10 +104,13 @@ function readArguments(given: unknown): Pick<NativeCall, 'input' | 'malformed'> 
   if (typeof given !== 'string') return { input: given ?? {} };
   if (given.trim() === '') return { input: {} };
   try {
-    return { input: JSON.parse(given) as unknown };
+    return { input: (JSON.parse(given) as unknown) ?? {} };
   } catch (error) {
     return { malformed: `The arguments are not valid JSON: ${(error as Error).message}` };
   }
 }
 
+const mayHoldNull = (given: unknown): boolean => typeof given !== 'string' || given.includes('null');
+const isObject = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';

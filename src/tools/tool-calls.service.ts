@@ -7,12 +7,17 @@ import { Door } from './door.js';
 import { callOf } from './incoming-call.js';
 import { type NativeCall, nativeCall } from './native-calls.js';
 import { type ReadableAnswer, readableOutcome, readableProblem } from './readable-answer.js';
+import { withoutNulls } from './strict-schemas.js';
+import { ToolRegistry } from './tool-registry.js';
 import type { ToolCallsBody, ToolCallsView } from './tools.shapes.js';
 
 /** Calls as agent platforms write them. */
 @Injectable()
 export class ToolCallsService {
-  constructor(private readonly door: Door) {}
+  constructor(
+    private readonly door: Door,
+    private readonly registry: ToolRegistry,
+  ) {}
 
   /** @throws Problem `invalid_request` for what is no platform's call; whatever becomes of a call is its result */
   async run(
@@ -24,8 +29,8 @@ export class ToolCallsService {
     const asked = toolCalls.map((wire, place) => {
       const call = nativeCall(wire, format) ?? unknownCall(place);
       const idempotencyKey = key === undefined ? undefined : `${String(key)}:${call.id}`;
-      const { tool, input } = call;
-      return { call, request: callOf({ tool, input, context, idempotencyKey }, request, reply) };
+      const toRun = { tool: call.tool, input: this.inputOf(call), context, idempotencyKey };
+      return { call, request: callOf(toRun, request, reply) };
     });
     const results = asked.map(async ({ call, request: toRun }) => {
       const began = performance.now();
@@ -33,6 +38,11 @@ export class ToolCallsService {
       return call.answer(answer, performance.now() - began);
     });
     return { results: await Promise.all(results) };
+  }
+
+  private inputOf({ tool, input, nullsForAbsent }: NativeCall): unknown {
+    const schema = nullsForAbsent && this.registry.find(tool)?.definition.inputSchema;
+    return schema ? withoutNulls(schema, input) : input;
   }
 
   private async answerTo({ malformed }: NativeCall, request: CallRequest): Promise<ReadableAnswer> {

@@ -1,9 +1,10 @@
 import type OpenAI from 'openai';
-import type { Tool, ToolDefinition } from '../tool-contract/tool.js';
-import { describeTool, toolFormats } from './tool-formats.js';
+import type { ToolDefinition } from '../tool-contract/tool.js';
+import { toolFormats } from './tool-formats.js';
 
-/** The compiler holds the format against OpenAI's own types; the other SDKs' clients read theirs in test/platforms. */
+/** The compiler holds the formats against OpenAI's own types; the other SDKs' clients read theirs in test/platforms. */
 toolFormats.openai satisfies (definition: ToolDefinition) => OpenAI.ChatCompletionFunctionTool;
+toolFormats['openai-responses'] satisfies (definition: ToolDefinition) => OpenAI.Responses.FunctionTool;
 
 const inputSchema = { type: 'object', properties: { q: { type: 'string' } } };
 const definition = {
@@ -16,47 +17,90 @@ const definition = {
   tags: [],
   timeoutMs: 1,
 } as const;
-const tool = { definition } as unknown as Tool;
+const about = { name: 'find', description: 'Finds' };
 
-describe('describeTool', () => {
-  it('speaks each platform', () => {
-    expect(describeTool(tool, 'openai')).toEqual({
-      type: 'function',
-      function: { name: 'find', description: 'Finds', parameters: inputSchema },
-    });
-    expect(describeTool(tool, 'anthropic')).toEqual({
-      name: 'find',
-      description: 'Finds',
-      input_schema: inputSchema,
-    });
-    expect(describeTool(tool, 'distri')).toEqual({
-      name: 'find',
-      description: 'Finds',
-      type: 'function',
-      parameters: inputSchema,
-    });
-    expect(describeTool(tool, 'mcp')).toEqual({
-      name: 'find',
-      description: 'Finds',
-      inputSchema,
-      annotations: { readOnlyHint: true, idempotentHint: true, destructiveHint: false, openWorldHint: false },
-    });
-    expect(describeTool(tool, 'holmes')).toEqual({
-      name: 'find',
-      description: 'Finds',
-      parameters: { q: { type: 'string', required: false } },
-    });
-    expect(describeTool(tool, undefined)).toBe(definition);
+it('each platform is told of a tool in its own words', () => {
+  expect(toolFormats.openai(definition)).toEqual({
+    type: 'function',
+    function: { ...about, parameters: inputSchema },
+  });
+  expect(toolFormats['openai-responses'](definition)).toEqual({
+    type: 'function',
+    ...about,
+    parameters: inputSchema,
+    strict: false,
+  });
+  expect(toolFormats.anthropic(definition)).toEqual({ ...about, input_schema: inputSchema });
+  expect(toolFormats.distri(definition)).toEqual({ ...about, type: 'function', parameters: inputSchema });
+  expect(toolFormats.mcp(definition)).toEqual({
+    ...about,
+    inputSchema,
+    annotations: { readOnlyHint: true, idempotentHint: true, destructiveHint: false, openWorldHint: false },
+  });
+  expect(toolFormats.holmes(definition)).toEqual({
+    ...about,
+    parameters: { q: { type: 'string', required: false } },
+  });
+});
+
+it('every schema is said to be one of an object', () => {
+  const odd = { properties: { any: true, none: false }, required: ['any'] };
+  expect(toolFormats.mcp({ ...definition, inputSchema: odd })).toMatchObject({
+    inputSchema: { type: 'object', properties: { any: {}, none: { not: {} } }, required: ['any'] },
+  });
+});
+
+describe('OpenAI’s strict mode', () => {
+  const parameters = {
+    type: 'object',
+    properties: { q: { type: ['string', 'null'] } },
+    required: ['q'],
+    additionalProperties: false,
+  };
+
+  it('has schemas of its own', () => {
+    expect(toolFormats.openai(definition, true).function).toEqual({ ...about, strict: true, parameters });
+    expect(toolFormats['openai-responses'](definition, true)).toMatchObject({ strict: true, parameters });
   });
 
-  it('says of every schema that it is one of an object', () => {
-    const odd = { properties: { any: true, none: false }, required: ['any'] };
-    const described = describeTool(
-      { definition: { ...definition, inputSchema: odd } } as unknown as Tool,
-      'mcp',
-    );
-    expect(described).toMatchObject({
-      inputSchema: { type: 'object', properties: { any: {}, none: { not: {} } }, required: ['any'] },
-    });
+  it('is not claimed for a schema that has no such form', () => {
+    const open = { ...definition, inputSchema: { type: 'object' } };
+    expect(toolFormats.openai(open, true).function).not.toHaveProperty('strict');
+    expect(toolFormats['openai-responses'](open, true)).toMatchObject({ strict: false });
+  });
+});
+
+it('HolmesGPT’s parameters have one type each, and texts in an enum', () => {
+  const properties = {
+    or: { type: ['null', 'integer'], description: 'How many', minimum: 1 },
+    place: {
+      description: 'Where',
+      properties: { city: { type: 'string' }, zip: true },
+      required: ['city'],
+    },
+    list: { type: 'array', items: { type: 'object', properties: { a: { enum: ['x'] } } } },
+    any: {},
+    level: { enum: [1, 2] },
+  };
+  const found = toolFormats.holmes({ ...definition, inputSchema: { properties, required: ['place'] } });
+  expect(found.parameters).toEqual({
+    or: { type: 'integer', description: 'How many', required: false },
+    place: {
+      type: 'object',
+      description: 'Where',
+      required: true,
+      properties: { city: { type: 'string', required: true }, zip: { type: 'string', required: false } },
+    },
+    list: {
+      type: 'array',
+      required: false,
+      items: {
+        type: 'object',
+        required: true,
+        properties: { a: { type: 'string', required: false, enum: ['x'] } },
+      },
+    },
+    any: { type: 'string', required: false },
+    level: { type: 'string', required: false },
   });
 });

@@ -1,14 +1,21 @@
-import type { JsonSchema, Tool, ToolDefinition } from '../tool-contract/tool.js';
+import type { JsonSchema, ToolDefinition } from '../tool-contract/tool.js';
+import { strictSchema } from './strict-schemas.js';
 
-/**
- * How agent platforms want tools described; see each platform's own documentation. Names need no other form: what a
- * tool may be called all of them accept.
- */
+/** How agent platforms want tools described; see each platform's own documentation. */
 export const toolFormats = {
-  openai: ({ name, description, inputSchema }: ToolDefinition) => ({
-    type: 'function' as const,
-    function: { name, description, parameters: ofObject(inputSchema) },
-  }),
+  /** For chat completions. */
+  openai: ({ name, description, inputSchema }: ToolDefinition, strict = false) => {
+    const { parameters, isStrict } = parametersOf(inputSchema, strict);
+    return {
+      type: 'function' as const,
+      function: { name, description, parameters, ...(isStrict && { strict: true }) },
+    };
+  },
+  /** For responses, which take a tool for strict that does not say whether it is. */
+  'openai-responses': ({ name, description, inputSchema }: ToolDefinition, strict = false) => {
+    const { parameters, isStrict } = parametersOf(inputSchema, strict);
+    return { type: 'function' as const, name, description, parameters, strict: isStrict };
+  },
   anthropic: ({ name, description, inputSchema }: ToolDefinition) => ({
     name,
     description,
@@ -32,16 +39,19 @@ export const toolFormats = {
     type: 'function',
     parameters: ofObject(inputSchema),
   }),
-  /** A tool of a HolmesGPT toolset: its parameters by name, each with whether it is required. */
-  holmes: ({ name, description, inputSchema }: ToolDefinition) => {
-    const { properties, required = [] } = ofObject(inputSchema);
-    const parameters = Object.entries(properties).map(([parameter, schema]) => [
-      parameter,
-      { type: 'string', ...schema, required: required.includes(parameter) },
-    ]);
-    return { name, description, parameters: Object.fromEntries(parameters) as object };
-  },
+  /** A tool of a HolmesGPT toolset: its parameters by name. */
+  holmes: ({ name, description, inputSchema }: ToolDefinition) => ({
+    name,
+    description,
+    parameters: holmesParameters(inputSchema),
+  }),
 } as const;
+
+export type ToolFormat = keyof typeof toolFormats;
+export const toolFormatNames = Object.keys(toolFormats) as ToolFormat[];
+
+/** Those in which a platform can be told to keep to the schema. */
+export const strictFormats: readonly ToolFormat[] = ['openai', 'openai-responses'];
 
 interface ObjectSchema extends JsonSchema {
   readonly type: 'object';
@@ -61,10 +71,46 @@ function ofObject(schema: JsonSchema): ObjectSchema {
   };
 }
 
-export type ToolFormat = keyof typeof toolFormats;
-export const toolFormatNames = Object.keys(toolFormats) as ToolFormat[];
-
-/** Our own full view, or a platform's format. */
-export function describeTool({ definition }: Tool, format: ToolFormat | undefined): object {
-  return format ? toolFormats[format](definition) : definition;
+/** A schema without a strict form is given as it is. */
+function parametersOf(schema: JsonSchema, strict: boolean): { parameters: JsonSchema; isStrict: boolean } {
+  const closed = strict ? strictSchema(schema) : undefined;
+  return { parameters: closed ?? ofObject(schema), isStrict: closed !== undefined };
 }
+
+/** HolmesGPT's ToolParameter, whose `required` says whether this one is. */
+interface HolmesParameter {
+  readonly type: string;
+  readonly description?: string;
+  readonly required: boolean;
+  readonly properties?: Readonly<Record<string, HolmesParameter>>;
+  readonly items?: HolmesParameter;
+  readonly enum?: readonly string[];
+}
+
+function holmesParameters(schema: JsonSchema): Record<string, HolmesParameter> {
+  const { properties, required = [] } = ofObject(schema);
+  const parameters = Object.entries(properties).map(([name, property]) => [
+    name,
+    holmesParameter(property as JsonSchema, required.includes(name)),
+  ]);
+  return Object.fromEntries(parameters) as Record<string, HolmesParameter>;
+}
+
+/** It knows one type, and texts alone in an enum. What else a schema says is held against the call. */
+function holmesParameter(schema: JsonSchema, required: boolean): HolmesParameter {
+  const { description, properties, items, enum: members } = schema;
+  const [type] = [schema['type']].flat().filter((each) => typeof each === 'string' && each !== 'null');
+  const implied = properties ? 'object' : items ? 'array' : 'string';
+  return {
+    type: (type as string | undefined) ?? implied,
+    ...(typeof description === 'string' && { description }),
+    required,
+    ...(properties !== undefined && { properties: holmesParameters(schema) }),
+    ...(isObject(items) && { items: holmesParameter(items, true) }),
+    ...(isTexts(members) && { enum: members }),
+  };
+}
+
+const isObject = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null;
+const isTexts = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((each) => typeof each === 'string');

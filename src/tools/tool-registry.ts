@@ -3,11 +3,15 @@ import { Problem } from '../common/errors.js';
 import { TypedEvents } from '../common/typed-events.js';
 import type { Tool } from '../tool-contract/tool.js';
 import { KnownTools } from '../tool-health/known-tools.js';
+import { PlatformNames } from './platform-names.js';
+import type { ToolFormat } from './tool-formats.js';
 
 /** Every tool that can be called now, by name. Tools register themselves. */
 @Injectable()
 export class ToolRegistry {
   private readonly tools = new Map<string, Tool>();
+  /** Made by the first question after a change. */
+  private names: PlatformNames | undefined;
   private readonly logger = new Logger(ToolRegistry.name);
   /** Says after each change; MCP tells its clients. */
   readonly changes = new TypedEvents<void>((error) => this.logger.error(error));
@@ -31,8 +35,14 @@ export class ToolRegistry {
     if (this.tools.delete(name)) this.announce();
   }
 
+  /** @param name of the tool, or the alias under which a platform knows it */
   find(name: string): Tool | undefined {
-    return this.tools.get(name);
+    return this.tools.get(name) ?? this.tools.get(this.platformNames().ownerOf(name) ?? '');
+  }
+
+  /** What a tool is called in a platform's format. */
+  nameIn(format: ToolFormat, { definition: { name } }: Tool): string {
+    return this.platformNames().shown(name, format);
   }
 
   /** Sorted by name. */
@@ -44,7 +54,12 @@ export class ToolRegistry {
     return this.tools.size;
   }
 
+  private platformNames(): PlatformNames {
+    return (this.names ??= new PlatformNames(new Set(this.tools.keys())));
+  }
+
   private announce(): void {
+    this.names = undefined;
     const definitions = [...this.tools.values()].map(({ definition }) => definition);
     this.knownTools.set(definitions.map(({ name, thresholds }) => ({ name, thresholds })));
     this.changes.emit();

@@ -38,10 +38,10 @@ export class ToolsController {
   @ApiProblems('tool_not_found', 'invalid_request', 'unauthorized')
   getTool(
     @Param('name') name: string,
-    @Query() { format }: FormatQuery,
+    @Query() query: FormatQuery,
     @CurrentPrincipal() caller: Principal,
   ): object {
-    return this.service.get(name, format, caller);
+    return this.service.get(name, query, caller);
   }
 
   @Post(':name/execute')

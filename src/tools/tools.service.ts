@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
-import { Problem } from '../common/errors.js';
+import { invalidRequest, Problem } from '../common/errors.js';
 import { pageOf } from '../common/page.js';
 import { acceptsEvents } from '../common/sse.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
@@ -13,10 +13,10 @@ import { headersOf } from './answer-headers.js';
 import { streamCall } from './call-stream.js';
 import { incomingCall } from './incoming-call.js';
 import { Door } from './door.js';
-import { describeTool, type ToolFormat } from './tool-formats.js';
+import { strictFormats, toolFormats } from './tool-formats.js';
 import { ToolRegistry } from './tool-registry.js';
 import { type FoundTool, ToolSearch } from './tool-search.js';
-import type { ListToolsQuery } from './tools.shapes.js';
+import type { FormatQuery, ListToolsQuery } from './tools.shapes.js';
 
 /** Has a tool for as long as some work with it lasts. */
 export type WithTool = <T>(work: (tool: Tool) => Promise<T>) => Promise<T>;
@@ -36,21 +36,23 @@ export class ToolsService {
     asked: ListToolsQuery,
     caller: Principal,
   ): Promise<{ data: object[]; nextCursor: string | null }> {
-    const { format, query, limit, cursor } = asked;
+    const { query, limit, cursor } = asked;
+    refuseLaxFormat(asked);
     const all = query === undefined ? this.registry.all().map(unranked) : await this.search.find(query);
     const shown = all.filter(({ tool }) => mayCall(caller, tool.definition));
     const page = pageOf(shown, placeOf, limit, cursor);
-    return { data: page.data.map(({ tool }) => describeTool(tool, format)), nextCursor: page.nextCursor };
+    return { data: page.data.map(({ tool }) => this.described(tool, asked)), nextCursor: page.nextCursor };
   }
 
-  get(name: string, format: ToolFormat | undefined, caller: Principal): object {
+  get(name: string, asked: FormatQuery, caller: Principal): object {
+    refuseLaxFormat(asked);
     const tool = this.registry.find(name);
     if (!tool || !mayCall(caller, tool.definition))
       throw new Problem(
         'tool_not_found',
         `There is no tool named ${JSON.stringify(name)}, or it is disabled`,
       );
-    return describeTool(tool, format);
+    return this.described(tool, asked);
   }
 
   /** @throws Refusal for a call that was not run */
@@ -73,6 +75,12 @@ export class ToolsService {
     return this.respond(run, request, reply);
   }
 
+  /** Our own full view, or a platform's format. */
+  private described(tool: Tool, { format, strict }: FormatQuery): object {
+    if (!format) return tool.definition;
+    return toolFormats[format]({ ...tool.definition, name: this.registry.nameIn(format, tool) }, strict);
+  }
+
   private async respond(
     run: (call: CallRequest) => Promise<CallAnswer>,
     request: FastifyRequest,
@@ -83,6 +91,11 @@ export class ToolsService {
       return streamCall(run, call, reply, this.config.server.sseHeartbeatMs);
     return answer(await run(call), reply);
   }
+}
+
+function refuseLaxFormat({ format, strict }: FormatQuery): void {
+  if (!strict || (format && strictFormats.includes(format))) return;
+  throw invalidRequest({ pointer: '/strict', detail: `is for the formats ${strictFormats.join(' and ')}` });
 }
 
 const unranked = (tool: Tool): FoundTool => ({ tool, confidence: 0 });

@@ -15,6 +15,11 @@ import { applyDecorators } from '@nestjs/common';
 export class FormatQuery {
   @ApiPropertyOptional({ enum: toolFormatNames, description: 'How the agent platform wants tools described' })
   readonly format?: ToolFormat;
+  @ApiPropertyOptional({
+    description:
+      "With OpenAI's formats: schemas in its strict form, in which what is optional may be null; a schema that has none is given as it is",
+  })
+  readonly strict?: boolean;
 }
 
 export class ListToolsQuery extends IntersectionType(PageQuery, FormatQuery) {
@@ -122,6 +127,11 @@ class OpenAiFunctionView {
   @ApiProperty({ example: 'get_playbooks' }) readonly name!: string;
   @ApiProperty({ example: 'Search for relevant remediation workflows' }) readonly description!: string;
   @AnyObject({ example: schemaExample }) readonly parameters!: object;
+  @ApiPropertyOptional({ example: true }) readonly strict?: boolean;
+}
+
+class OpenAiResponsesToolView extends OpenAiFunctionView {
+  @ApiProperty({ enum: ['function'], example: 'function' }) readonly type!: string;
 }
 
 class OpenAiToolView {
@@ -155,7 +165,15 @@ class HolmesToolView {
   @AnyObject({ example: { query: { type: 'string', required: true } } }) readonly parameters!: object;
 }
 
-const models = [ToolView, OpenAiToolView, AnthropicToolView, McpToolView, DistriToolView, HolmesToolView];
+const models = [
+  ToolView,
+  OpenAiToolView,
+  OpenAiResponsesToolView,
+  AnthropicToolView,
+  McpToolView,
+  DistriToolView,
+  HolmesToolView,
+];
 const anyTool = { anyOf: models.map((model) => ({ $ref: getSchemaPath(model) })) };
 
 /** One tool: our own view, or the platform's when `format` is given. */

@@ -1,5 +1,8 @@
 import type OpenAI from 'openai';
+import { defineTool } from '../../src/tool-contract/define-tool.js';
+import { ToolRegistry } from '../../src/tools/tool-registry.js';
 import { startApp, type TestApp } from '../support/app.js';
+import type { Json } from '../support/json.js';
 
 // real: the whole server, HTTP, OpenAI's SDK for its types; mock: nothing
 
@@ -65,9 +68,35 @@ describe('tool calls as platforms write them', () => {
     ]);
   });
 
-  it('tells the model what it wrote wrong', async () => {
-    const [{ content }] = await run([{ id: 'c1', function: { name: 'echo', arguments: '{"a":' } }]);
-    expect(content).toMatch(/^invalid_input: The arguments are not valid JSON/);
+  it('tells the model what it wrote wrong, in each platform’s own form', async () => {
+    const why = expect.stringMatching(/^invalid_input: The arguments are not valid JSON/);
+    const calls = [
+      { id: 'c1', function: { name: 'echo', arguments: '{"a":' } },
+      { type: 'function_call', call_id: 'c2', name: 'echo', arguments: 'a=1' },
+      { tool_call_id: 'c3', tool_name: 'echo', input: '{' },
+    ];
+    expect(await run(calls)).toEqual([
+      { role: 'tool', tool_call_id: 'c1', content: why },
+      { type: 'function_call_output', call_id: 'c2', output: why },
+      {
+        tool_call_id: 'c3',
+        tool_name: 'echo',
+        parts: [{ part_type: 'data', data: { result: null, success: false, error: why } }],
+      },
+    ]);
+    const [holmes] = await run(calls.slice(0, 1), { format: 'holmes' });
+    expect(holmes.result).toMatchObject({ status: 'error', error: why, params: null, data: null });
+  });
+
+  it('what is JSON but no object is refused by the tool’s schema, in words', async () => {
+    const call = (args: unknown) => ({ id: 'c', function: { name: 'find_tools', arguments: args } });
+    const [list, none] = await run([call('[1]'), call('null')]);
+    expect(list.content).toBe('invalid_input: input must be object');
+    expect(none.content).toMatch(/query is required/);
+    const anthropic = { type: 'tool_use', id: 't', name: 'find_tools', input: 'disk full' };
+    expect(await run([anthropic])).toMatchObject([
+      { content: expect.stringContaining('must be object'), is_error: true },
+    ]);
   });
 
   it('runs them side by side, each once under its key', async () => {
@@ -93,5 +122,100 @@ describe('tool calls as platforms write them', () => {
       .send({ toolCalls: [{ hello: 1 }] })
       .expect(400);
     expect(body.errors).toEqual([expect.objectContaining({ pointer: '/toolCalls/0' })]);
+  });
+});
+
+describe('OpenAI’s strict mode', () => {
+  const list = async (query: string) =>
+    (await tk.anonymous.get(`/api/v1/tools/find_tools?${query}`).expect(200)).body;
+
+  it('is given to a tool whose schema has a strict form', async () => {
+    const strict: OpenAI.ChatCompletionFunctionTool = await list('format=openai&strict=true');
+    expect(strict.function).toMatchObject({
+      strict: true,
+      parameters: { required: ['query', 'limit'], properties: { limit: { type: ['integer', 'null'] } } },
+    });
+    expect(await list('format=openai')).not.toHaveProperty('function.strict');
+    expect(await list('format=openai-responses')).toMatchObject({ type: 'function', strict: false });
+    await tk.anonymous.get('/api/v1/tools?format=anthropic&strict=true').expect(400, /"pointer":"\/strict"/);
+  });
+
+  it('nulls that a model had to write are none of its calls’ faults, in OpenAI’s calls alone', async () => {
+    const input = { query: 'playbooks', limit: null };
+    const args = JSON.stringify(input);
+    const calls = [
+      { id: 'c1', function: { name: 'find_tools', arguments: args } },
+      { type: 'function_call', call_id: 'c2', name: 'find_tools', arguments: args },
+      { type: 'tool_use', id: 'c3', name: 'find_tools', input },
+    ];
+    const [chat, responses, anthropic] = await run(calls);
+    expect(JSON.parse(chat.content).tools[0].name).toBe('get_playbooks');
+    expect(JSON.parse(responses.output)).toEqual(JSON.parse(chat.content));
+    expect(anthropic).toMatchObject({
+      is_error: true,
+      content: expect.stringContaining('limit must be integer'),
+    });
+  });
+});
+
+describe('a tool whose name a platform refuses', () => {
+  const name = `notes.read everything__${'x'.repeat(120)}`;
+  const aliasIn = async (format: string) => {
+    const { body } = await tk.anonymous.get(`/api/v1/tools?format=${format}`).expect(200);
+    const names = body.data.map((tool: Json) => tool.function?.name ?? tool.name);
+    return names.find((each: string) => each.startsWith('notes'));
+  };
+  const echo = (tool: string) => tk.anonymous.post(`/api/v1/tools/${tool}/execute`);
+  beforeAll(() => {
+    const registry = tk.app.get(ToolRegistry);
+    const run = async (input: object) => input;
+    registry.register(defineTool({ name, description: 'Reads notes', input: { type: 'object' }, run }));
+  });
+
+  it('has an alias in its format, by which native calls find it', async () => {
+    const [openai, anthropic] = [await aliasIn('openai'), await aliasIn('anthropic')];
+    expect([openai.length, anthropic.length]).toEqual([64, 128]);
+    expect(
+      await run([
+        { id: 'c1', function: { name: openai, arguments: '{"a":1}' } },
+        { type: 'tool_use', id: 'c2', name: anthropic, input: { a: 2 } },
+      ]),
+    ).toMatchObject([{ content: '{"a":1}' }, { content: '{"a":2}' }]);
+  });
+
+  it('is found by it over MCP and REST, where its own name is told', async () => {
+    const alias = await aliasIn('mcp');
+    expect(alias).toMatch(/^notes\.read_everything__/);
+    const message = {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: alias, arguments: { a: 1 } },
+    };
+    const { body } = await tk.anonymous
+      .post('/mcp')
+      .set('accept', 'application/json, text/event-stream')
+      .send(message)
+      .expect(200);
+    expect(body.result.structuredContent).toEqual({ a: 1 });
+    expect(
+      (
+        await echo(alias)
+          .send({ input: { a: 1 } })
+          .expect(200)
+      ).body,
+    ).toMatchObject({ tool: name });
+    expect((await tk.anonymous.get(`/api/v1/tools/${alias}`).expect(200)).body.name).toBe(name);
+  });
+
+  it('is one tool under all its names: a call with a key is not run twice', async () => {
+    const keyed = async (tool: string) =>
+      (
+        await echo(tool)
+          .set('idempotency-key', 'once')
+          .send({ input: { a: 1 } })
+          .expect(200)
+      ).body.executionId;
+    expect(await keyed(await aliasIn('openai'))).toBe(await keyed(encodeURIComponent(name)));
   });
 });

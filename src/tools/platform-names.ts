@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto';
+import type { ToolFormat } from './tool-formats.js';
+
+/** What a platform takes as a name. */
+interface NameRule {
+  readonly longest: number;
+  /** Characters that it refuses. */
+  readonly refused: RegExp;
+}
+
+/** OpenAI's rule, which those keep that hand their tools on to it. */
+const openAiNames: NameRule = { longest: 64, refused: /[^a-zA-Z0-9_-]/g };
+export const nameRules: Readonly<Record<ToolFormat, NameRule>> = {
+  openai: openAiNames,
+  'openai-responses': openAiNames,
+  anthropic: { longest: 128, refused: openAiNames.refused },
+  mcp: { longest: 128, refused: /[^a-zA-Z0-9_.-]/g },
+  distri: openAiNames,
+  holmes: openAiNames,
+};
+
+const hashLength = 8;
+
+/**
+ * Aliases of tools whose names a platform refuses: what it takes of the name, cut, with the beginning of the name's
+ * hash. An alias is never the name of a tool, nor another's alias.
+ */
+export class PlatformNames {
+  private readonly aliases = new Map<NameRule, Map<string, string>>();
+  private readonly owners = new Map<string, string>();
+
+  /** @param names of all tools */
+  constructor(names: ReadonlySet<string>) {
+    const inOrder = [...names].sort();
+    for (const rule of new Set(Object.values(nameRules))) {
+      const own = new Map<string, string>();
+      for (const name of inOrder) {
+        if (isTaken(name, rule)) continue;
+        const alias = this.unclaimed(name, rule, names);
+        own.set(name, alias);
+        this.owners.set(alias, name);
+      }
+      this.aliases.set(rule, own);
+    }
+  }
+
+  /** The name itself where the platform takes it. */
+  shown(name: string, format: ToolFormat): string {
+    return this.aliases.get(nameRules[format])?.get(name) ?? name;
+  }
+
+  /** The name of the tool that an alias stands for. */
+  ownerOf(alias: string): string | undefined {
+    return this.owners.get(alias);
+  }
+
+  private unclaimed(name: string, rule: NameRule, names: ReadonlySet<string>): string {
+    for (let again = 0; ; again++) {
+      const alias = aliasOf(name, rule, again);
+      const owner = this.owners.get(alias);
+      if (!names.has(alias) && (owner === undefined || owner === name)) return alias;
+    }
+  }
+}
+
+const isTaken = (name: string, { longest, refused }: NameRule): boolean =>
+  name.length <= longest && name.search(refused) < 0;
+
+function aliasOf(name: string, { longest, refused }: NameRule, again: number): string {
+  const hash = createHash('sha256').update(again === 0 ? name : `${name} ${again}`);
+  const start = name.replaceAll(refused, '_').slice(0, longest - hashLength - 1);
+  return `${start}_${hash.digest('hex').slice(0, hashLength)}`;
+}
