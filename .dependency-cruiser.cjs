@@ -54,14 +54,15 @@ const root = {
 
 /** The sub-folders of custom-tools, from the ground up: each may import those that its line lists. */
 const layers = {
-  entity: [],
+  mcp: [],
+  entity: ['mcp'],
   secrets: ['entity'],
   commands: ['entity', 'secrets'],
   logs: ['entity', 'secrets'],
-  launch: ['entity', 'secrets', 'commands'],
-  running: ['entity', 'secrets', 'commands', 'logs', 'launch'],
-  manager: ['entity', 'secrets', 'commands', 'logs', 'launch', 'running'],
-  http: ['entity', 'secrets', 'commands', 'logs', 'launch', 'running', 'manager'],
+  launch: ['entity', 'mcp', 'secrets', 'commands'],
+  running: ['entity', 'mcp', 'secrets', 'commands', 'logs', 'launch'],
+  manager: ['entity', 'mcp', 'secrets', 'commands', 'logs', 'launch', 'running'],
+  http: ['entity', 'mcp', 'secrets', 'commands', 'logs', 'launch', 'running', 'manager'],
 };
 
 module.exports = {

@@ -28,6 +28,8 @@ import { ToolSandbox } from './launch/tool-sandbox.js';
 import { LaunchPreparation } from './launch/launch-preparation.js';
 import { spawnerMetrics, ToolSpawner } from './launch/tool-spawner.js';
 import { CustomToolRevision } from './entity/tool-revision.entity.js';
+import { McpToolsController } from './http/mcp-tools.controller.js';
+import { McpToolsService } from './http/mcp-tools.service.js';
 import { ToolRevisionsController } from './http/tool-revisions.controller.js';
 import { ToolRevisionsRepository } from './entity/tool-revisions.repository.js';
 import { ToolRevisionsService } from './http/tool-revisions.service.js';
@@ -44,7 +46,7 @@ export class CustomToolsModule {
         SandboxModule,
         ToolsModule,
       ],
-      controllers: [CustomToolsController, ToolRevisionsController, ToolLogsController],
+      controllers: [CustomToolsController, ToolRevisionsController, ToolLogsController, McpToolsController],
       providers: [
         CustomToolsRepository,
         ToolSpawner,
@@ -59,6 +61,7 @@ export class CustomToolsModule {
         CustomToolsStartup,
         CustomToolsService,
         ToolRevisionsService,
+        McpToolsService,
         ...processMetrics,
         ...spawnerMetrics,
         ProcessCounts,

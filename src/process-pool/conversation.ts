@@ -1,7 +1,14 @@
 import { classify, freshId } from './json-rpc.js';
 import type { JsonObject } from './message-reader.js';
-import { type AddressedNotice, type NoticeListener, readNotice } from './notices.js';
-import type { Ending, PoolFailureReason, ProcessOutput, Reply, TerminationReason } from './pool.types.js';
+import { type AddressedNotice, type NoticeListener, readNotice as readOwnNotice } from './notices.js';
+import type {
+  Dialect,
+  Ending,
+  PoolFailureReason,
+  ProcessOutput,
+  Reply,
+  TerminationReason,
+} from './pool.types.js';
 
 /** The kinds of message: the answer to an open request, something beside that, or no message of the protocol at all. */
 export type Heard = 'answer' | 'aside' | 'stray';
@@ -27,7 +34,12 @@ export class Conversation {
   /** A request was cancelled: from now on what names no request may be about that one. */
   private hasCancelled = false;
 
-  constructor(private readonly say: (output: ProcessOutput) => void) {}
+  /** @param hear gets the requests of the process, and its notifications that are no notices */
+  constructor(
+    private readonly say: (output: ProcessOutput) => void,
+    private readonly readNotice: Dialect['readNotice'] = readOwnNotice,
+    private readonly hear: (message: JsonObject) => void = () => undefined,
+  ) {}
 
   get size(): number {
     return this.open.size;
@@ -77,6 +89,9 @@ export class Conversation {
         return this.notified(message);
       case 'noise':
         return 'stray';
+      case 'request':
+        this.hear(message);
+        return 'aside';
       case 'ignored':
         return 'aside';
     }
@@ -97,9 +112,12 @@ export class Conversation {
   }
 
   private notified(message: JsonObject): Heard {
-    const said = readNotice(message.method, message.params);
+    const said = this.readNotice(message.method, message.params);
     if (said === 'malformed') return 'stray';
-    if (said === 'unknown') return 'aside';
+    if (said === 'unknown') {
+      this.hear(message);
+      return 'aside';
+    }
     const exchange = this.addressee(said);
     const { notice } = said;
     if (notice.type === 'log') this.say({ type: 'log', notice, executionId: exchange?.executionId });

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import { jsonExcerpt } from '../common/json-depth.js';
-import type { Capabilities, Handshake, ProcessSpec, Reply } from './pool.types.js';
+import { readNotice } from './notices.js';
+import type { Capabilities, Dialect, Handshake, ProcessSpec, Reply } from './pool.types.js';
 
 /** The versions of the protocol that we speak, the newest first. 1.1 adds notifications and capabilities to 1.0. */
 export const protocolVersions = ['1.1', '1.0'] as const;
@@ -10,6 +11,18 @@ export const protocolVersions = ['1.1', '1.0'] as const;
  * insist on it. A tool that knows more chooses from the list.
  */
 export const initializeParams = { protocolVersion: '1.0', supportedVersions: protocolVersions } as const;
+
+/** The protocol of docs/protocol.md. */
+export const ownDialect: Dialect = {
+  methods: { execute: 'execute', health: 'health' },
+  begin(talk, said) {
+    talk.ask('initialize', initializeParams, (reply) => said(readHandshake(reply)));
+    return () => undefined;
+  },
+  readNotice,
+  cancel: (id, reason) => ({ method: 'cancel', params: { id, reason } }),
+  asksAfterCancel: false,
+};
 
 /** @returns what the tool says of itself, or a sentence that says why its answer is none */
 export function readHandshake(reply: Reply): Handshake | string {
@@ -52,10 +65,13 @@ function readCapabilities(declared: unknown): { readonly capabilities?: Capabili
   return Object.keys(capabilities).length > 0 ? { capabilities } : {};
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-function text<K extends string>(from: Readonly<Record<string, unknown>>, key: K): { [P in K]?: string } {
+export function text<K extends string>(
+  from: Readonly<Record<string, unknown>>,
+  key: K,
+): { [P in K]?: string } {
   const value = from[key];
   return typeof value === 'string' ? ({ [key]: value } as { [P in K]: string }) : {};
 }

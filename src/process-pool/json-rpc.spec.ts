@@ -95,7 +95,7 @@ describe('classify', () => {
   it('tells notifications from requests of the tool', () => {
     expect(rpc({ method: 'progress', params: {} })).toEqual({ kind: 'notification' });
     expect(rpc({ id: null, method: 'progress' })).toEqual({ kind: 'notification' });
-    expect(rpc({ id: '7', method: 'sample' })).toEqual({ kind: 'ignored' });
+    expect(rpc({ id: '7', method: 'sample' })).toEqual({ kind: 'request' });
   });
 
   it.each([

@@ -14,6 +14,11 @@ export function encodeNotification(method: string, params: object): string {
   return encode({ jsonrpc: '2.0', method, params });
 }
 
+/** The answer to a request of the process, under the id that it gave. */
+export function encodeReply(id: unknown, reply: Reply): string {
+  return encode({ jsonrpc: '2.0', id, ...reply });
+}
+
 const escapeSeparator = (char: string): string => (char === '\u2028' ? '\\u2028' : '\\u2029');
 
 function encode(message: object): string {
@@ -43,13 +48,15 @@ export type Incoming =
   /** An error without an id: the tool could not read a request. */
   | { readonly kind: 'unaddressed'; readonly reply: Reply }
   | { readonly kind: 'notification' }
-  /** An answer that nobody waits for any more, or a request of the tool: these are not served. */
+  | { readonly kind: 'request' }
+  /** An answer that nobody waits for any more. */
   | { readonly kind: 'ignored' }
   /** No message of this protocol, such as a log record in JSON. */
   | { readonly kind: 'noise' };
 
 const ignored: Incoming = { kind: 'ignored' };
 const notification: Incoming = { kind: 'notification' };
+const request: Incoming = { kind: 'request' };
 const noise: Incoming = { kind: 'noise' };
 
 /** @param open the ids that wait for an answer */
@@ -59,7 +66,7 @@ export function classify(message: JsonObject, open: { has(id: string): boolean }
   const id = idOf(message.id);
   if (!isAnswer && 'method' in message) {
     if (!isRpc) return noise;
-    return id === undefined ? notification : ignored;
+    return id === undefined ? notification : request;
   }
   if (id === undefined) return isRpc ? unaddressed(message) : noise;
   if (!open.has(id)) return isRpc ? ignored : noise;

@@ -50,7 +50,7 @@ export function readNotice(method: unknown, params: unknown): AddressedNotice | 
   return notice ? { notice, ...addressOf(members) } : 'malformed';
 }
 
-function readProgress({ progress, total, message }: JsonObject): Notice | undefined {
+export function readProgress({ progress, total, message }: JsonObject): Notice | undefined {
   if (typeof progress !== 'number') return undefined;
   return {
     type: 'progress',
@@ -60,7 +60,7 @@ function readProgress({ progress, total, message }: JsonObject): Notice | undefi
   };
 }
 
-function readLog({ level, message, data }: JsonObject): Notice | undefined {
+export function readLog({ level, message, data }: JsonObject): Notice | undefined {
   if (typeof message !== 'string') return undefined;
   return {
     type: 'log',

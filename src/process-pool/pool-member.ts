@@ -143,20 +143,23 @@ export class PoolMember {
 
   /**
    * Has the tool end a request that was given up; it holds its slot until the tool has answered.
-   * @param over called once; `inTime`: the tool answered within its grace, the process is as good as before
+   * @param over called once; `inTime`: the tool answered within its grace (to the request, or in MCP to a ping), the
+   * process is as good as before
    */
   cancel(id: string, givenUp: TerminationReason, over: (inTime: boolean) => void): void {
+    let awaited: string | undefined = id;
     const end = (inTime: boolean): void => {
       clearTimeout(timer);
       this.cancelling.delete(id);
-      this.process.forget(id);
+      if (awaited !== undefined) this.process.forget(awaited);
       this.lastUsedAt = performance.now();
       over(inTime);
     };
     const timer = setTimeout(() => end(false), this.settings.cancelGraceMs);
     this.cancelling.add(id);
     const exchange = { givenUp, answered: () => end(true), failed: () => end(false) };
-    if (!this.process.cancel(id, exchange)) end(false);
+    awaited = this.process.cancel(id, exchange);
+    if (awaited === undefined) end(false);
   }
 
   stray(line: string, lines: number): void {

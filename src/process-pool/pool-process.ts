@@ -1,26 +1,30 @@
-import process from 'node:process';
 import { Conversation, type Exchange } from './conversation.js';
-import { initializeParams, readHandshake, whyNotStarted } from './handshake.js';
-import { encodeNotification, encodeRequest } from './json-rpc.js';
+import { ownDialect, whyNotStarted } from './handshake.js';
+import { encodeNotification, encodeReply, encodeRequest } from './json-rpc.js';
 import type { LaunchedProcess, Launcher } from './launcher.js';
+import { LineWriter } from './line-writer.js';
+import type { JsonObject } from './message-reader.js';
 import { OutputReader } from './output-reader.js';
 import {
   type Capabilities,
+  type Dialect,
   type Ending,
   type Handshake,
+  type Hear,
   PoolFailure,
   type PoolFailureReason,
   type ProcessLimits,
   type ProcessOutput,
   type ProcessSpec,
-  type Reply,
+  type RequestOptions,
+  type Talk,
   type TerminationReason,
 } from './pool.types.js';
 import { whenItRunsOn } from './process-end.js';
 
 const tailBytes = 2_048;
-/** So much is written at once: more lines would hardly make it cheaper, and it may fill the pipe. */
-const gatheredChars = 16_384;
+const endedThen = 'It ended right after its answer to "initialize"';
+const broke = (what: string): string => `The tool broke the protocol: ${what}`;
 
 /** Said synchronously; `start_failed` comes before `ended`, `ended` is the last. */
 export type ProcessEvent =
@@ -48,13 +52,13 @@ type ProcessState =
 export class PoolProcess {
   private readonly child: LaunchedProcess | undefined;
   private readonly conversation: Conversation;
+  private readonly dialect: Dialect;
+  /** What answers its requests. */
+  private hear: Hear = () => undefined;
   private output: OutputReader | undefined;
   private state: ProcessState = { name: 'starting' };
   private timer: NodeJS.Timeout | undefined;
-  /** Lines to be written when those who bring more of them have had their turn. */
-  private outgoing = '';
-  /** A write filled the pipe: nothing more is written until it drains. */
-  congested = false;
+  private readonly lines = new LineWriter(() => this.child?.stdin);
 
   constructor(
     spec: ProcessSpec,
@@ -62,13 +66,19 @@ export class PoolProcess {
     launcher: Launcher,
     private readonly say: (event: ProcessEvent) => void,
   ) {
-    this.conversation = new Conversation(say);
+    this.dialect = limits.dialect ?? ownDialect;
+    this.conversation = new Conversation(say, this.dialect.readNotice, (message) => this.heard(message));
     this.child = this.launch(spec, launcher);
   }
 
   /** It may be given a request. */
   get usable(): boolean {
     return this.state.name === 'ready';
+  }
+
+  /** It does not read what is written: it gets nothing more until it does. */
+  get congested(): boolean {
+    return this.lines.congested;
   }
 
   get pid(): number | undefined {
@@ -80,10 +90,10 @@ export class PoolProcess {
    * @returns its id, for `forget`
    * @throws PoolFailure `protocol_error` with nothing written when the process does not read its input
    */
-  send(method: string, params: object, exchange: Exchange): string {
+  send(method: RequestOptions['method'], params: object, exchange: Exchange): string {
     const id = this.conversation.nextId();
-    const line = encodeRequest(id, method, params);
-    const before = (this.child?.stdin.writableLength ?? 0) + this.outgoing.length;
+    const line = encodeRequest(id, this.dialect.methods[method], params);
+    const before = this.lines.waiting;
     const most = this.limits.maxPendingInputBytes;
     // Only what may be too much is measured.
     const waiting = before + (before + line.length * 3 > most ? Buffer.byteLength(line) : 0);
@@ -94,7 +104,7 @@ export class PoolProcess {
       );
     }
     this.conversation.add(id, exchange);
-    this.write(line);
+    this.lines.write(line);
     return id;
   }
 
@@ -104,14 +114,16 @@ export class PoolProcess {
   }
 
   /**
-   * Asks the tool to end a request; `exchange` gets its answer from now on.
-   * @returns false when the tool has not declared `cancel` or does not read its input; then nothing has changed
+   * Asks the tool to end a request; `exchange` gets the answer that shows that it goes on.
+   * @returns the id of that answer; undefined when the tool has not declared `cancel` or does not read its input: then
+   * nothing has changed
    */
-  cancel(id: string, exchange: Exchange & { readonly givenUp: TerminationReason }): boolean {
-    if (this.state.name !== 'ready' || !this.state.capabilities.cancel || this.congested) return false;
-    this.conversation.cancel(id, exchange);
-    this.write(encodeNotification('cancel', { id, reason: exchange.givenUp }));
-    return true;
+  cancel(id: string, exchange: Exchange & { readonly givenUp: TerminationReason }): string | undefined {
+    if (this.state.name !== 'ready' || !this.state.capabilities.cancel || this.congested) return undefined;
+    const { method, params } = this.dialect.cancel(id, exchange.givenUp);
+    if (!this.dialect.asksAfterCancel) this.conversation.cancel(id, exchange);
+    this.lines.write(encodeNotification(method, params));
+    return this.dialect.asksAfterCancel ? this.send('health', {}, exchange) : id;
   }
 
   /** The end of what the tool wrote to stderr. */
@@ -129,9 +141,8 @@ export class PoolProcess {
     if (this.pid === undefined) return this.kill(cause);
     const isTold = state.name === 'ready' && state.capabilities.shutdown;
     this.state = { name: 'ending', wasReady: this.wasReady, cause };
-    if (isTold) this.write(encodeNotification('shutdown', {}));
-    this.flush();
-    this.child?.stdin.end();
+    if (isTold) this.lines.write(encodeNotification('shutdown', {}));
+    this.lines.end();
     this.after(this.limits.stopGraceMs, () => {
       this.child?.kill('SIGTERM');
       this.after(this.limits.stopGraceMs, () => this.child?.kill('SIGKILL'));
@@ -156,9 +167,8 @@ export class PoolProcess {
     try {
       const child = launcher(spec);
       const { startTimeoutMs } = this.limits;
-      this.after(startTimeoutMs, () => {
-        this.failStart(`It did not answer "initialize" within ${startTimeoutMs} ms`);
-      });
+      const late = `It did not answer "initialize" within ${startTimeoutMs} ms`;
+      this.after(startTimeoutMs, () => this.failStart(late));
       child.on('error', notStarted);
       child.on('spawn', () => this.begin(child));
       return child;
@@ -169,24 +179,11 @@ export class PoolProcess {
     }
   }
 
-  /** Lines that come together, as those of all calls whose starts were recorded at once do, share one system call. */
-  private write(line: string): void {
-    if (this.outgoing === '') process.nextTick(() => this.flush());
-    this.outgoing += line;
-    if (this.outgoing.length >= gatheredChars) this.flush();
-  }
-
-  private flush(): void {
-    const lines = this.outgoing;
-    this.outgoing = '';
-    if (lines !== '' && this.child?.stdin.write(lines) === false) this.congested = true;
-  }
-
   private listen(child: LaunchedProcess): void {
     const { limits, conversation, say } = this;
     this.output = new OutputReader(child, limits, conversation, say, (...why) => this.abort(...why));
     child.stdin.on('drain', () => {
-      this.congested = false;
+      this.lines.congested = false;
       if (this.usable) this.say({ type: 'drained' });
     });
     const broken = () => this.pipeBroken();
@@ -200,24 +197,42 @@ export class PoolProcess {
     this.listen(child);
     // It may have been told to end before it ran.
     if (this.state.name !== 'starting') return;
-    this.conversation.add('0', {
-      answered: (reply) => this.initialized(reply),
-      failed: (_reason, message) => this.failStart(message),
-    });
-    this.write(encodeRequest('0', 'initialize', initializeParams));
+    const talk: Talk = {
+      ask: (...question) => this.ask(...question),
+      tell: (method, params) => this.lines.write(encodeNotification(method, params)),
+    };
+    this.hear = this.dialect.begin(talk, (said) => this.introduced(said));
   }
 
-  private initialized(reply: Reply): void {
+  /** Asks what the dialect wants to know, at the start and later on. */
+  private ask(...[method, params, answered]: Parameters<Talk['ask']>): void {
+    if (this.state.name !== 'starting' && this.state.name !== 'ready') return;
+    const id = method === 'initialize' ? '0' : this.conversation.nextId();
+    this.conversation.add(id, { answered, failed: (_reason, message) => this.introduced(message) });
+    this.lines.write(encodeRequest(id, method, params));
+  }
+
+  /** A process that does not read its input gets no answers either. */
+  private heard(message: JsonObject): void {
+    const reply = this.hear(message);
+    if (reply && message.id !== undefined && !this.congested)
+      this.lines.write(encodeReply(message.id, reply));
+  }
+
+  private introduced(said: Handshake | string): void {
     if (this.state.name === 'ending') return;
-    const handshake = readHandshake(reply);
-    if (typeof handshake === 'string') return this.failStart(handshake);
+    if (typeof said === 'string' && this.usable) return this.abort('protocol', 'protocol_error', broke(said));
+    if (typeof said === 'string') return this.wasReady ? undefined : this.failStart(said);
+    // Before anybody gets a process that offers something else than is expected.
+    const { tools } = said;
+    if (tools && (this.usable || this.state.name === 'starting')) this.say({ type: 'listed', tools });
+    if (this.wasReady) return;
     // It may have answered with its last breath; then its exit says what is wrong.
-    if (this.state.name === 'exited')
-      return this.failStart('It ended right after its answer to "initialize"');
+    if (this.state.name === 'exited') return this.failStart(endedThen);
     if (this.state.name !== 'starting') return;
     clearTimeout(this.timer);
-    this.state = { name: 'ready', capabilities: handshake.capabilities ?? {} };
-    this.say({ type: 'ready', handshake });
+    this.state = { name: 'ready', capabilities: said.capabilities ?? {} };
+    this.say({ type: 'ready', handshake: said });
   }
 
   /** Nothing is said of a process that was told to end: nobody wants it any more. */

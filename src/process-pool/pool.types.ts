@@ -1,5 +1,6 @@
 import type { Deadline } from '../common/deadline.js';
-import type { LogNotice, NoticeListener } from './notices.js';
+import type { JsonObject } from './message-reader.js';
+import type { AddressedNotice, LogNotice, NoticeListener } from './notices.js';
 
 /** How one process of a tool is started. The environment is complete: nothing is inherited. */
 export interface ProcessSpec {
@@ -23,6 +24,8 @@ export interface ProcessLimits {
   /** Bytes that may wait in the pipe to a process that does not read. */
   readonly maxPendingInputBytes: number;
   readonly stderrBytes: number;
+  /** Absent: Toolkeeper's own (docs/protocol.md). */
+  readonly dialect?: Dialect;
 }
 
 /** All durations in milliseconds, all sizes in bytes. */
@@ -48,7 +51,10 @@ export interface PoolSettings extends ProcessLimits {
   readonly maxAgeMs: number;
   /** Resident memory of the process and all below it. */
   readonly maxRssBytes: number;
-  /** The time that a tool which declared `cancel` has to end a call that was given up; 0: it is not asked. */
+  /**
+   * The time that a tool which declared `cancel` has to end a call that was given up, or one that speaks MCP to answer a
+   * ping after it; 0: it is not asked.
+   */
   readonly cancelGraceMs: number;
   /** Failed starts in a row after which the pool reports `failed`. */
   readonly maxFailedStarts: number;
@@ -65,12 +71,41 @@ export interface Handshake {
   readonly protocolVersion?: string;
   /** The capabilities that it declared, `true` each; absent where it declared nothing that we know. */
   readonly capabilities?: Capabilities;
+  /** Of an MCP server: its tools as it lists them, looked into no further than that each is an object. */
+  readonly tools?: readonly JsonObject[];
 }
 
 /** Notifications that a tool wants to get. */
 export interface Capabilities {
   readonly cancel?: true;
   readonly shutdown?: true;
+}
+
+/** What a dialect says to a process. */
+export interface Talk {
+  /** @param answered with the bytes of the answer, too; never called when the process ends before it answers */
+  ask(method: string, params: object, answered: (reply: Reply, bytes: number) => void): void;
+  tell(method: string, params: object): void;
+}
+
+/** The messages of a process that answer nothing and are no notice of a call: its requests and other notifications. */
+export type Hear = (message: JsonObject) => Reply | undefined;
+
+/** The words of both sides on top of JSON-RPC lines: the pool's own protocol, or MCP. */
+export interface Dialect {
+  readonly methods: Readonly<Record<RequestOptions['method'], string>>;
+  /**
+   * Introduces the server to a process that has just started.
+   * @param said called with what the process says of itself or why it cannot be used; again when it says something else
+   * later
+   * @returns what answers the requests of the process; one without an answer is not served
+   */
+  begin(talk: Talk, said: (handshake: Handshake | string) => void): Hear;
+  readonly readNotice: (method: unknown, params: unknown) => AddressedNotice | 'unknown' | 'malformed';
+  /** The notification that asks for the end of a request. */
+  cancel(id: string, reason: TerminationReason): { readonly method: string; readonly params: object };
+  /** A request that was asked to end is not answered any more: that the process goes on is asked by another one. */
+  readonly asksAfterCancel: boolean;
 }
 
 export interface RequestOptions {
@@ -181,6 +216,8 @@ export interface Ending {
 export type ProcessOutput =
   /** As it came from the process, in pieces of any size: not to be kept. */
   | { readonly type: 'stderr'; readonly chunk: Buffer }
+  /** The tools of an MCP server, at its start and whenever it said that they changed. */
+  | { readonly type: 'listed'; readonly tools: readonly JsonObject[] }
   /** A line on stdout that was no message, or so many of them at once. */
   | { readonly type: 'noise'; readonly line: string; readonly lines: number }
   | {

@@ -5,7 +5,7 @@ import type { Principal } from './principal.js';
 import type { NoticeListener } from './tool-notice.js';
 import type { ToolThresholds } from './tool-thresholds.js';
 
-export type ToolKind = 'builtin' | 'custom';
+export type ToolKind = 'builtin' | 'custom' | 'mcp';
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** The effects of a call on the world; same meaning as MCP's hints. */

@@ -31,8 +31,12 @@ export class ToolRegistry {
     this.announce();
   }
 
-  unregister(name: string): void {
-    if (this.tools.delete(name)) this.announce();
+  /** Takes these tools away, unless others have taken their names, and puts those in the places of their names. */
+  exchange(gone: Iterable<Tool>, come: Iterable<Tool>): void {
+    for (const tool of gone)
+      if (this.find(tool.definition.name) === tool) this.tools.delete(tool.definition.name);
+    for (const tool of come) this.tools.set(tool.definition.name, tool);
+    this.announce();
   }
 
   /** @param name of the tool, or the alias under which a platform knows it */

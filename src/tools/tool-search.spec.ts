@@ -162,9 +162,10 @@ describe('among hundreds of tools', () => {
 describe('a tool that comes or goes', () => {
   it('is found, or not, by the next search', async () => {
     expect(await names('brew coffee')).toEqual([]);
-    registry.register(tool('coffee', 'Brew a cup', 'size', 'Small or large'));
+    const coffee = tool('coffee', 'Brew a cup', 'size', 'Small or large');
+    registry.register(coffee);
     expect(await names('brew coffee')).toEqual(['coffee']);
-    registry.unregister('coffee');
+    registry.exchange([coffee], []);
     expect(await names('brew coffee')).toEqual([]);
   });
 });

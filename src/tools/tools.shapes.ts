@@ -37,7 +37,7 @@ export class AnnotationsView {
 export class ToolView {
   @ApiProperty({ example: 'get_playbooks' }) readonly name!: string;
   @ApiProperty({ example: 'Search for relevant remediation workflows' }) readonly description!: string;
-  @ApiProperty({ enum: ['builtin', 'custom'], example: 'builtin' }) readonly kind!: string;
+  @ApiProperty({ enum: ['builtin', 'custom', 'mcp'], example: 'builtin' }) readonly kind!: string;
   @ApiProperty({ example: '1.0.0' }) readonly version!: string;
   @ApiProperty({
     type: 'object',

@@ -37,6 +37,8 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | 'key'>> = {
   'POST /api/v1/custom-tools/:name/validate': 'key',
   'POST /api/v1/custom-tools/:name/test': 'key',
   'POST /api/v1/custom-tools/:name/rollback': 'key',
+  'GET /api/v1/custom-tools/:name/tools': 'key',
+  'POST /api/v1/custom-tools/:name/approve': 'key',
   'GET /api/v1/custom-tools/:name/health': 'anyone',
   'GET /api/v1/custom-tools/:name/logs': 'key',
   'GET /api/v1/custom-tools/:name/revisions': 'anyone',

@@ -18,7 +18,7 @@ export type LaunchSettings = Pick<
 >;
 
 /** What of a registration says how its processes run. */
-export type LaunchableTool = LaunchSettings & Pick<CustomTool, 'sandbox' | 'userNumber'>;
+export type LaunchableTool = LaunchSettings & Pick<CustomTool, 'protocol' | 'sandbox' | 'userNumber'>;
 
 export interface ResolvedCommand {
   readonly spec: ProcessSpec;

@@ -1,11 +1,15 @@
 import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn } from 'typeorm';
 import type { JsonSchema, ToolAnnotations } from '../../tool-contract/tool.js';
 import type { ToolThresholds } from '../../tool-contract/tool-thresholds.js';
+import type { McpDefinition } from '../mcp/mcp-definition.js';
 import type { SandboxSettings, ToolPermissions } from './sandbox-settings.js';
 import type { StoredEnv } from './stored-env.js';
 
 export const toolStatuses = ['active', 'inactive', 'error'] as const;
 export type ToolStatus = (typeof toolStatuses)[number];
+export const toolProtocols = ['jsonrpc', 'mcp'] as const;
+/** How its processes are spoken to: as docs/protocol.md says, as one tool; or as an MCP server, with tools of its own. */
+export type ToolProtocol = (typeof toolProtocols)[number];
 export const healthStatuses = ['healthy', 'degraded', 'unhealthy', 'unknown'] as const;
 export type HealthStatus = (typeof healthStatuses)[number];
 
@@ -18,6 +22,7 @@ export class CustomTool {
   @Column('text', { unique: true }) name!: string;
   @Column('text') description!: string;
   @Column('text') version!: string;
+  @Column('text') protocol!: ToolProtocol;
   @Column('text') command!: string;
   /** Where `command` led when it was registered, links resolved; null: registered before that was kept. */
   @Column('text', { name: 'pinned_command', nullable: true }) pinnedCommand!: string | null;
@@ -26,6 +31,8 @@ export class CustomTool {
   /** Sealed: opened only where a process is started. */
   @Column('jsonb') env!: StoredEnv;
   @Column('jsonb', { name: 'input_schema' }) inputSchema!: JsonSchema;
+  /** Of an MCP server: the tools that were approved, as they were listed then. */
+  @Column('jsonb', { nullable: true }) definitions!: McpDefinition[] | null;
   @Column('integer', { name: 'timeout_ms' }) timeoutMs!: number;
   @Column('integer', { name: 'max_retries' }) maxRetries!: number;
   @Column('integer', { name: 'retry_delay_ms' }) retryDelayMs!: number;

@@ -24,9 +24,15 @@ export function configurationOf(tool: CustomTool): ToolConfiguration {
   void [id, env, revision, status, lastHealthCheck, healthStatus, errorMessage];
   const { userNumber, pinnedCommand, createdAt, updatedAt, ...configuration } = others;
   void [userNumber, pinnedCommand, createdAt, updatedAt];
-  const { cacheTtlMs, thresholds, ...older } = configuration;
+  const { cacheTtlMs, thresholds, protocol, definitions, ...older } = configuration;
   // Revisions from before there were any stay what they are.
-  return { ...older, ...(cacheTtlMs !== null && { cacheTtlMs }), ...(thresholds !== null && { thresholds }) };
+  return {
+    ...older,
+    ...(cacheTtlMs !== null && { cacheTtlMs }),
+    ...(thresholds !== null && { thresholds }),
+    ...(protocol !== 'jsonrpc' && { protocol }),
+    ...(definitions !== null && { definitions }),
+  };
 }
 
 /** SHA-256 of the canonical JSON of configuration, environment and the content of the program's files; no value is guessed by it. */
@@ -35,6 +41,12 @@ export function contentHashOf({ configuration, env, files }: RevisionContent): s
   return sha256(
     canonicalJson({ configuration: { ...configuration, env: envIdentity(env) }, files: contents }),
   );
+}
+
+/** The same without what has been approved of an MCP server: what decides how processes run. */
+export function processHashOf({ configuration, ...others }: RevisionContent): string {
+  const { definitions: _approved, ...ofProcesses } = configuration;
+  return contentHashOf({ configuration: ofProcesses, ...others });
 }
 
 /** Tells environments apart without their values. */
@@ -77,7 +89,8 @@ export function changesBetween(
   return changes.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-function fieldChanges(path: string, before: unknown, after: unknown): RevisionChange[] {
+/** Where two JSON values differ. @param path of both, a JSON pointer */
+export function fieldChanges(path: string, before: unknown, after: unknown): RevisionChange[] {
   if (isSame(before, after)) return [];
   const [from, to] = [membersOf(before), membersOf(after)];
   const names = new Set([...Object.keys(from ?? {}), ...Object.keys(to ?? {})]);

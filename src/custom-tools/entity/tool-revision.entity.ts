@@ -2,7 +2,7 @@ import { Column, CreateDateColumn, Entity, PrimaryColumn } from 'typeorm';
 import type { CustomTool } from './custom-tool.entity.js';
 import type { StoredEnv } from './stored-env.js';
 
-export const revisionSources = ['register', 'patch', 'import', 'reload', 'rollback'] as const;
+export const revisionSources = ['register', 'patch', 'import', 'reload', 'rollback', 'approve'] as const;
 /** Why a revision was made. */
 export type RevisionSource = (typeof revisionSources)[number];
 
@@ -33,8 +33,10 @@ export type ToolConfiguration = Omit<
   | 'updatedAt'
   | 'cacheTtlMs'
   | 'thresholds'
+  | 'protocol'
+  | 'definitions'
 > &
-  Partial<Pick<CustomTool, 'cacheTtlMs' | 'thresholds'>>;
+  Partial<Pick<CustomTool, 'cacheTtlMs' | 'thresholds' | 'protocol' | 'definitions'>>;
 
 /** A tool's configuration from some moment on; never changed. */
 @Entity('custom_tool_revisions')

@@ -1,7 +1,12 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import type { ToolAnnotations } from '../../tool-contract/tool.js';
 import { AnnotationsView } from '../../tools/tools.shapes.js';
-import { type CustomTool, healthStatuses, toolStatuses } from '../entity/custom-tool.entity.js';
+import {
+  type CustomTool,
+  healthStatuses,
+  toolProtocols,
+  toolStatuses,
+} from '../entity/custom-tool.entity.js';
 import type { EffectiveSandbox } from '../../sandbox/sandbox.types.js';
 import { SandboxSettings, ToolPermissions } from '../entity/sandbox-settings.js';
 import { ThresholdSettings } from '../entity/threshold-settings.js';
@@ -44,6 +49,7 @@ export class CustomToolView {
   @ApiProperty({ example: 'log_summary' }) readonly name!: string;
   @ApiProperty({ example: 'Summarises log lines' }) readonly description!: string;
   @ApiProperty({ example: '1.0.0' }) readonly version!: string;
+  @ApiProperty({ enum: toolProtocols, example: 'jsonrpc' }) readonly protocol!: string;
   @ApiProperty({ example: 'python3' }) readonly command!: string;
   @ApiProperty({
     type: String,
@@ -97,7 +103,7 @@ export class CustomToolView {
 }
 
 export function customToolView(tool: CustomTool, effectiveSandbox: EffectiveSandbox): CustomToolView {
-  const { sandbox, permissions, fallback, userNumber: _internal, ...others } = tool;
+  const { sandbox, permissions, fallback, userNumber: _internal, definitions: _listed, ...others } = tool;
   return {
     ...others,
     env: withoutValues(tool.env),

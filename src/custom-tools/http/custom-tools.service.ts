@@ -63,7 +63,7 @@ export class CustomToolsService {
   }
 
   test(name: string, request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome | Readable> {
-    return this.tools.test((work) => this.manager.withWrapper(name, work), request, reply);
+    return this.tools.test((work) => this.manager.withTool(name, work), request, reply);
   }
 
   private view(tool: CustomTool): CustomToolView {

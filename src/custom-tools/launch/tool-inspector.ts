@@ -10,19 +10,28 @@ import { InputSchemas, type InputValidator } from '../../tools/input-validator.j
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import type { LaunchableTool } from '../commands/resolve-command.js';
 import { ToolSandbox } from './tool-sandbox.js';
+import { dialectOf } from './dialect-of.js';
 import { ToolSpawner } from './tool-spawner.js';
 import { type PreparedLaunch, LaunchPreparation } from './launch-preparation.js';
 import { configurationOf, type RevisionContent } from '../entity/revision-content.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
+import type { McpDefinition } from '../mcp/mcp-definition.js';
+import { mcpToolName } from '../mcp/mcp-names.js';
+import { reviewTools } from '../mcp/mcp-review.js';
 import { asUnavailable, wrong } from '../entity/wrong-field.js';
 import { ProgramFiles } from './program-files.js';
 
 export interface Inspection extends PreparedLaunch, Probe {}
 
+/** The validators of a server's approved tools, by the server's own names for them; or why there is none. */
+export type McpValidators = ReadonlyMap<string, InputValidator | { readonly wrong: string }>;
+
 /** A tool as it would run here. */
 export interface PreparedTool {
   readonly tool: CustomTool;
   readonly validate: InputValidator;
+  /** Of an MCP server's approved tools. */
+  readonly validators: McpValidators;
   readonly content: RevisionContent;
   readonly start: PreparedLaunch | { readonly unavailable: string };
 }
@@ -53,7 +62,8 @@ export class ToolInspector {
    */
   async prepare(tool: CustomTool, launch?: PreparedLaunch): Promise<PreparedTool> {
     const validate = await this.compile(tool.inputSchema);
-    return { tool, validate, ...(await this.contentOf(tool, launch)) };
+    const validators = await this.compileAll(tool.definitions ?? []);
+    return { tool, validate, validators, ...(await this.contentOf(tool, launch)) };
   }
 
   /** What a revision of the tool would hold, and how it would be started. */
@@ -84,7 +94,9 @@ export class ToolInspector {
     const { startTimeoutMs, stopGraceMs, stderrBytes, ...most } = this.config.customTools;
     const [maxLineBytes, linesPerSecond] = [most.maxOutputBytes, most.outputLinesPerSecond];
     try {
-      const limits = { startTimeoutMs, stopGraceMs, maxLineBytes, linesPerSecond, stderrBytes };
+      const dialect = dialectOf(tool, launch.spec.cwd);
+      const own = { startTimeoutMs, stopGraceMs, maxLineBytes, linesPerSecond, stderrBytes };
+      const limits = { ...own, ...(dialect && { dialect }) };
       const probed = await this.spawner.slots.run(startTimeoutMs, () =>
         probeExecutable(confined.command, limits, this.spawner.launch),
       );
@@ -102,6 +114,19 @@ export class ToolInspector {
     } finally {
       await confined.dispose();
     }
+  }
+
+  /** A schema that is none, or costs too much, takes the tool alone out of use. */
+  private async compileAll(definitions: readonly McpDefinition[]): Promise<McpValidators> {
+    const validators = new Map<string, InputValidator | { readonly wrong: string }>();
+    for (const { name, inputSchema } of definitions) {
+      const validate = await this.compile({ ...inputSchema, type: 'object' }).catch((error: unknown) => {
+        if (!(error instanceof Problem) || couldNotTry(error)) throw error;
+        return { wrong: `its ${error.detail}` };
+      });
+      validators.set(name, validate);
+    }
+    return validators;
   }
 
   /** @throws Problem `invalid_request` that says what is wrong with the schema */
@@ -145,6 +170,11 @@ async function checkScriptExists({ spec, script }: PreparedLaunch): Promise<void
 }
 
 function differences(tool: CustomTool, handshake: Handshake): string[] {
+  if (tool.protocol === 'mcp') {
+    return reviewTools(tool.definitions ?? [], handshake.tools ?? []).flatMap(({ name, state, why }) =>
+      state === 'callable' ? [] : [`${mcpToolName(tool.name, name)} is not callable (${state}): ${why}`],
+    );
+  }
   const fields = ['name', 'description', 'version', 'inputSchema'] as const;
   return fields.flatMap((field) => {
     const theirs = handshake[field];

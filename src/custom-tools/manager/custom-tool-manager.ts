@@ -6,6 +6,8 @@ import { type Page, pageOf } from '../../common/page.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import type { CustomTool, ToolStatus } from '../entity/custom-tool.entity.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
+import type { Tool } from '../../tool-contract/tool.js';
+import { serverOf } from '../mcp/mcp-names.js';
 import { RunningTools } from '../running/running-tools.js';
 import type { CustomToolWrapper } from '../running/custom-tool-wrapper.js';
 import type { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from './custom-tools.shapes.js';
@@ -21,7 +23,14 @@ import {
 } from '../launch/tool-inspector.js';
 import { checkedThresholds } from '../entity/threshold-settings.js';
 import { answeredNow, brokenBy } from '../entity/tool-condition.js';
-import { checkCache, checkPool, completed, changedSettings, draftOf } from './tool-registration.js';
+import {
+  checkCache,
+  checkPool,
+  checkServer,
+  completed,
+  changedSettings,
+  draftOf,
+} from './tool-registration.js';
 import { type RevisionOrigin, ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
 
 /** Registers, changes and removes custom tools. The database row is the truth. */
@@ -102,6 +111,7 @@ export class CustomToolManager {
     return this.change(name, origin, (tool) => {
       const env = changedEnv(this.box, tool.id, tool.env, changes.env ?? {});
       Object.assign(tool, changedSettings(tool, changes), { env });
+      checkServer(tool, changes);
       // Who names the command means what it leads to now.
       if (changes.command !== undefined) tool.pinnedCommand = null;
     });
@@ -156,14 +166,17 @@ export class CustomToolManager {
     return this.inspector.validate(await this.repository.get(name));
   }
 
-  /** Runs `work` with the tool's wrapper, active or not; an inactive tool's processes end afterwards. */
-  async withWrapper<T>(name: string, work: (wrapper: CustomToolWrapper) => Promise<T>): Promise<T> {
-    const tool = await this.repository.get(name);
-    const active = this.running.get(name);
-    if (active) return work(active);
+  /**
+   * Runs `work` with the tool, active or not, that is called by this name; an inactive tool's processes end afterwards.
+   * @throws Problem `not_found`
+   */
+  async withTool<T>(name: string, work: (tool: Tool) => Promise<T>): Promise<T> {
+    const tool = (await this.repository.find(name)) ?? (await this.repository.get(serverOf(name) ?? name));
+    const active = this.running.get(tool.name);
+    if (active) return work(offeredAs(name, active));
     const temporary = await this.running.build(await this.inspector.prepare(tool), tool.revision);
     try {
-      return await work(temporary);
+      return await work(offeredAs(name, temporary));
     } finally {
       await this.running.retire(temporary);
     }
@@ -258,10 +271,24 @@ export class CustomToolManager {
     const { defaultTimeoutMs, maxPoolSize } = this.config.customTools;
     const env = sealedEnv(this.box, id, create.env ?? {}, was);
     const draft = draftOf(create, { id, userNumber, env, timeoutMs: defaultTimeoutMs });
+    checkServer(draft, create);
     checkPool(draft, maxPoolSize);
     checkCache(draft);
     return stored ? Object.assign(draft, { revision: stored.revision, status: stored.status }) : draft;
   }
+}
+
+/** @throws Problem `not_found` */
+function offeredAs(name: string, wrapper: CustomToolWrapper): Tool {
+  const offered = wrapper.offered();
+  const tool = offered.find(({ definition }) => definition.name === name);
+  if (tool) return tool;
+  const some = offered.slice(0, 5).map(({ definition }) => definition.name);
+  const instead =
+    name === wrapper.tool.name
+      ? `is an MCP server: try one of its tools, such as ${some.join(', ')}`
+      : 'is none of its tools';
+  throw new Problem('not_found', `${name} ${instead}`);
 }
 
 /** Changes that nobody asked for by name. */

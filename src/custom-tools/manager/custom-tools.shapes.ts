@@ -1,7 +1,12 @@
 import { ApiProperty, ApiPropertyOptional, OmitType, PartialType } from '@nestjs/swagger';
 import { OptionalInt, OptionalText, PageQuery, Rule, Text } from '../../common/shapes.js';
 import type { JsonSchema } from '../../tool-contract/tool.js';
-import { type ToolStatus, toolStatuses } from '../entity/custom-tool.entity.js';
+import {
+  type ToolProtocol,
+  toolProtocols,
+  type ToolStatus,
+  toolStatuses,
+} from '../entity/custom-tool.entity.js';
 import { SandboxSettings, ToolPermissions } from '../entity/sandbox-settings.js';
 import type { EnvChanges } from '../secrets/env-changes.js';
 import { ThresholdSettings } from '../entity/threshold-settings.js';
@@ -30,6 +35,13 @@ export class CustomToolCreate {
     description: 'Letters, digits, _ and -; begins with a letter',
   })
   readonly name!: string;
+  @ApiPropertyOptional({
+    enum: toolProtocols,
+    default: 'jsonrpc',
+    example: 'jsonrpc',
+    description: '`mcp`: an MCP server over stdio, whose tools appear as `<name>__<tool>`; it stays as it is',
+  })
+  readonly protocol?: ToolProtocol;
   @OptionalText(4096, { example: 'Counts words', description: "Absent: the executable's own" })
   readonly description?: string;
   @OptionalText(64, { example: '1.0.0', description: "Absent: the executable's own, else 1.0.0" })
@@ -118,9 +130,12 @@ export class CustomToolCreate {
  * Changes a tool; its name stays. What is left out stays as it is, also within annotations, env, sandbox, permissions
  * and thresholds; null takes a value back to its default.
  */
-export class CustomToolUpdate extends PartialType(OmitType(CustomToolCreate, ['name', 'env'] as const), {
-  skipNullProperties: false,
-}) {
+export class CustomToolUpdate extends PartialType(
+  OmitType(CustomToolCreate, ['name', 'env', 'protocol'] as const),
+  {
+    skipNullProperties: false,
+  },
+) {
   @VariableNames()
   @ApiPropertyOptional({
     type: 'object',

@@ -1,8 +1,12 @@
 import { Problem } from '../../common/errors.js';
 import { ShapePipe } from '../../common/shapes.js';
+import { storableText } from '../../common/pg-text.js';
 import { isDeeperThan, tooDeep, writableLevels } from '../../common/json-depth.js';
 import type { Handshake, Reply } from '../../process-pool/pool.types.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
+import type { McpDefinition } from '../mcp/mcp-definition.js';
+import { isServerName } from '../mcp/mcp-names.js';
+import { plainDefinitions, reviewTools } from '../mcp/mcp-review.js';
 import { type CustomToolCreate, CustomToolUpdate } from './custom-tools.shapes.js';
 import { checkedThresholds } from '../entity/threshold-settings.js';
 import { answeredNow } from '../entity/tool-condition.js';
@@ -11,6 +15,12 @@ import { wrong } from '../entity/wrong-field.js';
 /** As MCP's defaults: nothing is promised, everything may happen. */
 const carefulAnnotations = { readOnly: false, idempotent: false, destructive: true, openWorld: true };
 
+/**
+ * An MCP server may remember what it is told: it has one process, which is always there and serves many calls at a time,
+ * unless it says otherwise.
+ */
+const ofServers = { keepAlive: true, minProcesses: 1, maxConcurrency: 64 };
+
 /** A registration with every default, before its executable was asked. */
 export function draftOf(
   create: CustomToolCreate,
@@ -18,12 +28,14 @@ export function draftOf(
 ): CustomTool {
   const { env: _sealedByTheCaller, ...given } = withoutUndefined(create);
   const defaults = {
+    protocol: 'jsonrpc',
     description: '',
     version: '1.0.0',
     args: [],
     workingDir: null,
     pinnedCommand: null,
     inputSchema: {},
+    definitions: null,
     maxRetries: 0,
     retryDelayMs: 1_000,
     poolSize: 1,
@@ -41,6 +53,7 @@ export function draftOf(
     status: 'active',
     ...answeredNow(undefined),
     ...defaultsHere,
+    ...(create.protocol === 'mcp' && ofServers),
   };
   return {
     ...defaults,
@@ -61,6 +74,7 @@ export function completed(
   create: CustomToolCreate,
   inspected?: { readonly handshake: Handshake; readonly health?: Reply; readonly realPath: string },
 ): CustomTool {
+  if (draft.protocol === 'mcp') return completedServer(draft, create, inspected);
   const said = inspected ? saidBy(inspected.handshake, create) : {};
   const { description = said.description, inputSchema = said.inputSchema } = create;
   const missing = 'is needed: neither the registration nor the executable gives it';
@@ -70,6 +84,30 @@ export function completed(
   const condition = inspected && answeredNow(inspected.health);
   return { ...draft, ...said, ...condition, description, inputSchema, pinnedCommand };
 }
+
+/** The tools that it lists are approved with it, but for those that somebody should look at first. */
+function completedServer(
+  draft: CustomTool,
+  create: CustomToolCreate,
+  inspected?: { readonly handshake: Handshake; readonly health?: Reply; readonly realPath: string },
+): CustomTool {
+  if (!inspected) return { ...draft, description: create.description || serverDescription(draft) };
+  const { name, version, description, tools } = inspected.handshake;
+  const said = description?.trim().slice(0, 4_096) || serverDescription(draft, name);
+  return {
+    ...draft,
+    description: create.description || storableText(said),
+    version: create.version ?? storableText(version?.slice(0, 64) || draft.version),
+    ...answeredNow(inspected.health),
+    pinnedCommand: inspected.realPath,
+    definitions: definitionsOf(tools),
+  };
+}
+
+const serverDescription = ({ name }: CustomTool, own = name): string => `The MCP server ${own.slice(0, 200)}`;
+
+const definitionsOf = (tools: Handshake['tools']): McpDefinition[] =>
+  plainDefinitions(reviewTools([], tools ?? []));
 
 type Said = Partial<Pick<CustomToolCreate, 'description' | 'version' | 'inputSchema' | 'maxConcurrency'>>;
 
@@ -97,6 +135,19 @@ function saidBy(handshake: Handshake, create: CustomToolCreate): Said {
     if (!first) throw error;
     throw wrong(first.pointer, `as the executable gives it in initialize: ${first.detail}`);
   }
+}
+
+/** @throws Problem `invalid_request` with the field */
+export function checkServer(
+  { protocol, name, keepAlive }: CustomTool,
+  { inputSchema }: CustomToolUpdate,
+): void {
+  if (protocol !== 'mcp') return;
+  if (!isServerName(name))
+    throw wrong('/name', 'must hold no "__" and not end with "_": its tools are called name__tool');
+  if (!keepAlive) throw wrong('/keepAlive', 'must not be false for an MCP server');
+  if (inputSchema)
+    throw wrong('/inputSchema', 'must be left out: an MCP server lists the schemas of its tools itself');
 }
 
 /** @throws Problem `invalid_request` with the field */

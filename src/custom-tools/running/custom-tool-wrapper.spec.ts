@@ -71,7 +71,7 @@ async function wrapper({ then, annotations, maxRetries = 3, retryDelayMs = 1, se
     cacheTtlMs: null,
   });
   const pool = await lab.warmPool({ spec, ...settings });
-  const running = { revision: 1, contentHash: '', files: [], spec };
+  const running = { revision: 1, processHash: '', contentHash: '', files: [], spec };
   return new CustomToolWrapper(
     tool,
     () => [],

@@ -3,16 +3,23 @@ import { Problem } from '../../common/errors.js';
 import { TypedEvents } from '../../common/typed-events.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { Tracer } from '../../observability/tracing/tracer.js';
-import type { PoolEvent, PoolSettings, ProcessSpec } from '../../process-pool/pool.types.js';
+import type { PoolEvent } from '../../process-pool/pool.types.js';
 import { ProcessPool } from '../../process-pool/process-pool.js';
 import type { Confined } from '../../sandbox/sandbox.js';
 import type { EffectiveSandbox } from '../../sandbox/sandbox.types.js';
 import { ToolRegistry } from '../../tools/tool-registry.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
-import { CustomToolWrapper, type ToolBackend } from './custom-tool-wrapper.js';
+import { CustomToolWrapper } from './custom-tool-wrapper.js';
+import { McpServerWrapper } from './mcp-server-wrapper.js';
+import { poolSettings } from './pool-settings.js';
+import { OfferedTools } from './offered-tools.js';
+import type { ToolBackend } from './tool-backend.js';
+import { McpListing } from '../mcp/mcp-listing.js';
+import { dialectOf } from '../launch/dialect-of.js';
 import { PoolOutput } from '../logs/pool-output.js';
 import { ToolLogs } from '../logs/tool-logs.js';
-import { contentHashOf } from '../entity/revision-content.js';
+import { contentHashOf, processHashOf, type RevisionContent } from '../entity/revision-content.js';
+import { mcpToolName } from '../mcp/mcp-names.js';
 import { asUnavailable } from '../entity/wrong-field.js';
 import type { Redactor } from '../secrets/redactor.js';
 import type { ProcessEnd } from '../../sandbox/violation.js';
@@ -25,7 +32,7 @@ export type RuntimeEvent = (Exclude<PoolEvent, ToolWords> | Omit<StrayLines, 'li
   readonly source: ProcessPool;
 };
 type StrayLines = Extract<PoolEvent, { type: 'noise' }>;
-type ToolWords = StrayLines | { type: 'stderr' } | { type: 'log' };
+type ToolWords = StrayLines | { type: 'stderr' } | { type: 'log' } | { type: 'listed' };
 
 /** The running side of custom tools: one wrapper and one pool for each that is loaded. */
 @Injectable()
@@ -33,6 +40,8 @@ export class RunningTools {
   private readonly wrappers = new Map<string, CustomToolWrapper>();
   /** Every pool that has not ended: those of trial runs and of replaced configurations included. */
   private readonly pools = new Map<ProcessPool, { readonly tool: string; readonly confined: Confined }>();
+  /** What agents can call of each. */
+  private readonly offered: OfferedTools;
   private closed = false;
   private readonly logger = new Logger(RunningTools.name);
   readonly events = new TypedEvents<RuntimeEvent>((error) => this.logger.error(error));
@@ -46,7 +55,9 @@ export class RunningTools {
     private readonly logs: ToolLogs,
     private readonly tracer: Tracer,
     private readonly registry: ToolRegistry,
-  ) {}
+  ) {
+    this.offered = new OfferedTools(registry);
+  }
 
   get(name: string): CustomToolWrapper | undefined {
     return this.wrappers.get(name);
@@ -55,6 +66,17 @@ export class RunningTools {
   /** Every wrapper that is loaded. */
   all(): CustomToolWrapper[] {
     return [...this.wrappers.values()];
+  }
+
+  /** Of an MCP server that is loaded: its tools, and which of them can be called. */
+  server(name: string): McpServerWrapper | undefined {
+    const wrapper = this.wrappers.get(name);
+    return wrapper instanceof McpServerWrapper ? wrapper : undefined;
+  }
+
+  /** Whether what a custom tool offers can be called by this name. */
+  offers(tool: string, name: string): boolean {
+    return this.offered.names(tool).includes(name);
   }
 
   /** What holds for a tool's processes; of one that is not loaded, what would hold on this host. */
@@ -70,34 +92,41 @@ export class RunningTools {
 
   /**
    * Builds a wrapper; one that cannot be started stands there with its reason. Nothing is spawned yet.
-   * @throws Problem `conflict` when a built-in tool has the name; `shutting_down`
+   * @throws Problem `conflict` when a tool of another kind has the name; `shutting_down`
    */
   async build(
-    { tool, validate, content, start }: PreparedTool,
+    { tool, validate, validators, content, start }: PreparedTool,
     revision: number,
   ): Promise<CustomToolWrapper> {
-    if (this.registry.find(tool.name)?.definition.kind === 'builtin') {
-      throw new Problem('conflict', `The name ${tool.name} belongs to a built-in tool`);
+    const holder = this.registry.find(tool.name)?.definition.kind ?? 'custom';
+    if (holder !== 'custom') {
+      const whose = holder === 'builtin' ? 'a built-in tool' : 'a tool of an MCP server';
+      throw new Problem('conflict', `The name ${tool.name} belongs to ${whose}`);
     }
-    const backend = await this.backendOf(tool, start);
+    const backend = this.sharedBackend(tool, content) ?? (await this.backendOf(tool, start));
     const running = {
       revision,
       contentHash: contentHashOf(content),
+      processHash: processHashOf(content),
       // Nothing runs of files that cannot be started: to whoever looks for changes they are new.
       files: 'pool' in backend ? content.files : [],
       ...('spec' in start && { spec: start.spec }),
     };
-    return new CustomToolWrapper(tool, validate, backend, running, this.tracer);
+    return tool.protocol === 'mcp'
+      ? new McpServerWrapper(tool, validators, backend, running, this.tracer)
+      : new CustomToolWrapper(tool, validate, backend, running, this.tracer);
   }
 
   /** Makes a tool callable. Its earlier wrapper gives way: calls in flight end on that one's own pool. */
   put(wrapper: CustomToolWrapper): void {
     const { name, status, errorMessage } = wrapper.tool;
     this.logs.status(name, status, errorMessage);
-    this.release(name);
+    const before = this.wrappers.get(name);
     this.wrappers.set(name, wrapper);
+    if (before && before.backend !== wrapper.backend) void this.retire(before);
     if ('pool' in wrapper.backend) wrapper.backend.pool.warm();
-    this.registry.replace(wrapper);
+    this.offered.set(wrapper);
+    if (wrapper instanceof McpServerWrapper) this.tellHeldBack(wrapper);
   }
 
   /** Takes a tool out of use, as its row says. */
@@ -108,17 +137,14 @@ export class RunningTools {
 
   /** Takes a tool out of use for good. */
   delete(name: string): void {
+    const offered = this.offered.names(name);
     this.withdraw(name);
     this.logs.forget(name);
-    this.deletions.emit(name);
+    for (const each of new Set([name, ...offered])) this.deletions.emit(each);
   }
 
   private withdraw(name: string): void {
-    if (this.wrappers.has(name)) this.registry.unregister(name);
-    this.release(name);
-  }
-
-  private release(name: string): void {
+    this.offered.remove(name);
     const wrapper = this.wrappers.get(name);
     this.wrappers.delete(name);
     if (wrapper) void this.retire(wrapper);
@@ -147,6 +173,18 @@ export class RunningTools {
     await Promise.all([...this.pools.keys()].map((pool) => this.stop(pool, 0)));
   }
 
+  /** The processes of a server go on when only what is approved of it changes: it may remember what it was told. */
+  private sharedBackend(tool: CustomTool, content: RevisionContent): ToolBackend | undefined {
+    const running = this.wrappers.get(tool.name);
+    const isSame =
+      running instanceof McpServerWrapper &&
+      running.tool.id === tool.id &&
+      'pool' in running.backend &&
+      running.backend.pool.whyUnavailable() === undefined &&
+      running.running.processHash === processHashOf(content);
+    return isSame ? running.backend : undefined;
+  }
+
   private async backendOf(tool: CustomTool, start: PreparedTool['start']): Promise<ToolBackend> {
     if ('unavailable' in start) return start;
     const { spec, realPath, redactor } = start;
@@ -158,25 +196,60 @@ export class RunningTools {
       throw new Problem('shutting_down', 'The server is stopping');
     }
     const { slots, launch } = this.spawner;
-    const pool = new ProcessPool(this.poolSettings(tool, confined.command), slots, launch);
+    const dialect = dialectOf(tool, spec.cwd);
+    const settings = poolSettings(tool, confined.command, this.config, dialect);
+    const pool = new ProcessPool(settings, slots, launch);
     this.pools.set(pool, { tool: tool.name, confined });
-    this.follow(pool, tool.name, redactor);
+    const listing = dialect && new McpListing();
+    this.follow(pool, tool.name, redactor, listing);
     pool.events.subscribe((event) => {
       if (event.type === 'terminate') confined.ended(event.pid);
     });
     const brokenRule = (end: ProcessEnd): string | undefined => confined.brokenRule(end);
     const { effective } = confined;
-    return { pool, workingDir: spec.cwd, realPath, redactor, effective, brokenRule };
+    return {
+      pool,
+      workingDir: spec.cwd,
+      realPath,
+      redactor,
+      effective,
+      brokenRule,
+      ...(listing && { listing }),
+    };
   }
 
-  private follow(pool: ProcessPool, tool: string, redactor: Redactor): void {
+  private follow(pool: ProcessPool, tool: string, redactor: Redactor, listing?: McpListing): void {
     const output = new PoolOutput(this.logs.open(tool), redactor);
     pool.events.subscribe((event) => {
       output.on(event);
       if (event.type === 'stderr' || event.type === 'log') return;
+      if (event.type === 'listed') {
+        const tools = redactor.cleanJson(event.tools, { names: false }) as typeof event.tools;
+        if (listing?.take(tools)) this.listed(tool, listing);
+        return;
+      }
       if (event.type === 'noise') return this.strayLines(event, pool);
       this.events.emit({ ...withoutSecrets(event, redactor), source: pool });
     });
+  }
+
+  /** Said before any call gets to the process that lists them. */
+  private listed(name: string, listing: McpListing): void {
+    const wrapper = this.wrappers.get(name);
+    if (!(wrapper instanceof McpServerWrapper) || wrapper.listing !== listing) return;
+    wrapper.refresh();
+    this.offered.set(wrapper);
+    this.tellHeldBack(wrapper);
+  }
+
+  private tellHeldBack(wrapper: McpServerWrapper): void {
+    const { name } = wrapper.tool;
+    for (const { name: tool, state, why } of wrapper.review()) {
+      if (state === 'callable') continue;
+      const message = `${mcpToolName(name, tool)} is not callable (${state}): ${why}`;
+      this.logs.append({ tool: name, level: 'warn', event: 'health', message });
+      if (state !== 'gone') this.logger.warn(message);
+    }
   }
 
   /** There may be thousands: no text is looked through for those who only count. */
@@ -189,33 +262,6 @@ export class RunningTools {
     const running = this.pools.get(pool);
     this.pools.delete(pool);
     await running?.confined.dispose();
-  }
-
-  private poolSettings(tool: CustomTool, spec: ProcessSpec): PoolSettings {
-    const limits = this.config.customTools;
-    return {
-      name: tool.name,
-      spec,
-      minProcesses: tool.minProcesses,
-      poolSize: Math.min(tool.poolSize, limits.maxPoolSize),
-      keepAlive: tool.keepAlive,
-      maxConcurrency: tool.maxConcurrency,
-      maxQueue: limits.maxQueue,
-      idleTimeoutMs: limits.idleTimeoutMs,
-      maxRequests: limits.maxRequestsPerProcess,
-      maxAgeMs: limits.maxProcessAgeMs,
-      maxRssBytes: tool.sandbox?.maxMemoryMB
-        ? tool.sandbox.maxMemoryMB * 1_048_576
-        : limits.maxProcessRssBytes,
-      startTimeoutMs: limits.startTimeoutMs,
-      stopGraceMs: limits.stopGraceMs,
-      cancelGraceMs: limits.cancelGraceMs,
-      maxLineBytes: limits.maxOutputBytes,
-      linesPerSecond: limits.outputLinesPerSecond,
-      maxPendingInputBytes: 4 * this.config.toolInput.maxBytes,
-      stderrBytes: limits.stderrBytes,
-      maxFailedStarts: Math.max(3, tool.maxRetries),
-    };
   }
 }
 

@@ -1,0 +1,84 @@
+import { Injectable } from '@nestjs/common';
+import { Problem } from '../../common/errors.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
+import { fieldChanges } from '../entity/revision-content.js';
+import { wrong } from '../entity/wrong-field.js';
+import { CustomToolManager } from '../manager/custom-tool-manager.js';
+import type { McpDefinition } from '../mcp/mcp-definition.js';
+import { mcpToolName } from '../mcp/mcp-names.js';
+import { type McpReview, reviewTools } from '../mcp/mcp-review.js';
+import { RunningTools } from '../running/running-tools.js';
+import { type CustomToolView, customToolView } from './custom-tool.shapes.js';
+import type { ApproveBody, McpToolsView, McpToolView } from './mcp-tools.shapes.js';
+
+/** The tools of an MCP server: what became of what was approved, and the way to approve it again. */
+@Injectable()
+export class McpToolsService {
+  constructor(
+    private readonly manager: CustomToolManager,
+    private readonly running: RunningTools,
+  ) {}
+
+  /** @throws Problem `not_found`; `invalid_request` for a tool that is no MCP server */
+  async list(name: string): Promise<McpToolsView> {
+    const tool = await this.manager.get(name);
+    checkServer(tool);
+    const server = this.running.server(name);
+    const reviews = server?.review() ?? reviewTools(tool.definitions ?? [], undefined);
+    return {
+      listHash: server?.listing?.hash ?? null,
+      data: reviews.map((review) => this.view(name, review)),
+    };
+  }
+
+  /** @throws Problem `conflict` when the server lists something else than was looked at */
+  async approve(name: string, { listHash, tools }: ApproveBody, by: string): Promise<CustomToolView> {
+    const saved = await this.manager.change(name, { source: 'approve', by }, (tool) => {
+      checkServer(tool);
+      const server = this.running.server(name);
+      const hash = server?.listing?.hash;
+      if (!server || hash === undefined)
+        throw new Problem(
+          'conflict',
+          `No process of ${name} has listed its tools: enable it, or call it once`,
+        );
+      if (hash !== listHash)
+        throw new Problem('conflict', `${name} lists other tools than those that were looked at: look again`);
+      tool.definitions = approvedOf(server.review(), tools);
+    });
+    return customToolView(saved, this.running.effective(saved));
+  }
+
+  private view(server: string, { name: tool, state, why, approved, listed }: McpReview): McpToolView {
+    const name = mcpToolName(server, tool);
+    const taken = state === 'callable' && this.running.get(server) && !this.running.offers(server, name);
+    return {
+      name,
+      tool,
+      state: taken ? 'refused' : state,
+      ...(taken ? { why: 'another tool has its name' } : why !== undefined && { why }),
+      ...(approved && { approved }),
+      ...(state !== 'callable' && listed && { listed }),
+      ...(state === 'held' && approved && listed && { changes: fieldChanges('', approved, listed) }),
+    };
+  }
+}
+
+/** What is approved from now on: what was before, with what is listed now in the place of those that are wanted. */
+function approvedOf(reviews: readonly McpReview[], wanted: readonly string[] | undefined): McpDefinition[] {
+  const held = reviews.filter(({ state }) => state === 'held');
+  for (const [n, name] of (wanted ?? []).entries()) {
+    const review = reviews.find((each) => each.name === name);
+    if (!review?.listed)
+      throw wrong(`/tools/${n}`, `cannot be approved: ${review?.why ?? 'the server does not list it'}`);
+  }
+  const chosen = new Set(wanted ?? held.map(({ name }) => name));
+  return reviews.flatMap(({ name, approved, listed }) => {
+    const definition = chosen.has(name) ? listed : approved;
+    return definition ? [definition] : [];
+  });
+}
+
+function checkServer({ name, protocol }: CustomTool): void {
+  if (protocol !== 'mcp') throw new Problem('invalid_request', `${name} is one tool, no MCP server`);
+}

@@ -1,0 +1,85 @@
+import { definitionHash, type McpDefinition, readDefinition } from './mcp-definition.js';
+import { orderIn } from './orders.js';
+
+export const mcpToolStates = ['callable', 'held', 'refused', 'gone'] as const;
+/**
+ * `callable`: listed as it was approved · `held`: not so, until an operator approves it · `refused`: it cannot be
+ * approved · `gone`: approved and not listed any more.
+ */
+export type McpToolState = (typeof mcpToolStates)[number];
+
+/** One tool of a server: what was approved, what is listed, and what follows. */
+export interface McpReview {
+  /** As the server calls it; shortened where that is no name. */
+  readonly name: string;
+  readonly state: McpToolState;
+  /** Why it is not callable. */
+  readonly why?: string;
+  readonly approved?: McpDefinition;
+  readonly listed?: McpDefinition;
+}
+
+/**
+ * Compares what was approved with what the server lists.
+ * @param listed undefined: not known yet; then what was approved holds
+ */
+export function reviewTools(
+  approved: readonly McpDefinition[],
+  listed: readonly Readonly<Record<string, unknown>>[] | undefined,
+): McpReview[] {
+  if (!listed) return approved.map((each) => ({ name: each.name, state: 'callable', approved: each }));
+  const known = new Map(approved.map((each) => [each.name, each]));
+  const likeness = new Map(approved.map(({ name }) => [folded(name), name]));
+  const reviews = new Map<string, McpReview>();
+  for (const raw of listed) {
+    const read = readDefinition(raw);
+    if ('wrong' in read) {
+      const name = nameIn(raw);
+      const before = known.get(name);
+      reviews.set(name, { name, state: 'refused', why: read.wrong, ...(before && { approved: before }) });
+      continue;
+    }
+    const { definition } = read;
+    const { name } = definition;
+    if (reviews.has(name)) reviews.set(name, { name, state: 'refused', why: 'it is listed twice' });
+    else reviews.set(name, reviewOf(definition, known.get(name), likeness.get(folded(name))));
+    if (!likeness.has(folded(name))) likeness.set(folded(name), name);
+  }
+  for (const each of approved) {
+    if (!reviews.has(each.name))
+      reviews.set(each.name, {
+        name: each.name,
+        state: 'gone',
+        why: 'the server does not list it',
+        approved: each,
+      });
+  }
+  return [...reviews.values()];
+}
+
+/** The definitions that need nobody's look: what a registration approves. */
+export const plainDefinitions = (reviews: readonly McpReview[]): McpDefinition[] =>
+  reviews.flatMap(({ state, why, listed }) =>
+    state === 'held' && why === unapproved && listed ? [listed] : [],
+  );
+
+const unapproved = 'it has not been approved';
+
+function reviewOf(listed: McpDefinition, approved: McpDefinition | undefined, like = listed.name): McpReview {
+  const { name } = listed;
+  if (approved) {
+    const isSame = definitionHash(approved) === definitionHash(listed);
+    return isSame
+      ? { name, state: 'callable', approved, listed }
+      : { name, state: 'held', why: 'its definition changed since it was approved', approved, listed };
+  }
+  const why = like === name ? (orderIn(listed) ?? unapproved) : `its name reads like that of ${like}`;
+  return { name, state: 'held', why, listed };
+}
+
+/** Names that a reader takes for each other. */
+export const folded = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
+
+function nameIn({ name }: Readonly<Record<string, unknown>>): string {
+  return typeof name === 'string' ? JSON.stringify(name.slice(0, 100)).slice(1, -1) : '(no name)';
+}

@@ -1,0 +1,192 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type OutcomeCode, Refusal } from '../../common/errors.js';
+import { isUnwritable, tooDeep } from '../../common/json-depth.js';
+import type { Tracer } from '../../observability/tracing/tracer.js';
+import {
+  type PoolAnswer,
+  PoolFailure,
+  type ReplyError,
+  type RequestNotes,
+} from '../../process-pool/pool.types.js';
+import type { Release, ToolAnnotations, ToolRun } from '../../tool-contract/tool.js';
+import { ToolFailure } from '../../tool-contract/tool-outcome.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
+import { cleanNotice, type Redactor } from '../secrets/redactor.js';
+import { tellPoolSpans } from './pool-spans.js';
+import { isResultUnknown, mayRepeat, sayResultUnknown } from './safe-repetition.js';
+import type { RunningBackend, ToolBackend } from './tool-backend.js';
+
+/** A call as the processes of a tool get it. */
+export interface PoolJob {
+  /** What is written, once the milliseconds that are left are known. */
+  readonly params: (remainingMs: number) => object;
+  /** Of the tool that is called. */
+  readonly annotations: ToolAnnotations;
+  /** It wants a process that has served nobody yet. */
+  readonly fresh: boolean;
+}
+
+/** Runs the calls of a registered tool, or of all tools of an MCP server, on its pool. */
+export class PoolCalls {
+  constructor(
+    private readonly tool: CustomTool,
+    private readonly backend: ToolBackend,
+    private readonly revision: number,
+    private readonly tracer: Tracer,
+  ) {}
+
+  /** @throws Refusal `tool_unavailable`, `queue_full` or `shutting_down` */
+  takeSlot(): Release {
+    const { name } = this.tool;
+    const { backend } = this;
+    const why = 'unavailable' in backend ? backend.unavailable : whyUnavailable(backend);
+    if ('unavailable' in backend || why !== undefined) {
+      throw new Refusal('tool_unavailable', `${name} cannot be started: ${why}`, { retryAfterMs: 30_000 });
+    }
+    try {
+      return backend.pool.takeSlot();
+    } catch (error) {
+      if (!(error instanceof PoolFailure)) throw error;
+      const code = error.reason === 'queue_full' ? 'queue_full' : 'shutting_down';
+      throw new Refusal(code, `${name}: ${error.message}`, { retryAfterMs: 1_000 });
+    }
+  }
+
+  /**
+   * Runs a call until it is answered, as often as that is safe. The notes tell of the last try alone.
+   * @throws ToolFailure
+   */
+  async run(job: PoolJob, run: ToolRun): Promise<unknown> {
+    run.notes.revision = this.revision;
+    const { backend } = this;
+    if ('unavailable' in backend) throw new ToolFailure('spawn_failed', backend.unavailable);
+    const { redactor } = backend;
+    let written = false;
+    for (let attempt = 1; ; attempt++) {
+      run.notes.attempts = attempt;
+      try {
+        const { reply, notes } = await this.request(backend, job, run);
+        Object.assign(run.notes, notes);
+        const said = 'result' in reply ? reply.result : reply.error.data;
+        if (isUnwritable(said, notes.outputBytes ?? 0)) {
+          throw new ToolFailure('protocol_error', `The tool's answer ${tooDeep}`);
+        }
+        if ('result' in reply) return reply.result;
+        throw toolError(reply.error, redactor);
+      } catch (error) {
+        if (!(error instanceof PoolFailure)) throw error;
+        written ||= error.written;
+        const failure = withoutSecrets(error, redactor);
+        if (!this.mayRepeat(failure, attempt, job, run)) throw this.failed(failure, written, job, run);
+        await delay(this.tool.retryDelayMs, undefined, { signal: run.signal }).catch(() => undefined);
+        if (run.signal.aborted) throw this.failed(leftBeforeRetry(failure), written, job, run);
+      }
+    }
+  }
+
+  /** Without the values of the tool's environment. */
+  clean(text: string): string {
+    return 'redactor' in this.backend ? this.backend.redactor.clean(text) : text;
+  }
+
+  cleanJson(value: unknown): unknown {
+    return 'redactor' in this.backend ? this.backend.redactor.cleanJson(value) : value;
+  }
+
+  private async request(
+    { pool, redactor }: RunningBackend,
+    { params, fresh }: PoolJob,
+    run: ToolRun,
+  ): Promise<PoolAnswer> {
+    const { executionId, deadline, signal, onProgress } = run;
+    const arrivedAt = performance.now();
+    try {
+      const answer = await pool.execute({
+        method: 'execute',
+        params,
+        deadline,
+        signal,
+        fresh,
+        executionId,
+        ...(onProgress && { onNotice: (notice) => onProgress(cleanNotice(notice, redactor)) }),
+      });
+      tellPoolSpans(this.tracer, arrivedAt, answer.notes, 'error' in answer.reply ? 'tool_error' : undefined);
+      return answer;
+    } catch (error) {
+      if (error instanceof PoolFailure) tellPoolSpans(this.tracer, arrivedAt, error.notes, error.reason);
+      throw error;
+    }
+  }
+
+  private mayRepeat(
+    failure: PoolFailure,
+    attempt: number,
+    job: PoolJob,
+    { deadline, signal }: ToolRun,
+  ): boolean {
+    const { maxRetries, retryDelayMs } = this.tool;
+    return mayRepeat(failure, {
+      attempt,
+      maxRetries,
+      retryDelayMs,
+      idempotent: job.annotations.idempotent,
+      remainingMs: deadline.remainingMs(),
+      aborted: signal.aborted,
+    });
+  }
+
+  /** @param written any of the tries may have reached a process */
+  private failed(
+    failure: PoolFailure,
+    written: boolean,
+    { annotations }: PoolJob,
+    run: ToolRun,
+  ): ToolFailure {
+    Object.assign(run.notes, failure.notes);
+    const rule = this.brokenRule(failure);
+    const what = rule === undefined ? failure.message : `The tool was ended by its sandbox: ${rule}`;
+    const reason = rule === undefined ? reasonOf(failure) : 'sandbox_violation';
+    // Nothing was asked of the tool: it cannot be blamed for the time that was spent on the wait.
+    if (reason === 'timeout' && !written) return new ToolFailure(reason, what, { toolFault: false });
+    if (!isResultUnknown(written, annotations)) return new ToolFailure(reason, what);
+    run.notes.resultUnknown = true;
+    return new ToolFailure(reason, sayResultUnknown(what, annotations));
+  }
+
+  private brokenRule({ reason, notes }: PoolFailure): string | undefined {
+    if (reason !== 'tool_crashed' || 'unavailable' in this.backend) return undefined;
+    return this.backend.brokenRule?.(notes);
+  }
+}
+
+function toolError({ code, message, data }: ReplyError, redactor: Redactor): ToolFailure {
+  return new ToolFailure('tool_error', redactor.clean(message), { code, data: redactor.cleanJson(data) });
+}
+
+function whyUnavailable({ pool, redactor }: RunningBackend): string | undefined {
+  const why = pool.whyUnavailable();
+  return why === undefined ? undefined : redactor.clean(why);
+}
+
+function withoutSecrets({ reason, message, notes, written }: PoolFailure, redactor: Redactor): PoolFailure {
+  return new PoolFailure(reason, redactor.clean(message), cleanNotes(notes, redactor), written);
+}
+
+function cleanNotes(notes: RequestNotes, redactor: Redactor): RequestNotes {
+  const { stderrTail, strayLines } = notes;
+  return {
+    ...notes,
+    ...(stderrTail !== undefined && { stderrTail: redactor.clean(stderrTail, { start: true }) }),
+    ...(strayLines && { strayLines: redactor.cleanJson(strayLines, { names: false }) as typeof strayLines }),
+  };
+}
+
+/** The caller went away while a failed call waited for its next try. */
+function leftBeforeRetry({ message, notes }: PoolFailure): PoolFailure {
+  return new PoolFailure('cancelled', `The caller left before the next try (${message})`, notes);
+}
+
+function reasonOf({ reason }: PoolFailure): OutcomeCode {
+  // A pool that stops or is full while a call runs is the gateway's doing, not the tool's.
+  return reason === 'queue_full' || reason === 'shutting_down' ? 'interrupted' : reason;
+}
