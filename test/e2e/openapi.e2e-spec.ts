@@ -1,13 +1,17 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startApp, type TestApp } from '../support/app.js';
+import { type Client, createClient, createConfig } from '../../src/client/client/index.js';
+import * as api from '../../src/client/sdk.gen.js';
+import { fixtures, startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
 import { OpenApi, type Operation } from '../support/openapi.js';
 import { shippedPlaybooks } from '../support/playbooks-dir.js';
+import { until } from '../support/wait.js';
 
 let tk: TestApp;
 let document: Json;
-let api: OpenApi;
+let described: OpenApi;
 
 beforeAll(async () => {
   tk = await startApp({
@@ -15,7 +19,7 @@ beforeAll(async () => {
     PLAYBOOKS_DIR: shippedPlaybooks,
   });
   document = (await tk.http.get('/openapi.json').expect(200)).body;
-  api = new OpenApi(document);
+  described = new OpenApi(document);
 });
 
 afterAll(async () => {
@@ -26,7 +30,7 @@ const isOurs = ({ path }: Operation): boolean => !path.startsWith('/docs');
 
 describe('the OpenAPI document', () => {
   it('lists every route with a summary, an id, a tag and its problem answers', () => {
-    const listed = api.operations().map(({ method, path }) => `${method.toUpperCase()} ${path}`);
+    const listed = described.operations().map(({ method, path }) => `${method.toUpperCase()} ${path}`);
     expect(listed).toEqual(
       expect.arrayContaining([
         'POST /api/v1/tools/{name}/execute',
@@ -39,7 +43,7 @@ describe('the OpenAPI document', () => {
         'GET /metrics',
       ]),
     );
-    for (const { method, path, operation } of api.operations()) {
+    for (const { method, path, operation } of described.operations()) {
       const where = `${method} ${path}`;
       expect([where, operation.summary, operation.operationId, operation.tags]).toEqual([
         where,
@@ -58,10 +62,10 @@ describe('the OpenAPI document', () => {
     ajv.addSchema({ $id: 'doc', components: document.components }, 'doc');
     const run: string[] = [];
     const wrong: string[] = [];
-    for (const each of api.operations().filter(isOurs)) {
-      for (const body of api.bodiesOf(each)) {
-        const answer = await tk.http[each.method as 'get'](api.urlOf(each)).send(body as object);
-        const where = `${each.method.toUpperCase()} ${api.urlOf(each)}`;
+    for (const each of described.operations().filter(isOurs)) {
+      for (const body of described.bodiesOf(each)) {
+        const answer = await tk.http[each.method as 'get'](described.urlOf(each)).send(body as object);
+        const where = `${each.method.toUpperCase()} ${described.urlOf(each)}`;
         run.push(where);
         const documented = each.operation.responses[answer.status];
         if (!documented) {
@@ -82,6 +86,11 @@ describe('the OpenAPI document', () => {
     expect(run.length).toBeGreaterThan(40);
   });
 
+  it('is the one that docs/openapi.json holds and the client is generated from: npm run client', () => {
+    const kept = readFileSync(join(__dirname, '..', '..', 'docs', 'openapi.json'), 'utf8');
+    expect(JSON.parse(kept)).toEqual(document);
+  });
+
   it('shows that a call can stream, where it can', () => {
     for (const path of ['/api/v1/tools/{name}/execute', '/api/v1/custom-tools/{name}/test']) {
       const { content } = document.paths[path].post.responses[200];
@@ -96,5 +105,70 @@ describe('the OpenAPI document', () => {
     const { text } = await tk.http.get('/docs').expect(200);
     expect(text).toContain('swagger-ui');
     await tk.http.get('/docs/swagger-ui-bundle.js').expect(200);
+  });
+});
+
+describe('the generated client', () => {
+  let client: Client;
+  beforeAll(() => {
+    client = createClient(createConfig({ baseUrl: tk.url, headers: tk.key }));
+  });
+
+  it('registers a tool, calls it, reads what is recorded and judged, and removes it', async () => {
+    const name = 'by_client';
+    const args = [join(fixtures, 'fixture-tool.mjs')];
+    const made = await api.registerCustomTool({
+      client,
+      body: { name, command: 'node', args, keepAlive: true },
+    });
+    expect([made.response?.status, made.data]).toEqual([
+      201,
+      expect.objectContaining({ name, status: 'active' }),
+    ]);
+    const called = await api.executeTool({ client, path: { name }, body: { input: { text: 'ü' } } });
+    expect(called.data).toMatchObject({ status: 'success', result: { text: 'ü' } });
+    const { data: stats } = await api.getToolStats({ client, path: { tool: name } });
+    expect(stats).toMatchObject({ toolName: name, totalCalls: 1, successRate: 1 });
+    const { data: health } = await api.getToolHealth({ client, path: { tool: name } });
+    expect(health).toMatchObject({ status: 'unknown', totalCalls: 1 });
+    const { data: circuit } = await api.getCircuit({ client, path: { tool: name } });
+    expect(circuit?.state).toBe('closed');
+    const changed = await api.updateCustomTool({ client, path: { name }, body: { timeoutMs: 5_000 } });
+    expect(changed.data).toMatchObject({ timeoutMs: 5_000, revision: 2 });
+    const { data: revisions } = await api.listCustomToolRevisions({ client, path: { name } });
+    expect(revisions?.data.map(({ revision }) => revision)).toEqual([2, 1]);
+    expect((await api.removeCustomTool({ client, path: { name } })).response?.status).toBe(204);
+  });
+
+  it('gives problems as errors, with their type', async () => {
+    const { error, data } = await api.executeTool({
+      client,
+      path: { name: 'get_playbooks' },
+      body: { input: { query: 5 } },
+    });
+    expect([data, error?.code, error?.errors?.[0]?.pointer]).toEqual([
+      undefined,
+      'invalid_input',
+      '/input/query',
+    ]);
+  });
+
+  it('follows a stream', async () => {
+    const over = new AbortController();
+    const headers = { accept: 'text/event-stream' };
+    const { stream } = await client.sse.get({ url: '/api/v1/events', headers, signal: over.signal });
+    let heard: unknown;
+    void stream.next().then(({ value }) => (heard = value));
+    const circuit = { client, path: { tool: 'get_playbooks' }, body: {} };
+    await until(
+      async () => {
+        await api.openCircuit(circuit);
+        await api.closeCircuit(circuit);
+        return heard;
+      },
+      { what: 'an event' },
+    );
+    expect(heard).toMatchObject({ tool: 'get_playbooks' });
+    over.abort();
   });
 });

@@ -56,7 +56,8 @@ export class RevisionPageView extends PageOf(RevisionSummaryView) {}
 
 const anyJson = ['string', 'number', 'boolean', 'object', 'array'].map((type) => ({
   type,
-  nullable: true,
+  // One of them has to allow null, and no more than one.
+  ...(type === 'string' && { nullable: true }),
   ...(type === 'array' && { items: {} }),
 }));
 
