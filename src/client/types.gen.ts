@@ -38,7 +38,7 @@ export type AnnotationsView = {
 export type ToolView = {
     name: string;
     description: string;
-    kind: 'builtin' | 'custom';
+    kind: 'builtin' | 'custom' | 'mcp';
     version: string;
     inputSchema: {
         [key: string]: unknown;
@@ -299,6 +299,7 @@ export type CustomToolView = {
     name: string;
     description: string;
     version: string;
+    protocol: 'jsonrpc' | 'mcp';
     command: string;
     /**
      * Where the command led when it was registered; a path that leads elsewhere later is not started
@@ -374,6 +375,10 @@ export type CustomToolCreate = {
      * Letters, digits, _ and -; begins with a letter
      */
     name: string;
+    /**
+     * `mcp`: an MCP server over stdio, whose tools appear as `<name>__<tool>`; it stays as it is
+     */
+    protocol?: 'jsonrpc' | 'mcp';
     /**
      * Absent: the executable's own
      */
@@ -568,7 +573,7 @@ export type RevisionSummaryView = {
      * SHA-256 of configuration, environment and the files' content
      */
     contentHash: string;
-    source: 'register' | 'patch' | 'import' | 'reload' | 'rollback';
+    source: 'register' | 'patch' | 'import' | 'reload' | 'rollback' | 'approve';
     /**
      * The revision that a rollback brought back
      */
@@ -607,7 +612,7 @@ export type RevisionView = {
      * SHA-256 of configuration, environment and the files' content
      */
     contentHash: string;
-    source: 'register' | 'patch' | 'import' | 'reload' | 'rollback';
+    source: 'register' | 'patch' | 'import' | 'reload' | 'rollback' | 'approve';
     /**
      * The revision that a rollback brought back
      */
@@ -712,6 +717,25 @@ export type LogPageView = {
      * Entries after since that had to make room before they were read
      */
     missed: number;
+};
+
+export type McpToolsView = {
+    /**
+     * SHA-256 of the list; null: no process has listed its tools yet
+     */
+    listHash: string | null;
+    data: Array<McpToolView>;
+};
+
+export type ApproveBody = {
+    /**
+     * Of the list that was looked at: another one is not approved
+     */
+    listHash: string;
+    /**
+     * The server's names of those to approve; absent: all that are held
+     */
+    tools?: Array<string>;
 };
 
 export type CreatePlaybookBody = {
@@ -2860,6 +2884,90 @@ export type GetCustomToolLogsResponses = {
 };
 
 export type GetCustomToolLogsResponse = GetCustomToolLogsResponses[keyof GetCustomToolLogsResponses];
+
+export type ListMcpToolsData = {
+    body?: never;
+    path: {
+        name: string;
+    };
+    query?: never;
+    url: '/api/v1/custom-tools/{name}/tools';
+};
+
+export type ListMcpToolsErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type ListMcpToolsError = ListMcpToolsErrors[keyof ListMcpToolsErrors];
+
+export type ListMcpToolsResponses = {
+    200: McpToolsView;
+};
+
+export type ListMcpToolsResponse = ListMcpToolsResponses[keyof ListMcpToolsResponses];
+
+export type ApproveMcpToolsData = {
+    body: ApproveBody;
+    path: {
+        name: string;
+    };
+    query?: never;
+    url: '/api/v1/custom-tools/{name}/approve';
+};
+
+export type ApproveMcpToolsErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `conflict`: The name or version is taken
+     */
+    409: ProblemView;
+    /**
+     * `tool_unavailable`: The tool cannot be started
+     */
+    503: ProblemView;
+};
+
+export type ApproveMcpToolsError = ApproveMcpToolsErrors[keyof ApproveMcpToolsErrors];
+
+export type ApproveMcpToolsResponses = {
+    200: CustomToolView;
+};
+
+export type ApproveMcpToolsResponse = ApproveMcpToolsResponses[keyof ApproveMcpToolsResponses];
 
 export type ListPlaybooksData = {
     body?: never;
