@@ -69,38 +69,3 @@ describe('OpenAI’s strict mode', () => {
     expect(toolFormats['openai-responses'](open, true)).toMatchObject({ strict: false });
   });
 });
-
-it('HolmesGPT’s parameters have one type each, and texts in an enum', () => {
-  const properties = {
-    or: { type: ['null', 'integer'], description: 'How many', minimum: 1 },
-    place: {
-      description: 'Where',
-      properties: { city: { type: 'string' }, zip: true },
-      required: ['city'],
-    },
-    list: { type: 'array', items: { type: 'object', properties: { a: { enum: ['x'] } } } },
-    any: {},
-    level: { enum: [1, 2] },
-  };
-  const found = toolFormats.holmes({ ...definition, inputSchema: { properties, required: ['place'] } });
-  expect(found.parameters).toEqual({
-    or: { type: 'integer', description: 'How many', required: false },
-    place: {
-      type: 'object',
-      description: 'Where',
-      required: true,
-      properties: { city: { type: 'string', required: true }, zip: { type: 'string', required: false } },
-    },
-    list: {
-      type: 'array',
-      required: false,
-      items: {
-        type: 'object',
-        required: true,
-        properties: { a: { type: 'string', required: false, enum: ['x'] } },
-      },
-    },
-    any: { type: 'string', required: false },
-    level: { type: 'string', required: false },
-  });
-});

@@ -1,4 +1,5 @@
 import type { JsonSchema, ToolDefinition } from '../tool-contract/tool.js';
+import { holmesParameters } from './holmes-parameters.js';
 import { strictSchema } from './strict-schemas.js';
 
 /** How agent platforms want tools described; see each platform's own documentation. */
@@ -56,7 +57,6 @@ export const strictFormats: readonly ToolFormat[] = ['openai', 'openai-responses
 interface ObjectSchema extends JsonSchema {
   readonly type: 'object';
   readonly properties: Readonly<Record<string, object>>;
-  readonly required?: readonly string[];
 }
 
 /** Platforms read a schema of an object with schemas that are objects: `true` becomes `{}`, and what is not said is said. */
@@ -76,41 +76,3 @@ function parametersOf(schema: JsonSchema, strict: boolean): { parameters: JsonSc
   const closed = strict ? strictSchema(schema) : undefined;
   return { parameters: closed ?? ofObject(schema), isStrict: closed !== undefined };
 }
-
-/** HolmesGPT's ToolParameter, whose `required` says whether this one is. */
-interface HolmesParameter {
-  readonly type: string;
-  readonly description?: string;
-  readonly required: boolean;
-  readonly properties?: Readonly<Record<string, HolmesParameter>>;
-  readonly items?: HolmesParameter;
-  readonly enum?: readonly string[];
-}
-
-function holmesParameters(schema: JsonSchema): Record<string, HolmesParameter> {
-  const { properties, required = [] } = ofObject(schema);
-  const parameters = Object.entries(properties).map(([name, property]) => [
-    name,
-    holmesParameter(property as JsonSchema, required.includes(name)),
-  ]);
-  return Object.fromEntries(parameters) as Record<string, HolmesParameter>;
-}
-
-/** It knows one type, and texts alone in an enum. What else a schema says is held against the call. */
-function holmesParameter(schema: JsonSchema, required: boolean): HolmesParameter {
-  const { description, properties, items, enum: members } = schema;
-  const [type] = [schema['type']].flat().filter((each) => typeof each === 'string' && each !== 'null');
-  const implied = properties ? 'object' : items ? 'array' : 'string';
-  return {
-    type: (type as string | undefined) ?? implied,
-    ...(typeof description === 'string' && { description }),
-    required,
-    ...(properties !== undefined && { properties: holmesParameters(schema) }),
-    ...(isObject(items) && { items: holmesParameter(items, true) }),
-    ...(isTexts(members) && { enum: members }),
-  };
-}
-
-const isObject = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null;
-const isTexts = (value: unknown): value is string[] =>
-  Array.isArray(value) && value.every((each) => typeof each === 'string');
