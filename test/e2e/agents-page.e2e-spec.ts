@@ -27,34 +27,58 @@ it('every block of docs/agents.md is run by a test', () => {
   expect(found.map(({ length }) => length)).toEqual(found.map(() => 1));
 });
 
-it('MCP, by its SDK', async () => {
-  const after = 'console.log(JSON.stringify({ tools, result })); await client.close();';
-  const { tools, result } = JSON.parse(await run('mcp', { after }));
-  expect(tools.map(({ name }: { name: string }) => name)).toContain('log_summary');
+/** What the models are given. */
+const asking = (task: string): string => `
+  import OpenAI from 'openai';
+  const openai = new OpenAI({ apiKey: 'none', baseURL: '${model.url}/v1' });
+  const model = 'scripted';
+  const messages = [{ role: 'user', content: ${JSON.stringify(task)} }];`;
+const task = 'A summary of this text: "ERROR disk full", top 3';
+
+it('MCP, by its SDK, with a model', async () => {
+  const after = `
+    const offered = tools.map(({ name, description, inputSchema: parameters }) => ({
+      type: 'function',
+      function: { name, description, parameters },
+    }));
+    const { choices } = await openai.chat.completions.create({ model, messages, tools: offered });
+    const { message } = choices[0];
+    const [{ id, function: called }] = message.tool_calls;
+    const { content } = await client.callTool({ name: called.name, arguments: JSON.parse(called.arguments) });
+    messages.push(message, { role: 'tool', tool_call_id: id, content });
+    const last = await openai.chat.completions.create({ model, messages, tools: offered });
+    console.log(JSON.stringify({ result, said: last.choices[0].message.content }));
+    await client.close();`;
+  const { result, said } = JSON.parse(await run('mcp', { before: asking(task), after }));
   expect(result).toMatchObject({ structuredContent: { levels: { error: 1 } } });
+  expect(said).toMatch(/^I was told: \{.*disk full/);
 });
 
 describe('OpenAI’s API', () => {
-  const loop = (task: string) => ({
-    before: `
-      import OpenAI from 'openai';
-      const openai = new OpenAI({ apiKey: 'none', baseURL: '${model.url}/v1' });
-      const model = 'scripted';
-      const messages = [{ role: 'user', content: ${JSON.stringify(task)} }];`,
+  const loop = (words: string) => ({
+    before: asking(words),
     after: `
       const last = await openai.chat.completions.create({ model, messages, tools });
       console.log(last.choices[0].message.content);`,
   });
 
   it('a model that calls a tool is told its result', async () => {
-    const said = await run('openai', loop('Call log_summary with {"text":"ERROR disk full"}'));
-    expect(said).toMatch(/^I was told: \{.*disk full/);
+    expect(await run('openai', loop(task))).toMatch(/^I was told: \{.*disk full/);
   });
 
   it('one that writes wrong arguments is told what is wrong', async () => {
-    const said = await run('openai', loop('Call log_summary with {"txt":"ERROR disk full"}'));
+    const said = await run('openai', loop('A summary of this text, top 3'));
     expect(said).toMatch(/^I was told: invalid_input: .*text is required/);
   });
-
-  it('nothing that it was sent was malformed', () => expect(model.refused).toEqual([]));
 });
+
+it('Distri’s tools', async () => {
+  const after = `
+    const { handler } = tools.find(({ name }) => name === 'log_summary');
+    console.log(JSON.stringify([await handler({ text: 'ERROR disk full' }), await handler({})]));`;
+  const [[{ data: done }], [{ data: refused }]] = JSON.parse(await run('distri', { after }));
+  expect(done).toMatchObject({ success: true, result: { levels: { error: 1 } } });
+  expect(refused).toMatchObject({ success: false, error: expect.stringContaining('text is required') });
+});
+
+it('nothing that the model was sent was malformed', () => expect(model.refused).toEqual([]));

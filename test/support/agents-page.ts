@@ -4,21 +4,23 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { projectRoot } from '../../src/config/app-config.js';
 
-/** The code of docs/agents.md, each by words that stand in it alone. `npm test` has the packages of the first two. */
+/** The code of docs/agents.md, each by words that stand in it alone. `npm test` has what the first three need. */
 export const agentsPage = {
   mcp: '@modelcontextprotocol/sdk',
   openai: 'openai.chat.completions',
+  distri: 'format=distri',
   stateless: '@modelcontextprotocol/client',
   ai: '@ai-sdk/mcp',
   agents: '@openai/agents',
   langchain: '@langchain/mcp-adapters',
   anthropic: 'anthropic.messages',
+  holmes: 'mcp_servers',
 } as const;
 
 /** Every block of code on the page. */
 export function agentsPageBlocks(): string[] {
   const page = readFileSync(join(projectRoot(), 'docs', 'agents.md'), 'utf8');
-  return [...page.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, block = '']) => block);
+  return [...page.matchAll(/```(?:ts|yaml)\n([\s\S]*?)```/g)].map(([, block = '']) => block);
 }
 
 export interface AroundThePage {
@@ -33,12 +35,17 @@ export interface AroundThePage {
   readonly folder?: string;
 }
 
+/** A block of the page, for the server at this address. */
+export function agentsPageBlock(which: keyof typeof agentsPage, url: string): string {
+  const block = agentsPageBlocks().find((text) => text.includes(agentsPage[which])) ?? '';
+  return block.replaceAll('localhost:3000', new URL(url).host);
+}
+
 /** Runs a block of the page as it stands there, in a process of its own. @returns what was printed */
 export async function runAgentsPage(
   which: keyof typeof agentsPage,
   { url, key, before = '', after, folder = projectRoot() }: AroundThePage,
 ): Promise<string> {
-  const block = agentsPageBlocks().find((text) => text.includes(agentsPage[which])) ?? '';
   // As globals: a block may declare one of them itself.
   const granted = {
     url,
@@ -46,7 +53,7 @@ export async function runAgentsPage(
     requestInit: { headers: key },
     key: key.authorization.slice('Bearer '.length),
   };
-  const text = block.replaceAll('localhost:3000', new URL(url).host);
+  const text = agentsPageBlock(which, url);
   const code = `Object.assign(globalThis, ${JSON.stringify(granted)});\n${before}\n${text}\n${after}`;
   const args = ['--input-type=module', '--eval', code];
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: folder, timeout: 100_000 });

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -11,10 +12,17 @@ export interface ScriptedModel {
   close(): Promise<void>;
 }
 
+interface OfferedTool {
+  readonly name: string;
+  readonly description?: string;
+  /** The schema of its arguments. */
+  readonly schema: Json;
+}
+
 /** What a model is asked, whatever the platform. */
 interface Asked {
-  /** The names of the tools that it may call. */
-  readonly tools: readonly string[];
+  /** What it may call. */
+  readonly tools: readonly OfferedTool[];
   /** What the user said first. */
   readonly task: string;
   /** What its calls came to; absent before it has called. */
@@ -22,8 +30,9 @@ interface Asked {
 }
 
 /**
- * Model endpoints on loopback. They remember nothing: a task reads `Call <tool> with <JSON>`, the model calls that tool if
- * it was offered, and then repeats what it was told. What the platforms refuse is refused here, with status 400.
+ * Model endpoints on loopback. They remember nothing: the model chooses a tool by the words of its description, fills in
+ * what its schema asks for from the task, and then repeats what it was told. A task reads `A summary of this text: "…", top 3`.
+ * What the platforms refuse is refused here, with status 400.
  */
 export async function startScriptedModel(): Promise<ScriptedModel> {
   const refused: string[] = [];
@@ -59,8 +68,36 @@ export async function startScriptedModel(): Promise<ScriptedModel> {
 /** @returns the model's next call, or what it says at last */
 function next({ tools, task, heard }: Asked): { tool: string; input: Json } | string {
   if (heard !== undefined) return `I was told: ${heard}`;
-  const [, tool = '', input = ''] = /^Call (\S+) with (.*)$/s.exec(task) ?? [];
-  return tools.includes(tool) ? { tool, input: JSON.parse(input) } : `I have no tool ${tool}`;
+  const words = wordsOf(task.replaceAll(quoted, ''));
+  const fit = ({ name, description = '' }: OfferedTool): number =>
+    wordsOf(`${name} ${description}`).filter((word) => words.includes(word)).length;
+  const [tool] = [...tools].sort((a, b) => fit(b) - fit(a));
+  if (!tool || fit(tool) === 0) return 'I have no tool for that';
+  return { tool: tool.name, input: argumentsFrom(task, tool.schema) };
+}
+
+/** Short words say nothing of a tool. */
+const wordsOf = (text: string): string[] => [...new Set(text.toLowerCase().match(/[a-z]{4,}/g))];
+
+const quoted = /"([^"]*)"/g;
+
+/**
+ * A value that follows the name of its property, else for what is required the quoted texts in their order, or null where
+ * the schema takes it.
+ */
+function argumentsFrom(task: string, { properties = {}, required = [] }: Json): Json {
+  const texts = [...task.matchAll(quoted)].map(([, text]) => text);
+  const outside = task.replaceAll(quoted, '');
+  const input: Json = {};
+  for (const [name, schema] of Object.entries<Json>(properties)) {
+    const types = [schema.type ?? []].flat();
+    const said = new RegExp(`\\b${name} (\\S+)`).exec(outside)?.[1];
+    if (said !== undefined) input[name] = types.includes('string') ? said : JSON.parse(said);
+    else if (!required.includes(name)) continue;
+    else if (types.includes('null')) input[name] = null;
+    else if (texts.length > 0) input[name] = texts.shift();
+  }
+  return input;
 }
 
 function must(holds: boolean, what: string): void {
@@ -89,7 +126,11 @@ function openAiCompletion({ model, messages, tools = [] }: Json): object {
     'each tool call must be followed by its tool message',
   );
   const said = next({
-    tools: tools.map((tool: Json) => tool.function.name),
+    tools: tools.map(({ function: { name, description, parameters: schema } }: Json) => ({
+      name,
+      description,
+      schema,
+    })),
     task: textOf(messages.find(({ role }: Json) => role === 'user').content),
     ...(calling && { heard: results.map(({ content }: Json) => textOf(content)).join('\n') }),
   });
@@ -100,7 +141,7 @@ function openAiCompletion({ model, messages, tools = [] }: Json): object {
           content: null,
           tool_calls: [
             {
-              id: 'call_1',
+              id: `call_${randomUUID()}`,
               type: 'function',
               function: { name: said.tool, arguments: JSON.stringify(said.input) },
             },
@@ -108,7 +149,7 @@ function openAiCompletion({ model, messages, tools = [] }: Json): object {
         };
   const finish_reason = typeof said === 'string' ? 'stop' : 'tool_calls';
   return {
-    id: 'chatcmpl-1',
+    id: `chatcmpl-${randomUUID()}`,
     object: 'chat.completion',
     created: 0,
     model,
@@ -140,19 +181,19 @@ function anthropicMessage({ model, max_tokens, messages, tools = [] }: Json): ob
     'each tool_use must have its tool_result in the next message',
   );
   const said = next({
-    tools: tools.map(({ name }: Json) => name),
+    tools: tools.map(({ name, description, input_schema: schema }: Json) => ({ name, description, schema })),
     task: textOf(messages[0].content),
     ...(uses.length > 0 && { heard: results.map(({ content }) => textOf(content)).join('\n') }),
   });
   return {
-    id: 'msg_1',
+    id: `msg_${randomUUID()}`,
     type: 'message',
     role: 'assistant',
     model,
     content: [
       typeof said === 'string'
         ? { type: 'text', text: said }
-        : { type: 'tool_use', id: 'toolu_1', name: said.tool, input: said.input },
+        : { type: 'tool_use', id: `toolu_${randomUUID()}`, name: said.tool, input: said.input },
     ],
     stop_reason: typeof said === 'string' ? 'end_turn' : 'tool_use',
     stop_sequence: null,
