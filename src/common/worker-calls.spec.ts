@@ -1,4 +1,9 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { childrenOf } from '../../test/support/processes.js';
 import { until } from '../../test/support/wait.js';
+import { identityOf, lives } from './process-identity.js';
 import { WorkerCalls, type WorkerCallsOptions } from './worker-calls.js';
 
 interface News {
@@ -73,9 +78,37 @@ it('ends a worker that takes too long: nothing else would interrupt it', async (
   expect(news).toHaveLength(2);
 });
 
-it('bounds the memory of the worker', async () => {
-  const { calls } = setUp({ resourceLimits: { maxOldGenerationSizeMb: 64 } });
-  await expect(calls.call('grow')).rejects.toThrow('memory limit');
+it.each(['grow', 'leap'])('bounds the memory of the worker, which ends alone (%s)', async (how) => {
+  const { calls, news } = setUp({ heapMb: 64, workerData: 'data' });
+  expect(await calls.call('first')).toBe('answer to first');
+  await expect(calls.call(how)).rejects.toMatchObject({ reason: 'died', isOutOfMemory: true });
+  expect(await calls.call('next')).toBe('answer to next');
+  expect(news).toEqual(['data', 'data']);
+});
+
+it('gives the owner of a process what its worker throws, and ends it where it hangs', async () => {
+  const { calls, deaths } = setUp({ heapMb: 64 });
+  await expect(calls.call('fail')).rejects.toThrow('it failed');
+  await expect(calls.call('crash')).rejects.toThrow('The test thread ended: crashed');
+  await calls.call('next');
+  await expect(calls.call('hang', 50)).rejects.toMatchObject({ reason: 'timed_out' });
+  expect(deaths).toHaveLength(2);
+});
+
+it('leaves no process behind when the owner is killed while its worker hangs', async () => {
+  const loader = join(__dirname, '../../test/support/typescript.mjs');
+  const owner = spawn(
+    process.execPath,
+    ['--import', loader, join(__dirname, '../../test/fixtures/workers/owner.ts')],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
+  await once(owner.stdout, 'data');
+  const hosts = childrenOf(owner.pid as number).map((pid) => identityOf(pid) as string);
+  expect(hosts).toHaveLength(1);
+  owner.kill('SIGKILL');
+  await until(() => !hosts.some(lives), { what: 'the end of the process of its worker' });
 });
 
 it('keeps a worker running that is wanted always, with longer and longer pauses', async () => {

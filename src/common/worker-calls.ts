@@ -1,9 +1,13 @@
-import { Worker, type WorkerOptions, parentPort } from 'node:worker_threads';
+import { Worker, parentPort } from 'node:worker_threads';
 import { type BackOff, backOff } from './back-off.js';
+import { outOfMemoryCode, WorkerProcess } from './worker-process.js';
 
-export interface WorkerCallsOptions<News> extends Pick<WorkerOptions, 'workerData' | 'resourceLimits'> {
+export interface WorkerCallsOptions<News> {
   /** For the thread's list of names and for messages of errors. */
   readonly name: string;
+  readonly workerData?: unknown;
+  /** The most memory that the script may take, in MB. With it the thread stands in a process of its own. */
+  readonly heapMb?: number;
   /** How long a call may take, the worker's start included; no limit without it. */
   readonly timeLimitMs?: number;
   /** With it a worker runs from the beginning and is replaced when it dies; else the next call starts one. */
@@ -22,6 +26,10 @@ export class WorkerEnded extends Error {
     options?: ErrorOptions,
   ) {
     super(message, options);
+  }
+
+  get isOutOfMemory(): boolean {
+    return (this.cause as { code?: unknown } | undefined)?.code === outOfMemoryCode;
   }
 }
 
@@ -45,7 +53,7 @@ interface Waiting<Request, Answer> extends PromiseWithResolvers<Answer> {
 
 /** Calls to one worker thread, which the end of the process does not wait for. The script uses `answerCalls`. */
 export class WorkerCalls<Request, Answer, News = never, Message = never> {
-  private worker: Worker | undefined;
+  private worker: Worker | WorkerProcess | undefined;
   private restarting: NodeJS.Timeout | undefined;
   private failures = 0;
   private lastCall = 0;
@@ -92,8 +100,11 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
   }
 
   private start(): void {
-    const { name } = this.options;
-    const worker = new Worker(this.script, this.options);
+    const { name, workerData, heapMb } = this.options;
+    const worker =
+      heapMb === undefined
+        ? new Worker(this.script, { name, workerData })
+        : new WorkerProcess(this.script, { workerData, heapMb });
     worker.unref();
     let cause: Error | undefined;
     worker.on('error', (error: Error) => (cause = error));

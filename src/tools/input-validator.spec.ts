@@ -98,7 +98,7 @@ describe('an input', () => {
       problemsOf(twice, nested).catch((error: Refusal) => error.details.errors),
       problemsOf({ items: { required: ['a'] } }, rows(1)),
     ]);
-    const detail = /^takes more than (2000 ms|256 MB of memory) to validate: make it smaller$/;
+    const detail = /^takes more than (2000 ms|128 MB of memory) to validate: make it smaller$/;
     expect(tooMuch).toEqual([expect.objectContaining({ detail: expect.stringMatching(detail) })]);
     expect(small).toEqual([{ pointer: '/0/a', detail: 'is required' }]);
   });

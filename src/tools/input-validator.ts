@@ -141,7 +141,7 @@ export class InputSchemas implements OnApplicationShutdown {
       if (reason === 'stopped')
         throw new Refusal('shutting_down', 'The server is stopping', { retryAfterMs: passMs });
       if (!(error instanceof WorkerEnded)) throw notValidated(error);
-      if (!isOutOfMemory(error)) throw error;
+      if (!error.isOutOfMemory) throw error;
       throw invalid(`takes more than ${heapMb} MB of memory to validate: make it smaller`);
     }
   }
@@ -156,11 +156,8 @@ function notValidated(error: unknown): Refusal {
 function whyTooCostly(error: unknown, limitMs: number): string | undefined {
   if (!(error instanceof WorkerEnded)) return undefined;
   if (error.reason === 'timed_out') return `more than ${limitMs} ms`;
-  return isOutOfMemory(error) ? `more than ${heapMb} MB of memory` : undefined;
+  return error.isOutOfMemory ? `more than ${heapMb} MB of memory` : undefined;
 }
-
-const isOutOfMemory = ({ cause }: WorkerEnded): boolean =>
-  (cause as { code?: unknown } | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY';
 
 /** The machine is busy, which says nothing about the schema. */
 const notTried = (error: ThreadBusy): Problem =>

@@ -22,7 +22,7 @@ export class ThreadBusy extends Error {
 }
 
 /** The heap of the thread alone; with its compiler it takes 20. */
-export const heapMb = 256;
+export const heapMb = 128;
 /** A thread that has not begun by then will not. */
 const startMs = 30_000;
 
@@ -43,7 +43,7 @@ export class SchemaThread {
   ) {
     this.worker = new WorkerCalls(new URL('./schema.worker.js', import.meta.url), {
       name,
-      resourceLimits: { maxOldGenerationSizeMb: heapMb },
+      heapMb,
       onDeath: () => (this.started = undefined),
     });
   }

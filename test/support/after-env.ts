@@ -1,7 +1,11 @@
+import { join } from 'node:path';
 import { addEventHandler } from 'jest-circus';
 import { commandLineOf } from '../../src/common/process-identity.js';
 import { childrenOf } from './processes.js';
 import { until } from './wait.js';
+
+// Processes of the sources' own workers run TypeScript, too.
+process.execArgv = ['--import', join(__dirname, 'typescript.mjs')];
 
 /**
  * A test file must end every process that it started. This is looked at when the file's own afterAll hooks have run,

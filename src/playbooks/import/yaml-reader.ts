@@ -12,7 +12,7 @@ const heapMb = 512;
 export async function readYaml(text: string, withinMs = patienceMs): Promise<unknown> {
   const reader = new WorkerCalls<string, string>(new URL('./yaml.worker.js', import.meta.url), {
     name: 'YAML',
-    resourceLimits: { maxOldGenerationSizeMb: heapMb },
+    heapMb,
     timeLimitMs: withinMs,
   });
   try {

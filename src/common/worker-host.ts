@@ -1,0 +1,18 @@
+/** The process of one `WorkerProcess`: passes on what the owner and the worker say to each other, and ends with either. */
+import { Worker } from 'node:worker_threads';
+import type { FromHost, HostedWorker } from './worker-process.js';
+
+const say = (said: FromHost): boolean | undefined => process.send?.(said);
+
+process.once('message', ({ script, ...options }: HostedWorker) => {
+  const worker = new Worker(new URL(script), options);
+  worker.on('message', (message: unknown) => say({ message }));
+  worker.on('error', ({ message, code }: NodeJS.ErrnoException) => say({ error: { message, code } }));
+  // What was said before goes out first.
+  worker.on('exit', () => process.disconnect());
+  process.on('message', (message) => worker.postMessage(message));
+});
+// This thread is never busy: it hears at once that its owner is gone, whatever the worker does.
+process.on('disconnect', () => process.exit());
+// Signals to the whole group are for the owner, which still needs its workers while it stops.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
