@@ -166,11 +166,10 @@ export class McpService {
       throw new Problem('invalid_request', 'arguments must be an object');
     const about = meta as Params;
     const { idempotencyKey, ...context } = ownMembers(about);
-    const cancelled = new AbortController();
-    const call = callOf({ tool: name, input, context, idempotencyKey }, request, reply);
+    const left = new AbortController();
+    const call = callOf({ tool: name, input, context, idempotencyKey }, request, reply, left);
     const key = isModern ? undefined : cancelKey(request, message.id);
-    if (key !== undefined) this.cancellable.set(key, cancelled);
-    const signal = call.signal ? AbortSignal.any([call.signal, cancelled.signal]) : cancelled.signal;
+    if (key !== undefined) this.cancellable.set(key, left);
     const notices = new EventRing<Notification>(waiting);
     const spoke = Promise.withResolvers<'spoke'>();
     const mayStream = acceptsStream(request);
@@ -181,12 +180,12 @@ export class McpService {
       notices.append(told);
       spoke.resolve('spoke');
     };
-    const ended = this.run(asked, { ...call, signal, ...(mayStream && { onProgress }) }).finally(() => {
-      if (key !== undefined && this.cancellable.get(key) === cancelled) this.cancellable.delete(key);
+    const ended = this.run(asked, { ...call, ...(mayStream && { onProgress }) }).finally(() => {
+      if (key !== undefined && this.cancellable.get(key) === left) this.cancellable.delete(key);
     });
     const first = await Promise.race([spoke.promise, ended]);
     if (first !== 'spoke') {
-      if (!cancelled.signal.aborted) return first;
+      if (!left.signal.aborted) return first;
       void reply.status(202);
       return undefined;
     }

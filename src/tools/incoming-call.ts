@@ -83,9 +83,15 @@ export function incomingCall(request: FastifyRequest, reply: FastifyReply): Call
 
 /**
  * A call with the context that its request's headers give it.
+ * @param left aborted when the caller leaves
  * @throws Problem `invalid_request` naming the fields
  */
-export function callOf(asked: AskedCall, request: FastifyRequest, reply: FastifyReply): CallRequest {
+export function callOf(
+  asked: AskedCall,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  left = new AbortController(),
+): CallRequest {
   const { headers } = request;
   const principal = principalOf(request);
   const { tool, input, context = {}, idempotencyKey = headers['idempotency-key'] } = asked;
@@ -97,7 +103,7 @@ export function callOf(asked: AskedCall, request: FastifyRequest, reply: Fastify
     context: contextOf(own, request, principal.userId),
     principal,
     timeoutMs: own.timeoutMs,
-    signal: callerSignal(reply),
+    signal: callerSignal(reply, left),
     idempotencyKey: wellFormed(idempotencyKey),
     bytesAtMost: Number(headers['content-length']) || undefined,
   };
@@ -134,8 +140,7 @@ function wellFormed(key: unknown): string | undefined {
 }
 
 /** Aborts when the client has left before its answer was written. (Fastify's own signal aborts on normal POSTs.) */
-function callerSignal({ raw }: FastifyReply): AbortSignal {
-  const left = new AbortController();
+function callerSignal({ raw }: FastifyReply, left: AbortController): AbortSignal {
   raw.once('close', () => {
     if (!raw.writableFinished) left.abort();
   });

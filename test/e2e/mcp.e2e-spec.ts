@@ -148,6 +148,7 @@ describe('who may come in', () => {
   it.each([
     ['under a name that was rebound to this machine', { host: 'evil.example' }],
     ['as a page of another origin', { origin: 'http://evil.example' }],
+    ['as a page that has no origin', { origin: 'null' }],
   ])('nobody without a key %s', async (_who, headers) => {
     for (const method of ['get', 'post', 'delete'] as const)
       expect((await tk.anonymous[method]('/mcp').set(headers).send(message)).status).toBe(403);
@@ -255,6 +256,10 @@ describe('what is no message', () => {
   it.each([
     ['malformed JSON', '{"jsonrpc":"2.0","id":1,'],
     ['nothing', ''],
+    [
+      'one that names an object’s prototype',
+      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"__proto__":{"a":1}}}}',
+    ],
   ])('%s is refused as not JSON, with no id', async (_what, text) => {
     const { body, headers } = await tk.anonymous
       .post('/mcp')
