@@ -1,36 +1,35 @@
 /**
  * The door over REST with a warm echo tool (validation, guards and recording on) against the floor (bare Fastify and one
- * hand-written round trip to the same child) and against mcp-hub (REST in front of an echo server by MCP's SDK). Rounds are
- * interleaved; every reply's content is checked.
+ * hand-written round trip to the same child) and against mcp-hub (REST in front of the same child, which speaks MCP, too).
+ * Rounds are interleaved; every reply's content is checked.
  */
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
-import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { load } from './load.mjs';
+import { said, startHub, stop } from './peers.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const startCommand = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).scripts.start;
 const echo = join(root, 'test', 'bench', 'echo-tool.mjs');
-const peers = join(root, 'test', 'bench', 'peers');
 const clients = (process.env.BENCH_CLIENTS ?? '1,16,64').split(',').map(Number);
 /** The compiler needs this long until the larger program runs as fast as it will. */
 const warmUpSeconds = Number(process.env.BENCH_WARM_UP ?? 10);
 const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
 const seconds = Number(process.env.BENCH_SECONDS ?? 3);
 /** What goes to the tool and comes back: about 100 bytes of JSON, or as many characters as are asked for. */
-const text = 'x'.repeat(Number(process.env.BENCH_CHARACTERS ?? 80));
-const wanted = `"text":"${text}"`;
+export const text = 'x'.repeat(Number(process.env.BENCH_CHARACTERS ?? 80));
+export const wanted = `"text":"${text}"`;
 
 export async function benchDoor() {
   const folder = mkdtempSync(join(tmpdir(), 'toolkeeper-bench-'));
   const sides = {
     floor: await startFloor(),
     door: await startDoor(folder),
-    'mcp-hub': await startHub(folder),
+    'mcp-hub': await startHub(folder, { text }, wanted),
   };
   try {
     for (const side of Object.values(sides)) await load(side, 16, warmUpSeconds);
@@ -87,42 +86,6 @@ export async function startDoor(folder, variables = {}) {
   return { child, target: { url, body: { input: { text } }, wanted } };
 }
 
-async function startHub(folder) {
-  const program = join(peers, 'node_modules', 'mcp-hub', 'dist', 'cli.js');
-  if (!existsSync(program)) {
-    const install = ['install', '--no-audit', '--no-fund', '--no-package-lock', '--loglevel=error'];
-    execFileSync('npm', install, { cwd: peers, stdio: 'inherit' });
-  }
-  const config = join(folder, 'hub.json');
-  const server = { command: process.execPath, args: [join(root, 'test', 'bench', 'mcp-echo-server.mjs')] };
-  writeFileSync(config, JSON.stringify({ mcpServers: { bench: server } }));
-  const port = 20_000 + (process.pid % 10_000);
-  // It asks a registry of its own at start, by fetch and then by curl: a benchmark reaches nothing but loopback.
-  const loopbackOnly = `data:text/javascript,${encodeURIComponent("globalThis.fetch = () => Promise.reject(new Error('loopback only'))")}`;
-  const flags = ['--import', loopbackOnly, program, '--port', String(port), '--config', config];
-  const own = { XDG_STATE_HOME: folder, XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder };
-  const child = spawn(process.execPath, flags, {
-    env: { ...process.env, ...own, HTTPS_PROXY: 'http://127.0.0.1:9', HTTP_PROXY: 'http://127.0.0.1:9' },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  await said(child, /HUB_STARTED|ready|initialized/i);
-  const body = { server_name: 'bench', tool: 'bench_echo', arguments: { text } };
-  return { child, target: { url: `http://127.0.0.1:${port}/api/servers/tools`, body, wanted } };
-}
-
-/** What the child has written when the pattern is there. */
-function said(child, pattern) {
-  return new Promise((resolve, reject) => {
-    let log = '';
-    child.stdout.on('data', (chunk) => {
-      log += chunk;
-      const match = pattern.exec(log);
-      if (match) resolve(match);
-    });
-    child.once('exit', (code) => reject(new Error(`it ended with ${code}:\n${log}`)));
-  });
-}
-
 function report(connections, results) {
   const lines = Object.entries(results).map(([name, runs]) => {
     const [rps, p50, p99, cpuUs] = ['rps', 'p50', 'p99', 'cpuUs'].map((field) => median(runs, field));
@@ -138,11 +101,3 @@ function report(connections, results) {
 
 export const median = (runs, field) =>
   runs.map((run) => run[field]).sort((a, b) => a - b)[Math.floor(runs.length / 2)];
-
-export async function stop(child) {
-  if (child.exitCode !== null) return;
-  child.removeAllListeners('exit');
-  const ended = once(child, 'exit');
-  child.kill('SIGTERM');
-  await ended;
-}

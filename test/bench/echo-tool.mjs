@@ -1,4 +1,4 @@
-/** The warm child of all sides: answers every line at once with its input. */
+/** The warm child of all sides: answers every line at once with its input, as a tool and as an MCP server. */
 let kept = [];
 process.stdin.on('data', (chunk) => {
   let out = '';
@@ -9,21 +9,33 @@ process.stdin.on('data', (chunk) => {
     kept = [];
     from = at + 1;
     const { id, method, params } = JSON.parse(line.toString());
-    const result = method === 'execute' ? params.input : handshake;
+    // A notification of MCP's.
+    if (id === undefined) continue;
+    const result = answers[method]?.(params) ?? {};
     out += `${JSON.stringify({ jsonrpc: '2.0', id, result })}\n`;
   }
   if (from < chunk.length) kept.push(chunk.subarray(from));
   if (out !== '') process.stdout.write(out);
 });
 
-const handshake = {
+const tool = {
   name: 'bench_echo',
   description: 'Answers with its input',
-  version: '1.0.0',
   inputSchema: {
     type: 'object',
     properties: { text: { type: 'string', maxLength: 100000 } },
     required: ['text'],
     additionalProperties: false,
   },
+};
+const serverInfo = { name: tool.name, version: '1.0.0' };
+const answers = {
+  execute: ({ input }) => input,
+  /** MCP's revisions are dates. */
+  initialize: ({ protocolVersion }) =>
+    protocolVersion.startsWith('2')
+      ? { protocolVersion, capabilities: { tools: {} }, serverInfo }
+      : { ...tool, version: '1.0.0' },
+  'tools/list': () => ({ tools: [tool] }),
+  'tools/call': ({ arguments: input }) => ({ content: [], structuredContent: input }),
 };

@@ -18,9 +18,10 @@ import { migrate } from '../../dist/src/database/migrate.js';
 import { JournalDrain } from '../../dist/src/journal/journal-drain.js';
 import { encodeLine } from '../../dist/src/journal/journal-line.js';
 import { ExecutionSink } from '../../dist/src/tool-metrics/execution-sink.js';
-import { median, startDoor, startFloor, stop } from './door.bench.mjs';
+import { median, startDoor, startFloor } from './door.bench.mjs';
 import { load } from './load.mjs';
 import { percentile } from './measure.mjs';
+import { stop } from './peers.mjs';
 
 const starts = Number(process.env.BENCH_STARTS ?? 3);
 /** Of each start. */

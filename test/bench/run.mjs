@@ -2,6 +2,7 @@
 const wanted = process.argv.slice(2);
 const benches = {
   door: async () => (await import('./door.bench.mjs')).benchDoor(),
+  mcp: async () => (await import('./mcp.bench.mjs')).benchMcp(),
   pool: async () => {
     await (await import('./pool.bench.mjs')).benchPool();
     await (await import('./pool-isolation.bench.mjs')).benchPoolIsolation();
