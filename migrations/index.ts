@@ -1,6 +1,12 @@
 import { Initial1764000010000 } from './0001-initial.js';
 import { ExecutionsByRequest1764000020000 } from './0002-executions-by-request.js';
 import { McpServers1764000030000 } from './0003-mcp-servers.js';
+import { RemoteMcpServers1764000040000 } from './0004-remote-mcp-servers.js';
 
 /** Every migration in order; append only. */
-export const migrations = [Initial1764000010000, ExecutionsByRequest1764000020000, McpServers1764000030000];
+export const migrations = [
+  Initial1764000010000,
+  ExecutionsByRequest1764000020000,
+  McpServers1764000030000,
+  RemoteMcpServers1764000040000,
+];

@@ -49,7 +49,7 @@ describe('an MCP server', () => {
       status: 'active',
       healthStatus: 'healthy',
     });
-    expect((await names()).filter((name) => name.startsWith('up'))).toHaveLength(11);
+    expect((await names()).filter((name) => name.startsWith('up'))).toHaveLength(12);
     const { body: echo } = await tk.http.get('/api/v1/tools/up__echo').expect(200);
     expect(echo).toMatchObject({
       kind: 'mcp',

@@ -14,7 +14,7 @@ import { wrong } from '../entity/wrong-field.js';
 
 export type LaunchSettings = Pick<
   CustomTool,
-  'id' | 'command' | 'args' | 'workingDir' | 'env' | 'permissions' | 'pinnedCommand'
+  'id' | 'command' | 'args' | 'url' | 'headers' | 'workingDir' | 'env' | 'permissions' | 'pinnedCommand'
 >;
 
 /** What of a registration says how its processes run. */
@@ -37,7 +37,7 @@ export interface ResolvedCommand {
  * @throws Problem `invalid_request` that names the field
  */
 export async function resolveCommand(
-  tool: Omit<LaunchSettings, 'id' | 'env'>,
+  tool: Omit<LaunchSettings, 'id' | 'env' | 'url' | 'headers'>,
   place: Pick<LaunchSettings, 'args' | 'workingDir'>,
   own: PlainEnv,
   root: string,

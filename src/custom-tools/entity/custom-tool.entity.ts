@@ -23,7 +23,12 @@ export class CustomTool {
   @Column('text') description!: string;
   @Column('text') version!: string;
   @Column('text') protocol!: ToolProtocol;
+  /** Empty where there is a URL. */
   @Column('text') command!: string;
+  /** Where an MCP server listens that runs elsewhere. */
+  @Column('text', { nullable: true }) url!: string | null;
+  /** Sent to it with each request; `${NAME}` stands for a variable of `env`. */
+  @Column('jsonb', { nullable: true }) headers!: Record<string, string> | null;
   /** Where `command` led when it was registered, links resolved; null: registered before that was kept. */
   @Column('text', { name: 'pinned_command', nullable: true }) pinnedCommand!: string | null;
   @Column('jsonb') args!: string[];

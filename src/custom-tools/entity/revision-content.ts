@@ -24,7 +24,7 @@ export function configurationOf(tool: CustomTool): ToolConfiguration {
   void [id, env, revision, status, lastHealthCheck, healthStatus, errorMessage];
   const { userNumber, pinnedCommand, createdAt, updatedAt, ...configuration } = others;
   void [userNumber, pinnedCommand, createdAt, updatedAt];
-  const { cacheTtlMs, thresholds, protocol, definitions, ...older } = configuration;
+  const { cacheTtlMs, thresholds, protocol, definitions, url, headers, ...older } = configuration;
   // Revisions from before there were any stay what they are.
   return {
     ...older,
@@ -32,6 +32,8 @@ export function configurationOf(tool: CustomTool): ToolConfiguration {
     ...(thresholds !== null && { thresholds }),
     ...(protocol !== 'jsonrpc' && { protocol }),
     ...(definitions !== null && { definitions }),
+    ...(url !== null && { url }),
+    ...(headers !== null && { headers }),
   };
 }
 

@@ -17,6 +17,9 @@ export interface ProgramFile {
   readonly hash: string | null;
 }
 
+/** Settings that the first revisions lack. */
+type LaterSetting = 'cacheTtlMs' | 'thresholds' | 'protocol' | 'definitions' | 'url' | 'headers';
+
 /** The settings that make a revision; the values of its environment are kept apart. */
 export type ToolConfiguration = Omit<
   CustomTool,
@@ -31,12 +34,9 @@ export type ToolConfiguration = Omit<
   | 'errorMessage'
   | 'createdAt'
   | 'updatedAt'
-  | 'cacheTtlMs'
-  | 'thresholds'
-  | 'protocol'
-  | 'definitions'
+  | LaterSetting
 > &
-  Partial<Pick<CustomTool, 'cacheTtlMs' | 'thresholds' | 'protocol' | 'definitions'>>;
+  Partial<Pick<CustomTool, LaterSetting>>;
 
 /** A tool's configuration from some moment on; never changed. */
 @Entity('custom_tool_revisions')

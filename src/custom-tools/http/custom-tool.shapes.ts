@@ -50,7 +50,16 @@ export class CustomToolView {
   @ApiProperty({ example: 'Summarises log lines' }) readonly description!: string;
   @ApiProperty({ example: '1.0.0' }) readonly version!: string;
   @ApiProperty({ enum: toolProtocols, example: 'jsonrpc' }) readonly protocol!: string;
-  @ApiProperty({ example: 'python3' }) readonly command!: string;
+  @ApiProperty({ example: 'python3', description: 'Empty where there is a `url`' }) readonly command!: string;
+  @ApiProperty({ type: String, nullable: true, example: null }) readonly url!: string | null;
+  @ApiProperty({
+    type: 'object',
+    nullable: true,
+    additionalProperties: { type: 'string' },
+    example: null,
+    description: 'As registered: variables stay names',
+  })
+  readonly headers!: Record<string, string> | null;
   @ApiProperty({
     type: String,
     nullable: true,

@@ -63,7 +63,14 @@ export class ToolRevisionsService {
       const wanted = await this.find(tool, revision);
       await this.refuseFilesOnly(tool, wanted);
       const samePath = tool.command === wanted.configuration.command;
-      const absent = { cacheTtlMs: null, thresholds: null, protocol: 'jsonrpc', definitions: null };
+      const absent = {
+        cacheTtlMs: null,
+        thresholds: null,
+        protocol: 'jsonrpc',
+        definitions: null,
+        url: null,
+        headers: null,
+      };
       const was = { ...absent, ...wanted.configuration, env: wanted.env };
       Object.assign(tool, was, !samePath && { pinnedCommand: null });
     });

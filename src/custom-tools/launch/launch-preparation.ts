@@ -5,6 +5,8 @@ import { resolveCommand, type LaunchSettings, type ResolvedCommand } from '../co
 import { ownPlace } from './own-place.js';
 import { Redactor } from '../secrets/redactor.js';
 import { type PlainEnv, SecretBox, SecretUnreadable } from '../secrets/secret-box.js';
+import { filledHeaders } from '../entity/remote-settings.js';
+import type { RemoteAddress } from './remote-server.js';
 import { asWrongCommand, wrong } from '../entity/wrong-field.js';
 
 /** How a tool is started, and what of it must not be shown. */
@@ -12,6 +14,8 @@ export interface PreparedLaunch extends ResolvedCommand {
   /** The directory that is the tool's own, or its file alone. */
   readonly place: string | undefined;
   readonly redactor: Redactor;
+  /** Nothing is started: it runs elsewhere. */
+  readonly remote?: RemoteAddress;
 }
 
 /** Prepares the start of a tool's processes: the one place where stored secrets are opened. */
@@ -29,6 +33,7 @@ export class LaunchPreparation {
   /** @throws Problem `invalid_request` that names the field: a value whose key is missing is `/env` */
   async prepare(tool: LaunchSettings): Promise<PreparedLaunch> {
     const own = this.open(tool);
+    if (tool.url !== null) return this.elsewhere(tool.url, tool.headers, own);
     const place = await ownPlace(tool, this.config.root);
     const launch = await resolveCommand(tool, place.launch, own, this.config.root, this.rules).catch(
       (error: unknown) => {
@@ -36,6 +41,13 @@ export class LaunchPreparation {
       },
     );
     return { ...launch, place: place.own, redactor: new Redactor(own) };
+  }
+
+  private elsewhere(address: string, headers: LaunchSettings['headers'], own: PlainEnv): PreparedLaunch {
+    const url = new URL(address);
+    const spec = { command: url.href, args: [], cwd: this.config.root, env: {} };
+    const remote = { url, headers: filledHeaders(headers, own) };
+    return { spec, realPath: url.href, place: undefined, redactor: new Redactor(own), remote };
   }
 
   private open({ id, env }: LaunchSettings): PlainEnv {

@@ -97,9 +97,8 @@ export class ToolInspector {
       const dialect = dialectOf(tool, launch.spec.cwd);
       const own = { startTimeoutMs, stopGraceMs, maxLineBytes, linesPerSecond, stderrBytes };
       const limits = { ...own, ...(dialect && { dialect }) };
-      const probed = await this.spawner.slots.run(startTimeoutMs, () =>
-        probeExecutable(confined.command, limits, this.spawner.launch),
-      );
+      const { slots, launch: start } = this.spawner.starts(launch);
+      const probed = await slots.run(startTimeoutMs, () => probeExecutable(confined.command, limits, start));
       return { ...launch, ...(launch.redactor.cleanJson(probed, { names: false }) as Probe) };
     } catch (error) {
       if (!(error instanceof PoolFailure)) throw error;
@@ -108,7 +107,7 @@ export class ToolInspector {
       const { redactor } = launch;
       const stderr = redactor.clean(error.notes.stderrTail?.trim() ?? '', { start: true });
       throw wrong(
-        '/command',
+        launch.remote ? '/url' : '/command',
         `is not a tool: ${redactor.clean(error.message)}${stderr ? `; its stderr ends with: ${stderr}` : ''}`,
       );
     } finally {

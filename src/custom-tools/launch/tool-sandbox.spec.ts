@@ -1,3 +1,4 @@
+import { HttpAdapterHost } from '@nestjs/core';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { loadConfig } from '../../config/app-config.js';
 import { Contributors } from '../../observability/contributors.js';
@@ -24,6 +25,7 @@ it('says of files that went away meanwhile that the command is wrong, not that w
       new Gauge(metric('up')),
       new Gauge(metric('waiting')),
       new Counter(metric('restarts')),
+      new HttpAdapterHost(),
     ),
   );
   const spec = { command: '/no/such/program', args: [], cwd: '/', env: {} };

@@ -3,14 +3,15 @@ import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { withDescendantsEnded } from '../../sandbox/enforcement.js';
 import { type Confined, Sandbox, SandboxRefusal } from '../../sandbox/sandbox.js';
 import type { SandboxDemands } from '../../sandbox/sandbox-policy.js';
-import type { EffectiveSandbox } from '../../sandbox/sandbox.types.js';
+import { type EffectiveSandbox, sandboxFields } from '../../sandbox/sandbox.types.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { ToolPermissions } from '../entity/sandbox-settings.js';
 import { ToolSpawner } from './tool-spawner.js';
 import type { PreparedLaunch } from './launch-preparation.js';
 import { asWrongCommand, wrong } from '../entity/wrong-field.js';
 
-type Restricted = Pick<CustomTool, 'sandbox' | 'permissions'> & Partial<Pick<CustomTool, 'workingDir'>>;
+type Restricted = Pick<CustomTool, 'sandbox' | 'permissions'> &
+  Partial<Pick<CustomTool, 'workingDir' | 'url'>>;
 type Confinable = Restricted & Pick<CustomTool, 'userNumber'>;
 
 /** Puts the start of a tool's processes into its sandbox. */
@@ -42,7 +43,8 @@ export class ToolSandbox implements OnApplicationBootstrap {
    * @returns the confined command; its `dispose` is due when no process of it will be started any more
    * @throws Problem `invalid_request` that names the field which this host cannot enforce
    */
-  async confine(tool: Confinable, { spec, place }: PreparedLaunch): Promise<Confined> {
+  async confine(tool: Confinable, { spec, place, remote }: PreparedLaunch): Promise<Confined> {
+    if (remote) return { command: spec, ...elsewhere };
     try {
       const confined = await this.sandbox.confine(demandsOf(tool), spec, place, tool.userNumber);
       return { ...confined, effective: this.withSpawner(confined.effective) };
@@ -54,6 +56,7 @@ export class ToolSandbox implements OnApplicationBootstrap {
 
   /** What holds for a tool on this host. */
   effective(tool: Restricted): EffectiveSandbox {
+    if (tool.url) return elsewhere.effective;
     return this.withSpawner(this.sandbox.effective(demandsOf(tool)));
   }
 
@@ -61,6 +64,19 @@ export class ToolSandbox implements OnApplicationBootstrap {
     return this.spawner.endsDescendants ? withDescendantsEnded(effective) : effective;
   }
 }
+
+/** A server behind a URL: nothing of it runs here. */
+const elsewhere: Omit<Confined, 'command'> = {
+  effective: {
+    tier: 0,
+    enforced: [],
+    notEnforced: sandboxFields,
+    notes: { otherProcesses: 'It runs elsewhere: only the time and the size of its answers are bounded' },
+  },
+  ended: () => undefined,
+  brokenRule: () => undefined,
+  dispose: () => Promise.resolve(),
+};
 
 function demandsOf({ sandbox, permissions }: Restricted): SandboxDemands {
   return { ...sandbox, ...permissions };

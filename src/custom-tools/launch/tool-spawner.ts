@@ -11,6 +11,10 @@ import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { Contributors } from '../../observability/contributors.js';
 import { type Launcher, launch } from '../../process-pool/launcher.js';
 import { findSpawner, SpawnerClient, type SpawnerEvent } from '../../process-pool/spawner-client.js';
+import type { Server } from 'node:net';
+import { HttpAdapterHost } from '@nestjs/core';
+import type { PreparedLaunch } from './launch-preparation.js';
+import { remoteLauncher, type RemoteLimits } from './remote-server.js';
 import { StartSlots } from '../../process-pool/start-slots.js';
 
 export const spawnerMetricNames = {
@@ -48,6 +52,9 @@ export class ToolSpawner implements OnApplicationBootstrap, OnApplicationShutdow
   /** Shared by all that start a process of a tool. */
   readonly slots: StartSlots;
   private readonly client: SpawnerClient | undefined;
+  private readonly remote: RemoteLimits;
+  /** Sessions with servers elsewhere are no processes: they are not counted. */
+  private readonly unbounded = new StartSlots();
   private readonly logger = new Logger(ToolSpawner.name);
 
   constructor(
@@ -56,7 +63,12 @@ export class ToolSpawner implements OnApplicationBootstrap, OnApplicationShutdow
     @InjectMetric(spawnerMetricNames.up) up: Gauge,
     @InjectMetric(spawnerMetricNames.waiting) waiting: Gauge,
     @InjectMetric(spawnerMetricNames.restarts) private readonly restarts: Counter,
+    http: HttpAdapterHost,
   ) {
+    this.remote = {
+      maxBytes: customTools.maxOutputBytes,
+      ownPort: () => portOf(http.httpAdapter.getHttpServer() as Server),
+    };
     this.slots = new StartSlots(customTools.maxProcesses, customTools.maxConcurrentStarts);
     const binary = findSpawner(root);
     const client =
@@ -72,6 +84,11 @@ export class ToolSpawner implements OnApplicationBootstrap, OnApplicationShutdow
       up.set(Number(usable));
       waiting.set(queued + underWay);
     });
+  }
+
+  /** What starts a tool's processes, or its sessions where it runs elsewhere. */
+  starts({ remote }: PreparedLaunch): { readonly slots: StartSlots; readonly launch: Launcher } {
+    return remote ? { slots: this.unbounded, launch: remoteLauncher(remote, this.remote) } : this;
   }
 
   /** Whatever a tool starts ends with it, also what leaves its process group. */
@@ -102,4 +119,10 @@ export class ToolSpawner implements OnApplicationBootstrap, OnApplicationShutdow
       `The spawner (pid ${pid}) ${why}, and ${running} processes of tools with it; another took its place`,
     );
   }
+}
+
+/** Undefined until it listens. */
+function portOf(server: Server): number | undefined {
+  const address = server.address();
+  return typeof address === 'object' ? address?.port : undefined;
 }

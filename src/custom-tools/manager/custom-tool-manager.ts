@@ -233,7 +233,7 @@ export class CustomToolManager {
    * @throws Problem `invalid_request` when it cannot be executed any more
    */
   private async prepareToRun(tool: CustomTool, inspected: Inspection): Promise<PreparedTool> {
-    await checkExecutable(inspected.spec.command);
+    if (!inspected.remote) await checkExecutable(inspected.spec.command);
     return this.inspector.prepare(tool, inspected);
   }
 

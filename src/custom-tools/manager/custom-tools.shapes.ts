@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional, OmitType, PartialType } from '@nestjs/swagger';
-import { OptionalInt, OptionalText, PageQuery, Rule, Text } from '../../common/shapes.js';
+import { OptionalInt, OptionalText, PageQuery, Rule } from '../../common/shapes.js';
 import type { JsonSchema } from '../../tool-contract/tool.js';
 import {
   type ToolProtocol,
@@ -39,14 +39,34 @@ export class CustomToolCreate {
     enum: toolProtocols,
     default: 'jsonrpc',
     example: 'jsonrpc',
-    description: '`mcp`: an MCP server over stdio, whose tools appear as `<name>__<tool>`; it stays as it is',
+    description: '`mcp`: an MCP server, whose tools appear as `<name>__<tool>`; it stays as it is',
   })
   readonly protocol?: ToolProtocol;
   @OptionalText(4096, { example: 'Counts words', description: "Absent: the executable's own" })
   readonly description?: string;
   @OptionalText(64, { example: '1.0.0', description: "Absent: the executable's own, else 1.0.0" })
   readonly version?: string;
-  @Text(4096, { example: 'python3', description: 'A name on the PATH or a path' }) readonly command!: string;
+  @OptionalText(4096, {
+    example: 'python3',
+    description: 'A name on the PATH or a path; needed without `url`',
+  })
+  readonly command?: string;
+  @OptionalText(4096, {
+    nullable: true,
+    example: null,
+    description:
+      'In place of `command`: where an MCP server listens (Streamable HTTP). It runs without a sandbox of ours',
+  })
+  readonly url?: string | null;
+  @ApiPropertyOptional({
+    type: 'object',
+    nullable: true,
+    additionalProperties: { type: 'string', maxLength: 4096 },
+    example: null,
+    description:
+      'Sent with each request to `url`, such as {"Authorization": "Bearer ${TOKEN}"} with TOKEN in `env`',
+  })
+  readonly headers?: Record<string, string> | null;
   @ApiPropertyOptional({ maxItems: 256, type: [String], example: ['tool.py'], default: [] })
   readonly args?: string[];
   @OptionalText(4096, {

@@ -10,6 +10,7 @@ import { plainDefinitions, reviewTools } from '../mcp/mcp-review.js';
 import { type CustomToolCreate, CustomToolUpdate } from './custom-tools.shapes.js';
 import { checkedThresholds } from '../entity/threshold-settings.js';
 import { answeredNow } from '../entity/tool-condition.js';
+import { checkRemote } from '../entity/remote-settings.js';
 import { wrong } from '../entity/wrong-field.js';
 
 /** As MCP's defaults: nothing is promised, everything may happen. */
@@ -29,6 +30,9 @@ export function draftOf(
   const { env: _sealedByTheCaller, ...given } = withoutUndefined(create);
   const defaults = {
     protocol: 'jsonrpc',
+    command: '',
+    url: null,
+    headers: null,
     description: '',
     version: '1.0.0',
     args: [],
@@ -138,10 +142,9 @@ function saidBy(handshake: Handshake, create: CustomToolCreate): Said {
 }
 
 /** @throws Problem `invalid_request` with the field */
-export function checkServer(
-  { protocol, name, keepAlive }: CustomTool,
-  { inputSchema }: CustomToolUpdate,
-): void {
+export function checkServer(tool: CustomTool, { inputSchema }: CustomToolUpdate): void {
+  checkRemote(tool);
+  const { protocol, name, keepAlive } = tool;
   if (protocol !== 'mcp') return;
   if (!isServerName(name))
     throw wrong('/name', 'must hold no "__" and not end with "_": its tools are called name__tool');

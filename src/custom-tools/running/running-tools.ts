@@ -195,7 +195,7 @@ export class RunningTools {
       // No reason that a tool's row should show.
       throw new Problem('shutting_down', 'The server is stopping');
     }
-    const { slots, launch } = this.spawner;
+    const { slots, launch } = this.spawner.starts(start);
     const dialect = dialectOf(tool, spec.cwd);
     const settings = poolSettings(tool, confined.command, this.config, dialect);
     const pool = new ProcessPool(settings, slots, launch);

@@ -1,0 +1,20 @@
+import { BlockList, isIPv6 } from 'node:net';
+import { networkInterfaces } from 'node:os';
+
+/** Whether this is a port of this host that this server listens on. */
+export function isOwnAddress(address: string, port: number, ownPort: number | undefined): boolean {
+  return port === ownPort && ownAddresses().check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
+}
+
+/** Those of now: an interface may come or go. */
+function ownAddresses(): BlockList {
+  const own = new BlockList();
+  own.addSubnet('127.0.0.0', 8, 'ipv4');
+  own.addSubnet('0.0.0.0', 8, 'ipv4');
+  own.addAddress('::1', 'ipv6');
+  own.addAddress('::', 'ipv6');
+  for (const { address, family } of Object.values(networkInterfaces()).flatMap((each) => each ?? [])) {
+    own.addAddress(address, family === 'IPv6' ? 'ipv6' : 'ipv4');
+  }
+  return own;
+}

@@ -1,0 +1,278 @@
+import { EventEmitter, once } from 'node:events';
+import { PassThrough, Writable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Agent, buildConnector, type Dispatcher } from 'undici';
+import { LineFramer } from '../../common/line-framer.js';
+import { messageOf } from '../../common/message-of.js';
+import type { LaunchedProcess, Launcher, LaunchEvents } from '../../process-pool/launcher.js';
+import { isOwnAddress } from './own-address.js';
+
+/** Where an MCP server listens (Streamable HTTP), and the headers that every request to it carries. */
+export interface RemoteAddress {
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface RemoteLimits {
+  /** Of one message. */
+  readonly maxBytes: number;
+  /** This server's own port: what listens there on this host is not called. */
+  readonly ownPort: () => number | undefined;
+}
+
+interface Message {
+  readonly id?: string;
+  readonly method?: string;
+  readonly params?: { readonly requestId?: string };
+}
+
+type Response = Dispatcher.ResponseData;
+
+/** A pause between two streams of what the server says by itself. */
+const listenPauseMs = 1_000;
+const farewellMs = 1_000;
+const sessionHeader = 'mcp-session-id';
+
+/** Gives a server behind a URL the form of a process: its lines are posted, and what comes back are its lines. */
+export const remoteLauncher =
+  (address: RemoteAddress, limits: RemoteLimits): Launcher =>
+  () =>
+    new RemoteServer(address, limits);
+
+/**
+ * One session with a server behind a URL. A failed connection, or a session that the server forgot, ends it as the death
+ * of a process does: the pool begins another one. A status that is no success is the answer to its request alone.
+ */
+class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess {
+  readonly pid = undefined;
+  readonly stdout = new PassThrough();
+  /** Says why the session ended. */
+  readonly stderr = new PassThrough();
+  readonly stdin = new Writable({
+    decodeStrings: false,
+    write: (lines: string, _encoding, done) => {
+      for (const line of lines.split('\n')) if (line !== '') this.take(line);
+      done();
+    },
+  });
+  private readonly agent: Agent;
+  private readonly over = new AbortController();
+  /** Requests without an answer, by id. */
+  private readonly open = new Map<string, AbortController>();
+  /** The notification on its way: what follows it must not overtake it. */
+  private told: Promise<void> = Promise.resolve();
+  private session: string | undefined;
+  private revision: string | undefined;
+  private listens = false;
+
+  constructor(
+    private readonly address: RemoteAddress,
+    private readonly limits: RemoteLimits,
+  ) {
+    super();
+    this.agent = new Agent({ headersTimeout: 0, bodyTimeout: 0, connect: connectElsewhere(limits.ownPort) });
+    setImmediate(() => this.emit('spawn'));
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.end(null, signal);
+  }
+
+  private take(line: string): void {
+    const message = JSON.parse(line) as Message;
+    const { id, method, params } = message;
+    if (method === 'notifications/cancelled') this.open.get(params?.requestId ?? '')?.abort();
+    const isNotification = id === undefined;
+    const posted = this.told.then(() => this.post(line, message));
+    if (isNotification) this.told = posted;
+  }
+
+  /** Never rejects. */
+  private async post(line: string, { id, method }: Message): Promise<void> {
+    const given = new AbortController();
+    const isRequest = id !== undefined && method !== undefined;
+    if (isRequest) this.open.set(id, given);
+    const signal = AbortSignal.any([this.over.signal, given.signal]);
+    try {
+      const response = await this.request(
+        'POST',
+        { accept: 'application/json, text/event-stream' },
+        signal,
+        line,
+      );
+      if (isRequest) await this.readAnswer(response, id, method, signal);
+      else response.body.destroy();
+      if (method === 'notifications/initialized') void this.listen();
+    } catch (error) {
+      if (!signal.aborted) this.fail(error);
+    } finally {
+      if (isRequest) this.open.delete(id);
+    }
+  }
+
+  private async request(
+    method: 'POST' | 'GET' | 'DELETE',
+    headers: Record<string, string>,
+    signal: AbortSignal,
+    body?: string,
+  ): Promise<Response> {
+    const { url } = this.address;
+    const response = await this.agent.request({
+      origin: url.origin,
+      path: `${url.pathname}${url.search}`,
+      method,
+      signal,
+      headers: {
+        ...this.address.headers,
+        ...headers,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(this.session !== undefined && { [sessionHeader]: this.session }),
+        ...(this.revision !== undefined && { 'mcp-protocol-version': this.revision }),
+      },
+      body: body ?? null,
+    });
+    response.body.on('error', () => undefined);
+    if (response.statusCode === 404 && this.session !== undefined) {
+      response.body.destroy();
+      throw new Error('The server has forgotten the session (404)');
+    }
+    return response;
+  }
+
+  private async readAnswer(
+    response: Response,
+    id: string,
+    method: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { statusCode, headers } = response;
+    let isAnswered = false;
+    const answer = async (text: string): Promise<void> => {
+      if (method === 'initialize') this.begin(headers[sessionHeader], text);
+      isAnswered ||= text.includes(JSON.stringify(id));
+      await this.say(text, signal);
+    };
+    const isSuccess = statusCode >= 200 && statusCode < 300;
+    const wrong = isSuccess ? await this.read(response, answer) : `It answered ${statusCode}`;
+    if (!isSuccess) response.body.destroy();
+    if (!isAnswered) {
+      const message = wrong ?? 'It ended its answer without one';
+      await this.say(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32603, message } }), signal);
+    }
+  }
+
+  /** @returns what was wrong with it */
+  private async read(
+    response: Response,
+    message: (text: string) => Promise<void>,
+  ): Promise<string | undefined> {
+    const { headers, body } = response;
+    const { maxBytes } = this.limits;
+    if (String(headers['content-type']).startsWith('text/event-stream'))
+      return this.readEvents(response, message);
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > maxBytes) return `Its answer is over ${maxBytes} bytes`;
+      chunks.push(chunk);
+    }
+    if (bytes > 0) await message(Buffer.concat(chunks).toString());
+    return undefined;
+  }
+
+  private async readEvents(
+    { body }: Response,
+    message: (text: string) => Promise<void>,
+  ): Promise<string | undefined> {
+    const { maxBytes } = this.limits;
+    const events: string[] = [];
+    let data: string[] = [];
+    let bytes = 0;
+    let isTooLong = false;
+    const line = (text: string): boolean => {
+      const field = text.replace(/\r$/, '');
+      if (field.startsWith('data:')) {
+        bytes += field.length;
+        isTooLong ||= bytes > maxBytes;
+        data.push(field.slice(5).trimStart());
+      } else if (field === '') {
+        if (data.length > 0) events.push(data.join(' '));
+        [data, bytes] = [[], 0];
+      }
+      return true;
+    };
+    const framer = new LineFramer(maxBytes, { line, overflow: () => (isTooLong = true) });
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      framer.push(chunk);
+      if (isTooLong) return `Its answer is over ${maxBytes} bytes`;
+      for (const event of events.splice(0)) await message(event);
+    }
+    return undefined;
+  }
+
+  /** What the server says outside of any answer; not every server does. */
+  private async listen(): Promise<void> {
+    if (this.listens) return;
+    this.listens = true;
+    const { signal } = this.over;
+    try {
+      for (;;) {
+        const response = await this.request('GET', { accept: 'text/event-stream' }, signal);
+        if (response.statusCode !== 200) return void response.body.destroy();
+        await this.readEvents(response, (text) => this.say(text, signal));
+        await delay(listenPauseMs, undefined, { signal });
+      }
+    } catch (error) {
+      if (!signal.aborted) this.fail(error);
+    }
+  }
+
+  private begin(session: string | string[] | undefined, text: string): void {
+    if (typeof session === 'string') this.session ??= session;
+    try {
+      const { result } = JSON.parse(text) as { result?: { protocolVersion?: unknown } };
+      if (typeof result?.protocolVersion === 'string') this.revision ??= result.protocolVersion;
+    } catch {
+      // Who reads the line says so.
+    }
+  }
+
+  /** No line ends within a JSON text but for white space. */
+  private async say(text: string, signal: AbortSignal): Promise<void> {
+    if (!this.stdout.write(`${text.replace(/[\r\n]+/g, ' ')}\n`))
+      await once(this.stdout, 'drain', { signal });
+  }
+
+  private fail(error: unknown): void {
+    const { cause } = error as { cause?: unknown };
+    this.stderr.write(`${this.address.url.host}: ${messageOf(cause ?? error) || String(error)}\n`);
+    this.end(1, null);
+  }
+
+  private end(code: number | null, signal: NodeJS.Signals | null): void {
+    if (this.over.signal.aborted) return;
+    this.over.abort();
+    void this.leave();
+    setImmediate(() => this.emit('exit', code, signal));
+  }
+
+  private async leave(): Promise<void> {
+    if (this.session !== undefined)
+      await this.request('DELETE', {}, AbortSignal.timeout(farewellMs)).catch(() => undefined);
+    await this.agent.destroy();
+  }
+}
+
+/** Looks at where a connection has led, whatever names and redirections of addresses led there. */
+function connectElsewhere(ownPort: () => number | undefined): buildConnector.connector {
+  const connect = buildConnector({});
+  return (options, done) =>
+    connect(options, (...[error, socket]) => {
+      if (error) return done(error, null);
+      if (!isOwnAddress(socket.remoteAddress ?? '', socket.remotePort ?? 0, ownPort()))
+        return done(null, socket);
+      socket.destroy();
+      done(new Error('this is the address of this server itself'), null);
+    });
+}

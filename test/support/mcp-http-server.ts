@@ -1,0 +1,114 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { randomUUID } from 'node:crypto';
+
+interface Request {
+  readonly id?: string;
+  readonly method?: string;
+  readonly params?: { readonly name?: string; readonly arguments?: Record<string, unknown> };
+}
+
+const object = { type: 'object' };
+
+/**
+ * An MCP server over Streamable HTTP for tests, without any library. Its path says how it answers: `/json`, or `/events`.
+ * Tools: echo, headers (of the call), hang, status {code}, cut (the connection), big {bytes}, forget (the session).
+ */
+export class McpHttpServer {
+  readonly heard: string[] = [];
+  readonly sessions = new Set<string>();
+  tools: object[] = ['echo', 'headers', 'hang', 'status', 'cut', 'big', 'forget'].map((name) => ({
+    name,
+    description: `For tests: ${name}`,
+    inputSchema: object,
+  }));
+  private readonly server: Server;
+  private readonly listeners = new Set<ServerResponse>();
+
+  private constructor() {
+    this.server = createServer((request, response) => void this.serve(request, response));
+  }
+
+  static async start(): Promise<McpHttpServer> {
+    const started = new McpHttpServer();
+    started.server.listen(0, '127.0.0.1');
+    await once(started.server, 'listening');
+    return started;
+  }
+
+  url(path: string): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}${path}`;
+  }
+
+  /** Says to all who listen that its tools changed. */
+  change(): void {
+    const message = { jsonrpc: '2.0', method: 'notifications/tools/list_changed' };
+    for (const listener of this.listeners) listener.write(`data: ${JSON.stringify(message)}\n\n`);
+  }
+
+  get listening(): number {
+    return this.listeners.size;
+  }
+
+  async stop(): Promise<void> {
+    this.server.closeAllConnections();
+    this.server.close();
+    await once(this.server, 'close');
+  }
+
+  private async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const session = String(request.headers['mcp-session-id'] ?? '');
+    if (request.method === 'DELETE') {
+      this.sessions.delete(session);
+      return void response.writeHead(204).end();
+    }
+    if (request.method === 'GET') return this.listen(response);
+    let body = '';
+    for await (const chunk of request) body += String(chunk);
+    const message = JSON.parse(body) as Request;
+    this.heard.push(message.method ?? 'an answer');
+    if (message.method !== 'initialize' && !this.sessions.has(session))
+      return void response.writeHead(404).end();
+    if (message.id === undefined) return void response.writeHead(202).end();
+    this.answer(message, request, response);
+  }
+
+  private listen(response: ServerResponse): void {
+    this.listeners.add(response);
+    response.on('close', () => this.listeners.delete(response));
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+  }
+
+  private answer({ id, method, params }: Request, request: IncomingMessage, response: ServerResponse): void {
+    const headers: Record<string, string> = {};
+    let result: unknown = {};
+    if (method === 'initialize') {
+      headers['mcp-session-id'] = randomUUID();
+      this.sessions.add(headers['mcp-session-id']);
+      const serverInfo = { name: 'remote', version: '7' };
+      result = { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo };
+    } else if (method === 'tools/list') result = { tools: this.tools };
+    else if (method === 'tools/call') {
+      const { name, arguments: input = {} } = params ?? {};
+      if (name === 'hang') return;
+      if (name === 'cut') return void request.socket.destroy();
+      if (name === 'status') return void response.writeHead(Number(input['code'])).end('sorry');
+      if (name === 'forget') this.sessions.clear();
+      const value =
+        name === 'headers'
+          ? request.headers
+          : name === 'big'
+            ? { text: 'x'.repeat(Number(input['bytes'])) }
+            : input;
+      result = { content: [{ type: 'text', text: 'done' }], structuredContent: value };
+    }
+    const text = JSON.stringify({ jsonrpc: '2.0', id, result });
+    if (request.url?.startsWith('/json')) {
+      response.writeHead(200, { ...headers, 'content-type': 'application/json' }).end(text);
+    } else {
+      response.writeHead(200, { ...headers, 'content-type': 'text/event-stream' });
+      response.end(`: hello\n\nevent: message\nid: 1\ndata: ${text}\n\n`);
+    }
+  }
+}
