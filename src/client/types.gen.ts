@@ -300,7 +300,17 @@ export type CustomToolView = {
     description: string;
     version: string;
     protocol: 'jsonrpc' | 'mcp';
+    /**
+     * Empty where there is a `url`
+     */
     command: string;
+    url: string | null;
+    /**
+     * As registered: variables stay names
+     */
+    headers: {
+        [key: string]: string;
+    } | null;
     /**
      * Where the command led when it was registered; a path that leads elsewhere later is not started
      */
@@ -376,7 +386,7 @@ export type CustomToolCreate = {
      */
     name: string;
     /**
-     * `mcp`: an MCP server over stdio, whose tools appear as `<name>__<tool>`; it stays as it is
+     * `mcp`: an MCP server, whose tools appear as `<name>__<tool>`; it stays as it is
      */
     protocol?: 'jsonrpc' | 'mcp';
     /**
@@ -388,9 +398,19 @@ export type CustomToolCreate = {
      */
     version?: string;
     /**
-     * A name on the PATH or a path
+     * A name on the PATH or a path; needed without `url`
      */
-    command: string;
+    command?: string;
+    /**
+     * In place of `command`: where an MCP server listens (Streamable HTTP). It runs without a sandbox of ours
+     */
+    url?: string | null;
+    /**
+     * Sent with each request to `url`, such as {"Authorization": "Bearer ${TOKEN}"} with TOKEN in `env`
+     */
+    headers?: {
+        [key: string]: string;
+    } | null;
     args?: Array<string>;
     /**
      * Relative args resolve against it
@@ -467,9 +487,19 @@ export type CustomToolUpdate = {
      */
     version?: string;
     /**
-     * A name on the PATH or a path
+     * A name on the PATH or a path; needed without `url`
      */
     command?: string;
+    /**
+     * In place of `command`: where an MCP server listens (Streamable HTTP). It runs without a sandbox of ours
+     */
+    url?: string | null;
+    /**
+     * Sent with each request to `url`, such as {"Authorization": "Bearer ${TOKEN}"} with TOKEN in `env`
+     */
+    headers?: {
+        [key: string]: string;
+    } | null;
     args?: Array<string>;
     /**
      * Relative args resolve against it
