@@ -1,8 +1,31 @@
-import { type DynamicModule, Global, Module } from '@nestjs/common';
+import { Controller, type DynamicModule, Get, Global, Header, Module } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiProduces, ApiTags } from '@nestjs/swagger';
 import { PrometheusModule } from '@willsoto/nestjs-prometheus';
-import { collectDefaultMetrics, register } from 'prom-client';
+import { collectDefaultMetrics, register, Registry } from 'prom-client';
 import { Contributors } from './contributors.js';
-import { MetricsController } from './metrics.controller.js';
+
+/** Serves the registry after every room has set its gauges. */
+@ApiTags('operations')
+@Controller()
+class MetricsController {
+  constructor(private readonly contributors: Contributors) {}
+
+  @Get()
+  @Header('content-type', Registry.PROMETHEUS_CONTENT_TYPE)
+  @ApiOperation({
+    summary: 'Prometheus metrics',
+    description: 'Counters and gauges of this process; calls that are under way are not waited for.',
+  })
+  @ApiProduces('text/plain')
+  @ApiOkResponse({
+    description: 'Text exposition format 0.0.4',
+    schema: { type: 'string', example: 'toolkeeper_calls_total{tool="log_summary",status="success"} 42\n' },
+  })
+  getMetrics(): Promise<string> {
+    this.contributors.sample();
+    return register.metrics();
+  }
+}
 
 /** /metrics. Each room declares its own metrics by nestjs-prometheus' providers, which stand in prom-client's registry. */
 @Global()

@@ -9,7 +9,6 @@ import { ToolMetricsModule } from '../tool-metrics/tool-metrics.module.js';
 import { ToolRegistry } from '../tools/tool-registry.js';
 import { ToolsModule } from '../tools/tools.module.js';
 import { CatalogueFollower } from './catalogue/catalogue-follower.js';
-import { CatalogueSource } from './catalogue/catalogue-source.js';
 import { PlaybookIndex } from './catalogue/playbook-index.js';
 import { DataStorageClient } from './data-storage/data-storage-client.js';
 import { dataStorageMetrics } from './data-storage/data-storage.metrics.js';
@@ -47,7 +46,7 @@ export class PlaybookSearchModule {
   static forRoot({ dataStorage }: AppConfig): DynamicModule {
     const found: Provider[] = dataStorage
       ? dataStorageProviders(dataStorage)
-      : [CatalogueSource, { provide: PLAYBOOK_SOURCE, useExisting: CatalogueSource }];
+      : [{ provide: PLAYBOOK_SOURCE, useExisting: PlaybookIndex }];
     return {
       module: PlaybookSearchModule,
       // TypeORM closes its connections after the modules that import it.

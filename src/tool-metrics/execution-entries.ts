@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { canonicalJson, sha256 } from '../common/canonical-json.js';
 import type { ToolCall } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
-import type { ExecutionEvent } from './execution-event.js';
+import type { ExecutionEvent } from './execution-events.js';
 import type { ExecutionEnd, ExecutionStart } from './execution-record.js';
 
 /** Characters kept of what a tool says: the journal is bounded by bytes, so a record must be bounded too. */

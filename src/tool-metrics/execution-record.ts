@@ -1,5 +1,5 @@
 import type { OutcomeStatus } from '../tool-contract/tool-outcome.js';
-import type { ExecutionEvent } from './execution-event.js';
+import type { ExecutionEvent } from './execution-events.js';
 import { newToolMetric } from './new-tool-metric.js';
 import type { ToolMetric } from './tool-metric.entity.js';
 

@@ -13,8 +13,7 @@ import { type HealthChange, HealthEvents } from '../../src/tool-health/health-ev
 import { KnownTools } from '../../src/tool-health/known-tools.js';
 import { ToolHealthModule } from '../../src/tool-health/tool-health.module.js';
 import { ToolHealthService } from '../../src/tool-health/tool-health.service.js';
-import type { ExecutionEvent } from '../../src/tool-metrics/execution-event.js';
-import { ExecutionEvents } from '../../src/tool-metrics/execution-events.js';
+import { type ExecutionEvent, ExecutionEvents } from '../../src/tool-metrics/execution-events.js';
 import { newToolMetric } from '../../src/tool-metrics/new-tool-metric.js';
 import { ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
 import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';

@@ -145,6 +145,19 @@ describe('PlaybookIndex', () => {
     expect(new Set(seen).size).toBe(3);
   });
 
+  it('lets an answer of a poorer ranking stand for no other call, and every other one as long as the revision', async () => {
+    const { signal } = new AbortController();
+    const ranked = (degraded: string | undefined): PlaybookRanker => ({
+      prepare: async () => ({ rank: async () => ({ playbooks: [], degraded }) }),
+    });
+    const answer = { playbooks: [], total_results: 0 };
+    expect(await indexOf(async () => [], ranked(undefined)).search(query, signal)).toEqual({ answer });
+    expect(await indexOf(async () => [], ranked('timeout')).search(query, signal)).toEqual({
+      answer,
+      freshForMs: 0,
+    });
+  });
+
   it('says when an answer is poorer than it should be', async () => {
     const index = indexOf(async () => [playbook('a')], {
       prepare: async () => ({

@@ -1,16 +1,25 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import { abortable } from '../../common/abortable.js';
 import { Tracer } from '../../observability/tracing/tracer.js';
-import { type AskedLabels, normalisedLabels } from '../label-filter.js';
+import { type AskedLabels, labelsMatch, normalisedLabels } from '../label-filter.js';
 import {
   PLAYBOOK_RANKER,
   type PlaybookRanker,
+  type PlaybookRanking,
   type Ranked,
   type RankedPlaybook,
   type RankRequest,
   shownConfidence,
 } from '../playbook-ranker.js';
-import type { PlaybookAnswer, PlaybookHit, PlaybookSearch } from '../playbook-source.js';
-import { PlaybookSnapshot } from './playbook-snapshot.js';
+import type {
+  FoundPlaybooks,
+  PlaybookAnswer,
+  PlaybookHit,
+  PlaybookSearch,
+  PlaybookSource,
+} from '../playbook-source.js';
+import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
 import { PlaybooksRepository } from '../../playbooks/playbooks.repository.js';
 import { type ExplainedPlaybook, explainSearch } from '../rest/search-explanation.js';
 
@@ -28,9 +37,11 @@ export interface ExplainedAnswer extends FoundAnswer {
   readonly revision: string;
 }
 
-/** The searchable catalogue in memory. It is read again after a change, by the first search that needs it. */
+/** The built-in catalogue, searchable in memory. It is read again after a change, by the first search that needs it. */
 @Injectable()
-export class PlaybookIndex {
+export class PlaybookIndex implements PlaybookSource {
+  readonly kind = 'catalogue';
+  readonly longestMs = 2_000;
   private loading: Promise<PlaybookSnapshot> | undefined;
   private changes = 0;
   /** What was read last: the database's revision, and how many changes had been heard of when reading began. */
@@ -61,6 +72,12 @@ export class PlaybookIndex {
     const isCurrent = this.loading !== undefined && this.loaded.changes === this.changes;
     if (isCurrent && this.loaded.revision !== revision) this.invalidate();
     await this.snapshot();
+  }
+
+  async search(search: PlaybookSearch, signal: AbortSignal): Promise<FoundPlaybooks> {
+    const { answer, degraded } = await abortable(this.find(search, signal), signal);
+    // The endpoint may be back with the next call.
+    return degraded === undefined ? { answer } : { answer, freshForMs: 0 };
   }
 
   /** @throws the database's error when the catalogue must be read and cannot; the signal's reason when it aborts */
@@ -121,6 +138,41 @@ export class PlaybookIndex {
     // A reading that a change has overtaken says nothing of the one that came after it.
     if (before === this.changes) this.loaded = { revision, changes: before };
     return snapshot;
+  }
+}
+
+/** Ids remembered over all situations (sets of labels), some 40 MB: agents of one cluster share a few dozen. */
+const mostRemembered = 1_000_000;
+
+/** One state of the catalogue, as search sees it: what is active and the latest of its id. */
+class PlaybookSnapshot {
+  readonly playbooks: ReadonlyMap<string, SearchablePlaybook>;
+  private readonly everything: ReadonlySet<string>;
+  private readonly situations = new LRUCache<string, ReadonlySet<string>>({
+    maxSize: mostRemembered,
+    sizeCalculation: ({ size }) => size + 1,
+  });
+
+  constructor(
+    catalogue: readonly SearchablePlaybook[],
+    readonly ranking: PlaybookRanking,
+  ) {
+    this.playbooks = new Map(catalogue.map((playbook) => [playbook.playbook_id, playbook]));
+    this.everything = new Set(this.playbooks.keys());
+  }
+
+  /** @returns ids of what may be shown at all; the very same set for equal labels */
+  candidates(asked: AskedLabels): ReadonlySet<string> {
+    if (asked.size === 0) return this.everything;
+    const situation = JSON.stringify([...asked].sort(([a], [b]) => (a < b ? -1 : 1)));
+    const known = this.situations.get(situation);
+    if (known) return known;
+    const found = new Set<string>();
+    for (const playbook of this.playbooks.values()) {
+      if (labelsMatch(playbook.labels, asked)) found.add(playbook.playbook_id);
+    }
+    this.situations.set(situation, found);
+    return found;
   }
 }
 

@@ -5,17 +5,20 @@ import { isDeeperThan } from '../../common/json-depth.js';
 import { KeyedMutex } from '../../common/keyed-mutex.js';
 import { type FieldProblem, Problem } from '../../common/errors.js';
 import { ShapePipe } from '../../common/shapes.js';
+import { WorkerCalls } from '../../common/worker-calls.js';
 import { type ImportItem, type ImportResult, PlaybookCatalogueService } from '../playbook-catalogue.service.js';
 import { CreatePlaybookBody } from '../playbook-bodies.shapes.js';
 import { type DocumentItem, itemsOf } from './import-document.js';
 import { acceptYaml } from './yaml-body.js';
-import { readYaml } from './yaml-reader.js';
 
 export const importRoute = '/api/v1/playbooks/import';
 /** Of everything else than `content`, which has its own limit. */
 const maxDepth = 64;
 /** Imports of YAML at a time: one is read, the others wait. Each takes a thread and, made for it, 512 MB and ten seconds. */
 const mostYaml = 5;
+/** A thousand playbooks take one or two. A text that is made to take long (40,000 keys in one map) takes minutes. */
+const patienceMs = 10_000;
+const heapMb = 512;
 
 /** Import over REST: everything that is wrong is named at once, and then nothing is stored. */
 @Injectable()
@@ -84,5 +87,25 @@ export class PlaybookImportService implements OnModuleInit {
     // YAML has not passed the body's own check.
     if (isDeeperThan(value, maxDepth)) throw new Problem('invalid_request', 'is nested too deep');
     return this.shapes.read(CreatePlaybookBody, value);
+  }
+}
+
+/**
+ * Reads YAML in a thread of its own, which ends with it: nothing else waits for it, however it is nested.
+ * @throws Problem `invalid_request` when it cannot be read, or not in time
+ */
+async function readYaml(text: string): Promise<unknown> {
+  const reader = new WorkerCalls<string, string>(new URL('./yaml.worker.js', import.meta.url), {
+    name: 'YAML',
+    heapMb,
+    timeLimitMs: patienceMs,
+  });
+  try {
+    return JSON.parse(await reader.call(text)) as unknown;
+  } catch (error) {
+    const detail = `The YAML cannot be read: ${(error as Error).message.split('\n')[0]}`;
+    throw new Problem('invalid_request', detail, { errors: [{ pointer: '', detail }] });
+  } finally {
+    await reader.stop();
   }
 }
