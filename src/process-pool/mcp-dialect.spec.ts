@@ -97,6 +97,18 @@ it('asks once more for what changed while it was asked, and pauses between', () 
   expect(server.said.map((said) => (said as Handshake).tools)).toEqual([[tool('a')], [tool('b')]]);
 });
 
+it('asks a server that never stops saying so less and less often', () => {
+  const server = new Server().begins().answer({ tools: [] });
+  let lists = 0;
+  for (let s = 0; s < 600; s++) {
+    server.hear(changed);
+    lists += server.asked.length;
+    if (server.asked.length > 0) server.answer({ tools: [tool(`t${s}`)] });
+    jest.advanceTimersByTime(1_000);
+  }
+  expect(lists).toBeLessThan(20);
+});
+
 it('serves roots and pings, and refuses the rest', () => {
   const { hear } = new Server();
   expect(hear({ id: 1, method: 'roots/list' })).toEqual({

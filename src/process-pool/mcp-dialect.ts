@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { backOff } from '../common/back-off.js';
 import { isDeeperThan, jsonExcerpt } from '../common/json-depth.js';
 import { isObject, text } from './handshake.js';
 import type { JsonObject } from './message-reader.js';
@@ -12,8 +13,8 @@ export const mcpRevisions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-
 /** A server's list of tools is read no further than this. */
 export const listLimits = { tools: 512, pages: 64, bytes: 1_048_576, levels: 64 } as const;
 
-/** A server that says again and again that its tools changed is asked no more often. */
-const listPauseMs = 250;
+/** A server that says again and again that its tools changed is asked less and less often: reading a list takes time. */
+const listPauses = { firstMs: 250, longestMs: 60_000 };
 const clientInfo = { name: 'toolkeeper', title: 'Toolkeeper', version: '1.0.0' };
 const methodNotFound = -32601;
 
@@ -49,6 +50,8 @@ class McpSession {
   /** It said that its tools changed since they were last asked for. */
   private isStale = false;
   private pause: NodeJS.Timeout | undefined;
+  /** Lists that were asked for as soon as the pause before them was over. */
+  private inARow = 0;
 
   constructor(
     private readonly talk: Talk,
@@ -102,10 +105,14 @@ class McpSession {
 
   private listed(tools: readonly JsonObject[]): void {
     this.isListing = false;
-    this.pause = setTimeout(() => {
-      this.pause = undefined;
-      if (this.isStale) this.list();
-    }, listPauseMs).unref();
+    this.pause = setTimeout(
+      () => {
+        this.pause = undefined;
+        this.inARow = this.isStale ? this.inARow + 1 : 0;
+        if (this.isStale) this.list();
+      },
+      backOff(this.inARow + 1, listPauses),
+    ).unref();
     this.said({ ...this.about, tools });
   }
 }
