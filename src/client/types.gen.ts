@@ -43,6 +43,12 @@ export type ToolView = {
     inputSchema: {
         [key: string]: unknown;
     };
+    /**
+     * Of the results' structured content
+     */
+    outputSchema?: {
+        [key: string]: unknown;
+    };
     annotations: AnnotationsView;
     tags: Array<string>;
     /**
@@ -93,6 +99,9 @@ export type McpToolView = {
     name: string;
     description: string;
     inputSchema: {
+        [key: string]: unknown;
+    };
+    outputSchema?: {
         [key: string]: unknown;
     };
     annotations: {

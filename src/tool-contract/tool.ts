@@ -24,6 +24,8 @@ export interface ToolDefinition {
   readonly version: string;
   /** JSON Schema (2020-12) of the input, as published. */
   readonly inputSchema: JsonSchema;
+  /** JSON Schema of the structured content of its results, where an MCP server promises one. */
+  readonly outputSchema?: JsonSchema;
   readonly annotations: ToolAnnotations;
   readonly tags: readonly string[];
   /** The tool's own limit for one call in milliseconds. */

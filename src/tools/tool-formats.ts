@@ -22,10 +22,11 @@ export const toolFormats = {
     description,
     input_schema: ofObject(inputSchema),
   }),
-  mcp: ({ name, description, inputSchema, annotations }: ToolDefinition) => ({
+  mcp: ({ name, description, inputSchema, outputSchema, annotations }: ToolDefinition) => ({
     name,
     description,
     inputSchema: ofObject(inputSchema),
+    ...(outputSchema && { outputSchema }),
     annotations: {
       readOnlyHint: annotations.readOnly,
       idempotentHint: annotations.idempotent,

@@ -45,6 +45,12 @@ export class ToolView {
     example: { type: 'object', properties: { query: { type: 'string' } }, required: ['query'] },
   })
   readonly inputSchema!: object;
+  @AnyObject({
+    required: false,
+    example: { type: 'object' },
+    description: "Of the results' structured content",
+  })
+  readonly outputSchema?: object;
   @ApiProperty() readonly annotations!: AnnotationsView;
   @ApiProperty({ type: [String], example: ['incidents'] }) readonly tags!: string[];
   @ApiProperty({ example: 30000, description: 'Limit of one call, milliseconds' })
@@ -149,6 +155,7 @@ class McpToolView {
   @ApiProperty({ example: 'get_playbooks' }) readonly name!: string;
   @ApiProperty({ example: 'Search for relevant remediation workflows' }) readonly description!: string;
   @AnyObject({ example: schemaExample }) readonly inputSchema!: object;
+  @AnyObject({ required: false, example: { type: 'object' } }) readonly outputSchema?: object;
   @AnyObject({ example: { readOnlyHint: true } }) readonly annotations!: object;
 }
 

@@ -79,13 +79,14 @@ class McpTool implements Tool {
     private readonly calls: PoolCalls,
     private readonly whyNot: () => string | undefined,
   ) {
-    const { description, title, inputSchema } = approved;
+    const { description, title, inputSchema, outputSchema } = approved;
     this.definition = {
       ...definitionOf(server),
       name: mcpToolName(server.name, approved.name),
       description: description ?? title ?? '',
       kind: 'mcp',
       inputSchema: { ...inputSchema, type: 'object' },
+      ...(outputSchema && { outputSchema: { ...outputSchema, type: 'object' } }),
       annotations: annotationsOf(approved, server.annotations),
     };
   }
