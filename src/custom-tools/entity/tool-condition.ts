@@ -4,7 +4,7 @@ import type { CustomTool } from './custom-tool.entity.js';
 
 const maxMessage = 4_096;
 
-type StatedHealth = Pick<CustomTool, 'healthStatus' | 'errorMessage'>;
+export type StatedHealth = Pick<CustomTool, 'healthStatus' | 'errorMessage'>;
 
 /** Words for a tool's row that may come from the tool itself: its stderr, its answer to `health`. */
 export function storableMessage(text: string): string {

@@ -6,7 +6,7 @@ import { ToolLog } from '../../observability/tool-log.js';
 import type { PoolStats } from '../../process-pool/pool.types.js';
 import type { ProcessPool } from '../../process-pool/process-pool.js';
 import { CustomToolsRepository, type ToolCondition } from '../entity/custom-tools.repository.js';
-import { brokenBy, healthOf } from '../entity/tool-condition.js';
+import { brokenBy, healthOf, type StatedHealth } from '../entity/tool-condition.js';
 import { RunningTools, type RuntimeEvent } from './running-tools.js';
 
 const wellAgain = { status: 'active', healthStatus: 'healthy', errorMessage: null } as const;
@@ -58,7 +58,8 @@ export class HealthChecks {
     // Meanwhile the tool may have been changed: then the answer is another's.
     if (!pool || answer === undefined || this.poolOf(name) !== pool) return;
     const ill = (reason: string) => ({ healthStatus: 'unhealthy', errorMessage: reason }) as const;
-    const said = answer instanceof Error ? ill(answer.message) : healthOf(answer.reply);
+    const said =
+      answer instanceof Error ? ill(answer.message) : this.withHeldBack(name, healthOf(answer.reply));
     const { healthStatus } = said;
     const errorMessage = said.errorMessage === null ? null : this.clean(name, said.errorMessage);
     this.log.write({ tool: name, event: 'health', ...(errorMessage && { error: healthStatus }) });
@@ -87,6 +88,17 @@ export class HealthChecks {
   /** It was tried again, in vain. */
   stillBroken(name: string, reason: string): Promise<void> {
     return this.write(name, { errorMessage: reason, lastHealthCheck: new Date() });
+  }
+
+  /** A server whose tools are not what was approved is well, and less than it should be. */
+  private withHeldBack(name: string, said: StatedHealth): StatedHealth {
+    const held = (this.running.server(name)?.review() ?? []).filter(
+      ({ state, approved }) => state === 'held' && approved,
+    );
+    const [first] = held;
+    if (!first || said.healthStatus !== 'healthy') return said;
+    const errorMessage = `${held.length} of its tools are held back: ${first.name}, for ${first.why}`;
+    return { healthStatus: 'degraded', errorMessage };
   }
 
   private onPoolEvent(event: RuntimeEvent): void {
