@@ -13,9 +13,9 @@ const allowed = {
   'process-pool': ['common'],
   sandbox: [...base],
   journal: [...base],
-  'tool-metrics': [...base, 'tool-contract', 'database', 'journal'],
+  'tool-metrics': [...base, 'tool-contract', 'database', 'auth', 'journal'],
   'tool-health': [...base, 'tool-contract', 'database', 'auth', 'tool-metrics'],
-  investigations: [...base, 'tool-contract', 'database'],
+  investigations: [...base, 'tool-contract', 'database', 'auth'],
   repetition: [...base, 'tool-contract', 'database'],
   'lexical-search': ['common'],
   tools: [
@@ -35,6 +35,8 @@ const allowed = {
   'playbook-search': [
     ...base,
     'tool-contract',
+    'database',
+    'auth',
     'tool-metrics',
     'repetition',
     'lexical-search',

@@ -1,25 +1,28 @@
 import pg from 'pg';
 import type { DataSourceOptions } from 'typeorm';
 
-/** Set by the trigger of `playbook_catalog`. */
-const channel = 'playbook_catalog';
 const patienceMs = 5_000;
 
 /** Hears of changes over a connection of its own, for as long as that lasts; `listen` makes another one. */
-export class CatalogueListener {
+export class ChannelListener {
   private client: pg.Client | undefined;
 
   constructor(
     private readonly options: DataSourceOptions,
+    /** Of NOTIFY. */
+    private readonly channel: string,
     private readonly heard: () => void,
   ) {}
 
-  /** Does nothing while it listens already. @throws the driver's error */
+  /**
+   * Does nothing while it listens already. What changed before counts as heard once it listens.
+   * @throws the driver's error
+   */
   async listen(): Promise<void> {
     if (this.client || this.options.type !== 'postgres' || this.options.url === undefined) return;
     const client = new pg.Client({
       connectionString: this.options.url,
-      application_name: 'toolkeeper-playbooks',
+      application_name: 'toolkeeper-listener',
       connectionTimeoutMillis: patienceMs,
       query_timeout: patienceMs,
       keepAlive: true,
@@ -33,7 +36,8 @@ export class CatalogueListener {
     this.client = client;
     try {
       await client.connect();
-      await client.query(`LISTEN ${channel}`);
+      await client.query(`LISTEN ${this.channel}`);
+      this.heard();
     } catch (error) {
       lost();
       await client.end().catch(() => undefined);
