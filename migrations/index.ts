@@ -2,6 +2,7 @@ import { Initial1764000010000 } from './0001-initial.js';
 import { ExecutionsByRequest1764000020000 } from './0002-executions-by-request.js';
 import { McpServers1764000030000 } from './0003-mcp-servers.js';
 import { RemoteMcpServers1764000040000 } from './0004-remote-mcp-servers.js';
+import { Keys1764000050000 } from './0005-keys.js';
 
 /** Every migration in order; append only. */
 export const migrations = [
@@ -9,4 +10,5 @@ export const migrations = [
   ExecutionsByRequest1764000020000,
   McpServers1764000030000,
   RemoteMcpServers1764000040000,
+  Keys1764000050000,
 ];

@@ -1,5 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { AuthModule } from './auth/auth.module.js';
+import { KeysModule } from './auth/keys/keys.module.js';
 import { LifecycleModule } from './common/lifecycle.module.js';
 import { type AppConfig, ConfigModule } from './config/app-config.js';
 import { CustomToolsModule } from './custom-tools/custom-tools.module.js';
@@ -28,6 +29,7 @@ export class AppModule {
         TracingModule,
         DatabaseModule,
         AuthModule,
+        KeysModule,
         HealthModule,
         ToolsModule,
         McpModule,

@@ -3,8 +3,10 @@ import { join } from 'node:path';
 import { makeTestFolder } from '../../test/support/test-folder.js';
 import { Problem } from '../common/errors.js';
 import { loadConfig } from '../config/app-config.js';
+import { scopes } from '../tool-contract/principal.js';
 import { AdminKey } from './admin-key.js';
 import { AccessPolicy, type Visit } from './access-policy.js';
+import { KnownKeys } from './known-keys.js';
 import { assertSafeToExpose } from './assert-safe-to-expose.js';
 
 const adminKey = 'a-key-of-enough-length';
@@ -14,7 +16,8 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 function policy(variables: NodeJS.ProcessEnv): AccessPolicy {
   const config = loadConfig({ TOOLKEEPER_DATA_DIR: folder, ...variables });
-  return new AccessPolicy(config, new AdminKey(config));
+  const adminKey = new AdminKey(config);
+  return new AccessPolicy(config, adminKey, new KnownKeys(adminKey));
 }
 const visit = (
   headers: Visit['headers'] = {},
@@ -37,7 +40,8 @@ describe('AccessPolicy', () => {
     it('admits whoever has no key as anonymous, to read and to call', () => {
       const principal = open.admit(visit());
       expect(principal.userId).toBe('anonymous');
-      expect([...principal.scopes]).toEqual(['tools:call']);
+      expect([...principal.scopes]).toEqual(['tools:call', 'metrics:read', 'traces:write', 'traces:read']);
+      expect(principal.projects).toEqual(['default']);
       expect(codeOf(() => open.authorize(principal, visit(), ['tools:call']))).toBe('admitted');
     });
 
@@ -52,7 +56,7 @@ describe('AccessPolicy', () => {
       const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
       const headers = { 'x-api-key': key, host: 'tools.example', origin: 'https://evil.example' };
       const principal = open.admit(visit(headers, { method: 'DELETE' }));
-      expect([principal.userId, ...principal.scopes]).toEqual(['admin', 'tools:call', 'tools:admin']);
+      expect([principal.userId, ...principal.scopes]).toEqual(['admin', ...scopes]);
     });
 
     it('takes nobody with a wrong key for anonymous', () => {

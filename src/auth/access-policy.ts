@@ -5,6 +5,7 @@ import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { type Principal, type Scope, scopes } from '../tool-contract/principal.js';
 import { AdminKey } from './admin-key.js';
 import { presentedKey } from './api-key.js';
+import { KnownKeys } from './known-keys.js';
 import { comesFromTrustedHost, mayBeForged } from './trusted-host.js';
 
 /** The parts of a request that decide whether it may come in. */
@@ -23,20 +24,24 @@ const mostTrustedHosts = 100;
 const docsRoute = /^\/(docs([/-].*)?|openapi\.(json|yaml))?$/;
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-/** Decides which requests come in, and as whom. A route that is not said to be open needs the key. */
+/** Decides which requests come in, and as whom. A route that is not said to be open needs a key. */
 @Injectable()
 export class AccessPolicy {
   /** `Host` headers that were found trusted; a client sends the same one each time. */
   private readonly trustedHosts = new Set<string>();
-  private readonly admin: Principal = { userId: 'admin', scopes: new Set(scopes) };
   /** The caller without a key, on a loopback address where none was configured. */
-  private readonly anonymous: Principal = { userId: 'anonymous', scopes: new Set(['tools:call']) };
+  private readonly anonymous: Principal = {
+    userId: 'anonymous',
+    scopes: new Set(['tools:call', 'metrics:read', 'traces:write', 'traces:read']),
+    projects: ['default'],
+  };
   private readonly everybody: Principal = { userId: 'anonymous', scopes: new Set(scopes) };
   private readonly visitor: Principal = { userId: 'anonymous', scopes: new Set() };
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'auth' | 'server'>,
     private readonly adminKey: AdminKey,
+    private readonly keys: KnownKeys,
   ) {}
 
   /**
@@ -48,10 +53,12 @@ export class AccessPolicy {
     const off = this.config.auth.mode === 'off';
     const key = off ? undefined : presentedKey(visit.headers);
     // A page cannot send this header without a permission that is never given.
-    if (this.adminKey.matches(key)) return this.admin;
+    const known = this.keys.find(key);
+    if (known) return known;
     if (this.isOpen(visit)) return this.visitor;
     // A caller with a wrong key is refused, not taken for anonymous: the key was meant to open something.
-    if (!off && (key !== undefined || this.adminKey.file === undefined)) throw this.keyNeeded();
+    if (key !== undefined) throw unauthorized('This key is not known, has expired or was revoked.');
+    if (!off && this.adminKey.file === undefined) throw this.keyNeeded();
     if (!off && !this.isTrusted(visit.headers)) throw strangeHost();
     if (!safeMethods.has(visit.method) && mayBeForged(visit, this.config.server.allowedHosts)) throw forged();
     return off ? this.everybody : this.anonymous;
@@ -86,10 +93,14 @@ export class AccessPolicy {
     const how = 'Send an API key as "Authorization: Bearer <key>" or in the header x-api-key';
     const where =
       this.adminKey.file === undefined ? '' : ': this server keeps its own in TOOLKEEPER_DATA_DIR/admin.key';
-    return new Problem('unauthorized', `${how}${where}.`, {
-      headers: { 'WWW-Authenticate': 'Bearer realm="toolkeeper"' },
-    });
+    return unauthorized(`${how}${where}.`);
   }
+}
+
+function unauthorized(detail: string): Problem {
+  return new Problem('unauthorized', detail, {
+    headers: { 'WWW-Authenticate': 'Bearer realm="toolkeeper"' },
+  });
 }
 
 function strangeHost(): Problem {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { KeyFileError, makeKeyFile, readKeyFile } from '../common/key-file.js';
 import type { AppConfig } from '../config/app-config.js';
-import { HashedKey } from './api-key.js';
+import { hashOfKey } from './api-key.js';
 
 const fewestCharacters = 16;
 
@@ -10,7 +10,8 @@ const fewestCharacters = 16;
  * made at the first start. Tools, and pages of other ports, stand on loopback as well: being there proves nothing.
  */
 export class AdminKey {
-  private readonly hash: HashedKey | undefined;
+  /** Undefined where there is none: nobody is asked for a key. */
+  readonly hash: Buffer | undefined;
   /** Where the key is kept; undefined where it was configured, or where there is none. */
   readonly file: string | undefined;
 
@@ -20,11 +21,7 @@ export class AdminKey {
     const needsFile = auth.mode !== 'off' && auth.adminKey === undefined && server.loopback;
     this.file = needsFile ? auth.adminKeyFile : undefined;
     const key = this.file === undefined ? auth.adminKey : keyIn(this.file);
-    this.hash = key === undefined ? undefined : new HashedKey(key);
-  }
-
-  matches(candidate: string | undefined): boolean {
-    return this.hash?.matches(candidate) === true;
+    this.hash = key === undefined ? undefined : hashOfKey(key);
   }
 }
 

@@ -1,4 +1,4 @@
-import { HashedKey, presentedKey } from './api-key.js';
+import { hashOfKey, idIn, newKey, presentedKey } from './api-key.js';
 
 describe('presentedKey', () => {
   it('reads a bearer token, whatever the case of its scheme', () => {
@@ -19,14 +19,23 @@ describe('presentedKey', () => {
   });
 });
 
-describe('HashedKey', () => {
-  const key = new HashedKey('0123456789abcdef');
-
-  it('matches the key only', () => {
-    expect(key.matches('0123456789abcdef')).toBe(true);
-    expect(key.matches('0123456789abcdeF')).toBe(false);
-    expect(key.matches('0123456789abcdef0')).toBe(false);
-    expect(key.matches('')).toBe(false);
-    expect(key.matches(undefined)).toBe(false);
+describe('newKey', () => {
+  it('has 32 random bytes, and an id that sorts by time', () => {
+    const [first, second] = [newKey(1_000), newKey(2_000)];
+    expect(first.key).toMatch(/^tk_[0-9a-f]{20}_[\w-]{43}$/);
+    expect(first.id < second.id).toBe(true);
+    expect(idIn(first.key)).toBe(first.id);
+    expect(new Set(Array.from({ length: 1_000 }, () => newKey(1_000).id)).size).toBe(1_000);
   });
+
+  it('is known by a hash of 32 bytes', () => {
+    const { key } = newKey();
+    expect(hashOfKey(key)).toHaveLength(32);
+    expect(hashOfKey(key).equals(hashOfKey(`${key}x`))).toBe(false);
+  });
+
+  it.each(['', 'tk_', 'tk__x', 'tk_0123_x', 'tk_0123456789ABCDEF0123_x', ' tk_0123456789abcdef0123_x'])(
+    '%j has no id',
+    (key) => expect(idIn(key)).toBeUndefined(),
+  );
 });

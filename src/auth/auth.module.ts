@@ -4,13 +4,18 @@ import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { AccessPolicy } from './access-policy.js';
 import { AdminKey } from './admin-key.js';
 import { AuthGuard } from './auth.guard.js';
+import { CallRates } from './call-rates.js';
+import { KnownKeys } from './known-keys.js';
 
+/** Who may come in, and do what. It works by what is in memory; KeysModule brings the keys of the database there. */
 @Module({
   providers: [
     AccessPolicy,
     { provide: AdminKey, inject: [APP_CONFIG], useFactory: (config: AppConfig) => new AdminKey(config) },
+    KnownKeys,
+    CallRates,
     { provide: APP_GUARD, useClass: AuthGuard },
   ],
-  exports: [AccessPolicy],
+  exports: [AccessPolicy, KnownKeys, CallRates],
 })
 export class AuthModule {}

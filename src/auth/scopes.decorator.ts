@@ -4,10 +4,7 @@ import type { Scope } from '../tool-contract/principal.js';
 
 export const SCOPES = 'toolkeeper:scopes';
 
-/**
- * The scopes that a caller needs for this route; without it GET and HEAD need `tools:call`, everything else
- * `tools:admin`.
- */
+/** The scopes that a caller needs for this route; one that says nothing needs `admin`. */
 export const Scopes = (...scopes: Scope[]): MethodDecorator & ClassDecorator => SetMetadata(SCOPES, scopes);
 
 /**

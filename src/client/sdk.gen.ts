@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.js';
 import type { Client, ClientMeta, Options as Options2, RequestResult, TDataShape } from './client/index.js';
-import type { ApproveMcpToolsData, ApproveMcpToolsErrors, ApproveMcpToolsResponses, ArchivePlaybookData, ArchivePlaybookErrors, ArchivePlaybookResponses, CloseCircuitData, CloseCircuitErrors, CloseCircuitResponses, CreatePlaybookData, CreatePlaybookErrors, CreatePlaybookResponses, DeleteOldMetricsData, DeleteOldMetricsErrors, DeleteOldMetricsResponses, DeprecatePlaybookData, DeprecatePlaybookErrors, DeprecatePlaybookResponses, DiffCustomToolRevisionData, DiffCustomToolRevisionErrors, DiffCustomToolRevisionResponses, DiffPlaybookVersionsData, DiffPlaybookVersionsErrors, DiffPlaybookVersionsResponses, DisableCustomToolData, DisableCustomToolErrors, DisableCustomToolResponses, DisablePlaybookData, DisablePlaybookErrors, DisablePlaybookResponses, EnableCustomToolData, EnableCustomToolErrors, EnableCustomToolResponses, EnablePlaybookData, EnablePlaybookErrors, EnablePlaybookResponses, ExecuteToolData, ExecuteToolErrors, ExecuteToolResponses, GetCircuitAdviceData, GetCircuitAdviceErrors, GetCircuitAdviceResponses, GetCircuitData, GetCircuitErrors, GetCircuitResponses, GetCustomToolData, GetCustomToolErrors, GetCustomToolHealthData, GetCustomToolHealthErrors, GetCustomToolHealthResponses, GetCustomToolLogsData, GetCustomToolLogsErrors, GetCustomToolLogsResponses, GetCustomToolResponses, GetCustomToolRevisionData, GetCustomToolRevisionErrors, GetCustomToolRevisionResponses, GetDashboardData, GetDashboardErrors, GetDashboardResponses, GetErrorPatternsData, GetErrorPatternsErrors, GetErrorPatternsResponses, GetEventsData, GetEventsErrors, GetEventsResponses, GetExecutionData, GetExecutionErrors, GetExecutionResponses, GetHealthOfAllToolsData, GetHealthOfAllToolsErrors, GetHealthOfAllToolsResponses, GetHealthSummaryData, GetHealthSummaryErrors, GetHealthSummaryResponses, GetInvestigationData, GetInvestigationErrors, GetInvestigationResponses, GetMetricsData, GetMetricsResponses, GetPlaybookVersionData, GetPlaybookVersionErrors, GetPlaybookVersionResponses, GetToolData, GetToolErrors, GetToolHealthData, GetToolHealthErrors, GetToolHealthInfoData, GetToolHealthInfoErrors, GetToolHealthInfoResponses, GetToolHealthResponses, GetToolResponses, GetToolStatsData, GetToolStatsErrors, GetToolStatsResponses, ImportPlaybooksData, ImportPlaybooksErrors, ImportPlaybooksResponses, ListCustomToolRevisionsData, ListCustomToolRevisionsErrors, ListCustomToolRevisionsResponses, ListCustomToolsData, ListCustomToolsErrors, ListCustomToolsResponses, ListDuplicatesData, ListDuplicatesErrors, ListDuplicatesResponses, ListErrorsData, ListErrorsErrors, ListErrorsResponses, ListExecutionsData, ListExecutionsErrors, ListExecutionsResponses, ListMcpToolsData, ListMcpToolsErrors, ListMcpToolsResponses, ListPlaybooksData, ListPlaybooksErrors, ListPlaybooksResponses, ListPlaybookVersionsData, ListPlaybookVersionsErrors, ListPlaybookVersionsResponses, ListRecordedToolsData, ListRecordedToolsErrors, ListRecordedToolsResponses, ListShownPlaybooksData, ListShownPlaybooksErrors, ListShownPlaybooksResponses, ListSlowExecutionsData, ListSlowExecutionsErrors, ListSlowExecutionsResponses, ListToolsData, ListToolsErrors, ListToolsResponses, LivezData, LivezErrors, LivezResponses, MarkSemanticFailureData, MarkSemanticFailureErrors, MarkSemanticFailureResponses, OpenCircuitData, OpenCircuitErrors, OpenCircuitResponses, RaiseInvestigationData, RaiseInvestigationErrors, RaiseInvestigationResponses, ReadyzData, ReadyzErrors, ReadyzResponses, RecordPlaybookOutcomeData, RecordPlaybookOutcomeErrors, RecordPlaybookOutcomeResponses, RegisterCustomToolData, RegisterCustomToolErrors, RegisterCustomToolResponses, RemoveCustomToolData, RemoveCustomToolErrors, RemoveCustomToolResponses, ResetCircuitData, ResetCircuitErrors, ResetCircuitResponses, ResetInvestigationData, ResetInvestigationErrors, ResetInvestigationResponses, RollBackCustomToolData, RollBackCustomToolErrors, RollBackCustomToolResponses, RunToolCallsData, RunToolCallsErrors, RunToolCallsResponses, SearchPlaybooksData, SearchPlaybooksErrors, SearchPlaybooksResponses, StartupzData, StartupzErrors, StartupzResponses, TestCustomToolData, TestCustomToolErrors, TestCustomToolResponses, UnmarkSemanticFailureData, UnmarkSemanticFailureErrors, UnmarkSemanticFailureResponses, UpdateCustomToolData, UpdateCustomToolErrors, UpdateCustomToolResponses, ValidateCustomToolData, ValidateCustomToolErrors, ValidateCustomToolResponses } from './types.gen.js';
+import type { ApproveMcpToolsData, ApproveMcpToolsErrors, ApproveMcpToolsResponses, ArchivePlaybookData, ArchivePlaybookErrors, ArchivePlaybookResponses, CloseCircuitData, CloseCircuitErrors, CloseCircuitResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreatePlaybookData, CreatePlaybookErrors, CreatePlaybookResponses, DeleteOldMetricsData, DeleteOldMetricsErrors, DeleteOldMetricsResponses, DeprecatePlaybookData, DeprecatePlaybookErrors, DeprecatePlaybookResponses, DiffCustomToolRevisionData, DiffCustomToolRevisionErrors, DiffCustomToolRevisionResponses, DiffPlaybookVersionsData, DiffPlaybookVersionsErrors, DiffPlaybookVersionsResponses, DisableCustomToolData, DisableCustomToolErrors, DisableCustomToolResponses, DisablePlaybookData, DisablePlaybookErrors, DisablePlaybookResponses, EnableCustomToolData, EnableCustomToolErrors, EnableCustomToolResponses, EnablePlaybookData, EnablePlaybookErrors, EnablePlaybookResponses, ExecuteToolData, ExecuteToolErrors, ExecuteToolResponses, GetCircuitAdviceData, GetCircuitAdviceErrors, GetCircuitAdviceResponses, GetCircuitData, GetCircuitErrors, GetCircuitResponses, GetCustomToolData, GetCustomToolErrors, GetCustomToolHealthData, GetCustomToolHealthErrors, GetCustomToolHealthResponses, GetCustomToolLogsData, GetCustomToolLogsErrors, GetCustomToolLogsResponses, GetCustomToolResponses, GetCustomToolRevisionData, GetCustomToolRevisionErrors, GetCustomToolRevisionResponses, GetDashboardData, GetDashboardErrors, GetDashboardResponses, GetErrorPatternsData, GetErrorPatternsErrors, GetErrorPatternsResponses, GetEventsData, GetEventsErrors, GetEventsResponses, GetExecutionData, GetExecutionErrors, GetExecutionResponses, GetHealthOfAllToolsData, GetHealthOfAllToolsErrors, GetHealthOfAllToolsResponses, GetHealthSummaryData, GetHealthSummaryErrors, GetHealthSummaryResponses, GetInvestigationData, GetInvestigationErrors, GetInvestigationResponses, GetKeyData, GetKeyErrors, GetKeyResponses, GetMetricsData, GetMetricsResponses, GetPlaybookVersionData, GetPlaybookVersionErrors, GetPlaybookVersionResponses, GetToolData, GetToolErrors, GetToolHealthData, GetToolHealthErrors, GetToolHealthInfoData, GetToolHealthInfoErrors, GetToolHealthInfoResponses, GetToolHealthResponses, GetToolResponses, GetToolStatsData, GetToolStatsErrors, GetToolStatsResponses, ImportPlaybooksData, ImportPlaybooksErrors, ImportPlaybooksResponses, ListCustomToolRevisionsData, ListCustomToolRevisionsErrors, ListCustomToolRevisionsResponses, ListCustomToolsData, ListCustomToolsErrors, ListCustomToolsResponses, ListDuplicatesData, ListDuplicatesErrors, ListDuplicatesResponses, ListErrorsData, ListErrorsErrors, ListErrorsResponses, ListExecutionsData, ListExecutionsErrors, ListExecutionsResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListMcpToolsData, ListMcpToolsErrors, ListMcpToolsResponses, ListPlaybooksData, ListPlaybooksErrors, ListPlaybooksResponses, ListPlaybookVersionsData, ListPlaybookVersionsErrors, ListPlaybookVersionsResponses, ListRecordedToolsData, ListRecordedToolsErrors, ListRecordedToolsResponses, ListShownPlaybooksData, ListShownPlaybooksErrors, ListShownPlaybooksResponses, ListSlowExecutionsData, ListSlowExecutionsErrors, ListSlowExecutionsResponses, ListToolsData, ListToolsErrors, ListToolsResponses, LivezData, LivezErrors, LivezResponses, MarkSemanticFailureData, MarkSemanticFailureErrors, MarkSemanticFailureResponses, OpenCircuitData, OpenCircuitErrors, OpenCircuitResponses, RaiseInvestigationData, RaiseInvestigationErrors, RaiseInvestigationResponses, ReadyzData, ReadyzErrors, ReadyzResponses, RecordPlaybookOutcomeData, RecordPlaybookOutcomeErrors, RecordPlaybookOutcomeResponses, RegisterCustomToolData, RegisterCustomToolErrors, RegisterCustomToolResponses, RemoveCustomToolData, RemoveCustomToolErrors, RemoveCustomToolResponses, ResetCircuitData, ResetCircuitErrors, ResetCircuitResponses, ResetInvestigationData, ResetInvestigationErrors, ResetInvestigationResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RollBackCustomToolData, RollBackCustomToolErrors, RollBackCustomToolResponses, RunToolCallsData, RunToolCallsErrors, RunToolCallsResponses, SearchPlaybooksData, SearchPlaybooksErrors, SearchPlaybooksResponses, StartupzData, StartupzErrors, StartupzResponses, TestCustomToolData, TestCustomToolErrors, TestCustomToolResponses, UnmarkSemanticFailureData, UnmarkSemanticFailureErrors, UnmarkSemanticFailureResponses, UpdateCustomToolData, UpdateCustomToolErrors, UpdateCustomToolResponses, UpdateKeyData, UpdateKeyErrors, UpdateKeyResponses, ValidateCustomToolData, ValidateCustomToolErrors, ValidateCustomToolResponses } from './types.gen.js';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -17,6 +17,69 @@ export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends 
      */
     meta?: keyof ClientMeta extends never ? Record<string, unknown> : ClientMeta;
 };
+
+/**
+ * List the API keys, newest first
+ *
+ * Also those that expired or were revoked. `ADMIN_API_KEY` is not among them.
+ */
+export const listKeys = <ThrowOnError extends boolean = false>(options?: Options<ListKeysData, ThrowOnError>): RequestResult<ListKeysResponses, ListKeysErrors, ThrowOnError> => (options?.client ?? client).get<ListKeysResponses, ListKeysErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/keys',
+    ...options
+});
+
+/**
+ * Make an API key
+ *
+ * The answer holds the key, this once. A list of tools takes no scope that registers tools, and a list of projects none that reads or changes what belongs to all of them.
+ */
+export const createKey = <ThrowOnError extends boolean = false>(options: Options<CreateKeyData, ThrowOnError>): RequestResult<CreateKeyResponses, CreateKeyErrors, ThrowOnError> => (options.client ?? client).post<CreateKeyResponses, CreateKeyErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/keys',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Revoke an API key
+ *
+ * For good. Every replica refuses it within a second, and ends the streams that it opened.
+ */
+export const revokeKey = <ThrowOnError extends boolean = false>(options: Options<RevokeKeyData, ThrowOnError>): RequestResult<RevokeKeyResponses, RevokeKeyErrors, ThrowOnError> => (options.client ?? client).delete<RevokeKeyResponses, RevokeKeyErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/keys/{id}',
+    ...options
+});
+
+/**
+ * Show an API key
+ *
+ * Never its secret, which is kept nowhere.
+ */
+export const getKey = <ThrowOnError extends boolean = false>(options: Options<GetKeyData, ThrowOnError>): RequestResult<GetKeyResponses, GetKeyErrors, ThrowOnError> => (options.client ?? client).get<GetKeyResponses, GetKeyErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/keys/{id}',
+    ...options
+});
+
+/**
+ * Change an API key's name, limits or expiry
+ *
+ * Its scopes stay: other scopes are another key. Every replica obeys within a second.
+ */
+export const updateKey = <ThrowOnError extends boolean = false>(options: Options<UpdateKeyData, ThrowOnError>): RequestResult<UpdateKeyResponses, UpdateKeyErrors, ThrowOnError> => (options.client ?? client).patch<UpdateKeyResponses, UpdateKeyErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/keys/{id}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
 
 /**
  * The process answers
@@ -52,7 +115,7 @@ export const startupz = <ThrowOnError extends boolean = false>(options?: Options
 });
 
 /**
- * List the tools that can be called now
+ * List the tools that the caller can call now
  *
  * With `format` each tool is described as that platform's function list wants it. With `query` those come, the best first, that share words with it in name, tags, description or parameters, or in whose name it stands; else all, by name.
  */
@@ -65,7 +128,7 @@ export const listTools = <ThrowOnError extends boolean = false>(options?: Option
 /**
  * Describe one tool
  *
- * A disabled tool is not found, as it is for a call.
+ * A disabled tool is not found, nor one that the key may not call.
  */
 export const getTool = <ThrowOnError extends boolean = false>(options: Options<GetToolData, ThrowOnError>): RequestResult<GetToolResponses, GetToolErrors, ThrowOnError> => (options.client ?? client).get<GetToolResponses, GetToolErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],

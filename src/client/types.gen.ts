@@ -28,6 +28,114 @@ export type ProblemView = {
     };
 };
 
+export type CallRateBody = {
+    calls: number;
+    per: 'second' | 'minute';
+};
+
+export type CreateKeyBody = {
+    /**
+     * For people
+     */
+    name: string;
+    /**
+     * Projects that its calls may name (`x-project-id`); the first stands in where they name none. Absent, null: all
+     */
+    projects?: Array<string> | null;
+    /**
+     * Tools that it may see and call: names, or beginnings of names with a `*`. Absent, null: all
+     */
+    tools?: Array<string> | null;
+    /**
+     * Calls that each server lets it make. Absent, null: any number
+     */
+    rate?: CallRateBody | null;
+    /**
+     * From then on it opens nothing. Absent, null: never
+     */
+    expiresAt?: string | null;
+    /**
+     * `admin` includes all others, `tools:admin` includes `tools:call` and `metrics:read`
+     */
+    scopes: Array<'tools:call' | 'tools:admin' | 'metrics:read' | 'playbooks:write' | 'traces:write' | 'traces:read' | 'admin'>;
+    /**
+     * Whom its calls are recorded for where they name no user. Absent: its name
+     */
+    owner?: string;
+};
+
+export type NewKeyView = {
+    id: string;
+    name: string;
+    owner: string;
+    scopes: Array<'tools:call' | 'tools:admin' | 'metrics:read' | 'playbooks:write' | 'traces:write' | 'traces:read' | 'admin'>;
+    projects: Array<string> | null;
+    tools: Array<string> | null;
+    rate: CallRateBody | null;
+    status: 'active' | 'expired' | 'revoked';
+    createdAt: string;
+    createdBy: string;
+    expiresAt: string | null;
+    lastUsedAt: string | null;
+    revokedAt: string | null;
+    revokedBy: string | null;
+    /**
+     * The key itself: shown this once, and kept nowhere
+     */
+    key: string;
+};
+
+export type KeyView = {
+    id: string;
+    name: string;
+    owner: string;
+    scopes: Array<'tools:call' | 'tools:admin' | 'metrics:read' | 'playbooks:write' | 'traces:write' | 'traces:read' | 'admin'>;
+    projects: Array<string> | null;
+    tools: Array<string> | null;
+    rate: CallRateBody | null;
+    status: 'active' | 'expired' | 'revoked';
+    createdAt: string;
+    createdBy: string;
+    expiresAt: string | null;
+    lastUsedAt: string | null;
+    revokedAt: string | null;
+    revokedBy: string | null;
+};
+
+export type KeyPageView = {
+    /**
+     * Newest first
+     */
+    data: Array<KeyView>;
+    /**
+     * Opaque; null on the last page
+     */
+    nextCursor: string | null;
+};
+
+export type UpdateKeyBody = {
+    /**
+     * For people
+     */
+    name?: string;
+    /**
+     * Projects that its calls may name (`x-project-id`); the first stands in where they name none. Absent, null: all
+     */
+    projects?: Array<string> | null;
+    /**
+     * Tools that it may see and call: names, or beginnings of names with a `*`. Absent, null: all
+     */
+    tools?: Array<string> | null;
+    /**
+     * Calls that each server lets it make. Absent, null: any number
+     */
+    rate?: CallRateBody | null;
+    /**
+     * From then on it opens nothing. Absent, null: never
+     */
+    expiresAt?: string | null;
+};
+
 export type AnnotationsView = {
     readOnly: boolean;
     idempotent: boolean;
@@ -1653,6 +1761,211 @@ export type RaiseBudgetBody = {
     };
 };
 
+export type ListKeysData = {
+    body?: never;
+    path?: never;
+    query?: {
+        limit?: number;
+        /**
+         * nextCursor of the page before
+         */
+        cursor?: string;
+    };
+    url: '/api/v1/keys';
+};
+
+export type ListKeysErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type ListKeysError = ListKeysErrors[keyof ListKeysErrors];
+
+export type ListKeysResponses = {
+    200: KeyPageView;
+};
+
+export type ListKeysResponse = ListKeysResponses[keyof ListKeysResponses];
+
+export type CreateKeyData = {
+    body: CreateKeyBody;
+    path?: never;
+    query?: never;
+    url: '/api/v1/keys';
+};
+
+export type CreateKeyErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `conflict`: The name or version is taken
+     */
+    409: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type CreateKeyError = CreateKeyErrors[keyof CreateKeyErrors];
+
+export type CreateKeyResponses = {
+    201: NewKeyView;
+};
+
+export type CreateKeyResponse = CreateKeyResponses[keyof CreateKeyResponses];
+
+export type RevokeKeyData = {
+    body?: never;
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/keys/{id}';
+};
+
+export type RevokeKeyErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type RevokeKeyError = RevokeKeyErrors[keyof RevokeKeyErrors];
+
+export type RevokeKeyResponses = {
+    /**
+     * It opens nothing any more
+     */
+    204: void;
+};
+
+export type RevokeKeyResponse = RevokeKeyResponses[keyof RevokeKeyResponses];
+
+export type GetKeyData = {
+    body?: never;
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/keys/{id}';
+};
+
+export type GetKeyErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type GetKeyError = GetKeyErrors[keyof GetKeyErrors];
+
+export type GetKeyResponses = {
+    200: KeyView;
+};
+
+export type GetKeyResponse = GetKeyResponses[keyof GetKeyResponses];
+
+export type UpdateKeyData = {
+    body: UpdateKeyBody;
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/keys/{id}';
+};
+
+export type UpdateKeyErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `conflict`: The name or version is taken
+     */
+    409: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type UpdateKeyError = UpdateKeyErrors[keyof UpdateKeyErrors];
+
+export type UpdateKeyResponses = {
+    200: KeyView;
+};
+
+export type UpdateKeyResponse = UpdateKeyResponses[keyof UpdateKeyResponses];
+
 export type LivezData = {
     body?: never;
     path?: never;
@@ -2098,7 +2411,7 @@ export type ExecuteToolErrors = {
      */
     422: ProblemView;
     /**
-     * `queue_full`: The tool's queue is full; `investigation_budget_spent`: No calls left for this investigation
+     * `queue_full`: The tool's queue is full; `rate_limited`: Too many requests; `investigation_budget_spent`: No calls left for this investigation
      */
     429: ProblemView;
     /**

@@ -1,16 +1,14 @@
+import { covers, isOneOf, type NamePattern, stemOf } from '../common/name-patterns.js';
 import { ConfigurationError, type Kind, list } from './setting.js';
 
-/** A name, or with `*` at its end the beginning of names. */
-export type VariablePattern = string;
-
 /** What a tool may set wherever code must lie below a root: how it speaks, and what is a tool's own by its name. */
-export const harmlessVariables: readonly VariablePattern[] = [
+export const harmlessVariables: readonly NamePattern[] = [
   ...['LANG', 'LANGUAGE', 'LC_*', 'TZ', 'NO_COLOR', 'NODE_ENV'],
   'TOOL_*',
 ];
 
 /** What the loader, the C library, a shell or an interpreter reads to find code, or as code. No list may name these. */
-const steering: readonly VariablePattern[] = [
+const steering: readonly NamePattern[] = [
   ...['PATH', 'HOME', 'XDG_*', 'LD_*', 'GLIBC_TUNABLES', 'GCONV_PATH', 'LOCPATH', 'NLSPATH', 'TZDIR'],
   ...['MALLOC_*', 'GETCONF_DIR', 'OPENSSL_*'],
   ...[
@@ -29,19 +27,11 @@ const steering: readonly VariablePattern[] = [
   ...['JAVA_*', 'JDK_*', '_JAVA_*', 'CLASSPATH', 'PHP*', 'LUA_*'],
 ];
 
-const stemOf = (pattern: VariablePattern): string => pattern.replace(/\*$/, '');
-
-const covers = (pattern: VariablePattern, name: string): boolean =>
-  pattern.endsWith('*') ? name.startsWith(stemOf(pattern)) : name === pattern;
-
-export const isOneOf = (patterns: readonly VariablePattern[], name: string): boolean =>
-  patterns.some((pattern) => covers(pattern, name));
-
 export const isSteering = (name: string): boolean =>
   isOneOf(steering, name) && !isOneOf(harmlessVariables, name);
 
 /** Names of variables that tools may set, as an operator lists them. */
-export const variablePatterns: Kind<readonly VariablePattern[]> = {
+export const variablePatterns: Kind<readonly NamePattern[]> = {
   accepts: 'names of variables, or beginnings with a `*`, comma-separated',
   read: (names) => {
     const patterns = list.read(names);
@@ -57,6 +47,6 @@ export const variablePatterns: Kind<readonly VariablePattern[]> = {
   },
 };
 
-const meetsSteering = (pattern: VariablePattern): boolean =>
+const meetsSteering = (pattern: NamePattern): boolean =>
   !isOneOf(harmlessVariables, stemOf(pattern)) &&
   steering.some((each) => covers(each, stemOf(pattern)) || covers(pattern, stemOf(each)));

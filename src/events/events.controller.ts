@@ -9,6 +9,7 @@ import {
 } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
+import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import { EventPageView, EventsQuery } from './events.shapes.js';
 import { EventsService } from './events.service.js';
@@ -22,6 +23,7 @@ const stream = [
 ].join('\n');
 
 @ApiTags('events')
+@Scopes('metrics:read')
 @Controller('api/v1/events')
 export class EventsController {
   constructor(private readonly service: EventsService) {}

@@ -10,6 +10,7 @@ const tags = {
   investigations: 'What an investigation may still spend',
   playbooks: 'The catalogue that get_playbooks searches',
   events: 'What happens to tools, as it happens',
+  keys: 'API keys, and what was done with the rights of an administrator',
   operations: 'Probes and metrics',
 } as const;
 

@@ -4,6 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { AccessPolicy } from '../auth/access-policy.js';
 import { visitOf } from '../auth/auth.guard.js';
+import { KnownKeys } from '../auth/known-keys.js';
 import { Problem } from '../common/errors.js';
 import { refuseDeepBody } from '../common/json-depth.js';
 import { Lifecycle } from '../common/lifecycle.js';
@@ -22,7 +23,7 @@ export function registerRequestHooks(app: NestFastifyApplication, bodyDepth: num
   const context = app.get(RequestContext, { strict: false });
   const log = app.get(RequestLog);
   const problems = new ProblemFilter();
-  const underWay = new Set<ServerResponse>();
+  const underWay = new Map<ServerResponse, FastifyRequest>();
 
   const routes = knownRoutes(fastify);
 
@@ -33,7 +34,7 @@ export function registerRequestHooks(app: NestFastifyApplication, bodyDepth: num
     void reply.header('x-request-id', id);
     if (lifecycle.isDraining()) void reply.header('connection', 'close');
     lifecycle.requests.begin();
-    underWay.add(raw);
+    underWay.set(raw, request);
     // `close` comes exactly once, whether the answer was written or the client left.
     raw.once('close', () => {
       lifecycle.requests.end();
@@ -70,11 +71,27 @@ export function registerRequestHooks(app: NestFastifyApplication, bodyDepth: num
     }
   });
 
+  endWhatIsUnderWay(underWay, lifecycle, app.get(KnownKeys));
+}
+
+function endWhatIsUnderWay(
+  underWay: ReadonlyMap<ServerResponse, FastifyRequest>,
+  lifecycle: Lifecycle,
+  keys: KnownKeys,
+): void {
   // An answer that was under way when the drain began ends its connection, too.
   lifecycle.draining.addEventListener('abort', () => {
-    for (const raw of underWay) if (!raw.headersSent) raw.setHeader('connection', 'close');
+    for (const raw of underWay.keys()) if (!raw.headersSent) raw.setHeader('connection', 'close');
+  });
+  // A stream is open for as long as its caller likes: it ends with the key that opened it.
+  keys.ended.subscribe((keyId) => {
+    for (const [raw, { principal }] of underWay)
+      if (principal?.keyId === keyId && isEventStream(raw)) raw.destroy();
   });
 }
+
+const isEventStream = (raw: ServerResponse): boolean =>
+  String(raw.getHeader('content-type')).startsWith('text/event-stream');
 
 interface KnownRoute {
   readonly path: RegExp;

@@ -1,16 +1,19 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Patch } from '@nestjs/common';
 import { ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import { InvestigationBudgetView, InvestigationParams, RaiseBudgetBody } from './investigations.shapes.js';
 import { InvestigationsService } from './investigations.service.js';
 
 @ApiTags('investigations')
+@Scopes('tools:admin')
 @ApiProblems('invalid_request', 'unauthorized', 'forbidden')
 @Controller('api/v1/investigations')
 export class InvestigationsController {
   constructor(private readonly service: InvestigationsService) {}
 
   @Get(':id')
+  @Scopes('tools:call')
   @ApiOperation({
     summary: 'What an investigation may still spend',
     description: 'Per tool: the limit, what is left, and when it is forgotten.',

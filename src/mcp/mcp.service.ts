@@ -245,7 +245,7 @@ const acceptsStream = ({ headers }: FastifyRequest): boolean =>
 function cancelKey({ headers, principal }: FastifyRequest, id: string | number): string | undefined {
   const session = headers[sessionHeader];
   return typeof session === 'string' && session !== ''
-    ? `${principal?.userId} ${session} ${typeof id} ${id}`
+    ? `${principal?.keyId} ${session} ${typeof id} ${id}`
     : undefined;
 }
 

@@ -9,6 +9,7 @@ import { PlaybookVersionsService } from './playbook-versions.service.js';
 
 /** Routes of one playbook, with the field names of kubernaut's catalogue. */
 @ApiTags('playbooks')
+@Scopes('playbooks:write')
 @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden', 'not_found')
 @Controller('api/v1/playbooks')
 export class PlaybookVersionsController {
@@ -18,6 +19,7 @@ export class PlaybookVersionsController {
   ) {}
 
   @Get(':id/versions')
+  @Scopes('tools:call')
   @ApiOperation({
     summary: 'List the versions of a playbook, newest first',
     description: 'Without disabled ones unless `include_disabled=true`.',
@@ -28,6 +30,7 @@ export class PlaybookVersionsController {
   }
 
   @Get(':id/versions/:version')
+  @Scopes('tools:call')
   @ApiOperation({
     summary: 'Show one version with its procedure and what became of it',
     description:
@@ -40,6 +43,7 @@ export class PlaybookVersionsController {
   }
 
   @Get(':id/versions/:from/diff/:to')
+  @Scopes('tools:call')
   @ApiOperation({
     summary: 'Compare two versions of a playbook',
     description: 'Every place where what their authors wrote differs. Lists are compared by position.',

@@ -1,6 +1,7 @@
 import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
 import { ApiBody, ApiConsumes, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { CurrentPrincipal } from '../auth/principal.decorator.js';
+import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import type { Principal } from '../tool-contract/principal.js';
 import { importBodySchema, importExamples } from './import/import.openapi.js';
@@ -13,6 +14,7 @@ import { CreatePlaybookBody, ListPlaybooksQuery, ShownQuery } from './playbook-b
 
 /** Routes of the whole catalogue, with the field names of kubernaut's. */
 @ApiTags('playbooks')
+@Scopes('playbooks:write')
 @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
 @Controller('api/v1/playbooks')
 export class PlaybooksController {
@@ -54,6 +56,7 @@ export class PlaybooksController {
   }
 
   @Get('shown')
+  @Scopes('tools:call')
   @ApiOperation({
     summary: 'List what an investigation was shown',
     description:
@@ -66,6 +69,7 @@ export class PlaybooksController {
   }
 
   @Get()
+  @Scopes('tools:call')
   @ApiOperation({
     summary: 'List the latest version of each playbook',
     description: 'Whatever its status, by `playbook_id`, without its procedure.',

@@ -110,7 +110,9 @@ export class IdempotentCalls {
 /** Only the same caller, for the same user and project, finds what was kept. The key itself is stored nowhere. */
 function scopeOf({ principal, context, tool, idempotencyKey }: KeyedCall): string {
   const { userId, projectId } = context;
-  return sha256(JSON.stringify([principal.userId, userId, projectId, tool, idempotencyKey]));
+  return sha256(
+    JSON.stringify([principal.keyId ?? principal.userId, userId, projectId, tool, idempotencyKey]),
+  );
 }
 
 /** @throws Refusal `conflict` when the time is up or the caller leaves before */

@@ -1,13 +1,38 @@
+import { isOneOf, type NamePattern } from '../common/name-patterns.js';
+
 /** The authenticated caller. */
 export interface Principal {
   /** Owner of the key, else `anonymous`. */
   readonly userId: string;
+  /** Of the key that was shown; absent without one. */
+  readonly keyId?: string;
   readonly scopes: ReadonlySet<Scope>;
+  /** Projects that it may name; the first stands in where it names none. Absent: all, and `default`. */
+  readonly projects?: readonly string[];
+  /** Names of the tools that it may see and call, or beginnings of names with a `*`. Absent: all. */
+  readonly tools?: readonly NamePattern[];
+  /** Absent: any number of calls. */
+  readonly rate?: CallRate;
 }
 
-export const scopes = ['tools:call', 'tools:admin'] as const;
+/** How many calls may come within a second, or a minute. */
+export interface CallRate {
+  readonly calls: number;
+  readonly per: (typeof ratePeriods)[number];
+}
+
+export const ratePeriods = ['second', 'minute'] as const;
+export const scopes = [
+  'tools:call',
+  'tools:admin',
+  'metrics:read',
+  'playbooks:write',
+  'traces:write',
+  'traces:read',
+  'admin',
+] as const;
 export type Scope = (typeof scopes)[number];
 
 /** Whether a caller may call a tool, and is shown it: lists, searches and the door all ask this. */
-export const mayCall = (caller: Principal, _tool: { readonly name: string } | undefined): boolean =>
-  caller.scopes.has('tools:call');
+export const mayCall = (caller: Principal, { name }: { readonly name: string }): boolean =>
+  caller.scopes.has('tools:call') && (caller.tools === undefined || isOneOf(caller.tools, name));

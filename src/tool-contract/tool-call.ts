@@ -16,6 +16,8 @@ export interface CallRequest {
   readonly input: unknown;
   readonly context: CallContext;
   readonly principal: Principal;
+  /** Of the caller, as far as the transport knows it. */
+  readonly address?: string;
   /** The caller's own limit in milliseconds. */
   readonly timeoutMs?: number;
   /** Aborts when the caller has left. */

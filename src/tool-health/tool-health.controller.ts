@@ -1,6 +1,7 @@
 import { Body, Controller, Get, HttpCode, Param, Post, Query, UseInterceptors } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { CurrentPrincipal } from '../auth/principal.decorator.js';
+import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import type { Principal } from '../tool-contract/principal.js';
 import { ToolParams } from '../tool-metrics/tool-metrics.shapes.js';
@@ -27,6 +28,7 @@ import { ToolHealthService } from './tool-health.service.js';
 
 /** How the tools are doing, and their circuits. */
 @ApiTags('tool-health')
+@Scopes('metrics:read')
 @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
 @Controller('api/v1/tool-health')
 @UseInterceptors(UpToDateInterceptor)
@@ -130,6 +132,7 @@ export class ToolHealthController {
   }
 
   @Post(':tool/circuit/open')
+  @Scopes('tools:admin')
   @HttpCode(200)
   @ApiOperation({
     summary: 'Refuse all calls of a tool until its circuit is closed or reset',
@@ -146,6 +149,7 @@ export class ToolHealthController {
   }
 
   @Post(':tool/circuit/close')
+  @Scopes('tools:admin')
   @HttpCode(200)
   @ApiOperation({
     summary: 'Let calls of a tool pass again',
@@ -162,6 +166,7 @@ export class ToolHealthController {
   }
 
   @Post(':tool/circuit/reset')
+  @Scopes('tools:admin')
   @HttpCode(200)
   @ApiOperation({
     summary: "Close a tool's circuit and forget its earlier openings",

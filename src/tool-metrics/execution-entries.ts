@@ -31,6 +31,7 @@ export function startOf(call: ToolCall, startedAt: number): ExecutionStart {
     metadata: {
       version: ticket.tool.definition.version,
       projectId: context.projectId === usualProject ? undefined : context.projectId,
+      keyId: call.principal.keyId,
       runId: context.runId,
       threadId: context.threadId,
       labels: context.labels,

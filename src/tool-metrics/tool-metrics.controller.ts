@@ -1,5 +1,6 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Post, Query, UseInterceptors } from '@nestjs/common';
 import { ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import type { Page } from '../common/page.js';
 import {
@@ -23,6 +24,7 @@ import { ToolMetricsService } from './tool-metrics.service.js';
 import { UpToDateInterceptor } from './up-to-date.interceptor.js';
 
 @ApiTags('tool-metrics')
+@Scopes('metrics:read')
 @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
 @Controller('api/v1/tool-metrics')
 @UseInterceptors(UpToDateInterceptor)
@@ -82,6 +84,7 @@ export class ToolMetricsController {
   }
 
   @Post('executions/:id/semantic-failure')
+  @Scopes('tools:admin')
   @HttpCode(204)
   @ApiOperation({
     summary: 'Mark an execution as one that answered wrongly; its status stays',
@@ -95,6 +98,7 @@ export class ToolMetricsController {
   }
 
   @Delete('executions/:id/semantic-failure')
+  @Scopes('tools:admin')
   @HttpCode(204)
   @ApiOperation({
     summary: 'Take such a mark back',
@@ -127,6 +131,7 @@ export class ToolMetricsController {
   }
 
   @Delete()
+  @Scopes('tools:admin')
   @ApiOperation({
     summary: 'Delete old metrics',
     description: 'Drops whole days (UTC); answers how many executions were deleted.',

@@ -1,28 +1,22 @@
-import { Inject, Injectable, type OnApplicationBootstrap, UseGuards, UseInterceptors } from '@nestjs/common';
+import { Injectable, type OnApplicationBootstrap, UseGuards, UseInterceptors } from '@nestjs/common';
 import { ExternalContextCreator } from '@nestjs/core';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Deadline } from '../common/deadline.js';
-import { type FieldProblem, Refusal } from '../common/errors.js';
+import { Refusal } from '../common/errors.js';
 import { newId } from '../common/ids.js';
-import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { InvestigationBudgetGuard } from '../investigations/investigation-budget.guard.js';
 import { IdempotentCalls } from '../repetition/idempotent-calls.js';
 import { ResultCache } from '../repetition/result-cache.js';
 import { CallTicket } from '../tool-contract/call-ticket.js';
 import { fallbackOf, type Tool } from '../tool-contract/tool.js';
-import { mayCall } from '../tool-contract/principal.js';
 import type { CallAnswer, CallRequest, ToolCall } from '../tool-contract/tool-call.js';
 import { failedOutcome, ToolFailure, type ToolOutcome } from '../tool-contract/tool-outcome.js';
 import { CircuitBreakerGuard } from '../tool-health/circuit-breaker.guard.js';
 import { ExecutionRecorderInterceptor } from '../tool-metrics/execution-recorder.interceptor.js';
+import { CallChecks } from './call-checks.js';
 import { CallReports } from './call-reports.js';
 import { selfTestCall } from './door-self-test.js';
-import { refuseOversized } from './input-validator.js';
 import { ToolCapacityGuard } from './tool-capacity.guard.js';
 import { ToolRegistry } from './tool-registry.js';
-
-/** Between two passes over a larger input other calls get a turn of the event loop. */
-const oneTurnBytes = 65_536;
 
 /** How long a call waits for an earlier one with its key, where neither the caller nor a tool says. */
 const defaultLimitMs = 30_000;
@@ -38,7 +32,7 @@ export class Door implements OnApplicationBootstrap {
 
   constructor(
     private readonly registry: ToolRegistry,
-    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'toolInput'>,
+    private readonly checks: CallChecks,
     private readonly keys: IdempotentCalls,
     private readonly results: ResultCache,
     private readonly reports: CallReports,
@@ -65,9 +59,7 @@ export class Door implements OnApplicationBootstrap {
     const { idempotencyKey } = request;
     return this.reports.call(request, async () => {
       try {
-        if (!mayCall(request.principal, tool?.definition)) {
-          throw new Refusal('forbidden', 'Calling tools needs the scope tools:call');
-        }
+        await this.checks.caller(request);
         return await (idempotencyKey === undefined
           ? this.admit(tool, request, deadline, newId())
           : this.once(tool, { ...request, idempotencyKey, deadline }));
@@ -111,7 +103,7 @@ export class Door implements OnApplicationBootstrap {
       const name = JSON.stringify(request.tool);
       throw new Refusal('tool_not_found', `There is no tool named ${name}, or it is disabled`);
     }
-    await this.checkInput(tool, request);
+    await this.checks.input(tool, request);
     const ticket = new CallTicket(executionId, tool, deadline);
     const call: ToolCall = { ...request, ticket };
     let isRefused = false;
@@ -126,18 +118,6 @@ export class Door implements OnApplicationBootstrap {
     } finally {
       ticket.end(isRefused);
     }
-  }
-
-  /** @throws Refusal `payload_too_large`, or `invalid_input` naming each wrong field */
-  private async checkInput(tool: Tool, request: CallRequest): Promise<void> {
-    const isLarge = (request.bytesAtMost ?? Infinity) > oneTurnBytes;
-    if (isLarge) await nextTurn();
-    const bytes = refuseOversized(request, this.config.toolInput);
-    if (isLarge) await nextTurn();
-    const found = tool.validate(request.input, bytes);
-    const problems = found instanceof Promise ? await found : found;
-    if (problems.length > 0) throw invalidInput(problems);
-    if (isLarge) await nextTurn();
   }
 
   /**
@@ -184,12 +164,6 @@ export class Door implements OnApplicationBootstrap {
       throw new Error('The door runs calls that its guards refuse', { cause: refusal });
     }
   }
-}
-
-function invalidInput(problems: readonly FieldProblem[]): Refusal {
-  const errors = problems.map(({ pointer, detail }) => ({ pointer: `/input${pointer}`, detail }));
-  const detail = errors.map((error) => `${error.pointer.slice(1)} ${error.detail}`).join('; ');
-  return new Refusal('invalid_input', detail, { errors });
 }
 
 const baseOf = (ticket: CallTicket) => ({

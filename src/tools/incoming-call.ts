@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { invalidRequest, Problem } from '../common/errors.js';
 import { principalOf } from '../auth/principal.decorator.js';
+import { invalidRequest, Problem } from '../common/errors.js';
 import type { CallContext } from '../tool-contract/call-context.js';
+import type { Principal } from '../tool-contract/principal.js';
 import type { CallRequest } from '../tool-contract/tool-call.js';
 import { compileSchema } from '../tool-contract/schema-compiler.js';
 
@@ -100,8 +101,9 @@ export function callOf(
   return {
     tool,
     input,
-    context: contextOf(own, request, principal.userId),
+    context: contextOf(own, request, principal),
     principal,
+    address: request.ip,
     timeoutMs: own.timeoutMs,
     signal: callerSignal(reply, left),
     idempotencyKey: wellFormed(idempotencyKey),
@@ -114,16 +116,20 @@ function refuseMalformed(body: unknown): void {
   if (errors.length > 0) throw invalidRequest(...errors);
 }
 
-/** The body wins over the headers, and the key's owner stands in for an absent user. */
-function contextOf(body: ContextBody, { id, headers }: FastifyRequest, keyOwner: string): CallContext {
+/** The body wins over the headers; the key's owner and its first project stand in for what neither names. */
+function contextOf(
+  body: ContextBody,
+  { id, headers }: FastifyRequest,
+  { userId, projects }: Principal,
+): CallContext {
   const header = (name: string): string | undefined => {
     const value = headers[name];
     return typeof value === 'string' && value !== '' ? value.slice(0, maxTextLength) : undefined;
   };
   return {
-    userId: body.userId ?? header('x-user-id') ?? keyOwner,
+    userId: body.userId ?? header('x-user-id') ?? userId,
     requestId: body.requestId ?? id,
-    projectId: header('x-project-id') ?? 'default',
+    projectId: header('x-project-id') ?? projects?.[0] ?? 'default',
     sessionId: body.sessionId ?? header('x-session-id'),
     investigationId: body.investigationId ?? header('x-investigation-id'),
     runId: body.runId ?? header('x-run-id'),

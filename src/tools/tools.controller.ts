@@ -18,7 +18,7 @@ export class ToolsController {
 
   @Get()
   @ApiOperation({
-    summary: 'List the tools that can be called now',
+    summary: 'List the tools that the caller can call now',
     description:
       "With `format` each tool is described as that platform's function list wants it. With `query` those come, the best first, that share words with it in name, tags, description or parameters, or in whose name it stands; else all, by name.",
   })
@@ -31,7 +31,7 @@ export class ToolsController {
   @Get(':name')
   @ApiOperation({
     summary: 'Describe one tool',
-    description: 'A disabled tool is not found, as it is for a call.',
+    description: 'A disabled tool is not found, nor one that the key may not call.',
   })
   @ApiParam({ name: 'name', example: 'get_playbooks' })
   @ApiToolResponse()
@@ -67,6 +67,7 @@ export class ToolsController {
     'payload_too_large',
     'circuit_open',
     'queue_full',
+    'rate_limited',
     'investigation_budget_spent',
     'recorder_full',
     'shutting_down',

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { AuthModule } from '../auth/auth.module.js';
 import { StartupWork } from '../common/startup-work.js';
 import { InvestigationsModule } from '../investigations/investigations.module.js';
 import { Contributors } from '../observability/contributors.js';
@@ -6,6 +7,7 @@ import { RepetitionModule } from '../repetition/repetition.module.js';
 import { ToolHealthModule } from '../tool-health/tool-health.module.js';
 import { ToolMetricsModule } from '../tool-metrics/tool-metrics.module.js';
 import { callMetrics, CallMetrics } from './call.metrics.js';
+import { CallChecks } from './call-checks.js';
 import { CallReports } from './call-reports.js';
 import { Door } from './door.js';
 import { findTools } from './find-tools.tool.js';
@@ -19,7 +21,7 @@ import { ToolsService } from './tools.service.js';
 
 /** The registry, and the one way to call a tool. */
 @Module({
-  imports: [ToolMetricsModule, ToolHealthModule, InvestigationsModule, RepetitionModule],
+  imports: [AuthModule, ToolMetricsModule, ToolHealthModule, InvestigationsModule, RepetitionModule],
   controllers: [ToolsController, ToolCallsController],
   providers: [
     ToolRegistry,
@@ -27,6 +29,7 @@ import { ToolsService } from './tools.service.js';
     InputSchemas,
     ...callMetrics,
     CallReports,
+    CallChecks,
     Door,
     ToolsService,
     ToolCallsService,

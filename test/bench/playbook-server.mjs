@@ -7,7 +7,7 @@ import { newId } from '../../dist/src/common/ids.js';
 import { StartupWork } from '../../dist/src/common/startup-work.js';
 import { loadConfig } from '../../dist/src/config/app-config.js';
 import { createApp } from '../../dist/src/http/create-app.js';
-import { scopes } from '../../dist/src/tool-contract/tool-call.js';
+import { scopes } from '../../dist/src/tool-contract/principal.js';
 import { Door } from '../../dist/src/tools/door.js';
 import { ToolRegistry } from '../../dist/src/tools/tool-registry.js';
 

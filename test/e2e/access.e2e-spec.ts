@@ -1,16 +1,37 @@
+import { bearer } from '../support/admin-key.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { supertest } from '../support/http.js';
 
 // real: the whole server, HTTP; mock: nothing
 
+const scopes = [
+  'tools:call',
+  'tools:admin',
+  'metrics:read',
+  'playbooks:write',
+  'traces:write',
+  'traces:read',
+  'admin',
+] as const;
+type Scope = (typeof scopes)[number];
+
+/** A scope opens what needs it, and what these need. */
+const including: Partial<Record<Scope, readonly Scope[]>> = {
+  admin: scopes,
+  'tools:admin': ['tools:call', 'metrics:read'],
+};
+/** What a server on loopback that was given no key lets everybody do. */
+const ofAnonymous: readonly Scope[] = ['tools:call', 'metrics:read', 'traces:write', 'traces:read'];
+
 /**
- * Who may ask what of a server on loopback that was given no key. `probe`: everybody, also where a key was configured;
- * `anyone`: also without a key; `key`: with the key alone.
+ * What each route needs. `probe`: nothing, also where a key was configured; `anyone`: to be let in, with any key or
+ * without.
  */
-const access: Readonly<Record<string, 'probe' | 'anyone' | 'key'>> = {
+const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'GET /livez': 'probe',
   'GET /readyz': 'probe',
   'GET /startupz': 'probe',
-  'GET /metrics': 'anyone',
+  'GET /metrics': 'metrics:read',
   'GET /openapi.json': 'anyone',
   'GET /': 'anyone',
   'GET /docs': 'anyone',
@@ -22,87 +43,102 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | 'key'>> = {
   'GET /docs/docs/swagger-ui-init.js': 'anyone',
   'GET /docs-yaml': 'anyone',
 
-  'GET /api/v1/tools': 'anyone',
-  'GET /api/v1/tools/:name': 'anyone',
-  'POST /api/v1/tools/:name/execute': 'anyone',
-  'POST /api/v1/tool-calls': 'anyone',
+  'GET /api/v1/tools': 'tools:call',
+  'GET /api/v1/tools/:name': 'tools:call',
+  'POST /api/v1/tools/:name/execute': 'tools:call',
+  'POST /api/v1/tool-calls': 'tools:call',
 
-  'GET /api/v1/custom-tools': 'anyone',
-  'POST /api/v1/custom-tools': 'key',
-  'GET /api/v1/custom-tools/:name': 'anyone',
-  'PATCH /api/v1/custom-tools/:name': 'key',
-  'DELETE /api/v1/custom-tools/:name': 'key',
-  'POST /api/v1/custom-tools/:name/enable': 'key',
-  'POST /api/v1/custom-tools/:name/disable': 'key',
-  'POST /api/v1/custom-tools/:name/validate': 'key',
-  'POST /api/v1/custom-tools/:name/test': 'key',
-  'POST /api/v1/custom-tools/:name/rollback': 'key',
-  'GET /api/v1/custom-tools/:name/tools': 'key',
-  'POST /api/v1/custom-tools/:name/approve': 'key',
-  'GET /api/v1/custom-tools/:name/health': 'anyone',
-  'GET /api/v1/custom-tools/:name/logs': 'key',
-  'GET /api/v1/custom-tools/:name/revisions': 'anyone',
-  'GET /api/v1/custom-tools/:name/revisions/:revision': 'anyone',
-  'GET /api/v1/custom-tools/:name/revisions/:revision/diff': 'anyone',
+  'GET /api/v1/custom-tools': 'metrics:read',
+  'POST /api/v1/custom-tools': 'tools:admin',
+  'GET /api/v1/custom-tools/:name': 'metrics:read',
+  'PATCH /api/v1/custom-tools/:name': 'tools:admin',
+  'DELETE /api/v1/custom-tools/:name': 'tools:admin',
+  'POST /api/v1/custom-tools/:name/enable': 'tools:admin',
+  'POST /api/v1/custom-tools/:name/disable': 'tools:admin',
+  'POST /api/v1/custom-tools/:name/validate': 'tools:admin',
+  'POST /api/v1/custom-tools/:name/test': 'tools:admin',
+  'POST /api/v1/custom-tools/:name/rollback': 'tools:admin',
+  'GET /api/v1/custom-tools/:name/tools': 'tools:admin',
+  'POST /api/v1/custom-tools/:name/approve': 'tools:admin',
+  'GET /api/v1/custom-tools/:name/health': 'metrics:read',
+  'GET /api/v1/custom-tools/:name/logs': 'tools:admin',
+  'GET /api/v1/custom-tools/:name/revisions': 'metrics:read',
+  'GET /api/v1/custom-tools/:name/revisions/:revision': 'metrics:read',
+  'GET /api/v1/custom-tools/:name/revisions/:revision/diff': 'metrics:read',
 
-  'DELETE /api/v1/tool-metrics': 'key',
-  'GET /api/v1/tool-metrics/stats/:tool': 'anyone',
-  'GET /api/v1/tool-metrics/errors': 'anyone',
-  'GET /api/v1/tool-metrics/slow': 'anyone',
-  'GET /api/v1/tool-metrics/executions': 'anyone',
-  'GET /api/v1/tool-metrics/executions/:id': 'anyone',
-  'POST /api/v1/tool-metrics/executions/:id/semantic-failure': 'key',
-  'DELETE /api/v1/tool-metrics/executions/:id/semantic-failure': 'key',
-  'GET /api/v1/tool-metrics/duplicates': 'anyone',
-  'GET /api/v1/tool-metrics/tools': 'anyone',
+  'DELETE /api/v1/tool-metrics': 'tools:admin',
+  'GET /api/v1/tool-metrics/stats/:tool': 'metrics:read',
+  'GET /api/v1/tool-metrics/errors': 'metrics:read',
+  'GET /api/v1/tool-metrics/slow': 'metrics:read',
+  'GET /api/v1/tool-metrics/executions': 'metrics:read',
+  'GET /api/v1/tool-metrics/executions/:id': 'metrics:read',
+  'POST /api/v1/tool-metrics/executions/:id/semantic-failure': 'tools:admin',
+  'DELETE /api/v1/tool-metrics/executions/:id/semantic-failure': 'tools:admin',
+  'GET /api/v1/tool-metrics/duplicates': 'metrics:read',
+  'GET /api/v1/tool-metrics/tools': 'metrics:read',
 
-  'GET /api/v1/tool-health': 'anyone',
-  'GET /api/v1/tool-health/dashboard': 'anyone',
-  'GET /api/v1/tool-health/summary': 'anyone',
-  'GET /api/v1/tool-health/:tool': 'anyone',
-  'GET /api/v1/tool-health/:tool/error-patterns': 'anyone',
-  'GET /api/v1/tool-health/:tool/info': 'anyone',
-  'GET /api/v1/tool-health/:tool/circuit': 'anyone',
-  'GET /api/v1/tool-health/:tool/circuit/advice': 'anyone',
-  'POST /api/v1/tool-health/:tool/circuit/open': 'key',
-  'POST /api/v1/tool-health/:tool/circuit/close': 'key',
-  'POST /api/v1/tool-health/:tool/circuit/reset': 'key',
+  'GET /api/v1/tool-health': 'metrics:read',
+  'GET /api/v1/tool-health/dashboard': 'metrics:read',
+  'GET /api/v1/tool-health/summary': 'metrics:read',
+  'GET /api/v1/tool-health/:tool': 'metrics:read',
+  'GET /api/v1/tool-health/:tool/error-patterns': 'metrics:read',
+  'GET /api/v1/tool-health/:tool/info': 'metrics:read',
+  'GET /api/v1/tool-health/:tool/circuit': 'metrics:read',
+  'GET /api/v1/tool-health/:tool/circuit/advice': 'metrics:read',
+  'POST /api/v1/tool-health/:tool/circuit/open': 'tools:admin',
+  'POST /api/v1/tool-health/:tool/circuit/close': 'tools:admin',
+  'POST /api/v1/tool-health/:tool/circuit/reset': 'tools:admin',
 
-  'GET /api/v1/investigations/:id': 'anyone',
-  'PATCH /api/v1/investigations/:id': 'key',
-  'DELETE /api/v1/investigations/:id': 'key',
+  'GET /api/v1/investigations/:id': 'tools:call',
+  'PATCH /api/v1/investigations/:id': 'tools:admin',
+  'DELETE /api/v1/investigations/:id': 'tools:admin',
 
-  'GET /api/v1/playbooks': 'anyone',
-  'POST /api/v1/playbooks': 'key',
-  'POST /api/v1/playbooks/import': 'key',
-  'GET /api/v1/playbooks/search': 'anyone',
-  'GET /api/v1/playbooks/shown': 'anyone',
-  'GET /api/v1/playbooks/:id/versions': 'anyone',
-  'GET /api/v1/playbooks/:id/versions/:version': 'anyone',
-  'GET /api/v1/playbooks/:id/versions/:version/diff/:to': 'anyone',
+  'GET /api/v1/playbooks': 'tools:call',
+  'POST /api/v1/playbooks': 'playbooks:write',
+  'POST /api/v1/playbooks/import': 'playbooks:write',
+  'GET /api/v1/playbooks/search': 'tools:call',
+  'GET /api/v1/playbooks/shown': 'tools:call',
+  'GET /api/v1/playbooks/:id/versions': 'tools:call',
+  'GET /api/v1/playbooks/:id/versions/:version': 'tools:call',
+  'GET /api/v1/playbooks/:id/versions/:version/diff/:to': 'tools:call',
   // Agents tell what came of a playbook.
-  'POST /api/v1/playbooks/:id/versions/:version/outcomes': 'anyone',
-  'PATCH /api/v1/playbooks/:id/:version/enable': 'key',
-  'PATCH /api/v1/playbooks/:id/:version/disable': 'key',
-  'PATCH /api/v1/playbooks/:id/:version/deprecate': 'key',
-  'PATCH /api/v1/playbooks/:id/:version/archive': 'key',
+  'POST /api/v1/playbooks/:id/versions/:version/outcomes': 'tools:call',
+  'PATCH /api/v1/playbooks/:id/:version/enable': 'playbooks:write',
+  'PATCH /api/v1/playbooks/:id/:version/disable': 'playbooks:write',
+  'PATCH /api/v1/playbooks/:id/:version/deprecate': 'playbooks:write',
+  'PATCH /api/v1/playbooks/:id/:version/archive': 'playbooks:write',
 
-  'GET /api/v1/events': 'anyone',
+  'GET /api/v1/events': 'metrics:read',
 
-  'GET /mcp': 'anyone',
-  'POST /mcp': 'anyone',
-  'DELETE /mcp': 'anyone',
+  'GET /api/v1/keys': 'admin',
+  'POST /api/v1/keys': 'admin',
+  'GET /api/v1/keys/:id': 'admin',
+  'PATCH /api/v1/keys/:id': 'admin',
+  'DELETE /api/v1/keys/:id': 'admin',
+
+  'GET /mcp': 'tools:call',
+  'POST /mcp': 'tools:call',
+  'DELETE /mcp': 'tools:call',
 };
-const rows = Object.entries(access).map(([route, who]) => {
+const rows = Object.entries(access).map(([route, needs]) => {
   const [method = '', path = ''] = route.split(' ');
-  return { route, method, path: path.replace(/:\w+/g, '1').replace('*', 'x'), who };
+  return { route, method, path: path.replace(/:\w+/g, '1').replace('*', 'x'), needs };
 });
 
 let tk: TestApp;
 let guarded: TestApp;
+/** A key of each scope alone. */
+const keys = new Map<Scope, TestApp['http']>();
 beforeAll(async () => {
   tk = await startApp();
   guarded = await startApp({ ADMIN_API_KEY: 'a-key-of-enough-length' });
+  for (const scope of scopes) {
+    const { body } = await tk.http
+      .post('/api/v1/keys')
+      .send({ name: scope, scopes: [scope] })
+      .expect(201);
+    keys.set(scope, supertest.agent(tk.url).set(bearer(body.key)));
+  }
 });
 afterAll(() => Promise.all([tk.close(), guarded.close()]));
 
@@ -133,17 +169,27 @@ it('the table has each route of the server, and no other', () => {
   expect(routesOf(tk).sort()).toEqual(Object.keys(access).sort());
 });
 
-describe.each(rows)('$route ($who)', ({ method, path, who }) => {
-  it('asks those for the key who need it', async () => {
+describe.each(rows)('$route ($needs)', ({ method, path, needs }) => {
+  const isOpenTo = (...held: readonly Scope[]): boolean =>
+    needs === 'probe' || needs === 'anyone' || held.includes(needs);
+
+  it.each(scopes)('with the scope %s alone', async (scope) => {
+    const status = await ask(keys.get(scope)!, method, path);
+    const opens = isOpenTo(scope, ...(including[scope] ?? []));
+    expect(opens ? refused(status) : status).toBe(opens ? false : 403);
+  });
+
+  it('on loopback without a key, and with the key of the operator', async () => {
     const anonymous = await ask(tk.anonymous, method, path);
-    expect(who === 'key' ? anonymous : refused(anonymous)).toBe(who === 'key' ? 401 : false);
+    const opens = isOpenTo(...ofAnonymous);
+    expect(opens ? refused(anonymous) : anonymous).toBe(opens ? false : 401);
     if (method === 'GET') expect(await ask(tk.anonymous, 'HEAD', path)).toBe(anonymous);
     expect(refused(await ask(tk.http, method, path))).toBe(false);
   });
 
   it('asks everybody but probes where a key was configured', async () => {
     const anonymous = await ask(guarded.anonymous, method, path);
-    expect(who === 'probe' ? refused(anonymous) : anonymous).toBe(who === 'probe' ? false : 401);
+    expect(needs === 'probe' ? refused(anonymous) : anonymous).toBe(needs === 'probe' ? false : 401);
     expect(refused(await ask(guarded.http, method, path))).toBe(false);
   });
 });

@@ -16,7 +16,7 @@ import { ConfigModule, loadConfig } from '../../src/config/app-config.js';
 import { registerRequestHooks } from '../../src/http/request-hooks.js';
 import { LoggingModule } from '../../src/observability/logging.module.js';
 import { MetricsModule } from '../../src/observability/metrics.module.js';
-import type { Principal, Scope } from '../../src/tool-contract/principal.js';
+import { type Principal, type Scope, scopes } from '../../src/tool-contract/principal.js';
 import { supertest as request } from '../support/http.js';
 import { makeTestFolder } from '../support/test-folder.js';
 
@@ -27,6 +27,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 @Controller('things')
 class ThingsController {
   @Get()
+  @Scopes('tools:call')
   list(@CurrentPrincipal() principal: Principal): object {
     return { userId: principal.userId, scopes: [...principal.scopes] };
   }
@@ -116,7 +117,7 @@ describe('auth', () => {
   it('serves the owner of the key', async () => {
     app = await start({ ADMIN_API_KEY: key });
     const { body } = await http().get('/things').set('authorization', `Bearer ${key}`).expect(200);
-    expect(body).toEqual({ userId: 'admin', scopes: ['tools:call', 'tools:admin'] });
+    expect(body).toEqual({ userId: 'admin', scopes: [...scopes] });
     await http().post('/things').set('x-api-key', key).expect(201, { userId: 'admin' });
     for (const path of ['/metrics', '/docs/asset.css', '/docs-json', '/plain-early']) {
       await http().get(path).set('x-api-key', key).expect(200);
@@ -146,14 +147,16 @@ describe('auth', () => {
     await http().get('/things/open').set('host', '10.0.0.7:3000').expect(200);
   });
 
-  it('holds scopes against the route: GET needs tools:call, others tools:admin unless they say less', async () => {
+  it('holds scopes against the route: one that says nothing needs admin', async () => {
     app = await start({});
     const guard = scopeGuard(app);
     expect(guard('GET', 'list', ['tools:call'])).toBe(true);
     expect(guard('HEAD', 'list', ['tools:call'])).toBe(true);
     expect(guard('POST', 'call', ['tools:call'])).toBe(true);
-    expect(() => guard('POST', 'create', ['tools:call'])).toThrow(/tools:admin/);
-    expect(() => guard('DELETE', 'create', ['tools:call'])).toThrow(/tools:admin/);
+    expect(guard('POST', 'create', ['admin'])).toBe(true);
+    expect(() => guard('POST', 'create', ['tools:call', 'tools:admin'])).toThrow(/scope admin/);
+    expect(() => guard('DELETE', 'create', ['tools:call'])).toThrow(/admin/);
+    expect(() => guard('GET', 'list', ['tools:admin'])).toThrow(/tools:call/);
     expect(() => guard('GET', 'list', [])).toThrow(/tools:call/);
   });
 

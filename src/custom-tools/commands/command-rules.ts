@@ -1,7 +1,8 @@
 import { realpath } from 'node:fs/promises';
 import { basename, resolve, sep } from 'node:path';
 import type { AppConfig } from '../../config/app-config.js';
-import { harmlessVariables, isOneOf, isSteering } from '../../config/tool-variables.js';
+import { isOneOf } from '../../common/name-patterns.js';
+import { harmlessVariables, isSteering } from '../../config/tool-variables.js';
 import { wrong } from '../entity/wrong-field.js';
 import { type Family, familyOf, harmlessOptions, shapeOf } from './command-shape.js';
 

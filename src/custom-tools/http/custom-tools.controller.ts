@@ -36,7 +36,7 @@ export class CustomToolsController {
   constructor(private readonly service: CustomToolsService) {}
 
   @Get()
-  @Scopes('tools:call')
+  @Scopes('metrics:read')
   @ApiOperation({
     summary: 'List all custom tools',
     description: 'Also those that are disabled or cannot be started; `status` selects.',
@@ -62,7 +62,7 @@ export class CustomToolsController {
   }
 
   @Get(':name')
-  @Scopes('tools:call')
+  @Scopes('metrics:read')
   @ApiName()
   @ApiOperation({
     summary: 'Get custom tool details',
@@ -147,7 +147,7 @@ export class CustomToolsController {
   }
 
   @Get(':name/health')
-  @Scopes('tools:call')
+  @Scopes('metrics:read')
   @ApiName()
   @ApiOperation({
     summary: 'Get tool health status',

@@ -1,6 +1,7 @@
 import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { CurrentPrincipal } from '../../auth/principal.decorator.js';
+import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
 import type { Page } from '../../common/page.js';
 import { PageQuery } from '../../common/shapes.js';
@@ -20,6 +21,7 @@ import { ToolRevisionsService } from './tool-revisions.service.js';
 const ApiName = (): MethodDecorator => ApiParam({ name: 'name', example: 'log_summary' });
 
 @ApiTags('custom-tools')
+@Scopes('metrics:read')
 @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden', 'not_found')
 @Controller('api/v1/custom-tools/:name')
 export class ToolRevisionsController {
@@ -63,6 +65,7 @@ export class ToolRevisionsController {
   }
 
   @Post('rollback')
+  @Scopes('tools:admin')
   @HttpCode(200)
   @ApiName()
   @ApiOperation({

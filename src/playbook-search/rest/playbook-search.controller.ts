@@ -1,5 +1,6 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiQuery, ApiTags } from '@nestjs/swagger';
+import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
 import { PlaybookAnswerView, SearchPlaybooksQuery } from './playbook-search.shapes.js';
 import { type AuthorsQuery, PlaybookSearchService } from './playbook-search.service.js';
@@ -7,6 +8,7 @@ import { SearchQuery } from './search-query.decorator.js';
 
 /** The route of a search, beside those of the catalogue. */
 @ApiTags('playbooks')
+@Scopes('tools:call')
 @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
 @Controller('api/v1/playbooks')
 export class PlaybookSearchController {

@@ -1,0 +1,118 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import type { CallRate, Scope } from '../../tool-contract/principal.js';
+
+/** A row of `api_keys`. */
+export interface StoredKey {
+  readonly id: string;
+  readonly hash: Buffer;
+  readonly name: string;
+  readonly owner: string;
+  readonly scopes: readonly Scope[];
+  /** null: all. */
+  readonly projects: readonly string[] | null;
+  readonly tools: readonly string[] | null;
+  readonly rate: CallRate | null;
+  readonly createdAt: Date;
+  readonly createdBy: string;
+  readonly expiresAt: Date | null;
+  readonly revokedAt: Date | null;
+  readonly revokedBy: string | null;
+  readonly lastUsedAt: Date | null;
+}
+
+export type NewKey = Omit<StoredKey, 'createdAt' | 'revokedAt' | 'revokedBy' | 'lastUsedAt'>;
+
+/** What may be changed of a key; what is left out stays. */
+export type KeyChanges = Partial<Pick<StoredKey, 'name' | 'projects' | 'tools' | 'rate' | 'expiresAt'>>;
+
+const columns = `
+  k.key_id AS id, k.hash, k.name, k.owner, k.scopes, k.projects, k.tools, k.rate,
+  k.created_at AS "createdAt", k.created_by AS "createdBy", k.expires_at AS "expiresAt",
+  k.revoked_at AS "revokedAt", k.revoked_by AS "revokedBy", k.last_used_at AS "lastUsedAt"`;
+
+const columnOf: Readonly<Record<keyof KeyChanges, string>> = {
+  name: 'name',
+  projects: 'projects',
+  tools: 'tools',
+  rate: 'rate',
+  expiresAt: 'expires_at',
+};
+
+/** What reads and writes the table `api_keys`. */
+@Injectable()
+export class KeysRepository {
+  constructor(private readonly dataSource: DataSource) {}
+
+  async revision(): Promise<string> {
+    const rows: { revision: string }[] = await this.dataSource.query('SELECT revision FROM api_keys_state');
+    return rows[0]?.revision ?? '';
+  }
+
+  /** The keys that open something. One statement, so that the revision is that of the rows. */
+  async good(): Promise<{ readonly revision: string; readonly keys: readonly StoredKey[] }> {
+    const rows: ({ revision: string } & (StoredKey | { id: null }))[] = await this.dataSource.query(
+      `SELECT s.revision, ${columns}
+       FROM api_keys_state s
+       LEFT JOIN api_keys k ON k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())`,
+    );
+    const keys = rows.flatMap(({ revision: _, ...row }) => (row.id === null ? [] : [row]));
+    return { revision: rows[0]?.revision ?? '', keys };
+  }
+
+  /** Newest first; `after` is the id at which the page before ended. */
+  page(limit: number, after: string | undefined): Promise<StoredKey[]> {
+    return this.dataSource.query(
+      `SELECT ${columns} FROM api_keys k
+       WHERE $2::text IS NULL OR k.key_id < $2 ORDER BY k.key_id DESC LIMIT $1`,
+      [limit, after ?? null],
+    );
+  }
+
+  async find(id: string): Promise<StoredKey | undefined> {
+    const rows: StoredKey[] = await this.dataSource.query(
+      `SELECT ${columns} FROM api_keys k WHERE k.key_id = $1`,
+      [id],
+    );
+    return rows[0];
+  }
+
+  async insert(key: NewKey): Promise<void> {
+    await this.dataSource.query(
+      `INSERT INTO api_keys (key_id, hash, name, owner, scopes, projects, tools, rate, created_by, expires_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+      [
+        ...[key.id, key.hash, key.name, key.owner, key.scopes, key.projects, key.tools],
+        ...[key.rate, key.createdBy, key.expiresAt],
+      ],
+    );
+  }
+
+  /** A key that was revoked stays as it was. */
+  async update(id: string, changes: KeyChanges): Promise<void> {
+    const given = Object.entries(changes) as [keyof KeyChanges, unknown][];
+    const set = given.map(([member], place) => `${columnOf[member]} = $${place + 2}`);
+    if (set.length === 0) return;
+    await this.dataSource.query(
+      `UPDATE api_keys SET ${set.join(', ')} WHERE key_id = $1 AND revoked_at IS NULL`,
+      [id, ...given.map(([, value]) => value)],
+    );
+  }
+
+  /** Says who and when once: a key that was revoked stays so. */
+  async revoke(id: string, by: string): Promise<void> {
+    await this.dataSource.query(
+      'UPDATE api_keys SET revoked_at = now(), revoked_by = $2 WHERE key_id = $1 AND revoked_at IS NULL',
+      [id, by],
+    );
+  }
+
+  /** @param used milliseconds since 1970 by id; other replicas may know of a later use */
+  async used(used: ReadonlyMap<string, number>): Promise<void> {
+    await this.dataSource.query(
+      `UPDATE api_keys k SET last_used_at = greatest(k.last_used_at, to_timestamp(u.at / 1000.0))
+       FROM unnest($1::text[], $2::float8[]) AS u (id, at) WHERE k.key_id = u.id`,
+      [[...used.keys()], [...used.values()]],
+    );
+  }
+}

@@ -1,0 +1,96 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { TypedEvents } from '../common/typed-events.js';
+import { type Principal, type Scope, scopes } from '../tool-contract/principal.js';
+import { AdminKey } from './admin-key.js';
+import { hashOfKey, idIn } from './api-key.js';
+import type { StoredKey } from './keys/keys.repository.js';
+
+interface KnownKey {
+  readonly hash: Buffer;
+  readonly principal: Principal;
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number;
+}
+
+/** The id of the key that no table holds: ADMIN_API_KEY, or that of the data directory. */
+export const adminKeyId = 'admin';
+
+const including: Partial<Record<Scope, readonly Scope[]>> = {
+  admin: scopes,
+  // Who registers tools calls them to try them, and looks how they do.
+  'tools:admin': ['tools:call', 'metrics:read'],
+};
+
+/** Scopes with those that they include. */
+export const allScopesOf = (given: readonly Scope[]): ReadonlySet<Scope> =>
+  new Set(given.flatMap((scope) => [scope, ...(including[scope] ?? [])]));
+
+/** The keys that open something, in memory: no request asks the database whether its key is good. */
+@Injectable()
+export class KnownKeys {
+  private keys: ReadonlyMap<string, KnownKey> = new Map();
+  private readonly admin: KnownKey;
+  private used = new Map<string, number>();
+  private readonly logger = new Logger(KnownKeys.name);
+  /** Says the id of each key that was good and is so no more. */
+  readonly ended = new TypedEvents<string>((error) => this.logger.error(error));
+
+  constructor({ hash }: AdminKey) {
+    const principal = { userId: 'admin', keyId: adminKeyId, scopes: new Set(scopes) };
+    // Without a key of the operator's a hash that no key has.
+    this.admin = { hash: hash ?? randomBytes(32), principal, expiresAt: Infinity };
+  }
+
+  /**
+   * Each key costs the same work, whether its id is known or not: one hash and one comparison. A key whose id nobody
+   * has is held against the operator's.
+   * @returns undefined for a key that opens nothing (any more)
+   */
+  find(presented: string | undefined): Principal | undefined {
+    if (presented === undefined) return undefined;
+    const id = idIn(presented) ?? '';
+    const key = this.keys.get(id) ?? this.admin;
+    if (!timingSafeEqual(hashOfKey(presented), key.hash)) return undefined;
+    const now = Date.now();
+    if (key.expiresAt <= now) return undefined;
+    if (key !== this.admin) this.used.set(id, now);
+    return key.principal;
+  }
+
+  /** From now on these are all there are, beside the operator's own. */
+  replace(stored: readonly StoredKey[]): void {
+    const before = this.keys;
+    this.keys = new Map(stored.map((key) => [key.id, knownKey(key)]));
+    for (const id of before.keys()) if (!this.keys.has(id)) this.ended.emit(id);
+  }
+
+  /** Forgets the keys whose time is over. */
+  forgetExpired(now = Date.now()): void {
+    const expired = [...this.keys].filter(([, { expiresAt }]) => expiresAt <= now);
+    if (expired.length === 0) return;
+    const left = new Map(this.keys);
+    for (const [id] of expired) left.delete(id);
+    this.keys = left;
+    for (const [id] of expired) this.ended.emit(id);
+  }
+
+  /** When keys were used last, in milliseconds since 1970, of those that were used since the last time of asking. */
+  takeUsed(): ReadonlyMap<string, number> {
+    const { used } = this;
+    this.used = new Map();
+    return used;
+  }
+}
+
+function knownKey({ id, hash, owner, scopes: given, projects, tools, rate, expiresAt }: StoredKey): KnownKey {
+  const principal: Principal = {
+    userId: owner,
+    keyId: id,
+    scopes: allScopesOf(given),
+    ...(projects && { projects }),
+    ...(tools && { tools }),
+    ...(rate && { rate }),
+  };
+  return { hash, principal, expiresAt: expiresAt?.getTime() ?? Infinity };
+}

@@ -1,0 +1,10 @@
+/** A name, or with `*` at its end the beginning of names. */
+export type NamePattern = string;
+
+export const stemOf = (pattern: NamePattern): string => pattern.replace(/\*$/, '');
+
+export const covers = (pattern: NamePattern, name: string): boolean =>
+  pattern.endsWith('*') ? name.startsWith(stemOf(pattern)) : name === pattern;
+
+export const isOneOf = (patterns: readonly NamePattern[], name: string): boolean =>
+  patterns.some((pattern) => covers(pattern, name));

@@ -1,0 +1,54 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { CallRates } from '../auth/call-rates.js';
+import { type FieldProblem, Refusal } from '../common/errors.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import type { Tool } from '../tool-contract/tool.js';
+import { mayCall } from '../tool-contract/principal.js';
+import type { CallRequest } from '../tool-contract/tool-call.js';
+import { refuseOversized } from './input-validator.js';
+
+/** Between two passes over a larger input other calls get a turn of the event loop. */
+const oneTurnBytes = 65_536;
+
+/** What a call is held against before anything is reserved for it: a call that is refused here has cost nothing. */
+@Injectable()
+export class CallChecks {
+  constructor(
+    private readonly rates: CallRates,
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'toolInput'>,
+  ) {}
+
+  /** @throws Refusal `forbidden` for what the caller may not do, whether there is such a tool or not; `rate_limited` */
+  async caller(request: CallRequest): Promise<void> {
+    const { principal, tool: name, context } = request;
+    const { projects } = principal;
+    if (!principal.scopes.has('tools:call'))
+      throw new Refusal('forbidden', 'Calling tools needs the scope tools:call');
+    if (!mayCall(principal, { name }))
+      throw new Refusal('forbidden', `This key may not call ${JSON.stringify(name)}`);
+    if (projects && !projects.includes(context.projectId)) {
+      const who = principal.keyId === undefined ? 'Without a key a call' : 'A call of this key';
+      throw new Refusal('forbidden', `${who} may only name the project ${projects.join(' or ')}`);
+    }
+    await this.rates.count(request);
+  }
+
+  /** @throws Refusal `payload_too_large`, or `invalid_input` naming each wrong field */
+  async input(tool: Tool, request: CallRequest): Promise<void> {
+    const isLarge = (request.bytesAtMost ?? Infinity) > oneTurnBytes;
+    if (isLarge) await nextTurn();
+    const bytes = refuseOversized(request, this.config.toolInput);
+    if (isLarge) await nextTurn();
+    const found = tool.validate(request.input, bytes);
+    const problems = found instanceof Promise ? await found : found;
+    if (problems.length > 0) throw invalidInput(problems);
+    if (isLarge) await nextTurn();
+  }
+}
+
+function invalidInput(problems: readonly FieldProblem[]): Refusal {
+  const errors = problems.map(({ pointer, detail }) => ({ pointer: `/input${pointer}`, detail }));
+  const detail = errors.map((error) => `${error.pointer.slice(1)} ${error.detail}`).join('; ');
+  return new Refusal('invalid_input', detail, { errors });
+}
