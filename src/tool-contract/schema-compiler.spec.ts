@@ -31,6 +31,17 @@ it('names every wrong field by its pointer', () => {
   );
 });
 
+it.each([
+  ['2020-12', 'https://json-schema.org/draft/2020-12/schema', 'prefixItems'],
+  ['2019-09', 'https://json-schema.org/draft/2019-09/schema', 'items'],
+  ['draft-07', 'http://json-schema.org/draft-07/schema#', 'items'],
+  ['draft-06', 'http://json-schema.org/draft-06/schema#', 'items'],
+])('reads a schema as one of its dialect: %s', (_name, $schema, tuple) => {
+  const schema = { $schema, properties: { a: { [tuple]: [{ type: 'string' }] } } };
+  expect(problemsOf(schema, { a: ['x'] })).toEqual([]);
+  expect(problemsOf(schema, { a: [1] })).toEqual([{ pointer: '/a/0', detail: 'must be string' }]);
+});
+
 it('stops at the first unless all are wanted', () => {
   expect(problemsOf(query, { limit: 11, kind: 'c' })).toEqual([{ pointer: '/query', detail: 'is required' }]);
 });

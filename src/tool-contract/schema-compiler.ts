@@ -1,8 +1,9 @@
-import { _, Ajv2020, type FuncKeywordDefinition, type KeywordCxt, Name } from 'ajv/dist/2020.js';
+import { _, type FuncKeywordDefinition, type KeywordCxt, Name } from 'ajv';
 import { RE2JS } from 're2js';
 import { canonicalJson } from '../common/canonical-json.js';
 import type { FieldProblem } from '../common/errors.js';
 import { asFieldProblem, mostProblems } from '../common/field-problems.js';
+import { dialectOf, type SchemaCompiler } from './schema-dialects.js';
 import type { JsonSchema } from './tool.js';
 
 export interface CompiledSchema {
@@ -30,13 +31,13 @@ const nodesPerComparison = 8;
 const nodesPerInstruction = 8;
 
 /**
- * Compiles a schema (JSON Schema 2020-12) that is known to be one. Each has a compiler instance of its own, so that a
+ * Compiles a schema that is known to be one of its dialect. Each has a compiler instance of its own, so that a
  * dropped tool's schema can be collected. Unknown keywords are annotations; remote `$ref`s do not resolve.
  * @throws Error that says what is wrong with it
  */
 export function compileSchema(schema: JsonSchema, { allErrors = false } = {}): CompiledSchema {
   const meter = new Meter();
-  const ajv = new Ajv2020({
+  const ajv = new (dialectOf(schema))({
     strict: false,
     allErrors,
     // Written out wherever it is referred to, a small schema becomes gigabytes of code.
@@ -58,7 +59,7 @@ export function compileSchema(schema: JsonSchema, { allErrors = false } = {}): C
     ajv.removeKeyword(keyword.keyword as string).addKeyword(keyword);
   }
   lookAtTheClock(ajv, meter);
-  // A dialect of its own would have to be fetched; every schema is read as 2020-12.
+  // The dialect was chosen, and its own schema is not at hand here.
   // An asynchronous one ($async) would answer with a promise, which reads as valid.
   const { $schema: _dialect, $async: _async, ...own } = schema;
   const validate = ajv.compile(own);
@@ -138,7 +139,7 @@ class Meter {
  * With each keyword a pass looks whether it may go on: between two looks it does the work of one keyword for one
  * value.
  */
-function lookAtTheClock(ajv: Ajv2020, meter: Meter): void {
+function lookAtTheClock(ajv: SchemaCompiler, meter: Meter): void {
   for (const rule of Object.values(ajv.RULES.all)) {
     if (typeof rule !== 'object' || !('code' in rule.definition)) continue;
     const { code } = rule.definition;

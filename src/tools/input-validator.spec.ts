@@ -23,6 +23,12 @@ describe('a schema', () => {
     ['not an object', 'text', 'must be a JSON Schema object'],
     ['an array', [], 'must be a JSON Schema object'],
     ['an unknown type', { type: 'strnig' }, 'is not a valid JSON Schema'],
+    ['another dialect', { $schema: 'http://json-schema.org/draft-04/schema#' }, '$schema must be one of'],
+    [
+      'no schema of its dialect',
+      { $schema: 'https://json-schema.org/draft/2020-12/schema', items: [{}] },
+      'is not a valid JSON Schema',
+    ],
     ['a reference elsewhere', { $ref: 'https://example.com/schema.json' }, 'is not a valid JSON Schema'],
     ['a pattern with look-ahead', { type: 'string', pattern: '(?=a)b' }, 'is not a valid JSON Schema'],
     ['too many bytes', { description: 'x'.repeat(70_000) }, 'the cap is 65536'],

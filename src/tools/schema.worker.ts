@@ -1,9 +1,9 @@
-import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { FieldProblem } from '../common/errors.js';
 import { messageOf } from '../common/message-of.js';
 import { answerCalls } from '../common/worker-calls.js';
 import type { JsonSchema } from '../tool-contract/tool.js';
 import { type CompiledSchema, compileSchema, spentMs, TooCostly } from '../tool-contract/schema-compiler.js';
+import { dialectOf, type SchemaCompiler } from '../tool-contract/schema-dialects.js';
 import type { SchemaPass, SchemaTrial } from './schema-thread.js';
 
 /** The time that checking one small input may take, with all that may go on beside it. */
@@ -13,8 +13,8 @@ const allProblemsMs = 250;
 /** Schemas that are kept ready for further passes. */
 const mostKept = 16;
 const kept = new Map<string, CompiledSchema>();
-/** Knows what a schema has to look like. */
-const metaSchema = new Ajv2020({ strict: false, validateFormats: false, logger: false });
+/** By dialect: what knows how a schema has to look. */
+const metaSchemas = new Map<unknown, SchemaCompiler>();
 
 answerCalls<SchemaTrial | SchemaPass, number | readonly FieldProblem[]>((request) =>
   'input' in request ? problemsOf(request) : millisecondsOf(request),
@@ -25,11 +25,20 @@ millisecondsOf({ schema: '{"type":"object","properties":{"a":{"enum":["b"]}}}' }
 /** How long it takes to compile a schema and to look at a few inputs: both will be done where everybody waits. */
 function millisecondsOf({ schema: text }: SchemaTrial): number {
   const schema = JSON.parse(text) as JsonSchema;
-  void metaSchema.validateSchema(schema, true);
+  const { $schema: _dialect, ...own } = schema;
+  void metaSchemaOf(schema).validateSchema(own, true);
   const began = spentMs();
   const { problemsOf } = compileSchema(schema);
   for (const input of samplesFor(schema)) runTrial(() => problemsOf(input, samplesMs));
   return spentMs() - began;
+}
+
+function metaSchemaOf(schema: JsonSchema): SchemaCompiler {
+  const Dialect = dialectOf(schema);
+  const metaSchema =
+    metaSchemas.get(Dialect) ?? new Dialect({ strict: false, validateFormats: false, logger: false });
+  metaSchemas.set(Dialect, metaSchema);
+  return metaSchema;
 }
 
 function runTrial(pass: () => unknown): void {
