@@ -54,6 +54,22 @@ it('introduces itself and reads all pages before the server is ready', () => {
   ]);
 });
 
+it.each<[string, Reply, RegExp]>([
+  ['an error', { error: { code: -32603, message: 'not today' } }, /error -32603: not today/],
+  ['nothing', { result: null }, /a result that is not an object/],
+  [
+    'another revision',
+    { result: { protocolVersion: '1999-01-01' } },
+    /"1999-01-01"; this server speaks MCP 2025/,
+  ],
+  ['no tools', { result: { protocolVersion: '2025-11-25', capabilities: {} } }, /without tools/],
+])('does not start a server that introduces itself with %s', (_what, reply, why) => {
+  const server = new Server();
+  server.asked.shift()?.answered(reply, 9);
+  expect(server.said).toEqual([expect.stringMatching(why)]);
+  expect(server.told).toEqual([]);
+});
+
 const nested = (levels: number): unknown => JSON.parse(`${'['.repeat(levels)}${']'.repeat(levels)}`);
 
 it.each<[string, unknown, number, RegExp]>([

@@ -13,6 +13,8 @@ const ownHeaders = new Set(
   ),
 );
 const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
+/** What such a header holds would be shown to whoever may list tools. */
+const secretHeader = /auth|cookie|token|secret|key|session/i;
 /** `${NAME}` in a header stands for the value of a variable in `env`. */
 const variable = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 
@@ -56,6 +58,8 @@ function checkHeader(name: string, value: string, env: object): void {
   if (ownHeaders.has(name.toLowerCase()) || name.toLowerCase().startsWith('mcp-'))
     throw wrong(field, 'is set by the server itself');
   if (/[^\t\x20-\x7e]/.test(value)) throw wrong(field, 'must be printable ASCII');
+  if (secretHeader.test(name) && !value.includes('${'))
+    throw wrong(field, 'would be shown: write "${NAME}" where its secret stands, with NAME in env');
   const missing = [...value.matchAll(variable)].find(([, named = '']) => !Object.hasOwn(env, named));
   if (missing) throw wrong(field, `names ${missing[0]}, which env does not hold`);
 }

@@ -166,10 +166,9 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     response: Response,
     message: (text: string) => Promise<void>,
   ): Promise<string | undefined> {
-    const { headers, body } = response;
+    const { body } = response;
     const { maxBytes } = this.limits;
-    if (String(headers['content-type']).startsWith('text/event-stream'))
-      return this.readEvents(response, message);
+    if (isEvents(response)) return this.readEvents(response, message);
     const chunks: Buffer[] = [];
     let bytes = 0;
     for await (const chunk of body as AsyncIterable<Buffer>) {
@@ -219,8 +218,9 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     try {
       for (;;) {
         const response = await this.request('GET', { accept: 'text/event-stream' }, signal);
-        if (response.statusCode !== 200) return void response.body.destroy();
-        await this.readEvents(response, (text) => this.say(text, signal));
+        if (response.statusCode !== 200 || !isEvents(response)) return void response.body.destroy();
+        const wrong = await this.readEvents(response, (text) => this.say(text, signal));
+        if (wrong !== undefined) throw new Error(wrong);
         await delay(listenPauseMs, undefined, { signal });
       }
     } catch (error) {
@@ -263,6 +263,9 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     await this.agent.destroy();
   }
 }
+
+const isEvents = ({ headers }: Response): boolean =>
+  String(headers['content-type']).startsWith('text/event-stream');
 
 /** Looks at where a connection has led, whatever names and redirections of addresses led there. */
 function connectElsewhere(ownPort: () => number | undefined): buildConnector.connector {

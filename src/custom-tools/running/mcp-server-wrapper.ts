@@ -68,6 +68,9 @@ export class McpServerWrapper extends CustomToolWrapper {
   }
 }
 
+/** Somebody has to look at it first. */
+const heldBackMs = 60_000;
+
 /** A tool of an MCP server. It runs on the server's processes, as what was approved and as nothing else. */
 class McpTool implements Tool {
   readonly definition: ToolDefinition;
@@ -97,7 +100,8 @@ class McpTool implements Tool {
 
   takeSlot(): Release {
     const why = this.whyNot();
-    if (why !== undefined) throw new Refusal('tool_unavailable', this.heldBack(why));
+    if (why !== undefined)
+      throw new Refusal('tool_unavailable', this.heldBack(why), { retryAfterMs: heldBackMs });
     return this.calls.takeSlot();
   }
 
