@@ -15,6 +15,7 @@ import { until } from '../support/wait.js';
 // real: the built server as a process of its own, its tools, PostgreSQL, the official client in processes of their own,
 // SIGKILL; mock: nothing
 
+const mcpFixture = join(__dirname, '../fixtures/tools/mcp-server.mjs');
 const fixture = join(__dirname, '../fixtures/tools/fixture-tool.mjs');
 let db: TestDatabase;
 let folder: string;
@@ -31,24 +32,22 @@ const start = async (port = '0'): Promise<void> => {
   });
 };
 
+async function register(settings: object): Promise<void> {
+  const answer = await fetch(`${server.url}/api/v1/custom-tools`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...server.key },
+    body: JSON.stringify({ command: 'node', ...settings }),
+  });
+  expect({ status: answer.status, text: await answer.text() }).toMatchObject({ status: 201 });
+}
+
 beforeEach(async () => {
   db = await createTestDatabase({ connect: false });
   folder = makeTestFolder();
   gate = new Gate();
   tool = `mortal_${process.pid}_${Math.random().toString(36).slice(2)}`;
   await start();
-  const answer = await fetch(`${server.url}/api/v1/custom-tools`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...server.key },
-    body: JSON.stringify({
-      name: tool,
-      description: tool,
-      command: 'node',
-      args: [fixture, `--name=${tool}`],
-      ...gate.access,
-    }),
-  });
-  expect({ status: answer.status, text: await answer.text() }).toMatchObject({ status: 201 });
+  await register({ name: tool, description: tool, args: [fixture, `--name=${tool}`], ...gate.access });
 });
 
 afterEach(async () => {
@@ -61,9 +60,9 @@ afterEach(async () => {
 /** The process of the tool, in whatever it is wrapped. */
 const ownProcesses = (): number[] => processesWith(`--name=${tool}`);
 
-/** How the calls of the tool that failed are recorded, the latest first. */
-async function errors(): Promise<string[]> {
-  const answer = await fetch(`${server.url}/api/v1/tool-metrics/errors?tool=${tool}`, {
+/** How the calls of a tool that failed are recorded, the latest first. */
+async function errors(name = tool): Promise<string[]> {
+  const answer = await fetch(`${server.url}/api/v1/tool-metrics/errors?tool=${name}`, {
     headers: server.key,
   });
   const { data } = (await answer.json()) as { data: { errorType: string }[] };
@@ -119,4 +118,21 @@ it('a client that is killed in mid-call cancels its call, and the next one is se
   await client.close();
   await server.end('SIGTERM');
   expect(ownProcesses()).toEqual([]);
+});
+
+it('an MCP server that is called when the gateway is killed leaves no process either, and serves the next gateway', async () => {
+  const mark = `--mark=${tool}`;
+  await register({ name: 'upstream', protocol: 'mcp', args: [mcpFixture, mark] });
+  const client = await connected();
+  const cut = expect(client.callTool({ name: 'upstream__child', arguments: {} })).rejects.toThrow();
+  await until(() => processesWith(`child-of${mark}`).length > 0, { what: 'the call to run' });
+  await server.end('SIGKILL');
+  await cut;
+  await until(() => processesWith(mark).length === 0, { what: 'the server and its child to end' });
+  await start(new URL(server.url).port);
+  await until(async () => (await errors('upstream__child')).length > 0, { what: 'the record' });
+  expect(await errors('upstream__child')).toEqual(['interrupted']);
+  const result = await client.callTool({ name: 'upstream__echo', arguments: { text: 'on' } });
+  expect(result.structuredContent).toEqual({ text: 'on' });
+  await client.close();
 });

@@ -191,9 +191,7 @@ describe('an MCP server', () => {
     ['/name', { name: 'ends_' }, /not end with "_"/],
     ['/keepAlive', { keepAlive: false }, /must not be false/],
     ['/inputSchema', { inputSchema: { type: 'object' } }, /lists the schemas of its tools itself/],
-    ['/command', { args: [fixture, '--version=1999-01-01'] }, /protocolVersion "1999-01-01"/],
-    ['/command', { args: [fixture, '--introduce=error'] }, /error -32603: not today/],
-    ['/command', { args: [fixture, '--introduce=none-of-tools'] }, /without tools/],
+    ['/command', { args: [fixture, '--toolless'] }, /without tools/],
   ])('is refused with a wrong %s', async (pointer, change, why) => {
     const { body } = await serve('wrong', [], change).expect(400);
     expect(body.errors).toEqual([{ pointer, detail: expect.stringMatching(why) }]);
@@ -243,6 +241,11 @@ describe('a definition that changed', () => {
     expect(await names()).not.toContain('sky__tides');
     expect(await stateOf('sky__tides')).toMatchObject({ state: 'held', why: 'it has not been approved' });
 
+    const { body: validated } = await post('/sky/validate').expect(200);
+    expect(validated.differences).toEqual([
+      'sky__weather is not callable (held): its definition changed since it was approved',
+      'sky__tides is not callable (held): it has not been approved',
+    ]);
     const { listHash } = await toolsOf('sky');
     await post('/sky/approve', { listHash: listHash.replace(/^./, (c) => (c === '0' ? '1' : '0')) }).expect(
       409,
@@ -375,6 +378,11 @@ describe('a URL', () => {
     ['/url', () => ({ url: upstream.url('/json'), command: 'node' }), /must be left out/],
     ['/sandbox', () => ({ url: upstream.url('/json'), sandbox: { maxMemoryMB: 64 } }), /runs elsewhere/],
     ['/headers/X', () => ({ url: upstream.url('/json'), headers: { X: '${NO}' } }), /env does not hold/],
+    [
+      '/headers/X-Api-Key',
+      () => ({ url: upstream.url('/json'), headers: { 'X-Api-Key': 'x' } }),
+      /would be shown/,
+    ],
     ['/headers/Host', () => ({ url: upstream.url('/json'), headers: { Host: 'x' } }), /set by the server/],
     ['/headers', () => ({ url: upstream.url('/json'), headers: { 'a b': 'x' } }), /as HTTP does/],
     ['/headers', () => ({ command: 'node', headers: { X: 'x' } }), /needs url/],
@@ -386,13 +394,9 @@ describe('a URL', () => {
 });
 
 describe('a hostile server', () => {
-  const answers = (result: string) => [`--raw={"jsonrpc":"2.0","id":$ID,"result":${result}}`];
-
   it.each([
     ['an endless line', ['--flood=line'], /over 2000000 bytes/],
     ['too many tools', ['--flood=tools'], /more than 512 tools|over 1048576 bytes/],
-    ['deep JSON', ['--flood=deep'], /deeper than 64 levels/],
-    ['no tools', answers('{"tools":7}'), /without a list of tools/],
   ])('is refused with %s in its list', async (_what, args, why) => {
     const { body } = await register({ name: 'hostile', command: 'node', args: [fixture, ...args] }).expect(
       400,
