@@ -171,6 +171,16 @@ describe('a list of tools', () => {
     await http.post('/api/v1/custom-tools/secret_tool/test').send({ input: {} }).expect(403);
   });
 
+  it('is all that a search finds', async () => {
+    const { http: searching } = await make({ tools: ['disk_*', 'find_tools'] });
+    const query = 'secret disk';
+    const { body } = await searching.get(`/api/v1/tools?query=${query}`).expect(200);
+    const found = (await call(searching, 'find_tools', { query }).expect(200)).body.result;
+    for (const tools of [body.data, found.tools])
+      expect(tools.map((tool: Json) => tool.name)).toEqual(['disk_check', 'disk_usage']);
+    expect(found.total).toBe(2);
+  });
+
   it('may be changed', async () => {
     const { id, http: one } = await make({ tools: ['disk_usage'] });
     await call(one, 'secret_tool').expect(403);
