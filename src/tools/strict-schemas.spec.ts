@@ -1,3 +1,5 @@
+import fc from 'fast-check';
+import { toStrictJsonSchema } from 'openai/lib/transform.js';
 import { compileSchema } from '../tool-contract/schema-compiler.js';
 import type { JsonSchema } from '../tool-contract/tool.js';
 import { strictSchema, withoutNulls } from './strict-schemas.js';
@@ -154,5 +156,78 @@ describe('nulls of what was left out', () => {
     const nested = object({ in: { $ref: '#' } });
     const input: unknown = JSON.parse('{"in":'.repeat(50_000) + 'null' + '}'.repeat(50_000));
     expect(() => withoutNulls(nested, input)).not.toThrow();
+  });
+});
+
+/** A schema with a value that a model may write by its strict form. */
+interface Case {
+  readonly schema: JsonSchema;
+  readonly value: unknown;
+}
+
+const simple: fc.Arbitrary<Case> = fc.constantFrom<Case>(
+  { schema: { type: 'string', minLength: 1, description: 'A word' }, value: 'a' },
+  { schema: { type: 'integer', maximum: 9, default: 3 }, value: 7 },
+  { schema: { type: ['boolean', 'null'] }, value: null },
+  { schema: { enum: ['up', 'down'] }, value: 'up' },
+  { schema: { const: 4 }, value: 4 },
+  { schema: { oneOf: [{ type: 'number' }, { type: 'null' }] }, value: null },
+);
+const members = fc.uniqueArray(fc.tuple(fc.string({ minLength: 1 }), fc.boolean(), fc.boolean()), {
+  selector: ([name]) => name,
+  minLength: 1,
+  maxLength: 4,
+});
+const any: fc.Memo<Case> = fc.memo((levels) =>
+  levels <= 1 ? simple : fc.oneof(simple, list(levels - 1), record(levels - 1), orNull(levels - 1)),
+);
+const list = (levels: number): fc.Arbitrary<Case> =>
+  any(levels).map(({ schema, value }) => ({
+    schema: { type: 'array', items: schema },
+    value: [value, value],
+  }));
+const orNull = (levels: number): fc.Arbitrary<Case> =>
+  any(levels).map(({ schema, value }) => ({ schema: { anyOf: [schema, { type: 'null' }] }, value }));
+const record = (levels: number): fc.Arbitrary<Case> =>
+  fc.tuple(members, fc.array(any(levels), { minLength: 4, maxLength: 4 })).map(([named, cases]) => {
+    const each = named.map(([name, required, absent], at) => ({
+      name,
+      required,
+      absent,
+      ...(cases[at] as Case),
+    }));
+    return {
+      schema: {
+        type: 'object',
+        properties: Object.fromEntries(each.map(({ name, schema }) => [name, schema])),
+        required: each.filter(({ required }) => required).map(({ name }) => name),
+      },
+      value: Object.fromEntries(
+        each.map(({ name, required, absent, value }) => [name, absent && !required ? null : value]),
+      ),
+    };
+  });
+
+describe('whatever the schema', () => {
+  it('its strict form is what OpenAI’s own SDK holds for one', () => {
+    fc.assert(
+      fc.property(record(4), ({ schema }) => {
+        const strict = strictSchema(schema);
+        fc.pre(strict !== undefined);
+        expect(toStrictJsonSchema(structuredClone(strict))).toEqual(strict);
+      }),
+    );
+  });
+
+  it('what a model writes by it is taken by the tool', () => {
+    fc.assert(
+      fc.property(record(4), ({ schema, value }) => {
+        const strict = strictSchema(schema);
+        fc.pre(strict !== undefined);
+        expect(compileSchema(strict).problemsOf(value)).toEqual([]);
+        expect(compileSchema(schema).problemsOf(withoutNulls(schema, value))).toEqual([]);
+      }),
+      { numRuns: 50 },
+    );
   });
 });

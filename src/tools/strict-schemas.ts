@@ -114,9 +114,10 @@ const withNull = <T>(values: readonly T[], none: T): T[] =>
 const keptOf = (schema: JsonSchema): Record<string, unknown> =>
   Object.fromEntries(kept.flatMap((keyword) => (keyword in schema ? [[keyword, schema[keyword]]] : [])));
 
-const typesOf = (values: readonly unknown[]): string[] => [
-  ...new Set(values.map((value) => (value === null ? 'null' : typeof value))),
-];
+function typesOf(values: readonly unknown[]): string | string[] {
+  const [type = 'null', ...others] = new Set(values.map((value) => (value === null ? 'null' : typeof value)));
+  return others.length === 0 ? type : [type, ...others];
+}
 
 /**
  * Takes the nulls away that strict mode made a model write for what it left out: those of members that are optional and
