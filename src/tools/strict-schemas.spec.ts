@@ -74,6 +74,7 @@ describe('a strict schema', () => {
     ['an array of anything', object({ a: { type: 'array' } })],
     ['alternatives of the whole', { anyOf: [object({ a: { type: 'string' } })], properties: { a: true } }],
     ['parts put together', object({ a: { allOf: [{ type: 'string' }] } })],
+    ['alternatives among alternatives', object({ a: { anyOf: [{ oneOf: [{ type: 'string' }] }] } })],
     ['a reference to elsewhere', object({ a: { $ref: 'https://example.org/schema' } })],
     ['a member that is required but not named', object({ a: { type: 'string' } }, ['b'])],
     [
@@ -173,7 +174,9 @@ const simple: fc.Arbitrary<Case> = fc.constantFrom<Case>(
   { schema: { const: 4 }, value: 4 },
   { schema: { oneOf: [{ type: 'number' }, { type: 'null' }] }, value: null },
 );
-const members = fc.uniqueArray(fc.tuple(fc.string({ minLength: 1 }), fc.boolean(), fc.boolean()), {
+/** No schema that is registered has a member `__proto__`. */
+const names = fc.string({ minLength: 1 }).filter((name) => name !== '__proto__');
+const members = fc.uniqueArray(fc.tuple(names, fc.boolean(), fc.boolean()), {
   selector: ([name]) => name,
   minLength: 1,
   maxLength: 4,

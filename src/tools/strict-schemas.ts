@@ -30,7 +30,7 @@ class NotStrict extends Error {}
 /** @returns the schema of an object in OpenAI's strict form; undefined where it has none */
 export function strictSchema(schema: JsonSchema): JsonSchema | undefined {
   try {
-    const found = { members: 0 };
+    const found = { root: schema, members: 0 };
     const root = strictObject(schema, 1, found);
     for (const place of definitions) {
       if (!isSchema(schema[place])) continue;
@@ -45,6 +45,7 @@ export function strictSchema(schema: JsonSchema): JsonSchema | undefined {
 }
 
 interface Found {
+  readonly root: JsonSchema;
   /** Of all enums. */
   members: number;
 }
@@ -59,7 +60,9 @@ function strict(schema: unknown, level: number, found: Found): Record<string, un
   }
   if (Array.isArray(anyOf)) {
     const isUnclear = formed(anyOf).length > 1 && formed(anyOf).some(hasOptional);
-    if ('properties' in schema || isUnclear || anyOf.length > mostAlternatives) throw new NotStrict();
+    const isNested = anyOf.some((each) => hasAlternatives(resolved(each, found.root)));
+    if ('properties' in schema || isUnclear || isNested || anyOf.length > mostAlternatives)
+      throw new NotStrict();
     return { ...keptOf(schema), anyOf: anyOf.map((each) => strict(each, level, found)) };
   }
   const values = Array.isArray(members) ? members : 'const' in schema ? [schema['const']] : undefined;
@@ -152,13 +155,15 @@ function cleaned(schema: unknown, value: unknown, root: JsonSchema, levels: numb
   );
 }
 
-function takesNull(schema: unknown, root: JsonSchema, isAlternative = false): boolean {
+function takesNull(schema: unknown, root: JsonSchema): boolean {
   const own = resolved(schema, root);
   if (!own) return true;
   const { type, enum: members, anyOf = own['oneOf'] } = own;
   if (Array.isArray(members)) return members.includes(null);
   if ('const' in own) return own['const'] === null;
-  if (Array.isArray(anyOf)) return isAlternative || anyOf.some((each) => takesNull(each, root, true));
+  // What has a strict form has no alternatives among its alternatives.
+  if (Array.isArray(anyOf))
+    return anyOf.some((each) => !hasAlternatives(resolved(each, root)) && takesNull(each, root));
   return type === undefined || [type].flat().includes('null');
 }
 
@@ -180,6 +185,9 @@ const formed = (alternatives: readonly unknown[]): unknown[] =>
   alternatives.filter(
     (each) => isSchema(each) && ('properties' in each || 'items' in each || '$ref' in each),
   );
+
+const hasAlternatives = (schema: JsonSchema | undefined): boolean =>
+  schema !== undefined && ('anyOf' in schema || 'oneOf' in schema);
 
 const hasOptional = (schema: unknown): boolean => {
   if (!isSchema(schema)) return false;
