@@ -72,6 +72,28 @@ describe('OpenAI’s API', () => {
   });
 });
 
+it('a model that is given find_tools alone finds what it needs, and calls it', async () => {
+  const before = `${asking(task)}
+    const found = await (async () => {
+      const offered = [await (await fetch(\`\${url}/api/v1/tools/find_tools?format=openai\`)).json()];
+      const wish = [{ role: 'user', content: 'Find tools that do "the summary of a log"' }];
+      const { choices } = await openai.chat.completions.create({ model, messages: wish, tools: offered });
+      const body = JSON.stringify({ toolCalls: choices[0].message.tool_calls });
+      const headers = { 'content-type': 'application/json' };
+      const answer = await fetch(\`\${url}/api/v1/tool-calls\`, { method: 'POST', headers, body });
+      return JSON.parse((await answer.json()).results[0].content);
+    })();`;
+  const after = `
+    const { choices } = await openai.chat.completions.create({ model, messages, tools });
+    console.log(JSON.stringify([tools.length, choices[0].message.tool_calls[0].function]));`;
+  const [offered, called] = JSON.parse(await run('find', { before, after }));
+  expect(offered).toBeGreaterThan(1);
+  expect([called.name, JSON.parse(called.arguments)]).toEqual([
+    'log_summary',
+    { text: 'ERROR disk full', top: 3 },
+  ]);
+});
+
 it('Distri’s tools', async () => {
   const after = `
     const { handler } = tools.find(({ name }) => name === 'log_summary');

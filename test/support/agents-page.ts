@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { projectRoot } from '../../src/config/app-config.js';
 
-/** The code of docs/agents.md, each by words that stand in it alone. `npm test` has what the first three need. */
+/** The code of docs/agents.md, each by words that stand in it alone. `npm test` has what the first four need. */
 export const agentsPage = {
   mcp: '@modelcontextprotocol/sdk',
   openai: 'openai.chat.completions',
+  find: 'found.tools',
   distri: 'format=distri',
   stateless: '@modelcontextprotocol/client',
   ai: '@ai-sdk/mcp',
