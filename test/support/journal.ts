@@ -53,7 +53,7 @@ function drainInto(rows: ToolMetric[]): StartDrain {
         await loop.ask(request);
         if (request === 'finish') await running;
       },
-      stop: () => Promise.resolve(),
+      stop: async () => void loop.ask('finish').catch(() => undefined),
     };
   };
 }
