@@ -69,7 +69,7 @@ export const customTools = {
       "Names that may be given as a tool's command, found on the server's own `PATH`; `python3` stands for `python3.12`, too.",
     ),
     allowedRoots: setting('CUSTOM_TOOLS_ALLOWED_ROOTS', list).means(
-      'Folders in which other executables, scripts and working directories must lie; `*`: anywhere. Unset: anywhere on a loopback address, else `CUSTOM_TOOLS_DIR` ([rules](commands-and-secrets.md)).',
+      'Folders in which other executables, scripts and working directories must lie; `*`: anywhere. Unset: anywhere on a loopback address, else `CUSTOM_TOOLS_DIR` ([commands-and-secrets.md](commands-and-secrets.md)).',
     ),
     allowInlineCode: setting('CUSTOM_TOOLS_ALLOW_INLINE_CODE', flag, false).means(
       '`true`: `args` may hold code for an interpreter (`-c`, `-e`, `--eval`).',
@@ -80,7 +80,7 @@ export const customTools = {
   },
   secrets: {
     keys: setting('SECRETS_KEY', secretKeys).means(
-      "Keys for the values of tools' `env`; the first encrypts, the others still decrypt. Unset: a generated file in `TOOLKEEPER_DATA_DIR` ([more](commands-and-secrets.md#secrets)).",
+      "Keys for the values of tools' `env`; the first encrypts, the others still decrypt. Unset: a generated file in `TOOLKEEPER_DATA_DIR` ([commands-and-secrets.md](commands-and-secrets.md#secrets)).",
     ),
   },
   toolInput: {
