@@ -3,6 +3,7 @@ import { AdminKey } from './auth/admin-key.js';
 import { assertSafeToExpose } from './auth/assert-safe-to-expose.js';
 import { KeyFileError } from './common/key-file.js';
 import { Lifecycle } from './common/lifecycle.js';
+import { announceServer } from './common/server-file.js';
 import { StartupWork } from './common/startup-work.js';
 import { ConfigurationError, loadConfig } from './config/app-config.js';
 import { createApp } from './http/create-app.js';
@@ -15,10 +16,11 @@ import { drainOnSignals } from './http/drain.js';
 const backlog = 4_096;
 
 async function main(): Promise<void> {
+  const hasParent = process.connected;
   const config = loadConfig();
   assertSafeToExpose(config);
   const app = await createApp(config);
-  drainOnSignals(app, config.server.drainTimeoutMs);
+  drainOnSignals(app, config.server.drainTimeoutMs, hasParent);
   try {
     await app.listen({ port: config.server.port, host: config.server.host, backlog });
   } catch (error) {
@@ -29,6 +31,8 @@ async function main(): Promise<void> {
   app.get(Lifecycle).ready();
   const logger = app.get(Logger);
   const url = await app.getUrl();
+  // An address that stands for all of them is reached by loopback.
+  announceServer(config.dataDir, url.replace(/\/\/(0\.0\.0\.0|\[::\])/, '//127.0.0.1'));
   logger.log(`listening on ${url}`);
   const work = app.get(StartupWork);
   await work.settled();

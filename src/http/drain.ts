@@ -5,15 +5,17 @@ import { Lifecycle } from '../common/lifecycle.js';
 /**
  * At SIGTERM or SIGINT: readiness fails and new calls are refused, calls in flight end (up to a deadline), then
  * everything closes: pools, recorder, database. Under npm a Ctrl-C arrives twice: the second is ignored.
+ * @param hasParent whoever started it did so for itself alone (`toolkeeper mcp`): its end, told by the channel between
+ * them however it came, is a signal, too
  */
-export function drainOnSignals(app: NestFastifyApplication, timeoutMs: number): void {
+export function drainOnSignals(app: NestFastifyApplication, timeoutMs: number, hasParent: boolean): void {
   const lifecycle = app.get(Lifecycle);
   let draining = false;
-  const drain = (signal: NodeJS.Signals): void => {
+  const drain = (why: string): void => {
     if (draining) return;
     draining = true;
     const logger = app.get(Logger);
-    logger.log(`${signal}: draining, ${lifecycle.requests.count} requests in flight`);
+    logger.log(`${why}: draining, ${lifecycle.requests.count} requests in flight`);
     lifecycle.drain();
     lifecycle.requests
       .idle(timeoutMs)
@@ -28,6 +30,10 @@ export function drainOnSignals(app: NestFastifyApplication, timeoutMs: number): 
   };
   process.on('SIGTERM', drain);
   process.on('SIGINT', drain);
+  if (!hasParent) return;
+  const orphaned = (): void => drain('its parent is gone');
+  if (process.connected) process.once('disconnect', orphaned);
+  else orphaned();
 }
 
 /** Ends the app, and cuts the sockets that are still open after a while: a call's, and one that never sent a byte. */
