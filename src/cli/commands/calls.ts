@@ -1,0 +1,86 @@
+import { executeTool, getCustomToolLogs, testCustomTool } from '../../client/sdk.gen.js';
+import type { LogEntryView, OutcomeView } from '../../client/types.gen.js';
+import { ask } from '../api.js';
+import { CliError } from '../exit.js';
+import type { Output } from '../output.js';
+import type { Session } from '../session.js';
+import { inputOf } from './json-input.js';
+
+export interface CallOptions {
+  readonly investigation?: string;
+  readonly timeout?: number;
+  readonly idempotencyKey?: string;
+}
+
+/** As an agent calls it. */
+export async function call(
+  { client, out }: Session,
+  name: string,
+  input: string,
+  options: CallOptions,
+): Promise<void> {
+  const { investigation: investigationId, timeout: timeoutMs, idempotencyKey } = options;
+  const context = { ...(investigationId && { investigationId }), ...(timeoutMs && { timeoutMs }) };
+  const asked = executeTool({
+    client,
+    path: { name },
+    body: { input: inputOf(input), context },
+    ...(idempotencyKey && { headers: { 'idempotency-key': idempotencyKey } }),
+  });
+  ended(out, await ask(asked));
+}
+
+/** Outside of budgets, grades and circuits, and also where it is disabled. */
+export async function test({ client, out }: Session, name: string, input: string): Promise<void> {
+  const asked = testCustomTool({ client, path: { name }, body: { input: inputOf(input) } });
+  ended(out, await ask(asked));
+}
+
+/** @throws CliError where the call did not succeed */
+function ended(out: Output, outcome: OutcomeView): void {
+  const { status, result, error, executionTimeMs, tool } = outcome;
+  if (out.json || status === 'success') {
+    out.answer(outcome, () => (typeof result === 'string' ? result : JSON.stringify(result, null, 2)));
+    out.note(`${tool}: ${status} in ${executionTimeMs} ms`);
+  }
+  if (status !== 'success')
+    throw new CliError(`${tool} ended with ${error?.type ?? status}: ${error?.message ?? ''}`);
+}
+
+export interface LogsOptions {
+  readonly limit: number;
+  readonly follow?: boolean;
+}
+
+/** The latest lines of a tool's log, and with `follow` those that come. */
+export async function logs({ client, out }: Session, name: string, options: LogsOptions): Promise<void> {
+  const { limit, follow } = options;
+  const page = await ask(getCustomToolLogs({ client, path: { name }, query: { limit } }));
+  const { data: entries, nextSince } = page as { data: LogEntryView[]; nextSince: string | null };
+  if (!follow) {
+    out.answer(entries, () => entries.map((entry) => lineOf(out, entry)).join('\n'));
+    return;
+  }
+  const say = (entry: LogEntryView): void => out.line(out.json ? JSON.stringify(entry) : lineOf(out, entry));
+  entries.forEach(say);
+  const { stream } = await client.sse.get({
+    url: '/api/v1/custom-tools/{name}/logs',
+    path: { name },
+    headers: { accept: 'text/event-stream' },
+    ...(nextSince !== null && { query: { since: nextSince } }),
+    onSseEvent: ({ event, data }) => {
+      if (event === 'log') say(data);
+      else if (event === 'missed') out.note(`lines were left out: ${JSON.stringify(data)}`);
+    },
+  });
+  for await (const _event of stream);
+}
+
+function lineOf(out: Output, entry: LogEntryView): string {
+  const { timestamp, level, event, message, error, reason, exitCode, signal, pid } = entry;
+  const ending =
+    event === 'terminate' ? [reason, signal ?? (exitCode === undefined ? '' : `exit code ${exitCode}`)] : [];
+  const told = [message, error, ...ending].filter(Boolean).join(', ');
+  const head = `${timestamp} ${String(pid ?? '').padStart(7)} ${event.padEnd(9)}`;
+  return `${out.styled('dim', head)} ${level === 'error' ? out.styled('red', told) : told}`;
+}

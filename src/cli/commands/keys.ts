@@ -1,0 +1,59 @@
+import { createKey, listKeys, revokeKey } from '../../client/sdk.gen.js';
+import type { CreateKeyBody } from '../../client/types.gen.js';
+import { ask } from '../api.js';
+import { CliError, exit } from '../exit.js';
+import type { Session } from '../session.js';
+import { allOf } from './pages.js';
+
+export interface KeyOptions {
+  readonly scope: string[];
+  readonly tool?: string[];
+  readonly project?: string[];
+  readonly rate?: string;
+  readonly expires?: string;
+  readonly owner?: string;
+}
+
+/** The key stands alone on stdout, so that a script can keep it; it is shown this once. */
+export async function create({ client, out }: Session, name: string, options: KeyOptions): Promise<void> {
+  const { scope, tool, project, rate, expires, owner } = options;
+  const body = {
+    ...{ name, scopes: scope as CreateKeyBody['scopes'] },
+    ...(tool && { tools: tool }),
+    ...(project && { projects: project }),
+    ...(rate !== undefined && { rate: rateOf(rate) }),
+    ...(expires !== undefined && { expiresAt: expires }),
+    ...(owner !== undefined && { owner }),
+  };
+  const made = await ask(createKey({ client, body }));
+  out.answer(made, () => made.key);
+  out.note(`${made.id}: keep it, it is not shown again`);
+}
+
+/** @throws CliError `usage` */
+function rateOf(text: string): NonNullable<CreateKeyBody['rate']> {
+  const [, calls, per] = /^(\d{1,7})\/(\w+)$/.exec(text) ?? [];
+  if (calls === undefined) throw new CliError('--rate is such as 100/minute', exit.usage);
+  // The server knows which periods there are.
+  return { calls: Number(calls), per: per as NonNullable<CreateKeyBody['rate']>['per'] };
+}
+
+export async function list({ client, out }: Session): Promise<void> {
+  const keys = await allOf((cursor) =>
+    ask(listKeys({ client, query: { limit: 100, ...(cursor && { cursor }) } })),
+  );
+  out.answer(keys, () =>
+    out.table(
+      ['ID', 'STATUS', 'LAST USED', 'NAME', 'SCOPES'],
+      keys.map(({ id, status, lastUsedAt, name, scopes }) => [
+        ...[id, status, lastUsedAt ?? 'never', name],
+        scopes.join(' '),
+      ]),
+    ),
+  );
+}
+
+export async function revoke({ client, out }: Session, id: string): Promise<void> {
+  await ask(revokeKey({ client, path: { id } }));
+  out.answer({ id, revoked: true }, () => `${id} is revoked: every server refuses it within a second`);
+}

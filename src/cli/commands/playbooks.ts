@@ -1,0 +1,79 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { importPlaybooks, searchPlaybooks } from '../../client/sdk.gen.js';
+import { messageOf } from '../../common/message-of.js';
+import { ask } from '../api.js';
+import { CliError, exit } from '../exit.js';
+import type { Session } from '../session.js';
+
+const types: Readonly<Record<string, string>> = {
+  '.yaml': 'application/yaml',
+  '.yml': 'application/yaml',
+  '.json': 'application/json',
+};
+
+/** Each file is stored whole or not at all; the others go on. */
+export async function importFiles({ client, out }: Session, paths: readonly string[]): Promise<void> {
+  const done: { file: string; imported: number; unchanged: number }[] = [];
+  const failed: { file: string; reason: string }[] = [];
+  for (const file of paths.flatMap(filesAt)) {
+    const body = readFileSync(file, 'utf8');
+    try {
+      const { imported, unchanged } = await ask(
+        importPlaybooks({
+          client,
+          body: body as never,
+          bodySerializer: (text: unknown) => text as string,
+          headers: { 'content-type': types[extname(file)] ?? 'application/yaml' },
+        }),
+      );
+      done.push({ file, imported: imported.length, unchanged: unchanged.length });
+    } catch (error) {
+      if (error instanceof CliError && error.code === exit.unreachable) throw error;
+      failed.push({ file, reason: messageOf(error) });
+    }
+  }
+  out.answer({ done, failed }, () =>
+    done
+      .map(({ file, ...count }) => `${file}: ${count.imported} stored, ${count.unchanged} known already`)
+      .join('\n'),
+  );
+  if (failed.length > 0)
+    throw new CliError(failed.map(({ file, reason }) => `${file}: ${reason}`).join('\n'), exit.no, {
+      done,
+      failed,
+    });
+}
+
+function filesAt(path: string): string[] {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (!found) throw new CliError(`there is nothing at ${path}`, exit.usage);
+  if (!found.isDirectory()) return [path];
+  const files = readdirSync(path).filter((file) => extname(file) in types);
+  return files.sort().map((file) => join(path, file));
+}
+
+export interface SearchOptions {
+  readonly limit: number;
+  readonly threshold: string;
+}
+
+export async function search({ client, out }: Session, query: string, options: SearchOptions): Promise<void> {
+  const { limit, threshold } = options;
+  const found = await ask(
+    searchPlaybooks({ client, query: { query, max_results: limit, min_confidence: Number(threshold) } }),
+  );
+  const { playbooks } = found;
+  out.answer(found, () =>
+    playbooks.length === 0
+      ? 'nothing is worth showing'
+      : out.table(
+          ['CONFIDENCE', 'PLAYBOOK', 'DESCRIPTION'],
+          playbooks.map(({ playbook_id, confidence, description }) => [
+            confidence.toFixed(2),
+            playbook_id,
+            description.replace(/\s+/g, ' '),
+          ]),
+        ),
+  );
+}

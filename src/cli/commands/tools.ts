@@ -1,0 +1,150 @@
+import {
+  disableCustomTool,
+  enableCustomTool,
+  getCircuit,
+  getCustomToolHealth,
+  getToolHealth,
+  listCustomToolRevisions,
+  listCustomTools,
+  listTools,
+  removeCustomTool,
+  rollBackCustomTool,
+} from '../../client/sdk.gen.js';
+import type { CustomToolView, ToolView } from '../../client/types.gen.js';
+import { ask } from '../api.js';
+import { CliError, codeOf } from '../exit.js';
+import type { Session } from '../session.js';
+import { allOf } from './pages.js';
+
+interface ListedTool {
+  readonly name: string;
+  readonly kind: string;
+  readonly version: string;
+  readonly status: string;
+  readonly healthStatus?: string;
+  readonly description: string;
+  readonly errorMessage?: string;
+}
+
+/** All tools: those that can be called, and the custom ones that cannot. */
+export async function list({ client, out }: Session, words?: string): Promise<void> {
+  const callable = (await allOf((cursor) =>
+    ask(
+      listTools({ client, query: { limit: 100, ...(cursor && { cursor }), ...(words && { query: words }) } }),
+    ),
+  )) as ToolView[];
+  const custom = await allOf((cursor) =>
+    ask(listCustomTools({ client, query: { limit: 100, ...(cursor && { cursor }) } })),
+  );
+  const known = new Map(custom.map((tool) => [tool.name, tool]));
+  const tools = callable.map(({ name, kind, version, description }) => ({
+    ...{ name, kind, version, status: 'active', description },
+    ...stateOf(known.get(name)),
+  }));
+  const names = new Set(tools.map(({ name }) => name));
+  const wanted = ({ name, description }: CustomToolView): boolean =>
+    !words || `${name} ${description}`.toLowerCase().includes(words.toLowerCase());
+  const others = custom
+    .filter((tool) => !names.has(tool.name) && wanted(tool))
+    .map(({ name, version, description, ...tool }) => ({
+      ...{ name, kind: 'custom', version, description },
+      ...stateOf({ name, version, description, ...tool }),
+    }));
+  const listed = [...tools, ...others].sort((a, b) => (a.name < b.name ? -1 : 1)) as ListedTool[];
+  out.answer(listed, () =>
+    out.table(
+      ['NAME', 'KIND', 'STATUS', 'HEALTH', 'VERSION', 'DESCRIPTION'],
+      listed.map(({ name, kind, status, healthStatus = '', version, description, errorMessage }) => [
+        ...[name, kind, status, healthStatus, version],
+        oneLine(errorMessage ?? description),
+      ]),
+    ),
+  );
+}
+
+function stateOf(tool: CustomToolView | undefined): Partial<ListedTool> {
+  if (!tool) return {};
+  const { status, healthStatus, errorMessage } = tool;
+  return { status, healthStatus, ...(errorMessage !== null && { errorMessage }) };
+}
+
+const oneLine = (text: string): string => text.replace(/\s+/g, ' ');
+
+/** What its processes do, how its calls went, and its circuit. */
+export async function health({ client, out }: Session, tool: string): Promise<void> {
+  const [report, circuit, processes] = await Promise.all([
+    ask(getToolHealth({ client, path: { tool } })),
+    ask(getCircuit({ client, path: { tool } })),
+    // A built-in tool has none.
+    ask(getCustomToolHealth({ client, path: { name: tool } })).catch((error: unknown) => {
+      if (codeOf(error) === 'not_found') return undefined;
+      throw error;
+    }),
+  ]);
+  const percent = (rate: number): string => `${(rate * 100).toFixed(1)} %`;
+  out.answer({ ...(processes && { processes }), report, circuit }, () =>
+    out.members({
+      status: processes?.status,
+      executable: processes?.healthStatus,
+      why: processes?.errorMessage ?? undefined,
+      grade: report.status,
+      calls: `${report.totalCalls} in the last hour, ${percent(report.successRate)} succeeded`,
+      latency:
+        report.totalCalls > 0 ? `p50 ${report.p50LatencyMs} ms, p95 ${report.p95LatencyMs} ms` : undefined,
+      circuit: circuit.state,
+      because: circuit.reason ?? undefined,
+      issues: report.issues.join('; ') || undefined,
+      advice: report.recommendations.join('; ') || undefined,
+    }),
+  );
+  const isIll = processes?.status === 'error' || processes?.healthStatus === 'unhealthy';
+  if (isIll || report.status === 'unhealthy' || circuit.state === 'open')
+    throw new CliError(`${tool} is not healthy`);
+}
+
+export async function unregister({ client, out }: Session, name: string): Promise<void> {
+  await ask(removeCustomTool({ client, path: { name } }));
+  out.answer({ name, removed: true }, () => `${name} is unregistered; its metrics stay`);
+}
+
+export async function enable({ client, out }: Session, name: string): Promise<void> {
+  told(out, await ask(enableCustomTool({ client, path: { name } })));
+}
+
+export async function disable({ client, out }: Session, name: string): Promise<void> {
+  told(out, await ask(disableCustomTool({ client, path: { name } })));
+}
+
+export async function revisions({ client, out }: Session, name: string): Promise<void> {
+  const all = await allOf((cursor) =>
+    ask(
+      listCustomToolRevisions({ client, path: { name }, query: { limit: 100, ...(cursor && { cursor }) } }),
+    ),
+  );
+  out.answer(all, () =>
+    out.table(
+      ['REVISION', 'SOURCE', 'BY', 'AT', 'CONTENT'],
+      all.map(({ revision, source, restores, createdBy, createdAt, contentHash }) => [
+        String(revision),
+        restores === null ? source : `${source} of ${restores}`,
+        ...[createdBy, createdAt, contentHash.slice(0, 12)],
+      ]),
+    ),
+  );
+}
+
+export async function rollback({ client, out }: Session, name: string, revision: number): Promise<void> {
+  told(out, await ask(rollBackCustomTool({ client, path: { name }, body: { revision } })));
+}
+
+/** A tool after a change. */
+export function told(out: Session['out'], tool: CustomToolView): void {
+  const { name, revision, status, healthStatus, effectiveSandbox, errorMessage } = tool;
+  const { tier, notEnforced } = effectiveSandbox;
+  out.answer(tool, () =>
+    out.members({
+      ...{ name, revision, status, health: healthStatus, why: errorMessage ?? undefined },
+      sandbox: `tier ${tier}${notEnforced.length > 0 ? `, not enforced: ${notEnforced.join(', ')}` : ''}`,
+    }),
+  );
+}

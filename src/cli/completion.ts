@@ -1,0 +1,69 @@
+import type { Command } from 'commander';
+import { listTools } from '../client/sdk.gen.js';
+import type { ToolView } from '../client/types.gen.js';
+import { apiOf } from './api.js';
+import type { Surroundings } from './surroundings.js';
+
+const scripts = {
+  bash: `_toolkeeper() {
+  local IFS=$'\\n'
+  COMPREPLY=($(compgen -W "$(toolkeeper complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)" -- "\${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -o default -F _toolkeeper toolkeeper`,
+  zsh: `#compdef toolkeeper
+_toolkeeper() {
+  local -a found
+  found=("\${(@f)$(toolkeeper complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  [[ -n $found ]] && compadd -a found || _files
+}
+compdef _toolkeeper toolkeeper`,
+  fish: `complete -c toolkeeper -f -a '(toolkeeper complete -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'`,
+};
+
+export const scriptFor = (shell: keyof typeof scripts): string => scripts[shell];
+
+/** How long somebody who pressed Tab waits for names of tools. */
+const patienceMs = 500;
+
+/** What may stand in the place of the last word. */
+export async function candidates(
+  program: Command,
+  words: readonly string[],
+  surroundings: Surroundings,
+): Promise<string[]> {
+  const begun = words.at(-1) ?? '';
+  const before = words.slice(0, -1).filter((word) => !word.startsWith('-'));
+  let command = program;
+  let given = 0;
+  for (const word of before) {
+    const next = command.commands.find((each) => each.name() === word);
+    if (next) command = next;
+    else given++;
+  }
+  const may = begun.startsWith('-')
+    ? optionsOf(command, program)
+    : await wordsOf(command, given, surroundings);
+  return may.filter((word) => word.startsWith(begun));
+}
+
+const optionsOf = (command: Command, program: Command): string[] =>
+  [...command.options, ...program.options].flatMap(({ long }) => long ?? []);
+
+async function wordsOf(command: Command, given: number, surroundings: Surroundings): Promise<string[]> {
+  const { commands, registeredArguments } = command;
+  if (commands.length > 0)
+    return command
+      .createHelp()
+      .visibleCommands(command)
+      .map((each) => each.name());
+  const argument = registeredArguments[given];
+  if (argument?.argChoices) return [...argument.argChoices];
+  return argument?.name() === 'name' ? namesOfTools(surroundings) : [];
+}
+
+async function namesOfTools(surroundings: Surroundings): Promise<string[]> {
+  const client = apiOf(surroundings.server());
+  const signal = AbortSignal.timeout(patienceMs);
+  const asked = await listTools({ client, query: { limit: 100 }, signal }).catch(() => undefined);
+  return (asked?.data?.data as ToolView[] | undefined)?.map(({ name }) => name) ?? [];
+}

@@ -1,0 +1,147 @@
+import { watch } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { CliError } from '../exit.js';
+import type { Output } from '../output.js';
+import { type Executable, executableAt } from '../project.js';
+import { ToolProcess } from './tool-process.js';
+
+interface Definition {
+  readonly name?: string;
+  readonly inputSchema?: object;
+}
+
+const startTimeoutMs = 10_000;
+const defaultTimeoutMs = 30_000;
+/** A save may be several writes. */
+const settleMs = 150;
+const ignored = /(^|\/)(node_modules|__pycache__|\.[^/]*|[^/]*~)($|\/)/;
+
+/**
+ * Runs a tool on the desk of its author: each line of JSON from stdin is an input, all that is said is shown, and a
+ * changed file starts it anew with the last input. Without a server, its limits and its sandbox.
+ */
+export class Dev {
+  private tool: ToolProcess | undefined;
+  private definition: Definition = {};
+  private lastInput: object | undefined;
+  private failures = 0;
+  private turn: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly path: string,
+    private readonly environment: NodeJS.ProcessEnv,
+    private readonly out: Output,
+  ) {}
+
+  /** @throws CliError when a call failed, or the tool did not start */
+  async run(): Promise<void> {
+    const { workingDir } = this.project();
+    this.inTurn(() => this.start());
+    await this.turn;
+    const watcher = this.watch(workingDir);
+    const lines = createInterface({ input: process.stdin });
+    this.out.note('one input a line, such as {"query": "x"}; the end of the input (Ctrl-D) ends');
+    for await (const line of lines) if (line.trim() !== '') this.inTurn(() => this.call(line));
+    await this.turn;
+    watcher.close();
+    this.tool?.stop();
+    if (this.failures > 0) throw new CliError(`${this.failures} did not succeed`);
+  }
+
+  private project(): Executable {
+    return executableAt(this.path);
+  }
+
+  /** One thing after the other: the next call waits for the start, and for the call before it. */
+  private inTurn(work: () => Promise<void>): void {
+    this.turn = this.turn.then(work).catch((error: unknown) => this.failed((error as Error).message));
+  }
+
+  private async start(): Promise<void> {
+    this.tool?.stop();
+    const project = this.project();
+    const { PATH, HOME, LANG, TMPDIR } = this.environment;
+    const inherited = { PATH, HOME, LANG, TMPDIR };
+    const given = Object.entries(inherited).filter(
+      (entry): entry is [string, string] => entry[1] !== undefined,
+    );
+    const show = (mark: string, text: string): void => this.show(mark, text);
+    this.tool = new ToolProcess(project, Object.fromEntries(given), {
+      sent: (line) => show('→', line),
+      received: (line) => show('←', line),
+      logged: (line) => show('log', line),
+      ended: (why) => show('end', why),
+    });
+    const params = { protocolVersion: '1.0', supportedVersions: ['1.1', '1.0'] };
+    const answer = await this.tool.ask('initialize', params, startTimeoutMs);
+    if (!answer?.result) throw new Error('the tool does not start: it must answer "initialize"');
+    this.definition = answer.result;
+    const { name } = this.definition;
+    if (name !== project.name)
+      this.show('note', `it says its name is ${name}, tool.json says ${project.name}`);
+    await this.tool.ask('health', {}, startTimeoutMs);
+  }
+
+  private async call(line: string): Promise<void> {
+    const input: unknown = JSON.parse(line);
+    if (typeof input !== 'object' || input === null) throw new Error('an input is a JSON object');
+    this.lastInput = input;
+    await this.execute(input);
+  }
+
+  private async execute(input: object): Promise<void> {
+    const problem = await this.problemOf(input);
+    if (problem) throw new Error(`the server would refuse this input: ${problem}`);
+    if (!this.tool?.isRunning) await this.start();
+    const { timeoutMs = defaultTimeoutMs, workingDir } = this.project();
+    const context = { runId: 'dev', executionId: `dev-${Date.now()}`, workingDir, timeout: timeoutMs };
+    const answer = await this.tool?.ask('execute', { input, context }, timeoutMs);
+    if (answer?.error || answer?.result === undefined) this.failures++;
+  }
+
+  /** What its schema has against an input; the server asks the same library. */
+  private async problemOf(input: object): Promise<string | undefined> {
+    const { Ajv2020 } = await import('ajv/dist/2020.js');
+    const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
+    const validate = ajv.compile(this.definition.inputSchema ?? {});
+    return validate(input) ? undefined : ajv.errorsText(validate.errors, { dataVar: 'input' });
+  }
+
+  private watch(folder: string): { close(): void } {
+    let timer: NodeJS.Timeout | undefined;
+    return watch(folder, { recursive: true }, (_event, file) => {
+      if (file === null || ignored.test(file)) return;
+      clearTimeout(timer);
+      timer = setTimeout(() => {
+        // A call that hangs is what the change may mend.
+        this.tool?.stop();
+        this.inTurn(() => this.changed(file));
+      }, settleMs);
+    });
+  }
+
+  private async changed(file: string): Promise<void> {
+    this.show('note', `${file} has changed`);
+    await this.start();
+    if (this.lastInput) await this.execute(this.lastInput);
+  }
+
+  private failed(why: string): void {
+    this.failures++;
+    this.show('error', why);
+  }
+
+  private show(mark: string, text: string): void {
+    const { out } = this;
+    if (out.json) out.line(JSON.stringify({ mark, text }));
+    else out.line(`${out.styled(styles[mark] ?? 'dim', mark.padEnd(5))} ${text}`);
+  }
+}
+
+const styles: Readonly<Record<string, 'cyan' | 'green' | 'red' | 'yellow'>> = {
+  '→': 'cyan',
+  '←': 'green',
+  error: 'red',
+  end: 'red',
+  note: 'yellow',
+};

@@ -1,0 +1,80 @@
+import type { ServerAddress, Surroundings } from '../surroundings.js';
+import type { Finding } from './finding.js';
+
+interface Part {
+  readonly status: 'up' | 'down' | 'degraded';
+  readonly message?: string;
+  readonly [detail: string]: unknown;
+}
+
+const patienceMs = 10_000;
+const mends: Readonly<Record<string, string>> = {
+  database: 'is it up, and right in DATABASE_URL? The log of the server has the reason',
+  recorder: 'docs/recording.md says what fills the journal',
+  embeddings: 'is EMBEDDINGS_URL right, and its model there? Meanwhile playbooks are found by words',
+  server: 'wait: it starts, or ends',
+  tools: 'wait: tools are being loaded',
+};
+/** From which tier on to the next one. */
+const nextTier = [
+  'apt-get install bubblewrap socat; SANDBOX_MAX_TIER and CUSTOM_TOOLS_SANDBOX_ENABLED must allow it',
+  'apt-get install bubblewrap socat; an ordinary pod cannot run them (docs/sandbox.md)',
+  'give it a writable cgroup: SANDBOX_CGROUP (docs/sandbox.md)',
+];
+
+/** What a running server says of itself. @returns undefined where none answers */
+export async function serverFindings(surroundings: Surroundings): Promise<Finding[] | undefined> {
+  const address = surroundings.server();
+  const asked = await ask(address, '/readyz').catch(() => undefined);
+  if (!asked) return undefined;
+  const { details = {} } = (await asked.json().catch(() => ({}))) as { details?: Record<string, Part> };
+  const state = asked.ok ? 'ok' : 'missing';
+  const found = `${address.url} ${asked.ok ? 'is ready' : `answers ${asked.status}`}`;
+  const notServer = {
+    what: 'server',
+    state: 'missing',
+    found,
+    mend: 'another program listens there: set PORT',
+  } as const;
+  if (Object.keys(details).length === 0) return [notServer];
+  return [
+    { what: 'server', state, found },
+    await keyFinding(address, surroundings.dataDir),
+    ...Object.entries(details)
+      .filter(([part]) => part !== 'server')
+      .map(([part, told]) => (part === 'sandbox' ? sandboxFinding(told) : partFinding(part, told))),
+  ];
+}
+
+async function keyFinding(address: ServerAddress, dataDir: string): Promise<Finding> {
+  const what = 'key';
+  const mend = `set TOOLKEEPER_KEY, or TOOLKEEPER_DATA_DIR to that of the server (now ${dataDir})`;
+  if (address.key === undefined)
+    return { what, state: 'note', found: 'none is known: what changes something is refused', mend };
+  const { status } = await ask(address, '/api/v1/tools?limit=1');
+  if (status === 401) return { what, state: 'missing', found: 'the server does not know it', mend };
+  return { what, state: 'ok', found: 'the server knows it' };
+}
+
+function sandboxFinding({ tier, enabled, policy }: Part): Finding {
+  const what = 'sandbox';
+  if (typeof tier !== 'number')
+    return { what, state: 'ok', found: 'its tier is told to the admin key alone' };
+  const found = enabled === false ? 'switched off' : `tier ${tier} of 3, policy ${String(policy)}`;
+  const mend = enabled === false ? 'CUSTOM_TOOLS_SANDBOX_ENABLED=true' : nextTier[tier];
+  return mend === undefined ? { what, state: 'ok', found } : { what, state: 'note', found, mend };
+}
+
+function partFinding(what: string, { status, ...details }: Part): Finding {
+  const told = Object.entries(details).map(([name, value]) => `${name} ${String(value)}`);
+  const found = [status, ...told].join(', ');
+  if (status === 'up') return { what, state: 'ok', found };
+  const mend = mends[what];
+  return { what, state: status === 'down' ? 'missing' : 'note', found, ...(mend && { mend }) };
+}
+
+const ask = ({ url, key }: ServerAddress, path: string): Promise<Response> =>
+  fetch(`${url}${path}`, {
+    headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
+    signal: AbortSignal.timeout(patienceMs),
+  });

@@ -1,0 +1,23 @@
+import { CommanderError } from 'commander';
+import { CliError, exit } from './exit.js';
+import { buildProgram } from './program.js';
+
+/** @returns the exit code */
+export async function main(args: readonly string[]): Promise<number> {
+  // Whoever reads the answer may have seen enough (`… | head`).
+  process.stdout.on('error', () => process.exit(exit.fine));
+  try {
+    await buildProgram().parseAsync([...args], { from: 'user' });
+    return Number(process.exitCode ?? exit.fine);
+  } catch (error) {
+    return told(error, args.includes('--json'));
+  }
+}
+
+function told(error: unknown, json: boolean): number {
+  // The library has said what is wrong, or shown its help.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exit.fine : exit.usage;
+  const { message, code, body } = error instanceof CliError ? error : new CliError(String(error));
+  process.stderr.write(json ? `${JSON.stringify(body)}\n` : `toolkeeper: ${message}\n`);
+  return code;
+}

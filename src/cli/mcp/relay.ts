@@ -1,0 +1,172 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { backOff } from '../../common/back-off.js';
+import { messageOf } from '../../common/message-of.js';
+import { patientFetch } from '../patient-fetch.js';
+import type { LocalServer } from '../server/local-server.js';
+import { dataOf } from './sse-data.js';
+
+/** A message of JSON-RPC, as far as the relay looks into it. */
+interface Message {
+  readonly id?: string | number | null;
+  readonly method?: string;
+  readonly params?: {
+    readonly name?: unknown;
+    readonly protocolVersion?: unknown;
+    readonly _meta?: Readonly<Record<string, unknown>>;
+  };
+}
+
+interface Sent {
+  readonly method: 'GET' | 'POST';
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+const parseError = -32700;
+const internalError = -32603;
+const versionMeta = 'io.modelcontextprotocol/protocolVersion';
+const streamPauses = { firstMs: 200, longestMs: 10_000 };
+
+/**
+ * MCP between a client's pipe and a server's Streamable HTTP: each line is posted as it is, and what is answered is
+ * written as lines. Nothing is kept but what HTTP asks for in headers, so that the server may be another one meanwhile.
+ */
+export class Relay {
+  private readonly over = new AbortController();
+  private readonly open = new Set<Promise<void>>();
+  private session: string | undefined;
+  private version: string | undefined;
+
+  constructor(
+    private readonly server: Pick<LocalServer, 'address' | 'lost'>,
+    private readonly write: (line: string) => void,
+  ) {}
+
+  take(line: string): void {
+    const done = this.serve(line).finally(() => this.open.delete(done));
+    this.open.add(done);
+  }
+
+  /** The client has closed its end: what it still waits for is cancelled. */
+  async end(): Promise<void> {
+    this.over.abort();
+    await Promise.all(this.open);
+  }
+
+  private async serve(line: string): Promise<void> {
+    let message: Message;
+    try {
+      message = JSON.parse(line) as Message;
+    } catch (error) {
+      return this.fail(null, parseError, messageOf(error));
+    }
+    try {
+      const answer = await this.post(line, message);
+      await this.passOn(answer, message.id);
+      if (message.method === 'notifications/initialized') this.follow();
+    } catch (error) {
+      const isRequest = message.method !== undefined && message.id !== undefined;
+      if (isRequest && !this.over.signal.aborted)
+        this.fail(message.id, internalError, `Toolkeeper did not answer: ${reasonOf(error)}`);
+    }
+  }
+
+  private async post(line: string, message: Message): Promise<Response> {
+    const answer = await this.send({ method: 'POST', headers: this.headersOf(message), body: line });
+    if (message.method === 'initialize') this.session = answer.headers.get('mcp-session-id') ?? undefined;
+    return answer;
+  }
+
+  /** What was never sent, for nobody listened, is sent again to the server that is started then. */
+  private async send({ headers, ...init }: Sent): Promise<Response> {
+    const { signal } = this.over;
+    const attempt = async (): Promise<Response> => {
+      const { url, key } = await this.server.address();
+      const shown = { ...headers, ...(key !== undefined && { authorization: `Bearer ${key}` }) };
+      return patientFetch(`${url}/mcp`, { ...init, headers: shown, signal });
+    };
+    return attempt().catch((error: unknown) => {
+      if (!wasRefused(error)) throw error;
+      this.server.lost();
+      return attempt();
+    });
+  }
+
+  /** What Streamable HTTP wants said outside of a message, too. */
+  private headersOf({ method, params }: Message): Record<string, string> {
+    const stated = params?._meta?.[versionMeta];
+    const modern = typeof stated === 'string' ? stated : undefined;
+    if (method === 'initialize' && typeof params?.protocolVersion === 'string') this.version = undefined;
+    const version = modern ?? this.version;
+    const name = params?.name;
+    return {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      ...(this.session !== undefined && { 'mcp-session-id': this.session }),
+      ...(version !== undefined && { 'mcp-protocol-version': version }),
+      ...(modern !== undefined && method !== undefined && { 'mcp-method': method }),
+      ...(modern !== undefined && typeof name === 'string' && { 'mcp-name': headerText(name) }),
+    };
+  }
+
+  /** @param asked the request's id: what refuses it before it is read does not know that */
+  private async passOn(answer: Response, asked?: Message['id']): Promise<void> {
+    const type = answer.headers.get('content-type') ?? '';
+    if (type.startsWith('text/event-stream') && answer.body) {
+      for await (const data of dataOf(answer.body)) this.writeMessage(data, asked);
+      return;
+    }
+    const text = await answer.text();
+    if (text.trim() !== '') this.writeMessage(text, asked);
+  }
+
+  /** A message is one line, however it was written. */
+  private writeMessage(text: string, asked: Message['id']): void {
+    const message = JSON.parse(text) as Message & { result?: { protocolVersion?: string } };
+    this.version = message.result?.protocolVersion ?? this.version;
+    const lacksId = message.id === null && asked !== undefined;
+    // As it came wherever that will do: numbers may be larger than JavaScript's.
+    const isReady = !lacksId && !text.includes('\n');
+    this.write(isReady ? text : JSON.stringify({ ...message, ...(lacksId && { id: asked }) }));
+  }
+
+  /** What the server says unasked, such as that its list of tools has changed. */
+  private follow(): void {
+    const following = this.listen().finally(() => this.open.delete(following));
+    this.open.add(following);
+  }
+
+  private async listen(): Promise<void> {
+    const { signal } = this.over;
+    for (let failures = 0; !signal.aborted; failures++) {
+      try {
+        const headers = { ...this.headersOf({}), accept: 'text/event-stream' };
+        const answer = await this.send({ method: 'GET', headers });
+        if (answer.ok) {
+          failures = 0;
+          await this.passOn(answer);
+        }
+      } catch {
+        // The stream broke, and is opened again.
+      }
+      await pause(backOff(failures + 1, streamPauses), undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  private fail(id: Message['id'], code: number, message: string): void {
+    this.write(JSON.stringify({ jsonrpc: '2.0', id: id ?? null, error: { code, message } }));
+  }
+}
+
+/** A header holds ASCII alone: other names go in base64. */
+const headerText = (name: string): string =>
+  /^[\x21-\x7e]+$/.test(name) ? name : `=?base64?${Buffer.from(name).toString('base64')}?=`;
+
+/** Nobody listened, so nothing was sent. */
+const wasRefused = (error: unknown): boolean =>
+  ((error as Error).cause as NodeJS.ErrnoException | undefined)?.code === 'ECONNREFUSED';
+
+function reasonOf(error: unknown): string {
+  const { cause } = error as Error;
+  return cause instanceof Error ? cause.message : messageOf(error);
+}

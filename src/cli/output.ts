@@ -1,0 +1,69 @@
+import { styleText } from 'node:util';
+
+export type Style = Parameters<typeof styleText>[0];
+
+/** What a command prints: JSON for programs, or lines for people, in colour on a terminal alone. */
+export class Output {
+  constructor(readonly json: boolean) {}
+
+  /** The answer: with --json as it is, else as `text` puts it. */
+  answer(value: unknown, text: () => string): void {
+    this.line(this.json ? JSON.stringify(value, null, 2) : text());
+  }
+
+  line(text: string): void {
+    process.stdout.write(`${text}\n`);
+  }
+
+  /** Beside the answer; nothing that a program would read. */
+  note(text: string): void {
+    process.stderr.write(`${text}\n`);
+  }
+
+  styled(style: Style, text: string): string {
+    return styleText(style, text, { stream: process.stdout });
+  }
+
+  /** A state in the colour that it deserves. */
+  state(word: string): string {
+    const style = styles.get(word);
+    return style ? this.styled(style, word) : word;
+  }
+
+  /** Columns as wide as their widest cell; the last one is cut off at the edge of a terminal. */
+  table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+    const widths = head.map((title, column) =>
+      Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)),
+    );
+    const edge = process.stdout.isTTY ? process.stdout.columns : Infinity;
+    const before = widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0);
+    const drawn = (row: readonly string[], paint: (cell: string, padded: string) => string): string =>
+      row
+        .map((cell, column) => {
+          if (column < row.length - 1) return paint(cell, cell.padEnd((widths[column] ?? 0) + 2));
+          return before + cell.length <= edge ? cell : `${cell.slice(0, Math.max(0, edge - before - 1))}…`;
+        })
+        .join('');
+    const title = this.styled(
+      'bold',
+      drawn(head, (_cell, padded) => padded),
+    );
+    const painted = (cell: string, padded: string): string => padded.replace(cell, this.state(cell));
+    return [title, ...rows.map((row) => drawn(row, painted))].join('\n');
+  }
+
+  /** One `name: value` a line; what is undefined is left out. */
+  members(members: Readonly<Record<string, string | number | undefined>>): string {
+    const told = Object.entries(members).filter(([, value]) => value !== undefined);
+    const width = Math.max(...told.map(([name]) => name.length)) + 2;
+    return told.map(([name, value]) => `${`${name}:`.padEnd(width)}${this.state(String(value))}`).join('\n');
+  }
+}
+
+const styles: ReadonlyMap<string, Style> = new Map<string, Style>([
+  ...(['active', 'healthy', 'success', 'closed', 'ok'] as const).map((word) => [word, 'green'] as const),
+  ...(['inactive', 'degraded', 'half-open', 'unknown', 'note'] as const).map(
+    (word) => [word, 'yellow'] as const,
+  ),
+  ...(['error', 'unhealthy', 'timeout', 'open', 'missing'] as const).map((word) => [word, 'red'] as const),
+]);

@@ -1,0 +1,107 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { acquireLock } from '../../common/lock.js';
+import { runningServer, type RunningServer } from '../../common/server-file.js';
+import { CliError, exit } from '../exit.js';
+import type { ServerAddress, Surroundings } from '../surroundings.js';
+import { startServer } from './start-server.js';
+
+/** A first start makes a database, too. */
+const startTimeoutMs = 120_000;
+/** One that listens and is not ready, for its database is away, say, tells so itself. */
+const unreadyMs = 10_000;
+const lookEveryMs = 50;
+
+/**
+ * The server of a data directory: the one that runs, else one that is started here and ends with this process. Of several
+ * who look for it at once one starts it, and the others use that.
+ */
+export class LocalServer {
+  private child: ChildProcess | undefined;
+  private failure: string | undefined;
+  private known: Promise<ServerAddress> | undefined;
+
+  constructor(private readonly surroundings: Surroundings) {}
+
+  /** @throws CliError where none can be started */
+  address(): Promise<ServerAddress> {
+    return (this.known ??= this.find().catch((error: unknown) => {
+      this.known = undefined;
+      throw error;
+    }));
+  }
+
+  /** Nobody listens there any more. */
+  lost(): void {
+    this.known = undefined;
+  }
+
+  /** Resolves when the server that was started here has ended. */
+  async stop(): Promise<void> {
+    const { child } = this;
+    if (!child) return;
+    const ended = once(child, 'exit');
+    child.kill('SIGTERM');
+    await ended;
+  }
+
+  private async find(): Promise<ServerAddress> {
+    const { url, dataDir } = this.surroundings;
+    if (url !== undefined || (await isReady(runningServer(dataDir)))) return this.surroundings.server();
+    this.failure = undefined;
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    const release = await acquireLock(join(dataDir, 'start.lock'), startTimeoutMs);
+    try {
+      await this.untilThere(dataDir);
+      return this.surroundings.server();
+    } finally {
+      await release();
+    }
+  }
+
+  /** One that ends keeps its name until it is gone: then another is started. */
+  private async untilThere(dataDir: string): Promise<void> {
+    let unreadyFrom: number | undefined;
+    for (const end = Date.now() + startTimeoutMs; Date.now() < end; await pause(lookEveryMs)) {
+      const running = runningServer(dataDir);
+      if (await isReady(running)) return;
+      if (running) {
+        unreadyFrom ??= Date.now();
+        if (Date.now() - unreadyFrom > unreadyMs) return;
+      } else if (this.failure !== undefined) {
+        throw new CliError(`the server does not start: ${this.failure}`, exit.unreachable);
+      } else if (!this.child) {
+        this.start();
+      }
+    }
+    throw new CliError(`the server was not ready within ${startTimeoutMs / 1_000} s`, exit.unreachable);
+  }
+
+  /** On a port of its own: whoever asks for the server finds it by its data directory. */
+  private start(): void {
+    const { environment } = this.surroundings;
+    const settings = { PORT: environment['PORT'] || '0', LOG_LEVEL: environment['LOG_LEVEL'] || 'warn' };
+    // stdout is the client's, so the log goes to stderr; the channel tells the server when this process is gone.
+    const child = startServer(this.surroundings, ['ignore', 2, 2, 'ipc'], settings);
+    this.child = child;
+    child.once('error', ({ message }) => {
+      this.failure = message;
+      this.child = undefined;
+    });
+    child.once('exit', (code, signal) => {
+      this.failure ??= `it ended with ${signal ?? `exit code ${code}`}`;
+      this.child = undefined;
+    });
+    child.channel?.unref();
+  }
+}
+
+async function isReady(running: RunningServer | undefined): Promise<boolean> {
+  if (!running) return false;
+  const signal = AbortSignal.timeout(unreadyMs);
+  const answer = await fetch(`${running.url}/readyz`, { signal }).catch(() => undefined);
+  return answer?.ok === true;
+}

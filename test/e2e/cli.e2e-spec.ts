@@ -1,0 +1,129 @@
+import { once } from 'node:events';
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { announceServer } from '../../src/common/server-file.js';
+import { startApp, type TestApp } from '../support/app.js';
+import { CommandLine, type Ended } from '../support/command-line.js';
+import { relayedClient } from '../support/mcp-relay.js';
+import { makeTestFolder } from '../support/test-folder.js';
+import { until } from '../support/wait.js';
+
+// real: the command line as processes, the whole server, tools' processes; mock: nothing
+
+let tk: TestApp;
+let cli: CommandLine;
+const data = makeTestFolder();
+const desk = makeTestFolder();
+
+beforeAll(async () => {
+  tk = await startApp({ TOOLKEEPER_DATA_DIR: data }, { circuit: { openMs: 500 } });
+  announceServer(data, tk.url);
+  cli = new CommandLine({ TOOLKEEPER_DATA_DIR: data }, desk);
+});
+afterAll(async () => {
+  await tk.close();
+  for (const folder of [data, desk]) rmSync(folder, { recursive: true, force: true });
+});
+
+const ok = async (ended: Promise<Ended>): Promise<string> => {
+  const { code, stdout, stderr } = await ended;
+  expect([code, stderr]).toEqual([0, expect.any(String)]);
+  return stdout;
+};
+const edit = (file: string, from: string | RegExp, to: string): void => {
+  const path = join(desk, file);
+  const text = readFileSync(path, 'utf8');
+  expect(text.replace(from, to)).not.toBe(text);
+  writeFileSync(path, text.replace(from, to));
+};
+
+it('from an empty folder to a tool that was broken, mended and removed', async () => {
+  const name = 'main_path';
+  const call = (query: string): Promise<Ended> =>
+    cli.run('tool', 'call', name, JSON.stringify({ query, limit: 1 }));
+  await ok(cli.run('tool', 'create', name));
+  await ok(cli.runWith('{"query":"x"}', 'tool', 'dev', `${name}/tool.py`, '--json'));
+  expect(await ok(cli.run('tool', 'register', name))).toMatch(/^revision: +1$[^]*^status: +active$/m);
+  expect((await cli.run('tool', 'register', name)).stderr).toContain('--update');
+
+  expect(JSON.parse(await ok(cli.run('tool', 'test', name, '{"query":"x","limit":1}')))).toMatchObject({
+    count: 1,
+  });
+  expect(JSON.parse(await ok(call('pods')))).toMatchObject({ items: [{ title: 'Result 1 for pods' }] });
+  const refused = await cli.run('tool', 'call', name, '{"limit":1}', '--json');
+  expect([refused.code, JSON.parse(refused.stderr)]).toEqual([
+    1,
+    expect.objectContaining({ code: 'invalid_input', status: 422 }),
+  ]);
+  const listed = JSON.parse(await ok(cli.run('tool', 'list', '--json')));
+  expect(listed).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({ name: 'get_playbooks', kind: 'builtin' }),
+      expect.objectContaining({ name, kind: 'custom', status: 'active', healthStatus: 'healthy' }),
+    ]),
+  );
+  expect(await ok(cli.run('tool', 'logs', name))).toMatch(/ spawn /);
+
+  // The next revision crashes.
+  copyFileSync(join(desk, name, 'tool.py'), join(desk, name, 'broken.py'));
+  edit(`${name}/broken.py`, 'items = []', 'sys.exit("broken")');
+  edit(`${name}/tool.json`, '"tool.py"', '"broken.py"');
+  edit(`${name}/broken.py`, 'except Exception', 'except KeyError');
+  expect(await ok(cli.run('tool', 'register', name, '--update'))).toMatch(/^revision: +2$/m);
+  const broken = await Promise.all(Array.from({ length: 5 }, () => call('pods')));
+  expect(broken[0]).toMatchObject({ code: 1, stderr: expect.stringContaining('tool_crashed') });
+  const ill = await cli.run('tool', 'health', name);
+  expect(ill).toMatchObject({ code: 1, stdout: expect.stringMatching(/^circuit: +(open|half_open)$/m) });
+
+  expect(await ok(cli.run('tool', 'rollback', name, '1'))).toMatch(/^revision: +3$/m);
+  expect(await ok(cli.run('tool', 'revisions', name))).toMatch(/rollback of 1/);
+  await until(async () => (await call('well')).code === 0, { what: 'the circuit to let a call through' });
+
+  expect(await ok(cli.run('tool', 'disable', name))).toMatch(/^status: +inactive$/m);
+  expect((await call('x')).stderr).toContain('tool_not_found');
+  expect(await ok(cli.run('tool', 'enable', name))).toMatch(/^status: +active$/m);
+  await ok(cli.run('tool', 'unregister', name));
+  expect((await cli.run('tool', 'unregister', name)).code).toBe(1);
+});
+
+it('a client at the pipe of toolkeeper mcp calls the tools of the server that runs', async () => {
+  await tk.register('echo');
+  const { client } = await relayedClient({ TOOLKEEPER_DATA_DIR: data });
+  expect((await client.listTools()).tools.map(({ name }) => name)).toContain('echo');
+  const result = await client.callTool({ name: 'echo', arguments: { text: 'ü\u2028\n' } });
+  expect(result.structuredContent).toEqual({ text: 'ü\u2028\n' });
+  await client.close();
+});
+
+describe('what is wrong', () => {
+  it.each([
+    ['an unknown command', ['tool', 'frobnicate'], 2, /unknown command/],
+    ['an input that is no JSON', ['tool', 'call', 'x', '{'], 2, /must be a JSON object/],
+    ['a path without a tool', ['tool', 'register', 'nowhere'], 2, /there is nothing at/],
+    ['a tool that is unknown', ['tool', 'call', 'nobody'], 1, /tool_not_found/],
+    ['no server', ['--url', 'http://127.0.0.1:2', 'tool', 'list'], 3, /no server answers \(.*ECONNREFUSED/],
+  ])('%s', async (_what, args, code, message) => {
+    const ended = await cli.run(...args);
+    expect(ended).toMatchObject({ code, stdout: '', stderr: expect.stringMatching(message) });
+  });
+
+  it('the key of the data directory is not shown to another server', async () => {
+    const shown: (string | undefined)[] = [];
+    const other = createServer((request, response) => {
+      shown.push(request.headers.authorization);
+      response.writeHead(401, { 'content-type': 'application/problem+json' });
+      response.end('{"code":"unauthorized","detail":"Who are you?"}');
+    });
+    await once(other.listen(0, '127.0.0.1'), 'listening');
+    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    const ended = await cli.run('--url', url, 'tool', 'unregister', 'x');
+    other.close();
+    expect([ended.code, ended.stderr, shown]).toEqual([
+      1,
+      expect.stringContaining('set TOOLKEEPER_KEY'),
+      [undefined],
+    ]);
+  });
+});
