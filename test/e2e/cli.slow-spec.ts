@@ -78,6 +78,14 @@ it('a changed file starts the tool at the desk anew, with the last input', async
   await until(() => child.exitCode === 0, { what: 'the end' });
 });
 
+it('a tool is taken out of use, and back', async () => {
+  const name = 'resting';
+  await tk.register(name);
+  expect(await ok(cli.run('tool', 'disable', name))).toMatch(/^status: +inactive$/m);
+  expect((await cli.run('tool', 'call', name)).stderr).toContain('tool_not_found');
+  expect(await ok(cli.run('tool', 'enable', name))).toMatch(/^status: +active$/m);
+});
+
 it('a log is followed', async () => {
   await tk.register('followed', { keepAlive: true });
   await tk.call('followed').expect(200);
