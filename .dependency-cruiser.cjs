@@ -13,11 +13,12 @@ const allowed = {
   'process-pool': ['common'],
   sandbox: [...base],
   journal: [...base],
-  'tool-metrics': [...base, 'tool-contract', 'database', 'auth', 'journal'],
+  'tool-metrics': [...base, 'tool-contract', 'database', 'auth', 'journal', 'semantic-errors'],
   'tool-health': [...base, 'tool-contract', 'database', 'auth', 'tool-metrics'],
   investigations: [...base, 'tool-contract', 'database', 'auth'],
   repetition: [...base, 'tool-contract', 'database'],
   'lexical-search': ['common'],
+  'semantic-errors': ['common'],
   tools: [
     ...base,
     'tool-contract',

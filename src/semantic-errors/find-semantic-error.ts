@@ -1,0 +1,83 @@
+import { type ErrorPattern, errorPatterns, severities, type Severity } from './patterns.js';
+import { withoutSecrets } from './without-secrets.js';
+
+/** An error that a text tells of although it passed for a good answer. */
+export interface SemanticFinding {
+  /** The pattern's name. */
+  readonly pattern: string;
+  readonly severity: Severity;
+  /** The match and what stands around it, at most 200 characters, secrets taken out. */
+  readonly snippet: string;
+}
+
+/** Characters of a text that are read: its beginning and its end. */
+const headLength = 49_152;
+const tailLength = 16_384;
+export const scannedLength = headLength + tailLength;
+
+const snippetLength = 200;
+const snippetLead = 40;
+const margin = 400;
+
+/**
+ * Looks for the most severe error that a text tells of; of several, the first one. 1 ms or less for ordinary texts and some ms
+ * for the worst of 64 KiB: for threads that no call waits for.
+ */
+export function findSemanticError(text: string): SemanticFinding | undefined {
+  return findInTexts([text])?.finding;
+}
+
+export interface FoundInText {
+  /** Of the list. */
+  readonly index: number;
+  readonly finding: SemanticFinding;
+}
+
+/** The same for several texts: severity decides over all of them, then their order. */
+export function findInTexts(texts: readonly string[]): FoundInText | undefined {
+  const parts = texts.flatMap((text, index) =>
+    partsOf(text).map((part) => ({ index, part, ...present(part) })),
+  );
+  for (const severity of severities) {
+    for (const { index, part, patterns } of parts) {
+      const first = firstMatch(
+        part,
+        patterns.filter((pattern) => pattern.severity === severity),
+      );
+      if (first) return { index, finding: { ...first, severity } };
+    }
+  }
+  return undefined;
+}
+
+function partsOf(text: string): readonly string[] {
+  if (text.length <= scannedLength) return [text];
+  return [text.slice(0, headLength), text.slice(-tailLength)];
+}
+
+/** Nearly every text holds none of the literals, and looking for them is what is cheap. */
+function present(part: string): { readonly patterns: readonly ErrorPattern[] } {
+  const small = part.toLowerCase();
+  return {
+    patterns: errorPatterns.filter(({ literals }) => literals.some((literal) => small.includes(literal))),
+  };
+}
+
+function firstMatch(
+  text: string,
+  patterns: readonly ErrorPattern[],
+): Pick<SemanticFinding, 'pattern' | 'snippet'> | undefined {
+  const matches = patterns.flatMap(({ name, regex }) => {
+    const match = regex.exec(text);
+    return match ? [{ pattern: name, at: match.index, length: match[0].length }] : [];
+  });
+  const [first] = matches.sort((a, b) => a.at - b.at);
+  return first && { pattern: first.pattern, snippet: snippetOf(text, first.at) };
+}
+
+function snippetOf(text: string, at: number): string {
+  // Secrets are taken out of more than is shown: cut ones are not known for what they are.
+  const before = withoutSecrets(text.slice(Math.max(0, at - margin), at)).slice(-snippetLead);
+  const after = withoutSecrets(text.slice(at, at + snippetLength + margin));
+  return `${before}${after}`.replaceAll(/\s+/g, ' ').trim().slice(0, snippetLength);
+}
