@@ -1,4 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
+import { AuditModule } from './auth/audit/audit.module.js';
 import { AuthModule } from './auth/auth.module.js';
 import { KeysModule } from './auth/keys/keys.module.js';
 import { LifecycleModule } from './common/lifecycle.module.js';
@@ -30,6 +31,7 @@ export class AppModule {
         DatabaseModule,
         AuthModule,
         KeysModule,
+        AuditModule,
         HealthModule,
         ToolsModule,
         McpModule,

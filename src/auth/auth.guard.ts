@@ -1,9 +1,9 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
-import type { Principal, Scope } from '../tool-contract/principal.js';
+import type { Principal } from '../tool-contract/principal.js';
 import { AccessPolicy, type Visit } from './access-policy.js';
-import { SCOPES } from './scopes.decorator.js';
+import { neededScopes } from './scopes.decorator.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -37,16 +37,7 @@ export class AuthGuard implements CanActivate {
     const visit = visitOf(request);
     // Without the hook (a bare testing app) the guard asks for the key itself: it must not fail open.
     request.principal ??= this.policy.admit(visit);
-    this.policy.authorize(request.principal, visit, this.neededScopes(context, visit));
+    this.policy.authorize(request.principal, visit, neededScopes(this.reflector, context));
     return true;
-  }
-
-  private neededScopes(context: ExecutionContext, { route }: Visit): readonly Scope[] {
-    const declared = this.reflector.getAllAndOverride<Scope[] | undefined>(SCOPES, [
-      context.getHandler(),
-      context.getClass(),
-    ]);
-    // The room of /metrics knows nothing of scopes.
-    return declared ?? (route === '/metrics' ? ['metrics:read'] : ['admin']);
   }
 }

@@ -35,9 +35,9 @@ export class ProblemFilter implements ExceptionFilter {
   answer(exception: unknown, requestId: string): ProblemAnswer {
     const problem = asProblem(exception);
     if (problem.code === 'internal_error') this.logger.error(exception, `request ${requestId} failed`);
-    const { retryAfterMs, headers, status } = problem.details;
+    const { retryAfterMs, headers } = problem.details;
     return {
-      status: status ?? errorTable[problem.code].http,
+      status: httpStatusOf(problem),
       headers: {
         ...(retryAfterMs !== undefined && {
           'retry-after': String(Math.max(1, Math.ceil(retryAfterMs / 1000))),
@@ -50,14 +50,19 @@ export class ProblemFilter implements ExceptionFilter {
   }
 }
 
+/** The HTTP status that a failed request is answered with. */
+export const statusOfProblem = (exception: unknown): number => httpStatusOf(asProblem(exception));
+
+const httpStatusOf = ({ code, details }: Problem): number => details.status ?? errorTable[code].http;
+
 /** The members of the answer. */
 export function problemBody(problem: Problem, requestId: string): Record<string, unknown> {
-  const { title, http } = errorTable[problem.code];
-  const { errors, fallback, status } = problem.details;
+  const { title } = errorTable[problem.code];
+  const { errors, fallback } = problem.details;
   return {
     type: problemType(problem.code),
     title,
-    status: status ?? http,
+    status: httpStatusOf(problem),
     detail: problem.detail,
     code: problem.code,
     requestId,

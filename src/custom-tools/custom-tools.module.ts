@@ -9,6 +9,7 @@ import { RunningTools } from './running/running-tools.js';
 import { CustomToolsController } from './http/custom-tools.controller.js';
 import { CustomToolsRepository } from './entity/custom-tools.repository.js';
 import { CustomToolsService } from './http/custom-tools.service.js';
+import { ToolAudit } from './manager/tool.audit.js';
 import { CustomToolsStartup } from './manager/custom-tools.startup.js';
 import { InstalledToolsImporter } from './manager/installed-tools.importer.js';
 import { ToolLogsController } from './http/tool-logs.controller.js';
@@ -55,6 +56,7 @@ export class CustomToolsModule {
         ToolInspector,
         RunningTools,
         CustomToolManager,
+        ToolAudit,
         HealthChecks,
         InstalledToolsImporter,
         Reconciler,

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
-import { timeOfId } from '../common/ids.js';
+import { isUuid, timeOfId } from '../common/ids.js';
 import { directSlot, insertBatch } from './batch-insert.js';
 import { storableText } from '../common/pg-text.js';
 import type { DuplicatesView, ExecutionView } from './tool-metrics.shapes.js';
@@ -39,7 +39,6 @@ export type RecentOutcome = Pick<ToolMetric, 'status' | 'errorMessage' | 'record
 const dayMs = 86_400_000;
 /** Executions longer than this may be missing from a window that they end in. */
 const longestExecution = '10 minutes';
-const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
 /** Between the making of an execution's id and its start; generous. */
 const longestAdmissionMs = 60_000;
@@ -144,7 +143,7 @@ export class ToolMetricsRepository {
   }
 
   async getExecution(id: string): Promise<ExecutionView | undefined> {
-    if (!uuid.test(id)) return undefined;
+    if (!isUuid(id)) return undefined;
     const [metric] = await this.select<ExecutionView>(sql.selectExecution, [id, ...recordedBetween(id)]);
     return metric;
   }
@@ -155,7 +154,7 @@ export class ToolMetricsRepository {
    * @returns false when there is no such execution
    */
   async markSemanticFailure(id: string, reason: string | null): Promise<boolean> {
-    if (!uuid.test(id)) return false;
+    if (!isUuid(id)) return false;
     const text = reason === null ? null : storableText(reason);
     const values = [id, ...recordedBetween(id), text, directSlot];
     const [row] = await this.select<{ found: number }>(markSemanticFailure, values);

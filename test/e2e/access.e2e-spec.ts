@@ -115,6 +115,7 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'GET /api/v1/keys/:id': 'admin',
   'PATCH /api/v1/keys/:id': 'admin',
   'DELETE /api/v1/keys/:id': 'admin',
+  'GET /api/v1/audit': 'admin',
 
   'GET /mcp': 'tools:call',
   'POST /mcp': 'tools:call',

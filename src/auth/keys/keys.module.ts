@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuthModule } from '../auth.module.js';
+import { KeyAudit } from './key.audit.js';
 import { KeyFollower } from './key-follower.js';
 import { KeysController } from './keys.controller.js';
 import { KeysRepository } from './keys.repository.js';
@@ -11,6 +12,6 @@ import { KeysService } from './keys.service.js';
   // TypeORM closes its connections after the modules that import it: when keys were used last is stored by then.
   imports: [TypeOrmModule.forFeature([]), AuthModule],
   controllers: [KeysController],
-  providers: [KeysRepository, KeyFollower, KeysService],
+  providers: [KeysRepository, KeyFollower, KeysService, KeyAudit],
 })
 export class KeysModule {}

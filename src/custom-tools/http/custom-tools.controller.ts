@@ -8,6 +8,7 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Audited } from '../../auth/audit/audited.decorator.js';
 import { CurrentPrincipal } from '../../auth/principal.decorator.js';
 import type { Readable } from 'node:stream';
 import { Scopes } from '../../auth/scopes.decorator.js';
@@ -25,11 +26,13 @@ import {
 import type { CustomToolHealth } from '../manager/reconciler.js';
 import { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from '../manager/custom-tools.shapes.js';
 import { CustomToolsService } from './custom-tools.service.js';
+import { ToolAudit } from '../manager/tool.audit.js';
 
 const ApiName = (): MethodDecorator => ApiParam({ name: 'name', example: 'log_summary' });
 
 @ApiTags('custom-tools')
 @Scopes('tools:admin')
+@Audited(ToolAudit)
 @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
 @Controller('api/v1/custom-tools')
 export class CustomToolsController {

@@ -1,5 +1,6 @@
 import { Body, Controller, Get, HttpCode, Param, Post } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { Audited } from '../../auth/audit/audited.decorator.js';
 import { CurrentPrincipal } from '../../auth/principal.decorator.js';
 import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
@@ -7,11 +8,13 @@ import type { Principal } from '../../tool-contract/principal.js';
 import { CustomToolView } from './custom-tool.shapes.js';
 import { McpToolsService } from './mcp-tools.service.js';
 import { ApproveBody, McpToolsView } from './mcp-tools.shapes.js';
+import { ToolAudit } from '../manager/tool.audit.js';
 
 const ApiName = (): MethodDecorator => ApiParam({ name: 'name', example: 'files' });
 
 @ApiTags('custom-tools')
 @Scopes('tools:admin')
+@Audited(ToolAudit)
 @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden', 'not_found')
 @Controller('api/v1/custom-tools/:name')
 export class McpToolsController {

@@ -1,5 +1,6 @@
 import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { Audited } from '../../auth/audit/audited.decorator.js';
 import { CurrentPrincipal } from '../../auth/principal.decorator.js';
 import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
@@ -17,11 +18,13 @@ import {
   RollbackBody,
 } from './tool-revisions.shapes.js';
 import { ToolRevisionsService } from './tool-revisions.service.js';
+import { ToolAudit } from '../manager/tool.audit.js';
 
 const ApiName = (): MethodDecorator => ApiParam({ name: 'name', example: 'log_summary' });
 
 @ApiTags('custom-tools')
 @Scopes('metrics:read')
+@Audited(ToolAudit)
 @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden', 'not_found')
 @Controller('api/v1/custom-tools/:name')
 export class ToolRevisionsController {

@@ -1,0 +1,26 @@
+import { Controller, Get, Query } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiProblems } from '../../common/api-problems.decorator.js';
+import type { Page } from '../../common/page.js';
+import { Scopes } from '../scopes.decorator.js';
+import { AuditLog } from './audit-log.js';
+import { type AuditEntryView, AuditPageView, AuditQuery } from './audit.shapes.js';
+
+@ApiTags('keys')
+@Scopes('admin')
+@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
+@Controller('api/v1/audit')
+export class AuditController {
+  constructor(private readonly log: AuditLog) {}
+
+  @Get()
+  @ApiOperation({
+    summary: 'List what was done with the rights of an administrator, newest first',
+    description:
+      'One entry for each request to a route that changes something and needs `tools:admin`, `playbooks:write` or `admin`, also where it failed. One that was refused for want of the scope did nothing, and has none.',
+  })
+  @ApiOkResponse({ type: AuditPageView })
+  listAuditEntries(@Query() query: AuditQuery): Promise<Page<AuditEntryView>> {
+    return this.log.list(query);
+  }
+}

@@ -1,0 +1,93 @@
+import {
+  type CallHandler,
+  type ExecutionContext,
+  Injectable,
+  type NestInterceptor,
+  type Type,
+} from '@nestjs/common';
+import { ModuleRef, Reflector } from '@nestjs/core';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { catchError, mergeMap, type Observable } from 'rxjs';
+import { canonicalJson, sha256 } from '../../common/canonical-json.js';
+import { statusOfProblem } from '../../common/problem.filter.js';
+import type { Scope } from '../../tool-contract/principal.js';
+import { principalOf } from '../principal.decorator.js';
+import { neededScopes } from '../scopes.decorator.js';
+import { AUDITED, type AuditedResource, type PathParams } from './audited.decorator.js';
+import { AuditLog } from './audit-log.js';
+
+/** Rights beyond calling tools and sending what was observed of them. */
+const administrative: ReadonlySet<Scope> = new Set(['tools:admin', 'playbooks:write', 'admin']);
+const reading = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/** Has one entry written for every act with the rights of an administrator, however it ended, before it is answered. */
+@Injectable()
+export class AuditInterceptor implements NestInterceptor {
+  constructor(
+    private readonly reflector: Reflector,
+    private readonly modules: ModuleRef,
+    private readonly log: AuditLog,
+  ) {}
+
+  async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
+    if (!this.isAdministrative(context)) return next.handle();
+    const http = context.switchToHttp();
+    const { params, ...request } = partsOf(http.getRequest<FastifyRequest>());
+    const resource = this.resourceOf(context);
+    const before = await hashOfState(resource, params);
+    const write = async (status: number, made: PathParams = {}): Promise<void> => {
+      const target = [targetOf(request.route, params), ...Object.values(made)].join('/');
+      const after = await hashOfState(resource, { ...params, ...made });
+      const action = context.getHandler().name;
+      await this.log.write({ ...request.by, action, target, status, beforeHash: before, afterHash: after });
+    };
+    return next.handle().pipe(
+      mergeMap(async (answer: unknown) => {
+        const { statusCode } = http.getResponse<FastifyReply>();
+        await write(statusCode, statusCode === 201 ? resource?.made(answer as object) : undefined);
+        return answer;
+      }),
+      catchError(async (error: unknown) => {
+        await write(statusOfProblem(error));
+        throw error;
+      }),
+    );
+  }
+
+  private isAdministrative(context: ExecutionContext): boolean {
+    // A call inside the door: the route that it came in by is looked at.
+    if (context.getType<string>() === 'tool') return false;
+    if (reading.has(context.switchToHttp().getRequest<FastifyRequest>().method)) return false;
+    return neededScopes(this.reflector, context).some((scope) => administrative.has(scope));
+  }
+
+  private resourceOf(context: ExecutionContext): AuditedResource | undefined {
+    const type = this.reflector.get<Type<AuditedResource> | undefined>(AUDITED, context.getClass());
+    return type && this.modules.get(type, { strict: false });
+  }
+}
+
+function partsOf(request: FastifyRequest) {
+  const { userId, keyId = null } = principalOf(request);
+  return {
+    params: request.params as PathParams,
+    route: request.routeOptions.url ?? '',
+    by: { userId, keyId, address: request.ip, requestId: request.id },
+  };
+}
+
+/** The resource that a path names, without what is done with it: `custom-tools/word_count`. */
+function targetOf(route: string, params: PathParams): string {
+  const [own = ''] = /^.*:\w+/.exec(route) ?? [route];
+  return own.replace('/api/v1/', '').replaceAll(/:(\w+)/g, (_, name: string) => params[name] ?? '');
+}
+
+/** @returns null where there is no state, or it cannot be asked for: the act itself says what is wrong */
+async function hashOfState(
+  resource: AuditedResource | undefined,
+  params: PathParams,
+): Promise<string | null> {
+  if (!resource || Object.keys(params).length === 0) return null;
+  const state = await resource.stateOf(params).catch(() => undefined);
+  return state === undefined ? null : sha256(canonicalJson(state));
+}

@@ -1,0 +1,100 @@
+import { Logger } from '@nestjs/common';
+import { bearer } from '../support/admin-key.js';
+import { startApp, type TestApp } from '../support/app.js';
+import { supertest } from '../support/http.js';
+import type { Json } from '../support/json.js';
+
+// real: the whole server, its database, a tool's processes; mock: nothing
+
+let tk: TestApp;
+beforeAll(async () => {
+  tk = await startApp();
+});
+afterAll(() => tk.close());
+
+const entries = async (query = ''): Promise<Json[]> =>
+  (await tk.http.get(`/api/v1/audit${query}`).expect(200)).body.data;
+const circuit = (act: string) => tk.http.post(`/api/v1/tool-health/get_playbooks/circuit/${act}`).send({});
+const hash = expect.stringMatching(/^[0-9a-f]{64}$/);
+
+it('an act on a tool: who, what, on what, how it ended, and the states between which it led', async () => {
+  await tk.register('audited', { env: { TOKEN: 's3cret-value' } });
+  const path = '/api/v1/custom-tools/audited';
+  await tk.http
+    .patch(path)
+    .set('x-request-id', 'req-7')
+    .send({ timeoutMs: 5_000, env: { TOKEN: 'an0ther-value' } })
+    .expect(200);
+  await tk.http.patch(path).send({ timeoutMs: 1 }).expect(400);
+  await tk.http.post(`${path}/disable`).expect(200);
+  await tk.http.delete(path).expect(204);
+  await tk.http.delete(path).expect(404);
+  const done = (await entries('?target=custom-tools/audited')).reverse();
+  const by = { keyId: 'admin', userId: 'admin', address: '127.0.0.1', target: 'custom-tools/audited' };
+  expect(done).toMatchObject([
+    { ...by, action: 'registerCustomTool', status: 201, beforeHash: null, afterHash: hash },
+    { ...by, action: 'updateCustomTool', status: 200, requestId: 'req-7' },
+    { ...by, action: 'updateCustomTool', status: 400 },
+    { ...by, action: 'disableCustomTool', status: 200 },
+    { ...by, action: 'removeCustomTool', status: 204, afterHash: null },
+    { ...by, action: 'removeCustomTool', status: 404, beforeHash: null, afterHash: null },
+  ]);
+  const states = done.map(({ beforeHash, afterHash }) => [beforeHash, afterHash]);
+  for (const [n, [before]] of states.entries()) if (n > 0) expect(before).toBe(states[n - 1]?.[1]);
+  expect(new Set(states.flat()).size).toBe(4);
+  expect(JSON.stringify(done)).not.toMatch(/s3cret|an0ther/);
+});
+
+it('a key is named by its id, and its holder by the key', async () => {
+  const { body: made } = await tk.http
+    .post('/api/v1/keys')
+    .send({ name: 'deployer', owner: 'alice', scopes: ['tools:admin'] })
+    .expect(201);
+  const holder = supertest.agent(tk.url).set(bearer(made.key));
+  await holder.post('/api/v1/tool-health/get_playbooks/circuit/reset').send({}).expect(200);
+  await tk.http.delete(`/api/v1/keys/${made.id}`).expect(204);
+  expect(await entries(`?target=keys/${made.id}`)).toMatchObject([
+    { action: 'revokeKey', status: 204, beforeHash: hash, afterHash: hash },
+    { action: 'createKey', status: 201, beforeHash: null, afterHash: hash },
+  ]);
+  const [own, ...others] = await entries(`?keyId=${made.id}`);
+  expect([own, others]).toMatchObject([
+    { userId: 'alice', action: 'resetCircuit', target: 'tool-health/get_playbooks', beforeHash: null },
+    [],
+  ]);
+  expect(JSON.stringify(await entries())).not.toContain(made.key.slice(-43));
+});
+
+it('what changes nothing, is a call, or was refused for want of the scope has no entry', async () => {
+  const before = await entries();
+  await tk.http.get('/api/v1/keys').expect(200);
+  await tk.call('get_playbooks', { query: 'x' }).expect(200);
+  await tk.anonymous.delete('/api/v1/custom-tools/audited').expect(401);
+  expect(await entries()).toEqual(before);
+});
+
+it('entries are told newest first, by page, time and action', async () => {
+  const since = new Date().toISOString();
+  for (const act of ['open', 'close', 'open', 'close']) await circuit(act).expect(200);
+  const query = `since=${since}&action=openCircuit&limit=1`;
+  const { body: first } = await tk.http.get(`/api/v1/audit?${query}`).expect(200);
+  const { body: second } = await tk.http.get(`/api/v1/audit?${query}&cursor=${first.nextCursor}`).expect(200);
+  expect([first.data, second]).toMatchObject([[{ action: 'openCircuit' }], { nextCursor: null }]);
+  expect(second.data[0].id < first.data[0].id).toBe(true);
+  expect(await entries(`?until=${since}&action=openCircuit`)).toEqual([]);
+  for (const cursor of ['bm9uZQ', '%00'])
+    await tk.http.get(`/api/v1/audit?cursor=${cursor}`).expect(400, /"pointer":"\/cursor"/);
+});
+
+it('an act whose entry cannot be stored stands, and its entry is in the log', async () => {
+  const logged = jest.spyOn(Logger.prototype, 'error').mockReturnValue();
+  await tk.db.dataSource.query('ALTER TABLE audit_entries RENAME TO away');
+  await circuit('open').expect(200, /"state":"open"/);
+  await tk.db.dataSource.query('ALTER TABLE away RENAME TO audit_entries');
+  const audit = { action: 'openCircuit', target: 'tool-health/get_playbooks', status: 200, userId: 'admin' };
+  expect(logged).toHaveBeenCalledWith(
+    expect.objectContaining({ audit: expect.objectContaining(audit) }),
+    expect.any(String),
+  );
+  logged.mockRestore();
+});
