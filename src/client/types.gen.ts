@@ -136,6 +136,49 @@ export type UpdateKeyBody = {
     expiresAt?: string | null;
 };
 
+export type AuditEntryView = {
+    id: string;
+    at: string;
+    /**
+     * The key's id; `admin`: the operator's; null: no key was shown
+     */
+    keyId: string | null;
+    userId: string;
+    address: string | null;
+    requestId: string;
+    /**
+     * The operation, by its id in this document
+     */
+    action: string;
+    /**
+     * The path of what it was done to, below /api/v1/
+     */
+    target: string;
+    /**
+     * HTTP status of the answer
+     */
+    status: number;
+    /**
+     * SHA-256 of the state before; null: there was none, or none is kept for such a target
+     */
+    beforeHash: string | null;
+    /**
+     * The same afterwards; equal: nothing changed
+     */
+    afterHash: string | null;
+};
+
+export type AuditPageView = {
+    /**
+     * Newest first
+     */
+    data: Array<AuditEntryView>;
+    /**
+     * Opaque; null on the last page
+     */
+    nextCursor: string | null;
+};
+
 export type AnnotationsView = {
     readOnly: boolean;
     idempotent: boolean;
@@ -1965,6 +2008,64 @@ export type UpdateKeyResponses = {
 };
 
 export type UpdateKeyResponse = UpdateKeyResponses[keyof UpdateKeyResponses];
+
+export type ListAuditEntriesData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * What it was done to, and what lies below it
+         */
+        target?: string;
+        /**
+         * An operation of this document, by its id
+         */
+        action?: string;
+        userId?: string;
+        keyId?: string;
+        /**
+         * Included
+         */
+        since?: string;
+        /**
+         * Included
+         */
+        until?: string;
+        limit?: number;
+        /**
+         * nextCursor of the page before
+         */
+        cursor?: string;
+    };
+    url: '/api/v1/audit';
+};
+
+export type ListAuditEntriesErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type ListAuditEntriesError = ListAuditEntriesErrors[keyof ListAuditEntriesErrors];
+
+export type ListAuditEntriesResponses = {
+    200: AuditPageView;
+};
+
+export type ListAuditEntriesResponse = ListAuditEntriesResponses[keyof ListAuditEntriesResponses];
 
 export type LivezData = {
     body?: never;
