@@ -15,6 +15,7 @@ const allowed = {
   journal: [...base],
   'tool-metrics': [...base, 'tool-contract', 'database', 'auth', 'journal', 'semantic-errors'],
   'tool-health': [...base, 'tool-contract', 'database', 'auth', 'tool-metrics'],
+  traces: [...base, 'tool-contract', 'database', 'auth', 'journal', 'tool-metrics', 'tool-health'],
   investigations: [...base, 'tool-contract', 'database', 'auth'],
   repetition: [...base, 'tool-contract', 'database'],
   'lexical-search': ['common'],

@@ -3,6 +3,7 @@ import { ExecutionsByRequest1764000020000 } from './0002-executions-by-request.j
 import { McpServers1764000030000 } from './0003-mcp-servers.js';
 import { RemoteMcpServers1764000040000 } from './0004-remote-mcp-servers.js';
 import { Keys1764000050000 } from './0005-keys.js';
+import { Spans1764000060000 } from './0006-spans.js';
 
 /** Every migration in order; append only. */
 export const migrations = [
@@ -11,4 +12,5 @@ export const migrations = [
   McpServers1764000030000,
   RemoteMcpServers1764000040000,
   Keys1764000050000,
+  Spans1764000060000,
 ];

@@ -1,0 +1,70 @@
+export const spanKinds = ['llm', 'tool', 'agent', 'chain', 'other'] as const;
+export type SpanKind = (typeof spanKinds)[number];
+
+/** Which part of a model call a span is, where that has two: see the table `spans`. */
+export type CallPart = 'whole' | 'outer' | 'inner';
+
+export type Severity = 'high' | 'medium' | 'low';
+
+/** An error that a span's text tells of although the span says success. */
+export interface SemanticError {
+  /** Name of the pattern that matched. */
+  readonly pattern: string;
+  readonly severity: Severity;
+  /** Where it stands: in the output, or in a tool's message among the inputs. */
+  readonly source: 'output' | 'input';
+  readonly snippet: string;
+}
+
+/** A message of the role tool that tells of a failure. */
+export interface ToolMessageError {
+  readonly tool_name?: string;
+  readonly tool_call_id?: string;
+  readonly message: string;
+}
+
+/**
+ * A span as the store has it: in the journal as JSON, in the table `spans` by these columns. Absent values are null;
+ * times in microseconds since 1970, costs in US dollars.
+ */
+export interface SpanRow {
+  readonly project: string;
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId: string | null;
+  readonly threadId: string | null;
+  readonly runId: string;
+  readonly operation: string;
+  readonly kind: SpanKind;
+  readonly callPart: CallPart | null;
+  readonly startUs: number;
+  readonly finishUs: number;
+  readonly status: 'success' | 'error';
+  readonly errorMessage: string | null;
+  readonly model: string | null;
+  readonly requestModel: string | null;
+  readonly toolName: string | null;
+  readonly label: string | null;
+  readonly cost: number | null;
+  readonly costSource: 'reported' | 'computed' | null;
+  readonly inputTokens: number | null;
+  readonly outputTokens: number | null;
+  readonly cachedTokens: number | null;
+  readonly reasoningTokens: number | null;
+  readonly ttftUs: number | null;
+  readonly argumentsHash: string | null;
+  readonly toolCalls: readonly string[] | null;
+  readonly toolErrors: readonly ToolMessageError[] | null;
+  readonly keyId: string | null;
+  readonly executionId: string | null;
+  readonly semanticPattern: string | null;
+  readonly semanticSeverity: Severity | null;
+  readonly semanticSource: SemanticError['source'] | null;
+  readonly semanticSnippet: string | null;
+  /** The raw attributes, an object as JSON that jsonb takes. */
+  readonly attributes: string;
+}
+
+/** The day (UTC) that a span belongs to by its start, as in `2026-01-23`. */
+export const startDayOf = ({ startUs }: Pick<SpanRow, 'startUs'>): string =>
+  new Date(startUs / 1_000).toISOString().slice(0, 10);
