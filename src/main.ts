@@ -1,5 +1,6 @@
 import { Logger } from 'nestjs-pino';
 import { AdminKey } from './auth/admin-key.js';
+import { OnceLinks } from './auth/once-links.js';
 import { assertSafeToExpose } from './auth/assert-safe-to-expose.js';
 import { KeyFileError } from './common/key-file.js';
 import { Lifecycle } from './common/lifecycle.js';
@@ -37,8 +38,11 @@ async function main(): Promise<void> {
   const work = app.get(StartupWork);
   await work.settled();
   const { file } = app.get(AdminKey);
+  const once = app.get(OnceLinks).make();
   if (file !== undefined)
     logger.log(`whoever changes something shows the key in ${file}: export TOOLKEEPER_KEY=$(cat ${file})`);
+  if (once !== undefined)
+    logger.log(`console, signed in (once, within five minutes): ${url}/console/#once=${once}`);
   logger.log(`ready: ${url} (Swagger UI at ${url}/docs)`);
 }
 

@@ -7,6 +7,7 @@ import { scopes } from '../tool-contract/principal.js';
 import { AdminKey } from './admin-key.js';
 import { AccessPolicy, type Visit } from './access-policy.js';
 import { KnownKeys } from './known-keys.js';
+import { Sessions } from './sessions.js';
 import { assertSafeToExpose } from './assert-safe-to-expose.js';
 
 const adminKey = 'a-key-of-enough-length';
@@ -17,7 +18,8 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 function policy(variables: NodeJS.ProcessEnv): AccessPolicy {
   const config = loadConfig({ TOOLKEEPER_DATA_DIR: folder, ...variables });
   const adminKey = new AdminKey(config);
-  return new AccessPolicy(config, adminKey, new KnownKeys(adminKey));
+  const keys = new KnownKeys(adminKey);
+  return new AccessPolicy(config, adminKey, keys, new Sessions(config, adminKey, keys));
 }
 const visit = (
   headers: Visit['headers'] = {},

@@ -6,6 +6,7 @@ import { type Principal, type Scope, scopes } from '../tool-contract/principal.j
 import { AdminKey } from './admin-key.js';
 import { presentedKey } from './api-key.js';
 import { KnownKeys } from './known-keys.js';
+import { sessionHeader, Sessions } from './sessions.js';
 import { comesFromTrustedHost, mayBeForged } from './trusted-host.js';
 
 /** The parts of a request that decide whether it may come in. */
@@ -42,6 +43,7 @@ export class AccessPolicy {
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'auth' | 'server'>,
     private readonly adminKey: AdminKey,
     private readonly keys: KnownKeys,
+    private readonly sessions: Sessions,
   ) {}
 
   /**
@@ -55,12 +57,18 @@ export class AccessPolicy {
     // A page cannot send this header without a permission that is never given.
     const known = this.keys.find(key);
     if (known) return known;
-    if (this.isOpen(visit)) return this.visitor;
+    if (this.isOpen(visit)) {
+      this.refuseForged(visit);
+      return this.visitor;
+    }
     // A caller with a wrong key is refused, not taken for anonymous: the key was meant to open something.
     if (key !== undefined) throw unauthorized('This key is not known, has expired or was revoked.');
-    if (!off && this.adminKey.file === undefined) throw this.keyNeeded();
-    if (!off && !this.isTrusted(visit.headers)) throw strangeHost();
-    if (!safeMethods.has(visit.method) && mayBeForged(visit, this.config.server.allowedHosts)) throw forged();
+    const ownKey = this.adminKey.file !== undefined;
+    if (ownKey && !this.isTrusted(visit.headers)) throw strangeHost();
+    const signedIn = this.signedIn(visit);
+    if (signedIn) return signedIn;
+    if (!off && !ownKey) throw this.keyNeeded();
+    this.refuseForged(visit);
     return off ? this.everybody : this.anonymous;
   }
 
@@ -71,6 +79,20 @@ export class AccessPolicy {
     if (lacking.length === 0) return;
     if (principal === this.anonymous) throw this.keyNeeded();
     throw new Problem('forbidden', `This needs the scope ${lacking.join(' and ')}.`);
+  }
+
+  /** Whose browser this is. A cookie alone changes nothing, and one that opens nothing is as good as none. */
+  private signedIn(visit: Visit): Principal | undefined {
+    if (safeMethods.has(visit.method)) return this.sessions.find(visit.headers)?.principal;
+    if (visit.headers[sessionHeader] === undefined) return undefined;
+    const session = this.sessions.findWhole(visit.headers);
+    if (!session) throw unauthorized('This session has ended, or its halves do not match: sign in again.');
+    this.refuseForged(visit);
+    return session.principal;
+  }
+
+  private refuseForged(visit: Visit): void {
+    if (!safeMethods.has(visit.method) && mayBeForged(visit, this.config.server.allowedHosts)) throw forged();
   }
 
   private isTrusted({ host = '', origin }: IncomingHttpHeaders): boolean {
@@ -97,7 +119,8 @@ export class AccessPolicy {
   }
 }
 
-function unauthorized(detail: string): Problem {
+/** @returns Problem `unauthorized` that says which way in there is */
+export function unauthorized(detail: string): Problem {
   return new Problem('unauthorized', detail, {
     headers: { 'WWW-Authenticate': 'Bearer realm="toolkeeper"' },
   });
@@ -113,6 +136,6 @@ function strangeHost(): Problem {
 function forged(): Problem {
   return new Problem(
     'forbidden',
-    'A web page of another origin may have sent this: send the key, or add the host of that page to ALLOWED_HOSTS.',
+    'A web page of another origin may have sent this: send the key, add the host of that page to ALLOWED_HOSTS, or set TRUST_PROXY behind a proxy that ends TLS.',
   );
 }

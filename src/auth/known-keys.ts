@@ -51,11 +51,23 @@ export class KnownKeys {
     if (presented === undefined) return undefined;
     const id = idIn(presented) ?? '';
     const key = this.keys.get(id) ?? this.admin;
-    if (!timingSafeEqual(hashOfKey(presented), key.hash)) return undefined;
+    return timingSafeEqual(hashOfKey(presented), key.hash) ? this.use(key) : undefined;
+  }
+
+  /**
+   * The owner of a key that was shown before, by its id, which proves nothing by itself.
+   * @returns undefined for a key that opens nothing (any more)
+   */
+  withId(id: string): Principal | undefined {
+    const key = id === adminKeyId ? this.admin : this.keys.get(id);
+    return key && this.use(key);
+  }
+
+  private use({ principal, expiresAt }: KnownKey): Principal | undefined {
     const now = Date.now();
-    if (key.expiresAt <= now) return undefined;
-    if (key !== this.admin) this.used.set(id, now);
-    return key.principal;
+    if (expiresAt <= now) return undefined;
+    if (principal.keyId !== undefined && principal.keyId !== adminKeyId) this.used.set(principal.keyId, now);
+    return principal;
   }
 
   /** From now on these are all there are, beside the operator's own. */

@@ -79,6 +79,9 @@ const access = {
     ),
     /** How often changes of API keys are looked for, where the database does not tell of them. */
     keysRefreshMs: 750,
+    /** Of one sign-in in a browser. */
+    sessionMs: 12 * 3_600_000,
+    onceLinkMs: 300_000,
   },
 };
 

@@ -11,6 +11,7 @@ const tags = {
   playbooks: 'The catalogue that get_playbooks searches',
   events: 'What happens to tools, as it happens',
   keys: 'API keys, and what was done with the rights of an administrator',
+  session: 'Browsers that sign in',
   operations: 'Probes and metrics',
 } as const;
 

@@ -1,5 +1,6 @@
 import { bearer } from '../support/admin-key.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { type BrowserSession, signIn } from '../support/browser-session.js';
 import { supertest } from '../support/http.js';
 
 // real: the whole server, HTTP; mock: nothing
@@ -120,19 +121,28 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'GET /mcp': 'tools:call',
   'POST /mcp': 'tools:call',
   'DELETE /mcp': 'tools:call',
+
+  // A browser that has no session yet signs in, and one whose session is over signs out: the last of all.
+  'GET /api/v1/session': 'anyone',
+  'POST /api/v1/session': 'probe',
+  'DELETE /api/v1/session': 'probe',
 };
 const rows = Object.entries(access).map(([route, needs]) => {
   const [method = '', path = ''] = route.split(' ');
   return { route, method, path: path.replace(/:\w+/g, '1').replace('*', 'x'), needs };
 });
 
+const adminKey = 'a-key-of-enough-length';
 let tk: TestApp;
 let guarded: TestApp;
+/** Of the operator. */
+let session: BrowserSession;
 /** A key of each scope alone. */
 const keys = new Map<Scope, TestApp['http']>();
 beforeAll(async () => {
   tk = await startApp();
-  guarded = await startApp({ ADMIN_API_KEY: 'a-key-of-enough-length' });
+  guarded = await startApp({ ADMIN_API_KEY: adminKey });
+  session = await signIn(guarded.url, { key: adminKey });
   for (const scope of scopes) {
     const { body } = await tk.http
       .post('/api/v1/keys')
@@ -192,5 +202,17 @@ describe.each(rows)('$route ($needs)', ({ method, path, needs }) => {
     const anonymous = await ask(guarded.anonymous, method, path);
     expect(needs === 'probe' ? refused(anonymous) : anonymous).toBe(needs === 'probe' ? false : 401);
     expect(refused(await ask(guarded.http, method, path))).toBe(false);
+  });
+
+  it('is opened to a browser that signed in: a cookie alone, which other ports of the host are sent, writes nothing', async () => {
+    const isRead = method === 'GET' || needs === 'probe';
+    const alone = await ask(session.cookieAlone, method, path);
+    expect(isRead ? refused(alone) : alone).toBe(isRead ? false : 401);
+    expect(refused(await ask(session.page, method, path))).toBe(false);
+    const elsewhere = supertest.agent(guarded.url).set({
+      ...{ cookie: session.cookie, 'x-toolkeeper-session': session.secondHalf },
+      ...{ origin: 'http://127.0.0.1:8080', 'sec-fetch-site': 'same-site' },
+    });
+    if (method !== 'GET') expect(await ask(elsewhere, method, path)).toBe(403);
   });
 });

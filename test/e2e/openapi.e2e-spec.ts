@@ -72,7 +72,9 @@ describe('the OpenAPI document', () => {
           wrong.push(`${where}: ${answer.status} is not documented: ${answer.text}`);
           continue;
         }
-        if (answer.status >= 400 && answer.status !== 404)
+        // A key that stands in an example opens nothing.
+        const tolerated = where === 'POST /api/v1/session' ? 401 : 404;
+        if (answer.status >= 400 && answer.status !== tolerated)
           wrong.push(`${where}: ${answer.status} ${answer.text}`);
         const schema = documented.content?.['application/json']?.schema;
         if (!schema || !answer.type.endsWith('json')) continue;

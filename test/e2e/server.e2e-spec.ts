@@ -42,6 +42,8 @@ describe('the built server on its embedded database', () => {
   it('is ready with the examples active, and they work', async () => {
     server = await startServer(variables);
     expect(server.log()).toContain(`export TOOLKEEPER_KEY=$(cat ${join(folder, 'admin.key')})`);
+    const [, once = ''] = /\/console\/#once=([\w-]{43})/.exec(server.log()) ?? [];
+    expect((await send(`${server.url}/api/v1/session`, { once })).status).toBe(201);
     expect(server.log()).not.toContain(server.key.authorization.slice('Bearer '.length));
     const { data } = await json(`${server.url}/api/v1/custom-tools`);
     expect(data.map(({ name, status }: Json) => [name, status])).toEqual([

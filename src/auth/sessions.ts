@@ -1,0 +1,100 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { createHmac, hash, randomBytes, scryptSync, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import type { Principal } from '../tool-contract/principal.js';
+import { AdminKey } from './admin-key.js';
+import { KnownKeys } from './known-keys.js';
+
+const cookieName = 'toolkeeper_session';
+/** The header that carries the second half of a session. */
+export const sessionHeader = 'x-toolkeeper-session';
+
+/** A browser that signed in. */
+export interface Session {
+  readonly principal: Principal;
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number;
+  /** SHA-256 of the second half. */
+  readonly halfHash: string;
+}
+
+/** The two halves of a new session, each for its own place in the browser. */
+export interface NewSession {
+  readonly cookie: string;
+  readonly secondHalf: string;
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number;
+}
+
+/**
+ * Sessions of browsers, which nobody keeps: the cookie says whose it is and until when, and its signature that this
+ * server, or a replica with the same operator's key, said so. It opens what its key opens, for as long as the key does.
+ */
+@Injectable()
+export class Sessions {
+  private secret: Buffer | undefined;
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'auth'>,
+    private readonly adminKey: AdminKey,
+    private readonly keys: KnownKeys,
+  ) {}
+
+  /** @returns undefined where nobody is asked for a key */
+  begin(keyId: string, now = Date.now()): NewSession | undefined {
+    const secondHalf = randomBytes(32).toString('base64url');
+    const expiresAt = now + this.config.auth.sessionMs;
+    const said = `${keyId}.${expiresAt}.${hashOfHalf(secondHalf)}`;
+    const signature = this.sign(said);
+    return signature && { cookie: `${said}.${signature.toString('base64url')}`, secondHalf, expiresAt };
+  }
+
+  /**
+   * The session of a request's cookie. Pages and listeners on other ports of this host are sent the cookie, too: by
+   * itself it may read.
+   * @returns undefined for a cookie that opens nothing (any more): it may be another server's
+   */
+  find({ cookie }: Pick<IncomingHttpHeaders, 'cookie'>): Session | undefined {
+    const parts = cookieIn(cookie)?.split('.');
+    if (parts?.length !== 4) return undefined;
+    const [keyId = '', expiry = '', halfHash = '', signature = ''] = parts;
+    const expected = this.sign(`${keyId}.${expiry}.${halfHash}`);
+    const given = Buffer.from(signature, 'base64url');
+    if (given.length !== expected?.length || !timingSafeEqual(given, expected)) return undefined;
+    const expiresAt = Number(expiry);
+    const principal = expiresAt > Date.now() ? this.keys.withId(keyId) : undefined;
+    return principal && { principal, expiresAt, halfHash };
+  }
+
+  /** The session of a request that shows both halves, the second one in `x-toolkeeper-session`. */
+  findWhole(headers: IncomingHttpHeaders): Session | undefined {
+    const session = this.find(headers);
+    const half = headers[sessionHeader];
+    return session && typeof half === 'string' && hashOfHalf(half) === session.halfHash ? session : undefined;
+  }
+
+  private sign(said: string): Buffer | undefined {
+    const { hash: key } = this.adminKey;
+    if (!key) return undefined;
+    // Slow, once: whoever holds a cookie must not be able to try passphrases for the operator's key on it.
+    this.secret ??= scryptSync(key, 'toolkeeper session', 32);
+    return createHmac('sha256', this.secret).update(said).digest();
+  }
+}
+
+/**
+ * The header that brings the cookie into a browser, or takes it out.
+ * @param value undefined: none
+ * @param endsAt milliseconds since 1970; a moment that is over takes it out
+ * @param secure the browser sends it over TLS alone
+ */
+export function setCookie(value: string | undefined, endsAt: number, secure: boolean): string {
+  const age = Math.max(0, Math.floor((endsAt - Date.now()) / 1_000));
+  return `${cookieName}=${value ?? ''}; Path=/; Max-Age=${age}; HttpOnly; SameSite=Strict${secure ? '; Secure' : ''}`;
+}
+
+const cookieIn = (header = ''): string | undefined =>
+  new RegExp(`(?:^|;)\\s*${cookieName}=([^;\\s]+)`).exec(header)?.[1];
+
+const hashOfHalf = (half: string): string => hash('sha256', half, 'base64url');

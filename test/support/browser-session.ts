@@ -1,0 +1,25 @@
+import type TestAgent from 'supertest/lib/agent.js';
+import { supertest } from './http.js';
+
+/** What a browser holds that has signed in. */
+export interface BrowserSession {
+  readonly cookie: string;
+  readonly secondHalf: string;
+  /** Its page: shows both halves, and whose page it is. */
+  readonly page: TestAgent;
+  /** Whoever was sent the cookie, and nothing else. */
+  readonly cookieAlone: TestAgent;
+}
+
+export async function signIn(url: string, how: { key?: string; once?: string }): Promise<BrowserSession> {
+  const { body, headers } = await supertest(url).post('/api/v1/session').send(how).expect(201);
+  const [cookie = ''] = String(headers['set-cookie']).split(';');
+  const { secondHalf } = body as { secondHalf: string };
+  const both = { cookie, 'x-toolkeeper-session': secondHalf };
+  return {
+    cookie,
+    secondHalf,
+    page: supertest.agent(url).set({ ...both, origin: url, 'sec-fetch-site': 'same-origin' }),
+    cookieAlone: supertest.agent(url).set({ cookie }),
+  };
+}
