@@ -28,6 +28,92 @@ export type ProblemView = {
     };
 };
 
+export type SignInBody = {
+    /**
+     * An API key, or that of the operator
+     */
+    key?: string;
+    /**
+     * From the link that `npm start` prints: valid once, for five minutes
+     */
+    once?: string;
+};
+
+export type EnvironmentView = {
+    version: string;
+    /**
+     * Name of the host that answered
+     */
+    replica: string;
+    database: 'embedded' | 'own';
+    /**
+     * What this host can hold of the sandbox, 0 to 3; null without custom tools
+     */
+    sandboxTier: number | null;
+};
+
+export type NewSessionView = {
+    userId: string;
+    /**
+     * null: no key was shown
+     */
+    keyId: string | null;
+    /**
+     * No key was shown: this is what everybody may do here
+     */
+    anonymous: boolean;
+    scopes: Array<'tools:call' | 'tools:admin' | 'metrics:read' | 'playbooks:write' | 'traces:write' | 'traces:read' | 'admin'>;
+    /**
+     * null: all
+     */
+    projects: Array<string> | null;
+    /**
+     * null: all
+     */
+    tools: Array<string> | null;
+    /**
+     * When the session of this browser ends; null where none was begun
+     */
+    expiresAt: string | null;
+    /**
+     * Of this server; null without the scope `metrics:read`
+     */
+    environment: EnvironmentView | null;
+    /**
+     * For the header `x-toolkeeper-session` of whatever is not GET; shown this once
+     */
+    secondHalf: string;
+};
+
+export type SessionView = {
+    userId: string;
+    /**
+     * null: no key was shown
+     */
+    keyId: string | null;
+    /**
+     * No key was shown: this is what everybody may do here
+     */
+    anonymous: boolean;
+    scopes: Array<'tools:call' | 'tools:admin' | 'metrics:read' | 'playbooks:write' | 'traces:write' | 'traces:read' | 'admin'>;
+    /**
+     * null: all
+     */
+    projects: Array<string> | null;
+    /**
+     * null: all
+     */
+    tools: Array<string> | null;
+    /**
+     * When the session of this browser ends; null where none was begun
+     */
+    expiresAt: string | null;
+    /**
+     * Of this server; null without the scope `metrics:read`
+     */
+    environment: EnvironmentView | null;
+};
+
 export type CallRateBody = {
     calls: number;
     per: 'second' | 'minute';
@@ -1803,6 +1889,95 @@ export type RaiseBudgetBody = {
         [key: string]: number;
     };
 };
+
+export type SignOutData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/api/v1/session';
+};
+
+export type SignOutErrors = {
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+};
+
+export type SignOutError = SignOutErrors[keyof SignOutErrors];
+
+export type SignOutResponses = {
+    /**
+     * The cookie is gone
+     */
+    204: void;
+};
+
+export type SignOutResponse = SignOutResponses[keyof SignOutResponses];
+
+export type GetSessionData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/api/v1/session';
+};
+
+export type GetSessionErrors = {
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+};
+
+export type GetSessionError = GetSessionErrors[keyof GetSessionErrors];
+
+export type GetSessionResponses = {
+    200: SessionView;
+};
+
+export type GetSessionResponse = GetSessionResponses[keyof GetSessionResponses];
+
+export type SignInData = {
+    body: SignInBody;
+    path?: never;
+    query?: never;
+    url: '/api/v1/session';
+};
+
+export type SignInErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `conflict`: The name or version is taken
+     */
+    409: ProblemView;
+};
+
+export type SignInError = SignInErrors[keyof SignInErrors];
+
+export type SignInResponses = {
+    201: NewSessionView;
+};
+
+export type SignInResponse = SignInResponses[keyof SignInResponses];
 
 export type ListKeysData = {
     body?: never;
