@@ -121,9 +121,9 @@ const executions = `
 /**
  * Spans that were sent, and executions of ours as spans of the kind `tool`. An execution that a span of its project
  * names is that span: the pair counts once.
+ * @param finding pattern, severity, source and snippet of an execution's semantic error
  */
-const views = `
-  CREATE VIEW all_spans AS
+export const allSpans = (finding: string): string => `
     SELECT project, start_day, trace_id, span_id, parent_span_id, thread_id, run_id, operation, kind, call_part, start_us,
            finish_us, status, error_message, model, request_model, tool_name, label, cost, cost_source, input_tokens,
            output_tokens, cached_tokens, reasoning_tokens, ttft_us, arguments_hash, tool_calls, tool_errors, key_id,
@@ -136,13 +136,16 @@ const views = `
            metadata->'labels'->>'label', NULL::numeric, NULL, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint,
            -- The hash of {}: no arguments.
            NULL::bigint, nullif(parameters_hash, '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a'),
-           NULL::jsonb, NULL::jsonb, metadata->>'keyId', metric_id, NULL, NULL, NULL, NULL
+           NULL::jsonb, NULL::jsonb, metadata->>'keyId', metric_id, ${finding}
     FROM tool_metrics AS execution
     ${shown} AND NOT EXISTS (
       SELECT FROM spans AS told
       WHERE told.execution_id = execution.metric_id AND told.project = ${own.project}
         AND told.start_day BETWEEN ${own.startDay} - 1 AND ${own.startDay} + 1
-    );
+    )`;
+
+const views = `
+  CREATE VIEW all_spans AS ${allSpans('NULL, NULL, NULL, NULL')};
 
   -- The raw attributes of either.
   CREATE VIEW all_span_contents AS

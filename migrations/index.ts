@@ -4,6 +4,7 @@ import { McpServers1764000030000 } from './0003-mcp-servers.js';
 import { RemoteMcpServers1764000040000 } from './0004-remote-mcp-servers.js';
 import { Keys1764000050000 } from './0005-keys.js';
 import { Spans1764000060000 } from './0006-spans.js';
+import { SemanticErrors1764000070000 } from './0007-semantic-errors.js';
 
 /** Every migration in order; append only. */
 export const migrations = [
@@ -13,4 +14,5 @@ export const migrations = [
   RemoteMcpServers1764000040000,
   Keys1764000050000,
   Spans1764000060000,
+  SemanticErrors1764000070000,
 ];

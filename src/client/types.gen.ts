@@ -595,6 +595,7 @@ export type CustomToolView = {
      * Milliseconds; null: never
      */
     cacheTtlMs: number | null;
+    semanticErrors: 'off' | 'show' | 'mark';
     /**
      * Number of its current revision
      */
@@ -717,6 +718,10 @@ export type CustomToolCreate = {
      * How long a result answers equal calls, milliseconds; needs annotations.readOnly. 0: never
      */
     cacheTtlMs?: number | null;
+    /**
+     * A successful result that tells of an error: nothing is done (off), the finding stands on the execution (show), or what is itself the report of a failure is marked as a semantic failure besides (mark)
+     */
+    semanticErrors?: 'off' | 'show' | 'mark';
     tags?: Array<string>;
     metadata?: {
         [key: string]: unknown;
@@ -800,6 +805,10 @@ export type CustomToolUpdate = {
      * How long a result answers equal calls, milliseconds; needs annotations.readOnly. 0: never
      */
     cacheTtlMs?: number | null;
+    /**
+     * A successful result that tells of an error: nothing is done (off), the finding stands on the execution (show), or what is itself the report of a failure is marked as a semantic failure besides (mark)
+     */
+    semanticErrors?: 'off' | 'show' | 'mark';
     tags?: Array<string>;
     metadata?: {
         [key: string]: unknown;
@@ -1483,7 +1492,7 @@ export type ExecutionView = {
      */
     outputSize: number;
     /**
-     * Attempts (absent: one), milliseconds in the queue (absent: less than one) and of the start, exit code, signal, end of stderr, version, revision, project (absent: `default`), run, labels
+     * Attempts (absent: one), milliseconds in the queue (absent: less than one) and of the start, exit code, signal, end of stderr, version, revision, project (absent: `default`), run, labels, the error that its result tells of (`semanticError`)
      */
     metadata: {
         [key: string]: unknown;
@@ -1497,13 +1506,13 @@ export type ExecutionView = {
      */
     toolFault: boolean;
     /**
-     * Start of the execution
-     */
-    recordedAt: string;
-    /**
      * Why its answer was wrong although it came to its end; null where nobody said so
      */
     semanticFailure: string | null;
+    /**
+     * Start of the execution
+     */
+    recordedAt: string;
 };
 
 export type ExecutionPageView = {

@@ -13,8 +13,17 @@ export interface DrainListener {
 export interface RunningDrain {
   /** @throws Error why not all that was in the journal is committed */
   ask(request: DrainRequest): Promise<void>;
+  /** Something for the sink, which it has before records that are appended later. */
+  tell(message: unknown): void;
   /** Ends it wherever it is; the journal keeps what is not committed. */
   stop(): Promise<void>;
+}
+
+/** A sink in a thread of its own. */
+export interface DrainSink extends RecordSink {
+  close(): Promise<void>;
+  /** Gets what the journal's owner tells its drain. */
+  hear?(message: unknown): void;
 }
 
 export type StartDrain = (orders: DrainOrders, listener: DrainListener) => RunningDrain;
@@ -31,27 +40,32 @@ const politeness = 5;
 export const drainThread =
   (script: URL, sink: unknown): StartDrain =>
   (orders, listener) => {
-    const calls = new WorkerCalls<DrainRequest, void, DrainNews>(script, {
+    const calls = new WorkerCalls<DrainRequest, void, DrainNews, unknown>(script, {
       name: 'journal drain',
       workerData: { drain: orders, sink },
       restart,
       onNews: (news) => listener.news(news),
       onDeath: (cause, restartInMs = 0) => listener.died(cause, restartInMs),
     });
-    return { ask: (request) => calls.call(request), stop: () => calls.stop() };
+    return {
+      ask: (request) => calls.call(request),
+      tell: (message) => calls.tell(message),
+      stop: () => calls.stop(),
+    };
   };
 
 /** In that thread: drains into the sink that the owner makes of what it gave to `drainThread`. */
-export function runDrain<Settings>(
-  makeSink: (settings: Settings) => RecordSink & { close(): Promise<void> },
-): void {
+export function runDrain<Settings>(makeSink: (settings: Settings) => DrainSink): void {
   const { drain, sink: settings } = workerData as { drain: DrainOrders; sink: Settings };
   setPriority(politeness);
   const sink = makeSink(settings);
   const loop = new DrainLoop(drain, sink, (news) => tellOwner(news));
-  answerCalls<DrainRequest, void>(async (request) => {
-    await loop.ask(request);
-    if (request === 'finish') await sink.close();
-  });
+  answerCalls<DrainRequest, void, unknown>(
+    async (request) => {
+      await loop.ask(request);
+      if (request === 'finish') await sink.close();
+    },
+    (message) => sink.hear?.(message),
+  );
   void loop.run();
 }

@@ -145,6 +145,11 @@ export class Journal<Start extends object, End extends object> {
     return this.writer.append({ json, completes });
   }
 
+  /** Something for the sink that is no record: lost when the drain dies. Records that are appended later come after it. */
+  tellDrain(message: unknown): void {
+    this.drain.tell(message);
+  }
+
   /** @throws Error why what was appended until now is not in the database */
   async flush(): Promise<void> {
     await this.writer.flush();

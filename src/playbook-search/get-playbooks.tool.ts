@@ -76,6 +76,8 @@ export function getPlaybooks(
     timeoutMs: source.longestMs,
     cacheTtlMs,
     upstream: 'Playbook search',
+    // What it answers is about errors.
+    semanticErrors: 'off',
     fallback: (reason) => ({ error: reason, fallback: 'continue_without_context' }),
     // Another state of the catalogue may answer otherwise.
     cacheKey: (asked) => [source.revision, asked],

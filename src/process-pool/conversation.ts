@@ -19,7 +19,8 @@ export interface Exchange {
   readonly executionId?: string | undefined;
   /** Its caller is gone; the tool was asked to end it. */
   readonly givenUp?: TerminationReason;
-  answered(reply: Reply, outputBytes: number): void;
+  /** @param outputText the answer as it was written */
+  answered(reply: Reply, outputBytes: number, outputText?: string): void;
   failed(reason: PoolFailureReason, message: string, ending?: Ending): void;
   /** The tool said something about it; absent where nobody listens. */
   readonly noticed?: NoticeListener | undefined;
@@ -74,11 +75,11 @@ export class Conversation {
     this.open.set(id, exchange);
   }
 
-  receive(message: JsonObject, bytes: number): Heard {
+  receive(message: JsonObject, bytes: number, text?: string): Heard {
     const incoming = classify(message, this.open);
     switch (incoming.kind) {
       case 'reply':
-        this.take(incoming.id)?.answered(incoming.reply, bytes);
+        this.take(incoming.id)?.answered(incoming.reply, bytes, text);
         return 'answer';
       case 'malformed':
         this.take(incoming.id)?.failed('protocol_error', `The tool broke the protocol: ${incoming.problem}`);

@@ -120,7 +120,7 @@ export class OutputReader {
   }
 
   private message(message: JsonObject, bytes: number, text: string): void {
-    const heard = this.conversation.receive(message, bytes);
+    const heard = this.conversation.receive(message, bytes, text);
     if (heard === 'stray') this.noise(text, 1, bytes);
     else if (heard === 'aside') this.charge('open', 1 + bytes / unitBytes);
     else this.overMs = this.budget.charge(-freeLines * idleFactor);

@@ -137,6 +137,8 @@ export interface RequestNotes {
   signal?: string | null;
   stderrTail?: string;
   outputBytes?: number;
+  /** The answer as it was written. */
+  outputText?: string | undefined;
   /** The stray lines of the process, not of this request alone. */
   strayLines?: StrayLinesReport;
 }

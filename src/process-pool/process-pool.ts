@@ -212,7 +212,10 @@ export class ProcessPool {
       const id = member.process.send(method, params(request.remainingMs()), {
         executionId,
         noticed: onNotice,
-        answered: (reply, outputBytes) => this.answered(request, member, reply, outputBytes),
+        answered: (reply, ...output) => {
+          [request.notes.outputBytes, request.notes.outputText] = output;
+          this.answered(request, member, reply);
+        },
         failed: (reason, message, ending) => {
           this.leave(request);
           request.fail(reason, message, ending);
@@ -229,9 +232,8 @@ export class ProcessPool {
     if (method === 'execute') this.members.used(member);
   }
 
-  private answered(request: PoolRequest, member: PoolMember, reply: Reply, outputBytes: number): void {
+  private answered(request: PoolRequest, member: PoolMember, reply: Reply): void {
     this.leave(request);
-    request.notes.outputBytes = outputBytes;
     request.resolve(reply);
     if (request.options.method === 'execute') member.lastUsedAt = performance.now();
     this.members.answered();

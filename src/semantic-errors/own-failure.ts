@@ -80,11 +80,8 @@ function tellsOfFailure(value: object): boolean {
   return Object.keys(members).length <= mostMembers && said.some(isReport) && !hasContent(members);
 }
 
-const saysGood = ({ success, ok, status, isError }: Readonly<Record<string, unknown>>): boolean =>
-  success === true ||
-  ok === true ||
-  isError === false ||
-  (typeof status === 'string' && goodWords.has(status.toLowerCase()));
+const saysGood = ({ success, ok, status }: Readonly<Record<string, unknown>>): boolean =>
+  success === true || ok === true || (typeof status === 'string' && goodWords.has(status.toLowerCase()));
 
 /** The answer's own words for whether it is one. */
 function saysBad(members: Readonly<Record<string, unknown>>): boolean {

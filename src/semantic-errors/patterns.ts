@@ -15,7 +15,7 @@ export interface ErrorPattern {
 }
 
 /** The end of an `error` member of JSON, however often it is quoted; nothing, zero and shares are no errors. */
-const saysSomething = String.raw`\\*["']?\s*:(?!\s*(?:null|none|no\b|false|0\b|\d+\.\d|\d+ ?%|\\*""|\\*["']\\*["']|\[\s*\]|\{\s*\}))`;
+const saysSomething = String.raw`\\*["']?\s*:(?!\s*(?:null|none|no\b(?! *\w)|false|0\b|\d+\.\d|\d+ ?%|\\*""|\\*["']\\*["']|\[\s*\]|\{\s*\}))`;
 /** A setting's name, not the event. */
 const notASetting = String.raw`(?!\w{0,40}\\*["']?\s*[:=]\s*\d)`;
 const nothingOf =

@@ -16,6 +16,13 @@ export interface ToolAnnotations {
   readonly openWorld: boolean;
 }
 
+/**
+ * What becomes of a result that tells of an error under status success: nothing, the finding stands on the execution, or
+ * an answer that is itself the report of a failure is marked as a semantic failure besides.
+ */
+export const semanticErrorModes = ['off', 'show', 'mark'] as const;
+export type SemanticErrors = (typeof semanticErrorModes)[number];
+
 /** A tool as its callers see it. */
 export interface ToolDefinition {
   readonly name: string;
@@ -36,6 +43,8 @@ export interface ToolDefinition {
   readonly callsPerInvestigation?: number;
   /** How long a result answers equal calls, in milliseconds; only of a tool that only reads. Absent or 0: never. */
   readonly cacheTtlMs?: number;
+  /** What becomes of an error that a successful result tells of; `show` when absent. */
+  readonly semanticErrors?: SemanticErrors;
   /** Where its health is judged by other limits than the defaults. */
   readonly thresholds?: Partial<ToolThresholds>;
 }
@@ -53,6 +62,8 @@ export interface ExecutionNotes {
   resultUnknown?: boolean;
   /** Bytes of the tool's own answer, where it is known without serialising again. */
   outputBytes?: number;
+  /** The tool's own answer as it was written, where that is known: read for semantic errors, never kept. */
+  outputText?: string | undefined;
   /** How long this result may answer equal calls, in milliseconds, where that is less than the tool's `cacheTtlMs`. */
   freshForMs?: number;
   [other: string]: unknown;

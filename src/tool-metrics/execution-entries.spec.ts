@@ -41,12 +41,12 @@ it.each([
   ['of the fallback that is sent', { fallback: 'é' }, 17],
   ['of nothing without one', undefined, 0],
 ])('a failed call has the size %s', (_, fallback, size) => {
-  expect(endOfOutcome(callOf(), failure(fallback)).outputSize).toBe(size);
+  expect(endOfOutcome(callOf(), failure(fallback)).end.outputSize).toBe(size);
 });
 
 it('a failed call whose tool answered has the size of its answer, unless a fallback is sent', () => {
   const call = callOf();
   call.ticket.notes.outputBytes = 99;
-  expect(endOfOutcome(call, failure()).outputSize).toBe(99);
-  expect(endOfOutcome(call, failure({ fallback: 'é' })).outputSize).toBe(17);
+  expect(endOfOutcome(call, failure()).end.outputSize).toBe(99);
+  expect(endOfOutcome(call, failure({ fallback: 'é' })).end.outputSize).toBe(17);
 });

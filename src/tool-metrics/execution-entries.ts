@@ -4,6 +4,7 @@ import type { ToolCall } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 import type { ExecutionEvent } from './execution-events.js';
 import type { ExecutionEnd, ExecutionStart } from './execution-record.js';
+import { readLength, type ResultToRead } from './semantic/result-reader.js';
 
 /** Characters kept of what a tool says: the journal is bounded by bytes, so a record must be bounded too. */
 const maxText = 4_096;
@@ -40,7 +41,18 @@ export function startOf(call: ToolCall, startedAt: number): ExecutionStart {
   };
 }
 
-export function endOfOutcome(call: ToolCall, outcome: ToolOutcome): ExecutionEnd {
+/** The end of an execution, and its result where that is to be read for semantic errors. */
+export interface Ended {
+  readonly end: ExecutionEnd;
+  readonly result?: ResultToRead | undefined;
+}
+
+export function endOfOutcome(call: ToolCall, outcome: ToolOutcome): Ended {
+  const written = writtenOf(call, outcome);
+  return { end: recordOf(call, outcome, written.bytes), result: resultToRead(call, outcome, written.text) };
+}
+
+function recordOf(call: ToolCall, outcome: ToolOutcome, outputSize: number): ExecutionEnd {
   const { status, executionTimeMs } = outcome;
   const error = outcome.status === 'success' ? undefined : outcome.error;
   return {
@@ -49,7 +61,7 @@ export function endOfOutcome(call: ToolCall, outcome: ToolOutcome): ExecutionEnd
     errorType: error?.type,
     errorMessage: error?.message.slice(0, maxText),
     toolFault: call.ticket.toolFault || undefined,
-    outputSize: outputSize(call, outcome),
+    outputSize,
     metadata: notesOf(call, error?.code),
   };
 }
@@ -98,22 +110,40 @@ function notesOf({ ticket: { notes } }: ToolCall, errorCode: number | undefined)
     attempts: attempts === 1 ? undefined : attempts,
     queueMs: queueMs < unnoticedMs ? undefined : queueMs,
     outputBytes: undefined,
+    outputText: undefined,
     stderrTail: stderrTail?.slice(-maxText),
     errorCode,
   };
 }
 
-/** Bytes of the tool's answer, or of the fallback that is sent in its place. */
-function outputSize({ ticket: { notes } }: ToolCall, { status, result }: ToolOutcome): number {
+/** The tool's answer as JSON, or the fallback that is sent in its place. */
+function writtenOf({ ticket: { notes } }: ToolCall, { status, result }: ToolOutcome): Written {
   const isFallback = status !== 'success' && result !== undefined;
-  return isFallback || notes.outputBytes === undefined ? jsonBytes(result) : notes.outputBytes;
+  if (isFallback || notes.outputBytes === undefined) return asJson(result);
+  return { bytes: notes.outputBytes, text: notes.outputText ?? '' };
+}
+
+interface Written {
+  readonly bytes: number;
+  readonly text: string;
 }
 
 /** A result that is no JSON fails where it is answered; its record has no size. */
-function jsonBytes(value: unknown): number {
+function asJson(value: unknown): Written {
   try {
-    return Buffer.byteLength(JSON.stringify(value) ?? '');
+    const text = JSON.stringify(value) ?? '';
+    return { bytes: Buffer.byteLength(text), text };
   } catch {
-    return 0;
+    return { bytes: 0, text: '' };
   }
+}
+
+function resultToRead(
+  { ticket: { tool, executionId } }: ToolCall,
+  { status }: ToolOutcome,
+  text: string,
+): ResultToRead | undefined {
+  const { semanticErrors = 'show' } = tool.definition;
+  if (status !== 'success' || semanticErrors === 'off' || text === '') return undefined;
+  return { executionId, text: text.slice(0, readLength), mark: semanticErrors === 'mark' };
 }

@@ -168,6 +168,7 @@ describe('ExecutionRecorderInterceptor', () => {
       },
       isTest: false,
       toolFault: false,
+      semanticFailure: null,
       recordedAt: expect.any(Date),
     });
     expect(row.recordedAt.getTime()).toBeGreaterThanOrEqual(before);
@@ -255,6 +256,7 @@ describe('ExecutionRecorderInterceptor', () => {
       errorType: 'internal_error',
       errorMessage: 'x is not a function',
       toolFault: false,
+      semanticFailure: null,
     });
     expect(said).toMatchObject([{ status: 'error', errorType: 'internal_error', fault: false }]);
   });

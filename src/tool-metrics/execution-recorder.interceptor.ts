@@ -3,8 +3,7 @@ import { catchError, mergeMap, type Observable } from 'rxjs';
 import { Refusal } from '../common/errors.js';
 import type { ToolCall } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
-import { endOfBug, endOfOutcome, eventOf, startOf } from './execution-entries.js';
-import type { ExecutionEnd } from './execution-record.js';
+import { type Ended, endOfBug, endOfOutcome, eventOf, startOf } from './execution-entries.js';
 import { ExecutionEvents } from './execution-events.js';
 import { ExecutionRecorder } from './execution-recorder.js';
 
@@ -38,14 +37,14 @@ export class ExecutionRecorderInterceptor implements NestInterceptor<ToolOutcome
 
   /** The handler itself failed: our bug is an execution that is recorded; a late refusal (the tool stopped) is none. */
   private async failed(call: ToolCall, error: unknown, recorded: boolean): Promise<never> {
-    if (!(error instanceof Refusal)) await this.ended(call, endOfBug(call, error), recorded);
+    if (!(error instanceof Refusal)) await this.ended(call, { end: endOfBug(call, error) }, recorded);
     else if (recorded) this.recorder.discard(call.ticket.executionId);
     throw error;
   }
 
-  private async ended<T>(call: ToolCall, end: ExecutionEnd, recorded: boolean, answer?: T): Promise<T> {
+  private async ended<T>(call: ToolCall, { end, result }: Ended, recorded: boolean, answer?: T): Promise<T> {
     this.events.emit(eventOf(call, end, Date.now()));
-    if (recorded) await this.recorder.finish(call.ticket.executionId, end);
+    if (recorded) await this.recorder.finish(call.ticket.executionId, end, result);
     return answer as T;
   }
 }

@@ -3,6 +3,8 @@ import { Refusal } from '../common/errors.js';
 import { InFlight } from '../common/in-flight.js';
 import type { Journal, JournalState } from '../journal/journal.js';
 import type { ExecutionEnd, ExecutionStart } from './execution-record.js';
+import { ResultBacklog } from './semantic/result-backlog.js';
+import type { ResultToRead } from './semantic/result-reader.js';
 
 export interface RecorderSettings {
   /** Bytes that the journal may take on the disk. */
@@ -38,6 +40,7 @@ export class ExecutionRecorder {
   constructor(
     private readonly journal: Journal<ExecutionStart, ExecutionEnd>,
     private readonly settings: RecorderSettings,
+    private readonly backlog = new ResultBacklog(),
   ) {}
 
   state(): RecorderState {
@@ -77,9 +80,12 @@ export class ExecutionRecorder {
     );
   }
 
-  /** Resolves when the end is in the journal; where that cannot be written it is kept and tried again. */
-  finish(id: string, end: ExecutionEnd): Promise<unknown> {
-    const written = this.append(id, end);
+  /**
+   * Resolves when the end is in the journal; where that cannot be written it is kept and tried again.
+   * @param result read by the drain before it writes the record
+   */
+  finish(id: string, end: ExecutionEnd, result?: ResultToRead): Promise<unknown> {
+    const written = this.append(id, result && !this.isRead(result) ? unread(end) : end);
     // From here on closing the journal waits for it.
     this.inFlight.end();
     return written;
@@ -124,6 +130,14 @@ export class ExecutionRecorder {
     }
   }
 
+  /** @returns false when results come faster than they are read */
+  private isRead(result: ResultToRead): boolean {
+    const { length } = result.text;
+    if (!this.backlog.take(length)) return false;
+    this.journal.tellDrain(result);
+    return true;
+  }
+
   private isFull(): boolean {
     return this.journal.state.bytes >= this.settings.maxBytes;
   }
@@ -144,3 +158,8 @@ export class ExecutionRecorder {
     );
   }
 }
+
+const unread = (end: ExecutionEnd): ExecutionEnd => ({
+  ...end,
+  metadata: { ...end.metadata, resultUnread: true },
+});

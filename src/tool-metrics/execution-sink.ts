@@ -1,10 +1,11 @@
 import pg from 'pg';
 import { messageOf } from '../common/message-of.js';
 import { storableText } from '../common/pg-text.js';
-import type { RecordSink } from '../journal/journal-drain.js';
+import type { DrainSink } from '../journal/drain-thread.js';
 import type { JournalRecord } from '../journal/journal-entry.js';
 import { insertBatch, isRowFault, type Queryable } from './batch-insert.js';
 import { type ExecutionEnd, type ExecutionStart, metricOf } from './execution-record.js';
+import { ResultReader, type ResultToRead } from './semantic/result-reader.js';
 import type { ToolMetric } from './tool-metric.entity.js';
 
 /** Durations in milliseconds. */
@@ -12,6 +13,8 @@ export interface SinkSettings {
   readonly url: string;
   readonly connectTimeoutMs: number;
   readonly queryTimeoutMs: number;
+  /** The memory of the ResultBacklog. */
+  readonly resultBacklog: SharedArrayBuffer;
 }
 
 /** 'journal\0' in ASCII: no other program's advisory locks have this class by chance. */
@@ -28,14 +31,26 @@ const leaseSlot = `
  * The database as the drain of the executions' journal sees it: one connection of its own, made anew whenever it
  * fails.
  */
-export class ExecutionSink implements RecordSink {
+export class ExecutionSink implements DrainSink {
   private client: pg.Client | undefined;
   private slot = 0;
 
-  constructor(private readonly settings: SinkSettings) {}
+  private readonly results: ResultReader;
 
-  insert(records: readonly JournalRecord[]): Promise<void> {
-    return this.with((client) => insertBatch(prepared(client), records.map(toMetric), this.slot));
+  constructor(private readonly settings: SinkSettings) {
+    this.results = new ResultReader(settings.resultBacklog);
+  }
+
+  /** The recorder tells of results alone. */
+  hear(message: unknown): void {
+    this.results.read(message as ResultToRead);
+  }
+
+  async insert(records: readonly JournalRecord[]): Promise<void> {
+    await this.results.caughtUp();
+    const metrics = records.map((record) => this.results.complete(toMetric(record)));
+    await this.with((client) => insertBatch(prepared(client), metrics, this.slot));
+    this.results.forget(records.map(({ id }) => id));
   }
 
   async quarantine(record: JournalRecord, reason: unknown): Promise<void> {

@@ -32,6 +32,7 @@ export const metricColumns: Readonly<Record<keyof ToolMetric, Column>> = {
   metadata: ['jsonb', (metric) => storableJson(metric.metadata)],
   isTest: ['bool', (metric) => metric.isTest],
   toolFault: ['bool', (metric) => metric.toolFault],
+  semanticFailure: ['text', (metric) => optionalText(metric.semanticFailure)],
   recordedAt: ['float8', (metric) => storableTime(metric.recordedAt)],
 };
 

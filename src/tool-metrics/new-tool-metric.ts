@@ -23,6 +23,7 @@ export function newToolMetric(fields: Pick<ToolMetric, 'toolName'> & Partial<Too
     metadata: {},
     isTest: false,
     toolFault: false,
+    semanticFailure: null,
     recordedAt: fields.recordedAt ?? new Date(),
     ...fields,
   };

@@ -6,6 +6,7 @@ import { Journal } from '../journal/journal.js';
 import type { ExecutionEnd, ExecutionStart } from './execution-record.js';
 import { ExecutionRecorder } from './execution-recorder.js';
 import type { SinkSettings } from './execution-sink.js';
+import { ResultBacklog } from './semantic/result-backlog.js';
 import type { JournalLog } from './journal-log.js';
 
 const maxSegmentBytes = 16_777_216;
@@ -17,10 +18,12 @@ export async function openRecorder(
   log: JournalLog,
 ): Promise<ExecutionRecorder> {
   if (options.type !== 'postgres' || !options.url) throw new Error('The journal needs a PostgreSQL URL');
+  const backlog = new ResultBacklog();
   const sink: SinkSettings = {
     url: options.url,
     connectTimeoutMs: database.connectTimeoutMs,
     queryTimeoutMs: database.queryTimeoutMs,
+    resultBacklog: backlog.memory,
   };
   const settings = {
     folder: recorder.journalDir,
@@ -38,5 +41,5 @@ export async function openRecorder(
       });
     },
   );
-  return new ExecutionRecorder(journal, recorder);
+  return new ExecutionRecorder(journal, recorder, backlog);
 }

@@ -74,7 +74,8 @@ export class ToolMetric {
     example: { attempts: 2, queueMs: 12.5, version: '1.0.0', revision: 3, pid: 4711 },
     description:
       'Attempts (absent: one), milliseconds in the queue (absent: less than one) and of the start, exit code, signal, ' +
-      'end of stderr, version, revision, project (absent: `default`), run, labels',
+      'end of stderr, version, revision, project (absent: `default`), run, labels, ' +
+      'the error that its result tells of (`semanticError`)',
   })
   metadata!: Readonly<Record<string, unknown>>;
 
@@ -85,6 +86,15 @@ export class ToolMetric {
   @Column('boolean', { name: 'tool_fault', default: false })
   @ApiProperty({ example: true, description: "The failure is the tool's own and feeds its circuit" })
   toolFault!: boolean;
+
+  @Column('text', { name: 'semantic_failure', nullable: true })
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: null,
+    description: 'Why its answer was wrong although it came to its end; null where nobody said so',
+  })
+  semanticFailure!: string | null;
 
   /** Start of the execution, to the millisecond. */
   @Column('timestamp with time zone', { name: 'recorded_at', precision: 3, default: () => 'now()' })

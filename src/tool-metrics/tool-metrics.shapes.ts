@@ -68,16 +68,8 @@ export class CleanupQuery {
   readonly olderThanDays!: number;
 }
 
-/** A recorded execution with what was found out about it later. */
-export class ExecutionView extends ToolMetric {
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: null,
-    description: 'Why its answer was wrong although it came to its end; null where nobody said so',
-  })
-  semanticFailure!: string | null;
-}
+/** A recorded execution. */
+export class ExecutionView extends ToolMetric {}
 
 export class StatsPeriodView {
   @ApiProperty({ example: '2026-01-22T10:30:00.000Z' }) readonly since!: string;

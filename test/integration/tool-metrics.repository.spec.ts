@@ -50,16 +50,14 @@ describe('ToolMetricsRepository', () => {
     metadata: { attempts: 2, labels: { 'a"b': ['x', null, 1.5] }, text: 'tab\t and \\ and ünï' },
     isTest: true,
     toolFault: true,
+    semanticFailure: 'It answered another question',
     recordedAt: new Date('2026-01-23T10:30:00.123Z'),
   };
 
   describe('record', () => {
     it('gives back every field as it was', async () => {
       await expect(repository.record(full)).resolves.toBe(full);
-      await expect(repository.getExecution(full.metricId)).resolves.toEqual({
-        ...full,
-        semanticFailure: null,
-      });
+      await expect(repository.getExecution(full.metricId)).resolves.toEqual(full);
     });
 
     it('reads the same through the entity: it matches the migrated table', async () => {

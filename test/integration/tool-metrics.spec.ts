@@ -251,7 +251,6 @@ describe('tool-metrics', () => {
       expect(body).toStrictEqual({
         ...metric,
         recordedAt: metric.recordedAt.toISOString(),
-        semanticFailure: null,
       });
       for (const id of [newId(), 'no-id']) {
         const missing = await http.get(`${base}/executions/${id}`).expect(404);

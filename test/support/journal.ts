@@ -53,6 +53,7 @@ function drainInto(rows: ToolMetric[]): StartDrain {
         await loop.ask(request);
         if (request === 'finish') await running;
       },
+      tell: () => undefined,
       stop: async () => void loop.ask('finish').catch(() => undefined),
     };
   };

@@ -1,5 +1,5 @@
 import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn } from 'typeorm';
-import type { JsonSchema, ToolAnnotations } from '../../tool-contract/tool.js';
+import type { JsonSchema, SemanticErrors, ToolAnnotations } from '../../tool-contract/tool.js';
 import type { ToolThresholds } from '../../tool-contract/tool-thresholds.js';
 import type { McpDefinition } from '../mcp/mcp-definition.js';
 import type { SandboxSettings, ToolPermissions } from './sandbox-settings.js';
@@ -48,6 +48,7 @@ export class CustomTool {
   @Column('jsonb') annotations!: ToolAnnotations;
   /** Where its health is judged by other limits than the defaults; null: nowhere. */
   @Column('jsonb', { nullable: true }) thresholds!: Partial<ToolThresholds> | null;
+  @Column('text', { name: 'semantic_errors' }) semanticErrors!: SemanticErrors;
   @Column('jsonb', { nullable: true }) sandbox!: SandboxSettings | null;
   @Column('jsonb', { nullable: true }) permissions!: ToolPermissions | null;
   @Column('jsonb', { nullable: true }) fallback!: unknown;

@@ -24,7 +24,8 @@ export function configurationOf(tool: CustomTool): ToolConfiguration {
   void [id, env, revision, status, lastHealthCheck, healthStatus, errorMessage];
   const { userNumber, pinnedCommand, createdAt, updatedAt, ...configuration } = others;
   void [userNumber, pinnedCommand, createdAt, updatedAt];
-  const { cacheTtlMs, thresholds, protocol, definitions, url, headers, ...older } = configuration;
+  const { cacheTtlMs, thresholds, protocol, definitions, url, headers, semanticErrors, ...older } =
+    configuration;
   // Revisions from before there were any stay what they are.
   return {
     ...older,
@@ -34,6 +35,7 @@ export function configurationOf(tool: CustomTool): ToolConfiguration {
     ...(definitions !== null && { definitions }),
     ...(url !== null && { url }),
     ...(headers !== null && { headers }),
+    ...(semanticErrors !== 'show' && { semanticErrors }),
   };
 }
 

@@ -18,7 +18,8 @@ export interface ProgramFile {
 }
 
 /** Settings that the first revisions lack. */
-type LaterSetting = 'cacheTtlMs' | 'thresholds' | 'protocol' | 'definitions' | 'url' | 'headers';
+type LaterSetting =
+  'cacheTtlMs' | 'thresholds' | 'protocol' | 'definitions' | 'url' | 'headers' | 'semanticErrors';
 
 /** The settings that make a revision; the values of its environment are kept apart. */
 export type ToolConfiguration = Omit<

@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import type { ToolAnnotations } from '../../tool-contract/tool.js';
+import { semanticErrorModes, type SemanticErrors, type ToolAnnotations } from '../../tool-contract/tool.js';
 import { AnnotationsView } from '../../tools/tools.shapes.js';
 import {
   type CustomTool,
@@ -97,6 +97,7 @@ export class CustomToolView {
     number | null;
   @ApiProperty({ type: Number, nullable: true, example: null, description: 'Milliseconds; null: never' })
   readonly cacheTtlMs!: number | null;
+  @ApiProperty({ enum: semanticErrorModes, example: 'show' }) readonly semanticErrors!: SemanticErrors;
   @ApiProperty({ example: 1, description: 'Number of its current revision' }) readonly revision!: number;
   @ApiProperty({ enum: toolStatuses, example: 'active' }) readonly status!: string;
   @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly healthStatus!: string;

@@ -70,6 +70,7 @@ export class ToolRevisionsService {
         definitions: null,
         url: null,
         headers: null,
+        semanticErrors: 'show',
       };
       const was = { ...absent, ...wanted.configuration, env: wanted.env };
       Object.assign(tool, was, !samePath && { pinnedCommand: null });

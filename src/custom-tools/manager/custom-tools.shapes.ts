@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional, OmitType, PartialType } from '@nestjs/swagger';
 import { OptionalInt, OptionalText, PageQuery, Rule } from '../../common/shapes.js';
-import type { JsonSchema } from '../../tool-contract/tool.js';
+import { type JsonSchema, semanticErrorModes, type SemanticErrors } from '../../tool-contract/tool.js';
 import {
   type ToolProtocol,
   toolProtocols,
@@ -141,6 +141,15 @@ export class CustomToolCreate {
     description: 'How long a result answers equal calls, milliseconds; needs annotations.readOnly. 0: never',
   })
   readonly cacheTtlMs?: number | null;
+  @ApiPropertyOptional({
+    enum: semanticErrorModes,
+    default: 'show',
+    example: 'mark',
+    description:
+      'A successful result that tells of an error: nothing is done (off), the finding stands on the execution (show), ' +
+      'or what is itself the report of a failure is marked as a semantic failure besides (mark)',
+  })
+  readonly semanticErrors?: SemanticErrors;
   @ApiPropertyOptional({ maxItems: 64, type: [String], example: ['text'] }) readonly tags?: string[];
   @ApiPropertyOptional({ type: 'object', additionalProperties: true, example: { team: 'platform' } })
   readonly metadata?: Record<string, unknown>;

@@ -51,6 +51,7 @@ export function draftOf(
     fallback: null,
     callsPerInvestigation: null,
     cacheTtlMs: null,
+    semanticErrors: 'show',
     tags: [],
     metadata: {},
     revision: 0,

@@ -69,6 +69,7 @@ async function wrapper({ then, annotations, maxRetries = 3, retryDelayMs = 1, se
     fallback: null,
     callsPerInvestigation: null,
     cacheTtlMs: null,
+    semanticErrors: 'show',
   });
   const pool = await lab.warmPool({ spec, ...settings });
   const running = { revision: 1, processHash: '', contentHash: '', files: [], spec };

@@ -89,6 +89,7 @@ export function definitionOf(tool: CustomTool): ToolDefinition {
     fallback,
     callsPerInvestigation,
     cacheTtlMs,
+    semanticErrors,
   } = tool;
   return {
     name,
@@ -99,6 +100,7 @@ export function definitionOf(tool: CustomTool): ToolDefinition {
     annotations,
     tags,
     timeoutMs: Math.min(timeoutMs, tool.sandbox?.maxExecutionMs ?? Infinity),
+    semanticErrors,
     ...(thresholds !== null && { thresholds }),
     ...(fallback !== null && { fallback }),
     ...(callsPerInvestigation !== null && { callsPerInvestigation }),

@@ -50,6 +50,8 @@ export const getContext = (
     timeoutMs: client.longestMs,
     cacheTtlMs,
     upstream: 'Historical context',
+    // What it answers is about errors.
+    semanticErrors: 'off',
     fallback: (reason) => ({ error: reason, fallback: 'continue_without_context' }),
     cacheKey: requestOf,
     run: async (asked, { signal, notes }) => {
