@@ -41,7 +41,20 @@ export class HttpClient {
    * @returns the answer's JSON
    * @throws UpstreamFailure
    */
-  ask(request: HttpRequest, limitMs?: number): Promise<unknown> {
+  async ask(request: HttpRequest, limitMs?: number): Promise<unknown> {
+    const text = await this.askText(request, limitMs);
+    try {
+      return parse(text, undefined, safely);
+    } catch {
+      throw new UpstreamFailure('invalid_answer', 'the answer is no JSON');
+    }
+  }
+
+  /**
+   * @returns the answer as text
+   * @throws UpstreamFailure
+   */
+  askText(request: HttpRequest, limitMs?: number): Promise<string> {
     return this.within(limitMs, async (signal) => this.read(await this.answered(request, signal)));
   }
 
@@ -85,7 +98,7 @@ export class HttpClient {
     throw failure;
   }
 
-  private async read(response: Dispatcher.ResponseData): Promise<unknown> {
+  private async read(response: Dispatcher.ResponseData): Promise<string> {
     const { maxResponseBytes } = this.settings;
     const tooLarge = (): UpstreamFailure =>
       new UpstreamFailure('answer_too_large', `the answer is over ${maxResponseBytes} bytes`);
@@ -100,11 +113,7 @@ export class HttpClient {
       if (size > maxResponseBytes) throw tooLarge();
       chunks.push(chunk as Buffer);
     }
-    try {
-      return parse(Buffer.concat(chunks).toString('utf8'), undefined, safely);
-    } catch {
-      throw new UpstreamFailure('invalid_answer', 'the answer is no JSON');
-    }
+    return Buffer.concat(chunks).toString('utf8');
   }
 }
 

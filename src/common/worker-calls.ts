@@ -8,6 +8,8 @@ export interface WorkerCallsOptions<News> {
   readonly workerData?: unknown;
   /** The most memory that the script may take, in MB. With it the thread stands in a process of its own. */
   readonly heapMb?: number;
+  /** The most memory of that process, with what its script keeps outside of the heap (buffers), in MB. */
+  readonly processMb?: number;
   /** How long a call may take, the worker's start included; no limit without it. */
   readonly timeLimitMs?: number;
   /** With it a worker runs from the beginning and is replaced when it dies; else the next call starts one. */
@@ -100,11 +102,11 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
   }
 
   private start(): void {
-    const { name, workerData, heapMb } = this.options;
+    const { name, workerData, heapMb, processMb } = this.options;
     const worker =
       heapMb === undefined
         ? new Worker(this.script, { name, workerData })
-        : new WorkerProcess(this.script, { workerData, heapMb });
+        : new WorkerProcess(this.script, { workerData, heapMb, processMb });
     worker.unref();
     let cause: Error | undefined;
     worker.on('error', (error: Error) => (cause = error));

@@ -1,16 +1,23 @@
 /** The process of one `WorkerProcess`: passes on what the owner and the worker say to each other, and ends with either. */
 import { Worker } from 'node:worker_threads';
-import type { FromHost, HostedWorker } from './worker-process.js';
+import { type FromHost, type HostedWorker, tooLargeExit } from './worker-process.js';
 
 const say = (said: FromHost): boolean | undefined => process.send?.(said);
 
-process.once('message', ({ script, ...options }: HostedWorker) => {
+/** A stream that is inflated grows by some 500 MB a second. */
+const lookMs = 50;
+
+process.once('message', ({ script, processMb, ...options }: HostedWorker) => {
   const worker = new Worker(new URL(script), options);
   worker.on('message', (message: unknown) => say({ message }));
   worker.on('error', ({ message, code }: NodeJS.ErrnoException) => say({ error: { message, code } }));
   // What was said before goes out first.
   worker.on('exit', () => process.disconnect());
   process.on('message', (message) => worker.postMessage(message));
+  if (processMb === undefined) return;
+  setInterval(() => {
+    if (process.memoryUsage.rss() > processMb * 1_048_576) process.exit(tooLargeExit);
+  }, lookMs);
 });
 // This thread is never busy: it hears at once that its owner is gone, whatever the worker does.
 process.on('disconnect', () => process.exit());

@@ -4,11 +4,16 @@ import { EventEmitter, once } from 'node:events';
 /** Node's own code for a thread that needs more memory than it may have. */
 export const outOfMemoryCode = 'ERR_WORKER_OUT_OF_MEMORY';
 
+/** The exit code of a process that has grown too large; none of Node's own. */
+export const tooLargeExit = 97;
+
 export interface HostedWorker {
   /** URL of its script. */
   readonly script: string;
   readonly workerData: unknown;
   readonly resourceLimits: { readonly maxOldGenerationSizeMb: number };
+  /** Of the process, in MB. */
+  readonly processMb: number | undefined;
 }
 
 /** What the worker says, or why it ends. */
@@ -31,8 +36,18 @@ const variables = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '131072' };
 export class WorkerProcess extends EventEmitter {
   private readonly host: ChildProcess;
 
-  /** @param heapMb of the script; the process takes some 50 MB beside it */
-  constructor(script: URL, { workerData, heapMb }: { workerData?: unknown; heapMb: number }) {
+  /**
+   * @param heapMb of the script; the process takes some 50 MB beside it
+   * @param processMb of all of it, where the script may fill buffers, which are not on the heap
+   */
+  constructor(
+    script: URL,
+    {
+      workerData,
+      heapMb,
+      processMb,
+    }: { workerData?: unknown; heapMb: number; processMb?: number | undefined },
+  ) {
     super();
     this.host = fork(new URL('./worker-host.js', import.meta.url), [], {
       execArgv: [...process.execArgv, ...flags],
@@ -46,12 +61,13 @@ export class WorkerProcess extends EventEmitter {
       else this.emit('error', Object.assign(new Error(error.message), { code: error.code }));
     });
     this.host.on('error', (error) => this.emit('error', error));
-    this.host.on('exit', (_code, signal) => {
+    this.host.on('exit', (code, signal) => {
       if (signal === 'SIGABRT') this.emit('error', outOfMemory(heapMb));
+      if (code === tooLargeExit) this.emit('error', outOfMemory(processMb));
       this.emit('exit');
     });
     const resourceLimits = { maxOldGenerationSizeMb: heapMb };
-    this.postMessage({ script: script.href, workerData, resourceLimits } satisfies HostedWorker);
+    this.postMessage({ script: script.href, workerData, resourceLimits, processMb } satisfies HostedWorker);
   }
 
   postMessage(message: unknown): void {
@@ -72,5 +88,5 @@ export class WorkerProcess extends EventEmitter {
   }
 }
 
-const outOfMemory = (heapMb: number): Error =>
-  Object.assign(new Error(`reached its memory limit of ${heapMb} MB`), { code: outOfMemoryCode });
+const outOfMemory = (mb: number | undefined): Error =>
+  Object.assign(new Error(`reached its memory limit of ${mb} MB`), { code: outOfMemoryCode });

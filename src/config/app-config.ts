@@ -1,6 +1,7 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { isIPv4 } from 'node:net';
 import { join, resolve } from 'node:path';
+import { builtinProblems } from './builtin-settings.js';
 import { removedSettings } from './removed-settings.js';
 import { ConfigurationError, projectRoot, Setting, type Values } from './setting.js';
 import { settings } from './settings.js';
@@ -27,6 +28,7 @@ export class ConfigModule {
 export function loadConfig(variables: NodeJS.ProcessEnv = process.env): AppConfig {
   const problems = [...removedSettings(variables), ...missing(variables)];
   const values = valuesOf(settings, variables, problems) as Values<typeof settings>;
+  if (problems.length === 0) problems.push(...builtinProblems(values.builtinTools, otherFolders(values)));
   if (problems.length > 0)
     throw new ConfigurationError(`The environment is not valid:\n  ${problems.join('\n  ')}`);
   return toConfig(values);
@@ -65,6 +67,14 @@ const missing = (variables: NodeJS.ProcessEnv): string[] =>
   needs
     .filter(([one, other]) => textOf(variables, one) && !textOf(variables, other))
     .map(([one, other, why]) => `${other}: must be set where ${one} is: ${why}`);
+
+/** By the variables that name them. */
+const otherFolders = ({ dataDir, customTools, playbooks, recorder }: Values<typeof settings>) => ({
+  TOOLKEEPER_DATA_DIR: dataDir,
+  CUSTOM_TOOLS_DIR: customTools.dir,
+  PLAYBOOKS_DIR: playbooks.dir,
+  ...(recorder.journalDir && { JOURNAL_DIR: recorder.journalDir }),
+});
 
 const isLoopback = (host: string): boolean => host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 

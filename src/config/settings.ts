@@ -1,4 +1,5 @@
 import { toolEventTypes } from '../common/tool-events.js';
+import { builtinTools } from './builtin-settings.js';
 import {
   baseUrl,
   ConfigurationError,
@@ -241,6 +242,7 @@ export const sections = {
   'Who may call': access,
   Database: database,
   'Custom tools': customTools,
+  'Built-in tools': builtinTools,
   Sandbox: sandbox,
   Recording: recording,
   'Circuit breaker': circuit,
@@ -258,6 +260,7 @@ export const settings = {
   ...access,
   ...database,
   ...customTools,
+  ...builtinTools,
   ...sandbox,
   ...recording,
   ...circuit,

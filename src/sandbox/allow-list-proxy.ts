@@ -11,7 +11,7 @@ import {
 import { connect, isIP, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
-import { type HostRule, HostRules, mayLeadTo, nameOf } from './host-rules.js';
+import { type HostRule, HostRules, mayLeadTo, nameOf } from '../common/host-rules.js';
 import { makePrivateFolder } from './private-folders.js';
 
 export interface ProxyLimits {

@@ -5,7 +5,7 @@ import { Agent, buildConnector, type Dispatcher } from 'undici';
 import { LineFramer } from '../../common/line-framer.js';
 import { messageOf } from '../../common/message-of.js';
 import type { LaunchedProcess, Launcher, LaunchEvents } from '../../process-pool/launcher.js';
-import { isOwnAddress } from './own-address.js';
+import { isOwnAddress } from '../../common/own-address.js';
 
 /** Where an MCP server listens (Streamable HTTP), and the headers that every request to it carries. */
 export interface RemoteAddress {

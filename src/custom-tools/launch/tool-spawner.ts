@@ -7,6 +7,7 @@ import {
 } from '@nestjs/common';
 import { InjectMetric, makeCounterProvider, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
 import type { Counter, Gauge } from 'prom-client';
+import { portOf } from '../../common/own-address.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { Contributors } from '../../observability/contributors.js';
 import { type Launcher, launch } from '../../process-pool/launcher.js';
@@ -119,10 +120,4 @@ export class ToolSpawner implements OnApplicationBootstrap, OnApplicationShutdow
       `The spawner (pid ${pid}) ${why}, and ${running} processes of tools with it; another took its place`,
     );
   }
-}
-
-/** Undefined until it listens. */
-function portOf(server: Server): number | undefined {
-  const address = server.address();
-  return typeof address === 'object' ? address?.port : undefined;
 }

@@ -1,8 +1,8 @@
 import { DelegateBackoff, handleAll, retry } from 'cockatiel';
-import { createHmac } from 'node:crypto';
 import { abortable } from '../../common/abortable.js';
 import { backOff, type BackOff } from '../../common/back-off.js';
 import { HttpClient } from '../../common/http-client.js';
+import { secretBytes, signatureHeaders } from '../../common/webhook-signature.js';
 
 export interface LaneSettings {
   readonly url: string;
@@ -110,31 +110,4 @@ export class WebhookLane {
     const headers = signatureHeaders(this.secret, { id, timestamp, body });
     return this.http.tell({ method: 'POST', path: this.path, headers, body });
   }
-}
-
-/** A message, as its receiver checks it (standardwebhooks.com). */
-interface SignedMessage {
-  /** The same for every try. */
-  readonly id: string;
-  /** Seconds since 1970, of this try. */
-  readonly timestamp: number;
-  readonly body: string;
-}
-
-const encodedPrefix = 'whsec_';
-
-/** The bytes of a secret: base64 after `whsec_`, else its text. */
-const secretBytes = (secret: string): Buffer =>
-  secret.startsWith(encodedPrefix)
-    ? Buffer.from(secret.slice(encodedPrefix.length), 'base64')
-    : Buffer.from(secret);
-
-/** Headers that prove who sent the message, and that it was neither changed nor kept for long. */
-function signatureHeaders(secret: Buffer, { id, timestamp, body }: SignedMessage): Record<string, string> {
-  const signature = createHmac('sha256', secret).update(`${id}.${timestamp}.${body}`).digest('base64');
-  return {
-    'webhook-id': id,
-    'webhook-timestamp': String(timestamp),
-    'webhook-signature': `v1,${signature}`,
-  };
 }

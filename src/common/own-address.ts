@@ -1,4 +1,4 @@
-import { BlockList, isIPv6 } from 'node:net';
+import { BlockList, isIPv6, type Server } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
 /** Whether this is a port of this host that this server listens on. */
@@ -17,4 +17,10 @@ function ownAddresses(): BlockList {
     own.addAddress(address, family === 'IPv6' ? 'ipv6' : 'ipv4');
   }
   return own;
+}
+
+/** Where a server listens; undefined until it does. */
+export function portOf(server: Server): number | undefined {
+  const address = server.address();
+  return typeof address === 'object' ? address?.port : undefined;
 }

@@ -1,0 +1,56 @@
+import { Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import type { Server } from 'node:net';
+import { portOf } from '../common/own-address.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import type { Tool } from '../tool-contract/tool.js';
+import { ToolRegistry } from '../tools/tool-registry.js';
+import { ToolsModule } from '../tools/tools.module.js';
+import { ProjectFiles } from './files/project-files.js';
+import { readFile } from './files/read-file.tool.js';
+import { writeFile } from './files/write-file.tool.js';
+import { WebSearch } from './search/web-search.js';
+import { webSearch } from './search/web-search.tool.js';
+import { MailTransport } from './send/mail-transport.js';
+import { sendEmail } from './send/send-email.tool.js';
+import { sendWebhook } from './send/send-webhook.tool.js';
+import { DocumentReader } from './web/document-reader.js';
+import { fetchPage } from './web/fetch-page.tool.js';
+import { fetchUrls } from './web/fetch-urls.tool.js';
+import { OutboundHttp } from './web/outbound-http.js';
+import { Pages } from './web/pages.js';
+
+/** The tools that come with the server: those of them that BUILTIN_TOOLS names. */
+@Module({ imports: [ToolsModule] })
+export class BuiltinToolsModule implements OnApplicationShutdown {
+  private readonly reader: DocumentReader;
+  private readonly search: WebSearch | undefined;
+
+  constructor(
+    @Inject(APP_CONFIG) { builtinTools }: AppConfig,
+    registry: ToolRegistry,
+    host: HttpAdapterHost,
+  ) {
+    const { enabled, search, mail, webhookSecret, ...limits } = builtinTools;
+    this.reader = new DocumentReader(limits.page);
+    this.search = search && new WebSearch(search);
+    const files = new ProjectFiles(limits.filesDir, limits.files);
+    const http = new OutboundHttp(limits.outbound, () => portOf(host.httpAdapter.getHttpServer() as Server));
+    const pages = new Pages(http, this.reader, limits.page);
+    const { timeoutMs } = limits.mailLimits;
+    const tools: readonly (Tool | undefined)[] = [
+      this.search && webSearch(this.search),
+      fetchPage(pages),
+      fetchUrls(pages),
+      readFile(files),
+      writeFile(files),
+      webhookSecret === undefined ? undefined : sendWebhook(http, webhookSecret, limits.webhook),
+      mail && sendEmail(new MailTransport(mail, timeoutMs), files, limits.mailLimits),
+    ];
+    for (const tool of tools) if (tool && enabled.has(tool.definition.name)) registry.register(tool);
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await Promise.all([this.reader.stop(), this.search?.close()]);
+  }
+}

@@ -1,0 +1,87 @@
+import { HttpClient } from '../../common/http-client.js';
+import { UpstreamFailure } from '../../common/upstream-failure.js';
+import type { SearchProvider } from '../../config/builtin-settings.js';
+import type { SearchRow } from './search-html.js';
+
+/** Of one query. */
+const timeoutMs = 10_000;
+const maxResponseBytes = 1_048_576;
+
+/** One search engine, as its provider gives access to it. */
+export class WebSearch {
+  private readonly http: HttpClient;
+
+  constructor(private readonly provider: SearchProvider) {
+    this.http = new HttpClient({ origin: provider.origin, connections: 4, timeoutMs, maxResponseBytes });
+  }
+
+  /**
+   * @param limit rows at most
+   * @returns what was found, best first; empty when nothing was
+   * @throws UpstreamFailure
+   */
+  async search(query: string, limit: number): Promise<SearchRow[]> {
+    const rows = await this[this.provider.provider](query, limit);
+    return rows.filter(({ url }) => URL.canParse(url)).slice(0, limit);
+  }
+
+  close(): Promise<void> {
+    return this.http.close();
+  }
+
+  private async searxng(query: string): Promise<SearchRow[]> {
+    const answer = await this.ask('/search', { q: query, format: 'json' });
+    return listIn(answer, ['results']).map(({ title, url, content }) => rowOf(title, url, content));
+  }
+
+  private async brave(query: string, limit: number): Promise<SearchRow[]> {
+    const { plainText } = await import('./search-html.js');
+    const asked = { q: query, count: String(limit), text_decorations: 'false' };
+    const answer = await this.ask('/res/v1/web/search', asked);
+    // An answer without the part `web` has found nothing on the web.
+    const rows =
+      answer && typeof answer === 'object' && !('web' in answer) ? [] : listIn(answer, ['web', 'results']);
+    return rows.map(({ title, url, description }) => {
+      const row = rowOf(title, url, description);
+      return { ...row, title: plainText(row.title), snippet: plainText(row.snippet) };
+    });
+  }
+
+  private async duckduckgo(query: string): Promise<SearchRow[]> {
+    const { duckDuckGoRows } = await import('./search-html.js');
+    const path = this.path('/html/', { q: query });
+    const headers = { accept: 'text/html', 'user-agent': 'Mozilla/5.0 (compatible; Toolkeeper)' };
+    return duckDuckGoRows(await this.http.askText({ method: 'GET', path, headers })).map(
+      ({ title, url, snippet }) => ({ title: title.trim(), url, snippet: snippet.trim() }),
+    );
+  }
+
+  private ask(path: string, query: Record<string, string>): Promise<unknown> {
+    const { key } = this.provider;
+    const headers = key === undefined ? undefined : { 'x-subscription-token': key };
+    return this.http.ask({ method: 'GET', path: this.path(path, query), headers });
+  }
+
+  private path(path: string, query: Record<string, string>): string {
+    return `${this.provider.base}${path}?${new URLSearchParams(query).toString()}`;
+  }
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** @throws UpstreamFailure when there is no list of objects at this place */
+function listIn(answer: unknown, path: readonly string[]): Json[] {
+  let found = answer;
+  for (const name of path) found = (found as Json | null | undefined)?.[name];
+  if (Array.isArray(found) && found.every((row) => typeof row === 'object' && row !== null))
+    return found as Json[];
+  throw new UpstreamFailure('invalid_answer', `the answer has no list at ${path.join('.')}`);
+}
+
+const rowOf = (title: unknown, url: unknown, snippet: unknown): SearchRow => ({
+  title: textOf(title),
+  url: textOf(url),
+  snippet: textOf(snippet),
+});
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value.trim() : '');

@@ -1,0 +1,99 @@
+import type { Transporter } from 'nodemailer';
+import { isIPv4 } from 'node:net';
+import type { MailServer } from '../../config/builtin-settings.js';
+import type { ToolFailure } from '../../tool-contract/tool-outcome.js';
+import { awayFailure, callerMistake } from '../failures.js';
+
+export interface MailAttachment {
+  readonly filename: string;
+  readonly content: Buffer;
+  readonly contentType?: string;
+}
+
+export interface Mail {
+  readonly to: readonly string[];
+  readonly cc: readonly string[];
+  readonly bcc: readonly string[];
+  readonly subject: string;
+  readonly text?: string;
+  readonly html?: string;
+  readonly attachments: readonly MailAttachment[];
+}
+
+export interface SentMail {
+  readonly messageId: string;
+  /** Addresses that the server did not take; it took the others. */
+  readonly rejected: readonly string[];
+}
+
+/** Hands mail to the operator's mail server, from the operator's address. */
+export class MailTransport {
+  constructor(
+    private readonly server: MailServer,
+    private readonly timeoutMs: number,
+  ) {}
+
+  /** @throws ToolFailure with a sentence that says whether anything was sent */
+  async send(mail: Mail): Promise<SentMail> {
+    const transport = await this.connect();
+    try {
+      const { messageId, rejected } = (await transport.sendMail({
+        from: this.server.from,
+        ...mail,
+        to: [...mail.to],
+        cc: [...mail.cc],
+        bcc: [...mail.bcc],
+        attachments: [...mail.attachments],
+      })) as SentMail;
+      return { messageId, rejected: rejected.map(String) };
+    } catch (error) {
+      throw failureOf(error as MailError);
+    } finally {
+      transport.close();
+    }
+  }
+
+  private async connect(): Promise<Transporter> {
+    const { createTransport } = await import('nodemailer');
+    const { host, port, secure, auth } = this.server;
+    const { timeoutMs } = this;
+    return createTransport({
+      host,
+      port,
+      secure,
+      ...(auth && { auth }),
+      // A password goes over an open line on this machine alone.
+      requireTLS: auth !== undefined && !isLoopback(host),
+      connectionTimeout: timeoutMs,
+      greetingTimeout: timeoutMs,
+      socketTimeout: timeoutMs,
+      dnsTimeout: timeoutMs,
+      // What a mail holds was read by us, from where it may be read.
+      disableFileAccess: true,
+      disableUrlAccess: true,
+    });
+  }
+}
+
+const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
+
+type MailError = Error & {
+  readonly code?: string;
+  /** The SMTP command that failed. */
+  readonly command?: string;
+  readonly response?: string;
+  readonly permanent?: boolean;
+};
+
+function failureOf({ code, command, response, message, permanent }: MailError): ToolFailure {
+  const said = (response ?? message).slice(0, 300);
+  if (code === 'EAUTH')
+    return awayFailure('The mail server refuses the login of this server: nothing was sent');
+  // Its answer names the recipient, or what it has against the mail.
+  if (permanent) return callerMistake(`The mail server refuses the mail: ${said}`);
+  if (response !== undefined) return awayFailure(`The mail server puts the mail off: ${said}`);
+  return command === 'DATA'
+    ? awayFailure(`The connection to the mail server ended (${code ?? message}): the mail may have been sent`)
+    : awayFailure(`The mail server cannot be reached (${code ?? message}): nothing was sent`);
+}

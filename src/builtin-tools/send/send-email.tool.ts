@@ -1,0 +1,147 @@
+import { defineTool } from '../../tool-contract/define-tool.js';
+import type { Tool } from '../../tool-contract/tool.js';
+import { callerMistake } from '../failures.js';
+import { filePath, type ProjectFiles } from '../files/project-files.js';
+import type { MailAttachment, MailTransport } from './mail-transport.js';
+
+type Addresses = string | readonly string[];
+
+interface Attachment {
+  readonly filename?: string;
+  readonly path?: string;
+  readonly content?: string;
+  readonly contentType?: string;
+  readonly encoding?: 'utf-8' | 'base64';
+}
+
+interface Input {
+  readonly to: Addresses;
+  readonly subject: string;
+  readonly body: string;
+  readonly cc: Addresses;
+  readonly bcc: Addresses;
+  readonly html: boolean;
+  readonly attachments: readonly Attachment[];
+}
+
+export interface MailLimits {
+  readonly maxRecipients: number;
+  /** Of all attachments together. */
+  readonly maxBytes: number;
+}
+
+const addresses = (description: string): object => ({
+  anyOf: [
+    { type: 'string', maxLength: 4_096 },
+    { type: 'array', items: { type: 'string', maxLength: 320 } },
+  ],
+  description,
+});
+
+const attachment = {
+  type: 'object',
+  properties: {
+    filename: { type: 'string', pattern: '^[^\\x00-\\x1f/\\\\]+$', maxLength: 255 },
+    path: { ...filePath, description: 'A file of the files folder' },
+    content: { type: 'string', description: 'The content itself, instead of a path' },
+    contentType: { type: 'string', pattern: '^[\\w.+-]+/[\\w.+-]+$', maxLength: 100 },
+    encoding: { enum: ['utf-8', 'base64'], description: 'Of content; utf-8 if absent' },
+  },
+  oneOf: [{ required: ['path'] }, { required: ['content', 'filename'] }],
+  additionalProperties: false,
+};
+
+export const sendEmail = (mail: MailTransport, files: ProjectFiles, limits: MailLimits): Tool =>
+  defineTool<Input>({
+    name: 'sendEmail',
+    description:
+      'Send an email from the address of this server. Attachments come from the files folder, or as content.',
+    input: {
+      type: 'object',
+      properties: {
+        to: addresses('Addresses such as ada@example.com, a list or separated by commas'),
+        subject: { type: 'string', pattern: '^[^\\r\\n]+$', maxLength: 900 },
+        body: { type: 'string' },
+        cc: { ...addresses('As to'), default: [] },
+        bcc: { ...addresses('As to; the others do not see them'), default: [] },
+        html: { type: 'boolean', default: false, description: 'body is HTML' },
+        attachments: { type: 'array', maxItems: 20, items: attachment, default: [] },
+      },
+      required: ['to', 'subject', 'body'],
+      additionalProperties: false,
+    },
+    annotations: { readOnly: false, idempotent: false, destructive: false, openWorld: true },
+    tags: ['mail'],
+    upstream: 'The mail server',
+    run: async ({ to, cc, bcc, subject, body, html, attachments }, { context }) => {
+      const recipients = { to: listOf('to', to), cc: listOf('cc', cc), bcc: listOf('bcc', bcc) };
+      const count = Object.values(recipients).flat().length;
+      if (recipients.to.length === 0) throw callerMistake('to names nobody');
+      if (count > limits.maxRecipients)
+        throw callerMistake(`A mail may have ${limits.maxRecipients} recipients; this one has ${count}`);
+      const read = await readAll(attachments, files, context.projectId, limits.maxBytes);
+      const content = html ? { html: body } : { text: body };
+      const { messageId, rejected } = await mail.send({
+        ...recipients,
+        subject,
+        ...content,
+        attachments: read,
+      });
+      return {
+        success: true,
+        messageId,
+        to,
+        subject,
+        attachmentCount: read.length,
+        ...(rejected.length > 0 && { rejected }),
+      };
+    },
+  });
+
+/** No names, groups or comments: what a header may hold beside an address is more than its reader sees. */
+const plainAddress = /^[^\s\p{Cc}<>()[\]\\,;:"@]+@[^\s\p{Cc}<>()[\]\\,;:"@]+$/u;
+
+function listOf(field: string, given: Addresses): string[] {
+  const list = (typeof given === 'string' ? given.split(',') : given)
+    .map((address) => address.trim())
+    .filter((address) => address !== '');
+  const wrong = list.find((address) => !plainAddress.test(address));
+  if (wrong === undefined) return list;
+  throw callerMistake(`${field}: ${JSON.stringify(wrong)} is no plain email address`);
+}
+
+async function readAll(
+  attachments: readonly Attachment[],
+  files: ProjectFiles,
+  project: string,
+  maxBytes: number,
+): Promise<MailAttachment[]> {
+  const read: MailAttachment[] = [];
+  let left = maxBytes;
+  for (const { filename, path, content = '', encoding, contentType } of attachments) {
+    const name = filename ?? path?.split('/').at(-1) ?? '';
+    const bytes =
+      path === undefined ? decoded(name, content, encoding) : await whole(files, project, path, left);
+    if (!bytes || bytes.length > left) throw callerMistake(`Attachments may have ${maxBytes} bytes together`);
+    left -= bytes.length;
+    read.push({ filename: name, content: bytes, ...(contentType !== undefined && { contentType }) });
+  }
+  return read;
+}
+
+/** @returns undefined for a file that is larger */
+async function whole(
+  files: ProjectFiles,
+  project: string,
+  path: string,
+  maxBytes: number,
+): Promise<Buffer | undefined> {
+  const { bytes, size } = await files.read(project, path, maxBytes);
+  return size > maxBytes ? undefined : bytes;
+}
+
+function decoded(name: string, content: string, encoding: Attachment['encoding'] = 'utf-8'): Buffer {
+  if (encoding === 'base64' && !/^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(content))
+    throw callerMistake(`attachments: the content of ${name} is no base64`);
+  return Buffer.from(content, encoding);
+}

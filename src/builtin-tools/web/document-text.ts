@@ -1,0 +1,126 @@
+import { convert, type FormatCallback, type HtmlToTextOptions } from 'html-to-text';
+import { Parser } from 'htmlparser2';
+import { cut } from '../cut.js';
+
+/** A document of the web, by the way in which it is read. */
+export interface WebDocument {
+  readonly kind: 'html' | 'pdf' | 'text';
+  readonly bytes: Uint8Array;
+  /** As the server names it. */
+  readonly charset?: string;
+  /** Characters of the content that are wanted. */
+  readonly maxLength: number;
+}
+
+export interface DocumentText {
+  /** Empty where the document has none. */
+  readonly title: string;
+  readonly content: string;
+  /** Characters of the whole content, or of as much of a long PDF as was read. */
+  readonly contentLength: number;
+}
+
+/** Pages of a PDF are read until so many characters are found. */
+const mostPdfChars = 1_000_000;
+
+/**
+ * The readable text of a document. Takes as long and as much memory as whoever made the document likes: it belongs into
+ * a process that can be ended.
+ * @throws Error with a sentence that says why it cannot be read
+ */
+export async function readDocument({ kind, bytes, charset, maxLength }: WebDocument): Promise<DocumentText> {
+  const { title, content } =
+    kind === 'pdf'
+      ? await readPdf(bytes)
+      : kind === 'html'
+        ? readHtml(bytes, charset)
+        : readText(bytes, charset);
+  return { title, content: cut(content, maxLength), contentLength: content.length };
+}
+
+interface Read {
+  readonly title: string;
+  readonly content: string;
+}
+
+const readText = (bytes: Uint8Array, charset: string | undefined): Read => ({
+  title: '',
+  content: decode(bytes, charset),
+});
+
+const skipped = ['img', 'svg', 'nav', 'header', 'footer', 'aside', 'form', 'noscript', 'template', 'iframe'];
+
+/** Cells of a row, told apart as in Markdown. */
+const cell: FormatCallback = (element, walk, builder) => {
+  builder.addInline(' | ');
+  walk(element.children, builder);
+};
+
+const options: HtmlToTextOptions = {
+  wordwrap: false,
+  // The part that a page says is its content, else all of it.
+  baseElements: { selectors: ['main', 'article', 'body'], orderBy: 'selectors' },
+  limits: { maxBaseElements: 1, maxDepth: 512 },
+  formatters: { cell },
+  selectors: [
+    { selector: 'a', options: { ignoreHref: true } },
+    ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({ selector, options: { uppercase: false } })),
+    { selector: 'tr', format: 'block', options: { leadingLineBreaks: 1, trailingLineBreaks: 1 } },
+    ...['td', 'th'].map((selector) => ({ selector, format: 'cell' })),
+    ...skipped.map((selector) => ({ selector, format: 'skip' })),
+  ],
+};
+
+function readHtml(bytes: Uint8Array, charset: string | undefined): Read {
+  const html = decode(bytes, charset ?? declaredCharset(bytes));
+  return { title: titleOf(html), content: convert(html, options) };
+}
+
+/** `<meta charset>` or `<meta http-equiv>`, which stand at the beginning. */
+function declaredCharset(bytes: Uint8Array): string | undefined {
+  const beginning = Buffer.from(bytes.subarray(0, 1_024)).toString('latin1');
+  return /<meta[^>]{0,200}charset\s*=\s*["']?([\w-]+)/i.exec(beginning)?.[1];
+}
+
+/** What is in no charset that is known, or breaks it, is read as UTF-8, with a mark in each wrong place. */
+function decode(bytes: Uint8Array, charset = 'utf-8'): string {
+  try {
+    return new TextDecoder(charset).decode(bytes);
+  } catch {
+    return new TextDecoder().decode(bytes);
+  }
+}
+
+const titleEnd = 65_536;
+
+function titleOf(html: string): string {
+  let title = '';
+  let state: 'before' | 'in' | 'after' = 'before';
+  const parser = new Parser({
+    onopentagname: (name) => {
+      if (name === 'title' && state === 'before') state = 'in';
+    },
+    ontext: (text) => {
+      if (state === 'in') title += text;
+    },
+    onclosetag: (name) => {
+      if (name === 'title') state = 'after';
+    },
+  });
+  parser.end(html.slice(0, titleEnd));
+  return cut(title.replace(/\s+/g, ' ').trim(), 500);
+}
+
+async function readPdf(bytes: Uint8Array): Promise<Read> {
+  const { getDocumentProxy } = await import('unpdf');
+  const pdf = await getDocumentProxy(bytes, { verbosity: 0 });
+  let content = '';
+  for (let page = 1; page <= pdf.numPages && content.length < mostPdfChars; page++) {
+    const { items } = await (await pdf.getPage(page)).getTextContent();
+    const text = items.map((item) => ('str' in item ? item.str + (item.hasEOL ? '\n' : '') : '')).join('');
+    content += `${text.trim()}\n\n`;
+  }
+  const { info } = await pdf.getMetadata();
+  const { Title: title } = info as { Title?: unknown };
+  return { title: typeof title === 'string' ? cut(title, 500) : '', content: content.trim() };
+}

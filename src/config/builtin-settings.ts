@@ -1,0 +1,162 @@
+import { relative } from 'node:path';
+import { OutboundRules } from '../common/outbound-rules.js';
+import {
+  ConfigurationError,
+  folder,
+  kind,
+  type Kind,
+  list,
+  projectRoot,
+  secret,
+  setting,
+  type Values,
+} from './setting.js';
+
+export const builtinToolNames = [
+  'webSearch',
+  'fetchPage',
+  'fetchURLs',
+  'readFile',
+  'writeFile',
+  'sendWebhook',
+  'sendEmail',
+] as const;
+export type BuiltinToolName = (typeof builtinToolNames)[number];
+
+const toolNames: Kind<ReadonlySet<string>> = {
+  accepts: `some of ${builtinToolNames.map((name) => `\`${name}\``).join(', ')}, comma-separated, or \`none\``,
+  read: (text) => {
+    const names = text === 'none' ? [] : list.read(text);
+    const known: readonly string[] = builtinToolNames;
+    const unknown = names.filter((name) => !known.includes(name));
+    if (unknown.length > 0)
+      throw new ConfigurationError(`${unknown.join(', ')}: there are ${known.join(', ')}`);
+    return new Set(names);
+  },
+};
+
+export interface SearchProvider {
+  readonly provider: 'searxng' | 'brave' | 'duckduckgo';
+  readonly origin: string;
+  /** What stands before the provider's own path; without a slash at its end. */
+  readonly base: string;
+  readonly key?: string;
+}
+
+const searchUrl: Kind<SearchProvider> = kind(
+  'a URL that begins with `searxng+`, `brave+` or `duckduckgo+`; the key of Brave is its password',
+  (text) => {
+    const [, provider, rest = ''] = /^(searxng|brave|duckduckgo)\+(https?:.*)$/.exec(text) ?? [];
+    const url = URL.parse(rest);
+    if (!url || url.search !== '' || url.hash !== '') return undefined;
+    const key = decodeURIComponent(url.password);
+    if ((provider === 'brave') !== (key !== '')) return undefined;
+    return {
+      provider: provider as SearchProvider['provider'],
+      origin: url.origin,
+      base: url.pathname.replace(/\/+$/, ''),
+      ...(key !== '' && { key }),
+    };
+  },
+);
+
+export interface MailServer {
+  readonly host: string;
+  readonly port: number;
+  /** TLS from the first byte. */
+  readonly secure: boolean;
+  readonly auth?: { readonly user: string; readonly pass: string };
+  /** The sender's address. */
+  readonly from: string;
+}
+
+const smtpUrl: Kind<MailServer> = kind(
+  '`smtp://` or `smtps://`, `user:password@` if the server asks for them, host, port, and `?from=` the sender unless the user is its address',
+  (text) => {
+    const url = URL.parse(text);
+    if (!url?.hostname || !['smtp:', 'smtps:'].includes(url.protocol)) return undefined;
+    if ([...url.searchParams.keys()].some((name) => name !== 'from')) return undefined;
+    const secure = url.protocol === 'smtps:';
+    const [user, pass] = [decodeURIComponent(url.username), decodeURIComponent(url.password)];
+    const from = url.searchParams.get('from') ?? user;
+    if (!/^[^\s<>@]+@[^\s<>@]+$/.test(from)) return undefined;
+    return {
+      host: url.hostname.replace(/^\[|\]$/g, ''),
+      port: Number(url.port) || (secure ? 465 : 587),
+      secure,
+      ...(pass !== '' && { auth: { user, pass } }),
+      from,
+    };
+  },
+);
+
+const outboundRules: Kind<OutboundRules> = kind(
+  'hosts (`name`, `*.domain`, an address) and networks (`10.0.0.0/8`), comma-separated, each with `:port` where that is neither 80 nor 443',
+  (text) => OutboundRules.parse(list.read(text)),
+);
+
+/** The tools that come with the server; docs/builtin-tools.md has more. */
+export const builtinTools = {
+  builtinTools: {
+    enabled: setting('BUILTIN_TOOLS', toolNames, 'readFile,writeFile').means(
+      'The [built-in tools](builtin-tools.md) that there are. Those that reach out are off until they are named.',
+    ),
+    filesDir: setting('FILES_DIR', folder, './files').means(
+      'Folder of the files that `readFile`, `writeFile` and `sendEmail` know, one below it for each project. Relative to the project.',
+    ),
+    search: setting('WEB_SEARCH_URL', searchUrl).means(
+      'What `webSearch` asks, such as `searxng+http://localhost:8888`, `brave+https://:KEY@api.search.brave.com` or `duckduckgo+https://html.duckduckgo.com`.',
+    ),
+    mail: setting('SMTP_URL', smtpUrl).means(
+      'The server that `sendEmail` hands mail to, such as `smtps://user:password@mail.example.com?from=agent@example.com`.',
+    ),
+    webhookSecret: setting('SEND_WEBHOOK_SECRET', secret).means(
+      'What `sendWebhook` signs with: `whsec_` and base64, or any text; another one than `WEBHOOK_SECRET`, for agents choose what is signed.',
+    ),
+    outbound: setting('OUTBOUND_ALLOW', outboundRules, '').means(
+      'Where built-in tools may connect to besides public addresses on ports 80 and 443.',
+    ),
+    page: {
+      /** Of a page, from the look-up of its name to its last byte. */
+      timeoutMs: 15_000,
+      /** After decompression. */
+      maxBytes: 5_242_880,
+      maxRedirects: 5,
+      /** Pages that are loaded at a time, and those that may wait. */
+      maxConcurrent: 16,
+      maxWaiting: 100,
+      /** Of the process that reads pages. */
+      readMs: 10_000,
+      readMb: 256,
+    },
+    webhook: { timeoutMs: 10_000, retries: 2, pauseMs: 500, maxResponseBytes: 65_536 },
+    mailLimits: { timeoutMs: 20_000, maxRecipients: 50, maxBytes: 10_485_760 },
+    files: { maxBytes: 16_777_216 },
+  },
+};
+
+type BuiltinValues = Values<typeof builtinTools>['builtinTools'];
+
+/**
+ * @param others folders that hold something else, by the variables that name them
+ * @returns a sentence for each setting that a tool lacks, or that would let tools write where they must not
+ */
+export function builtinProblems(values: BuiltinValues, others: Readonly<Record<string, string>>): string[] {
+  const lacking = (
+    [
+      ['webSearch', 'WEB_SEARCH_URL', values.search],
+      ['sendEmail', 'SMTP_URL', values.mail],
+      ['sendWebhook', 'SEND_WEBHOOK_SECRET', values.webhookSecret],
+    ] as const
+  )
+    .filter(([tool, , value]) => values.enabled.has(tool) && value === undefined)
+    .map(([tool, variable]) => `${variable}: must be set where BUILTIN_TOOLS names ${tool}`);
+  const { filesDir } = values;
+  const shared = Object.entries(others)
+    .filter(([, path]) => holds(filesDir, path) || holds(path, filesDir))
+    .map(([variable]) => `FILES_DIR: must be apart from ${variable}`);
+  if (holds(filesDir, projectRoot())) shared.push('FILES_DIR: must not hold the project');
+  return [...lacking, ...shared];
+}
+
+const holds = (folder: string, path: string): boolean => !/^\.\.(\/|$)/.test(relative(folder, path));
