@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
 import { makeTestFolder } from '../support/test-folder.js';
 import { McpHttpServer } from '../support/mcp-http-server.js';
-import { processesWith } from '../support/processes.js';
+import { nodeProcessesWith, processesWith } from '../support/processes.js';
 import { until } from '../support/wait.js';
 
 const fixture = join(fixtures, 'mcp-server.mjs');
@@ -422,9 +422,8 @@ describe('a hostile server', () => {
     const running = answer('mortal__child');
     const children = () => processesWith(`child-of${mark}`);
     await until(() => children().length > 0, { what: 'the child' });
-    // Of those that have its command line (what confines it has it, too) the server was started last.
-    const ofServer = processesWith(mark).filter((pid) => !children().includes(pid));
-    process.kill(Math.max(...ofServer), 'SIGKILL');
+    const [ofServer = 0] = nodeProcessesWith(mark).filter((pid) => !children().includes(pid));
+    process.kill(ofServer, 'SIGKILL');
     const { executionId, error } = await running;
     expect(error).toMatchObject({ type: 'tool_crashed' });
     expect(await answer('mortal__count')).toMatchObject({ status: 'success' });

@@ -1,4 +1,5 @@
-import { readFileSync, readdirSync } from 'node:fs';
+import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
+import { basename } from 'node:path';
 
 /** The pids of the direct children of a process, ended ones that were not waited for included. */
 export function childrenOf(parent: number): number[] {
@@ -8,6 +9,17 @@ export function childrenOf(parent: number): number[] {
 /** The pids of all processes whose command line holds `text`. */
 export function processesWith(text: string): number[] {
   return allPids().filter((pid) => readProc(pid, 'cmdline').split('\0').join(' ').includes(text));
+}
+
+/** Those of them that run Node themselves: what confines a process has its command line, too. */
+export function nodeProcessesWith(text: string): number[] {
+  return processesWith(text).filter((pid) => {
+    try {
+      return basename(readlinkSync(`/proc/${pid}/exe`)) === 'node';
+    } catch {
+      return false;
+    }
+  });
 }
 
 function parentOf(pid: number): number {
