@@ -12,7 +12,19 @@ const protocolErrors: ReadonlySet<ProblemCode> = new Set([
   'invalid_request',
   'internal_error',
 ]);
-const blockTypes = new Set(['text', 'image', 'audio', 'resource', 'resource_link']);
+type Members = Readonly<Record<string, unknown>>;
+const areTexts = (...values: unknown[]): boolean => values.every((value) => typeof value === 'string');
+/** What a client insists on in each kind of content. */
+const blocks = new Map<unknown, (block: Members) => boolean>([
+  ['text', ({ text }) => areTexts(text)],
+  ['image', ({ data, mimeType }) => areTexts(data, mimeType)],
+  ['audio', ({ data, mimeType }) => areTexts(data, mimeType)],
+  [
+    'resource',
+    ({ resource }) => isObject(resource) && areTexts(resource['uri'], resource['text'] ?? resource['blob']),
+  ],
+  ['resource_link', ({ uri, name }) => areTexts(uri, name)],
+]);
 
 /** Whether a model should read the refusal, in place of a result; the others are errors of JSON-RPC. */
 export const isForTheModel = ({ code }: Problem): boolean => !protocolErrors.has(code);
@@ -31,20 +43,29 @@ export const refusedResult = (problem: Problem, requestId: string): CallToolResu
 
 /** An object is given as structured content, too; what has the form of MCP's own results is handed on as it is. */
 function contentOf({ failed, value }: ReadableAnswer): CallToolResult {
-  if (!failed && isMcpResult(value)) return value;
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  if (!failed && isMcpResult(value)) return withText(value);
   return {
     content: [{ type: 'text', text: textOf(value) }],
-    ...(isObject && { structuredContent: value }),
+    ...(isObject(value) && { structuredContent: value }),
     ...(failed && { isError: true }),
   };
 }
 
-function isMcpResult(result: unknown): result is CallToolResult {
-  const content = (result as { content?: unknown } | null)?.content;
-  return (
-    Array.isArray(content) &&
-    content.length > 0 &&
-    content.every((block) => blockTypes.has((block as { type?: string } | null)?.type ?? ''))
-  );
+function isMcpResult(result: unknown): result is Partial<CallToolResult> {
+  if (!isObject(result)) return false;
+  const { structuredContent, content = [] } = result;
+  if (!Array.isArray(content) || !content.every(isBlock)) return false;
+  return structuredContent === undefined ? content.length > 0 : isObject(structuredContent);
 }
+
+/** A model reads text: a server may give structured content alone. */
+function withText(result: Partial<CallToolResult>): CallToolResult {
+  const { content = [], structuredContent } = result;
+  if (content.length > 0) return { ...result, content };
+  return { ...result, content: [{ type: 'text', text: textOf(structuredContent) }] };
+}
+
+const isBlock = (block: unknown): boolean => isObject(block) && (blocks.get(block['type'])?.(block) ?? false);
+
+const isObject = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

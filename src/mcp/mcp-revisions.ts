@@ -21,6 +21,12 @@ export function classified(sdk: Sdk, { body, headers }: FastifyRequest): Inbound
 const only = (name: string, value: string | string[] | undefined): Record<string, string> =>
   typeof value === 'string' ? { [name]: value } : {};
 
+/** A header that repeats the body does not. */
+export const mismatch = (header: string): { code: number; message: string } => ({
+  code: -32020,
+  message: `The header ${header} lacks, or differs from the body`,
+});
+
 /** What the SDK's classification leaves open: a revision that is not served, and headers that repeat the body. */
 export function wrongHeader(
   sdk: Sdk,
@@ -31,25 +37,27 @@ export function wrongHeader(
   const served = isModern ? [modernRevision] : sdk.SUPPORTED_PROTOCOL_VERSIONS;
   const { id, method, params } = body as Partial<JSONRPCRequest>;
   if (version !== undefined && !served.includes(String(version))) {
-    const data = { supported: [modernRevision, ...sdk.SUPPORTED_PROTOCOL_VERSIONS], requested: version };
+    const supported = isModern ? served : [modernRevision, ...served];
+    const data = { supported, requested: version };
     return { code: -32022, message: `Unsupported protocol version: ${String(version)}`, data };
   }
   if (!isModern || id === undefined) return undefined;
-  const mismatch = (header: string) => ({
-    code: -32020,
-    message: `The header ${header} lacks, or differs from the body`,
-  });
   if (version === undefined) return mismatch('MCP-Protocol-Version');
   if (headers['mcp-method'] !== method) return mismatch('Mcp-Method');
   const name = (params as { name?: unknown } | undefined)?.name;
-  if (method === 'tools/call' && typeof name === 'string' && plainName(headers['mcp-name']) !== name)
+  if (method === 'tools/call' && typeof name === 'string' && plainHeader(headers['mcp-name']) !== name)
     return mismatch('Mcp-Name');
   return undefined;
 }
 
-/** A header holds ASCII alone: other names come in base64. */
-function plainName(header: string | string[] | undefined): string | undefined {
+/**
+ * A header holds ASCII alone: other texts come in base64.
+ * @returns undefined where there is none, or no base64 in what should be
+ */
+export function plainHeader(header: string | string[] | undefined): string | undefined {
   const text = typeof header === 'string' ? header.trim() : undefined;
   const encoded = /^=\?base64\?(.*)\?=$/.exec(text ?? '')?.[1];
-  return encoded === undefined ? text : Buffer.from(encoded, 'base64').toString();
+  if (encoded === undefined) return text;
+  const decoded = Buffer.from(encoded, 'base64');
+  return decoded.toString('base64') === encoded ? decoded.toString() : undefined;
 }

@@ -20,11 +20,12 @@ import {
   invalidParams,
   methodNotFound,
   type Notification,
-  notificationOf,
   problemAnswer,
   resultOf,
 } from './mcp-messages.js';
-import { classified, modernRevision, type Sdk, wrongHeader } from './mcp-revisions.js';
+import { ParamHeaders } from './mcp-param-headers.js';
+import { classified, mismatch, modernRevision, type Sdk, wrongHeader } from './mcp-revisions.js';
+import { missedNotices, noticeMessage, wantedLevel } from './mcp-notices.js';
 import { isForTheModel, refusedResult, toolResultOf } from './mcp-results.js';
 import { eventOfPlaced, McpStreams, messageEvent, subscriptionMeta } from './mcp-streams.js';
 
@@ -44,7 +45,6 @@ const capabilities = { tools: { listChanged: true }, logging: {} };
 const toolsOnPage = 100;
 /** Notices that wait for a client that reads slowly: then the oldest make room. */
 const waiting = { maxEntries: 10_000, maxBytes: 262_144 };
-const levels = { debug: 'debug', info: 'info', warn: 'warning', error: 'error' } as const;
 const metaPrefix = 'toolkeeper/';
 const sessionHeader = 'mcp-session-id';
 
@@ -57,6 +57,7 @@ export class McpService {
   private sdk: Promise<Sdk> | undefined;
   /** Calls under way that their client may cancel by a message. */
   private readonly cancellable = new Map<string, AbortController>();
+  private readonly paramHeaders = new ParamHeaders();
 
   constructor(
     private readonly tools: ToolsService,
@@ -160,11 +161,15 @@ export class McpService {
 
   private async call(asked: Asked): Promise<object | Readable | undefined> {
     const { message, isModern, request, reply } = asked;
-    const { name, arguments: input = {}, _meta: meta = {} } = (message.params ?? {}) as Params;
+    const { name, arguments: input = {}, _meta: about = {} } = message.params ?? {};
     if (typeof name !== 'string') throw new Problem('invalid_request', 'name must be a string');
     if (typeof input !== 'object' || input === null || Array.isArray(input))
       throw new Problem('invalid_request', 'arguments must be an object');
-    const about = meta as Params;
+    const differing = isModern && this.differingHeader(name, input, request);
+    if (differing) {
+      const { code, message: why } = mismatch(differing);
+      return refused(reply, 400, errorOf(message.id, code, why));
+    }
     const { idempotencyKey, ...context } = ownMembers(about);
     const left = new AbortController();
     const call = callOf({ tool: name, input, context, idempotencyKey }, request, reply, left);
@@ -173,7 +178,7 @@ export class McpService {
     const notices = new EventRing<Notification>(waiting);
     const spoke = Promise.withResolvers<'spoke'>();
     const mayStream = acceptsStream(request);
-    const logs = !isModern || about['io.modelcontextprotocol/logLevel'] !== undefined;
+    const logs = isModern ? wantedLevel(about['io.modelcontextprotocol/logLevel']) : 0;
     const onProgress = (notice: ToolNotice): void => {
       const told = noticeMessage(notice, about['progressToken'], logs);
       if (!told) return;
@@ -194,6 +199,11 @@ export class McpService {
     const stream = new SseStream(notices, following, this.config.server.sseHeartbeatMs);
     void ended.then((last) => stream.finish(messageEvent(last)));
     return stream;
+  }
+
+  private differingHeader(name: string, input: object, request: FastifyRequest): string | undefined {
+    const schema = this.tools.find(name, principalOf(request))?.definition.inputSchema;
+    return schema && this.paramHeaders.wrong(schema, input, request.headers);
   }
 
   /** Never throws: what was refused is an answer, too. */
@@ -253,21 +263,4 @@ function cancelKey({ headers, principal }: FastifyRequest, id: string | number):
 function ownMembers(meta: Params): Record<string, unknown> {
   const own = Object.entries(meta).filter(([name]) => name.startsWith(metaPrefix));
   return Object.fromEntries(own.map(([name, value]) => [name.slice(metaPrefix.length), value]));
-}
-
-/** @returns undefined for what the client does not want to hear */
-function noticeMessage(notice: ToolNotice, progressToken: unknown, logs: boolean): Notification | undefined {
-  if (notice.type === 'progress') {
-    if (progressToken === undefined) return undefined;
-    const { type: _type, ...progress } = notice;
-    return notificationOf('notifications/progress', { progressToken, ...progress });
-  }
-  const { level, message, data } = notice;
-  const told = data === undefined ? message : { message, data };
-  return logs ? notificationOf('notifications/message', { level: levels[level], data: told }) : undefined;
-}
-
-function missedNotices(notices: number) {
-  const data = `${notices} notices were left out: the client reads too slowly`;
-  return messageEvent(notificationOf('notifications/message', { level: 'warning', data }));
 }

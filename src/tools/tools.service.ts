@@ -46,13 +46,19 @@ export class ToolsService {
 
   get(name: string, asked: FormatQuery, caller: Principal): object {
     refuseLaxFormat(asked);
-    const tool = this.registry.find(name);
-    if (!tool || !mayCall(caller, tool.definition))
+    const tool = this.find(name, caller);
+    if (!tool)
       throw new Problem(
         'tool_not_found',
         `There is no tool named ${JSON.stringify(name)}, or it is disabled`,
       );
     return this.described(tool, asked);
+  }
+
+  /** A tool that the caller may call. */
+  find(name: string, caller: Principal): Tool | undefined {
+    const tool = this.registry.find(name);
+    return tool && mayCall(caller, tool.definition) ? tool : undefined;
   }
 
   /** @throws Refusal for a call that was not run */

@@ -53,6 +53,25 @@ describe('an MCP client', () => {
     expect(result._meta?.['toolkeeper/outcome']).toMatchObject({ tool: 'echo', status: 'success' });
   });
 
+  it.each([
+    ['structured content alone', {}],
+    ['structured content beside none', { content: [] }],
+  ])('reads the text of %s', async (_what, content) => {
+    const result = { ...content, structuredContent: { a: 1 } };
+    const { structuredContent, ...said } = await client.callTool({ name: 'echo', arguments: result });
+    expect(structuredContent).toEqual({ a: 1 });
+    expect(textOf(said)).toBe('{"a":1}');
+  });
+
+  it.each([
+    ['content without its members', { content: [{ type: 'image', data: '' }] }],
+    ['content of no kind', { content: [{ type: 'film' }] }],
+    ['structured content that is no object', { content: [], structuredContent: [1] }],
+  ])('gets %s as a result like any other', async (_what, result) => {
+    const { structuredContent } = await client.callTool({ name: 'echo', arguments: result });
+    expect(structuredContent).toEqual(result);
+  });
+
   it('hears how far a call is, and what the tool has to say', async () => {
     const heard: unknown[] = [];
     const messages = [1, 2].map((progress) => ({
@@ -166,12 +185,21 @@ describe('the stateless revision', () => {
     'io.modelcontextprotocol/clientCapabilities': {},
   };
   const modern = (method: string) => ({ 'mcp-protocol-version': '2026-07-28', 'mcp-method': method });
-  const ask = (method: string, params: object = {}, headers: Record<string, string> = {}) =>
+  const ask = (
+    method: string,
+    params: Readonly<Record<string, unknown>> = {},
+    headers: Record<string, string> = {},
+  ) =>
     tk.anonymous
       .post('/mcp')
       .set({ ...modern(method), ...headers })
       .set('accept', 'application/json, text/event-stream')
-      .send({ jsonrpc: '2.0', id: 7, method, params: { ...params, _meta: meta } });
+      .send({
+        jsonrpc: '2.0',
+        id: 7,
+        method,
+        params: { ...params, _meta: { ...meta, ...(params['_meta'] as object | undefined) } },
+      });
 
   it('tells what it serves', async () => {
     const { body } = await ask('server/discover').expect(200);
@@ -186,6 +214,40 @@ describe('the stateless revision', () => {
     const params = { name: 'echo', arguments: { a: 1 } };
     const { body } = await ask('tools/call', params, { 'mcp-name': 'echo' }).expect(200);
     expect(body.result).toMatchObject({ structuredContent: { a: 1 }, resultType: 'complete' });
+  });
+
+  it('hears of logs from the level on that it names, and of none without one', async () => {
+    const log = { method: 'log', params: { id: '$ID', level: 'warn', message: 'nearly full' } };
+    const levels = [{ logLevel: 'warning' }, { logLevel: 'error' }, {}];
+    const heard = levels.map(async ({ logLevel }) => {
+      const _meta = logLevel === undefined ? {} : { 'io.modelcontextprotocol/logLevel': logLevel };
+      const params = { name: 'echo', arguments: { action: 'say', messages: [log] }, _meta };
+      const { text } = await ask('tools/call', params, { 'mcp-name': 'echo' }).expect(200);
+      return text.includes('nearly full');
+    });
+    expect(await Promise.all(heard)).toEqual([true, false, false]);
+  });
+
+  it('holds headers that repeat members of an input against these', async () => {
+    const member = { type: 'string', 'x-mcp-header': 'Region' };
+    const where = { type: 'object', properties: { region: member } };
+    await tk.register('routed', { inputSchema: { type: 'object', properties: { where } } });
+    const call = (region: string, header?: string) =>
+      ask(
+        'tools/call',
+        { name: 'routed', arguments: { where: { region } } },
+        {
+          'mcp-name': 'routed',
+          ...(header !== undefined && { 'mcp-param-region': header }),
+        },
+      );
+    await call('eu', 'eu').expect(200, /"structuredContent":\{"where":\{"region":"eu"/);
+    await call('zürich', `=?base64?${Buffer.from('zürich').toString('base64')}?=`).expect(200);
+    for (const header of [undefined, 'us', '=?base64?ZXU?='])
+      expect((await call('eu', header).expect(400)).body.error).toMatchObject({
+        code: -32020,
+        message: expect.stringContaining('Mcp-Param-Region'),
+      });
   });
 
   it.each([
