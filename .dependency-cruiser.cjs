@@ -48,6 +48,7 @@ const allowed = {
   events: [...base, 'auth', 'tool-health'],
   health: [...base, 'auth'],
   http: [...base, 'auth', 'app.module.ts'],
+  console: [...base, 'auth'],
   client: [],
   cli: ['common', 'client'],
 };
@@ -69,6 +70,15 @@ const layers = {
   running: ['entity', 'mcp', 'secrets', 'commands', 'logs', 'launch'],
   manager: ['entity', 'mcp', 'secrets', 'commands', 'logs', 'launch', 'running'],
   http: ['entity', 'mcp', 'secrets', 'commands', 'logs', 'launch', 'running', 'manager'],
+};
+
+/** The folders of the console, from the ground up. */
+const consoleLayers = {
+  lib: [],
+  ui: ['lib'],
+  app: ['lib', 'ui'],
+  features: ['lib', 'ui', 'app'],
+  routes: ['lib', 'ui', 'app', 'features'],
 };
 
 module.exports = {
@@ -144,6 +154,41 @@ module.exports = {
       from: { path: `^src/${file}$` },
       to: { path: '^src/', pathNot: `^src/(${may.join('|')})/` },
     })),
+    {
+      name: 'console-speaks-http',
+      comment: 'The console knows the server by the generated client alone, which lib/api.ts hands on.',
+      severity: 'error',
+      from: { path: '^console/', pathNot: '^console/src/lib/api\\.ts$' },
+      to: { path: '^(src|migrations|test)/' },
+    },
+    {
+      name: 'console-client-alone',
+      comment: 'The console knows the server by the generated client alone.',
+      severity: 'error',
+      from: { path: '^console/src/lib/api\\.ts$' },
+      to: { path: '^(src|migrations|test)/', pathNot: '^src/client/' },
+    },
+    {
+      name: 'server-without-console',
+      comment: 'The server knows nothing of the console but its built files.',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '^console/' },
+    },
+    ...Object.entries(consoleLayers).map(([layer, may]) => ({
+      name: `console-${layer}-imports`,
+      comment: `Of the console, ${layer} may import only: ${may.join(', ') || 'itself'}.`,
+      severity: 'error',
+      from: { path: `^console/src/${layer}/` },
+      to: { path: '^console/src/', pathNot: `^console/src/(${[layer, ...may].join('|')})/` },
+    })),
+    {
+      name: 'console-features-apart',
+      comment: 'A screen is one folder: what two screens need stands in ui or lib.',
+      severity: 'error',
+      from: { path: '^console/src/features/([^/]+)/' },
+      to: { path: '^console/src/features/', pathNot: '^console/src/features/$1/' },
+    },
     {
       name: 'custom-tools-has-layers',
       comment:

@@ -21,7 +21,7 @@ const esmPackages = [
 /** @type {import('jest').Config} */
 export default {
   testEnvironment: 'node',
-  roots: ['<rootDir>/src', '<rootDir>/test', '<rootDir>/migrations'],
+  roots: ['<rootDir>/src', '<rootDir>/test', '<rootDir>/migrations', '<rootDir>/console/src'],
   // *.slow-spec.ts are for `npm run test:slow` (jest.slow.config.mjs).
   testRegex: '\\.(spec|e2e-spec)\\.ts$',
   transform: {

@@ -13,6 +13,14 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const lockDir = join(root, 'node_modules', '.toolkeeper-setup.lock');
 const installStamp = join(root, 'node_modules', '.toolkeeper-install');
 const buildStamp = join(root, 'dist', '.build-stamp');
+const consoleStamp = join(root, 'console', 'dist', '.build-stamp');
+const consoleSources = [
+  'console/index.html',
+  'console/icon.svg',
+  'console/vite.config.mjs',
+  'console/src',
+  'src/client',
+];
 
 await withLock(async () => {
   await step(
@@ -22,11 +30,14 @@ await withLock(async () => {
     install,
   );
   await step(buildStamp, hashOf(['src', 'migrations', '.swcrc']), 'building', build);
+  // The console may already use what the client, which is about to be written, does not have yet.
+  if (!process.argv.includes('--no-console'))
+    await step(consoleStamp, hashOf(consoleSources), 'building the console', buildConsole);
 });
 
 /** Runs `work` when the stamp does not hold `hash` (or --build asks for it), then writes the stamp. */
 async function step(stamp, hash, title, work) {
-  const forced = title === 'building' && process.argv.includes('--build');
+  const forced = title.startsWith('building') && process.argv.includes('--build');
   if (!forced && existsSync(stamp) && readFileSync(stamp, 'utf8') === hash) return;
   const started = Date.now();
   process.stdout.write(`toolkeeper: ${title} …\n`);
@@ -56,6 +67,12 @@ async function build() {
       writeFileSync(`${output}.map`, map);
     }),
   );
+}
+
+/** Two seconds by Vite, into console/dist. */
+async function buildConsole() {
+  const { build: bundle } = await import('vite');
+  await bundle({ configFile: join(root, 'console', 'vite.config.mjs'), logLevel: 'warn' });
 }
 
 function run(command, args) {

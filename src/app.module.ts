@@ -5,6 +5,7 @@ import { KeysModule } from './auth/keys/keys.module.js';
 import { BuiltinToolsModule } from './builtin-tools/builtin-tools.module.js';
 import { LifecycleModule } from './common/lifecycle.module.js';
 import { type AppConfig, ConfigModule } from './config/app-config.js';
+import { ConsoleModule } from './console/console.module.js';
 import { CustomToolsModule } from './custom-tools/custom-tools.module.js';
 import { DatabaseModule } from './database/database.module.js';
 import { EventsModule } from './events/events.module.js';
@@ -41,6 +42,7 @@ export class AppModule {
         CustomToolsModule.forRoot(config),
         PlaybooksModule,
         PlaybookSearchModule.forRoot(config),
+        ConsoleModule,
       ],
     };
   }

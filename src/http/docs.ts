@@ -1,5 +1,4 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import type { FastifyReply } from 'fastify';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 
 const tags = {
@@ -15,10 +14,8 @@ const tags = {
   operations: 'Probes and metrics',
 } as const;
 
-/** Serves the OpenAPI document at /openapi.json and Swagger UI at /docs, where / leads. */
+/** Serves the OpenAPI document at /openapi.json and Swagger UI at /docs. */
 export function setUpDocs(app: NestFastifyApplication): void {
-  // Who opens the address in a browser finds the pages that explain the API.
-  app.getHttpAdapter().get('/', (_request: unknown, reply: FastifyReply) => reply.redirect('/docs'));
   SwaggerModule.setup('docs', app, () => createDocument(app), {
     jsonDocumentUrl: 'openapi.json',
     customSiteTitle: 'Toolkeeper',

@@ -87,8 +87,9 @@ describe('a change of a tool', () => {
 });
 
 describe('an address', () => {
-  it('without a path leads to the pages that explain the API', async () => {
+  it('without a path leads a browser to the console, others to the pages that explain the API', async () => {
     await tk.http.get('/').expect(302).expect('location', '/docs');
+    await tk.http.get('/').set('accept', 'text/html').expect(302).expect('location', '/console/');
   });
 
   it.each([

@@ -1,0 +1,33 @@
+import type { ReactNode } from 'react';
+import { Dialog } from '../ui/dialog.js';
+import css from './keyboard-sheet.module.css';
+import shell from './shell.module.css';
+
+const keys = [
+  { what: 'Find a tool, an execution by any id, or something to do', pressed: ['Ctrl K', '/'] },
+  { what: 'Next and previous row of a list', pressed: ['J', 'K'] },
+  { what: 'Open the row whole', pressed: ['Enter'] },
+  { what: 'Close what is open', pressed: ['Esc'] },
+  { what: 'This sheet', pressed: ['?'] },
+] as const;
+
+export function KeyboardSheet({ onClose }: { readonly onClose: () => void }): ReactNode {
+  return (
+    <Dialog open onClose={onClose} title="Keys">
+      <dl className={css.keys}>
+        {keys.map(({ what, pressed }) => (
+          <div key={what}>
+            <dt>{what}</dt>
+            <dd>
+              {pressed.map((key) => (
+                <kbd key={key} className={shell.kbd}>
+                  {key}
+                </kbd>
+              ))}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
+  );
+}

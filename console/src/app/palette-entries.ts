@@ -1,0 +1,50 @@
+export interface Entry {
+  readonly name: string;
+  /** What it is: said beside the name. */
+  readonly kind: string;
+  /** Path below /console. */
+  readonly to: string;
+}
+
+const screens: readonly Entry[] = [
+  { name: 'Overview', kind: 'Screen', to: '/' },
+  { name: 'Tools', kind: 'Screen', to: '/tools' },
+  { name: 'Executions', kind: 'Screen', to: '/executions' },
+  { name: 'Failed executions', kind: 'Screen', to: '/executions?status=error' },
+  { name: 'Executions that timed out', kind: 'Screen', to: '/executions?status=timeout' },
+  { name: 'Sign in', kind: 'Do', to: '/sign-in' },
+];
+
+const mostTools = 30;
+
+/** An id has a digit and no space: a name that does, too, is found as a tool first. */
+const looksLikeId = (typed: string): boolean => /^\S*\d\S*$/.test(typed) && typed.length >= 4;
+
+/** What fits the typed text: tools and screens whose name holds all its words, and whatever has it as an id. */
+export function entriesFor(
+  typed: string,
+  tools: readonly { readonly name: string; readonly kind: string }[],
+): Entry[] {
+  const text = typed.trim();
+  const words = text.toLowerCase().split(/\s+/);
+  const fits = ({ name }: { readonly name: string }): boolean =>
+    words.every((word) => name.toLowerCase().includes(word));
+  const found = [
+    ...tools
+      .filter(fits)
+      .slice(0, mostTools)
+      .map(({ name, kind }) => ({
+        name,
+        kind: `Tool, ${kind}`,
+        to: `/tools/${encodeURIComponent(name)}/activity`,
+      })),
+    ...screens.filter(fits),
+  ];
+  if (text === '') return found;
+  const byId = {
+    name: `Whatever has the id ${text}`,
+    kind: 'Find',
+    to: `/find?id=${encodeURIComponent(text)}`,
+  };
+  return looksLikeId(text) && !tools.some(({ name }) => name === text) ? [byId, ...found] : [...found, byId];
+}

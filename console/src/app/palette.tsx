@@ -1,0 +1,60 @@
+import { Autocomplete } from '@base-ui/react/autocomplete';
+import { Dialog } from '@base-ui/react/dialog';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { toolsQuery } from '../lib/queries.js';
+import dialog from '../ui/dialog.module.css';
+import { type Entry, entriesFor } from './palette-entries.js';
+import css from './palette.module.css';
+
+/** Finds tools, whatever has a certain id, screens, and things to do. */
+export function Palette({ onClose }: { readonly onClose: () => void }): ReactNode {
+  const [typed, setTyped] = useState('');
+  const navigate = useNavigate();
+  const { data: tools = [] } = useQuery(toolsQuery);
+  const entries = entriesFor(typed, tools);
+  const open = ({ to }: Entry): void => {
+    onClose();
+    void navigate({ href: `/console${to}` });
+  };
+  return (
+    <Dialog.Root open onOpenChange={(isOpen) => !isOpen && onClose()}>
+      <Dialog.Portal>
+        <Dialog.Backdrop className={dialog.backdrop} />
+        <Dialog.Popup className={css.popup} aria-label="Find or do">
+          <Autocomplete.Root
+            open
+            inline
+            items={entries}
+            filter={null}
+            autoHighlight="always"
+            keepHighlight
+            value={typed}
+            onValueChange={setTyped}
+            itemToStringValue={({ name }: Entry) => name}
+          >
+            <Autocomplete.Input
+              className={css.input}
+              aria-label="Find or do"
+              placeholder="A tool, an id of any kind, a screen …"
+            />
+            <Autocomplete.List className={css.list}>
+              {(entry: Entry) => (
+                <Autocomplete.Item
+                  key={entry.to}
+                  value={entry}
+                  className={css.item}
+                  onClick={() => open(entry)}
+                >
+                  <span>{entry.name}</span>
+                  <span>{entry.kind}</span>
+                </Autocomplete.Item>
+              )}
+            </Autocomplete.List>
+          </Autocomplete.Root>
+        </Dialog.Popup>
+      </Dialog.Portal>
+    </Dialog.Root>
+  );
+}

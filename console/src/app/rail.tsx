@@ -1,0 +1,99 @@
+import { Link } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { useSession, useSignOut } from '../lib/session.js';
+import { Icon } from '../ui/icons.js';
+import css from './shell.module.css';
+import { applyTheme, chosenTheme, themes } from './theme.js';
+
+/** The screens, in the order in which an operator asks; what does not work yet is not here. */
+const screens = [
+  { to: '/', name: 'Overview', icon: 'overview' },
+  { to: '/tools', name: 'Tools', icon: 'tools' },
+  { to: '/executions', name: 'Executions', icon: 'executions' },
+] as const;
+
+export function Rail({ onHelp }: { readonly onHelp: () => void }): ReactNode {
+  return (
+    <nav className={css.rail} aria-label="Screens">
+      <Link to="/" className={css.brand}>
+        <svg viewBox="0 0 32 32" aria-hidden="true">
+          <rect width="32" height="32" rx="7" fill="#2c5fd6" />
+          <path d="M9 9h14v4h-5v11h-4V13H9z" fill="#fff" />
+        </svg>
+        Toolkeeper
+      </Link>
+      <ul>
+        {screens.map(({ to, name, icon }) => (
+          <li key={to}>
+            <Link to={to} className={css.entry} activeOptions={{ exact: to === '/', includeSearch: false }}>
+              <Icon name={icon} />
+              {name}
+            </Link>
+          </li>
+        ))}
+      </ul>
+      <ul className={css.below}>
+        <li>
+          <a className={css.entry} href="/docs">
+            <Icon name="docs" />
+            API docs
+          </a>
+        </li>
+        <li>
+          <ThemeButton />
+        </li>
+        <li>
+          <button type="button" className={css.entry} onClick={onHelp}>
+            <Icon name="keyboard" />
+            Keys
+          </button>
+        </li>
+        <li>
+          <SessionEntry />
+        </li>
+      </ul>
+    </nav>
+  );
+}
+
+function ThemeButton(): ReactNode {
+  const [theme, setTheme] = useState(chosenTheme);
+  const next = themes[(themes.indexOf(theme) + 1) % themes.length] ?? 'system';
+  return (
+    <button
+      type="button"
+      className={css.entry}
+      onClick={() => {
+        applyTheme(next);
+        setTheme(next);
+      }}
+    >
+      <Icon name="theme" />
+      Theme: {theme}
+    </button>
+  );
+}
+
+function SessionEntry(): ReactNode {
+  const { anonymous, userId } = useSession();
+  const signOut = useSignOut();
+  if (anonymous) {
+    return (
+      <Link to="/sign-in" className={css.entry}>
+        <Icon name="settings" />
+        Sign in
+      </Link>
+    );
+  }
+  return (
+    <button
+      type="button"
+      className={css.entry}
+      onClick={() => void signOut()}
+      title={`Signed in as ${userId}`}
+    >
+      <Icon name="settings" />
+      Sign out
+    </button>
+  );
+}

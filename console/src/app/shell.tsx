@@ -1,0 +1,91 @@
+import { Outlet, useRouterState } from '@tanstack/react-router';
+import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
+import { tinykeys } from 'tinykeys';
+import { isTyping } from '../lib/is-typing.js';
+import { Note } from '../ui/layout.js';
+import { Clock } from '../ui/time.js';
+import { Toasts } from '../ui/toasts.js';
+import { Live, useConnection } from './live.js';
+import { Rail } from './rail.js';
+import css from './shell.module.css';
+import { SignInGate } from './sign-in-gate.js';
+import { TopBar } from './top-bar.js';
+
+const Palette = lazy(() => import('./palette.js').then(({ Palette: it }) => ({ default: it })));
+const KeyboardSheet = lazy(() =>
+  import('./keyboard-sheet.js').then(({ KeyboardSheet: it }) => ({ default: it })),
+);
+
+/** The frame around every screen. */
+export function Shell(): ReactNode {
+  const [isFinding, setFinding] = useState(false);
+  const [isHelping, setHelping] = useState(false);
+  useEffect(
+    () =>
+      tinykeys(window, {
+        '$mod+k': (event) => {
+          event.preventDefault();
+          setFinding(true);
+        },
+        '/': (event) => {
+          if (!isTyping(event)) {
+            event.preventDefault();
+            setFinding(true);
+          }
+        },
+        'Shift+?': (event) => {
+          if (!isTyping(event)) setHelping(true);
+        },
+      }),
+    [],
+  );
+  return (
+    <Clock>
+      <Toasts>
+        <Live>
+          <SignInGate>
+            <div className={css.shell}>
+              <a className={css.skip} href="#main">
+                Skip to the content
+              </a>
+              <Rail onHelp={() => setHelping(true)} />
+              <TopBar onFind={() => setFinding(true)} />
+              <Main />
+            </div>
+            <Suspense>
+              {isFinding && <Palette onClose={() => setFinding(false)} />}
+              {isHelping && <KeyboardSheet onClose={() => setHelping(false)} />}
+            </Suspense>
+          </SignInGate>
+        </Live>
+      </Toasts>
+    </Clock>
+  );
+}
+
+function Main(): ReactNode {
+  const connection = useConnection();
+  const main = useRef<HTMLElement>(null);
+  const path = useRouterState({ select: ({ location }) => location.pathname });
+  const first = useRef(path);
+  // Whoever reads with a screen reader is led to the new screen, not left in the rail.
+  useEffect(() => {
+    if (first.current !== path) main.current?.focus({ preventScroll: true });
+    first.current = path;
+  }, [path]);
+  return (
+    <main id="main" ref={main} tabIndex={-1} className={css.main}>
+      <div className={css.content}>
+        {connection === 'lost' && (
+          <div className={css.banner}>
+            <Note tone="warn" alert>
+              The connection to the server is lost. What you see may be old; it is asked for again as soon as
+              the server answers.
+            </Note>
+          </div>
+        )}
+        <Outlet />
+      </div>
+    </main>
+  );
+}

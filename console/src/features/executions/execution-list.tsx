@@ -1,0 +1,146 @@
+import { useWindowVirtualizer } from '@tanstack/react-virtual';
+import { type ReactNode, useEffect, useRef } from 'react';
+import { tinykeys } from 'tinykeys';
+import { isTyping } from '../../lib/is-typing.js';
+import type { ExecutionView } from '../../lib/api.js';
+import { number } from '../../lib/format.js';
+import { executionColumns } from '../../ui/execution-table.js';
+import css from './executions.module.css';
+
+interface ExecutionListProps {
+  readonly rows: readonly ExecutionView[];
+  readonly hasMore: boolean;
+  readonly isBusy: boolean;
+  readonly onMore: () => void;
+  readonly selected: string | undefined;
+  readonly onSelect: (id: string | undefined) => void;
+  readonly onOpen: (id: string) => void;
+}
+
+const rowHeight = 37;
+const classes: Readonly<Record<string, string | undefined>> = {
+  When: css.when,
+  Tool: css.tool,
+  Ended: css.ended,
+  Took: `${css.took} ${css.number}`,
+  Why: css.why,
+  For: css.for,
+  'In / out': `${css.sizes} ${css.number}`,
+};
+
+/** As many executions as were loaded; only those in sight are drawn. */
+export function ExecutionList(props: ExecutionListProps): ReactNode {
+  const { rows, hasMore, isBusy, onMore, selected, onSelect } = props;
+  const frame = useRef<HTMLDivElement>(null);
+  const virtual = useWindowVirtualizer({
+    count: rows.length,
+    estimateSize: () => rowHeight,
+    overscan: 8,
+    scrollMargin: frame.current?.offsetTop ?? 0,
+  });
+  const items = virtual.getVirtualItems();
+  const last = items.at(-1);
+  useEffect(() => {
+    if (last && last.index >= rows.length - 20 && hasMore && !isBusy) onMore();
+  }, [last, rows.length, hasMore, isBusy, onMore]);
+  useRowKeys(props, (index) => virtual.scrollToIndex(index, { align: 'auto' }));
+  const above = (items[0]?.start ?? 0) - virtual.options.scrollMargin;
+  const below = virtual.getTotalSize() - ((last?.end ?? 0) - virtual.options.scrollMargin);
+  return (
+    <div ref={frame} className={css.list}>
+      <table className={css.table} aria-label="Executions" aria-rowcount={hasMore ? -1 : rows.length + 1}>
+        <thead>
+          <tr>
+            {executionColumns.map(({ name }) => (
+              <th key={name} scope="col" className={classes[name]}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          <Spacer height={above} />
+          {items.map(({ index }) => {
+            const row = rows[index];
+            return (
+              row && (
+                <ExecutionRow
+                  key={row.metricId}
+                  row={row}
+                  index={index}
+                  isSelected={row.metricId === selected}
+                  onSelect={() => onSelect(row.metricId)}
+                />
+              )
+            );
+          })}
+          <Spacer height={below} />
+        </tbody>
+      </table>
+      <p className={css.foot} role="status">
+        {isBusy ? 'Loading …' : `${number(rows.length)} ${hasMore ? 'loaded; scroll for more' : 'in all'}`}
+      </p>
+    </div>
+  );
+}
+
+/** Stands for the rows that are out of sight. */
+const Spacer = ({ height }: { readonly height: number }): ReactNode =>
+  height > 0 && (
+    <tr className={css.spacer} aria-hidden="true">
+      <td colSpan={executionColumns.length} style={{ height }} />
+    </tr>
+  );
+
+interface ExecutionRowProps {
+  readonly row: ExecutionView;
+  readonly index: number;
+  readonly isSelected: boolean;
+  readonly onSelect: () => void;
+}
+
+const ExecutionRow = ({ row, index, isSelected, onSelect }: ExecutionRowProps): ReactNode => (
+  <tr
+    className={css.row}
+    aria-rowindex={index + 2}
+    data-selected={isSelected ? '' : undefined}
+    onClick={(event) => {
+      if (!(event.target instanceof Element) || event.target.closest('a') === null) onSelect();
+    }}
+  >
+    {executionColumns.map(({ name, cell }) => (
+      <td key={name} className={classes[name]}>
+        {cell(row)}
+      </td>
+    ))}
+  </tr>
+);
+
+/** J and K go through the rows, Enter opens the one that is looked at, Esc closes it. */
+function useRowKeys(
+  { rows, selected, onSelect, onOpen }: ExecutionListProps,
+  show: (index: number) => void,
+): void {
+  useEffect(() => {
+    const at = rows.findIndex(({ metricId }) => metricId === selected);
+    const go = (index: number): void => {
+      const row = rows[Math.min(rows.length - 1, Math.max(0, index))];
+      if (!row) return;
+      onSelect(row.metricId);
+      show(rows.indexOf(row));
+    };
+    const unlessTyping = (act: () => void) => (event: KeyboardEvent) => {
+      if (!isTyping(event)) act();
+    };
+    return tinykeys(window, {
+      j: unlessTyping(() => go(at + 1)),
+      k: unlessTyping(() => go(at - 1)),
+      Enter: (event) => {
+        const isOnControl =
+          event.target instanceof Element && event.target.closest('a, button, input, select') !== null;
+        if (selected !== undefined && !isOnControl) onOpen(selected);
+      },
+      Escape: () => selected !== undefined && onSelect(undefined),
+    });
+  });
+}

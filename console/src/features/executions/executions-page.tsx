@@ -1,0 +1,103 @@
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { ask, listExecutions } from '../../lib/api.js';
+import type { executionsSearch } from '../../lib/searches.js';
+import { FilterBar, FilterSelect, FilterText } from '../../ui/filters.js';
+import { Page, Stack } from '../../ui/layout.js';
+import { Empty, Failed, Loading } from '../../ui/states.js';
+import { ExecutionList } from './execution-list.js';
+import { Peek } from './peek.js';
+import css from './executions.module.css';
+
+const route = getRouteApi('/shell/executions');
+
+const pageSize = 100;
+/** Text filters, by the words of the address. */
+const textFilters = [
+  ['tool', 'Tool'],
+  ['errorType', 'Error type'],
+  ['investigation', 'Investigation'],
+  ['run', 'Run'],
+  ['user', 'User'],
+] as const;
+
+type Search = ReturnType<typeof executionsSearch>;
+
+function useExecutions(search: Search) {
+  const { tool, status, errorType, investigation, run, user, session, request, since, until, slowMs } =
+    search;
+  const query = {
+    ...{ tool, status, errorType, since, until, slowMs, limit: pageSize },
+    ...{ investigationId: investigation, runId: run, userId: user, sessionId: session, requestId: request },
+  };
+  return useInfiniteQuery({
+    queryKey: ['executions', 'list', query],
+    queryFn: ({ pageParam, signal }) =>
+      ask(listExecutions({ query: { ...query, ...(pageParam !== null && { cursor: pageParam }) }, signal })),
+    initialPageParam: null as string | null,
+    getNextPageParam: ({ nextCursor }) => nextCursor,
+  });
+}
+
+/** All calls that ran, newest first; one is looked at beside the list. */
+export function ExecutionsPage(): ReactNode {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const list = useExecutions(search);
+  const rows = list.data?.pages.flatMap(({ data }) => data);
+  const change = (changes: Partial<Search>): void =>
+    void navigate({ search: (old) => ({ ...old, ...changes }), replace: true, resetScroll: false });
+  return (
+    <Page name="Executions" about="Every call that ran, newest first.">
+      <Stack>
+        <FilterBar label="Executions">
+          <FilterSelect
+            label="Ended"
+            value={search.status}
+            options={['success', 'error', 'timeout']}
+            onChange={(status) => change({ status })}
+          />
+          {textFilters.map(([name, label]) => (
+            <FilterText
+              key={name}
+              label={label}
+              value={search[name]}
+              onChange={(value) => change({ [name]: value })}
+            />
+          ))}
+          <FilterText
+            label="At least, ms"
+            value={search.slowMs?.toString()}
+            onChange={(value) =>
+              change({ slowMs: value === undefined ? undefined : Number(value) || undefined })
+            }
+          />
+        </FilterBar>
+        {!rows &&
+          (list.error ? (
+            <Failed error={list.error} retry={() => void list.refetch()} />
+          ) : (
+            <Loading lines={12} />
+          ))}
+        {rows?.length === 0 && <Empty title="No execution fits these filters" />}
+        {rows && rows.length > 0 && (
+          <div className={search.exec === undefined ? undefined : css.beside}>
+            <ExecutionList
+              rows={rows}
+              hasMore={list.hasNextPage}
+              isBusy={list.isFetching}
+              onMore={() => void list.fetchNextPage()}
+              selected={search.exec}
+              onSelect={(exec) => change({ exec })}
+              onOpen={(id) => void navigate({ to: '/executions/$id', params: { id } })}
+            />
+            {search.exec !== undefined && (
+              <Peek id={search.exec} onClose={() => change({ exec: undefined })} />
+            )}
+          </div>
+        )}
+      </Stack>
+    </Page>
+  );
+}

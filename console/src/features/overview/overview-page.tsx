@@ -1,0 +1,104 @@
+import { useQueries, useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { ask, type CircuitView, type DashboardView, getEvents, listExecutions } from '../../lib/api.js';
+import { duration } from '../../lib/format.js';
+import { circuitQuery, dashboardQuery, toolsQuery } from '../../lib/queries.js';
+import { Card, Columns, Page, Stack } from '../../ui/layout.js';
+import { ExecutionTable } from '../../ui/execution-table.js';
+import { Empty, Loaded } from '../../ui/states.js';
+import { Table } from '../../ui/table.js';
+import { Time } from '../../ui/time.js';
+import { AllWell, AttentionCard, CircuitCard } from './attention-card.js';
+import { TeachingCards } from './teaching-cards.js';
+
+const worst = ['unhealthy', 'degraded'];
+
+export function OverviewPage(): ReactNode {
+  const dashboard = useQuery(dashboardQuery);
+  return (
+    <Page name="Overview" about="What is broken, since when, and what to do. Of the last 24 hours.">
+      <Loaded query={dashboard}>{(data) => <Overview dashboard={data} />}</Loaded>
+    </Page>
+  );
+}
+
+function Overview({ dashboard }: { readonly dashboard: DashboardView }): ReactNode {
+  // A tool without a grade is nothing to worry about.
+  const attention = dashboard.toolsNeedingAttention
+    .filter(({ status }) => worst.includes(status))
+    .sort((a, b) => worst.indexOf(a.status) - worst.indexOf(b.status) || a.successRate - b.successRate);
+  const circuits = useOpenCircuits(attention.map(({ toolName }) => toolName));
+  const tools = useQuery(toolsQuery);
+  const recent = useQuery({
+    queryKey: ['executions', 'newest'],
+    queryFn: async ({ signal }) => (await ask(listExecutions({ query: { limit: 10 }, signal }))).data,
+    refetchInterval: 10_000,
+  });
+  const isWell = attention.length === 0 && circuits.length === 0;
+  const isFresh = recent.data?.length === 0;
+  return (
+    <Stack>
+      <Stack tight>
+        {circuits.map((circuit) => (
+          <CircuitCard key={circuit.tool} circuit={circuit} />
+        ))}
+        {attention.map((report) => (
+          <AttentionCard key={report.toolName} report={report} />
+        ))}
+        {isWell && !isFresh && <AllWell summary={dashboard.summary} />}
+      </Stack>
+      {isFresh && tools.data && <TeachingCards tools={tools.data} />}
+      {!isFresh && (
+        <Columns>
+          <Card title="Newest executions" flush actions={<Link to="/executions">All</Link>}>
+            <Loaded query={recent}>
+              {(data) => <ExecutionTable label="Newest executions" rows={data} short />}
+            </Loaded>
+          </Card>
+          <Card title="Slowest" flush>
+            <Slowest dashboard={dashboard} />
+          </Card>
+        </Columns>
+      )}
+    </Stack>
+  );
+}
+
+/** Of the tools that need attention, and of those whose circuits opened lately: they may refuse calls and be graded well. */
+function useOpenCircuits(attention: readonly string[]): CircuitView[] {
+  const opened = useQuery({
+    queryKey: ['events', 'opened'],
+    queryFn: async ({ signal }) => {
+      const { data } = await ask(getEvents({ query: { type: ['circuit.opened'], limit: 50 }, signal }));
+      return data.map(({ tool }) => tool);
+    },
+  });
+  const tools = [...new Set([...(opened.data ?? []), ...attention])];
+  const circuits = useQueries({ queries: tools.map(circuitQuery) });
+  return circuits.flatMap(({ data }) => (data && data.state !== 'closed' ? [data] : []));
+}
+
+function Slowest({ dashboard: { slowExecutions } }: { readonly dashboard: DashboardView }): ReactNode {
+  if (slowExecutions.length === 0) return <Empty title="No slow execution" />;
+  return (
+    <Table
+      label="Slowest executions"
+      rows={slowExecutions}
+      keyOf={({ toolName, recordedAt, executionTimeMs }) => `${toolName} ${recordedAt} ${executionTimeMs}`}
+      columns={[
+        {
+          name: 'Tool',
+          cut: true,
+          cell: ({ toolName }) => (
+            <Link to="/tools/$name/activity" params={{ name: toolName }}>
+              {toolName}
+            </Link>
+          ),
+        },
+        { name: 'Took', isNumber: true, cell: ({ executionTimeMs }) => duration(executionTimeMs) },
+        { name: 'When', isNumber: true, cell: ({ recordedAt }) => <Time at={recordedAt} /> },
+      ]}
+    />
+  );
+}

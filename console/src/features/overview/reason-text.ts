@@ -1,0 +1,16 @@
+import type { HealthReasonView } from '../../lib/api.js';
+import { counted, duration, percent } from '../../lib/format.js';
+
+/** A rule of the grading with its figure and limit, as a person would say it: "success 85 % (limit 95 %)". */
+export function reasonText({ rule, figure, threshold }: HealthReasonView): string {
+  switch (rule) {
+    case 'success_rate':
+      return `success ${percent(figure)} (limit ${percent(threshold)})`;
+    case 'avg_latency':
+      return `${duration(figure)} on average (limit ${duration(threshold)})`;
+    case 'minimum_calls':
+      return `${counted(figure, 'call')}, ${threshold} are needed for a grade`;
+    case 'ever_executed':
+      return 'never called';
+  }
+}

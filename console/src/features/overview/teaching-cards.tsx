@@ -1,0 +1,44 @@
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { ToolView } from '../../lib/api.js';
+import { buttonLook } from '../../ui/controls.js';
+import { Columns } from '../../ui/layout.js';
+import css from './overview.module.css';
+
+/** What a fresh install can do next. */
+export function TeachingCards({ tools }: { readonly tools: readonly ToolView[] }): ReactNode {
+  const first = tools.find(({ name }) => name === 'disk_usage') ?? tools[0];
+  const origin = window.location.origin;
+  return (
+    <Columns>
+      <section className={css.teach}>
+        <h2>Call a tool</h2>
+        <p>Every call is checked, bounded, recorded and graded. Nothing is called yet.</p>
+        {first && (
+          <pre className={css.snippet} tabIndex={0}>
+            {`curl -s ${origin}/api/v1/tools/${first.name}/execute \\\n  -H 'content-type: application/json' -d '{"input": {}}'`}
+          </pre>
+        )}
+        {first && (
+          <Link to="/tools/$name/activity" params={{ name: first.name }} className={buttonLook('primary')}>
+            Look at {first.name}
+          </Link>
+        )}
+      </section>
+      <section className={css.teach}>
+        <h2>Register your own</h2>
+        <p>Any program that reads a line of JSON and writes one becomes a tool, without a restart.</p>
+        <pre className={css.snippet} tabIndex={0}>
+          {'npx toolkeeper tool create my_tool --template python\nnpx toolkeeper tool register my_tool'}
+        </pre>
+      </section>
+      <section className={css.teach}>
+        <h2>Point an agent here</h2>
+        <p>Over MCP, or by the form of your platform’s own tool calls.</p>
+        <pre className={css.snippet} tabIndex={0}>
+          {`MCP:    ${origin}/mcp\nOpenAI: ${origin}/api/v1/tools?format=openai\nREST:   ${origin}/docs`}
+        </pre>
+      </section>
+    </Columns>
+  );
+}

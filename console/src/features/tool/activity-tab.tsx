@@ -1,0 +1,80 @@
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { ask, listExecutions, type ToolStatsView } from '../../lib/api.js';
+import { bytes, duration, number, percent } from '../../lib/format.js';
+import { statsQuery } from '../../lib/queries.js';
+import { ExecutionTable } from '../../ui/execution-table.js';
+import { Card, Figures, Row, Stack } from '../../ui/layout.js';
+import { Empty, Loaded } from '../../ui/states.js';
+import { hoursOf, PeriodSelect } from './period.js';
+
+const route = getRouteApi('/shell/tools/$name/activity');
+
+/** What was called, how often, how fast, and how it ended. */
+export function ActivityTab(): ReactNode {
+  const { name } = route.useParams();
+  const { period } = route.useSearch();
+  const navigate = route.useNavigate();
+  const stats = useQuery(statsQuery(name, hoursOf(period)));
+  const newest = useQuery({
+    queryKey: ['executions', 'newest', name],
+    queryFn: async ({ signal }) =>
+      (await ask(listExecutions({ query: { tool: name, limit: 20 }, signal }))).data,
+    refetchInterval: 10_000,
+  });
+  return (
+    <Stack>
+      <Row>
+        <PeriodSelect
+          period={period}
+          onChange={(value) => void navigate({ search: { period: value }, replace: true })}
+        />
+      </Row>
+      <Loaded query={stats} lines={2}>
+        {(data) => <StatsFigures stats={data} />}
+      </Loaded>
+      <Card
+        title="Newest executions"
+        flush
+        actions={
+          <Link to="/executions" search={{ tool: name }}>
+            All of this tool
+          </Link>
+        }
+      >
+        <Loaded query={newest}>
+          {(data) =>
+            data.length === 0 ? (
+              <Empty title="Nobody has called this tool yet" />
+            ) : (
+              <ExecutionTable label="Newest executions" rows={data} />
+            )
+          }
+        </Loaded>
+      </Card>
+    </Stack>
+  );
+}
+
+function StatsFigures({ stats }: { readonly stats: ToolStatsView }): ReactNode {
+  const { totalCalls, successRate, errorCount = 0, timeoutCount = 0, avgTimeMs } = stats;
+  const { p50TimeMs, p95TimeMs, p99TimeMs, totalInputBytes = 0, totalOutputBytes = 0 } = stats;
+  const orNone = (ms: number | undefined): string =>
+    totalCalls === 0 || ms === undefined ? '–' : duration(ms);
+  return (
+    <Figures
+      figures={[
+        ['Calls', number(totalCalls)],
+        ['Success', totalCalls === 0 ? '–' : percent(successRate)],
+        ['Errors', number(errorCount)],
+        ['Time-outs', number(timeoutCount)],
+        ['Average', orNone(avgTimeMs)],
+        ['Median', orNone(p50TimeMs)],
+        ['95 %', orNone(p95TimeMs)],
+        ['99 %', orNone(p99TimeMs)],
+        ['In / out', `${bytes(totalInputBytes)} / ${bytes(totalOutputBytes)}`],
+      ]}
+    />
+  );
+}

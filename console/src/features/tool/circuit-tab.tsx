@@ -1,0 +1,86 @@
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { CircuitView } from '../../lib/api.js';
+import { counted, duration, percent } from '../../lib/format.js';
+import { circuitQuery } from '../../lib/queries.js';
+import { Badge } from '../../ui/controls.js';
+import { Card, Facts, Muted, Note, Stack } from '../../ui/layout.js';
+import { Empty, Loaded } from '../../ui/states.js';
+import { Table } from '../../ui/table.js';
+import { Time } from '../../ui/time.js';
+import { CircuitControls } from './circuit-controls.js';
+import { CircuitStrip } from './circuit-strip.js';
+
+const route = getRouteApi('/shell/tools/$name/circuit');
+
+/** Whether calls pass, why, what would change that, and what happened before. */
+export function CircuitTab(): ReactNode {
+  const { name } = route.useParams();
+  const circuit = useQuery(circuitQuery(name));
+  return <Loaded query={circuit}>{(data) => <Circuit circuit={data} />}</Loaded>;
+}
+
+const meaning = {
+  closed: 'Calls pass.',
+  open: 'Calls are refused at once, so that a failing tool is left alone and its callers do not wait.',
+  half_open: 'A few calls try the tool, each on a fresh process; the others are refused.',
+} as const;
+
+function Circuit({ circuit }: { readonly circuit: CircuitView }): ReactNode {
+  const { state, since, reason, by, nextProbeAt, heldByHand, opensAt, history } = circuit;
+  return (
+    <Stack>
+      <Card title="State" actions={<CircuitControls tool={circuit.tool} state={state} />}>
+        <Stack>
+          <Facts
+            facts={[
+              ['State', <Badge key="state" state={state} />],
+              ['Means', meaning[state]],
+              ['Since', <Time key="since" at={since} />],
+              ['Why', reason],
+              ['By', by],
+              ['Next probe', nextProbeAt === null ? null : <Time key="probe" at={nextProbeAt} />],
+              [
+                'Held by hand',
+                heldByHand ? 'yes: until it is closed or reset by hand, also across restarts' : null,
+              ],
+              [
+                'In the window',
+                `${counted(circuit.faultsInWindow, 'tool fault')} in ${counted(circuit.callsInWindow, 'call')}`,
+              ],
+              [
+                'Opens at',
+                `${counted(opensAt.faults, 'tool fault')} within ${duration(opensAt.windowMs)} that are ${percent(opensAt.minFailureRate)} of the calls or more`,
+              ],
+            ]}
+          />
+          {history.length > 0 && <CircuitStrip state={state} history={history} />}
+        </Stack>
+      </Card>
+      <Card title="What happened" flush actions={<Muted>newest first</Muted>}>
+        {!circuit.historyComplete && (
+          <Note tone="warn">
+            The database does not answer: these are the changes that this server has seen itself.
+          </Note>
+        )}
+        {history.length === 0 ? (
+          <Empty title="It was always closed" />
+        ) : (
+          <Table
+            label="Changes of the circuit"
+            rows={[...history].reverse()}
+            keyOf={({ at, to }) => `${at} ${to}`}
+            columns={[
+              { name: 'When', cell: ({ at }) => <Time at={at} /> },
+              { name: 'From', cell: ({ from }) => <Badge state={from} /> },
+              { name: 'To', cell: ({ to }) => <Badge state={to} /> },
+              { name: 'Why', cell: ({ reason: why }) => why },
+              { name: 'By', cell: ({ by: who }) => who ?? 'itself' },
+            ]}
+          />
+        )}
+      </Card>
+    </Stack>
+  );
+}

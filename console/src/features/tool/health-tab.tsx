@@ -1,0 +1,174 @@
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { HealthReasonView, ToolHealthView } from '../../lib/api.js';
+import { duration, number, percent } from '../../lib/format.js';
+import { errorPatternsQuery, healthQuery } from '../../lib/queries.js';
+import { Badge } from '../../ui/controls.js';
+import { Card, Columns, Muted, Row, Stack } from '../../ui/layout.js';
+import { Empty, Loaded } from '../../ui/states.js';
+import { Table } from '../../ui/table.js';
+import { Time } from '../../ui/time.js';
+import { hoursOf, PeriodSelect } from './period.js';
+
+const route = getRouteApi('/shell/tools/$name/health');
+
+/** The grade with each rule that led to it: its figure, its limit, and since when. */
+export function HealthTab(): ReactNode {
+  const { name } = route.useParams();
+  const { period } = route.useSearch();
+  const navigate = route.useNavigate();
+  const health = useQuery(healthQuery(name, hoursOf(period)));
+  return (
+    <Stack>
+      <Row>
+        <PeriodSelect
+          period={period}
+          onChange={(value) => void navigate({ search: { period: value }, replace: true })}
+        />
+      </Row>
+      <Loaded query={health}>
+        {(report) => (
+          <>
+            <Card
+              title="Grade"
+              flush
+              actions={
+                <Muted>
+                  checked <Time at={report.checkedAt} />
+                </Muted>
+              }
+            >
+              <Rules report={report} />
+            </Card>
+            <Columns>
+              <Sentences title="What is wrong" lines={report.issues} none="Nothing." />
+              <Sentences title="What to do" lines={report.recommendations} none="Nothing." />
+            </Columns>
+          </>
+        )}
+      </Loaded>
+      <Patterns tool={name} />
+    </Stack>
+  );
+}
+
+const ruleNames: Readonly<Record<HealthReasonView['rule'], string>> = {
+  ever_executed: 'Was ever called',
+  minimum_calls: 'Calls, enough to tell',
+  success_rate: 'Success rate',
+  avg_latency: 'Average time',
+};
+
+function said({ rule, figure, threshold }: HealthReasonView): readonly [figure: string, limit: string] {
+  if (rule === 'success_rate') return [percent(figure), `at least ${percent(threshold)}`];
+  if (rule === 'avg_latency') return [duration(figure), `at most ${duration(threshold)}`];
+  return [number(figure), `at least ${number(threshold)}`];
+}
+
+interface RuleRow {
+  readonly rule: string;
+  readonly figure: string;
+  readonly limit: string;
+  readonly grade: string | null;
+  readonly since: string | null;
+}
+
+/** The rules that lowered the grade, then the figures of those that did not, then what is not graded. */
+function ruleRows({ why, status, ...report }: ToolHealthView): RuleRow[] {
+  const kept = (rule: HealthReasonView['rule'], figure: string): RuleRow[] =>
+    why.some((reason) => reason.rule === rule)
+      ? []
+      : [{ rule: ruleNames[rule], figure, limit: '', grade: 'healthy', since: null }];
+  const plain = (rule: string, figure: string): RuleRow => ({
+    ...{ rule, figure, limit: 'not graded', grade: null, since: null },
+  });
+  return [
+    ...why.map((reason) => {
+      const [figure, limit] = said(reason);
+      return { rule: ruleNames[reason.rule], figure, limit, grade: status, since: reason.since };
+    }),
+    ...(report.totalCalls === 0
+      ? []
+      : [
+          ...kept('success_rate', percent(report.successRate)),
+          ...kept('avg_latency', duration(report.avgLatencyMs)),
+          plain('95 % of calls within', duration(report.p95LatencyMs)),
+          plain(`Slower than ${duration(report.slowCallMs)}`, percent(report.slowCallRate)),
+        ]),
+  ];
+}
+
+const Rules = ({ report }: { readonly report: ToolHealthView }): ReactNode => (
+  <Table
+    label="Rules of the grade"
+    rows={ruleRows(report)}
+    keyOf={({ rule }) => rule}
+    columns={[
+      { name: 'Rule', cell: ({ rule }) => rule },
+      { name: 'Is', isNumber: true, cell: ({ figure }) => figure },
+      { name: 'Limit', isNumber: true, cell: ({ limit }) => limit },
+      { name: 'Grade', cell: ({ grade }) => grade !== null && <Badge state={grade} /> },
+      { name: 'Since', cell: ({ since }) => since !== null && <Time at={since} /> },
+    ]}
+  />
+);
+
+interface SentencesProps {
+  readonly title: string;
+  readonly lines: readonly string[];
+  readonly none: string;
+}
+
+const Sentences = ({ title, lines, none }: SentencesProps): ReactNode => (
+  <Card title={title}>
+    {lines.length === 0 ? (
+      <Muted>{none}</Muted>
+    ) : (
+      <ul>
+        {lines.map((line) => (
+          <li key={line}>{line}</li>
+        ))}
+      </ul>
+    )}
+  </Card>
+);
+
+function Patterns({ tool }: { readonly tool: string }): ReactNode {
+  const patterns = useQuery(errorPatternsQuery(tool));
+  return (
+    <Card title="How it fails" flush>
+      <Loaded query={patterns}>
+        {({ messages }) =>
+          messages.length === 0 ? (
+            <Empty title="It has not failed in the last day" />
+          ) : (
+            <Table
+              label="How it fails"
+              rows={messages}
+              keyOf={({ errorType, message }) => `${errorType} ${message}`}
+              columns={[
+                { name: 'Times', isNumber: true, cell: ({ count }) => number(count) },
+                { name: 'Type', cell: ({ errorType }) => errorType },
+                {
+                  name: 'Message',
+                  cut: true,
+                  cell: ({ message, example }) => <span title={example}>{message || example}</span>,
+                },
+                { name: 'Last', cell: ({ lastSeen }) => <Time at={lastSeen} /> },
+                {
+                  name: 'Executions',
+                  cell: ({ errorType }) => (
+                    <Link to="/executions" search={{ tool, errorType }}>
+                      Look
+                    </Link>
+                  ),
+                },
+              ]}
+            />
+          )
+        }
+      </Loaded>
+    </Card>
+  );
+}

@@ -1,0 +1,163 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { useAct } from '../../app/sign-in-gate.js';
+import { ask, diffCustomToolRevision, listCustomToolRevisions, rollBackCustomTool } from '../../lib/api.js';
+import { customToolQuery } from '../../lib/queries.js';
+import { Button, Tag } from '../../ui/controls.js';
+import { Dialog } from '../../ui/dialog.js';
+import { Card, Note, Row, Stack } from '../../ui/layout.js';
+import { Empty, Loaded } from '../../ui/states.js';
+import { Table } from '../../ui/table.js';
+import { Time } from '../../ui/time.js';
+import { useToast } from '../../ui/toasts.js';
+
+const route = getRouteApi('/shell/tools/$name/revisions');
+
+/** Every configuration that the tool ever had, what changed with it, and the way back. */
+export function RevisionsTab(): ReactNode {
+  const { name } = route.useParams();
+  const { revision, against } = route.useSearch();
+  const navigate = route.useNavigate();
+  const tool = useQuery(customToolQuery(name));
+  const list = useQuery({
+    queryKey: ['tools', 'revisions', name],
+    queryFn: async ({ signal }) =>
+      (await ask(listCustomToolRevisions({ path: { name }, query: { limit: 200 }, signal }))).data,
+  });
+  const current = tool.data?.revision;
+  return (
+    <Stack>
+      <Card title="Revisions" flush>
+        <Loaded query={list}>
+          {(data) => (
+            <Table
+              label="Revisions"
+              rows={data}
+              keyOf={(each) => each.revision}
+              isSelected={(each) => each.revision === revision}
+              onOpen={(each) => void navigate({ search: { revision: each.revision }, replace: true })}
+              columns={[
+                {
+                  name: 'Revision',
+                  cell: (each) => (
+                    <Row>
+                      <Button
+                        small
+                        look="quiet"
+                        onClick={() => void navigate({ search: { revision: each.revision }, replace: true })}
+                      >
+                        {each.revision}
+                      </Button>
+                      {each.revision === current && <Tag>current</Tag>}
+                    </Row>
+                  ),
+                },
+                { name: 'When', cell: (each) => <Time at={each.createdAt} /> },
+                {
+                  name: 'How',
+                  cell: ({ source, restores }) => (restores === null ? source : `${source} to ${restores}`),
+                },
+                { name: 'By', cell: ({ createdBy }) => createdBy },
+                {
+                  name: 'Back',
+                  cell: (each) =>
+                    each.revision !== current &&
+                    current !== undefined && <RollBack tool={name} to={each.revision} />,
+                },
+              ]}
+            />
+          )}
+        </Loaded>
+      </Card>
+      {revision !== undefined && <Changes tool={name} revision={revision} against={against} />}
+    </Stack>
+  );
+}
+
+interface ChangesProps {
+  readonly tool: string;
+  readonly revision: number;
+  readonly against: number | undefined;
+}
+
+function Changes({ tool: name, revision, against }: ChangesProps): ReactNode {
+  const diff = useQuery({
+    queryKey: ['tools', 'diff', name, revision, against],
+    queryFn: ({ signal }) =>
+      ask(
+        diffCustomToolRevision({
+          path: { name, revision },
+          query: against === undefined ? {} : { against },
+          signal,
+        }),
+      ),
+  });
+  return (
+    <Card title={`What revision ${revision} changed`} flush>
+      <Loaded query={diff}>
+        {({ changes, against: before }) =>
+          changes.length === 0 ? (
+            <Empty title={before === null ? 'It is the first' : `Nothing, against revision ${before}`} />
+          ) : (
+            <Table
+              label="Changes"
+              rows={changes}
+              keyOf={({ path }) => path}
+              columns={[
+                { name: 'Setting', cell: ({ path }) => <code>{path}</code> },
+                { name: 'Before', cell: ({ before: value }) => <code>{shown(value)}</code> },
+                { name: 'After', cell: ({ after: value }) => <code>{shown(value)}</code> },
+              ]}
+            />
+          )
+        }
+      </Loaded>
+    </Card>
+  );
+}
+
+const shown = (value: unknown): string => (value === undefined ? '–' : JSON.stringify(value));
+
+function RollBack({ tool: name, to }: { readonly tool: string; readonly to: number }): ReactNode {
+  const [isAsking, setAsking] = useState(false);
+  const client = useQueryClient();
+  const toast = useToast();
+  const permitted = useAct('tools:admin');
+  const change = useMutation({
+    mutationFn: () => ask(rollBackCustomTool({ path: { name }, body: { revision: to } })),
+    onSuccess: ({ revision }) => {
+      void client.invalidateQueries({ queryKey: ['tools'] });
+      toast(`${name} is as revision ${to} again`, `as its revision ${revision}`);
+      setAsking(false);
+    },
+  });
+  if (!permitted) return null;
+  return (
+    <>
+      <Button small onClick={() => permitted(() => setAsking(true))}>
+        Roll back
+      </Button>
+      <Dialog
+        open={isAsking}
+        onClose={() => setAsking(false)}
+        title={`Roll ${name} back to revision ${to}?`}
+        about="Its settings become those of that revision, as a new revision; this can be rolled back as well. Its processes start anew."
+        foot={
+          <>
+            <Button onClick={() => setAsking(false)}>Cancel</Button>
+            <Button look="primary" disabled={change.isPending} onClick={() => change.mutate()}>
+              Roll back
+            </Button>
+          </>
+        }
+      >
+        {change.error && (
+          <Note tone="bad" alert>
+            {change.error.message}
+          </Note>
+        )}
+      </Dialog>
+    </>
+  );
+}

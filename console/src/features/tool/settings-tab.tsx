@@ -1,0 +1,116 @@
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { CustomToolView } from '../../lib/api.js';
+import { duration } from '../../lib/format.js';
+import { customToolQuery } from '../../lib/queries.js';
+import { Tag } from '../../ui/controls.js';
+import { Card, Columns, Facts, type Pairs, Row, Stack } from '../../ui/layout.js';
+import { JsonText } from '../../ui/json-text.js';
+import { Loaded } from '../../ui/states.js';
+import { Time } from '../../ui/time.js';
+
+const route = getRouteApi('/shell/tools/$name/settings');
+
+/** How the tool is registered, what its processes may do, and how far this host holds them to it. */
+export function SettingsTab(): ReactNode {
+  const { name } = route.useParams();
+  const tool = useQuery(customToolQuery(name));
+  return <Loaded query={tool}>{(data) => <Settings tool={data} />}</Loaded>;
+}
+
+const Settings = ({ tool }: { readonly tool: CustomToolView }): ReactNode => (
+  <Stack>
+    <Columns>
+      <Card title="What runs">
+        <Facts facts={whatRuns(tool)} />
+      </Card>
+      <Card title="How it runs">
+        <Facts facts={howItRuns(tool)} />
+      </Card>
+      <Sandbox tool={tool} />
+      {Object.keys(tool.thresholds).length > 0 && (
+        <Card title="Limits of its grade">
+          <Facts
+            facts={Object.entries(tool.thresholds).map(([name, value]) => [name, String(value)] as const)}
+          />
+        </Card>
+      )}
+    </Columns>
+    <Card title="Input schema" flush>
+      <JsonText label="Input schema" value={tool.inputSchema} />
+    </Card>
+  </Stack>
+);
+
+const whatRuns = (tool: CustomToolView): Pairs => [
+  ['Protocol', tool.protocol],
+  ['Command', tool.url === null ? <code key="command">{[tool.command, ...tool.args].join(' ')}</code> : null],
+  ['URL', tool.url],
+  ['Folder', tool.workingDir && <code key="folder">{tool.workingDir}</code>],
+  ['Variables', Object.keys(tool.env).join(', ')],
+  ['Version', tool.version],
+  ['Revision', tool.revision],
+  [
+    'Tags',
+    tool.tags.length > 0 && (
+      <Row key="tags">
+        {tool.tags.map((tag) => (
+          <Tag key={tag}>{tag}</Tag>
+        ))}
+      </Row>
+    ),
+  ],
+  ['Changed', <Time key="changed" at={tool.updatedAt} />],
+  ['Registered', <Time key="registered" at={tool.createdAt} />],
+];
+
+function howItRuns(tool: CustomToolView): Pairs {
+  const { keepAlive, minProcesses, poolSize, maxRetries, retryDelayMs, cacheTtlMs, annotations } = tool;
+  const may = Object.entries(annotations).map(([name, holds]) => (holds ? name : `not ${name}`));
+  return [
+    ['Time a call', duration(tool.timeoutMs)],
+    [
+      'Processes',
+      keepAlive ? `${minProcesses} to ${poolSize}, kept` : `up to ${poolSize}, a fresh one for each call`,
+    ],
+    ['Calls at a time', `${tool.maxConcurrency} a process`],
+    ['Repeats', maxRetries === 0 ? 'never' : `${maxRetries}, after ${duration(retryDelayMs)}`],
+    ['Says of itself', may.join(', ')],
+    ['Calls of an investigation', tool.callsPerInvestigation ?? 'as the server has it'],
+    ['Results are kept', cacheTtlMs === null ? 'no' : duration(cacheTtlMs)],
+  ];
+}
+
+/** The tiers in plain words. */
+const tiers = [
+  'little: a clean environment, time-outs and output caps alone',
+  'rules of the kernel on files, network, memory and system calls',
+  'a place of its own with its own files and processes, and the rules of the kernel',
+  'a place of its own, the rules of the kernel, and limits on memory and processor time of all its processes',
+] as const;
+
+function Sandbox({
+  tool: { effectiveSandbox, permissions, sandbox },
+}: {
+  readonly tool: CustomToolView;
+}): ReactNode {
+  const { tier, enforced, notEnforced, notes, runsAs } = effectiveSandbox;
+  const asked = { ...permissions, ...sandbox };
+  return (
+    <Card title="Sandbox">
+      <Facts
+        facts={[
+          ['It is held by', `${tiers[tier] ?? `tier ${tier}`} (tier ${tier})`],
+          ['Enforced', enforced.join(', ')],
+          ['Not enforced here', notEnforced.join(', ')],
+          ...Object.entries(notes).map(([name, note]) => [name, note] as const),
+          ['Runs as', runsAs && `user ${runsAs.uid}`],
+          ...Object.entries(asked).map(
+            ([name, value]) => [name, Array.isArray(value) ? value.join(', ') : String(value)] as const,
+          ),
+        ]}
+      />
+    </Card>
+  );
+}

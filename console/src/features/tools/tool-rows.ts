@@ -1,0 +1,72 @@
+import type { CustomToolView, ToolHealthSummaryView, ToolView } from '../../lib/api.js';
+
+/** A tool as its line in the list: what it is, and how it did in the last hour. */
+export interface ToolRow {
+  readonly name: string;
+  readonly description: string;
+  readonly kind: ToolView['kind'];
+  readonly status: CustomToolView['status'];
+  readonly grade: ToolHealthSummaryView['status'];
+  readonly calls: number;
+  readonly successRate: number;
+  readonly latencyMs: number;
+  readonly lastUsed: string | null;
+}
+
+export interface Wanted {
+  readonly q?: string | undefined;
+  readonly kind?: ToolRow['kind'] | undefined;
+  readonly grade?: ToolRow['grade'] | undefined;
+  readonly status?: ToolRow['status'] | undefined;
+  readonly sort?: 'calls' | 'success' | 'latency' | 'used' | undefined;
+}
+
+/** The tools that can be called, and the registered ones that cannot: disabled, or not startable. */
+export function toolRows(
+  tools: readonly ToolView[],
+  custom: readonly CustomToolView[],
+  health: Readonly<Record<string, ToolHealthSummaryView>>,
+): ToolRow[] {
+  const known = new Set(tools.map(({ name }) => name));
+  const statuses = new Map(custom.map(({ name, status }) => [name, status]));
+  const hidden = custom
+    .filter(({ name, protocol }) => !known.has(name) && protocol === 'jsonrpc')
+    .map(({ name, description }) => ({ name, description, kind: 'custom' as const }));
+  return [...tools, ...hidden].map(({ name, description, kind }) => {
+    const figures = health[name];
+    return {
+      ...{ name, description, kind, status: statuses.get(name) ?? 'active' },
+      grade: figures?.status ?? 'unknown',
+      calls: figures?.totalCalls ?? 0,
+      successRate: figures?.successRate ?? 0,
+      latencyMs: figures?.avgLatencyMs ?? 0,
+      lastUsed: figures?.lastUsed ?? null,
+    };
+  });
+}
+
+const orders = {
+  calls: (a: ToolRow, b: ToolRow) => b.calls - a.calls,
+  // Without calls there is no rate: such tools stand last.
+  success: (a: ToolRow, b: ToolRow) => rate(a) - rate(b),
+  latency: (a: ToolRow, b: ToolRow) => b.latencyMs - a.latencyMs,
+  used: (a: ToolRow, b: ToolRow) => (b.lastUsed ?? '').localeCompare(a.lastUsed ?? ''),
+} as const;
+const rate = ({ calls, successRate }: ToolRow): number => (calls === 0 ? 2 : successRate);
+
+export function wantedRows(
+  rows: readonly ToolRow[],
+  { q = '', kind, grade, status, sort }: Wanted,
+): ToolRow[] {
+  const words = q.toLowerCase().split(/\s+/);
+  const byName = rows
+    .filter(
+      (row) =>
+        words.every((word) => `${row.name} ${row.description}`.toLowerCase().includes(word)) &&
+        (kind === undefined || row.kind === kind) &&
+        (grade === undefined || row.grade === grade) &&
+        (status === undefined || row.status === status),
+    )
+    .sort((a, b) => a.name.localeCompare(b.name));
+  return sort === undefined ? byName : byName.sort(orders[sort]);
+}

@@ -1,0 +1,117 @@
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { customToolsQuery, healthSummaryQuery, toolsQuery } from '../../lib/queries.js';
+import { duration, number, percent } from '../../lib/format.js';
+import { Badge, Tag } from '../../ui/controls.js';
+import { FilterBar, FilterSelect, FilterText } from '../../ui/filters.js';
+import { Page, Panel, Stack } from '../../ui/layout.js';
+import { Empty, Loaded } from '../../ui/states.js';
+import { Table } from '../../ui/table.js';
+import { Time } from '../../ui/time.js';
+import { type ToolRow, toolRows, type Wanted, wantedRows } from './tool-rows.js';
+
+const route = getRouteApi('/shell/tools');
+
+const columns = [
+  {
+    name: 'Tool',
+    cut: true,
+    cell: ({ name }: ToolRow) => (
+      <Link to="/tools/$name/activity" params={{ name }}>
+        {name}
+      </Link>
+    ),
+  },
+  { name: 'Health', cell: ({ grade }: ToolRow) => <Badge state={grade} /> },
+  {
+    name: 'Status',
+    cell: ({ status, kind }: ToolRow) => (status === 'active' ? <Tag>{kind}</Tag> : <Badge state={status} />),
+  },
+  { name: 'Calls, 1 h', isNumber: true, cell: ({ calls }: ToolRow) => number(calls) },
+  {
+    name: 'Success',
+    isNumber: true,
+    cell: ({ calls, successRate }: ToolRow) => (calls === 0 ? '–' : percent(successRate)),
+  },
+  {
+    name: 'Average',
+    isNumber: true,
+    cell: ({ calls, latencyMs }: ToolRow) => (calls === 0 ? '–' : duration(latencyMs)),
+  },
+  { name: 'Last used', cell: ({ lastUsed }: ToolRow) => (lastUsed === null ? '–' : <Time at={lastUsed} />) },
+  { name: 'What it does', cut: true, cell: ({ description }: ToolRow) => description },
+];
+
+interface ToolFiltersProps {
+  readonly search: Wanted;
+  readonly change: (changes: Wanted) => void;
+}
+
+function ToolFilters({ search, change }: ToolFiltersProps): ReactNode {
+  return (
+    <FilterBar label="Tools">
+      <FilterText label="Name or description" value={search.q} onChange={(q) => change({ q })} />
+      <FilterSelect
+        label="Health"
+        value={search.grade}
+        options={['healthy', 'degraded', 'unhealthy', 'unknown']}
+        onChange={(grade) => change({ grade })}
+      />
+      <FilterSelect
+        label="Kind"
+        value={search.kind}
+        options={['builtin', 'custom', 'mcp']}
+        onChange={(kind) => change({ kind })}
+      />
+      <FilterSelect
+        label="Status"
+        value={search.status}
+        options={['active', 'inactive', 'error']}
+        onChange={(status) => change({ status })}
+      />
+      <FilterSelect
+        label="Order"
+        value={search.sort}
+        none="name"
+        options={['calls', 'success', 'latency', 'used']}
+        onChange={(sort) => change({ sort })}
+      />
+    </FilterBar>
+  );
+}
+
+export function ToolsPage(): ReactNode {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const tools = useQuery(toolsQuery);
+  const { data: custom = [] } = useQuery(customToolsQuery);
+  const { data: health } = useQuery(healthSummaryQuery);
+  const change = (changes: Wanted): void =>
+    void navigate({ search: (old) => ({ ...old, ...changes }), replace: true });
+  return (
+    <Page name="Tools" about="What agents can call here, and how it is doing.">
+      <Stack>
+        <ToolFilters search={search} change={change} />
+        <Panel>
+          <Loaded query={tools}>
+            {(data) => {
+              const rows = wantedRows(toolRows(data, custom, health?.tools ?? {}), search);
+              return rows.length === 0 ? (
+                <Empty title={data.length === 0 ? 'No tool is registered' : 'No tool fits these filters'} />
+              ) : (
+                <Table
+                  label="Tools"
+                  rows={rows}
+                  columns={columns}
+                  keyOf={({ name }) => name}
+                  onOpen={({ name }) => void navigate({ to: '/tools/$name/activity', params: { name } })}
+                />
+              );
+            }}
+          </Loaded>
+        </Panel>
+      </Stack>
+    </Page>
+  );
+}

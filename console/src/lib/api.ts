@@ -1,0 +1,60 @@
+import { client } from '../../../src/client/client.gen.js';
+import type { FieldProblemView, ProblemView } from '../../../src/client/index.js';
+import { secondHalf } from './second-half.js';
+
+/** The one place where the console knows the server: everything else takes the generated client from here. */
+export * from '../../../src/client/index.js';
+
+client.setConfig({ baseUrl: window.location.origin });
+client.interceptors.request.use((request) => {
+  const half = secondHalf.read();
+  if (half !== null && request.method !== 'GET') request.headers.set('x-toolkeeper-session', half);
+  return request;
+});
+
+/** A request that failed, in the server's own words where it gave some. */
+export class ApiError extends Error {
+  readonly title: string;
+  /** One of the codes of docs/errors.md, or `unreachable`. */
+  readonly code: string;
+  readonly status: number;
+  readonly requestId: string | undefined;
+  readonly fields: readonly FieldProblemView[];
+  /** Seconds after which the server would like to be asked again. */
+  readonly retryAfter: number | undefined;
+
+  constructor(problem: Partial<ProblemView>, response?: Response) {
+    super(problem.detail ?? 'The server does not answer.');
+    this.title = problem.title ?? 'No answer';
+    this.code = problem.code ?? 'unreachable';
+    this.status = problem.status ?? response?.status ?? 0;
+    this.requestId = problem.requestId;
+    this.fields = problem.errors ?? [];
+    this.retryAfter = Number(response?.headers.get('retry-after')) || undefined;
+  }
+}
+
+/** Whatever was thrown, as what a person reads of it. */
+export function asApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  return new ApiError({
+    title: 'This did not work',
+    detail: error instanceof Error ? error.message : String(error),
+  });
+}
+
+interface Answered<T> {
+  readonly data?: T;
+  readonly error?: unknown;
+  readonly response?: Response;
+}
+
+/** @returns the data of an answer @throws ApiError */
+export async function ask<T>(answer: Promise<Answered<T>>): Promise<T> {
+  const { data, error, response } = await answer;
+  if (response?.ok === true) return data as T;
+  throw new ApiError(isProblem(error) ? error : {}, response);
+}
+
+const isProblem = (value: unknown): value is ProblemView =>
+  typeof value === 'object' && value !== null && 'code' in value;

@@ -1,0 +1,50 @@
+const units = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+  ['second', 1_000],
+] as const;
+
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' });
+const exact = new Intl.DateTimeFormat('en-GB', {
+  dateStyle: 'medium',
+  timeStyle: 'long',
+});
+const numbers = new Intl.NumberFormat('en');
+
+/** "3 min. ago", "in 20 sec." */
+export function ago(time: string, now: number): string {
+  const differenceMs = Date.parse(time) - now;
+  const [unit, sizeMs] = units.find(([, ms]) => Math.abs(differenceMs) >= ms) ?? ['second', 1_000];
+  return Math.abs(differenceMs) < 1_000 ? 'now' : relative.format(Math.trunc(differenceMs / sizeMs), unit);
+}
+
+export const exactTime = (time: string): string => exact.format(new Date(time));
+export const number = (value: number): string => numbers.format(value);
+
+/** "85 %", "99.95 %": as many digits as tell it from its neighbours. */
+export function percent(share: number): string {
+  const value = share * 100;
+  return `${Number(value.toFixed(value > 99 ? 2 : 1))} %`;
+}
+
+/** "12 ms", "3.4 s", "2 min 5 s". */
+export function duration(ms: number): string {
+  if (ms < 999.5) return `${ms < 10 ? Number(ms.toFixed(1)) : Math.round(ms)} ms`;
+  if (ms < 60_000) return `${Number((ms / 1_000).toFixed(ms < 10_000 ? 2 : 1))} s`;
+  const seconds = Math.round(ms / 1_000);
+  const [minutes, rest] = [Math.floor(seconds / 60), seconds % 60];
+  if (minutes < 60) return rest === 0 ? `${minutes} min` : `${minutes} min ${rest} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** "340 B", "1.2 kB", "3 MB". */
+export function bytes(size: number): string {
+  const unit = ['B', 'kB', 'MB', 'GB'].find((_, index) => size < 1_000 ** (index + 1)) ?? 'TB';
+  const value = size / 1_000 ** ['B', 'kB', 'MB', 'GB', 'TB'].indexOf(unit);
+  return `${Number(value.toFixed(value < 10 && unit !== 'B' ? 1 : 0))} ${unit}`;
+}
+
+/** One of them, or several: "1 call", "2 calls". */
+export const counted = (amount: number, noun: string): string =>
+  `${number(amount)} ${noun}${amount === 1 ? '' : 's'}`;

@@ -1,0 +1,103 @@
+import { queryOptions } from '@tanstack/react-query';
+import {
+  ask,
+  getCircuit,
+  getCustomTool,
+  getDashboard,
+  getErrorPatterns,
+  getExecution,
+  getHealthSummary,
+  getTool,
+  getToolHealth,
+  getToolStats,
+  listCustomTools,
+  listTools,
+  type ToolView,
+} from './api.js';
+
+/*
+ * What several screens ask for. The first part of a key says what it is about: events of the server make all that
+ * begins with `health` be asked for anew.
+ */
+
+const all = 1_000;
+
+/** Without a format the server answers with its own view of a tool. */
+const isTool = (value: object): value is ToolView => 'kind' in value && 'inputSchema' in value;
+
+export const toolsQuery = queryOptions({
+  queryKey: ['tools', 'list'],
+  queryFn: async ({ signal }) => {
+    const { data } = await ask(listTools({ query: { limit: all }, signal }));
+    return data.filter(isTool);
+  },
+});
+
+export const toolQuery = (name: string) =>
+  queryOptions({
+    queryKey: ['tools', name],
+    queryFn: async ({ signal }) => {
+      const tool = await ask(getTool({ path: { name }, signal }));
+      if (!isTool(tool)) throw new Error('This is a tool in the form of a platform.');
+      return tool;
+    },
+  });
+
+export const customToolsQuery = queryOptions({
+  queryKey: ['tools', 'custom'],
+  queryFn: async ({ signal }) => (await ask(listCustomTools({ query: { limit: all }, signal }))).data,
+});
+
+export const customToolQuery = (name: string) =>
+  queryOptions({
+    queryKey: ['tools', 'custom', name],
+    queryFn: ({ signal }) => ask(getCustomTool({ path: { name }, signal })),
+  });
+
+export const dashboardQuery = queryOptions({
+  queryKey: ['health', 'dashboard'],
+  queryFn: ({ signal }) => ask(getDashboard({ signal })),
+  refetchInterval: 30_000,
+});
+
+export const healthSummaryQuery = queryOptions({
+  queryKey: ['health', 'summary'],
+  queryFn: ({ signal }) => ask(getHealthSummary({ signal })),
+  refetchInterval: 30_000,
+});
+
+export const healthQuery = (tool: string, periodHours: number) =>
+  queryOptions({
+    queryKey: ['health', 'tool', tool, periodHours],
+    queryFn: ({ signal }) => ask(getToolHealth({ path: { tool }, query: { periodHours }, signal })),
+  });
+
+export const errorPatternsQuery = (tool: string) =>
+  queryOptions({
+    queryKey: ['health', 'patterns', tool],
+    queryFn: ({ signal }) => ask(getErrorPatterns({ path: { tool }, signal })),
+  });
+
+export const circuitQuery = (tool: string) =>
+  queryOptions({
+    queryKey: ['health', 'circuit', tool],
+    queryFn: ({ signal }) => ask(getCircuit({ path: { tool }, signal })),
+    refetchInterval: 5_000,
+  });
+
+export const statsQuery = (tool: string, sinceHours: number) =>
+  queryOptions({
+    queryKey: ['health', 'stats', tool, sinceHours],
+    queryFn: ({ signal }) => {
+      const since = new Date(Date.now() - sinceHours * 3_600_000).toISOString();
+      return ask(getToolStats({ path: { tool }, query: { since }, signal }));
+    },
+  });
+
+export const executionQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['executions', id],
+    queryFn: ({ signal }) => ask(getExecution({ path: { id }, signal })),
+    // The record of an execution changes no more.
+    staleTime: 60_000,
+  });

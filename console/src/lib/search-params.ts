@@ -1,0 +1,48 @@
+/**
+ * What an address says behind its `?`: plain text, so that it can be read and written by hand. What a screen does not
+ * know is left out, and so is what has no value.
+ */
+export type Search = Readonly<Record<string, unknown>>;
+type Reader<T> = (raw: unknown) => T | undefined;
+type Readers = Readonly<Record<string, Reader<unknown>>>;
+export type SearchOf<R extends Readers> = { [K in keyof R]?: NonNullable<ReturnType<R[K]>> | undefined };
+
+export function parseSearch(query: string): Record<string, string> {
+  return Object.fromEntries(new URLSearchParams(query));
+}
+
+export function stringifySearch(search: Search): string {
+  const params = new URLSearchParams();
+  for (const [name, value] of Object.entries(search))
+    if (['string', 'number', 'boolean'].includes(typeof value) && value !== '')
+      params.set(name, String(value));
+  const text = params.toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+/** @returns what reads the parameters of one screen, from text as from values */
+export const searchParams =
+  <R extends Readers>(readers: R) =>
+  (raw: Search): SearchOf<R> => {
+    const read = Object.entries(readers).map(([name, reader]) => [name, reader(raw[name])] as const);
+    return Object.fromEntries(read.filter(([, value]) => value !== undefined)) as SearchOf<R>;
+  };
+
+export const text: Reader<string> = (raw) => {
+  const value = typeof raw === 'number' ? String(raw) : raw;
+  return typeof value === 'string' && value !== '' ? value : undefined;
+};
+
+export const oneOf =
+  <T extends string>(...allowed: readonly T[]): Reader<T> =>
+  (raw) =>
+    allowed.find((value) => value === raw);
+
+/** A whole number that is not negative. */
+export const count: Reader<number> = (raw) => {
+  const value = typeof raw === 'string' && raw.trim() !== '' ? Number(raw) : raw;
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+};
+
+/** Only `true` is said: what is not there is false. */
+export const flag: Reader<true> = (raw) => (raw === true || raw === 'true' ? true : undefined);

@@ -1,0 +1,34 @@
+import { count, oneOf, searchParams, text } from './search-params.js';
+
+/*
+ * What each screen keeps behind the `?` of its address. Defaults are left out.
+ */
+
+export const toolsSearch = searchParams({
+  q: text,
+  kind: oneOf('builtin', 'custom', 'mcp'),
+  grade: oneOf('healthy', 'degraded', 'unhealthy', 'unknown'),
+  status: oneOf('active', 'inactive', 'error'),
+  sort: oneOf('calls', 'success', 'latency', 'used'),
+});
+
+export const executionsSearch = searchParams({
+  tool: text,
+  status: oneOf('success', 'error', 'timeout'),
+  errorType: text,
+  investigation: text,
+  run: text,
+  user: text,
+  session: text,
+  request: text,
+  since: text,
+  until: text,
+  slowMs: count,
+  /** The execution that is looked at beside the list. */
+  exec: text,
+});
+
+/** Hours back from now. */
+export const periodSearch = searchParams({ period: oneOf('1', '24', '168') });
+
+export const revisionsSearch = searchParams({ revision: count, against: count });

@@ -1,0 +1,56 @@
+import { queryOptions, useQueryClient, useSuspenseQuery, type QueryClient } from '@tanstack/react-query';
+import { ask, getSession, type SessionView, signIn, signOut } from './api.js';
+import { askOtherTabs, secondHalf } from './second-half.js';
+
+export type Scope = SessionView['scopes'][number];
+
+export const sessionQuery = queryOptions({
+  queryKey: ['session'],
+  queryFn: async ({ signal }) => {
+    const session = await ask(getSession({ signal }));
+    if (!session.anonymous && secondHalf.read() === null) await askOtherTabs();
+    return session;
+  },
+  staleTime: Infinity,
+});
+
+/** Who looks at this page, and what they may do. */
+export function useSession(): SessionView {
+  return useSuspenseQuery(sessionQuery).data;
+}
+
+/** What a caller may do by its key; `ask` for whoever has shown none, or none in this tab. */
+export function usePermission(scope: Scope): 'yes' | 'ask' | 'no' {
+  const { scopes, anonymous } = useSession();
+  if (anonymous) return scopes.includes(scope) ? 'yes' : 'ask';
+  if (!scopes.includes(scope)) return 'no';
+  return secondHalf.read() === null ? 'ask' : 'yes';
+}
+
+/** @throws ApiError `unauthorized` for a key that opens nothing, or a link that was used */
+export async function openSession(
+  client: QueryClient,
+  shown: { key: string } | { once: string },
+): Promise<void> {
+  const { secondHalf: half, ...session } = await ask(signIn({ body: shown }));
+  secondHalf.keep(half);
+  client.setQueryData(sessionQuery.queryKey, session);
+  await client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' });
+}
+
+export function useSignOut(): () => Promise<void> {
+  const client = useQueryClient();
+  return async () => {
+    await ask(signOut());
+    secondHalf.forget();
+    await client.resetQueries();
+  };
+}
+
+/** A link that signs in once: taken out of the address at once, so that neither history nor a screenshot keeps it. */
+export async function redeemLink(client: QueryClient): Promise<void> {
+  const once = /^#once=([\w-]+)$/.exec(window.location.hash)?.[1];
+  if (once === undefined) return;
+  window.history.replaceState(null, '', window.location.pathname + window.location.search);
+  await openSession(client, { once });
+}

@@ -1,0 +1,36 @@
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { applyTheme, chosenTheme } from './app/theme.js';
+import { ApiError } from './lib/api.js';
+import { answerOtherTabs } from './lib/second-half.js';
+import { redeemLink } from './lib/session.js';
+import { createAppRouter } from './routes/router.js';
+import './ui/tokens.css';
+
+applyTheme(chosenTheme());
+
+const client = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 5_000,
+      // What the server refuses it refuses again; what it could not be asked may work in a moment.
+      retry: (failures, error) => !(error instanceof ApiError && error.status > 0) && failures < 2,
+    },
+  },
+});
+const router = createAppRouter(client);
+
+const root = document.getElementById('root');
+if (!root) throw new Error('index.html has no #root');
+// A link that does not sign in (any more) leaves the visitor where one without a link is.
+answerOtherTabs();
+await redeemLink(client).catch(() => undefined);
+createRoot(root).render(
+  <StrictMode>
+    <QueryClientProvider client={client}>
+      <RouterProvider router={router} />
+    </QueryClientProvider>
+  </StrictMode>,
+);

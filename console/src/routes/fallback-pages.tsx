@@ -1,0 +1,34 @@
+import { Link, useRouterState } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { Empty, Failed } from '../ui/states.js';
+import { nearest } from './nearest.js';
+
+/** The places that somebody may have meant, by the beginnings of their addresses. */
+const places = ['/', '/tools', '/executions', '/sign-in'] as const;
+
+export function NotFoundPage(): ReactNode {
+  const path = useRouterState({ select: ({ location }) => location.pathname });
+  return (
+    <Empty title="There is no such page">
+      <p>
+        Nothing stands at <code>{path}</code>. Did you mean{' '}
+        {nearest(path, places).map((place, index) => (
+          <span key={place}>
+            {index > 0 && ' or '}
+            <Link to={place}>{place}</Link>
+          </span>
+        ))}
+        ?
+      </p>
+    </Empty>
+  );
+}
+
+/** What is shown where even the frame of the page could not be drawn: the server did not say who is looking. */
+export function FatalPage({ error }: { readonly error: unknown }): ReactNode {
+  return (
+    <main>
+      <Failed error={error} retry={() => window.location.reload()} />
+    </main>
+  );
+}

@@ -1,0 +1,155 @@
+import type { QueryClient } from '@tanstack/react-query';
+import {
+  createRootRouteWithContext,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  redirect,
+} from '@tanstack/react-router';
+import { Shell } from '../app/shell.js';
+import { ApiError } from '../lib/api.js';
+import { parseSearch, searchParams, stringifySearch, text } from '../lib/search-params.js';
+import { executionsSearch, periodSearch, revisionsSearch, toolsSearch } from '../lib/searches.js';
+import { sessionQuery } from '../lib/session.js';
+import { Failed, Loading } from '../ui/states.js';
+import { FatalPage, NotFoundPage } from './fallback-pages.js';
+
+interface Context {
+  readonly client: QueryClient;
+}
+
+const root = createRootRouteWithContext<Context>()({
+  notFoundComponent: NotFoundPage,
+  errorComponent: FatalPage,
+});
+
+const signIn = createRoute({
+  getParentRoute: () => root,
+  path: '/sign-in',
+  validateSearch: searchParams({ to: text }),
+  component: lazyRouteComponent(() => import('../features/sign-in/sign-in-page.js'), 'SignInPage'),
+});
+
+/** Every screen but the one for signing in knows who looks at it. */
+const shell = createRoute({
+  getParentRoute: () => root,
+  id: 'shell',
+  component: Shell,
+  beforeLoad: async ({ context, location }) => {
+    try {
+      await context.client.ensureQueryData(sessionQuery);
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 'unauthorized')
+        // eslint-disable-next-line @typescript-eslint/only-throw-error -- the router's own way to lead elsewhere
+        throw redirect({ to: '/sign-in', search: { to: location.href } });
+      throw error;
+    }
+  },
+});
+
+const overview = createRoute({
+  getParentRoute: () => shell,
+  path: '/',
+  component: lazyRouteComponent(() => import('../features/overview/overview-page.js'), 'OverviewPage'),
+});
+
+const find = createRoute({
+  getParentRoute: () => shell,
+  path: '/find',
+  validateSearch: searchParams({ id: text }),
+  component: lazyRouteComponent(() => import('../features/find/find-page.js'), 'FindPage'),
+});
+
+const tools = createRoute({
+  getParentRoute: () => shell,
+  path: '/tools',
+  validateSearch: toolsSearch,
+  component: lazyRouteComponent(() => import('../features/tools/tools-page.js'), 'ToolsPage'),
+});
+
+const tool = createRoute({
+  getParentRoute: () => shell,
+  path: '/tools/$name',
+  component: lazyRouteComponent(() => import('../features/tool/tool-frame.js'), 'ToolFrame'),
+});
+const toolHome = createRoute({
+  getParentRoute: () => tool,
+  path: '/',
+  beforeLoad: ({ params }) => {
+    // eslint-disable-next-line @typescript-eslint/only-throw-error -- the router's own way to lead elsewhere
+    throw redirect({ to: '/tools/$name/activity', params, replace: true });
+  },
+});
+const activity = createRoute({
+  getParentRoute: () => tool,
+  path: '/activity',
+  validateSearch: periodSearch,
+  component: lazyRouteComponent(() => import('../features/tool/activity-tab.js'), 'ActivityTab'),
+});
+const health = createRoute({
+  getParentRoute: () => tool,
+  path: '/health',
+  validateSearch: periodSearch,
+  component: lazyRouteComponent(() => import('../features/tool/health-tab.js'), 'HealthTab'),
+});
+const circuit = createRoute({
+  getParentRoute: () => tool,
+  path: '/circuit',
+  component: lazyRouteComponent(() => import('../features/tool/circuit-tab.js'), 'CircuitTab'),
+});
+const revisions = createRoute({
+  getParentRoute: () => tool,
+  path: '/revisions',
+  validateSearch: revisionsSearch,
+  component: lazyRouteComponent(() => import('../features/tool/revisions-tab.js'), 'RevisionsTab'),
+});
+const settings = createRoute({
+  getParentRoute: () => tool,
+  path: '/settings',
+  component: lazyRouteComponent(() => import('../features/tool/settings-tab.js'), 'SettingsTab'),
+});
+
+const executions = createRoute({
+  getParentRoute: () => shell,
+  path: '/executions',
+  validateSearch: executionsSearch,
+  component: lazyRouteComponent(() => import('../features/executions/executions-page.js'), 'ExecutionsPage'),
+});
+const execution = createRoute({
+  getParentRoute: () => shell,
+  path: '/executions/$id',
+  component: lazyRouteComponent(() => import('../features/execution/execution-page.js'), 'ExecutionPage'),
+});
+
+const tree = root.addChildren([
+  signIn,
+  shell.addChildren([
+    overview,
+    find,
+    tools,
+    tool.addChildren([toolHome, activity, health, circuit, revisions, settings]),
+    executions,
+    execution,
+  ]),
+]);
+
+export function createAppRouter(client: QueryClient) {
+  return createRouter({
+    routeTree: tree,
+    basepath: '/console',
+    context: { client },
+    parseSearch,
+    stringifySearch,
+    scrollRestoration: true,
+    defaultPreload: 'intent',
+    defaultPendingComponent: Loading,
+    defaultErrorComponent: ({ error, reset }) => <Failed error={error} retry={reset} />,
+    defaultNotFoundComponent: NotFoundPage,
+  });
+}
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: ReturnType<typeof createAppRouter>;
+  }
+}

@@ -1,0 +1,94 @@
+import { type ComponentProps, type ReactNode, useId } from 'react';
+import css from './controls.module.css';
+
+type Look = 'primary' | 'danger' | 'quiet';
+
+export const buttonLook = (look?: Look, small = false): string =>
+  [css.button, look && css[look], small && css.small].filter(Boolean).join(' ');
+
+interface ButtonProps extends ComponentProps<'button'> {
+  readonly look?: Look;
+  readonly small?: boolean;
+}
+
+export function Button({ look, small, className, ...rest }: ButtonProps): ReactNode {
+  return <button type="button" className={`${buttonLook(look, small)} ${className ?? ''}`} {...rest} />;
+}
+
+export const inputLook = css.input;
+
+interface FieldProps {
+  readonly label: string;
+  readonly help?: ReactNode;
+  readonly wrong?: string | undefined;
+  /** Draws the control; the attributes tie it to its label, help and problem. */
+  readonly children: (tie: {
+    id: string;
+    'aria-describedby': string | undefined;
+    'aria-invalid': true | undefined;
+  }) => ReactNode;
+}
+
+export function Field({ label, help, wrong, children }: FieldProps): ReactNode {
+  const id = useId();
+  const about = help !== undefined || wrong !== undefined ? `${id}-about` : undefined;
+  return (
+    <div className={css.field}>
+      <label className={css.label} htmlFor={id}>
+        {label}
+      </label>
+      {children({ id, 'aria-describedby': about, 'aria-invalid': wrong === undefined ? undefined : true })}
+      {about !== undefined && (
+        <div id={about}>
+          {wrong !== undefined && <p className={css.wrong}>{wrong}</p>}
+          {help !== undefined && <p className={css.help}>{help}</p>}
+        </div>
+      )}
+    </div>
+  );
+}
+
+interface TextFieldProps extends Omit<ComponentProps<'input'>, 'onChange'> {
+  readonly label: string;
+  readonly help?: ReactNode;
+  readonly wrong?: string | undefined;
+  readonly onText: (value: string) => void;
+}
+
+export function TextField({ label, help, wrong, onText, ...rest }: TextFieldProps): ReactNode {
+  return (
+    <Field label={label} help={help} wrong={wrong}>
+      {(tie) => (
+        <input {...rest} {...tie} className={css.input} onChange={({ target }) => onText(target.value)} />
+      )}
+    </Field>
+  );
+}
+
+export type Tone = 'good' | 'warn' | 'bad' | 'none';
+
+const toneOf: Readonly<Record<string, Tone>> = {
+  success: 'good',
+  healthy: 'good',
+  active: 'good',
+  closed: 'good',
+  up: 'good',
+  degraded: 'warn',
+  half_open: 'warn',
+  timeout: 'warn',
+  error: 'bad',
+  unhealthy: 'bad',
+  open: 'bad',
+};
+
+/** A state in its own word and its colour: a colour alone would not be read by everybody. */
+export function Badge({ state, tone }: { readonly state: string; readonly tone?: Tone }): ReactNode {
+  const look = tone ?? toneOf[state] ?? 'none';
+  return (
+    <span className={`${css.badge} ${look === 'none' ? '' : css[look]}`}>{state.replaceAll('_', '-')}</span>
+  );
+}
+
+export function Tag({ children }: { readonly children: ReactNode }): ReactNode {
+  return <span className={css.tag}>{children}</span>;
+}

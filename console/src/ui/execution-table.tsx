@@ -1,0 +1,71 @@
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { ExecutionView } from '../lib/api.js';
+import { bytes, duration } from '../lib/format.js';
+import { Badge, Tag } from './controls.js';
+import { type Column, Table } from './table.js';
+import { Time } from './time.js';
+
+/** How an execution ended, and the one type of failure that says more than its status. */
+export const Ended = ({ execution }: { readonly execution: ExecutionView }): ReactNode => (
+  <>
+    <Badge state={execution.status} /> {execution.isTest && <Tag>test</Tag>}{' '}
+    {execution.semanticFailure !== null && <Tag>useless</Tag>}
+  </>
+);
+
+const when: Column<ExecutionView> = {
+  name: 'When',
+  cell: ({ recordedAt, metricId }) => (
+    <Link to="/executions/$id" params={{ id: metricId }}>
+      <Time at={recordedAt} />
+    </Link>
+  ),
+};
+const tool: Column<ExecutionView> = { name: 'Tool', cut: true, cell: ({ toolName }) => toolName };
+const ended: Column<ExecutionView> = { name: 'Ended', cell: (execution) => <Ended execution={execution} /> };
+const took: Column<ExecutionView> = {
+  name: 'Took',
+  isNumber: true,
+  cell: ({ executionTimeMs }) => duration(executionTimeMs),
+};
+const why: Column<ExecutionView> = {
+  name: 'Why',
+  cut: true,
+  cell: ({ errorType, errorMessage }) => (
+    <span title={errorMessage ?? undefined}>
+      {errorType === null ? '' : `${errorType}: ${errorMessage ?? ''}`}
+    </span>
+  ),
+};
+const forWhom: Column<ExecutionView> = {
+  name: 'For',
+  cut: true,
+  cell: ({ investigationId, userId }) => investigationId ?? userId,
+};
+const sizes: Column<ExecutionView> = {
+  name: 'In / out',
+  isNumber: true,
+  cell: ({ inputSize, outputSize }) => `${bytes(inputSize)} / ${bytes(outputSize)}`,
+};
+
+export const executionColumns = [when, tool, ended, took, why, forWhom, sizes];
+const shortColumns = [when, tool, ended, took];
+
+interface ExecutionTableProps {
+  readonly label: string;
+  readonly rows: readonly ExecutionView[];
+  /** Without the columns that need the width of a page. */
+  readonly short?: boolean;
+}
+
+export function ExecutionTable({ label, rows, short = false }: ExecutionTableProps): ReactNode {
+  return (
+    <Table
+      label={label}
+      rows={rows}
+      columns={short ? shortColumns : executionColumns}
+      keyOf={({ metricId }) => metricId}
+    />
+  );
+}

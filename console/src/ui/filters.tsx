@@ -1,0 +1,70 @@
+import { type ReactNode, useEffect, useState } from 'react';
+import { inputLook } from './controls.js';
+import css from './filters.module.css';
+
+export const FilterBar = ({ label, children }: { label: string; children: ReactNode }): ReactNode => (
+  <search aria-label={label} className={css.bar}>
+    {children}
+  </search>
+);
+
+interface FilterTextProps {
+  readonly label: string;
+  readonly value: string | undefined;
+  readonly onChange: (value: string | undefined) => void;
+}
+
+const typingMs = 200;
+
+/** Takes effect when the typing pauses. */
+export function FilterText({ label, value = '', onChange }: FilterTextProps): ReactNode {
+  const [typed, setTyped] = useState(value);
+  useEffect(() => setTyped(value), [value]);
+  useEffect(() => {
+    if (typed === value) return undefined;
+    const timer = setTimeout(() => onChange(typed === '' ? undefined : typed), typingMs);
+    return () => clearTimeout(timer);
+    // A new callback is no reason to wait anew.
+  }, [typed, value]);
+  return (
+    <label className={css.filter}>
+      {label}
+      <input
+        type="search"
+        className={inputLook}
+        value={typed}
+        onChange={({ target }) => setTyped(target.value)}
+      />
+    </label>
+  );
+}
+
+interface FilterSelectProps<T extends string> {
+  readonly label: string;
+  readonly value: T | undefined;
+  readonly options: readonly T[];
+  /** What no choice is called. */
+  readonly none?: string;
+  readonly onChange: (value: T | undefined) => void;
+}
+
+export function FilterSelect<T extends string>(props: FilterSelectProps<T>): ReactNode {
+  const { label, value, options, none = 'any', onChange } = props;
+  return (
+    <label className={css.filter}>
+      {label}
+      <select
+        className={inputLook}
+        value={value ?? ''}
+        onChange={({ target }) => onChange(options.find((option) => option === target.value))}
+      >
+        <option value="">{none}</option>
+        {options.map((option) => (
+          <option key={option} value={option}>
+            {option}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}

@@ -1,0 +1,31 @@
+import type { ReactNode } from 'react';
+import css from './icons.module.css';
+
+/** Drawn on a grid of 24, as lines; they stand beside words and say nothing of their own. */
+const paths = {
+  overview: 'M3 13h6V4H3zM3 20h6v-3H3zM13 20h8v-9h-8zM13 4v3h8V4z',
+  tools: 'M14.7 6.3a4 4 0 0 0-5.4 5L3 17.6V21h3.4l6.3-6.3a4 4 0 0 0 5-5.4L15 12l-3-3z',
+  executions: 'M4 6h16M4 12h16M4 18h10',
+  investigations: 'M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14zM16 16l5 5',
+  playbooks: 'M5 4h10a4 4 0 0 1 4 4v12H9a4 4 0 0 1-4-4zM5 16a4 4 0 0 1 4-4h10',
+  events: 'M3 12h4l3-8 4 16 3-8h4',
+  docs: 'M7 3h7l4 4v14H7zM14 3v4h4M10 12h5M10 16h5',
+  settings: 'M4 7h10M18 7h2M4 17h2M10 17h10M16 9.5v-5M8 19.5v-5',
+  search: 'M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14zM16 16l5 5',
+  theme: 'M12 3a9 9 0 1 0 0 18zM12 3a9 9 0 0 1 0 18',
+  copy: 'M9 9h11v11H9zM5 15H4V4h11v1',
+  check: 'M5 12l5 5 9-10',
+  close: 'M6 6l12 12M18 6L6 18',
+  plus: 'M12 5v14M5 12h14',
+  menu: 'M4 7h16M4 12h16M4 17h16',
+  back: 'M15 5l-7 7 7 7',
+  keyboard: 'M3 6h18v12H3zM7 10h.01M11 10h.01M15 10h.01M8 14h8',
+} as const;
+
+export type IconName = keyof typeof paths;
+
+export const Icon = ({ name }: { name: IconName }): ReactNode => (
+  <svg className={css.icon} viewBox="0 0 24 24" aria-hidden="true">
+    <path d={paths[name]} />
+  </svg>
+);

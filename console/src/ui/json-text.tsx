@@ -1,0 +1,65 @@
+import { type ReactNode, useMemo, useState } from 'react';
+import { bytes } from '../lib/format.js';
+import { Button } from './controls.js';
+import css from './json-text.module.css';
+
+interface JsonTextProps {
+  readonly label: string;
+  readonly value: unknown;
+}
+
+/** More than this a browser draws slowly; the rest is a download away. */
+const shownCharacters = 200_000;
+
+/** A value as indented JSON, or a text as it is. */
+export function JsonText({ label, value }: JsonTextProps): ReactNode {
+  const text = useMemo(
+    () => (typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? 'nothing')),
+    [value],
+  );
+  const isCut = text.length > shownCharacters;
+  return (
+    <div className={css.frame}>
+      <div className={css.tools}>
+        <CopyButton text={text} />
+        {isCut && (
+          <Button small look="quiet" onClick={() => download(label, text)}>
+            Download all {bytes(text.length)}
+          </Button>
+        )}
+      </div>
+      <pre className={css.text} tabIndex={0} aria-label={label}>
+        {isCut ? `${text.slice(0, shownCharacters)}\n…` : text}
+      </pre>
+    </div>
+  );
+}
+
+export function CopyButton({
+  text,
+  name = 'Copy',
+}: {
+  readonly text: string;
+  readonly name?: string;
+}): ReactNode {
+  const [isDone, setDone] = useState(false);
+  const copy = async (): Promise<void> => {
+    await navigator.clipboard.writeText(text);
+    setDone(true);
+    setTimeout(() => setDone(false), 1_500);
+  };
+  return (
+    <Button small look="quiet" onClick={() => void copy()}>
+      {isDone ? 'Copied' : name}
+    </Button>
+  );
+}
+
+function download(name: string, text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type: 'application/json' }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = `${name.toLowerCase().replaceAll(' ', '-')}.json`;
+  link.click();
+  URL.revokeObjectURL(url);
+}

@@ -1,0 +1,112 @@
+import { type ReactNode, useEffect } from 'react';
+import css from './layout.module.css';
+
+interface PageProps {
+  /** What the browser's tab says. */
+  readonly name: string;
+  readonly title?: ReactNode;
+  readonly about?: ReactNode;
+  readonly actions?: ReactNode;
+  readonly children: ReactNode;
+}
+
+/** A screen: its heading, what it is about, what can be done here, and the rest. */
+export function Page({ name, title, about, actions, children }: PageProps): ReactNode {
+  useEffect(() => {
+    document.title = `${name} · Toolkeeper`;
+  }, [name]);
+  return (
+    <>
+      <header className={css.head}>
+        <div className={css.title}>
+          <h1>{title ?? name}</h1>
+          {about !== undefined && <p className={css.about}>{about}</p>}
+        </div>
+        {actions !== undefined && <div className={css.actions}>{actions}</div>}
+      </header>
+      {children}
+    </>
+  );
+}
+
+interface CardProps {
+  readonly title: string;
+  readonly actions?: ReactNode;
+  /** The content brings its own distance from the edge, as tables do. */
+  readonly flush?: boolean;
+  readonly children: ReactNode;
+}
+
+export function Card({ title, actions, flush = false, children }: CardProps): ReactNode {
+  return (
+    <section className={css.card} aria-label={title}>
+      <div className={css.cardHead}>
+        <h2>{title}</h2>
+        {actions}
+      </div>
+      <div className={flush ? undefined : css.cardBody}>{children}</div>
+    </section>
+  );
+}
+
+/** What stands under the heading of its page and needs none of its own. */
+export const Panel = ({ children }: { children: ReactNode }): ReactNode => (
+  <div className={css.card}>{children}</div>
+);
+
+export const Stack = ({ tight = false, children }: { tight?: boolean; children: ReactNode }): ReactNode => (
+  <div className={`${css.stack} ${tight ? css.tight : ''}`}>{children}</div>
+);
+
+export const Row = ({ children }: { children: ReactNode }): ReactNode => (
+  <div className={css.row}>{children}</div>
+);
+
+export const Columns = ({ children }: { children: ReactNode }): ReactNode => (
+  <div className={css.columns}>{children}</div>
+);
+
+/** Names with what belongs to them, in the order in which they are shown. */
+export type Pairs = readonly (readonly [name: string, value: ReactNode])[];
+
+/** The figures that a screen begins with. */
+export const Figures = ({ figures }: { figures: Pairs }): ReactNode => (
+  <dl className={css.figures}>
+    {figures.map(([name, value]) => (
+      <div key={name} className={css.figure}>
+        <dt>{name}</dt>
+        <dd>{value}</dd>
+      </div>
+    ))}
+  </dl>
+);
+
+/** Names with their values; what has none is left out. */
+export const Facts = ({ facts }: { facts: Pairs }): ReactNode => (
+  <dl className={css.facts}>
+    {facts
+      .filter(([, value]) => value !== null && value !== undefined && value !== '' && value !== false)
+      .map(([name, value]) => [<dt key={`${name}-name`}>{name}</dt>, <dd key={name}>{value}</dd>])}
+  </dl>
+);
+
+export const Muted = ({ children }: { children: ReactNode }): ReactNode => (
+  <span className={css.muted}>{children}</span>
+);
+
+const notes = { good: css.noteGood, warn: css.noteWarn, bad: css.noteBad, none: '' } as const;
+
+/** A sentence that must not be overlooked; `alert` is read out as soon as it appears. */
+export const Note = ({
+  tone = 'none',
+  alert = false,
+  children,
+}: {
+  tone?: keyof typeof notes;
+  alert?: boolean;
+  children: ReactNode;
+}): ReactNode => (
+  <div className={`${css.note} ${notes[tone]}`} role={alert ? 'alert' : undefined}>
+    {children}
+  </div>
+);

@@ -1,0 +1,56 @@
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { asApiError } from '../lib/api.js';
+import { Button } from './controls.js';
+import css from './layout.module.css';
+
+export const Loading = ({ lines = 6 }: { lines?: number }): ReactNode => (
+  <div className={css.skeleton} role="status" aria-label="Loading">
+    {Array.from({ length: lines }, (_, index) => (
+      <span key={index} />
+    ))}
+  </div>
+);
+
+export const Empty = ({ title, children }: { title: string; children?: ReactNode }): ReactNode => (
+  <div className={css.state}>
+    <h2>{title}</h2>
+    {children}
+  </div>
+);
+
+interface FailedProps {
+  readonly error: unknown;
+  readonly retry?: (() => void) | undefined;
+}
+
+/** What went wrong, in the server's own words, and what can be done. */
+export function Failed({ error, retry }: FailedProps): ReactNode {
+  const { title, code, requestId, message } = asApiError(error);
+  return (
+    <div className={css.state} role="alert">
+      <h2>{code === 'forbidden' ? 'Your key may not see this' : title}</h2>
+      <p>{message}</p>
+      {requestId !== undefined && (
+        <p>
+          <code>{code}</code> · request <code>{requestId}</code>
+        </p>
+      )}
+      {code === 'unauthorized' && <a href="/console/sign-in">Sign in</a>}
+      {retry && <Button onClick={retry}>Try again</Button>}
+    </div>
+  );
+}
+
+interface LoadedProps<T> {
+  readonly query: UseQueryResult<T>;
+  readonly lines?: number;
+  readonly children: (data: T) => ReactNode;
+}
+
+/** Draws what was asked for: while it loads, when it failed, and when it is there. What was there stays while it is asked anew. */
+export function Loaded<T>({ query, lines, children }: LoadedProps<T>): ReactNode {
+  if (query.data !== undefined) return children(query.data);
+  if (query.error) return <Failed error={query.error} retry={() => void query.refetch()} />;
+  return <Loading {...(lines !== undefined && { lines })} />;
+}

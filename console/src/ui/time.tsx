@@ -1,0 +1,24 @@
+import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
+import { ago, exactTime } from '../lib/format.js';
+
+const Now = createContext(Date.now());
+
+/** One clock for every relative time on the page. */
+export function Clock({ children }: { readonly children: ReactNode }): ReactNode {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 5_000);
+    return () => clearInterval(timer);
+  }, []);
+  return <Now value={now}>{children}</Now>;
+}
+
+/** "3 min. ago"; the exact time on hover. */
+export function Time({ at }: { readonly at: string }): ReactNode {
+  const now = useContext(Now);
+  return (
+    <time dateTime={at} title={exactTime(at)}>
+      {ago(at, Math.max(now, Date.now()))}
+    </time>
+  );
+}

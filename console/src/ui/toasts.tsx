@@ -1,0 +1,33 @@
+import { Toast } from '@base-ui/react/toast';
+import type { ReactNode } from 'react';
+import css from './toasts.module.css';
+
+/** Short messages about what was just done; they go by themselves, and are read out. */
+export function Toasts({ children }: { readonly children: ReactNode }): ReactNode {
+  return (
+    <Toast.Provider timeout={4_000}>
+      {children}
+      <Toast.Portal>
+        <Toast.Viewport className={css.viewport}>
+          <ToastList />
+        </Toast.Viewport>
+      </Toast.Portal>
+    </Toast.Provider>
+  );
+}
+
+function ToastList(): ReactNode {
+  const { toasts } = Toast.useToastManager();
+  return toasts.map((toast) => (
+    <Toast.Root key={toast.id} toast={toast} className={css.toast}>
+      <Toast.Title className={css.title} />
+      <Toast.Description className={css.text} />
+    </Toast.Root>
+  ));
+}
+
+/** @returns what says that something was done */
+export function useToast(): (title: string, text?: string) => void {
+  const { add } = Toast.useToastManager();
+  return (title, text) => add({ title, ...(text !== undefined && { description: text }) });
+}

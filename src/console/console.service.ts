@@ -1,0 +1,84 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { Problem } from '../common/errors.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { ConsoleFiles } from './console-files.js';
+
+/** Names of assets hold a hash of their content. */
+const forEver = 'public, max-age=31536000, immutable';
+
+/** Scripts and styles come from this server alone; the nonce is for the one style element that the code editor makes. */
+const policyWith = (nonce: string): string =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self' 'nonce-${nonce}'`,
+    "img-src 'self' data:",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "require-trusted-types-for 'script'",
+  ].join('; ');
+
+const notBuilt = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8" />
+<title>Toolkeeper</title>
+<h1>The console is not built</h1>
+<p>Run <code>npm run build</code> in Toolkeeper's folder and start the server again. The API works without it: see <a href="/docs">/docs</a>.</p>
+</html>
+`;
+
+/** Answers browsers with the built console. */
+@Injectable()
+export class ConsoleService {
+  private readonly files: ConsoleFiles;
+
+  constructor(@Inject(APP_CONFIG) { root }: Pick<AppConfig, 'root'>) {
+    this.files = new ConsoleFiles(join(root, 'console', 'dist'));
+  }
+
+  /** Browsers are led to the console, API clients to the pages that explain the API. */
+  home(accept: string | undefined): string {
+    return wantsPage(accept) ? '/console/' : '/docs';
+  }
+
+  /** @throws Problem `not_found` */
+  async asset(name: string, encodings: string | undefined, reply: FastifyReply): Promise<void> {
+    const file = this.files.asset(name);
+    if (!file) throw new Problem('not_found', `There is no file ${name} in this build of the console.`);
+    void reply.headers({
+      'content-type': file.type,
+      'cache-control': forEver,
+      'x-content-type-options': 'nosniff',
+      vary: 'accept-encoding',
+    });
+    const zipped = /\bgzip\b/.test(encodings ?? '');
+    if (zipped) void reply.header('content-encoding', 'gzip');
+    await reply.send(zipped ? await file.gzipped() : file.plain);
+  }
+
+  /** Every address below /console/ is the same page, which shows what the address says. @throws Problem `not_found` */
+  async page(accept: string | undefined, reply: FastifyReply): Promise<void> {
+    if (!wantsPage(accept)) throw new Problem('not_found', 'The console is for browsers.');
+    const nonce = randomBytes(16).toString('base64');
+    const page = this.files.page(nonce);
+    await reply
+      .status(page === undefined ? 503 : 200)
+      .headers({
+        'content-type': 'text/html; charset=utf-8',
+        'cache-control': 'no-store',
+        'content-security-policy': policyWith(nonce),
+        'cross-origin-opener-policy': 'same-origin',
+        'referrer-policy': 'no-referrer',
+        'x-content-type-options': 'nosniff',
+      })
+      .send(page ?? notBuilt);
+  }
+}
+
+const wantsPage = (accept = ''): boolean => /\btext\/html\b/i.test(accept);
