@@ -17,6 +17,7 @@ import { TracingModule } from './observability/tracing/tracing.module.js';
 import { PlaybookSearchModule } from './playbook-search/playbook-search.module.js';
 import { PlaybooksModule } from './playbooks/playbooks.module.js';
 import { ToolsModule } from './tools/tools.module.js';
+import { TracesModule } from './traces/traces.module.js';
 
 /** The list of modules; each brings in what it stands on. */
 @Module({})
@@ -37,6 +38,7 @@ export class AppModule {
         HealthModule,
         ToolsModule,
         BuiltinToolsModule,
+        TracesModule,
         McpModule,
         EventsModule,
         CustomToolsModule.forRoot(config),

@@ -17,7 +17,7 @@ export type ProblemView = {
     title: string;
     status: number;
     detail: string;
-    code: 'tool_not_found' | 'invalid_input' | 'unauthorized' | 'forbidden' | 'payload_too_large' | 'circuit_open' | 'queue_full' | 'investigation_budget_spent' | 'recorder_full' | 'shutting_down' | 'tool_unavailable' | 'database_unavailable' | 'rate_limited' | 'invalid_request' | 'not_found' | 'conflict' | 'idempotency_key_reused' | 'internal_error' | 'timeout' | 'tool_error' | 'tool_crashed' | 'protocol_error' | 'output_too_large' | 'spawn_failed' | 'sandbox_violation' | 'cancelled' | 'interrupted' | 'upstream_unavailable';
+    code: 'tool_not_found' | 'invalid_input' | 'unauthorized' | 'forbidden' | 'payload_too_large' | 'circuit_open' | 'queue_full' | 'investigation_budget_spent' | 'recorder_full' | 'spans_full' | 'shutting_down' | 'tool_unavailable' | 'database_unavailable' | 'rate_limited' | 'invalid_request' | 'not_found' | 'conflict' | 'idempotency_key_reused' | 'internal_error' | 'timeout' | 'tool_error' | 'tool_crashed' | 'protocol_error' | 'output_too_large' | 'spawn_failed' | 'sandbox_violation' | 'cancelled' | 'interrupted' | 'upstream_unavailable';
     requestId: string;
     errors?: Array<FieldProblemView>;
     /**
@@ -420,6 +420,38 @@ export type ToolCallsView = {
     results: Array<{
         [key: string]: unknown;
     }>;
+};
+
+export type VlloraSpanBody = {
+    trace_id: string;
+    span_id: string;
+    parent_span_id?: string | null;
+    thread_id?: string | null;
+    run_id?: string | null;
+    operation_name: string;
+    /**
+     * Microseconds since 1970
+     */
+    start_time_us: number;
+    /**
+     * Microseconds since 1970
+     */
+    finish_time_us: number;
+    attribute?: {
+        [key: string]: unknown;
+    };
+};
+
+export type TakenSpansView = {
+    /**
+     * Spans that are kept from now on, whatever dies
+     */
+    taken: number;
+    /**
+     * Spans that are not: to send them again would be of no use
+     */
+    rejected: number;
+    reason?: string;
 };
 
 export type EventView = {
@@ -1469,6 +1501,14 @@ export type ExecutionView = {
     requestId: string | null;
     investigationId: string | null;
     runId: string | null;
+    /**
+     * Of which it is a span: the trace of `traceparent`, else one of its own
+     */
+    traceId: string | null;
+    /**
+     * The caller's span
+     */
+    parentSpanId: string | null;
     /**
      * success, error or timeout
      */
@@ -2749,6 +2789,54 @@ export type RunToolCallsResponses = {
 };
 
 export type RunToolCallsResponse = RunToolCallsResponses[keyof RunToolCallsResponses];
+
+export type PostSpansData = {
+    body: Array<VlloraSpanBody> | VlloraSpanBody;
+    headers?: {
+        /**
+         * One of the key's projects
+         */
+        'x-project-id'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/spans';
+};
+
+export type PostSpansErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `payload_too_large`: The input is over its cap
+     */
+    413: ProblemView;
+    /**
+     * `rate_limited`: Too many requests
+     */
+    429: ProblemView;
+    /**
+     * `spans_full`: No more spans can be taken for now; `shutting_down`: The server is stopping
+     */
+    503: ProblemView;
+};
+
+export type PostSpansError = PostSpansErrors[keyof PostSpansErrors];
+
+export type PostSpansResponses = {
+    200: TakenSpansView;
+};
+
+export type PostSpansResponse = PostSpansResponses[keyof PostSpansResponses];
 
 export type GetEventsData = {
     body?: never;

@@ -17,6 +17,7 @@ export const errorTable = {
   queue_full: { http: 429, jsonRpc: -32603, title: "The tool's queue is full" },
   investigation_budget_spent: { http: 429, jsonRpc: -32603, title: 'No calls left for this investigation' },
   recorder_full: { http: 503, jsonRpc: -32603, title: 'The record of the call cannot be promised' },
+  spans_full: { http: 503, jsonRpc: -32603, title: 'No more spans can be taken for now' },
   shutting_down: { http: 503, jsonRpc: -32603, title: 'The server is stopping' },
   tool_unavailable: { http: 503, jsonRpc: -32603, title: 'The tool cannot be started' },
   database_unavailable: { http: 503, jsonRpc: -32603, title: 'The database does not answer' },

@@ -6,8 +6,14 @@ import { DatabaseUnavailable, errorTable, Problem, type ProblemCode } from './er
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** What the route answers in place of problem+json: its protocol has a form of its own for errors. */
-    errorBody?: (exception: unknown, requestId: string) => object;
+    errorBody?: (exception: unknown, request: FastifyRequest) => OwnErrorBody;
   }
+}
+
+/** An error in the form of a route's own protocol. */
+export interface OwnErrorBody {
+  readonly type: string;
+  readonly body: string | Buffer;
 }
 
 /** A problem as HTTP carries it. */
@@ -24,11 +30,14 @@ export class ProblemFilter implements ExceptionFilter {
 
   catch(exception: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
-    const request = http.getRequest<FastifyRequest>();
+    this.send(exception, http.getRequest<FastifyRequest>(), http.getResponse<FastifyReply>());
+  }
+
+  send(exception: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const { status, headers, body } = this.answer(exception, request.id);
-    const reply = http.getResponse<FastifyReply>().status(status).headers(headers);
-    const own = request.routeOptions.config?.errorBody?.(exception, request.id);
-    if (own) void reply.type('application/json').send(own);
+    const own = request.routeOptions.config?.errorBody?.(exception, request);
+    void reply.status(status).headers(headers);
+    if (own) void reply.header('content-type', own.type).send(own.body);
     else void reply.send(body);
   }
 

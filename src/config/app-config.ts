@@ -83,6 +83,7 @@ function toConfig(values: Values<typeof settings>) {
   const { dataDir, server, tracing } = values;
   const { url, model, ...endpoint } = values.embeddings;
   const { url: service, ...dataStorage } = values.dataStorage;
+  const journalDir = values.recorder.journalDir ?? join(dataDir, 'journal');
   const loopback = isLoopback(server.host);
   return {
     ...values,
@@ -98,7 +99,8 @@ function toConfig(values: Values<typeof settings>) {
       interpreters: new Set(values.commands.interpreters),
       allowedRoots: allowedRoots(values, loopback),
     },
-    recorder: { ...values.recorder, journalDir: values.recorder.journalDir ?? join(dataDir, 'journal') },
+    recorder: { ...values.recorder, journalDir },
+    spans: { ...values.spans, journalDir: join(journalDir, 'spans') },
     tracing: { ...tracing, ...whereTracesGo(tracing) },
     /** Undefined: playbooks are searched by words alone. */
     embeddings: url && model ? { url, model, ...endpoint } : undefined,

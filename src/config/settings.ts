@@ -18,7 +18,7 @@ import {
   webUrls,
   whole,
 } from './setting.js';
-import { circuit, customTools, investigations, recording, sandbox } from './tool-settings.js';
+import { circuit, customTools, investigations, recording, sandbox, spans } from './tool-settings.js';
 
 /*
  * Every environment variable that Toolkeeper reads, once: `npm run settings` writes .env.example and the tables of
@@ -245,6 +245,7 @@ export const sections = {
   'Built-in tools': builtinTools,
   Sandbox: sandbox,
   Recording: recording,
+  Spans: spans,
   'Circuit breaker': circuit,
   'Investigations and repetition': investigations,
   Events: events,
@@ -263,6 +264,7 @@ export const settings = {
   ...builtinTools,
   ...sandbox,
   ...recording,
+  ...spans,
   ...circuit,
   ...investigations,
   ...events,

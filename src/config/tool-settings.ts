@@ -148,6 +148,26 @@ export const recording = {
   },
 };
 
+export const spans = {
+  spans: {
+    retentionDays: setting('SPANS_RETENTION_DAYS', whole(1, 3_650), 30).means(
+      'How many days spans are kept: a day (UTC) goes as a whole once all of it is older; older spans are not taken.',
+    ),
+    maxBytes: setting('SPANS_MAX_BYTES', whole(0, 1_125_899_906_842_624), 10_737_418_240).means(
+      'Bytes that spans may take in the database: beyond them the oldest days go before their time; today alone beyond them: `spans_full`.',
+    ),
+    journalMaxBytes: setting('SPANS_JOURNAL_MAX_BYTES', whole(0, 1_099_511_627_776), 1_073_741_824).means(
+      'Bytes that the journal of spans (`spans` in `JOURNAL_DIR`) may take while the database takes none; beyond them: `spans_full`. Calls go on.',
+    ),
+    /** Of a body on the wire, and once it is inflated. */
+    maxBodyBytes: 16_777_216,
+    maxInflatedBytes: 67_108_864,
+    /** Spans of one insert at most, and how long they wait for each other. */
+    batchSize: 1_000,
+    flushIntervalMs: 250,
+  },
+};
+
 export const circuit = {
   circuit: {
     failures: setting('CIRCUIT_FAILURES', whole(1, 10_000), 5).means(

@@ -5,6 +5,7 @@ import { Logger } from 'nestjs-pino';
 import { AppModule } from '../app.module.js';
 import { requestIdOf } from '../common/ids.js';
 import { ProblemFilter } from '../common/problem.filter.js';
+import { acceptBodies } from '../common/raw-body.js';
 import { ShapePipe } from '../common/shapes.js';
 import type { AppConfig } from '../config/app-config.js';
 import { Connections } from './connections.js';
@@ -32,7 +33,7 @@ export async function createApp(config: AppConfig): Promise<NestFastifyApplicati
 function acceptJsonAlone(app: NestFastifyApplication): void {
   const fastify = app.getHttpAdapter().getInstance();
   fastify.removeContentTypeParser('text/plain');
-  app.useBodyParser('application/json', { bodyLimit: fastify.initialConfig.bodyLimit });
+  acceptBodies(fastify, ['application/x-protobuf']);
 }
 
 function serverOptions({ server, toolInput }: AppConfig): FastifyServerOptions {

@@ -8,6 +8,7 @@ const tags = {
   'tool-health': 'What it means: grades, error patterns and circuits',
   investigations: 'What an investigation may still spend',
   playbooks: 'The catalogue that get_playbooks searches',
+  traces: 'What agents did: spans, runs and threads',
   events: 'What happens to tools, as it happens',
   keys: 'API keys, and what was done with the rights of an administrator',
   session: 'Browsers that sign in',

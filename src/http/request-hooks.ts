@@ -54,17 +54,16 @@ export function registerRequestHooks(app: NestFastifyApplication, bodyDepth: num
       if (request.is404) refuseMethod(request, routes);
       done();
     } catch (error) {
-      const { status, headers, body } = problems.answer(error, id);
-      void reply.status(status).headers(headers).send(body);
+      problems.send(error, request, reply);
     }
   });
 
   // After the body was read: the reader's events would not carry the context of log lines on.
   fastify.addHook('preHandler', (request, _reply, done) => {
     try {
-      // Each level takes two bytes: a short body is not looked through.
+      // Each level takes two bytes: a short body is not looked through, nor is one that nobody has read yet.
       const bytes = Number(request.headers['content-length'] ?? Infinity);
-      if (bytes > 2 * bodyDepth) refuseDeepBody(request.body, bodyDepth);
+      if (bytes > 2 * bodyDepth && !Buffer.isBuffer(request.body)) refuseDeepBody(request.body, bodyDepth);
       context.run(request.id, done);
     } catch (error) {
       done(error as Error);

@@ -37,6 +37,9 @@ export type DrainNews =
   /** Everything of earlier gateways is committed. */
   | { readonly event: 'replayed'; readonly records: number; readonly interrupted: number };
 
+/** Chunks of a segment that are read for one batch at most: records may be large. */
+const mostChunks = 32;
+
 interface Segment {
   readonly number: number;
   readonly reader: SegmentReader;
@@ -109,7 +112,7 @@ export class JournalDrain {
 
   /** @returns whether the end of what is written has been reached */
   private fill(): boolean {
-    while (this.pending.length < this.settings.batchSize) {
+    for (let chunks = 0; this.pending.length < this.settings.batchSize && chunks < mostChunks; chunks += 1) {
       // Listed before the segment is read to its end: what is followed by another grows no more.
       const newest = segmentsIn(this.settings.folder);
       this.current ??= this.openAfter(0, newest);

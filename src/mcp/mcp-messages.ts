@@ -4,8 +4,9 @@ import type {
   JSONRPCRequest,
   JSONRPCResultResponse,
 } from '@modelcontextprotocol/server';
+import type { FastifyRequest } from 'fastify';
 import { errorTable, type Problem } from '../common/errors.js';
-import { asProblem, problemBody } from '../common/problem.filter.js';
+import { asProblem, type OwnErrorBody, problemBody } from '../common/problem.filter.js';
 
 export type RpcId = JSONRPCRequest['id'];
 export type Answer = JSONRPCResultResponse | JSONRPCErrorResponse;
@@ -48,8 +49,13 @@ export function problemAnswer(id: RpcId, problem: Problem, requestId: string): A
   return errorOf(id, code, problem.detail, problemBody(problem, requestId));
 }
 
-/** The answer to what could not be read as far as a message's id. */
-export function unreadableAnswer(exception: unknown, requestId: string): Answer {
+/** What a request is answered that could not be read as far as a message's id. */
+export const unreadableBody = (exception: unknown, { id }: Pick<FastifyRequest, 'id'>): OwnErrorBody => ({
+  type: 'application/json; charset=utf-8',
+  body: JSON.stringify(unreadableAnswer(exception, id)),
+});
+
+function unreadableAnswer(exception: unknown, requestId: string): Answer {
   const problem = asProblem(exception);
   const { code: why } = ((exception as Error).cause ?? {}) as { code?: string };
   const code = why && notJson.has(why) ? parseError : errorTable[problem.code].jsonRpc;

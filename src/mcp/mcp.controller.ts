@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { Problem } from '../common/errors.js';
-import { unreadableAnswer } from './mcp-messages.js';
+import { unreadableBody } from './mcp-messages.js';
 import { McpService } from './mcp.service.js';
 
 /** MCP over Streamable HTTP. Its messages are described by MCP, not by OpenAPI. */
@@ -17,7 +17,7 @@ export class McpController {
 
   @Post()
   @HttpCode(200)
-  @RouteConfig({ errorBody: unreadableAnswer })
+  @RouteConfig({ errorBody: unreadableBody })
   post(
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,

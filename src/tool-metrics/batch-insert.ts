@@ -1,3 +1,4 @@
+import { isValueFault } from '../database/sql-state.js';
 import { metricColumns, metricParameters } from './metric-columns.js';
 import { rollUp } from './rollups/rollup.sql.js';
 import type { ToolMetric } from './tool-metric.entity.js';
@@ -45,9 +46,6 @@ export class UnstorableMetric extends Error {
   override readonly name = 'UnstorableMetric';
 }
 
-/** SQLSTATE classes of which a value is the cause: data exception, integrity violation, limit exceeded. */
-const valueAtFault = /^(22|23|54)[\dA-Z]{3}$/;
-
 /**
  * Writes metrics in one statement; ids that are there already change nothing, so that a batch may be repeated.
  * @param writerSlot no two writers share one at the same time
@@ -64,16 +62,7 @@ export async function insertBatch(
 
 /** Trying again would fail again: the values are to blame, not the database. */
 export function isRowFault(error: unknown): boolean {
-  if (error instanceof UnstorableMetric) return true;
-  return valueAtFault.test(sqlStateOf(error) ?? '');
-}
-
-function sqlStateOf(error: unknown): string | undefined {
-  if (!(error instanceof Error)) return undefined;
-  // TypeORM wraps the driver's error.
-  const { code, driverError } = error as { code?: unknown; driverError?: { code?: unknown } };
-  const state = driverError?.code ?? code;
-  return typeof state === 'string' ? state : undefined;
+  return error instanceof UnstorableMetric || isValueFault(error);
 }
 
 function parametersOf(metrics: readonly ToolMetric[]): string[] {

@@ -1,4 +1,4 @@
 import { runDrain } from '../journal/drain-thread.js';
-import { ExecutionSink, type SinkSettings } from './execution-sink.js';
+import { ExecutionSink, type ExecutionSinkSettings } from './execution-sink.js';
 
-runDrain((settings: SinkSettings) => new ExecutionSink(settings));
+runDrain((settings: ExecutionSinkSettings) => new ExecutionSink(settings));

@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { canonicalJson, sha256 } from '../common/canonical-json.js';
+import type { CallContext } from '../tool-contract/call-context.js';
 import type { ToolCall } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 import type { ExecutionEvent } from './execution-events.js';
@@ -25,6 +26,7 @@ export function startOf(call: ToolCall, startedAt: number): ExecutionStart {
     requestId: context.requestId,
     investigationId: context.investigationId,
     runId: context.runId,
+    ...placeInTrace(ticket.executionId, context),
     parametersHash: sha256(input),
     inputSize: Buffer.byteLength(input),
     isTest: test,
@@ -39,6 +41,22 @@ export function startOf(call: ToolCall, startedAt: number): ExecutionStart {
       probe: ticket.probe || undefined,
     },
   };
+}
+
+const traceparentForm = /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-[\da-f]{2}(?:-|$)/;
+
+/**
+ * Where an execution stands as a span: below the caller's own one; else in a trace of its own, where the call belongs to a
+ * run, thread, session or investigation; else it is none.
+ */
+function placeInTrace(
+  executionId: string,
+  { traceparent, runId, threadId, sessionId, investigationId }: CallContext,
+): Pick<ExecutionStart, 'traceId' | 'parentSpanId'> {
+  const [, traceId, parentSpanId] = traceparentForm.exec(traceparent ?? '') ?? [];
+  if (traceId !== undefined) return { traceId, parentSpanId };
+  const belongs = runId ?? threadId ?? sessionId ?? investigationId;
+  return belongs === undefined ? {} : { traceId: executionId.replaceAll('-', '') };
 }
 
 /** The end of an execution, and its result where that is to be read for semantic errors. */

@@ -6,7 +6,15 @@ import type { ToolMetric } from './tool-metric.entity.js';
 type Identity = Pick<ToolMetric, 'toolName' | 'userId' | 'metadata'>;
 type Circumstances = Pick<
   ToolMetric,
-  'sessionId' | 'requestId' | 'investigationId' | 'runId' | 'parametersHash' | 'inputSize' | 'isTest'
+  | 'sessionId'
+  | 'requestId'
+  | 'investigationId'
+  | 'runId'
+  | 'traceId'
+  | 'parentSpanId'
+  | 'parametersHash'
+  | 'inputSize'
+  | 'isTest'
 >;
 
 /**

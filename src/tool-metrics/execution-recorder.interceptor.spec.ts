@@ -148,6 +148,8 @@ describe('ExecutionRecorderInterceptor', () => {
       requestId: 'r',
       investigationId: 'i',
       runId: 'run',
+      traceId: call.ticket.executionId.replaceAll('-', ''),
+      parentSpanId: null,
       status: 'success',
       executionTimeMs: 12,
       errorType: null,

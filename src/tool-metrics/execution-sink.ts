@@ -1,18 +1,15 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { messageOf } from '../common/message-of.js';
 import { storableText } from '../common/pg-text.js';
 import type { DrainSink } from '../journal/drain-thread.js';
 import type { JournalRecord } from '../journal/journal-entry.js';
+import { SinkConnection, type SinkSettings } from '../journal/sink-connection.js';
 import { insertBatch, isRowFault, type Queryable } from './batch-insert.js';
 import { type ExecutionEnd, type ExecutionStart, metricOf } from './execution-record.js';
 import { ResultReader, type ResultToRead } from './semantic/result-reader.js';
 import type { ToolMetric } from './tool-metric.entity.js';
 
-/** Durations in milliseconds. */
-export interface SinkSettings {
-  readonly url: string;
-  readonly connectTimeoutMs: number;
-  readonly queryTimeoutMs: number;
+export interface ExecutionSinkSettings extends SinkSettings {
   /** The memory of the ResultBacklog. */
   readonly resultBacklog: SharedArrayBuffer;
 }
@@ -27,18 +24,17 @@ const insertQuarantined = `
 const leaseSlot = `
   SELECT slot FROM generate_series(1, $2::int) AS slot WHERE pg_try_advisory_lock($1::int, slot) LIMIT 1`;
 
-/**
- * The database as the drain of the executions' journal sees it: one connection of its own, made anew whenever it
- * fails.
- */
+/** The database as the drain of the executions' journal sees it. */
 export class ExecutionSink implements DrainSink {
-  private client: pg.Client | undefined;
+  private readonly connection: SinkConnection;
+  private readonly results: ResultReader;
   private slot = 0;
 
-  private readonly results: ResultReader;
-
-  constructor(private readonly settings: SinkSettings) {
+  constructor(settings: ExecutionSinkSettings) {
     this.results = new ResultReader(settings.resultBacklog);
+    this.connection = new SinkConnection(settings, isRowFault, async (client) => {
+      this.slot = await lease(client);
+    });
   }
 
   /** The recorder tells of results alone. */
@@ -49,14 +45,14 @@ export class ExecutionSink implements DrainSink {
   async insert(records: readonly JournalRecord[]): Promise<void> {
     await this.results.caughtUp();
     const metrics = records.map((record) => this.results.complete(toMetric(record)));
-    await this.with((client) => insertBatch(prepared(client), metrics, this.slot));
+    await this.connection.with((client) => insertBatch(prepared(client), metrics, this.slot));
     this.results.forget(records.map(({ id }) => id));
   }
 
   async quarantine(record: JournalRecord, reason: unknown): Promise<void> {
     const { toolName } = record.start as Partial<ExecutionStart>;
     const values = [record.id, String(toolName), messageOf(reason)].map(storableText);
-    await this.with((client) =>
+    await this.connection.with((client) =>
       client.query(insertQuarantined, [...values, JSON.stringify(toMetric(record))]),
     );
   }
@@ -65,45 +61,8 @@ export class ExecutionSink implements DrainSink {
     return isRowFault(error);
   }
 
-  async close(): Promise<void> {
-    const { client } = this;
-    this.client = undefined;
-    await client?.end().catch(() => undefined);
-  }
-
-  /** A connection that failed or timed out is in an unknown state: it is never used again. */
-  private async with<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
-    const client = (this.client ??= await this.connect());
-    try {
-      return await work(client);
-    } catch (error) {
-      if (!isRowFault(error)) void this.close();
-      throw error;
-    }
-  }
-
-  private async connect(): Promise<pg.Client> {
-    const { url, connectTimeoutMs, queryTimeoutMs } = this.settings;
-    const client = new pg.Client({
-      connectionString: url,
-      application_name: 'toolkeeper journal',
-      connectionTimeoutMillis: connectTimeoutMs,
-      query_timeout: queryTimeoutMs,
-      statement_timeout: queryTimeoutMs,
-      idle_in_transaction_session_timeout: queryTimeoutMs,
-    });
-    client.on('error', () => {
-      if (this.client === client) this.client = undefined;
-    });
-    try {
-      await client.connect();
-      await client.query('SET plan_cache_mode = force_generic_plan');
-      this.slot = await lease(client);
-      return client;
-    } catch (error) {
-      await client.end().catch(() => undefined);
-      throw error;
-    }
+  close(): Promise<void> {
+    return this.connection.close();
   }
 }
 

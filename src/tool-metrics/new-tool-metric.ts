@@ -13,6 +13,8 @@ export function newToolMetric(fields: Pick<ToolMetric, 'toolName'> & Partial<Too
     requestId: null,
     investigationId: null,
     runId: null,
+    traceId: null,
+    parentSpanId: null,
     status: 'success',
     executionTimeMs: 0,
     errorType: null,

@@ -5,7 +5,7 @@ import { drainThread } from '../journal/drain-thread.js';
 import { Journal } from '../journal/journal.js';
 import type { ExecutionEnd, ExecutionStart } from './execution-record.js';
 import { ExecutionRecorder } from './execution-recorder.js';
-import type { SinkSettings } from './execution-sink.js';
+import type { ExecutionSinkSettings } from './execution-sink.js';
 import { ResultBacklog } from './semantic/result-backlog.js';
 import type { JournalLog } from './journal-log.js';
 
@@ -19,7 +19,7 @@ export async function openRecorder(
 ): Promise<ExecutionRecorder> {
   if (options.type !== 'postgres' || !options.url) throw new Error('The journal needs a PostgreSQL URL');
   const backlog = new ResultBacklog();
-  const sink: SinkSettings = {
+  const sink: ExecutionSinkSettings = {
     url: options.url,
     connectTimeoutMs: database.connectTimeoutMs,
     queryTimeoutMs: database.queryTimeoutMs,

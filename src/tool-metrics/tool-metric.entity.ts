@@ -32,6 +32,24 @@ export class ToolMetric {
   @ApiProperty({ type: String, nullable: true, example: 'run-1' })
   runId!: string | null;
 
+  @Column('text', { name: 'trace_id', nullable: true })
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: '7bba9f33312b3dbb8b2c2c62bb7abe2d',
+    description: 'Of which it is a span: the trace of `traceparent`, else one of its own',
+  })
+  traceId!: string | null;
+
+  @Column('text', { name: 'parent_span_id', nullable: true })
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: '086e83747d0e381e',
+    description: "The caller's span",
+  })
+  parentSpanId!: string | null;
+
   /** `success`, `error` or `timeout`; any other word counts in totals only. */
   @Column('text', { default: 'success' })
   @ApiProperty({ example: 'error', description: 'success, error or timeout' })

@@ -1,20 +1,10 @@
+import type { SpanFinding } from '../semantic-errors/find-in-span.js';
+
 export const spanKinds = ['llm', 'tool', 'agent', 'chain', 'other'] as const;
 export type SpanKind = (typeof spanKinds)[number];
 
 /** Which part of a model call a span is, where that has two: see the table `spans`. */
 export type CallPart = 'whole' | 'outer' | 'inner';
-
-export type Severity = 'high' | 'medium' | 'low';
-
-/** An error that a span's text tells of although the span says success. */
-export interface SemanticError {
-  /** Name of the pattern that matched. */
-  readonly pattern: string;
-  readonly severity: Severity;
-  /** Where it stands: in the output, or in a tool's message among the inputs. */
-  readonly source: 'output' | 'input';
-  readonly snippet: string;
-}
 
 /** A message of the role tool that tells of a failure. */
 export interface ToolMessageError {
@@ -58,8 +48,8 @@ export interface SpanRow {
   readonly keyId: string | null;
   readonly executionId: string | null;
   readonly semanticPattern: string | null;
-  readonly semanticSeverity: Severity | null;
-  readonly semanticSource: SemanticError['source'] | null;
+  readonly semanticSeverity: SpanFinding['severity'] | null;
+  readonly semanticSource: SpanFinding['source'] | null;
   readonly semanticSnippet: string | null;
   /** The raw attributes, an object as JSON that jsonb takes. */
   readonly attributes: string;

@@ -121,6 +121,9 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'DELETE /api/v1/keys/:id': 'admin',
   'GET /api/v1/audit': 'admin',
 
+  'POST /v1/traces': 'traces:write',
+  'POST /api/v1/spans': 'traces:write',
+
   'GET /mcp': 'tools:call',
   'POST /mcp': 'tools:call',
   'DELETE /mcp': 'tools:call',

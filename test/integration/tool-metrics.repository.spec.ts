@@ -40,6 +40,8 @@ describe('ToolMetricsRepository', () => {
     requestId: 'req-1',
     investigationId: 'inv-1',
     runId: 'run-1',
+    traceId: 'a'.repeat(32),
+    parentSpanId: 'b'.repeat(16),
     status: 'error',
     executionTimeMs: 150,
     errorType: 'tool_error',

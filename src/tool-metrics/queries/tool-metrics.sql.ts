@@ -8,6 +8,8 @@ export const executionColumns = `
     request_id        AS "requestId",
     investigation_id  AS "investigationId",
     run_id            AS "runId",
+    trace_id          AS "traceId",
+    parent_span_id    AS "parentSpanId",
     status,
     execution_time_ms AS "executionTimeMs",
     error_type        AS "errorType",

@@ -1,0 +1,45 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { Problem } from './errors.js';
+
+/** A route that takes its body as it comes, so that a thread reads it and not the event loop. */
+export interface RawBody {
+  readonly types: readonly string[];
+  /** Bytes on the wire. */
+  readonly limit: number;
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    rawBody?: RawBody;
+  }
+}
+
+/** The body of such a route. */
+export const rawBodyOf = ({ body }: FastifyRequest): Buffer =>
+  Buffer.isBuffer(body) ? body : Buffer.alloc(0);
+
+/** JSON for all routes, as it comes for those that want it so, and further types for these alone. */
+export function acceptBodies(fastify: FastifyInstance, furtherTypes: readonly string[]): void {
+  fastify.addHook('onRoute', (route) => {
+    const raw = rawBodyIn(route.config);
+    if (raw) route.bodyLimit = raw.limit;
+  });
+  const parseJson = fastify.getDefaultJsonParser('error', 'error');
+  fastify.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    if (wants(request, 'application/json')) done(null, body);
+    else void parseJson(request, body as unknown as string, done);
+  });
+  fastify.addContentTypeParser([...furtherTypes], { parseAs: 'buffer' }, (request, body, done) => {
+    const [type = ''] = (request.headers['content-type'] ?? '').split(';');
+    if (wants(request, type.trim().toLowerCase())) done(null, body);
+    else done(new Problem('invalid_request', 'This route takes JSON', { status: 415 }));
+  });
+}
+
+const rawBodyIn = (config: unknown): RawBody | undefined =>
+  typeof config === 'object' && config !== null && 'rawBody' in config
+    ? (config.rawBody as RawBody)
+    : undefined;
+
+const wants = ({ routeOptions }: FastifyRequest, type: string): boolean =>
+  rawBodyIn(routeOptions.config)?.types.includes(type) ?? false;

@@ -1,0 +1,67 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { DataSource, EntityManager } from 'typeorm';
+import { sqlStateOf } from './sql-state.js';
+
+export const dayMs = 86_400_000;
+/** A statement that waits for a lock holds up all behind it; so it waits shortly, and often. */
+const lockTimeout = '200ms';
+const tries = 50;
+const pauseMs = 100;
+/** lock not available, deadlock */
+const contended = new Set(['55P03', '40P01']);
+const undefinedTable = '42P01';
+
+/** Partitions by day (UTC) of tables that go together: `<table>_20260123` each. */
+export class DayPartitions {
+  constructor(
+    private readonly db: DataSource,
+    private readonly tables: readonly [string, ...string[]],
+  ) {}
+
+  /** Starts of the days that have partitions, milliseconds since 1970, oldest first. */
+  async days(): Promise<number[]> {
+    const [table] = this.tables;
+    const rows = await this.db.query<{ name: string }[]>(
+      `SELECT relname AS name
+       FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
+       WHERE inhparent = $1::regclass AND relname ~ ('^' || $1 || '_\\d{8}$')
+       ORDER BY relname`,
+      [table],
+    );
+    return rows.map(({ name }) => Date.parse(name.replace(/^.*_(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3T00:00:00Z')));
+  }
+
+  /**
+   * Drops a day. What still wants to write to it waits; everybody else goes on.
+   * @param count asked before, in the same transaction, by the day's suffix: how many rows go
+   */
+  drop(
+    day: number,
+    count: (db: EntityManager, suffix: string) => Promise<number> = () => Promise.resolve(0),
+  ): Promise<number> {
+    const suffix = new Date(day).toISOString().slice(0, 10).replaceAll('-', '');
+    return this.locking(async (db) => {
+      await db.query(`LOCK TABLE ${this.tables[0]}_${suffix} IN SHARE ROW EXCLUSIVE MODE`);
+      const rows = await count(db, suffix);
+      for (const table of this.tables) await db.query(`DROP TABLE ${table}_${suffix}`);
+      return rows;
+    });
+  }
+
+  /** One transaction, again while others hold what it needs. A table that another replica dropped counts nothing. */
+  async locking<T extends number | boolean>(work: (db: EntityManager) => Promise<T>): Promise<T | 0> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.db.transaction(async (db) => {
+          await db.query(`SET LOCAL lock_timeout = '${lockTimeout}'`);
+          return work(db);
+        });
+      } catch (error) {
+        const state = sqlStateOf(error);
+        if (state === undefinedTable) return 0;
+        if (state === undefined || !contended.has(state) || attempt === tries) throw error;
+        await delay(pauseMs * Math.random());
+      }
+    }
+  }
+}

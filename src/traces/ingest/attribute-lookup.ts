@@ -1,0 +1,106 @@
+import { attributeNames, dialects, type Field } from './attribute-names.js';
+
+export type Attributes = Readonly<Record<string, unknown>>;
+
+/** Names of a field in the order in which they are looked for. */
+const names = new Map<Field, readonly (readonly string[])[]>(
+  (Object.keys(attributeNames) as Field[]).map((field) => {
+    const byDialect: Readonly<Partial<Record<string, readonly string[]>>> = attributeNames[field];
+    return [field, dialects.flatMap((dialect) => byDialect[dialect] ?? []).map((name) => name.split('/'))];
+  }),
+);
+
+const flatList = '.*';
+/** Longer lists are cut: whoever writes them flat writes an attribute for each member. */
+const longestList = 512;
+
+/** Finds what a span says about a field, whichever dialect says it; JSON in text is read once. */
+export class AttributeLookup {
+  private readonly read = new Map<string, unknown>();
+
+  /** @param sources the span's own attributes first */
+  constructor(private readonly sources: readonly Attributes[]) {}
+
+  /** @returns the first value that says something; undefined: none does */
+  find(field: Field): unknown {
+    for (const path of names.get(field) ?? []) {
+      const value = this.at(path);
+      if (saysSomething(value)) return value;
+    }
+    return undefined;
+  }
+
+  /** An attribute by its own name. */
+  get(name: string): unknown {
+    for (const source of this.sources) if (Object.hasOwn(source, name)) return source[name];
+    return undefined;
+  }
+
+  text(field: Field): string | null {
+    const value = this.find(field);
+    if (typeof value === 'string') return value;
+    return typeof value === 'number' || typeof value === 'boolean' ? String(value) : null;
+  }
+
+  private at([name = '', ...members]: readonly string[]): unknown {
+    if (name.endsWith(flatList)) return this.flat(name.slice(0, -flatList.length));
+    if (members.length === 0) return this.get(name);
+    return members.reduce<unknown>(memberOf, this.json(name));
+  }
+
+  private json(name: string): unknown {
+    if (!this.read.has(name)) this.read.set(name, fromJson(this.get(name)));
+    return this.read.get(name);
+  }
+
+  /** `prefix.0.message.role` and its like as [{message: {role}}]. */
+  private flat(prefix: string): unknown {
+    const list: Record<string, unknown>[] = [];
+    for (const source of this.sources) {
+      for (const name in source) {
+        if (!name.startsWith(`${prefix}.`)) continue;
+        const [place, ...path] = name.slice(prefix.length + 1).split('.');
+        const index = Number(place);
+        if (!Number.isInteger(index) || index < 0 || index >= longestList || path.length === 0) continue;
+        put((list[index] ??= {}), path, source[name]);
+      }
+    }
+    const members = list.filter((member) => member !== undefined);
+    return members.length > 0 ? members : undefined;
+  }
+}
+
+/** The value itself, or what its text holds where that is JSON of an object or list. */
+export function fromJson(value: unknown): unknown {
+  if (typeof value !== 'string' || !/^\s*[[{]/.test(value)) return value;
+  try {
+    return JSON.parse(value) as unknown;
+  } catch {
+    return value;
+  }
+}
+
+/** The member of an object, or of a list. */
+export function memberOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+    ? (value as Record<string, unknown>)[name]
+    : undefined;
+}
+
+const saysSomething = (value: unknown): boolean => value !== undefined && value !== null && value !== '';
+
+function put(into: Record<string, unknown>, path: readonly string[], value: unknown): void {
+  let at = into;
+  for (const name of path.slice(0, -1)) {
+    const next = Object.hasOwn(at, name) ? at[name] : undefined;
+    if (typeof next === 'object' && next !== null) at = next as Record<string, unknown>;
+    else at = define(at, name, {}) as Record<string, unknown>;
+  }
+  define(at, path.at(-1) ?? '', value);
+}
+
+/** Also of `__proto__`, which assigning would take for the prototype. */
+function define(object: Record<string, unknown>, name: string, value: unknown): unknown {
+  Object.defineProperty(object, name, { value, enumerable: true, writable: true, configurable: true });
+  return value;
+}

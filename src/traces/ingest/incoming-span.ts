@@ -1,0 +1,24 @@
+import type { Attributes } from './attribute-lookup.js';
+
+/** A span as its sender has it, before anything is derived; times in microseconds since 1970. */
+export interface IncomingSpan {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId: string | undefined;
+  readonly threadId?: string | undefined;
+  readonly runId?: string | undefined;
+  readonly name: string;
+  readonly startUs: number;
+  readonly finishUs: number;
+  readonly attributes: Attributes;
+  /** What may stand in for attributes that it lacks: those of its events, then of its resource. */
+  readonly further?: readonly Attributes[];
+  /** Its sender says that it failed. */
+  readonly failed?: boolean;
+  readonly failure?: string | undefined;
+}
+
+/** Why a span is not taken. */
+export class RejectedSpan extends Error {
+  override readonly name = 'RejectedSpan';
+}

@@ -1,0 +1,56 @@
+import { workerData } from 'node:worker_threads';
+import { answerCalls, tellOwner } from '../../common/worker-calls.js';
+import { drainThread } from '../../journal/drain-thread.js';
+import { Journal, type JournalNews, type JournalSettings, type JournalState } from '../../journal/journal.js';
+import type { SinkSettings } from '../../journal/sink-connection.js';
+import type { SpanRow } from '../span-row.js';
+import { type Intake, type IntakeSettings, type SpanBatch, SpanIntake } from './span-intake.js';
+
+export interface IngestOrders {
+  readonly journal: Omit<JournalSettings, 'drain'>;
+  readonly sink: SinkSettings;
+  readonly intake: IntakeSettings;
+}
+
+/** `open` says when what an earlier gateway left is in the database. */
+export type IngestRequest =
+  | { readonly ask: 'open' | 'flush' }
+  | { readonly ask: 'close'; readonly withinMs: number }
+  | { readonly ask: 'take'; readonly batch: SpanBatch };
+
+export type IngestNews = { readonly state: JournalState } | { readonly news: JournalNews };
+
+const { journal: settings, sink, intake } = workerData as IngestOrders;
+/** How often the owner hears how the journal keeps up. */
+const tellEveryMs = 250;
+
+let opening: Promise<Journal<SpanRow, object>> | undefined;
+
+/** A journal that another gateway has is tried again with the next request. */
+function journal(): Promise<Journal<SpanRow, object>> {
+  opening ??= open().catch((error: unknown) => {
+    opening = undefined;
+    throw error;
+  });
+  return opening;
+}
+
+async function open(): Promise<Journal<SpanRow, object>> {
+  const drain = drainThread(new URL('./span-drain.worker.js', import.meta.url), sink);
+  const opened = await Journal.open<SpanRow, object>({ ...settings, drain }, (news) =>
+    tellOwner<IngestNews>({ news }),
+  );
+  setInterval(() => tellOwner<IngestNews>({ state: opened.state }), tellEveryMs);
+  return opened;
+}
+
+answerCalls<IngestRequest, Intake | undefined>(async (request) => {
+  if (request.ask === 'close' && !opening) return undefined;
+  const opened = await journal();
+  if (request.ask === 'flush') await opened.flush();
+  if (request.ask === 'open') await opened.replayed;
+  if (request.ask === 'close') await opened.close(request.withinMs);
+  const taken = request.ask === 'take' ? await new SpanIntake(opened, intake).take(request.batch) : undefined;
+  tellOwner<IngestNews>({ state: opened.state });
+  return taken;
+});

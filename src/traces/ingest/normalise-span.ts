@@ -1,0 +1,161 @@
+import { canonicalJson, sha256 } from '../../common/canonical-json.js';
+import { isDeeperThan } from '../../common/json-depth.js';
+import type { SpanRow } from '../span-row.js';
+import { AttributeLookup, fromJson, memberOf } from './attribute-lookup.js';
+import type { Field } from './attribute-names.js';
+import { failuresIn } from './failures.js';
+import { type IncomingSpan, RejectedSpan } from './incoming-span.js';
+import { costOf } from './model-prices.js';
+import { classify, type Classified } from './span-kinds.js';
+import { textsOf } from './span-texts.js';
+import { cleanName, cleanText, storableAttributes } from './storable-json.js';
+
+/** Whose spans they are, and which are too old or too early to be kept. */
+export interface IngestScope {
+  readonly project: string;
+  readonly keyId: string | null;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  readonly retentionDays: number;
+}
+
+const hourUs = 3_600_000_000;
+const dayMs = 86_400_000;
+const longest = { id: 64, name: 256, operation: 512, message: 4_096 };
+const deepestArguments = 64;
+
+/**
+ * What the store keeps of a span, derived once.
+ * @throws RejectedSpan that says why it is not kept
+ */
+export function normaliseSpan(span: IncomingSpan, scope: IngestScope): SpanRow {
+  refuse(span, scope);
+  const found = new AttributeLookup([span.attributes, ...(span.further ?? [])]);
+  const text = (field: Field): string | null => named(found.text(field));
+  const classified = classify(span.name, found);
+  const texts = textsOf(classified.callPart === 'inner' ? 'other' : classified.kind, found);
+  const traceId = cleanName(span.traceId, longest.id);
+  return {
+    project: scope.project,
+    traceId,
+    spanId: cleanName(span.spanId, longest.id),
+    parentSpanId: span.parentSpanId ? cleanName(span.parentSpanId, longest.id) : null,
+    threadId: named(span.threadId) ?? text('thread'),
+    runId: named(span.runId) ?? text('run') ?? traceId,
+    operation: cleanName(span.name, longest.operation),
+    ...classified,
+    startUs: span.startUs,
+    finishUs: span.finishUs,
+    ...statusOf(span, found),
+    model: text('model'),
+    requestModel: text('requested model') ?? text('model'),
+    toolName: text('tool'),
+    label: text('label'),
+    ...figuresOf(found, classified),
+    argumentsHash: classified.kind === 'tool' ? argumentsHash(found.find("a tool's arguments")) : null,
+    toolCalls: texts.toolCalls.length > 0 ? texts.toolCalls.map(cleanText) : null,
+    keyId: scope.keyId,
+    executionId: executionId(found.text('execution')),
+    ...failuresIn(texts, found.text('label')),
+    attributes: storableAttributes(span.attributes),
+  };
+}
+
+function refuse(
+  { traceId, spanId, startUs, finishUs }: IncomingSpan,
+  { now, retentionDays }: IngestScope,
+): void {
+  if (!traceId || traceId.length > longest.id) throw new RejectedSpan('its trace id is missing or no id');
+  if (!spanId || spanId.length > longest.id) throw new RejectedSpan('its span id is missing or no id');
+  if (!Number.isSafeInteger(startUs) || !Number.isSafeInteger(finishUs) || startUs <= 0)
+    throw new RejectedSpan('its start or its end is missing or no time');
+  if (finishUs < startUs) throw new RejectedSpan('it ends before it starts');
+  if (startUs > now * 1_000 + hourUs || finishUs > now * 1_000 + hourUs)
+    throw new RejectedSpan('it lies more than an hour ahead: look at the clock of its sender');
+  if (startUs < oldestKept(now, retentionDays) * 1_000)
+    throw new RejectedSpan(`it started more than ${retentionDays} days ago (SPANS_RETENTION_DAYS)`);
+}
+
+/** The beginning of the first day (UTC) that is kept, milliseconds since 1970. */
+export const oldestKept = (now: number, retentionDays: number): number =>
+  Math.floor((now - retentionDays * dayMs) / dayMs) * dayMs;
+
+const named = (text: string | null | undefined): string | null =>
+  text ? cleanName(text, longest.name) : null;
+
+const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
+const executionId = (text: string | null): string | null =>
+  text !== null && uuid.test(text) ? text.toLowerCase() : null;
+
+/** An `error` of "", false or null is none. */
+function statusOf(span: IncomingSpan, found: AttributeLookup): Pick<SpanRow, 'status' | 'errorMessage'> {
+  const own = fromJson(found.get('error'));
+  const said =
+    own !== undefined && own !== null && own !== false && own !== '' && own !== 'false' && own !== 'null';
+  const failed =
+    span.failed === true ||
+    said ||
+    Number(found.get('status_code')) >= 400 ||
+    found.get('status') === 'error';
+  if (!failed) return { status: 'success', errorMessage: null };
+  const described =
+    said && own !== true && own !== 'true' ? own : (span.failure ?? found.find('error') ?? null);
+  return { status: 'error', errorMessage: messageOf(described) };
+}
+
+function messageOf(error: unknown): string | null {
+  if (error === null || typeof error === 'boolean') return null;
+  const text = memberOf(error, 'message') ?? error;
+  if (typeof text === 'string') return cleanName(text, longest.message);
+  return isDeeperThan(text, deepestArguments) ? null : cleanName(JSON.stringify(text), longest.message);
+}
+
+type Figures = Pick<
+  SpanRow,
+  'cost' | 'costSource' | 'inputTokens' | 'outputTokens' | 'cachedTokens' | 'reasoningTokens' | 'ttftUs'
+>;
+
+function figuresOf(found: AttributeLookup, { callPart }: Classified): Figures {
+  const usage = {
+    inputTokens: count(found.find('input tokens')),
+    outputTokens: count(found.find('output tokens')),
+    cachedTokens: count(found.find('cached tokens')),
+    reasoningTokens: count(found.find('reasoning tokens')),
+  };
+  const ttftUs = ttft(found);
+  // Its cost is that of the outer one.
+  if (callPart === 'inner') return { cost: null, costSource: null, ...usage, ttftUs };
+  const reported = amount(found.find('cost'));
+  const cost = reported ?? costOf(found.text('model'), usage);
+  const costSource = cost === null ? null : reported === null ? 'computed' : 'reported';
+  return { cost, costSource, ...usage, ttftUs };
+}
+
+/** A number, or its text, which may stand behind a dollar sign. @returns null for what is none, or less than 0 */
+function amount(value: unknown): number | null {
+  const text = typeof value === 'string' ? value.trim().replace(/^\$/, '') : value;
+  if (text === '' || (typeof text !== 'string' && typeof text !== 'number')) return null;
+  const number = Number(text);
+  return Number.isFinite(number) && number >= 0 && number < 1e12 ? number : null;
+}
+
+const count = (value: unknown): number | null => {
+  const number = amount(value);
+  return number === null ? null : Math.round(number);
+};
+
+function ttft(found: AttributeLookup): number | null {
+  const given = amount(found.find('time to first token, milliseconds (over a million: microseconds)'));
+  if (given !== null) return Math.round(given > 1_000_000 ? given : given * 1_000);
+  const seconds = amount(found.find('time to first token, seconds'));
+  return seconds === null ? null : Math.round(seconds * 1_000_000);
+}
+
+/** Equal to the hash that an execution of ours has for the same arguments. */
+function argumentsHash(given: unknown): string | null {
+  const value = fromJson(given);
+  if (value === undefined || value === null || value === '' || isDeeperThan(value, deepestArguments))
+    return null;
+  const json = canonicalJson(value);
+  return json === '{}' || json === '[]' ? null : sha256(json);
+}

@@ -1,0 +1,124 @@
+import { gunzipSync } from 'node:zlib';
+import { messageOf } from '../../common/message-of.js';
+import type { Journal, JournalState } from '../../journal/journal.js';
+import type { SpanRow } from '../span-row.js';
+import { RejectedSpan } from './incoming-span.js';
+import { type IngestScope, normaliseSpan } from './normalise-span.js';
+import { type ReadSpan, spansInJson } from './otlp-json.js';
+import { spansInProtobuf } from './otlp-protobuf.js';
+import { spansOfVllora } from './vllora-json.js';
+
+/** A request's body as it came in. */
+export interface SpanBatch {
+  readonly format: 'otlp-json' | 'otlp-protobuf' | 'vllora';
+  readonly gzip: boolean;
+  readonly body: Uint8Array;
+  readonly project: string;
+  readonly keyId: string | null;
+}
+
+/** What became of a batch. */
+export type Intake =
+  | {
+      readonly taken: number;
+      readonly rejected: number;
+      /** Of one that was rejected. */ readonly reason?: string;
+    }
+  | { readonly refused: 'full' | 'unwritable' | 'too_large' | 'malformed'; readonly detail: string };
+
+export interface IntakeSettings {
+  /** Bytes that the journal may take on the disk. */
+  readonly maxJournalBytes: number;
+  /** Bytes of a body once it is inflated. */
+  readonly maxInflatedBytes: number;
+  readonly retentionDays: number;
+}
+
+type SpanJournal = Pick<Journal<SpanRow, object>, 'tryAppend'> & { readonly state: JournalState };
+
+const decoders: Readonly<Record<SpanBatch['format'], (body: Uint8Array) => ReadSpan[]>> = {
+  'otlp-json': (body) => spansInJson(jsonIn(body)),
+  'otlp-protobuf': spansInProtobuf,
+  vllora: (body) => spansOfVllora(jsonIn(body)),
+};
+
+/** Takes batches into the spans' journal: what it has taken is in a file, and in the database in the end. */
+export class SpanIntake {
+  constructor(
+    private readonly journal: SpanJournal,
+    private readonly settings: IntakeSettings,
+  ) {}
+
+  /** All good spans of a batch are taken, or none. */
+  async take(batch: SpanBatch): Promise<Intake> {
+    const { depth, bytes } = this.journal.state;
+    // A segment that was drained stays until there is a next one: it must not keep that from coming.
+    if (depth > 0 && bytes >= this.settings.maxJournalBytes)
+      return { refused: 'full', detail: this.full(bytes) };
+    let spans: ReadSpan[];
+    try {
+      spans = decoders[batch.format](this.inflated(batch));
+    } catch (error) {
+      if (isTooLarge(error)) return { refused: 'too_large', detail: this.tooLarge() };
+      return { refused: 'malformed', detail: `The body cannot be read: ${messageOf(error)}` };
+    }
+    const { rows, rejected, reason } = this.normalised(spans, batch);
+    if (!(await this.append(rows))) {
+      return {
+        refused: 'unwritable',
+        detail: 'The journal of spans cannot be written (TOOLKEEPER_DATA_DIR)',
+      };
+    }
+    return { taken: rows.length, rejected, ...(reason !== undefined && { reason }) };
+  }
+
+  private inflated({ gzip, body }: SpanBatch): Uint8Array {
+    return gzip ? gunzipSync(body, { maxOutputLength: this.settings.maxInflatedBytes }) : body;
+  }
+
+  /** One bad span never holds up the others. */
+  private normalised(
+    spans: readonly ReadSpan[],
+    { project, keyId }: SpanBatch,
+  ): { rows: SpanRow[]; rejected: number; reason: string | undefined } {
+    const { retentionDays } = this.settings;
+    const scope: IngestScope = { project, keyId, now: Date.now(), retentionDays };
+    const rows: SpanRow[] = [];
+    let rejected = 0;
+    let reason: string | undefined;
+    for (const [at, read] of spans.entries()) {
+      try {
+        rows.push(normaliseSpan(read(), scope));
+      } catch (error) {
+        rejected += 1;
+        const why = error instanceof RejectedSpan ? error.message : `it cannot be read (${messageOf(error)})`;
+        reason ??= `Span ${at} of the batch: ${why}`;
+      }
+    }
+    return { rows, rejected, reason };
+  }
+
+  /** In one turn, so that the journal writes them at once. */
+  private async append(rows: readonly SpanRow[]): Promise<boolean> {
+    const written = await Promise.all(
+      rows.map((row) => this.journal.tryAppend({ id: row.spanId, start: row, end: {} })),
+    );
+    return written.every(Boolean);
+  }
+
+  private full(bytes: number): string {
+    const { depth } = this.journal.state;
+    const { maxJournalBytes } = this.settings;
+    return `${depth} spans wait for the database; their journal takes ${bytes} bytes, the cap is ${maxJournalBytes} (SPANS_JOURNAL_MAX_BYTES)`;
+  }
+
+  private tooLarge(): string {
+    return `The body is larger than ${this.settings.maxInflatedBytes} bytes once it is inflated: send smaller batches`;
+  }
+}
+
+const isTooLarge = (error: unknown): boolean =>
+  error instanceof RangeError && (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE';
+
+const jsonIn = (body: Uint8Array): unknown =>
+  JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.length).toString());

@@ -1,0 +1,96 @@
+import type { CallPart, SpanKind } from '../span-row.js';
+import type { AttributeLookup } from './attribute-lookup.js';
+
+/** What a span is, and of a model call which part. */
+export interface Classified {
+  readonly kind: SpanKind;
+  readonly callPart: CallPart | null;
+}
+
+type Names = Readonly<Record<string, SpanKind | 'outer' | 'inner'>>;
+
+/**
+ * What a span is, by the attribute that says so and its value; docs/traces.md shows it. A model call is told from what
+ * stands around it and repeats its usage, so that it counts once: of vLLora's two spans `outer` has cost and latency,
+ * `inner` the tokens.
+ */
+export const kindNames = {
+  'ai.operationId': {
+    'ai.generateText.doGenerate': 'llm',
+    'ai.streamText.doStream': 'llm',
+    'ai.generateObject.doGenerate': 'llm',
+    'ai.streamObject.doStream': 'llm',
+    'ai.toolCall': 'tool',
+    'ai.generateText': 'chain',
+    'ai.streamText': 'chain',
+    'ai.generateObject': 'chain',
+    'ai.streamObject': 'chain',
+    'ai.embed': 'other',
+    'ai.embed.doEmbed': 'other',
+    'ai.embedMany': 'other',
+    'ai.embedMany.doEmbed': 'other',
+  },
+  'openinference.span.kind': {
+    llm: 'llm',
+    tool: 'tool',
+    agent: 'agent',
+    chain: 'chain',
+    retriever: 'other',
+    reranker: 'other',
+    embedding: 'other',
+    guardrail: 'other',
+    evaluator: 'other',
+    prompt: 'other',
+  },
+  'gen_ai.operation.name': {
+    chat: 'llm',
+    text_completion: 'llm',
+    generate_content: 'llm',
+    execute_tool: 'tool',
+    create_agent: 'agent',
+    invoke_agent: 'agent',
+    invoke_workflow: 'chain',
+    embeddings: 'other',
+    retrieval: 'other',
+  },
+  'traceloop.span.kind': { tool: 'tool', agent: 'agent', workflow: 'chain', task: 'chain' },
+  'llm.request.type': { chat: 'llm', completion: 'llm', embedding: 'other', rerank: 'other' },
+  "the span's name": {
+    api_invoke: 'outer',
+    model_call: 'inner',
+    tool_call: 'tool',
+    agent: 'agent',
+    run: 'chain',
+    task: 'chain',
+    tools: 'chain',
+    cloud_api_invoke: 'chain',
+    openai: 'chain',
+    anthropic: 'chain',
+    bedrock: 'chain',
+    gemini: 'chain',
+  },
+} as const satisfies Readonly<Record<string, Names>>;
+
+const byName = "the span's name";
+
+export function classify(operation: string, attributes: AttributeLookup): Classified {
+  for (const [attribute, names] of Object.entries<Names>(kindNames)) {
+    const said = attribute === byName ? operation : attributes.get(attribute);
+    if (typeof said !== 'string') continue;
+    const name = attribute === 'openinference.span.kind' ? said.toLowerCase() : said;
+    const found = Object.hasOwn(names, name) ? names[name] : undefined;
+    if (found) return classified(found);
+  }
+  return classified(guess(attributes));
+}
+
+/** Who names a model and the tokens that it took has called it. */
+function guess(attributes: AttributeLookup): SpanKind {
+  if (attributes.find('output tokens') === undefined) return 'other';
+  return attributes.find('model') === undefined ? 'other' : 'llm';
+}
+
+function classified(found: SpanKind | 'outer' | 'inner'): Classified {
+  if (found === 'outer' || found === 'inner') return { kind: 'llm', callPart: found };
+  return { kind: found, callPart: found === 'llm' ? 'whole' : null };
+}

@@ -1,0 +1,88 @@
+import {
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import type { DataSource } from 'typeorm';
+import { Refusal } from '../common/errors.js';
+import { IntervalLoop } from '../common/interval-loop.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { dayMs, DayPartitions } from '../database/day-partitions.js';
+import { oldestKept } from './ingest/normalise-span.js';
+
+const minuteMs = 60_000;
+const sizeOfDays = `
+  SELECT coalesce(sum(pg_total_relation_size(inhrelid)), 0)::float8 AS bytes
+  FROM pg_inherits WHERE inhparent IN ('spans'::regclass, 'span_contents'::regclass)`;
+
+/**
+ * Drops the days of spans that are older than SPANS_RETENTION_DAYS, and while all of them take more than SPANS_MAX_BYTES
+ * the oldest one: once after the start, then every minute. Today is never dropped: where it alone takes more, no more spans
+ * are taken.
+ */
+@Injectable()
+export class SpanRetention implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly logger = new Logger(SpanRetention.name);
+  private readonly partitions: DayPartitions;
+  private readonly loop: IntervalLoop;
+  private bytes = 0;
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'spans'>,
+    @InjectDataSource() private readonly db: DataSource,
+  ) {
+    this.partitions = new DayPartitions(db, ['spans', 'span_contents']);
+    this.loop = new IntervalLoop(
+      () => this.run(),
+      minuteMs,
+      (error) => this.logger.error(error, 'old spans could not be deleted'),
+    );
+  }
+
+  onApplicationBootstrap(): void {
+    this.loop.start();
+    this.loop.hasten(0);
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.loop.stop();
+  }
+
+  /** @throws Refusal `spans_full` while today's spans take what all of them may */
+  assertRoom(): void {
+    const { maxBytes } = this.config.spans;
+    if (this.bytes <= maxBytes) return;
+    const detail = `The spans of today take ${this.bytes} bytes in the database, the cap is ${maxBytes} (SPANS_MAX_BYTES)`;
+    throw new Refusal('spans_full', detail, { retryAfterMs: minuteMs });
+  }
+
+  async run(now = Date.now()): Promise<void> {
+    const { retentionDays, maxBytes } = this.config.spans;
+    const cut = oldestKept(now, retentionDays);
+    const today = Math.floor(now / dayMs) * dayMs;
+    let bytes = await this.size();
+    for (const day of await this.partitions.days()) {
+      if (day >= cut && (bytes <= maxBytes || day >= today)) break;
+      await this.partitions.drop(day);
+      const after = await this.size();
+      const why = day < cut ? 'SPANS_RETENTION_DAYS' : 'SPANS_MAX_BYTES';
+      const entry = {
+        event: 'spans_cleaned',
+        day: new Date(day).toISOString().slice(0, 10),
+        bytes: bytes - after,
+      };
+      this.logger.log(entry, `spans of a day are deleted (${why})`);
+      bytes = after;
+    }
+    await this.db.query(`DELETE FROM spans_quarantine WHERE quarantined_at < $1`, [new Date(cut)]);
+    this.bytes = bytes;
+  }
+
+  private async size(): Promise<number> {
+    const [row] = await this.db.query<{ bytes: number }[]>(sizeOfDays);
+    return row?.bytes ?? 0;
+  }
+}

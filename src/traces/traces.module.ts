@@ -1,0 +1,50 @@
+import { Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
+import type { DataSource } from 'typeorm';
+import { AuthModule } from '../auth/auth.module.js';
+import { StartupWork } from '../common/startup-work.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { BatchRates } from './ingest/batch-rates.js';
+import { IngestController } from './ingest/ingest.controller.js';
+import { ingestMetrics, IngestSampler } from './ingest/ingest.metrics.js';
+import { IngestService } from './ingest/ingest.service.js';
+import { openIngest } from './ingest/open-ingest.js';
+import { SpanIngest } from './ingest/span-ingest.js';
+import { SpanJournalLog } from './ingest/span-journal-log.js';
+import { SpanRetention } from './span-retention.js';
+
+/** Spans that agents send, beside those that executions are. */
+@Module({
+  // TypeORM closes its connections after the modules that import it.
+  imports: [TypeOrmModule.forFeature([]), AuthModule],
+  controllers: [IngestController],
+  providers: [
+    ...ingestMetrics,
+    BatchRates,
+    IngestService,
+    IngestSampler,
+    SpanJournalLog,
+    SpanRetention,
+    {
+      provide: SpanIngest,
+      inject: [getDataSourceToken(), APP_CONFIG, SpanJournalLog],
+      useFactory: (db: DataSource, config: AppConfig, log: SpanJournalLog) => openIngest(db, config, log),
+    },
+  ],
+  exports: [SpanIngest],
+})
+export class TracesModule implements OnApplicationBootstrap, OnApplicationShutdown {
+  constructor(
+    private readonly ingest: SpanIngest,
+    private readonly startup: StartupWork,
+  ) {}
+
+  /** Nothing waits for what an earlier gateway left: a database that is away keeps no call from being served. */
+  onApplicationBootstrap(): void {
+    this.startup.register('spans', this.ingest.open());
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.ingest.close();
+  }
+}
