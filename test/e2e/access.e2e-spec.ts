@@ -168,10 +168,13 @@ function routesOf({ app }: TestApp): string[] {
     const depth = indent.length / 4;
     // Two routes may name the same place differently.
     above.splice(depth, Infinity, own.replace(/\|:\w+/, ''));
-    return methods
-      .split(', ')
-      .filter((method) => method !== '' && method !== 'HEAD')
-      .map((method) => `${method} ${above.join('')}`);
+    return (
+      methods
+        .split(', ')
+        .filter((method) => method !== '' && method !== 'HEAD')
+        // The tree leaves out the slash before a star where no route ends in that slash.
+        .map((method) => `${method} ${above.join('').replace(/(?<!\/)\*$/, '/*')}`)
+    );
   });
 }
 
