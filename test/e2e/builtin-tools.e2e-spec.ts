@@ -144,6 +144,10 @@ describe('built-in tools', () => {
       { content: '{"a":1}' },
     ]);
     expect((await errorOf('fetchURLs', { urls: [`${site.url}/none`] })).message).toContain('404');
+    expect(await errorOf('fetchURLs', { urls: [site.url, { link: 3 }] })).toMatchObject({
+      ...noTool,
+      message: expect.stringContaining('urls[1] holds no URL') as string,
+    });
   });
 
   describe('webSearch', () => {

@@ -2,16 +2,19 @@ import { deflateSync } from 'node:zlib';
 
 /**
  * A small PDF with a line of text on each page.
- * @param padding bytes of white space that each page's content inflates to besides
+ * @param content of each page, compressed already, instead of its line
  */
-export function pdfOf(pages: readonly string[], title = 'Untitled', padding = 0): Buffer {
+export function pdfOf(pages: readonly string[], title = 'Untitled', content?: Buffer): Buffer {
   const parts: Buffer[] = [Buffer.from('%PDF-1.7\n')];
   const offsets: number[] = [];
+  let length = parts[0]?.length ?? 0;
   const add = (body: string, stream?: Buffer): void => {
-    offsets.push(Buffer.concat(parts).length);
-    parts.push(Buffer.from(`${offsets.length} 0 obj\n${body}\n`));
-    if (stream) parts.push(Buffer.from('stream\n'), stream, Buffer.from('\nendstream\n'));
-    parts.push(Buffer.from('endobj\n'));
+    offsets.push(length);
+    const begin = Buffer.from(`${offsets.length} 0 obj\n${body}\n`);
+    const all = stream ? [begin, Buffer.from('stream\n'), stream, Buffer.from('\nendstream\n')] : [begin];
+    const object = Buffer.concat([...all, Buffer.from('endobj\n')]);
+    parts.push(object);
+    length += object.length;
   };
   const pageIds = pages.map((_text, index) => 5 + 2 * index);
   add('<< /Type /Catalog /Pages 2 0 R >>');
@@ -23,10 +26,8 @@ export function pdfOf(pages: readonly string[], title = 'Untitled', padding = 0)
     add(
       `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >> /Contents ${page + 1} 0 R >>`,
     );
-    const content = deflateSync(
-      Buffer.concat([Buffer.alloc(padding, ' '), Buffer.from(`BT /F1 12 Tf 72 720 Td (${text}) Tj ET`)]),
-    );
-    add(`<< /Length ${content.length} /Filter /FlateDecode >>`, content);
+    const stream = content ?? deflateSync(Buffer.from(`BT /F1 12 Tf 72 720 Td (${text}) Tj ET`));
+    add(`<< /Length ${stream.length} /Filter /FlateDecode >>`, stream);
   });
   const whole = Buffer.concat(parts);
   const entries = offsets.map((offset) => `${String(offset).padStart(10, '0')} 00000 n \n`).join('');

@@ -42,7 +42,11 @@ describe('DocumentReader', () => {
   });
 
   it('cuts where it is told to, between two characters', async () => {
-    expect(await read('text', 'a😀b', { maxLength: 2 })).toMatchObject({ content: 'a', contentLength: 4 });
+    expect(await read('text', 'a😀b', { maxLength: 2 })).toMatchObject({
+      content: 'a',
+      contentLength: 4,
+      truncated: true,
+    });
   });
 
   it('reads the pages of a PDF', async () => {

@@ -18,10 +18,12 @@ export interface DocumentText {
   readonly content: string;
   /** Characters of the whole content, or of as much of a long PDF as was read. */
   readonly contentLength: number;
+  /** There is more. */
+  readonly truncated: boolean;
 }
 
-/** Pages of a PDF are read until so many characters are found. */
-const mostPdfChars = 1_000_000;
+/** A long PDF is read until so many characters are found, or so much time is spent. */
+const mostPdf = { chars: 1_000_000, ms: 5_000 };
 
 /**
  * The readable text of a document. Takes as long and as much memory as whoever made the document likes: it belongs into
@@ -29,18 +31,25 @@ const mostPdfChars = 1_000_000;
  * @throws Error with a sentence that says why it cannot be read
  */
 export async function readDocument({ kind, bytes, charset, maxLength }: WebDocument): Promise<DocumentText> {
-  const { title, content } =
-    kind === 'pdf'
-      ? await readPdf(bytes)
-      : kind === 'html'
-        ? readHtml(bytes, charset)
-        : readText(bytes, charset);
-  return { title, content: cut(content, maxLength), contentLength: content.length };
+  const {
+    title,
+    content,
+    rest = false,
+  } = kind === 'pdf'
+    ? await readPdf(bytes)
+    : kind === 'html'
+      ? readHtml(bytes, charset)
+      : readText(bytes, charset);
+  const wanted = cut(content, maxLength);
+  const { length: contentLength } = content;
+  return { title, content: wanted, contentLength, truncated: rest || wanted.length < contentLength };
 }
 
 interface Read {
   readonly title: string;
   readonly content: string;
+  /** There is more that was not read. */
+  readonly rest?: boolean;
 }
 
 const readText = (bytes: Uint8Array, charset: string | undefined): Read => ({
@@ -114,13 +123,19 @@ function titleOf(html: string): string {
 async function readPdf(bytes: Uint8Array): Promise<Read> {
   const { getDocumentProxy } = await import('unpdf');
   const pdf = await getDocumentProxy(bytes, { verbosity: 0 });
+  const until = performance.now() + mostPdf.ms;
   let content = '';
-  for (let page = 1; page <= pdf.numPages && content.length < mostPdfChars; page++) {
-    const { items } = await (await pdf.getPage(page)).getTextContent();
+  let page = 0;
+  while (page < pdf.numPages && content.length < mostPdf.chars && performance.now() < until) {
+    const { items } = await (await pdf.getPage(++page)).getTextContent();
     const text = items.map((item) => ('str' in item ? item.str + (item.hasEOL ? '\n' : '') : '')).join('');
     content += `${text.trim()}\n\n`;
   }
   const { info } = await pdf.getMetadata();
   const { Title: title } = info as { Title?: unknown };
-  return { title: typeof title === 'string' ? cut(title, 500) : '', content: content.trim() };
+  return {
+    title: typeof title === 'string' ? cut(title, 500) : '',
+    content: content.trim(),
+    rest: page < pdf.numPages,
+  };
 }

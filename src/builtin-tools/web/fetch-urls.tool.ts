@@ -1,10 +1,11 @@
 import { defineTool } from '../../tool-contract/define-tool.js';
 import type { Tool } from '../../tool-contract/tool.js';
 import { ToolFailure } from '../../tool-contract/tool-outcome.js';
+import { callerMistake } from '../failures.js';
 import type { Page, Pages } from './pages.js';
 
 /** A URL, or a row that holds one, such as webSearch answers. */
-type UrlLike = string | Readonly<Record<string, string | undefined>>;
+type UrlLike = string | Readonly<Record<string, unknown>>;
 
 interface NotRead {
   readonly url: string;
@@ -28,16 +29,9 @@ export const fetchUrls = (pages: Pages): Tool =>
           minItems: 1,
           maxItems: 10,
           items: {
-            anyOf: [
-              { type: 'string', pattern: '\\S', maxLength: 8_192 },
-              {
-                type: 'object',
-                properties: Object.fromEntries(
-                  fields.map((name) => [name, { type: 'string', maxLength: 8_192 }]),
-                ),
-                anyOf: fields.map((name) => ({ required: [name] })),
-              },
-            ],
+            type: ['string', 'object'],
+            maxLength: 8_192,
+            description: `A URL, or an object that holds it as ${fields.join(', ')}`,
           },
         },
       },
@@ -48,20 +42,23 @@ export const fetchUrls = (pages: Pages): Tool =>
     tags: ['web'],
     timeoutMs: 60_000,
     upstream: 'The pages',
-    run: async ({ urls }, { signal }) => {
-      const read = await Promise.all(urls.map((like) => readOne(pages, urlOf(like), signal)));
+    run: async ({ urls: given }, { signal }) => {
+      const urls = given.map(urlOf);
+      const read = await Promise.all(urls.map((url) => readOne(pages, url, signal)));
       const [first] = read;
       if (first instanceof ToolFailure && read.every((each) => each instanceof ToolFailure)) throw first;
       return read.map((each, index): Page | NotRead =>
-        each instanceof ToolFailure ? { url: urlOf(urls[index] ?? ''), error: each.message } : each,
+        each instanceof ToolFailure ? { url: urls[index] ?? '', error: each.message } : each,
       );
     },
   });
 
-const urlOf = (like: UrlLike): string =>
-  typeof like === 'string'
-    ? like
-    : (fields.map((name) => like[name]).find((value) => value !== undefined) ?? '');
+/** @throws ToolFailure when there is none */
+function urlOf(like: UrlLike, index: number): string {
+  const url = typeof like === 'string' ? like : fields.map((name) => like[name]).find(Boolean);
+  if (typeof url === 'string') return url;
+  throw callerMistake(`urls[${index}] holds no URL: it must be text, or have ${fields.join(', ')}`);
+}
 
 async function readOne(pages: Pages, url: string, signal: AbortSignal): Promise<Page | ToolFailure> {
   try {

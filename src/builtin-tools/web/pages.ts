@@ -1,18 +1,13 @@
 import { bulkhead, BulkheadRejectedError } from 'cockatiel';
 import { awayFailure, callerMistake } from '../failures.js';
 import type { DocumentReader } from './document-reader.js';
-import type { WebDocument } from './document-text.js';
+import type { DocumentText, WebDocument } from './document-text.js';
 import type { OutboundAnswer, OutboundHttp } from './outbound-http.js';
 
 /** As its reader gets it. */
-export interface Page {
+export interface Page extends DocumentText {
   /** After redirects. */
   readonly url: string;
-  readonly title: string;
-  readonly content: string;
-  /** Characters of the whole content. */
-  readonly contentLength: number;
-  readonly truncated: boolean;
   /** Without parameters. */
   readonly contentType: string;
 }
@@ -58,8 +53,7 @@ export class Pages {
     refuseFailed(answer, maxBytes);
     const { contentType, document } = typed(answer);
     const text = await this.reader.read({ ...document, bytes: answer.body, maxLength }, signal);
-    const truncated = text.content.length < text.contentLength;
-    return { url: answer.url, ...text, truncated, contentType };
+    return { url: answer.url, ...text, contentType };
   }
 }
 
