@@ -49,7 +49,7 @@ export function normaliseSpan(span: IncomingSpan, scope: IngestScope): SpanRow {
     ...statusOf(span, found),
     model: text('model'),
     requestModel: text('requested model') ?? text('model'),
-    toolName: text('tool'),
+    toolName: classified.kind === 'tool' ? text('tool') : null,
     label: text('label'),
     ...figuresOf(found, classified),
     argumentsHash: classified.kind === 'tool' ? argumentsHash(found.find("a tool's arguments")) : null,
