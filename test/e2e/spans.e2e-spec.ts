@@ -2,6 +2,10 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import type { CompressionAlgorithm } from '@opentelemetry/otlp-exporter-base';
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import protobuf from 'protobufjs/minimal.js';
 import { SpanIngest } from '../../src/traces/ingest/span-ingest.js';
@@ -10,6 +14,7 @@ import { until } from '../support/wait.js';
 
 // real: the whole server, HTTP, PostgreSQL, both threads of the ingest, OpenTelemetry's SDK; mock: nothing
 
+const run = promisify(execFile);
 let tk: TestApp;
 const journalCap = 400_000;
 beforeAll(async () => (tk = await startApp({ SPANS_JOURNAL_MAX_BYTES: String(journalCap) })));
@@ -151,6 +156,14 @@ describe("an agent's spans", () => {
       ttft_us: '1200000',
       label: 'mine',
     });
+  });
+
+  it('come as docs/traces.md sends them', async () => {
+    const page = readFileSync(join(__dirname, '..', '..', 'docs', 'traces.md'), 'utf8');
+    const [, command = '', answer] = /```bash\n(now=[^`]+)```\n+```json\n([^`]+)```/.exec(page) ?? [];
+    const { stdout } = await run('bash', ['-c', command.replace('localhost:3000', new URL(tk.url).host)]);
+    expect(stdout).toBe(answer?.trim());
+    expect(await stored(`thread_id = 'thread-1'`)).toMatchObject([{ model: 'gpt-4o', cost: '0.0021' }]);
   });
 
   it('that are bad never hold up the others of their batch, and partial success counts them', async () => {

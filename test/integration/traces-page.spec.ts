@@ -1,0 +1,42 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { attributeNames, dialects } from '../../src/traces/ingest/attribute-names.js';
+import { pricesAsOf } from '../../src/traces/ingest/model-prices.js';
+import { kindNames } from '../../src/traces/ingest/span-kinds.js';
+
+const page = readFileSync(join(__dirname, '..', '..', 'docs', 'traces.md'), 'utf8');
+/** Rows of the table below a heading, as cells. */
+const tableBelow = (heading: string): string[][] => {
+  const [, section = ''] = page.split(`\n### ${heading}\n`);
+  const lines = section.split('\n').filter((line) => line.startsWith('|') || line.startsWith('#'));
+  const end = lines.findIndex((line) => line.startsWith('#'));
+  return (end < 0 ? lines : lines.slice(0, end)).slice(2).map((line) =>
+    line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+};
+const listed = (names: readonly string[] = []): string => names.map((name) => `\`${name}\``).join(', ');
+
+describe('docs/traces.md', () => {
+  it('shows the attributes that are read, in their order', () => {
+    const rows = Object.entries<Partial<Record<string, readonly string[]>>>(attributeNames).map(
+      ([field, names]) => [field, ...dialects.map((dialect) => listed(names[dialect]))],
+    );
+    expect(tableBelow('Attributes')).toEqual(rows);
+  });
+
+  it('shows what makes a span a model call, a tool call or something else', () => {
+    const rows = Object.entries<Readonly<Record<string, string>>>(kindNames).flatMap(([attribute, kinds]) =>
+      [...Map.groupBy(Object.entries(kinds), ([, kind]) => kind)].map(([kind, names]) => [
+        attribute.includes(' ') ? attribute : `\`${attribute}\``,
+        listed(names.map(([name]) => name)),
+        kind,
+      ]),
+    );
+    expect(tableBelow('Kinds')).toEqual(rows);
+  });
+
+  it('says of when the prices are', () => expect(page).toContain(pricesAsOf));
+});
