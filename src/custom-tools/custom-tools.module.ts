@@ -5,6 +5,10 @@ import { SandboxModule } from '../sandbox/sandbox.module.js';
 import { ToolsModule } from '../tools/tools.module.js';
 import { CustomTool, CustomToolImport } from './entity/custom-tool.entity.js';
 import { CustomToolManager } from './manager/custom-tool-manager.js';
+import { ToolDrafts } from './manager/tool-drafts.js';
+import { ToolTrials } from './manager/tool-trials.js';
+import { ToolTrialsController } from './http/tool-trials.controller.js';
+import { ToolTrialsService } from './http/tool-trials.service.js';
 import { RunningTools } from './running/running-tools.js';
 import { CustomToolsController } from './http/custom-tools.controller.js';
 import { CustomToolsRepository } from './entity/custom-tools.repository.js';
@@ -47,7 +51,13 @@ export class CustomToolsModule {
         SandboxModule,
         ToolsModule,
       ],
-      controllers: [CustomToolsController, ToolRevisionsController, ToolLogsController, McpToolsController],
+      controllers: [
+        ToolTrialsController,
+        CustomToolsController,
+        ToolRevisionsController,
+        ToolLogsController,
+        McpToolsController,
+      ],
       providers: [
         CustomToolsRepository,
         ToolSpawner,
@@ -55,8 +65,11 @@ export class CustomToolsModule {
         ToolRevisionsRepository,
         ToolInspector,
         RunningTools,
+        ToolDrafts,
         CustomToolManager,
         ToolAudit,
+        ToolTrials,
+        ToolTrialsService,
         HealthChecks,
         InstalledToolsImporter,
         Reconciler,

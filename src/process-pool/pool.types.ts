@@ -229,6 +229,11 @@ export type ProcessOutput =
       readonly executionId: string | undefined;
     };
 
+/** What one process writes beside its answers, and how it ended. */
+export type ProcessNews = (ProcessOutput | ({ readonly type: 'terminate' } & Ending)) & {
+  readonly pid: number;
+};
+
 /** Said synchronously; the pool itself knows no logger and no Prometheus. */
 export type PoolEvent =
   /** A process is being started; `spawn` or `start_failed` follows. */

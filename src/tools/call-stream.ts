@@ -37,12 +37,21 @@ export async function streamCall(
   void reply.headers({ ...headers, ...sseHeaders });
   const greeting = 'outcome' in begun ? undefined : sseComment(`execution ${begun.executionId}`);
   const stream = new SseStream(notices, { place: 0, eventOf, missedEvent, greeting }, heartbeatMs);
-  ended
-    .then(({ outcome }) => ({ event: 'outcome', data: outcome }))
-    .catch((error: unknown) => ({ event: 'problem', data: problemOf(error, request) }))
+  const last = ended.then(({ outcome }) => ({ event: 'outcome', data: outcome }));
+  finishWith(stream, last, request.context.requestId);
+  return stream;
+}
+
+/** Ends a stream with the last event of some work, or with the `problem` that it ended in. */
+export function finishWith(
+  stream: Pick<SseStream<object>, 'finish'>,
+  work: Promise<ServerSentEvent>,
+  requestId: string,
+): void {
+  work
+    .catch((error: unknown) => ({ event: 'problem', data: problemOf(error, requestId) }))
     .then((last) => stream.finish(last))
     .catch(() => undefined);
-  return stream;
 }
 
 function eventOf({ id: _place, type, ...data }: Placed<ToolNotice>): ServerSentEvent {
@@ -55,8 +64,8 @@ function missedEvent(notices: number): ServerSentEvent {
 }
 
 /** A failure after the answer had begun: the caller learns of it what a problem would have told. */
-function problemOf(error: unknown, { context }: CallRequest): object {
+function problemOf(error: unknown, requestId: string): object {
   const problem = asProblem(error);
   if (problem.code === 'internal_error') new Logger('CallStream').error(error);
-  return problemBody(problem, context.requestId);
+  return problemBody(problem, requestId);
 }

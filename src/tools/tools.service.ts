@@ -11,7 +11,7 @@ import type { CallAnswer, CallRequest } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 import { headersOf } from './answer-headers.js';
 import { streamCall } from './call-stream.js';
-import { incomingCall } from './incoming-call.js';
+import { callOf, incomingCall } from './incoming-call.js';
 import { Door } from './door.js';
 import { strictFormats, toolFormats } from './tool-formats.js';
 import { ToolRegistry } from './tool-registry.js';
@@ -75,10 +75,21 @@ export class ToolsService {
    * @throws Problem `invalid_request`
    */
   test(withTool: WithTool, request: FastifyRequest, reply: FastifyReply): Promise<ToolOutcome | Readable> {
-    if (request.headers['idempotency-key'] !== undefined)
-      throw new Problem('invalid_request', 'A trial run takes no Idempotency-Key: it runs each time');
+    refuseKey(request);
     const run = (call: CallRequest): Promise<CallAnswer> => withTool((tool) => this.door.test(tool, call));
     return this.respond(run, request, reply);
+  }
+
+  /** A trial call within a larger trial. @throws Problem `invalid_request`; Refusal for a call that was not run */
+  async tryCall(
+    tool: Tool,
+    input: unknown,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<ToolOutcome> {
+    refuseKey(request);
+    const call = callOf({ tool: tool.definition.name, input }, request, reply);
+    return (await this.door.test(tool, call)).outcome;
   }
 
   /** Our own full view, or a platform's format. */
@@ -97,6 +108,11 @@ export class ToolsService {
       return streamCall(run, call, reply, this.config.server.sseHeartbeatMs);
     return answer(await run(call), reply);
   }
+}
+
+function refuseKey({ headers }: FastifyRequest): void {
+  if (headers['idempotency-key'] !== undefined)
+    throw new Problem('invalid_request', 'A trial run takes no Idempotency-Key: it runs each time');
 }
 
 function refuseLaxFormat({ format, strict }: FormatQuery): void {

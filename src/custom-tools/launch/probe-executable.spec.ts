@@ -20,7 +20,7 @@ describe('probeExecutable', () => {
 
   const limits = () => lab.settings({ maxLineBytes: 65_536 });
   const probeWhole = (spec: ProcessSpec, { startTimeoutMs = 45_000, livesForMs = 50 } = {}) =>
-    probeExecutable(spec, { ...limits(), startTimeoutMs }, PoolLab.launcher, livesForMs);
+    probeExecutable(spec, { ...limits(), startTimeoutMs }, PoolLab.launcher, { livesForMs });
   const probe = async (...args: Parameters<typeof probeWhole>) => (await probeWhole(...args)).handshake;
   /** For tools whose end or answer to `health` is awaited, however long it takes. */
   const patiently = { livesForMs: 60_000 };
@@ -39,7 +39,9 @@ describe('probeExecutable', () => {
     );
 
   it('tells what the tool says of itself, and leaves no process', async () => {
-    await expect(probeExecutable(fixture('ok'), limits(), PoolLab.launcher, 60_000)).resolves.toEqual({
+    await expect(
+      probeExecutable(fixture('ok'), limits(), PoolLab.launcher, { livesForMs: 60_000 }),
+    ).resolves.toEqual({
       handshake: {
         name: 'fixture_tool',
         description: 'Does what its input says',

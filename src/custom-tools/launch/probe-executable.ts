@@ -3,6 +3,7 @@ import {
   type Handshake,
   PoolFailure,
   type ProcessLimits,
+  type ProcessNews,
   type ProcessSpec,
   type Reply,
 } from '../../process-pool/pool.types.js';
@@ -15,17 +16,23 @@ export interface Probe {
   readonly health?: Reply;
 }
 
+interface ProbeOptions {
+  /** A tool that leaves `health` unanswered this long is taken to be alive. */
+  readonly livesForMs?: number;
+  /** Gets what it writes meanwhile. */
+  readonly hear?: ((news: ProcessNews) => void) | undefined;
+}
+
 /**
  * Starts an executable once, lets it answer `initialize`, sees with `health` that it is still there (any answer will
  * do, and none too), and stops it; for registration and validation. Resolves when the process is gone.
- * @param livesForMs a tool that leaves `health` unanswered this long is taken to be alive
  * @throws PoolFailure `spawn_failed` with one sentence that says what is wrong, and the end of its stderr in the notes
  */
 export function probeExecutable(
   spec: ProcessSpec,
   limits: Omit<ProcessLimits, 'maxPendingInputBytes'>,
   launcher: Launcher = launch,
-  livesForMs = 500,
+  { livesForMs = 500, hear = () => undefined }: ProbeOptions = {},
 ): Promise<Probe> {
   const { promise, resolve, reject } = Promise.withResolvers<Probe>();
   let outcome: Probe | string = 'It was never ready';
@@ -56,10 +63,11 @@ export function probeExecutable(
     else if (event.type === 'start_failed') outcome = event.error;
     else if (event.type === 'ended') {
       clearTimeout(timer);
+      hear({ type: 'terminate', pid: process.pid ?? 0, ...event.ending });
       const { stderrTail } = event.ending;
       if (typeof outcome === 'string') reject(new PoolFailure('spawn_failed', outcome, { stderrTail }));
       else resolve(outcome);
-    }
+    } else if (event.type !== 'drained') hear({ ...event, pid: process.pid ?? 0 });
   });
   return promise;
 }

@@ -5,13 +5,19 @@ import { canonicalJson } from '../../common/canonical-json.js';
 import { Problem } from '../../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { type Probe, probeExecutable } from './probe-executable.js';
-import { type Handshake, PoolFailure, type ProcessSpec } from '../../process-pool/pool.types.js';
+import {
+  type Handshake,
+  PoolFailure,
+  type ProcessNews,
+  type ProcessSpec,
+} from '../../process-pool/pool.types.js';
 import { InputSchemas, type InputValidator } from '../../tools/input-validator.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import type { LaunchableTool } from '../commands/resolve-command.js';
 import { ToolSandbox } from './tool-sandbox.js';
 import { dialectOf } from './dialect-of.js';
 import { ToolSpawner } from './tool-spawner.js';
+import type { Redactor } from '../secrets/redactor.js';
 import { type PreparedLaunch, LaunchPreparation } from './launch-preparation.js';
 import { configurationOf, type RevisionContent } from '../entity/revision-content.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
@@ -35,6 +41,9 @@ export interface PreparedTool {
   readonly content: RevisionContent;
   readonly start: PreparedLaunch | { readonly unavailable: string };
 }
+
+/** Follows what an executable writes while it is asked, with what is secret in it. */
+export type Listen = (redactor: Redactor) => (news: ProcessNews) => void;
 
 /** Nothing was found out: there was no place for one more process. */
 export const couldNotTry = (error: unknown): boolean =>
@@ -88,7 +97,7 @@ export class ToolInspector {
    * @throws Problem `invalid_request` with the reason, the executable's stderr included; `tool_unavailable` when it could
    * not be tried, because there was no place for one more process
    */
-  async inspect(tool: LaunchableTool): Promise<Inspection> {
+  async inspect(tool: LaunchableTool, listen?: Listen): Promise<Inspection> {
     const launch = await this.preparation.prepare(tool);
     const confined = await this.sandbox.confine(tool, launch);
     const { startTimeoutMs, stopGraceMs, stderrBytes, ...most } = this.config.customTools;
@@ -98,7 +107,10 @@ export class ToolInspector {
       const own = { startTimeoutMs, stopGraceMs, maxLineBytes, linesPerSecond, stderrBytes };
       const limits = { ...own, ...(dialect && { dialect }) };
       const { slots, launch: start } = this.spawner.starts(launch);
-      const probed = await slots.run(startTimeoutMs, () => probeExecutable(confined.command, limits, start));
+      const hear = listen?.(launch.redactor);
+      const probed = await slots.run(startTimeoutMs, () =>
+        probeExecutable(confined.command, limits, start, { hear }),
+      );
       return { ...launch, ...(launch.redactor.cleanJson(probed, { names: false }) as Probe) };
     } catch (error) {
       if (!(error instanceof PoolFailure)) throw error;
@@ -168,7 +180,8 @@ async function checkScriptExists({ spec, script }: PreparedLaunch): Promise<void
   if (!isThere) throw wrong(`/args/${script}`, `does not exist: ${path}`);
 }
 
-function differences(tool: CustomTool, handshake: Handshake): string[] {
+/** Where a registration says something else than the executable; the registration holds. */
+export function differences(tool: CustomTool, handshake: Handshake): string[] {
   if (tool.protocol === 'mcp') {
     return reviewTools(tool.definitions ?? [], handshake.tools ?? []).flatMap(({ name, state, why }) =>
       state === 'callable' ? [] : [`${mcpToolName(tool.name, name)} is not callable (${state}): ${why}`],

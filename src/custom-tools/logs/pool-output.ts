@@ -1,11 +1,11 @@
-import type { PoolEvent } from '../../process-pool/pool.types.js';
+import type { PoolEvent, ProcessNews } from '../../process-pool/pool.types.js';
 import { cleanNotice, type Redactor } from '../secrets/redactor.js';
 import { OutputLines } from './output-lines.js';
 import type { LogBook, LogEntry } from './tool-logs.js';
 
-type Said = Extract<PoolEvent, { type: 'log' }>;
+type Said = Extract<ProcessNews, { type: 'log' }>;
 
-/** Brings what the processes of one pool say (stderr, stray lines on stdout, notifications) into their tool's log. */
+/** Brings what processes of one tool say (stderr, stray lines on stdout, notifications) into their tool's log. */
 export class PoolOutput {
   private readonly processes = new Map<number, OutputLines>();
   /** How many of what were left out since that was last said. */
@@ -16,7 +16,7 @@ export class PoolOutput {
     private readonly redactor: Redactor,
   ) {}
 
-  on(event: PoolEvent): void {
+  on(event: PoolEvent | ProcessNews): void {
     switch (event.type) {
       case 'stderr':
         return this.linesOf(event.pid).push(event.chunk);
@@ -43,7 +43,7 @@ export class PoolOutput {
     return lines;
   }
 
-  private stray({ pid, line, lines }: Extract<PoolEvent, { type: 'noise' }>): void {
+  private stray({ pid, line, lines }: Extract<ProcessNews, { type: 'noise' }>): void {
     if (this.affords('stray lines on stdout', lines))
       this.write({ event: 'stdout', level: 'warn', pid }, line, false);
   }

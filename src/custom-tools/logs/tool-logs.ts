@@ -52,15 +52,16 @@ export class ToolLogs {
   open(tool: string): LogBook {
     const known = this.books.get(tool);
     if (known) return known;
-    const { maxLineBytes, linesPerSecond } = this.limits;
-    const book = {
-      tool,
-      ring: new EventRing<LogEntry>(this.limits),
-      budget: new LineBudget(linesPerSecond),
-      maxLineBytes,
-    };
+    const book = this.apart(tool);
     this.books.set(tool, book);
     return book;
+  }
+
+  /** A log beside the tool's own, of what a trial writes; it goes with its holder. */
+  apart(tool: string): LogBook {
+    const { maxLineBytes, linesPerSecond } = this.limits;
+    const ring = new EventRing<LogEntry>(this.limits);
+    return { tool, ring, budget: new LineBudget(linesPerSecond), maxLineBytes };
   }
 
   /** What happened to a tool; a tool without a log is one that is gone. */

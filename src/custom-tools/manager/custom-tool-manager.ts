@@ -1,9 +1,7 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { Problem } from '../../common/errors.js';
-import { newId } from '../../common/ids.js';
 import { KeyedMutex } from '../../common/keyed-mutex.js';
 import { type Page, pageOf } from '../../common/page.js';
-import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import type { CustomTool, ToolStatus } from '../entity/custom-tool.entity.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
 import type { Tool } from '../../tool-contract/tool.js';
@@ -12,25 +10,16 @@ import { RunningTools } from '../running/running-tools.js';
 import type { CustomToolWrapper } from '../running/custom-tool-wrapper.js';
 import type { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from './custom-tools.shapes.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
-import { changedEnv, sealedEnv } from '../secrets/env-changes.js';
 import { SecretBox } from '../secrets/secret-box.js';
-import { checkExecutable } from '../commands/resolve-command.js';
 import {
   type Inspection,
   type PreparedTool,
   ToolInspector,
   type ToolValidation,
 } from '../launch/tool-inspector.js';
-import { checkedThresholds } from '../entity/threshold-settings.js';
 import { answeredNow, brokenBy } from '../entity/tool-condition.js';
-import {
-  checkCache,
-  checkPool,
-  checkServer,
-  completed,
-  changedSettings,
-  draftOf,
-} from './tool-registration.js';
+import { ToolDrafts } from './tool-drafts.js';
+import { completed } from './tool-registration.js';
 import { type RevisionOrigin, ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
 
 /** Registers, changes and removes custom tools. The database row is the truth. */
@@ -39,7 +28,7 @@ export class CustomToolManager {
   private readonly oneAtATime = new KeyedMutex();
 
   constructor(
-    @Inject(APP_CONFIG) private readonly config: AppConfig,
+    private readonly drafts: ToolDrafts,
     private readonly repository: CustomToolsRepository,
     private readonly revisions: ToolRevisionsRepository,
     private readonly inspector: ToolInspector,
@@ -64,17 +53,15 @@ export class CustomToolManager {
       if (this.running.isTaken(create.name) || (await this.repository.find(create.name))) {
         throw new Problem('conflict', `The tool name ${create.name} is taken`);
       }
-      const draft = await this.draft(create);
-      if (create.inputSchema) await this.inspector.compile(create.inputSchema);
-      const inspected = await this.inspector.inspect(draft);
-      return this.add(await this.prepareToRun(completed(draft, create, inspected), inspected), origin);
+      const { prepared } = await this.drafts.answered(create);
+      return this.add(prepared, origin);
     });
   }
 
   /** Stores a tool that cannot be started here, with the reason; it is tried again. */
   registerBroken(create: CustomToolCreate, reason: string, origin: RevisionOrigin): Promise<CustomTool> {
     return this.oneAtATime.run(create.name, async () => {
-      const draft = { ...(await this.draft(create)), ...brokenBy(reason) };
+      const draft = { ...(await this.drafts.of(create)), ...brokenBy(reason) };
       return this.add(await this.inspector.prepare(completed(draft, create)), origin);
     });
   }
@@ -83,7 +70,7 @@ export class CustomToolManager {
   reimport(create: CustomToolCreate, origin: RevisionOrigin): Promise<CustomTool> {
     return this.oneAtATime.run(create.name, async () => {
       const stored = await this.repository.get(create.name);
-      const draft = await this.draft(create, stored);
+      const draft = await this.drafts.of(create, stored);
       const inspected = await this.inspector.inspect(draft);
       return this.settle(completed(draft, create, inspected), inspected, stored.status, origin);
     });
@@ -108,13 +95,7 @@ export class CustomToolManager {
 
   /** Calls in flight end on the old configuration, new ones start on the new. */
   update(name: string, changes: CustomToolUpdate, origin: RevisionOrigin): Promise<CustomTool> {
-    return this.change(name, origin, (tool) => {
-      const env = changedEnv(this.box, tool.id, tool.env, changes.env ?? {});
-      Object.assign(tool, changedSettings(tool, changes), { env });
-      checkServer(tool, changes);
-      // Who names the command means what it leads to now.
-      if (changes.command !== undefined) tool.pinnedCommand = null;
-    });
+    return this.change(name, origin, (tool) => this.drafts.apply(tool, changes));
   }
 
   /**
@@ -129,12 +110,7 @@ export class CustomToolManager {
     return this.oneAtATime.run(name, async () => {
       const tool = await this.repository.get(name);
       await apply(tool);
-      tool.thresholds = checkedThresholds(tool.thresholds);
-      checkPool(tool, this.config.customTools.maxPoolSize);
-      checkCache(tool);
-      await this.inspector.compile(tool.inputSchema);
-      const inspected = await this.inspector.inspect(tool);
-      tool.pinnedCommand = inspected.realPath;
+      const inspected = await this.drafts.answeredAgain(tool);
       return this.settle(tool, inspected, tool.status, origin);
     });
   }
@@ -219,22 +195,13 @@ export class CustomToolManager {
     // The values may have come under a new key since the row was read: nothing goes back to an old one.
     const env = this.box.renew(tool.id, tool.env);
     Object.assign(tool, answeredNow(inspected.health), { status, env });
-    const prepared = await this.prepareToRun(tool, inspected);
+    const prepared = await this.drafts.prepare(tool, inspected);
     const saved = await this.revisions.update(tool, prepared.content, origin, readAs);
     this.repository.announce(saved);
     // Processes of a tool that could not be started are started as that was tried in vain: it gets others.
     const runs = readAs !== 'error' && this.running.get(saved.name)?.serves(saved, prepared.content);
     if (status === 'active' && !runs) await this.run(prepared, saved, saved.revision);
     return saved;
-  }
-
-  /**
-   * Prepares a tool whose executable has just answered: it is started as it was for that.
-   * @throws Problem `invalid_request` when it cannot be executed any more
-   */
-  private async prepareToRun(tool: CustomTool, inspected: Inspection): Promise<PreparedTool> {
-    if (!inspected.remote) await checkExecutable(inspected.spec.command);
-    return this.inspector.prepare(tool, inspected);
   }
 
   /** Runs a stored tool. Its files may be others than those of its revision: then they are a revision of their own. */
@@ -265,21 +232,10 @@ export class CustomToolManager {
       await this.repository.pin(tool.name, wrapper.backend.realPath);
     }
   }
-
-  private async draft(create: CustomToolCreate, stored?: CustomTool): Promise<CustomTool> {
-    const { id = newId(), userNumber = await this.repository.newUserNumber(), env: was = {} } = stored ?? {};
-    const { defaultTimeoutMs, maxPoolSize } = this.config.customTools;
-    const env = sealedEnv(this.box, id, create.env ?? {}, was);
-    const draft = draftOf(create, { id, userNumber, env, timeoutMs: defaultTimeoutMs });
-    checkServer(draft, create);
-    checkPool(draft, maxPoolSize);
-    checkCache(draft);
-    return stored ? Object.assign(draft, { revision: stored.revision, status: stored.status }) : draft;
-  }
 }
 
 /** @throws Problem `not_found` */
-function offeredAs(name: string, wrapper: CustomToolWrapper): Tool {
+export function offeredAs(name: string, wrapper: CustomToolWrapper): Tool {
   const offered = wrapper.offered();
   const tool = offered.find(({ definition }) => definition.name === name);
   if (tool) return tool;

@@ -17,7 +17,7 @@ import type { ToolBackend } from './tool-backend.js';
 import { McpListing } from '../mcp/mcp-listing.js';
 import { dialectOf } from '../launch/dialect-of.js';
 import { PoolOutput } from '../logs/pool-output.js';
-import { ToolLogs } from '../logs/tool-logs.js';
+import { type LogBook, ToolLogs } from '../logs/tool-logs.js';
 import { contentHashOf, processHashOf, type RevisionContent } from '../entity/revision-content.js';
 import { mcpToolName } from '../mcp/mcp-names.js';
 import { asUnavailable } from '../entity/wrong-field.js';
@@ -79,9 +79,12 @@ export class RunningTools {
     return this.offered.names(tool).includes(name);
   }
 
-  /** What holds for a tool's processes; of one that is not loaded, what would hold on this host. */
-  effective(tool: CustomTool): EffectiveSandbox {
-    const backend = this.wrappers.get(tool.name)?.backend;
+  /**
+   * What holds for a tool's processes; of one that is not loaded, what would hold on this host.
+   * @param wrapper absent: the one that is loaded
+   */
+  effective(tool: CustomTool, wrapper = this.wrappers.get(tool.name)): EffectiveSandbox {
+    const backend = wrapper?.backend;
     return (backend && 'pool' in backend && backend.effective) || this.sandbox.effective(tool);
   }
 
@@ -92,18 +95,21 @@ export class RunningTools {
 
   /**
    * Builds a wrapper; one that cannot be started stands there with its reason. Nothing is spawned yet.
+   * @param apart of a trial: it has processes of its own, and this is where they write
    * @throws Problem `conflict` when a tool of another kind has the name; `shutting_down`
    */
   async build(
     { tool, validate, validators, content, start }: PreparedTool,
     revision: number,
+    apart?: LogBook,
   ): Promise<CustomToolWrapper> {
     const holder = this.registry.find(tool.name)?.definition.kind ?? 'custom';
     if (holder !== 'custom') {
       const whose = holder === 'builtin' ? 'a built-in tool' : 'a tool of an MCP server';
       throw new Problem('conflict', `The name ${tool.name} belongs to ${whose}`);
     }
-    const backend = this.sharedBackend(tool, content) ?? (await this.backendOf(tool, start));
+    const shared = apart ? undefined : this.sharedBackend(tool, content);
+    const backend = shared ?? (await this.backendOf(tool, start, apart));
     const running = {
       revision,
       contentHash: contentHashOf(content),
@@ -185,7 +191,11 @@ export class RunningTools {
     return isSame ? running.backend : undefined;
   }
 
-  private async backendOf(tool: CustomTool, start: PreparedTool['start']): Promise<ToolBackend> {
+  private async backendOf(
+    tool: CustomTool,
+    start: PreparedTool['start'],
+    apart?: LogBook,
+  ): Promise<ToolBackend> {
     if ('unavailable' in start) return start;
     const { spec, realPath, redactor } = start;
     const confined = await this.sandbox.confine(tool, start).catch(asUnavailable);
@@ -201,7 +211,7 @@ export class RunningTools {
     const pool = new ProcessPool(settings, slots, launch);
     this.pools.set(pool, { tool: tool.name, confined });
     const listing = dialect && new McpListing();
-    this.follow(pool, tool.name, redactor, listing);
+    this.follow(pool, new PoolOutput(apart ?? this.logs.open(tool.name), redactor), redactor, listing);
     pool.events.subscribe((event) => {
       if (event.type === 'terminate') confined.ended(event.pid);
     });
@@ -218,14 +228,13 @@ export class RunningTools {
     };
   }
 
-  private follow(pool: ProcessPool, tool: string, redactor: Redactor, listing?: McpListing): void {
-    const output = new PoolOutput(this.logs.open(tool), redactor);
+  private follow(pool: ProcessPool, output: PoolOutput, redactor: Redactor, listing?: McpListing): void {
     pool.events.subscribe((event) => {
       output.on(event);
       if (event.type === 'stderr' || event.type === 'log') return;
       if (event.type === 'listed') {
         const tools = redactor.cleanJson(event.tools, { names: false }) as typeof event.tools;
-        if (listing?.take(tools)) this.listed(tool, listing);
+        if (listing?.take(tools)) this.listed(event.pool, listing);
         return;
       }
       if (event.type === 'noise') return this.strayLines(event, pool);

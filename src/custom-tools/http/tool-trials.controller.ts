@@ -1,0 +1,78 @@
+import { applyDecorators, Body, Controller, HttpCode, Param, Post, Req, Res } from '@nestjs/common';
+import {
+  ApiExtraModels,
+  ApiOkResponse,
+  ApiOperation,
+  ApiParam,
+  ApiTags,
+  getSchemaPath,
+} from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Readable } from 'node:stream';
+import { Scopes } from '../../auth/scopes.decorator.js';
+import { ApiProblems } from '../../common/api-problems.decorator.js';
+import { TrialView, TryChangeBody, TryToolBody } from './tool-trials.shapes.js';
+import { ToolTrialsService } from './tool-trials.service.js';
+
+const stream =
+  'event: log\ndata: {"id":"mhq3k2x1-1","timestamp":"2026-01-23T10:30:00.000Z","level":"info","tool":"word_count","event":"stderr","pid":4711,"message":"loading"}\n\n' +
+  'event: trial\ndata: {"handshake":{"name":"word_count"},"differences":[],"outcome":null}\n\n';
+
+const ApiTrial = (): MethodDecorator =>
+  applyDecorators(
+    HttpCode(200),
+    ApiExtraModels(TrialView),
+    ApiOkResponse({
+      description:
+        'It is a tool. As events: any number of `log` while it writes, then one `trial`, or one `problem`',
+      content: {
+        'application/json': { schema: { $ref: getSchemaPath(TrialView) } },
+        'text/event-stream': { schema: { type: 'string' }, example: stream },
+      },
+    }),
+    ApiProblems(
+      ...(['conflict', 'payload_too_large', 'tool_unavailable', 'invalid_input', 'queue_full'] as const),
+      ...(['recorder_full', 'shutting_down'] as const),
+    ),
+  );
+
+@ApiTags('custom-tools')
+@Scopes('tools:admin')
+@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
+@Controller('api/v1/custom-tools')
+export class ToolTrialsController {
+  constructor(private readonly service: ToolTrialsService) {}
+
+  @Post('try')
+  @ApiOperation({
+    summary: 'Try a registration without registering anything',
+    description:
+      'The executable is started and asked as for a registration, under the same rules and in the same sandbox, and called once if `call` is given. What a registration would be refused with refuses the trial. Nothing of the tool is stored; the call is recorded as a trial (`test`).',
+  })
+  @ApiTrial()
+  tryCustomTool(
+    @Body() body: TryToolBody,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<TrialView> | Readable {
+    return this.service.register(body, request, reply);
+  }
+
+  @Post(':name/try')
+  @ApiParam({ name: 'name', example: 'log_summary' })
+  @ApiOperation({
+    summary: 'Try a change without changing anything',
+    description:
+      'As `POST /api/v1/custom-tools/try`, with the registered tool and the fields that are given. Calls meanwhile run what is registered.',
+  })
+  @ApiTrial()
+  @ApiProblems('not_found')
+  tryCustomToolChange(
+    @Param('name') name: string,
+    @Body() body: TryChangeBody,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<TrialView> | Readable {
+    return this.service.change(name, body, request, reply);
+  }
+}

@@ -1,0 +1,75 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Readable } from 'node:stream';
+import type { Placed } from '../../common/event-ring.js';
+import { acceptsEvents, sseHeaders } from '../../common/sse.js';
+import { SseStream } from '../../common/sse-stream.js';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { finishWith } from '../../tools/call-stream.js';
+import { ToolsService } from '../../tools/tools.service.js';
+import { type LogBook, type LogEntry, ToolLogs } from '../logs/tool-logs.js';
+import { type Trial, type TrialCall, ToolTrials } from '../manager/tool-trials.js';
+import type { TrialCallBody, TrialView, TryChangeBody, TryToolBody } from './tool-trials.shapes.js';
+
+/** Trials of registrations and changes, answered whole or followed line by line. */
+@Injectable()
+export class ToolTrialsService {
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server'>,
+    private readonly trials: ToolTrials,
+    private readonly logs: ToolLogs,
+    private readonly tools: ToolsService,
+  ) {}
+
+  register(
+    { call, ...create }: TryToolBody,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<TrialView> | Readable {
+    const asked = this.callOf(call, request, reply);
+    return this.answer(create.name, (book) => this.trials.register(create, book, asked), request, reply);
+  }
+
+  change(
+    name: string,
+    { call, ...changes }: TryChangeBody,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<TrialView> | Readable {
+    const asked = this.callOf(call, request, reply);
+    return this.answer(name, (book) => this.trials.change(name, changes, book, asked), request, reply);
+  }
+
+  private answer(
+    name: string,
+    run: (book: LogBook) => Promise<Trial>,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<TrialView> | Readable {
+    const book = this.logs.apart(name);
+    const view = run(book).then((trial) => viewOf(trial, book));
+    if (!acceptsEvents(request.headers)) return view;
+    void reply.headers(sseHeaders);
+    const stream = new SseStream(book.ring, { place: 0, eventOf }, this.config.server.sseHeartbeatMs);
+    const last = view.then((data) => ({ event: 'trial', data }));
+    finishWith(stream, last, request.id);
+    return stream;
+  }
+
+  private callOf(
+    call: TrialCallBody | undefined,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): TrialCall | undefined {
+    if (!call) return undefined;
+    const { tool, input = {} } = call;
+    return { tool, run: (tried) => this.tools.tryCall(tried, input, request, reply) };
+  }
+}
+
+const eventOf = (entry: Placed<LogEntry>) => ({ event: 'log', data: entry });
+
+function viewOf({ tool, ...trial }: Trial, { ring }: LogBook): TrialView {
+  const { description, version, inputSchema } = tool;
+  return { ...trial, description, version, inputSchema, log: ring.slice(Infinity).entries };
+}

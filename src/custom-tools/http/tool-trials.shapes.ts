@@ -1,0 +1,51 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { AnyObject, OptionalText } from '../../common/shapes.js';
+import { OutcomeView } from '../../tools/tools.shapes.js';
+import { CustomToolCreate, CustomToolUpdate } from '../manager/custom-tools.shapes.js';
+import { EffectiveSandboxView } from './custom-tool.shapes.js';
+import { LogEntryView } from './tool-logs.shapes.js';
+
+/** A call of the tool that is tried. */
+export class TrialCallBody {
+  @ApiPropertyOptional({ example: { text: 'to be or not to be' }, description: 'Absent: {}' })
+  readonly input?: unknown;
+  @OptionalText(256, { description: 'Of an MCP server: which of its tools, as `<name>__<tool>`' })
+  readonly tool?: string;
+}
+
+const Call = (): PropertyDecorator =>
+  ApiPropertyOptional({ type: TrialCallBody, description: 'Absent: it is started and asked, not called' });
+
+export class TryToolBody extends CustomToolCreate {
+  @Call() readonly call?: TrialCallBody;
+}
+
+export class TryChangeBody extends CustomToolUpdate {
+  @Call() readonly call?: TrialCallBody;
+}
+
+export class TrialView {
+  @AnyObject({
+    example: { name: 'word_count', version: '1.0.0' },
+    description: 'What it answered to `initialize`',
+  })
+  readonly handshake!: object;
+  @ApiProperty({ example: 'Counts words' }) readonly description!: string;
+  @ApiProperty({ example: '1.0.0' }) readonly version!: string;
+  @AnyObject({
+    example: { type: 'object' },
+    description: 'These three as they would be registered',
+  })
+  readonly inputSchema!: object;
+  @ApiProperty({
+    type: [String],
+    example: ['version: registered as "2.0.0", the executable says "1.0.0"'],
+    description: 'Where the registration says something else; the registration holds',
+  })
+  readonly differences!: readonly string[];
+  @ApiProperty({ type: EffectiveSandboxView }) readonly effectiveSandbox!: EffectiveSandboxView;
+  @ApiProperty({ type: OutcomeView, nullable: true, description: 'Of the call; null where there was none' })
+  readonly outcome!: object | null;
+  @ApiProperty({ type: [LogEntryView], description: 'What its processes wrote, oldest first' })
+  readonly log!: readonly LogEntryView[];
+}

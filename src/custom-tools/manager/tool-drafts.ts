@@ -1,0 +1,95 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { newId } from '../../common/ids.js';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { checkExecutable } from '../commands/resolve-command.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
+import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
+import { checkedThresholds } from '../entity/threshold-settings.js';
+import { type Inspection, type Listen, type PreparedTool, ToolInspector } from '../launch/tool-inspector.js';
+import { changedEnv, sealedEnv } from '../secrets/env-changes.js';
+import { SecretBox } from '../secrets/secret-box.js';
+import type { CustomToolCreate, CustomToolUpdate } from './custom-tools.shapes.js';
+import {
+  changedSettings,
+  checkCache,
+  checkPool,
+  checkServer,
+  completed,
+  draftOf,
+} from './tool-registration.js';
+
+/** A tool whose executable has answered, and what it said. */
+export interface AnsweredTool {
+  readonly prepared: PreparedTool;
+  readonly inspected: Inspection;
+}
+
+/** Tools as a registration, or a change, would make them: every rule is applied, and nothing is stored. */
+@Injectable()
+export class ToolDrafts {
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'customTools'>,
+    private readonly repository: CustomToolsRepository,
+    private readonly inspector: ToolInspector,
+    private readonly box: SecretBox,
+  ) {}
+
+  /**
+   * A registration with every default, before its executable was asked.
+   * @param stored the tool whose place it takes
+   * @throws Problem `invalid_request` with the field
+   */
+  async of(create: CustomToolCreate, stored?: CustomTool): Promise<CustomTool> {
+    const { id = newId(), userNumber = await this.repository.newUserNumber(), env: was = {} } = stored ?? {};
+    const { defaultTimeoutMs, maxPoolSize } = this.config.customTools;
+    const env = sealedEnv(this.box, id, create.env ?? {}, was);
+    const draft = draftOf(create, { id, userNumber, env, timeoutMs: defaultTimeoutMs });
+    checkServer(draft, create);
+    checkPool(draft, maxPoolSize);
+    checkCache(draft);
+    return stored ? Object.assign(draft, { revision: stored.revision, status: stored.status }) : draft;
+  }
+
+  /**
+   * The same once its executable was started and has said what the registration omits.
+   * @throws Problem `invalid_request` with the field, `tool_unavailable`
+   */
+  async answered(create: CustomToolCreate, listen?: Listen): Promise<AnsweredTool> {
+    const draft = await this.of(create);
+    if (create.inputSchema) await this.inspector.compile(create.inputSchema);
+    const inspected = await this.inspector.inspect(draft, listen);
+    return { inspected, prepared: await this.prepare(completed(draft, create, inspected), inspected) };
+  }
+
+  /** Writes changes into a tool. @throws Problem `invalid_request` with the field */
+  apply(tool: CustomTool, changes: CustomToolUpdate): void {
+    const env = changedEnv(this.box, tool.id, tool.env, changes.env ?? {});
+    Object.assign(tool, changedSettings(tool, changes), { env });
+    checkServer(tool, changes);
+    // Who names the command means what it leads to now.
+    if (changes.command !== undefined) tool.pinnedCommand = null;
+  }
+
+  /**
+   * Asks the executable of a changed tool.
+   * @throws Problem `invalid_request` with the field, `tool_unavailable`
+   */
+  async answeredAgain(tool: CustomTool, listen?: Listen): Promise<Inspection> {
+    tool.thresholds = checkedThresholds(tool.thresholds);
+    checkPool(tool, this.config.customTools.maxPoolSize);
+    checkCache(tool);
+    await this.inspector.compile(tool.inputSchema);
+    const inspected = await this.inspector.inspect(tool, listen);
+    tool.pinnedCommand = inspected.realPath;
+    return inspected;
+  }
+
+  /**
+   * Prepares a tool whose executable has just answered: it is started as it was for that.
+   * @throws Problem `invalid_request` when it cannot be executed any more
+   */
+  async prepare(tool: CustomTool, inspected: Inspection): Promise<PreparedTool> {
+    if (!inspected.remote) await checkExecutable(inspected.spec.command);
+    return this.inspector.prepare(tool, inspected);
+  }
+}
