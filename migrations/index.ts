@@ -5,6 +5,7 @@ import { RemoteMcpServers1764000040000 } from './0004-remote-mcp-servers.js';
 import { Keys1764000050000 } from './0005-keys.js';
 import { Spans1764000060000 } from './0006-spans.js';
 import { SemanticErrors1764000070000 } from './0007-semantic-errors.js';
+import { PayloadsAndGrades1764000080000 } from './0008-payloads-and-grades.js';
 
 /** Every migration in order; append only. */
 export const migrations = [
@@ -15,4 +16,5 @@ export const migrations = [
   Keys1764000050000,
   Spans1764000060000,
   SemanticErrors1764000070000,
+  PayloadsAndGrades1764000080000,
 ];

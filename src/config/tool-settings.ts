@@ -142,6 +142,9 @@ export const recording = {
     retentionDays: setting('METRICS_RETENTION_DAYS', whole(1, 3_650), 30).means(
       'How many days metrics are kept: a day (UTC) goes as a whole, with its statistics, once all of it is older.',
     ),
+    captureTtlMs: setting('CAPTURE_TTL_HOURS', hours, 168).means(
+      'Hours that inputs and results of tools with `capture` are kept ([recording.md](recording.md#payloads)).',
+    ),
     /** Records of one insert at most, and how long they wait for each other. */
     batchSize: 5_000,
     flushIntervalMs: 250,

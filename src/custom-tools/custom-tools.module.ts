@@ -6,6 +6,7 @@ import { ToolsModule } from '../tools/tools.module.js';
 import { CustomTool, CustomToolImport } from './entity/custom-tool.entity.js';
 import { CustomToolManager } from './manager/custom-tool-manager.js';
 import { ToolDrafts } from './manager/tool-drafts.js';
+import { PastRevisions } from './manager/past-revisions.js';
 import { ToolTrials } from './manager/tool-trials.js';
 import { ToolTrialsController } from './http/tool-trials.controller.js';
 import { ToolTrialsService } from './http/tool-trials.service.js';
@@ -69,6 +70,7 @@ export class CustomToolsModule {
         CustomToolManager,
         ToolAudit,
         ToolTrials,
+        PastRevisions,
         ToolTrialsService,
         HealthChecks,
         InstalledToolsImporter,

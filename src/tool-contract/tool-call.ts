@@ -31,6 +31,8 @@ export interface CallRequest {
   readonly idempotencyKey?: string;
   /** A trial run by an operator: no budget, no circuit, no grade. */
   readonly test?: boolean;
+  /** The execution that is run once more. */
+  readonly replayOf?: string;
 }
 
 /** A request on its way through guards, recorder and handler. */

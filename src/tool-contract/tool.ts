@@ -87,9 +87,18 @@ export interface ToolRun {
 /** Gives a slot back; calling it twice is harmless. */
 export type Release = () => void;
 
+/** What is kept of a tool's executions beside their records. */
+export interface Capture {
+  readonly of: 'failures' | 'all';
+  /** Takes out of a JSON value what the tool knows to be secret. */
+  clean(value: unknown): unknown;
+}
+
 /** A named capability that the registry knows and the door runs. */
 export interface Tool {
   readonly definition: ToolDefinition;
+  /** Absent: nothing but the record. */
+  readonly capture?: Capture | undefined;
   /**
    * @param bytes of the input's JSON, or somewhat more
    * @returns ways in which the input breaks the schema; empty when it is valid. A promise where finding out takes long

@@ -3,6 +3,7 @@ import { canonicalJson, sha256 } from '../common/canonical-json.js';
 import type { CallContext } from '../tool-contract/call-context.js';
 import type { ToolCall } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
+import { capturedPayload } from './captured-payload.js';
 import type { ExecutionEvent } from './execution-events.js';
 import type { ExecutionEnd, ExecutionStart } from './execution-record.js';
 import { readLength, type ResultToRead } from './semantic/result-reader.js';
@@ -39,6 +40,7 @@ export function startOf(call: ToolCall, startedAt: number): ExecutionStart {
       threadId: context.threadId,
       labels: context.labels,
       probe: ticket.probe || undefined,
+      replayOf: call.replayOf,
     },
   };
 }
@@ -81,6 +83,7 @@ function recordOf(call: ToolCall, outcome: ToolOutcome, outputSize: number): Exe
     toolFault: call.ticket.toolFault || undefined,
     outputSize,
     metadata: notesOf(call, error?.code),
+    payload: capturedPayload(call, outcome),
   };
 }
 
@@ -92,6 +95,7 @@ export function endOfBug(call: ToolCall, error: unknown): ExecutionEnd {
     errorType: 'internal_error',
     errorMessage: (error instanceof Error ? error.message : String(error)).slice(0, maxText),
     metadata: notesOf(call, undefined),
+    payload: capturedPayload(call, undefined),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { OutcomeStatus } from '../tool-contract/tool-outcome.js';
+import type { CapturedPayload } from './captured-payload.js';
 import type { ExecutionEvent } from './execution-events.js';
 import { newToolMetric } from './new-tool-metric.js';
 import type { ToolMetric } from './tool-metric.entity.js';
@@ -27,6 +28,8 @@ export type ExecutionStart = Identity & Partial<Circumstances> & { readonly star
 export type ExecutionEnd = Pick<ToolMetric, 'executionTimeMs'> & {
   readonly status: OutcomeStatus;
   readonly errorType?: ExecutionEvent['errorType'];
+  /** Goes to a table of its own. */
+  readonly payload?: CapturedPayload;
 } & Partial<Pick<ToolMetric, 'errorMessage' | 'toolFault' | 'outputSize' | 'metadata'>>;
 
 /** The gateway died while it ran: nobody knows how it ended, and it is no fault of the tool. */
@@ -41,7 +44,7 @@ const interrupted: ExecutionEnd = {
 export const metricOf = (
   metricId: string,
   { startedAt, ...start }: ExecutionStart,
-  end = interrupted,
+  { payload: _apart, ...end } = interrupted,
 ): ToolMetric =>
   newToolMetric({
     ...start,

@@ -6,6 +6,7 @@ import type { JournalRecord } from '../journal/journal-entry.js';
 import { SinkConnection, type SinkSettings } from '../journal/sink-connection.js';
 import { insertBatch, isRowFault, type Queryable } from './batch-insert.js';
 import { type ExecutionEnd, type ExecutionStart, metricOf } from './execution-record.js';
+import { insertPayloads, type PayloadRow } from './payload-insert.js';
 import { ResultReader, type ResultToRead } from './semantic/result-reader.js';
 import type { ToolMetric } from './tool-metric.entity.js';
 
@@ -45,7 +46,11 @@ export class ExecutionSink implements DrainSink {
   async insert(records: readonly JournalRecord[]): Promise<void> {
     await this.results.caughtUp();
     const metrics = records.map((record) => this.results.complete(toMetric(record)));
-    await this.connection.with((client) => insertBatch(prepared(client), metrics, this.slot));
+    await this.connection.with(async (client) => {
+      // First: a row that shows up has its payload.
+      await insertPayloads(client, records.flatMap(payloadIn));
+      await insertBatch(prepared(client), metrics, this.slot);
+    });
     this.results.forget(records.map(({ id }) => id));
   }
 
@@ -69,6 +74,12 @@ export class ExecutionSink implements DrainSink {
 /** The recorder alone appends to this journal, so that its entries are executions. */
 const toMetric = ({ id, start, end }: JournalRecord): ToolMetric =>
   metricOf(id, start as ExecutionStart, end as ExecutionEnd | undefined);
+
+function payloadIn({ id, start, end }: JournalRecord): PayloadRow[] {
+  const { startedAt } = start as ExecutionStart;
+  const payload = (end as ExecutionEnd | undefined)?.payload;
+  return payload ? [{ id, startedAt, payload }] : [];
+}
 
 /** The insert is planned once a connection: for small batches planning takes longer than it does. */
 const prepared = (client: pg.Client): Queryable => ({

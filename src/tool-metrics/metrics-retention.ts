@@ -10,6 +10,7 @@ import type { Gauge } from 'prom-client';
 import { IntervalLoop } from '../common/interval-loop.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { MetricPartitions } from './rollups/metric-partitions.js';
+import { PayloadsRepository } from './payloads.repository.js';
 import { ToolMetricsRepository } from './tool-metrics.repository.js';
 
 const hourMs = 3_600_000;
@@ -25,7 +26,7 @@ export const retentionMetrics = [
 
 /**
  * Drops the days that ended METRICS_RETENTION_DAYS ago, and makes those to come: both once after the start, then every
- * hour. A day waits until all of it is old: to delete its rows hour by hour would cost what a table a day saves.
+ * hour. Payloads go when their own time is over. A day waits until all of it is old: to delete its rows hour by hour would cost what a table a day saves.
  */
 @Injectable()
 export class MetricsRetention implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -37,6 +38,7 @@ export class MetricsRetention implements OnApplicationBootstrap, OnApplicationSh
     @Inject(APP_CONFIG) config: AppConfig,
     private readonly repository: ToolMetricsRepository,
     private readonly partitions: MetricPartitions,
+    private readonly payloads: PayloadsRepository,
     @InjectMetric('toolkeeper_metrics_default_partition_rows') private readonly strayRows: Gauge,
   ) {
     this.days = config.recorder.retentionDays;
@@ -58,6 +60,7 @@ export class MetricsRetention implements OnApplicationBootstrap, OnApplicationSh
   }
 
   private async run(): Promise<void> {
+    await this.payloads.deleteOld();
     await this.makeDays().catch((error: unknown) =>
       this.logger.warn(error, 'the days to come could not be made'),
     );

@@ -1,5 +1,6 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Post, Query, UseInterceptors } from '@nestjs/common';
 import { ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { CurrentPrincipal, type Principal } from '../auth/principal.decorator.js';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import type { Page } from '../common/page.js';
@@ -47,8 +48,11 @@ export class ToolMetricsController {
     description: "Of one tool or of all of them, with the error's type and message.",
   })
   @ApiOkResponse({ type: ExecutionPageView })
-  listErrors(@Query() query: ErrorsQuery): Promise<Page<ExecutionView>> {
-    return this.service.errors(query);
+  listErrors(
+    @Query() query: ErrorsQuery,
+    @CurrentPrincipal() caller: Principal,
+  ): Promise<Page<ExecutionView>> {
+    return this.service.errors(query, caller);
   }
 
   @Get('slow')
@@ -57,8 +61,11 @@ export class ToolMetricsController {
     description: 'The threshold is inclusive, in milliseconds.',
   })
   @ApiOkResponse({ type: ExecutionPageView })
-  listSlowExecutions(@Query() query: SlowQuery): Promise<Page<ExecutionView>> {
-    return this.service.slow(query);
+  listSlowExecutions(
+    @Query() query: SlowQuery,
+    @CurrentPrincipal() caller: Principal,
+  ): Promise<Page<ExecutionView>> {
+    return this.service.slow(query, caller);
   }
 
   @Get('executions')
@@ -67,8 +74,11 @@ export class ToolMetricsController {
     description: '`nextCursor` goes on where a page ended, whatever is recorded meanwhile.',
   })
   @ApiOkResponse({ type: ExecutionPageView })
-  listExecutions(@Query() query: ExecutionsQuery): Promise<Page<ExecutionView>> {
-    return this.service.executions(query);
+  listExecutions(
+    @Query() query: ExecutionsQuery,
+    @CurrentPrincipal() caller: Principal,
+  ): Promise<Page<ExecutionView>> {
+    return this.service.executions(query, caller);
   }
 
   @Get('executions/:id')

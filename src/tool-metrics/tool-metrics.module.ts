@@ -11,6 +11,9 @@ import { MetricsRetention, retentionMetrics } from './metrics-retention.js';
 import { openRecorder } from './open-recorder.js';
 import { gradeRecorder } from './recorder-health.js';
 import { recorderMetrics, RecorderSampler } from './recorder.metrics.js';
+import { PayloadsController } from './payloads.controller.js';
+import { PayloadsRepository } from './payloads.repository.js';
+import { PayloadsService } from './payloads.service.js';
 import { ToolMetric } from './tool-metric.entity.js';
 import { ToolMetricsController } from './tool-metrics.controller.js';
 import { ToolMetricsRepository } from './tool-metrics.repository.js';
@@ -19,13 +22,15 @@ import { ToolMetricsService } from './tool-metrics.service.js';
 /** Records every execution and answers for it. */
 @Module({
   imports: [TypeOrmModule.forFeature([ToolMetric])],
-  controllers: [ToolMetricsController],
+  controllers: [ToolMetricsController, PayloadsController],
   providers: [
     ...recorderMetrics,
     ...retentionMetrics,
     JournalLog,
     RecorderSampler,
     ToolMetricsRepository,
+    PayloadsRepository,
+    PayloadsService,
     ExecutionEvents,
     MetricsRetention,
     {
@@ -40,7 +45,7 @@ import { ToolMetricsService } from './tool-metrics.service.js';
       useFactory: openRecorder,
     },
   ],
-  exports: [ToolMetricsRepository, ExecutionRecorder, ExecutionEvents],
+  exports: [ToolMetricsRepository, ToolMetricsService, PayloadsService, ExecutionRecorder, ExecutionEvents],
 })
 export class ToolMetricsModule implements OnApplicationShutdown {
   constructor(

@@ -1,7 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { invalidRequest, Problem } from '../common/errors.js';
 import { decodeCursor, encodeCursor, type Page, wrongCursor } from '../common/page.js';
+import type { Principal } from '../tool-contract/principal.js';
 import { ExecutionRecorder } from './execution-recorder.js';
+import { PayloadsService } from './payloads.service.js';
+import type { PayloadView } from './payloads.shapes.js';
 import type {
   CleanupQuery,
   DuplicatesQuery,
@@ -23,6 +26,7 @@ export class ToolMetricsService {
   constructor(
     private readonly repository: ToolMetricsRepository,
     private readonly recorder: ExecutionRecorder,
+    private readonly payloads: PayloadsService,
   ) {}
 
   async stats(tool: string, { since, until }: PeriodQuery): Promise<ToolStatsView> {
@@ -30,21 +34,31 @@ export class ToolMetricsService {
     return withoutHistogram(await this.repository.getToolStats(tool, { since, until }));
   }
 
-  async errors({ tool, limit }: ErrorsQuery): Promise<Page<ExecutionView>> {
-    return { data: await this.repository.getRecentErrors(tool, limit), nextCursor: null };
+  async errors({ tool, limit }: ErrorsQuery, caller: Principal): Promise<Page<ExecutionView>> {
+    const rows = await this.repository.getRecentErrors(tool, limit);
+    return { data: await this.payloads.withPreviews(rows, caller), nextCursor: null };
   }
 
-  async slow({ thresholdMs, limit }: SlowQuery): Promise<Page<ExecutionView>> {
-    return { data: await this.repository.getSlowExecutions(thresholdMs, limit), nextCursor: null };
+  async slow({ thresholdMs, limit }: SlowQuery, caller: Principal): Promise<Page<ExecutionView>> {
+    const rows = await this.repository.getSlowExecutions(thresholdMs, limit);
+    return { data: await this.payloads.withPreviews(rows, caller), nextCursor: null };
   }
 
-  async executions({ limit, cursor, ...filter }: ExecutionsQuery): Promise<Page<ExecutionView>> {
+  async executions(
+    { limit, cursor, ...filter }: ExecutionsQuery,
+    caller: Principal,
+  ): Promise<Page<ExecutionView>> {
     assertInOrder(filter.since, filter.until);
     const after = cursor === undefined ? undefined : positionOf(cursor);
     const rows = await this.repository.getExecutions({ ...filter, limit: limit + 1, after });
-    const data = rows.slice(0, limit);
+    const data = await this.payloads.withPreviews(rows.slice(0, limit), caller);
     const last = data.at(-1);
     return { data, nextCursor: last && rows.length > limit ? cursorOf(last) : null };
+  }
+
+  /** @throws Problem `not_found` */
+  async payload(id: string): Promise<PayloadView> {
+    return this.payloads.get(await this.execution(id));
   }
 
   /** @throws Problem `not_found` */

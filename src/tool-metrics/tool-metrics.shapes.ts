@@ -69,7 +69,14 @@ export class CleanupQuery {
 }
 
 /** A recorded execution. */
-export class ExecutionView extends ToolMetric {}
+export class ExecutionView extends ToolMetric {
+  @ApiPropertyOptional({
+    example: '{"path":"/var/log/syslog"}',
+    description:
+      'Its input in one line, where the tool captures it and the caller has the scope `tools:admin`; at most 200 characters',
+  })
+  inputPreview?: string;
+}
 
 export class StatsPeriodView {
   @ApiProperty({ example: '2026-01-22T10:30:00.000Z' }) readonly since!: string;

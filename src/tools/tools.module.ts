@@ -12,6 +12,9 @@ import { CallReports } from './call-reports.js';
 import { Door } from './door.js';
 import { findTools } from './find-tools.tool.js';
 import { InputSchemas } from './input-validator.js';
+import { PastTools } from './past-tools.js';
+import { ReplaysController } from './replays.controller.js';
+import { ReplaysService } from './replays.service.js';
 import { ToolCallsController } from './tool-calls.controller.js';
 import { ToolCallsService } from './tool-calls.service.js';
 import { ToolRegistry } from './tool-registry.js';
@@ -22,7 +25,7 @@ import { ToolsService } from './tools.service.js';
 /** The registry, and the one way to call a tool. */
 @Module({
   imports: [AuthModule, ToolMetricsModule, ToolHealthModule, InvestigationsModule, RepetitionModule],
-  controllers: [ToolsController, ToolCallsController],
+  controllers: [ToolsController, ToolCallsController, ReplaysController],
   providers: [
     ToolRegistry,
     ToolSearch,
@@ -33,8 +36,10 @@ import { ToolsService } from './tools.service.js';
     Door,
     ToolsService,
     ToolCallsService,
+    PastTools,
+    ReplaysService,
   ],
-  exports: [ToolRegistry, InputSchemas, ToolsService, CallReports, CallMetrics],
+  exports: [PastTools, ToolRegistry, InputSchemas, ToolsService, CallReports, CallMetrics],
 })
 export class ToolsModule {
   constructor(

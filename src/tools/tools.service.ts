@@ -80,16 +80,16 @@ export class ToolsService {
     return this.respond(run, request, reply);
   }
 
-  /** A trial call within a larger trial. @throws Problem `invalid_request`; Refusal for a call that was not run */
+  /** A trial call of a tool that need not be registered. @throws Problem `invalid_request`; Refusal for a call that was not run */
   async tryCall(
     tool: Tool,
-    input: unknown,
+    { input, ...mark }: Pick<CallRequest, 'input' | 'replayOf'>,
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<ToolOutcome> {
     refuseKey(request);
     const call = callOf({ tool: tool.definition.name, input }, request, reply);
-    return (await this.door.test(tool, call)).outcome;
+    return (await this.door.test(tool, { ...call, ...mark })).outcome;
   }
 
   /** Our own full view, or a platform's format. */

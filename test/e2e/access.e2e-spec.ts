@@ -54,6 +54,8 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
 
   'GET /api/v1/custom-tools': 'metrics:read',
   'POST /api/v1/custom-tools': 'tools:admin',
+  'POST /api/v1/custom-tools/try': 'tools:admin',
+  'POST /api/v1/custom-tools/:name/try': 'tools:admin',
   'GET /api/v1/custom-tools/:name': 'metrics:read',
   'PATCH /api/v1/custom-tools/:name': 'tools:admin',
   'DELETE /api/v1/custom-tools/:name': 'tools:admin',
@@ -76,6 +78,8 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'GET /api/v1/tool-metrics/slow': 'metrics:read',
   'GET /api/v1/tool-metrics/executions': 'metrics:read',
   'GET /api/v1/tool-metrics/executions/:id': 'metrics:read',
+  'GET /api/v1/tool-metrics/executions/:id/payload': 'tools:admin',
+  'POST /api/v1/tool-metrics/executions/:id/replay': 'tools:admin',
   'POST /api/v1/tool-metrics/executions/:id/semantic-failure': 'tools:admin',
   'DELETE /api/v1/tool-metrics/executions/:id/semantic-failure': 'tools:admin',
   'GET /api/v1/tool-metrics/duplicates': 'metrics:read',

@@ -1,6 +1,7 @@
 import { type INestApplication, Logger } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
+import type { FastifyInstance } from 'fastify';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { Client } from 'pg';
 import { readdirSync, writeFileSync } from 'node:fs';
@@ -50,6 +51,11 @@ async function createApp(
   const app = module.createNestApplication(new FastifyAdapter(), { logger: false });
   app.useGlobalPipes(new ShapePipe());
   app.useGlobalFilters(new ProblemFilter());
+  const fastify: FastifyInstance = app.getHttpAdapter().getInstance();
+  fastify.addHook('onRequest', (request, _reply, done) => {
+    request.principal = { userId: 'u', scopes: new Set(['metrics:read']) };
+    done();
+  });
   await app.init();
   await (app.getHttpAdapter().getInstance() as { ready(): Promise<void> }).ready();
   return app;

@@ -13,6 +13,9 @@ export type ToolProtocol = (typeof toolProtocols)[number];
 export const healthStatuses = ['healthy', 'degraded', 'unhealthy', 'unknown'] as const;
 export type HealthStatus = (typeof healthStatuses)[number];
 
+export const captureSettings = ['none', 'failures', 'all'] as const;
+export type CaptureSetting = (typeof captureSettings)[number];
+
 /** A registered executable; durations in milliseconds. */
 @Entity('custom_tools')
 export class CustomTool {
@@ -56,6 +59,8 @@ export class CustomTool {
     number | null;
   /** How long a result answers equal calls; null: never. */
   @Column('integer', { name: 'cache_ttl_ms', nullable: true }) cacheTtlMs!: number | null;
+  /** Of which executions input and answer are kept. */
+  @Column('text') capture!: CaptureSetting;
   /** The current one's number; 0 until its first is made. */
   @Column('integer') revision!: number;
   @Column('text') status!: ToolStatus;

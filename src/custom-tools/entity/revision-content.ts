@@ -24,7 +24,7 @@ export function configurationOf(tool: CustomTool): ToolConfiguration {
   void [id, env, revision, status, lastHealthCheck, healthStatus, errorMessage];
   const { userNumber, pinnedCommand, createdAt, updatedAt, ...configuration } = others;
   void [userNumber, pinnedCommand, createdAt, updatedAt];
-  const { cacheTtlMs, thresholds, protocol, definitions, url, headers, semanticErrors, ...older } =
+  const { cacheTtlMs, thresholds, protocol, definitions, url, headers, semanticErrors, capture, ...older } =
     configuration;
   // Revisions from before there were any stay what they are.
   return {
@@ -36,8 +36,21 @@ export function configurationOf(tool: CustomTool): ToolConfiguration {
     ...(url !== null && { url }),
     ...(headers !== null && { headers }),
     ...(semanticErrors !== 'show' && { semanticErrors }),
+    ...(capture !== 'none' && { capture }),
   };
 }
+
+/** The members of a tool that a revision says, those that were unknown to it included. */
+export const settingsOf = ({
+  configuration,
+  env,
+}: Pick<RevisionContent, 'configuration' | 'env'>): ToolConfiguration & Pick<CustomTool, 'env'> => ({
+  ...{ cacheTtlMs: null, thresholds: null, protocol: 'jsonrpc', definitions: null, url: null, headers: null },
+  semanticErrors: 'show',
+  capture: 'none',
+  ...configuration,
+  env,
+});
 
 /** SHA-256 of the canonical JSON of configuration, environment and the content of the program's files; no value is guessed by it. */
 export function contentHashOf({ configuration, env, files }: RevisionContent): string {

@@ -19,7 +19,7 @@ export interface ProgramFile {
 
 /** Settings that the first revisions lack. */
 type LaterSetting =
-  'cacheTtlMs' | 'thresholds' | 'protocol' | 'definitions' | 'url' | 'headers' | 'semanticErrors';
+  'cacheTtlMs' | 'thresholds' | 'protocol' | 'definitions' | 'url' | 'headers' | 'semanticErrors' | 'capture';
 
 /** The settings that make a revision; the values of its environment are kept apart. */
 export type ToolConfiguration = Omit<

@@ -89,8 +89,14 @@ export class ToolRevisionsRepository {
       ?.revision;
   }
 
-  find(toolId: string, revision: number): Promise<CustomToolRevision | null> {
-    return this.revisions.findOneBy({ toolId, revision });
+  /** @throws Problem `not_found` */
+  async get(
+    { id: toolId, name }: Pick<CustomTool, 'id' | 'name'>,
+    revision: number,
+  ): Promise<CustomToolRevision> {
+    const found = await this.revisions.findOneBy({ toolId, revision });
+    if (!found) throw new Problem('not_found', `${name} has no revision ${revision}`);
+    return found;
   }
 
   /** The newest first. @param before only those with a smaller number */

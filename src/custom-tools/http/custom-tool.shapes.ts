@@ -2,6 +2,8 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { semanticErrorModes, type SemanticErrors, type ToolAnnotations } from '../../tool-contract/tool.js';
 import { AnnotationsView } from '../../tools/tools.shapes.js';
 import {
+  type CaptureSetting,
+  captureSettings,
   type CustomTool,
   healthStatuses,
   toolProtocols,
@@ -98,6 +100,7 @@ export class CustomToolView {
   @ApiProperty({ type: Number, nullable: true, example: null, description: 'Milliseconds; null: never' })
   readonly cacheTtlMs!: number | null;
   @ApiProperty({ enum: semanticErrorModes, example: 'show' }) readonly semanticErrors!: SemanticErrors;
+  @ApiProperty({ enum: captureSettings, example: 'none' }) readonly capture!: CaptureSetting;
   @ApiProperty({ example: 1, description: 'Number of its current revision' }) readonly revision!: number;
   @ApiProperty({ enum: toolStatuses, example: 'active' }) readonly status!: string;
   @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly healthStatus!: string;

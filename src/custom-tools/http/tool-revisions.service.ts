@@ -8,7 +8,13 @@ import { CustomToolManager } from '../manager/custom-tool-manager.js';
 import { type CustomToolView, customToolView } from './custom-tool.shapes.js';
 import { ToolInspector } from '../launch/tool-inspector.js';
 import { RunningTools } from '../running/running-tools.js';
-import { changesBetween, configurationOf, differingFiles, envIdentity } from '../entity/revision-content.js';
+import {
+  changesBetween,
+  configurationOf,
+  differingFiles,
+  envIdentity,
+  settingsOf,
+} from '../entity/revision-content.js';
 import type { CustomToolRevision } from '../entity/tool-revision.entity.js';
 import {
   type RevisionDiffView,
@@ -42,14 +48,14 @@ export class ToolRevisionsService {
   }
 
   async get({ name, revision }: RevisionParams): Promise<RevisionView> {
-    return revisionView(await this.find(await this.manager.get(name), revision));
+    return revisionView(await this.revisions.get(await this.manager.get(name), revision));
   }
 
   /** What `revision` changed since `against`; the first revision of all changed everything. */
   async diff({ name, revision }: RevisionParams, against = revision - 1): Promise<RevisionDiffView> {
     const tool = await this.manager.get(name);
-    const after = await this.find(tool, revision);
-    const before = against === 0 ? undefined : await this.find(tool, against);
+    const after = await this.revisions.get(tool, revision);
+    const before = against === 0 ? undefined : await this.revisions.get(tool, against);
     return { revision, against: before?.revision ?? null, changes: changesBetween(before, after) };
   }
 
@@ -60,20 +66,10 @@ export class ToolRevisionsService {
   async rollback(name: string, revision: number, by: string): Promise<CustomToolView> {
     const origin = { source: 'rollback', by, restores: revision } as const;
     const restored = await this.manager.change(name, origin, async (tool) => {
-      const wanted = await this.find(tool, revision);
+      const wanted = await this.revisions.get(tool, revision);
       await this.refuseFilesOnly(tool, wanted);
       const samePath = tool.command === wanted.configuration.command;
-      const absent = {
-        cacheTtlMs: null,
-        thresholds: null,
-        protocol: 'jsonrpc',
-        definitions: null,
-        url: null,
-        headers: null,
-        semanticErrors: 'show',
-      };
-      const was = { ...absent, ...wanted.configuration, env: wanted.env };
-      Object.assign(tool, was, !samePath && { pinnedCommand: null });
+      Object.assign(tool, settingsOf(wanted), !samePath && { pinnedCommand: null });
     });
     return customToolView(restored, this.running.effective(restored));
   }
@@ -93,12 +89,6 @@ export class ToolRevisionsService {
       `Revision ${wanted.revision} has the configuration of now and differs only in files, whose content is not kept: ` +
         `put back ${files.join(', ')}`,
     );
-  }
-
-  private async find({ id, name }: CustomTool, revision: number): Promise<CustomToolRevision> {
-    const found = await this.revisions.find(id, revision);
-    if (!found) throw new Problem('not_found', `${name} has no revision ${revision}`);
-    return found;
   }
 }
 

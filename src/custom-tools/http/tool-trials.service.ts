@@ -63,7 +63,7 @@ export class ToolTrialsService {
   ): TrialCall | undefined {
     if (!call) return undefined;
     const { tool, input = {} } = call;
-    return { tool, run: (tried) => this.tools.tryCall(tried, input, request, reply) };
+    return { tool, run: (tried) => this.tools.tryCall(tried, { input }, request, reply) };
   }
 }
 

@@ -2,6 +2,8 @@ import { ApiProperty, ApiPropertyOptional, OmitType, PartialType } from '@nestjs
 import { OptionalInt, OptionalText, PageQuery, Rule } from '../../common/shapes.js';
 import { type JsonSchema, semanticErrorModes, type SemanticErrors } from '../../tool-contract/tool.js';
 import {
+  type CaptureSetting,
+  captureSettings,
   type ToolProtocol,
   toolProtocols,
   type ToolStatus,
@@ -150,6 +152,14 @@ export class CustomToolCreate {
       'or what is itself the report of a failure is marked as a semantic failure besides (mark)',
   })
   readonly semanticErrors?: SemanticErrors;
+  @ApiPropertyOptional({
+    enum: captureSettings,
+    default: 'none',
+    example: 'failures',
+    description:
+      'Of which executions input and answer are kept, to be looked at and replayed; without the values of `env`, for CAPTURE_TTL_HOURS',
+  })
+  readonly capture?: CaptureSetting;
   @ApiPropertyOptional({ maxItems: 64, type: [String], example: ['text'] }) readonly tags?: string[];
   @ApiPropertyOptional({ type: 'object', additionalProperties: true, example: { team: 'platform' } })
   readonly metadata?: Record<string, unknown>;

@@ -52,6 +52,7 @@ export function draftOf(
     callsPerInvestigation: null,
     cacheTtlMs: null,
     semanticErrors: 'show',
+    capture: 'none',
     tags: [],
     metadata: {},
     revision: 0,

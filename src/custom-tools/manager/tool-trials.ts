@@ -59,7 +59,7 @@ export class ToolTrials {
   private async run({ prepared, inspected }: AnsweredTool, book: LogBook, call?: TrialCall): Promise<Trial> {
     const { tool } = prepared;
     const { handshake } = inspected;
-    const wrapper = await this.running.build(prepared, tool.revision, book);
+    const wrapper = await this.running.build(prepared, tool.revision, { book });
     try {
       const outcome = call ? await call.run(offeredAs(call.tool ?? tool.name, wrapper)) : null;
       const effectiveSandbox = this.running.effective(tool, wrapper);

@@ -70,6 +70,7 @@ async function wrapper({ then, annotations, maxRetries = 3, retryDelayMs = 1, se
     callsPerInvestigation: null,
     cacheTtlMs: null,
     semanticErrors: 'show',
+    capture: 'none',
   });
   const pool = await lab.warmPool({ spec, ...settings });
   const running = { revision: 1, processHash: '', contentHash: '', files: [], spec };

@@ -1,6 +1,6 @@
 import type { Tracer } from '../../observability/tracing/tracer.js';
 import type { ProcessSpec } from '../../process-pool/pool.types.js';
-import type { Release, Tool, ToolDefinition, ToolRun } from '../../tool-contract/tool.js';
+import type { Capture, Release, Tool, ToolDefinition, ToolRun } from '../../tool-contract/tool.js';
 import type { InputValidator } from '../../tools/input-validator.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
@@ -23,6 +23,7 @@ export interface RunningRevision {
 /** An executable as a Tool. */
 export class CustomToolWrapper implements Tool {
   readonly definition: ToolDefinition;
+  readonly capture: Capture | undefined;
   protected readonly calls: PoolCalls;
 
   constructor(
@@ -34,6 +35,7 @@ export class CustomToolWrapper implements Tool {
   ) {
     this.definition = definitionOf(tool);
     this.calls = new PoolCalls(tool, backend, running.revision, tracer);
+    this.capture = captureOf(tool, this.calls);
   }
 
   /** What of it can be called. */
@@ -75,6 +77,10 @@ export class CustomToolWrapper implements Tool {
     return this.calls.run({ params, annotations, fresh: probe }, run);
   }
 }
+
+/** What is kept of the executions of a tool, or of each tool of a server. */
+export const captureOf = ({ capture: of }: CustomTool, calls: PoolCalls): Capture | undefined =>
+  of === 'none' ? undefined : { of, clean: (value) => calls.cleanJson(value) };
 
 export function definitionOf(tool: CustomTool): ToolDefinition {
   const {

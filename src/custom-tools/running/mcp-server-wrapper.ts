@@ -1,6 +1,13 @@
 import type { Tracer } from '../../observability/tracing/tracer.js';
 import { Refusal } from '../../common/errors.js';
-import type { Release, Tool, ToolAnnotations, ToolDefinition, ToolRun } from '../../tool-contract/tool.js';
+import type {
+  Capture,
+  Release,
+  Tool,
+  ToolAnnotations,
+  ToolDefinition,
+  ToolRun,
+} from '../../tool-contract/tool.js';
 import { ToolFailure } from '../../tool-contract/tool-outcome.js';
 import type { InputValidator } from '../../tools/input-validator.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
@@ -9,7 +16,7 @@ import type { McpDefinition } from '../mcp/mcp-definition.js';
 import type { McpListing } from '../mcp/mcp-listing.js';
 import { type McpReview, reviewTools } from '../mcp/mcp-review.js';
 import { mcpToolName } from '../mcp/mcp-names.js';
-import { CustomToolWrapper, definitionOf, type RunningRevision } from './custom-tool-wrapper.js';
+import { captureOf, CustomToolWrapper, definitionOf, type RunningRevision } from './custom-tool-wrapper.js';
 import type { PoolCalls } from './pool-calls.js';
 import type { ToolBackend } from './tool-backend.js';
 
@@ -74,6 +81,7 @@ const heldBackMs = 60_000;
 /** A tool of an MCP server. It runs on the server's processes, as what was approved and as nothing else. */
 class McpTool implements Tool {
   readonly definition: ToolDefinition;
+  readonly capture: Capture | undefined;
 
   constructor(
     server: CustomTool,
@@ -83,6 +91,7 @@ class McpTool implements Tool {
     private readonly whyNot: () => string | undefined,
   ) {
     const { description, title, inputSchema, outputSchema } = approved;
+    this.capture = captureOf(server, calls);
     this.definition = {
       ...definitionOf(server),
       name: mcpToolName(server.name, approved.name),

@@ -95,21 +95,21 @@ export class RunningTools {
 
   /**
    * Builds a wrapper; one that cannot be started stands there with its reason. Nothing is spawned yet.
-   * @param apart of a trial: it has processes of its own, and this is where they write
+   * @param trial it has processes of its own, which write into this log, or the tool's
    * @throws Problem `conflict` when a tool of another kind has the name; `shutting_down`
    */
   async build(
     { tool, validate, validators, content, start }: PreparedTool,
     revision: number,
-    apart?: LogBook,
+    trial?: { readonly book?: LogBook },
   ): Promise<CustomToolWrapper> {
     const holder = this.registry.find(tool.name)?.definition.kind ?? 'custom';
     if (holder !== 'custom') {
       const whose = holder === 'builtin' ? 'a built-in tool' : 'a tool of an MCP server';
       throw new Problem('conflict', `The name ${tool.name} belongs to ${whose}`);
     }
-    const shared = apart ? undefined : this.sharedBackend(tool, content);
-    const backend = shared ?? (await this.backendOf(tool, start, apart));
+    const shared = trial ? undefined : this.sharedBackend(tool, content);
+    const backend = shared ?? (await this.backendOf(tool, start, trial?.book));
     const running = {
       revision,
       contentHash: contentHashOf(content),
@@ -194,7 +194,7 @@ export class RunningTools {
   private async backendOf(
     tool: CustomTool,
     start: PreparedTool['start'],
-    apart?: LogBook,
+    book?: LogBook,
   ): Promise<ToolBackend> {
     if ('unavailable' in start) return start;
     const { spec, realPath, redactor } = start;
@@ -211,7 +211,7 @@ export class RunningTools {
     const pool = new ProcessPool(settings, slots, launch);
     this.pools.set(pool, { tool: tool.name, confined });
     const listing = dialect && new McpListing();
-    this.follow(pool, new PoolOutput(apart ?? this.logs.open(tool.name), redactor), redactor, listing);
+    this.follow(pool, new PoolOutput(book ?? this.logs.open(tool.name), redactor), redactor, listing);
     pool.events.subscribe((event) => {
       if (event.type === 'terminate') confined.ended(event.pid);
     });
