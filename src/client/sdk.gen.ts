@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.js';
 import type { Client, ClientMeta, Options as Options2, RequestResult, TDataShape } from './client/index.js';
-import type { ApproveMcpToolsData, ApproveMcpToolsErrors, ApproveMcpToolsResponses, ArchivePlaybookData, ArchivePlaybookErrors, ArchivePlaybookResponses, CloseCircuitData, CloseCircuitErrors, CloseCircuitResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreatePlaybookData, CreatePlaybookErrors, CreatePlaybookResponses, DeleteOldMetricsData, DeleteOldMetricsErrors, DeleteOldMetricsResponses, DeprecatePlaybookData, DeprecatePlaybookErrors, DeprecatePlaybookResponses, DiffCustomToolRevisionData, DiffCustomToolRevisionErrors, DiffCustomToolRevisionResponses, DiffPlaybookVersionsData, DiffPlaybookVersionsErrors, DiffPlaybookVersionsResponses, DisableCustomToolData, DisableCustomToolErrors, DisableCustomToolResponses, DisablePlaybookData, DisablePlaybookErrors, DisablePlaybookResponses, EnableCustomToolData, EnableCustomToolErrors, EnableCustomToolResponses, EnablePlaybookData, EnablePlaybookErrors, EnablePlaybookResponses, ExecuteToolData, ExecuteToolErrors, ExecuteToolResponses, GetCircuitAdviceData, GetCircuitAdviceErrors, GetCircuitAdviceResponses, GetCircuitData, GetCircuitErrors, GetCircuitResponses, GetCustomToolData, GetCustomToolErrors, GetCustomToolHealthData, GetCustomToolHealthErrors, GetCustomToolHealthResponses, GetCustomToolLogsData, GetCustomToolLogsErrors, GetCustomToolLogsResponses, GetCustomToolResponses, GetCustomToolRevisionData, GetCustomToolRevisionErrors, GetCustomToolRevisionResponses, GetDashboardData, GetDashboardErrors, GetDashboardResponses, GetErrorPatternsData, GetErrorPatternsErrors, GetErrorPatternsResponses, GetEventsData, GetEventsErrors, GetEventsResponses, GetExecutionData, GetExecutionErrors, GetExecutionResponses, GetHealthOfAllToolsData, GetHealthOfAllToolsErrors, GetHealthOfAllToolsResponses, GetHealthSummaryData, GetHealthSummaryErrors, GetHealthSummaryResponses, GetInvestigationData, GetInvestigationErrors, GetInvestigationResponses, GetKeyData, GetKeyErrors, GetKeyResponses, GetMetricsData, GetMetricsResponses, GetPlaybookVersionData, GetPlaybookVersionErrors, GetPlaybookVersionResponses, GetSessionData, GetSessionErrors, GetSessionResponses, GetToolData, GetToolErrors, GetToolHealthData, GetToolHealthErrors, GetToolHealthInfoData, GetToolHealthInfoErrors, GetToolHealthInfoResponses, GetToolHealthResponses, GetToolResponses, GetToolStatsData, GetToolStatsErrors, GetToolStatsResponses, ImportPlaybooksData, ImportPlaybooksErrors, ImportPlaybooksResponses, ListAuditEntriesData, ListAuditEntriesErrors, ListAuditEntriesResponses, ListCustomToolRevisionsData, ListCustomToolRevisionsErrors, ListCustomToolRevisionsResponses, ListCustomToolsData, ListCustomToolsErrors, ListCustomToolsResponses, ListDuplicatesData, ListDuplicatesErrors, ListDuplicatesResponses, ListErrorsData, ListErrorsErrors, ListErrorsResponses, ListExecutionsData, ListExecutionsErrors, ListExecutionsResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListMcpToolsData, ListMcpToolsErrors, ListMcpToolsResponses, ListPlaybooksData, ListPlaybooksErrors, ListPlaybooksResponses, ListPlaybookVersionsData, ListPlaybookVersionsErrors, ListPlaybookVersionsResponses, ListRecordedToolsData, ListRecordedToolsErrors, ListRecordedToolsResponses, ListShownPlaybooksData, ListShownPlaybooksErrors, ListShownPlaybooksResponses, ListSlowExecutionsData, ListSlowExecutionsErrors, ListSlowExecutionsResponses, ListToolsData, ListToolsErrors, ListToolsResponses, LivezData, LivezErrors, LivezResponses, MarkSemanticFailureData, MarkSemanticFailureErrors, MarkSemanticFailureResponses, OpenCircuitData, OpenCircuitErrors, OpenCircuitResponses, PostSpansData, PostSpansErrors, PostSpansResponses, RaiseInvestigationData, RaiseInvestigationErrors, RaiseInvestigationResponses, ReadyzData, ReadyzErrors, ReadyzResponses, RecordPlaybookOutcomeData, RecordPlaybookOutcomeErrors, RecordPlaybookOutcomeResponses, RegisterCustomToolData, RegisterCustomToolErrors, RegisterCustomToolResponses, RemoveCustomToolData, RemoveCustomToolErrors, RemoveCustomToolResponses, ResetCircuitData, ResetCircuitErrors, ResetCircuitResponses, ResetInvestigationData, ResetInvestigationErrors, ResetInvestigationResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RollBackCustomToolData, RollBackCustomToolErrors, RollBackCustomToolResponses, RunToolCallsData, RunToolCallsErrors, RunToolCallsResponses, SearchPlaybooksData, SearchPlaybooksErrors, SearchPlaybooksResponses, SignInData, SignInErrors, SignInResponses, SignOutData, SignOutErrors, SignOutResponses, StartupzData, StartupzErrors, StartupzResponses, TestCustomToolData, TestCustomToolErrors, TestCustomToolResponses, UnmarkSemanticFailureData, UnmarkSemanticFailureErrors, UnmarkSemanticFailureResponses, UpdateCustomToolData, UpdateCustomToolErrors, UpdateCustomToolResponses, UpdateKeyData, UpdateKeyErrors, UpdateKeyResponses, ValidateCustomToolData, ValidateCustomToolErrors, ValidateCustomToolResponses } from './types.gen.js';
+import type { ApproveMcpToolsData, ApproveMcpToolsErrors, ApproveMcpToolsResponses, ArchivePlaybookData, ArchivePlaybookErrors, ArchivePlaybookResponses, CloseCircuitData, CloseCircuitErrors, CloseCircuitResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreatePlaybookData, CreatePlaybookErrors, CreatePlaybookResponses, DeleteOldMetricsData, DeleteOldMetricsErrors, DeleteOldMetricsResponses, DeprecatePlaybookData, DeprecatePlaybookErrors, DeprecatePlaybookResponses, DiffCustomToolRevisionData, DiffCustomToolRevisionErrors, DiffCustomToolRevisionResponses, DiffPlaybookVersionsData, DiffPlaybookVersionsErrors, DiffPlaybookVersionsResponses, DisableCustomToolData, DisableCustomToolErrors, DisableCustomToolResponses, DisablePlaybookData, DisablePlaybookErrors, DisablePlaybookResponses, EnableCustomToolData, EnableCustomToolErrors, EnableCustomToolResponses, EnablePlaybookData, EnablePlaybookErrors, EnablePlaybookResponses, ExecuteToolData, ExecuteToolErrors, ExecuteToolResponses, GetCircuitAdviceData, GetCircuitAdviceErrors, GetCircuitAdviceResponses, GetCircuitData, GetCircuitErrors, GetCircuitResponses, GetCustomToolData, GetCustomToolErrors, GetCustomToolHealthData, GetCustomToolHealthErrors, GetCustomToolHealthResponses, GetCustomToolLogsData, GetCustomToolLogsErrors, GetCustomToolLogsResponses, GetCustomToolResponses, GetCustomToolRevisionData, GetCustomToolRevisionErrors, GetCustomToolRevisionResponses, GetDashboardData, GetDashboardErrors, GetDashboardResponses, GetErrorPatternsData, GetErrorPatternsErrors, GetErrorPatternsResponses, GetEventsData, GetEventsErrors, GetEventsResponses, GetExecutionData, GetExecutionErrors, GetExecutionPayloadData, GetExecutionPayloadErrors, GetExecutionPayloadResponses, GetExecutionResponses, GetHealthOfAllToolsData, GetHealthOfAllToolsErrors, GetHealthOfAllToolsResponses, GetHealthSummaryData, GetHealthSummaryErrors, GetHealthSummaryResponses, GetInvestigationData, GetInvestigationErrors, GetInvestigationResponses, GetKeyData, GetKeyErrors, GetKeyResponses, GetMetricsData, GetMetricsResponses, GetPlaybookVersionData, GetPlaybookVersionErrors, GetPlaybookVersionResponses, GetSessionData, GetSessionErrors, GetSessionResponses, GetToolData, GetToolErrors, GetToolHealthData, GetToolHealthErrors, GetToolHealthInfoData, GetToolHealthInfoErrors, GetToolHealthInfoResponses, GetToolHealthResponses, GetToolResponses, GetToolStatsData, GetToolStatsErrors, GetToolStatsResponses, ImportPlaybooksData, ImportPlaybooksErrors, ImportPlaybooksResponses, ListAuditEntriesData, ListAuditEntriesErrors, ListAuditEntriesResponses, ListCustomToolRevisionsData, ListCustomToolRevisionsErrors, ListCustomToolRevisionsResponses, ListCustomToolsData, ListCustomToolsErrors, ListCustomToolsResponses, ListDuplicatesData, ListDuplicatesErrors, ListDuplicatesResponses, ListErrorsData, ListErrorsErrors, ListErrorsResponses, ListExecutionsData, ListExecutionsErrors, ListExecutionsResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListMcpToolsData, ListMcpToolsErrors, ListMcpToolsResponses, ListPlaybooksData, ListPlaybooksErrors, ListPlaybooksResponses, ListPlaybookVersionsData, ListPlaybookVersionsErrors, ListPlaybookVersionsResponses, ListRecordedToolsData, ListRecordedToolsErrors, ListRecordedToolsResponses, ListShownPlaybooksData, ListShownPlaybooksErrors, ListShownPlaybooksResponses, ListSlowExecutionsData, ListSlowExecutionsErrors, ListSlowExecutionsResponses, ListToolsData, ListToolsErrors, ListToolsResponses, LivezData, LivezErrors, LivezResponses, MarkSemanticFailureData, MarkSemanticFailureErrors, MarkSemanticFailureResponses, OpenCircuitData, OpenCircuitErrors, OpenCircuitResponses, PostSpansData, PostSpansErrors, PostSpansResponses, RaiseInvestigationData, RaiseInvestigationErrors, RaiseInvestigationResponses, ReadyzData, ReadyzErrors, ReadyzResponses, RecordPlaybookOutcomeData, RecordPlaybookOutcomeErrors, RecordPlaybookOutcomeResponses, RegisterCustomToolData, RegisterCustomToolErrors, RegisterCustomToolResponses, RemoveCustomToolData, RemoveCustomToolErrors, RemoveCustomToolResponses, ReplayExecutionData, ReplayExecutionErrors, ReplayExecutionResponses, ResetCircuitData, ResetCircuitErrors, ResetCircuitResponses, ResetInvestigationData, ResetInvestigationErrors, ResetInvestigationResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RollBackCustomToolData, RollBackCustomToolErrors, RollBackCustomToolResponses, RunToolCallsData, RunToolCallsErrors, RunToolCallsResponses, SearchPlaybooksData, SearchPlaybooksErrors, SearchPlaybooksResponses, SignInData, SignInErrors, SignInResponses, SignOutData, SignOutErrors, SignOutResponses, StartupzData, StartupzErrors, StartupzResponses, TestCustomToolData, TestCustomToolErrors, TestCustomToolResponses, TryCustomToolChangeData, TryCustomToolChangeErrors, TryCustomToolChangeResponses, TryCustomToolData, TryCustomToolErrors, TryCustomToolResponses, UnmarkSemanticFailureData, UnmarkSemanticFailureErrors, UnmarkSemanticFailureResponses, UpdateCustomToolData, UpdateCustomToolErrors, UpdateCustomToolResponses, UpdateKeyData, UpdateKeyErrors, UpdateKeyResponses, ValidateCustomToolData, ValidateCustomToolErrors, ValidateCustomToolResponses } from './types.gen.js';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -215,6 +215,21 @@ export const runToolCalls = <ThrowOnError extends boolean = false>(options: Opti
 });
 
 /**
+ * Run an execution once more
+ *
+ * With the input that was captured or another one, on the tool as it is or on an earlier revision: through the door, as a trial (`test`, `metadata.replayOf`), which spends no budget and feeds neither grade nor circuit. It really runs: of a tool that changes the world it changes it again. The answer holds both sides.
+ */
+export const replayExecution = <ThrowOnError extends boolean = false>(options: Options<ReplayExecutionData, ThrowOnError>): RequestResult<ReplayExecutionResponses, ReplayExecutionErrors, ThrowOnError> => (options.client ?? client).post<ReplayExecutionResponses, ReplayExecutionErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/tool-metrics/executions/{id}/replay',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
  * Send spans in the form of vLLora
  *
  * One span, a list of them, or the envelope `{data: [...]}` of a list; gzip is taken. A span that came before is changed by a later finish alone, so that a batch may be sent again. OTLP goes to `/v1/traces`.
@@ -238,6 +253,36 @@ export const getEvents = <ThrowOnError extends boolean = false>(options?: Option
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
     url: '/api/v1/events',
     ...options
+});
+
+/**
+ * Try a registration without registering anything
+ *
+ * The executable is started and asked as for a registration, under the same rules and in the same sandbox, and called once if `call` is given. What a registration would be refused with refuses the trial. Nothing of the tool is stored; the call is recorded as a trial (`test`).
+ */
+export const tryCustomTool = <ThrowOnError extends boolean = false>(options: Options<TryCustomToolData, ThrowOnError>): RequestResult<TryCustomToolResponses, TryCustomToolErrors, ThrowOnError> => (options.client ?? client).post<TryCustomToolResponses, TryCustomToolErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/custom-tools/try',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Try a change without changing anything
+ *
+ * As `POST /api/v1/custom-tools/try`, with the registered tool and the fields that are given. Calls meanwhile run what is registered.
+ */
+export const tryCustomToolChange = <ThrowOnError extends boolean = false>(options: Options<TryCustomToolChangeData, ThrowOnError>): RequestResult<TryCustomToolChangeResponses, TryCustomToolChangeErrors, ThrowOnError> => (options.client ?? client).post<TryCustomToolChangeResponses, TryCustomToolChangeErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/custom-tools/{name}/try',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
 });
 
 /**
@@ -741,6 +786,17 @@ export const listRecordedTools = <ThrowOnError extends boolean = false>(options?
 export const deleteOldMetrics = <ThrowOnError extends boolean = false>(options?: Options<DeleteOldMetricsData, ThrowOnError>): RequestResult<DeleteOldMetricsResponses, DeleteOldMetricsErrors, ThrowOnError> => (options?.client ?? client).delete<DeleteOldMetricsResponses, DeleteOldMetricsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
     url: '/api/v1/tool-metrics',
+    ...options
+});
+
+/**
+ * What an execution was given and answered
+ *
+ * Kept for tools whose `capture` is `failures` or `all`, for CAPTURE_TTL_HOURS; values of the tool's `env` are taken out.
+ */
+export const getExecutionPayload = <ThrowOnError extends boolean = false>(options: Options<GetExecutionPayloadData, ThrowOnError>): RequestResult<GetExecutionPayloadResponses, GetExecutionPayloadErrors, ThrowOnError> => (options.client ?? client).get<GetExecutionPayloadResponses, GetExecutionPayloadErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/tool-metrics/executions/{id}/payload',
     ...options
 });
 

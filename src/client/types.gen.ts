@@ -422,6 +422,134 @@ export type ToolCallsView = {
     }>;
 };
 
+export type ReplayBody = {
+    /**
+     * Of a custom tool: run on this revision's configuration, with the files of now. Absent: as it is now
+     */
+    revision?: number;
+    /**
+     * Any JSON value. Absent: the input that was captured
+     */
+    input?: {
+        [key: string]: unknown;
+    };
+};
+
+export type ExecutionView = {
+    /**
+     * The execution's id
+     */
+    metricId: string;
+    toolName: string;
+    userId: string;
+    sessionId: string | null;
+    requestId: string | null;
+    investigationId: string | null;
+    runId: string | null;
+    /**
+     * Of which it is a span: the trace of `traceparent`, else one of its own
+     */
+    traceId: string | null;
+    /**
+     * The caller's span
+     */
+    parentSpanId: string | null;
+    /**
+     * success, error or timeout
+     */
+    status: string;
+    /**
+     * Milliseconds
+     */
+    executionTimeMs: number;
+    errorType: string | null;
+    errorMessage: string | null;
+    /**
+     * SHA-256 over the input's canonical JSON
+     */
+    parametersHash: string | null;
+    /**
+     * Bytes
+     */
+    inputSize: number;
+    /**
+     * Bytes
+     */
+    outputSize: number;
+    /**
+     * Attempts (absent: one), milliseconds in the queue (absent: less than one) and of the start, exit code, signal, end of stderr, version, revision, project (absent: `default`), run, labels, the error that its result tells of (`semanticError`)
+     */
+    metadata: {
+        [key: string]: unknown;
+    };
+    /**
+     * An operator's trial: it counts in no statistic
+     */
+    isTest: boolean;
+    /**
+     * The failure is the tool's own and feeds its circuit
+     */
+    toolFault: boolean;
+    /**
+     * Why its answer was wrong although it came to its end; null where nobody said so
+     */
+    semanticFailure: string | null;
+    /**
+     * Start of the execution
+     */
+    recordedAt: string;
+    /**
+     * Its input in one line, where the tool captures it and the caller has the scope `tools:admin`; at most 200 characters
+     */
+    inputPreview?: string;
+};
+
+export type PayloadView = {
+    executionId: string;
+    /**
+     * Any JSON value
+     */
+    input?: {
+        [key: string]: unknown;
+    };
+    /**
+     * Of a success; any JSON value
+     */
+    result?: {
+        [key: string]: unknown;
+    };
+    /**
+     * Of a failure: code, type, message and data, as in the outcome
+     */
+    error?: {
+        [key: string]: unknown;
+    };
+    /**
+     * Parts of more than 64 KiB, which are not kept
+     */
+    omitted: Array<string>;
+    /**
+     * A value of the tool's `env` was taken out of the input
+     */
+    redacted: boolean;
+    keptUntil: string;
+};
+
+export type ReplayView = {
+    /**
+     * Of the replay
+     */
+    outcome: OutcomeView;
+    /**
+     * The record of the execution that was replayed
+     */
+    original: ExecutionView;
+    /**
+     * What that one was given and answered; null where it was not captured
+     */
+    payload: PayloadView | null;
+};
+
 export type VlloraSpanBody = {
     trace_id: string;
     span_id: string;
@@ -484,6 +612,114 @@ export type EventPageView = {
     reset: boolean;
 };
 
+export type RunsAsView = {
+    uid: number;
+    /**
+     * Where the gateway is root and the tool has no user of its own: what stands in the way
+     */
+    why?: string;
+};
+
+export type EffectiveSandboxView = {
+    /**
+     * 0 (clean environment, time-outs and output caps only) to 3
+     */
+    tier: number;
+    /**
+     * Restrictions that hold here
+     */
+    enforced: Array<string>;
+    /**
+     * Restrictions that do not
+     */
+    notEnforced: Array<string>;
+    /**
+     * Why a restriction does not hold, or how far it does
+     */
+    notes: {
+        [key: string]: string;
+    };
+    /**
+     * Whose its processes are; absent while it is not loaded
+     */
+    runsAs?: RunsAsView;
+};
+
+export type LogEntryView = {
+    id: string;
+    timestamp: string;
+    level: 'debug' | 'info' | 'warn' | 'error';
+    tool: string;
+    /**
+     * spawn: a process starts, or is ready; terminate: it ended; error: a start failed, or lines were left out; health: the status changed; stderr, stdout: a line that the tool wrote; log: what it said in a log notification
+     */
+    event: 'spawn' | 'execute' | 'response' | 'error' | 'health' | 'terminate' | 'stderr' | 'stdout' | 'log';
+    message?: string;
+    pid?: number;
+    /**
+     * Of a start, from spawn to ready
+     */
+    durationMs?: number;
+    error?: string;
+    /**
+     * Why a process ended
+     */
+    reason?: string;
+    exitCode?: number | null;
+    signal?: string | null;
+    /**
+     * Of a log notification, any JSON value
+     */
+    data?: {
+        [key: string]: unknown;
+    };
+    /**
+     * The call that a log notification is about
+     */
+    executionId?: string;
+    /**
+     * More than 4 KiB: a message is cut off, data are left out
+     */
+    truncated?: boolean;
+};
+
+export type TrialView = {
+    /**
+     * What it answered to `initialize`
+     */
+    handshake: {
+        [key: string]: unknown;
+    };
+    description: string;
+    version: string;
+    /**
+     * These three as they would be registered
+     */
+    inputSchema: {
+        [key: string]: unknown;
+    };
+    /**
+     * Where the registration says something else; the registration holds
+     */
+    differences: Array<string>;
+    effectiveSandbox: EffectiveSandboxView;
+    /**
+     * Of the call; null where there was none
+     */
+    outcome: OutcomeView | null;
+    /**
+     * What its processes wrote, oldest first
+     */
+    log: Array<LogEntryView>;
+};
+
+export type AnnotationsBody = {
+    readOnly?: boolean;
+    idempotent?: boolean;
+    destructive?: boolean;
+    openWorld?: boolean;
+};
+
 export type ThresholdSettings = {
     /**
      * Healthy from this success rate on
@@ -539,37 +775,227 @@ export type ToolPermissions = {
     allowedEnvironmentVars?: Array<string> | null;
 };
 
-export type RunsAsView = {
-    uid: number;
+export type TrialCallBody = {
     /**
-     * Where the gateway is root and the tool has no user of its own: what stands in the way
+     * Absent: {}
      */
-    why?: string;
+    input?: {
+        [key: string]: unknown;
+    };
+    /**
+     * Of an MCP server: which of its tools, as `<name>__<tool>`
+     */
+    tool?: string;
 };
 
-export type EffectiveSandboxView = {
+export type TryToolBody = {
     /**
-     * 0 (clean environment, time-outs and output caps only) to 3
+     * Letters, digits, _ and -; begins with a letter
      */
-    tier: number;
+    name: string;
     /**
-     * Restrictions that hold here
+     * `mcp`: an MCP server, whose tools appear as `<name>__<tool>`; it stays as it is
      */
-    enforced: Array<string>;
+    protocol?: 'jsonrpc' | 'mcp';
     /**
-     * Restrictions that do not
+     * Absent: the executable's own
      */
-    notEnforced: Array<string>;
+    description?: string;
     /**
-     * Why a restriction does not hold, or how far it does
+     * Absent: the executable's own, else 1.0.0
      */
-    notes: {
+    version?: string;
+    /**
+     * A name on the PATH or a path; needed without `url`
+     */
+    command?: string;
+    /**
+     * In place of `command`: where an MCP server listens (Streamable HTTP). It runs without a sandbox of ours
+     */
+    url?: string | null;
+    /**
+     * Sent with each request to `url`, such as {"Authorization": "Bearer ${TOKEN}"} with TOKEN in `env`
+     */
+    headers?: {
+        [key: string]: string;
+    } | null;
+    args?: Array<string>;
+    /**
+     * Relative args resolve against it
+     */
+    workingDir?: string | null;
+    /**
+     * Values are write-only: answers show the names
+     */
+    env?: {
         [key: string]: string;
     };
     /**
-     * Whose its processes are; absent while it is not loaded
+     * JSON Schema 2020-12; absent: the executable's own
      */
-    runsAs?: RunsAsView;
+    inputSchema?: {
+        [key: string]: unknown;
+    };
+    /**
+     * Absent: CUSTOM_TOOLS_DEFAULT_TIMEOUT
+     */
+    timeoutMs?: number;
+    maxRetries?: number;
+    retryDelayMs?: number;
+    /**
+     * At most CUSTOM_TOOLS_MAX_POOL_SIZE
+     */
+    poolSize?: number;
+    /**
+     * Processes kept warm; needs keepAlive
+     */
+    minProcesses?: number;
+    /**
+     * Requests that one process serves at a time
+     */
+    maxConcurrency?: number;
+    /**
+     * false: a fresh process for every call
+     */
+    keepAlive?: boolean;
+    annotations?: AnnotationsBody;
+    /**
+     * By which its health is judged
+     */
+    thresholds?: ThresholdSettings | null;
+    sandbox?: SandboxSettings | null;
+    permissions?: ToolPermissions | null;
+    /**
+     * What an LLM should read when the tool fails or is refused
+     */
+    fallback?: {
+        [key: string]: unknown;
+    } | null;
+    /**
+     * 0: no limit; absent: INVESTIGATION_CALLS_PER_TOOL
+     */
+    callsPerInvestigation?: number | null;
+    /**
+     * How long a result answers equal calls, milliseconds; needs annotations.readOnly. 0: never
+     */
+    cacheTtlMs?: number | null;
+    /**
+     * A successful result that tells of an error: nothing is done (off), the finding stands on the execution (show), or what is itself the report of a failure is marked as a semantic failure besides (mark)
+     */
+    semanticErrors?: 'off' | 'show' | 'mark';
+    /**
+     * Of which executions input and answer are kept, to be looked at and replayed; without the values of `env`, for CAPTURE_TTL_HOURS
+     */
+    capture?: 'none' | 'failures' | 'all';
+    tags?: Array<string>;
+    metadata?: {
+        [key: string]: unknown;
+    };
+    /**
+     * Absent: it is started and asked, not called
+     */
+    call?: TrialCallBody;
+};
+
+export type TryChangeBody = {
+    /**
+     * Absent: the executable's own
+     */
+    description?: string;
+    /**
+     * Absent: the executable's own, else 1.0.0
+     */
+    version?: string;
+    /**
+     * A name on the PATH or a path; needed without `url`
+     */
+    command?: string;
+    /**
+     * In place of `command`: where an MCP server listens (Streamable HTTP). It runs without a sandbox of ours
+     */
+    url?: string | null;
+    /**
+     * Sent with each request to `url`, such as {"Authorization": "Bearer ${TOKEN}"} with TOKEN in `env`
+     */
+    headers?: {
+        [key: string]: string;
+    } | null;
+    args?: Array<string>;
+    /**
+     * Relative args resolve against it
+     */
+    workingDir?: string | null;
+    /**
+     * JSON Schema 2020-12; absent: the executable's own
+     */
+    inputSchema?: {
+        [key: string]: unknown;
+    };
+    /**
+     * Absent: CUSTOM_TOOLS_DEFAULT_TIMEOUT
+     */
+    timeoutMs?: number;
+    maxRetries?: number;
+    retryDelayMs?: number;
+    /**
+     * At most CUSTOM_TOOLS_MAX_POOL_SIZE
+     */
+    poolSize?: number;
+    /**
+     * Processes kept warm; needs keepAlive
+     */
+    minProcesses?: number;
+    /**
+     * Requests that one process serves at a time
+     */
+    maxConcurrency?: number;
+    /**
+     * false: a fresh process for every call
+     */
+    keepAlive?: boolean;
+    annotations?: AnnotationsBody;
+    /**
+     * By which its health is judged
+     */
+    thresholds?: ThresholdSettings | null;
+    sandbox?: SandboxSettings | null;
+    permissions?: ToolPermissions | null;
+    /**
+     * What an LLM should read when the tool fails or is refused
+     */
+    fallback?: {
+        [key: string]: unknown;
+    } | null;
+    /**
+     * 0: no limit; absent: INVESTIGATION_CALLS_PER_TOOL
+     */
+    callsPerInvestigation?: number | null;
+    /**
+     * How long a result answers equal calls, milliseconds; needs annotations.readOnly. 0: never
+     */
+    cacheTtlMs?: number | null;
+    /**
+     * A successful result that tells of an error: nothing is done (off), the finding stands on the execution (show), or what is itself the report of a failure is marked as a semantic failure besides (mark)
+     */
+    semanticErrors?: 'off' | 'show' | 'mark';
+    /**
+     * Of which executions input and answer are kept, to be looked at and replayed; without the values of `env`, for CAPTURE_TTL_HOURS
+     */
+    capture?: 'none' | 'failures' | 'all';
+    tags?: Array<string>;
+    metadata?: {
+        [key: string]: unknown;
+    };
+    /**
+     * Text sets a variable, null removes it; variables that are not named keep their values
+     */
+    env?: {
+        [key: string]: string | null;
+    };
+    /**
+     * Absent: it is started and asked, not called
+     */
+    call?: TrialCallBody;
 };
 
 export type CustomToolView = {
@@ -628,6 +1054,7 @@ export type CustomToolView = {
      */
     cacheTtlMs: number | null;
     semanticErrors: 'off' | 'show' | 'mark';
+    capture: 'none' | 'failures' | 'all';
     /**
      * Number of its current revision
      */
@@ -650,13 +1077,6 @@ export type CustomToolPageView = {
      * Opaque; null on the last page
      */
     nextCursor: string | null;
-};
-
-export type AnnotationsBody = {
-    readOnly?: boolean;
-    idempotent?: boolean;
-    destructive?: boolean;
-    openWorld?: boolean;
 };
 
 export type CustomToolCreate = {
@@ -754,6 +1174,10 @@ export type CustomToolCreate = {
      * A successful result that tells of an error: nothing is done (off), the finding stands on the execution (show), or what is itself the report of a failure is marked as a semantic failure besides (mark)
      */
     semanticErrors?: 'off' | 'show' | 'mark';
+    /**
+     * Of which executions input and answer are kept, to be looked at and replayed; without the values of `env`, for CAPTURE_TTL_HOURS
+     */
+    capture?: 'none' | 'failures' | 'all';
     tags?: Array<string>;
     metadata?: {
         [key: string]: unknown;
@@ -841,6 +1265,10 @@ export type CustomToolUpdate = {
      * A successful result that tells of an error: nothing is done (off), the finding stands on the execution (show), or what is itself the report of a failure is marked as a semantic failure besides (mark)
      */
     semanticErrors?: 'off' | 'show' | 'mark';
+    /**
+     * Of which executions input and answer are kept, to be looked at and replayed; without the values of `env`, for CAPTURE_TTL_HOURS
+     */
+    capture?: 'none' | 'failures' | 'all';
     tags?: Array<string>;
     metadata?: {
         [key: string]: unknown;
@@ -981,44 +1409,6 @@ export type RollbackBody = {
      * The revision whose configuration comes back
      */
     revision: number;
-};
-
-export type LogEntryView = {
-    id: string;
-    timestamp: string;
-    level: 'debug' | 'info' | 'warn' | 'error';
-    tool: string;
-    /**
-     * spawn: a process starts, or is ready; terminate: it ended; error: a start failed, or lines were left out; health: the status changed; stderr, stdout: a line that the tool wrote; log: what it said in a log notification
-     */
-    event: 'spawn' | 'execute' | 'response' | 'error' | 'health' | 'terminate' | 'stderr' | 'stdout' | 'log';
-    message?: string;
-    pid?: number;
-    /**
-     * Of a start, from spawn to ready
-     */
-    durationMs?: number;
-    error?: string;
-    /**
-     * Why a process ended
-     */
-    reason?: string;
-    exitCode?: number | null;
-    signal?: string | null;
-    /**
-     * Of a log notification, any JSON value
-     */
-    data?: {
-        [key: string]: unknown;
-    };
-    /**
-     * The call that a log notification is about
-     */
-    executionId?: string;
-    /**
-     * More than 4 KiB: a message is cut off, data are left out
-     */
-    truncated?: boolean;
 };
 
 export type LogPageView = {
@@ -1488,71 +1878,6 @@ export type ToolStatsView = {
     errorTypes?: {
         [key: string]: number;
     };
-};
-
-export type ExecutionView = {
-    /**
-     * The execution's id
-     */
-    metricId: string;
-    toolName: string;
-    userId: string;
-    sessionId: string | null;
-    requestId: string | null;
-    investigationId: string | null;
-    runId: string | null;
-    /**
-     * Of which it is a span: the trace of `traceparent`, else one of its own
-     */
-    traceId: string | null;
-    /**
-     * The caller's span
-     */
-    parentSpanId: string | null;
-    /**
-     * success, error or timeout
-     */
-    status: string;
-    /**
-     * Milliseconds
-     */
-    executionTimeMs: number;
-    errorType: string | null;
-    errorMessage: string | null;
-    /**
-     * SHA-256 over the input's canonical JSON
-     */
-    parametersHash: string | null;
-    /**
-     * Bytes
-     */
-    inputSize: number;
-    /**
-     * Bytes
-     */
-    outputSize: number;
-    /**
-     * Attempts (absent: one), milliseconds in the queue (absent: less than one) and of the start, exit code, signal, end of stderr, version, revision, project (absent: `default`), run, labels, the error that its result tells of (`semanticError`)
-     */
-    metadata: {
-        [key: string]: unknown;
-    };
-    /**
-     * An operator's trial: it counts in no statistic
-     */
-    isTest: boolean;
-    /**
-     * The failure is the tool's own and feeds its circuit
-     */
-    toolFault: boolean;
-    /**
-     * Why its answer was wrong although it came to its end; null where nobody said so
-     */
-    semanticFailure: string | null;
-    /**
-     * Start of the execution
-     */
-    recordedAt: string;
 };
 
 export type ExecutionPageView = {
@@ -2790,6 +3115,62 @@ export type RunToolCallsResponses = {
 
 export type RunToolCallsResponse = RunToolCallsResponses[keyof RunToolCallsResponses];
 
+export type ReplayExecutionData = {
+    body: ReplayBody;
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/tool-metrics/executions/{id}/replay';
+};
+
+export type ReplayExecutionErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `conflict`: The name or version is taken
+     */
+    409: ProblemView;
+    /**
+     * `payload_too_large`: The input is over its cap
+     */
+    413: ProblemView;
+    /**
+     * `invalid_input`: The input breaks the tool's schema
+     */
+    422: ProblemView;
+    /**
+     * `queue_full`: The tool's queue is full
+     */
+    429: ProblemView;
+    /**
+     * `tool_unavailable`: The tool cannot be started; `recorder_full`: The record of the call cannot be promised; `shutting_down`: The server is stopping
+     */
+    503: ProblemView;
+};
+
+export type ReplayExecutionError = ReplayExecutionErrors[keyof ReplayExecutionErrors];
+
+export type ReplayExecutionResponses = {
+    200: ReplayView;
+};
+
+export type ReplayExecutionResponse = ReplayExecutionResponses[keyof ReplayExecutionResponses];
+
 export type PostSpansData = {
     body: Array<VlloraSpanBody> | VlloraSpanBody;
     headers?: {
@@ -2901,6 +3282,118 @@ export type GetEventsResponses = {
 };
 
 export type GetEventsResponse = GetEventsResponses[keyof GetEventsResponses];
+
+export type TryCustomToolData = {
+    body: TryToolBody;
+    path?: never;
+    query?: never;
+    url: '/api/v1/custom-tools/try';
+};
+
+export type TryCustomToolErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `conflict`: The name or version is taken
+     */
+    409: ProblemView;
+    /**
+     * `payload_too_large`: The input is over its cap
+     */
+    413: ProblemView;
+    /**
+     * `invalid_input`: The input breaks the tool's schema
+     */
+    422: ProblemView;
+    /**
+     * `queue_full`: The tool's queue is full
+     */
+    429: ProblemView;
+    /**
+     * `tool_unavailable`: The tool cannot be started; `recorder_full`: The record of the call cannot be promised; `shutting_down`: The server is stopping
+     */
+    503: ProblemView;
+};
+
+export type TryCustomToolError = TryCustomToolErrors[keyof TryCustomToolErrors];
+
+export type TryCustomToolResponses = {
+    /**
+     * It is a tool. As events: any number of `log` while it writes, then one `trial`, or one `problem`
+     */
+    200: TrialView;
+};
+
+export type TryCustomToolResponse = TryCustomToolResponses[keyof TryCustomToolResponses];
+
+export type TryCustomToolChangeData = {
+    body: TryChangeBody;
+    path: {
+        name: string;
+    };
+    query?: never;
+    url: '/api/v1/custom-tools/{name}/try';
+};
+
+export type TryCustomToolChangeErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `conflict`: The name or version is taken
+     */
+    409: ProblemView;
+    /**
+     * `payload_too_large`: The input is over its cap
+     */
+    413: ProblemView;
+    /**
+     * `invalid_input`: The input breaks the tool's schema
+     */
+    422: ProblemView;
+    /**
+     * `queue_full`: The tool's queue is full
+     */
+    429: ProblemView;
+    /**
+     * `tool_unavailable`: The tool cannot be started; `recorder_full`: The record of the call cannot be promised; `shutting_down`: The server is stopping
+     */
+    503: ProblemView;
+};
+
+export type TryCustomToolChangeError = TryCustomToolChangeErrors[keyof TryCustomToolChangeErrors];
+
+export type TryCustomToolChangeResponses = {
+    /**
+     * It is a tool. As events: any number of `log` while it writes, then one `trial`, or one `problem`
+     */
+    200: TrialView;
+};
+
+export type TryCustomToolChangeResponse = TryCustomToolChangeResponses[keyof TryCustomToolChangeResponses];
 
 export type ListCustomToolsData = {
     body?: never;
@@ -4718,6 +5211,46 @@ export type DeleteOldMetricsResponses = {
 };
 
 export type DeleteOldMetricsResponse = DeleteOldMetricsResponses[keyof DeleteOldMetricsResponses];
+
+export type GetExecutionPayloadData = {
+    body?: never;
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/tool-metrics/executions/{id}/payload';
+};
+
+export type GetExecutionPayloadErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type GetExecutionPayloadError = GetExecutionPayloadErrors[keyof GetExecutionPayloadErrors];
+
+export type GetExecutionPayloadResponses = {
+    200: PayloadView;
+};
+
+export type GetExecutionPayloadResponse = GetExecutionPayloadResponses[keyof GetExecutionPayloadResponses];
 
 export type GetHealthOfAllToolsData = {
     body?: never;
