@@ -37,6 +37,8 @@ export class NotSent extends ToolFailure {
 }
 
 const maxUrlLength = 8_192;
+/** Of the memory for a body, which doubles as it is filled. */
+const firstBytes = 65_536;
 const redirects = [301, 302, 303, 307, 308];
 
 /**
@@ -183,15 +185,22 @@ export class OutboundHttp {
 
 const portOf = ({ port, protocol }: URL): number => Number(port) || (protocol === 'https:' ? 443 : 80);
 
+/** Copied together as they come: a server may send each byte by itself, and a list of them would take a hundred times as much. */
 async function read({ body }: Response, maxBytes: number): Promise<Pick<OutboundAnswer, 'body' | 'whole'>> {
-  const chunks: Uint8Array[] = [];
+  let kept = Buffer.alloc(firstBytes);
   let size = 0;
   for await (const chunk of body ?? []) {
-    chunks.push(chunk as Uint8Array);
-    size += (chunk as Uint8Array).length;
-    if (size > maxBytes) break;
+    const bytes = chunk as Uint8Array;
+    if (size + bytes.length > maxBytes) {
+      const rest = bytes.subarray(0, maxBytes - size);
+      return { body: Buffer.concat([kept.subarray(0, size), rest]), whole: false };
+    }
+    if (size + bytes.length > kept.length)
+      kept = Buffer.concat([kept], Math.max(2 * kept.length, size + bytes.length));
+    kept.set(bytes, size);
+    size += bytes.length;
   }
-  return { body: Buffer.concat(chunks).subarray(0, maxBytes), whole: size <= maxBytes };
+  return { body: kept.subarray(0, size), whole: true };
 }
 
 /** Failed before a byte of the request was out. */
