@@ -45,6 +45,26 @@ describe('KnownKeys', () => {
     expect(known.find(undefined)).toBeUndefined();
   });
 
+  it('takes as long for a guess whether its id is known or not', () => {
+    const key = stored();
+    const known = knowing(key, ...Array.from({ length: 500 }, () => stored()));
+    const guesses = [`tk_${key.id}_${'x'.repeat(43)}`, newKey().key, 'y'.repeat(key.key.length)];
+    const times = guesses.map((): number[] => []);
+    for (let round = 0; round < 5_000; round++) {
+      guesses.forEach((guess, place) => {
+        const begun = performance.now();
+        known.find(guess);
+        times[place]?.push(performance.now() - begun);
+      });
+    }
+    // The median of interleaved rounds: what else the machine does meets all alike. To leave the hash out would be tenfold.
+    const [first = 0, ...others] = times.map((each) => each.sort((a, b) => a - b)[2_500] ?? 0);
+    for (const other of others) {
+      expect(other / first).toBeGreaterThan(0.5);
+      expect(other / first).toBeLessThan(2);
+    }
+  });
+
   it("knows the operator's key beside them, also one that looks like a key of the table", () => {
     expect(knowing(stored()).find(operators)).toMatchObject({ userId: 'admin', keyId: 'admin' });
     const given = newKey().key;

@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto';
 import { linkSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { builtinToolNames } from '../../src/config/builtin-settings.js';
 import { until } from '../support/wait.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { MailBox } from '../support/mail-box.js';
@@ -64,7 +65,7 @@ describe('built-in tools', () => {
     });
     mail = await MailBox.start();
     tk = await startApp({
-      BUILTIN_TOOLS: 'webSearch,fetchPage,fetchURLs,readFile,writeFile,sendWebhook,sendEmail',
+      BUILTIN_TOOLS: builtinToolNames.join(),
       FILES_DIR: files,
       WEB_SEARCH_URL: `searxng+${site.url}`,
       SMTP_URL: `smtp://127.0.0.1:${mail.port}?from=agent@example.com`,
@@ -376,16 +377,7 @@ describe('built-in tools', () => {
         .map(([hint]) => hint)
         .sort()
         .join();
-    const names = [
-      'webSearch',
-      'fetchPage',
-      'fetchURLs',
-      'readFile',
-      'writeFile',
-      'sendWebhook',
-      'sendEmail',
-    ];
-    expect(names.map((name) => [name, hintsOf(name)])).toEqual([
+    expect(builtinToolNames.map((name) => [name, hintsOf(name)])).toEqual([
       ['webSearch', 'idempotent,openWorld,readOnly'],
       ['fetchPage', 'idempotent,openWorld,readOnly'],
       ['fetchURLs', 'idempotent,openWorld,readOnly'],
