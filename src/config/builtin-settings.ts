@@ -130,7 +130,14 @@ export const builtinTools = {
       readMb: 256,
     },
     webhook: { timeoutMs: 10_000, retries: 2, pauseMs: 500, maxResponseBytes: 65_536 },
-    mailLimits: { timeoutMs: 20_000, maxRecipients: 50, maxBytes: 10_485_760 },
+    mailLimits: {
+      /** Of each answer of the mail server. */
+      timeoutMs: 20_000,
+      maxRecipients: 50,
+      maxBytes: 10_485_760,
+      maxConcurrent: 4,
+      maxWaiting: 100,
+    },
     files: { maxBytes: 16_777_216 },
   },
 };

@@ -34,7 +34,7 @@ export class MailTransport {
   ) {}
 
   /** @throws ToolFailure with a sentence that says whether anything was sent */
-  async send(mail: Mail): Promise<SentMail> {
+  async send(mail: Mail, signal: AbortSignal): Promise<SentMail> {
     const transport = await this.connect();
     try {
       const { messageId, rejected } = (await transport.sendMail({
@@ -44,6 +44,7 @@ export class MailTransport {
         cc: [...mail.cc],
         bcc: [...mail.bcc],
         attachments: [...mail.attachments],
+        signal,
       })) as SentMail;
       return { messageId, rejected: rejected.map(String) };
     } catch (error) {
@@ -64,10 +65,11 @@ export class MailTransport {
       ...(auth && { auth }),
       // A password goes over an open line on this machine alone.
       requireTLS: auth !== undefined && !isLoopback(host),
-      connectionTimeout: timeoutMs,
-      greetingTimeout: timeoutMs,
-      socketTimeout: timeoutMs,
       dnsTimeout: timeoutMs,
+      // Shorter, so that a server that is not there is told from one that falls silent later.
+      connectionTimeout: timeoutMs / 2,
+      greetingTimeout: timeoutMs / 2,
+      socketTimeout: timeoutMs,
       // What a mail holds was read by us, from where it may be read.
       disableFileAccess: true,
       disableUrlAccess: true,
@@ -80,20 +82,33 @@ const isLoopback = (host: string): boolean =>
 
 type MailError = Error & {
   readonly code?: string;
-  /** The SMTP command that failed. */
-  readonly command?: string;
+  /** `connect` where there was no connection. */
+  readonly syscall?: string;
+  /** The wait that took too long. */
+  readonly timeoutType?: string;
+  /** What the server said to the last command. */
   readonly response?: string;
   readonly permanent?: boolean;
 };
 
-function failureOf({ code, command, response, message, permanent }: MailError): ToolFailure {
-  const said = (response ?? message).slice(0, 300);
+/** Ends that come before any mail is handed over; of others that cannot be told. */
+const isBefore = ({ code = '', syscall, timeoutType = 'none' }: MailError): boolean =>
+  ['EDNS', 'ETLS'].includes(code) ||
+  syscall === 'connect' ||
+  ['CONNECT_TIMEOUT', 'GREETING_TIMEOUT', 'UPGRADE_TIMEOUT'].includes(timeoutType);
+
+function failureOf(error: MailError): ToolFailure {
+  const { code, response, message, permanent } = error;
   if (code === 'EAUTH')
     return awayFailure('The mail server refuses the login of this server: nothing was sent');
-  // Its answer names the recipient, or what it has against the mail.
-  if (permanent) return callerMistake(`The mail server refuses the mail: ${said}`);
-  if (response !== undefined) return awayFailure(`The mail server puts the mail off: ${said}`);
-  return command === 'DATA'
-    ? awayFailure(`The connection to the mail server ended (${code ?? message}): the mail may have been sent`)
-    : awayFailure(`The mail server cannot be reached (${code ?? message}): nothing was sent`);
+  if (response !== undefined) {
+    const said = response.slice(0, 300);
+    // Its answer names the recipient, or what it has against the mail.
+    if (permanent) return callerMistake(`The mail server refuses the mail: ${said}`);
+    return awayFailure(`The mail server puts the mail off: ${said}`);
+  }
+  const why = code ?? message;
+  return isBefore(error)
+    ? awayFailure(`The mail server cannot be reached (${why}): nothing was sent`)
+    : awayFailure(`The connection to the mail server ended (${why}): the mail may have been sent`);
 }

@@ -2,6 +2,7 @@ import { defineTool } from '../../tool-contract/define-tool.js';
 import type { Tool } from '../../tool-contract/tool.js';
 import { callerMistake } from '../failures.js';
 import { filePath, type ProjectFiles } from '../files/project-files.js';
+import { Slots } from '../slots.js';
 import type { MailAttachment, MailTransport } from './mail-transport.js';
 
 type Addresses = string | readonly string[];
@@ -28,6 +29,9 @@ export interface MailLimits {
   readonly maxRecipients: number;
   /** Of all attachments together. */
   readonly maxBytes: number;
+  /** Mails that are sent at a time, and those that may wait. */
+  readonly maxConcurrent: number;
+  readonly maxWaiting: number;
 }
 
 const addresses = (description: string): object => ({
@@ -51,8 +55,9 @@ const attachment = {
   additionalProperties: false,
 };
 
-export const sendEmail = (mail: MailTransport, files: ProjectFiles, limits: MailLimits): Tool =>
-  defineTool<Input>({
+export function sendEmail(mail: MailTransport, files: ProjectFiles, limits: MailLimits): Tool {
+  const slots = new Slots('mails are sent', limits);
+  return defineTool<Input>({
     name: 'sendEmail',
     description:
       'Send an email from the address of this server. Attachments come from the files folder, or as content.',
@@ -72,31 +77,28 @@ export const sendEmail = (mail: MailTransport, files: ProjectFiles, limits: Mail
     },
     annotations: { readOnly: false, idempotent: false, destructive: false, openWorld: true },
     tags: ['mail'],
-    upstream: 'The mail server',
-    run: async ({ to, cc, bcc, subject, body, html, attachments }, { context }) => {
-      const recipients = { to: listOf('to', to), cc: listOf('cc', cc), bcc: listOf('bcc', bcc) };
-      const count = Object.values(recipients).flat().length;
-      if (recipients.to.length === 0) throw callerMistake('to names nobody');
-      if (count > limits.maxRecipients)
-        throw callerMistake(`A mail may have ${limits.maxRecipients} recipients; this one has ${count}`);
-      const read = await readAll(attachments, files, context.projectId, limits.maxBytes);
-      const content = html ? { html: body } : { text: body };
-      const { messageId, rejected } = await mail.send({
-        ...recipients,
-        subject,
-        ...content,
-        attachments: read,
-      });
-      return {
-        success: true,
-        messageId,
-        to,
-        subject,
-        attachmentCount: read.length,
-        ...(rejected.length > 0 && { rejected }),
-      };
-    },
+    timeoutMs: 60_000,
+    upstream: 'The answer of the mail server, which may have sent the mail,',
+    run: ({ to, cc, bcc, subject, body, html, attachments }, { context, signal }) =>
+      slots.run(signal, async () => {
+        const recipients = { to: listOf('to', to), cc: listOf('cc', cc), bcc: listOf('bcc', bcc) };
+        const count = Object.values(recipients).flat().length;
+        if (recipients.to.length === 0) throw callerMistake('to names nobody');
+        if (count > limits.maxRecipients)
+          throw callerMistake(`A mail may have ${limits.maxRecipients} recipients; this one has ${count}`);
+        const read = await readAll(attachments, files, context.projectId, limits.maxBytes);
+        const letter = {
+          ...recipients,
+          subject,
+          ...(html ? { html: body } : { text: body }),
+          attachments: read,
+        };
+        const { messageId, rejected } = await mail.send(letter, signal);
+        const sent = { success: true, messageId, to, subject, attachmentCount: read.length };
+        return rejected.length > 0 ? { ...sent, rejected } : sent;
+      }),
   });
+}
 
 /** No names, groups or comments: what a header may hold beside an address is more than its reader sees. */
 const plainAddress = /^[^\s\p{Cc}<>()[\]\\,;:"@]+@[^\s\p{Cc}<>()[\]\\,;:"@]+$/u;

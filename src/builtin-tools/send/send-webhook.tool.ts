@@ -50,7 +50,8 @@ export const sendWebhook = (http: OutboundHttp, secret: string, limits: WebhookL
     },
     annotations: { readOnly: false, idempotent: false, destructive: true, openWorld: true },
     tags: ['webhooks'],
-    upstream: 'The receiver',
+    timeoutMs: 60_000,
+    upstream: 'The answer of the receiver, which may have got the webhook,',
     run: async ({ url, payload, headers }, { executionId, signal }) => {
       refuseOwnHeaders(headers);
       const body = JSON.stringify(payload);

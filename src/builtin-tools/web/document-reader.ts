@@ -1,6 +1,6 @@
-import { bulkhead } from 'cockatiel';
 import { WorkerCalls, WorkerEnded } from '../../common/worker-calls.js';
 import { callerMistake } from '../failures.js';
+import { Slots } from '../slots.js';
 import type { DocumentText, WebDocument } from './document-text.js';
 
 export interface ReaderLimits {
@@ -16,7 +16,7 @@ const idleMs = 60_000;
  * memory, ends alone.
  */
 export class DocumentReader {
-  private readonly turns = bulkhead(1, Infinity);
+  private readonly turns = new Slots('documents wait', { maxConcurrent: 1, maxWaiting: Infinity });
   private readonly worker: WorkerCalls<WebDocument, DocumentText>;
   private idle: NodeJS.Timeout | undefined;
 
@@ -31,8 +31,7 @@ export class DocumentReader {
 
   /** @throws ToolFailure for what cannot be read within the limits */
   read(document: WebDocument, signal: AbortSignal): Promise<DocumentText> {
-    return this.turns.execute(async () => {
-      signal.throwIfAborted();
+    return this.turns.run(signal, async () => {
       clearTimeout(this.idle);
       try {
         return await this.worker.call(document);
@@ -41,7 +40,7 @@ export class DocumentReader {
       } finally {
         this.idle = setTimeout(() => void this.worker.stop(), idleMs).unref();
       }
-    }, signal);
+    });
   }
 
   async stop(): Promise<void> {

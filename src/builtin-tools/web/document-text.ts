@@ -57,7 +57,19 @@ const readText = (bytes: Uint8Array, charset: string | undefined): Read => ({
   content: decode(bytes, charset),
 });
 
-const skipped = ['img', 'svg', 'nav', 'header', 'footer', 'aside', 'form', 'noscript', 'template', 'iframe'];
+/** Not `header`, where an article has its title, and not `form`, which some pages are as a whole. */
+const skipped = [
+  'img',
+  'svg',
+  'nav',
+  'footer',
+  'aside',
+  'button',
+  'select',
+  'noscript',
+  'template',
+  'iframe',
+];
 
 /** Cells of a row, told apart as in Markdown. */
 const cell: FormatCallback = (element, walk, builder) => {

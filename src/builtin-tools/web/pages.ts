@@ -1,5 +1,5 @@
-import { bulkhead, BulkheadRejectedError } from 'cockatiel';
 import { awayFailure, callerMistake } from '../failures.js';
+import { Slots } from '../slots.js';
 import type { DocumentReader } from './document-reader.js';
 import type { DocumentText, WebDocument } from './document-text.js';
 import type { OutboundAnswer, OutboundHttp } from './outbound-http.js';
@@ -22,27 +22,22 @@ export interface PageLimits {
 
 /** Pages of the web as text. Only so many are loaded at a time: each takes memory and a turn of the reader. */
 export class Pages {
-  private readonly slots;
+  private readonly slots: Slots;
 
   constructor(
     private readonly http: OutboundHttp,
     private readonly reader: DocumentReader,
     private readonly limits: PageLimits,
   ) {
-    this.slots = bulkhead(limits.maxConcurrent, limits.maxWaiting);
+    this.slots = new Slots('pages are loaded', limits);
   }
 
   /**
    * @param maxLength characters of the content
    * @throws ToolFailure with a sentence for the caller
    */
-  async read(url: string, maxLength: number, signal: AbortSignal): Promise<Page> {
-    try {
-      return await this.slots.execute(() => this.load(url, maxLength, signal), signal);
-    } catch (error) {
-      if (!(error instanceof BulkheadRejectedError)) throw error;
-      throw awayFailure('Too many pages are loaded at the same time: try again later');
-    }
+  read(url: string, maxLength: number, signal: AbortSignal): Promise<Page> {
+    return this.slots.run(signal, () => this.load(url, maxLength, signal));
   }
 
   private async load(url: string, maxLength: number, signal: AbortSignal): Promise<Page> {

@@ -1,0 +1,28 @@
+import { bulkhead, BulkheadRejectedError } from 'cockatiel';
+import { awayFailure } from './failures.js';
+
+/** So much may be under way at a time, and so much may wait for it: what a call holds in memory is bounded in all. */
+export class Slots {
+  private readonly slots;
+
+  constructor(
+    /** For the sentence "Too many … at the same time". */
+    private readonly what: string,
+    { maxConcurrent, maxWaiting }: { readonly maxConcurrent: number; readonly maxWaiting: number },
+  ) {
+    this.slots = bulkhead(maxConcurrent, maxWaiting);
+  }
+
+  /** @throws ToolFailure when too many wait; the signal's reason; what the work throws */
+  async run<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    try {
+      return await this.slots.execute(() => {
+        signal.throwIfAborted();
+        return work();
+      });
+    } catch (error) {
+      if (!(error instanceof BulkheadRejectedError)) throw error;
+      throw awayFailure(`Too many ${this.what} at the same time: try again later`);
+    }
+  }
+}
