@@ -4,7 +4,14 @@ import tseslint from 'typescript-eslint';
 export default tseslint.config(
   {
     ignores: [
-      ...['dist/', 'coverage/', '.toolkeeper/', 'node_modules/', 'test/fixtures/plain-templates/'],
+      ...[
+        'dist/',
+        'console/dist/',
+        'coverage/',
+        '.toolkeeper/',
+        'node_modules/',
+        'test/fixtures/plain-templates/',
+      ],
       // As it is generated.
       'src/client/',
     ],

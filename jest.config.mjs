@@ -15,6 +15,7 @@ const esmPackages = [
   'nestjs-pino',
   'stemmer',
   'cookie',
+  '@x0k',
   '@opentelemetry/otlp-exporter-base',
 ];
 

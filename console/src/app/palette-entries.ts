@@ -12,6 +12,8 @@ const screens: readonly Entry[] = [
   { name: 'Executions', kind: 'Screen', to: '/executions' },
   { name: 'Failed executions', kind: 'Screen', to: '/executions?status=error' },
   { name: 'Executions that timed out', kind: 'Screen', to: '/executions?status=timeout' },
+  { name: 'Register a tool', kind: 'Do', to: '/tools/new' },
+  { name: 'Register an MCP server', kind: 'Do', to: '/tools/new?from=mcp' },
   { name: 'Sign in', kind: 'Do', to: '/sign-in' },
 ];
 

@@ -4,6 +4,7 @@ import { secondHalf } from './second-half.js';
 
 /** The one place where the console knows the server: everything else takes the generated client from here. */
 export * from '../../../src/client/index.js';
+export { client };
 
 client.setConfig({ baseUrl: window.location.origin });
 client.interceptors.request.use((request) => {

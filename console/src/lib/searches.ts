@@ -1,4 +1,4 @@
-import { count, oneOf, searchParams, text } from './search-params.js';
+import { count, flag, oneOf, searchParams, text } from './search-params.js';
 
 /*
  * What each screen keeps behind the `?` of its address. Defaults are left out.
@@ -32,3 +32,7 @@ export const executionsSearch = searchParams({
 export const periodSearch = searchParams({ period: oneOf('1', '24', '168') });
 
 export const revisionsSearch = searchParams({ revision: count, against: count });
+
+export const logsSearch = searchParams({ q: text, level: oneOf('info', 'warn', 'error'), paused: flag });
+
+export const registerSearch = searchParams({ from: oneOf('command', 'json', 'mcp') });

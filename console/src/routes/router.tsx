@@ -9,7 +9,14 @@ import {
 import { Shell } from '../app/shell.js';
 import { ApiError } from '../lib/api.js';
 import { parseSearch, searchParams, stringifySearch, text } from '../lib/search-params.js';
-import { executionsSearch, periodSearch, revisionsSearch, toolsSearch } from '../lib/searches.js';
+import {
+  executionsSearch,
+  logsSearch,
+  periodSearch,
+  registerSearch,
+  revisionsSearch,
+  toolsSearch,
+} from '../lib/searches.js';
 import { sessionQuery } from '../lib/session.js';
 import { Failed, Loading } from '../ui/states.js';
 import { FatalPage, NotFoundPage } from './fallback-pages.js';
@@ -67,6 +74,18 @@ const tools = createRoute({
   component: lazyRouteComponent(() => import('../features/tools/tools-page.js'), 'ToolsPage'),
 });
 
+const newTool = createRoute({
+  getParentRoute: () => shell,
+  path: '/tools/new',
+  validateSearch: registerSearch,
+  component: lazyRouteComponent(() => import('../features/register/register-page.js'), 'RegisterPage'),
+});
+const editTool = createRoute({
+  getParentRoute: () => shell,
+  path: '/tools/$name/edit',
+  component: lazyRouteComponent(() => import('../features/register/edit-page.js'), 'EditPage'),
+});
+
 const tool = createRoute({
   getParentRoute: () => shell,
   path: '/tools/$name',
@@ -85,6 +104,17 @@ const activity = createRoute({
   path: '/activity',
   validateSearch: periodSearch,
   component: lazyRouteComponent(() => import('../features/tool/activity-tab.js'), 'ActivityTab'),
+});
+const tryIt = createRoute({
+  getParentRoute: () => tool,
+  path: '/try',
+  component: lazyRouteComponent(() => import('../features/tool/try-tab.js'), 'TryTab'),
+});
+const logs = createRoute({
+  getParentRoute: () => tool,
+  path: '/logs',
+  validateSearch: logsSearch,
+  component: lazyRouteComponent(() => import('../features/tool/logs-tab.js'), 'LogsTab'),
 });
 const health = createRoute({
   getParentRoute: () => tool,
@@ -127,7 +157,9 @@ const tree = root.addChildren([
     overview,
     find,
     tools,
-    tool.addChildren([toolHome, activity, health, circuit, revisions, settings]),
+    newTool,
+    editTool,
+    tool.addChildren([toolHome, activity, tryIt, health, circuit, logs, revisions, settings]),
     executions,
     execution,
   ]),

@@ -65,6 +65,19 @@ export function TextField({ label, help, wrong, onText, ...rest }: TextFieldProp
   );
 }
 
+interface CheckboxProps {
+  readonly label: string;
+  readonly checked: boolean;
+  readonly onChange: (checked: boolean) => void;
+}
+
+export const Checkbox = ({ label, checked, onChange }: CheckboxProps): ReactNode => (
+  <label className={css.checkbox}>
+    <input type="checkbox" checked={checked} onChange={({ target }) => onChange(target.checked)} />
+    {label}
+  </label>
+);
+
 export type Tone = 'good' | 'warn' | 'bad' | 'none';
 
 const toneOf: Readonly<Record<string, Tone>> = {

@@ -22,7 +22,7 @@ export function Page({ name, title, about, actions, children }: PageProps): Reac
           <h1>{title ?? name}</h1>
           {about !== undefined && <p className={css.about}>{about}</p>}
         </div>
-        {actions !== undefined && <div className={css.actions}>{actions}</div>}
+        {Boolean(actions) && <div className={css.actions}>{actions}</div>}
       </header>
       {children}
     </>

@@ -20,8 +20,8 @@ export function TeachingCards({ tools }: { readonly tools: readonly ToolView[] }
           </pre>
         )}
         {first && (
-          <Link to="/tools/$name/activity" params={{ name: first.name }} className={buttonLook('primary')}>
-            Look at {first.name}
+          <Link to="/tools/$name/try" params={{ name: first.name }} className={buttonLook('primary')}>
+            Try {first.name}
           </Link>
         )}
       </section>
@@ -31,6 +31,9 @@ export function TeachingCards({ tools }: { readonly tools: readonly ToolView[] }
         <pre className={css.snippet} tabIndex={0}>
           {'npx toolkeeper tool create my_tool --template python\nnpx toolkeeper tool register my_tool'}
         </pre>
+        <Link to="/tools/new" className={buttonLook()}>
+          Register a tool
+        </Link>
       </section>
       <section className={css.teach}>
         <h2>Point an agent here</h2>

@@ -4,6 +4,7 @@ import type { ReactNode } from 'react';
 import type { CustomToolView } from '../../lib/api.js';
 import { duration } from '../../lib/format.js';
 import { customToolQuery } from '../../lib/queries.js';
+import { tierText } from '../../lib/tiers.js';
 import { Tag } from '../../ui/controls.js';
 import { Card, Columns, Facts, type Pairs, Row, Stack } from '../../ui/layout.js';
 import { JsonText } from '../../ui/json-text.js';
@@ -82,14 +83,6 @@ function howItRuns(tool: CustomToolView): Pairs {
   ];
 }
 
-/** The tiers in plain words. */
-const tiers = [
-  'little: a clean environment, time-outs and output caps alone',
-  'rules of the kernel on files, network, memory and system calls',
-  'a place of its own with its own files and processes, and the rules of the kernel',
-  'a place of its own, the rules of the kernel, and limits on memory and processor time of all its processes',
-] as const;
-
 function Sandbox({
   tool: { effectiveSandbox, permissions, sandbox },
 }: {
@@ -101,7 +94,7 @@ function Sandbox({
     <Card title="Sandbox">
       <Facts
         facts={[
-          ['It is held by', `${tiers[tier] ?? `tier ${tier}`} (tier ${tier})`],
+          ['It is held by', tierText(tier)],
           ['Enforced', enforced.join(', ')],
           ['Not enforced here', notEnforced.join(', ')],
           ...Object.entries(notes).map(([name, note]) => [name, note] as const),

@@ -6,16 +6,19 @@ import { Badge, Tag } from '../../ui/controls.js';
 import { Note, Page, Stack } from '../../ui/layout.js';
 import { Failed, Loading } from '../../ui/states.js';
 import { Tabs } from '../../ui/tabs.js';
+import { ToolActions } from './tool-actions.js';
 
 const route = getRouteApi('/shell/tools/$name');
 
 const tabs = [
   { to: '/tools/$name/activity', name: 'Activity' },
+  { to: '/tools/$name/try', name: 'Try' },
   { to: '/tools/$name/health', name: 'Health' },
   { to: '/tools/$name/circuit', name: 'Circuit' },
 ] as const;
 /** Of registered executables alone. */
 const customTabs = [
+  { to: '/tools/$name/logs', name: 'Logs' },
   { to: '/tools/$name/revisions', name: 'Revisions' },
   { to: '/tools/$name/settings', name: 'Settings' },
 ] as const;
@@ -49,6 +52,7 @@ export function ToolFrame(): ReactNode {
         </>
       }
       about={tool.data?.description ?? custom?.description}
+      actions={custom && <ToolActions custom={custom} />}
     >
       {custom && custom.errorMessage !== null && (
         <Stack>

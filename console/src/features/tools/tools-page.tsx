@@ -3,7 +3,8 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { customToolsQuery, healthSummaryQuery, toolsQuery } from '../../lib/queries.js';
 import { duration, number, percent } from '../../lib/format.js';
-import { Badge, Tag } from '../../ui/controls.js';
+import { usePermission } from '../../lib/session.js';
+import { Badge, buttonLook, Tag } from '../../ui/controls.js';
 import { FilterBar, FilterSelect, FilterText } from '../../ui/filters.js';
 import { Page, Panel, Stack } from '../../ui/layout.js';
 import { Empty, Loaded } from '../../ui/states.js';
@@ -83,6 +84,7 @@ function ToolFilters({ search, change }: ToolFiltersProps): ReactNode {
 
 export function ToolsPage(): ReactNode {
   const search = route.useSearch();
+  const mayRegister = usePermission('tools:admin');
   const navigate = route.useNavigate();
   const tools = useQuery(toolsQuery);
   const { data: custom = [] } = useQuery(customToolsQuery);
@@ -90,7 +92,17 @@ export function ToolsPage(): ReactNode {
   const change = (changes: Wanted): void =>
     void navigate({ search: (old) => ({ ...old, ...changes }), replace: true });
   return (
-    <Page name="Tools" about="What agents can call here, and how it is doing.">
+    <Page
+      name="Tools"
+      about="What agents can call here, and how it is doing."
+      actions={
+        mayRegister !== 'no' && (
+          <Link to="/tools/new" className={buttonLook('primary')}>
+            Register a tool
+          </Link>
+        )
+      }
+    >
       <Stack>
         <ToolFilters search={search} change={change} />
         <Panel>

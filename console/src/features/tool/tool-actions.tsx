@@ -1,0 +1,81 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { useAct } from '../../app/sign-in-gate.js';
+import {
+  ask,
+  type CustomToolView,
+  disableCustomTool,
+  enableCustomTool,
+  removeCustomTool,
+} from '../../lib/api.js';
+import { Button, buttonLook } from '../../ui/controls.js';
+import { Dialog } from '../../ui/dialog.js';
+import { Note } from '../../ui/layout.js';
+import { useToast } from '../../ui/toasts.js';
+
+/** What its operator can do with a registered tool. */
+export function ToolActions({ custom }: { readonly custom: CustomToolView }): ReactNode {
+  const { name, status } = custom;
+  const [isRemoving, setRemoving] = useState(false);
+  const permitted = useAct('tools:admin');
+  const client = useQueryClient();
+  const toast = useToast();
+  const change = useMutation({
+    mutationFn: () => ask((status === 'inactive' ? enableCustomTool : disableCustomTool)({ path: { name } })),
+    onSuccess: ({ status: now }) => {
+      void client.invalidateQueries({ queryKey: ['tools'] });
+      toast(now === 'inactive' ? 'Disabled' : 'Enabled', name);
+    },
+    onError: (error) => toast('This did not work', error.message),
+  });
+  if (!permitted) return null;
+  return (
+    <>
+      <Link to="/tools/$name/edit" params={{ name }} className={buttonLook()}>
+        Edit
+      </Link>
+      <Button disabled={change.isPending} onClick={() => permitted(() => change.mutate())}>
+        {status === 'inactive' ? 'Enable' : 'Disable'}
+      </Button>
+      <Button onClick={() => permitted(() => setRemoving(true))}>Remove</Button>
+      {isRemoving && <RemoveDialog name={name} onClose={() => setRemoving(false)} />}
+    </>
+  );
+}
+
+function RemoveDialog({ name, onClose }: { readonly name: string; readonly onClose: () => void }): ReactNode {
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const toast = useToast();
+  const removal = useMutation({
+    mutationFn: () => ask(removeCustomTool({ path: { name } })),
+    onSuccess: () => {
+      void client.invalidateQueries({ queryKey: ['tools'] });
+      toast('Removed', name);
+      void navigate({ to: '/tools' });
+    },
+  });
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title={`Remove ${name}?`}
+      about="Its processes end and agents can no longer call it. Its executions and revisions stay on record."
+      foot={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="danger" disabled={removal.isPending} onClick={() => removal.mutate()}>
+            Remove
+          </Button>
+        </>
+      }
+    >
+      {removal.error && (
+        <Note tone="bad" alert>
+          {removal.error.message}
+        </Note>
+      )}
+    </Dialog>
+  );
+}

@@ -1,0 +1,29 @@
+/** A place where two values differ. */
+export interface JsonChange {
+  /** JSON pointer; empty for the whole. */
+  readonly pointer: string;
+  readonly before: unknown;
+  readonly after: unknown;
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const escape = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
+
+/** @returns the differences, each at the deepest place that holds it; `undefined` stands for what is not there */
+export function jsonChanges(before: unknown, after: unknown, pointer = ''): JsonChange[] {
+  if (isObject(before) && isObject(after)) return changesOf(before, after, pointer);
+  if (Array.isArray(before) && Array.isArray(after))
+    return changesOf({ ...(before as unknown[]) }, { ...(after as unknown[]) }, pointer);
+  return JSON.stringify(before) === JSON.stringify(after) ? [] : [{ pointer, before, after }];
+}
+
+function changesOf(
+  before: Readonly<Record<string, unknown>>,
+  after: Readonly<Record<string, unknown>>,
+  pointer: string,
+): JsonChange[] {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  return [...names].flatMap((name) => jsonChanges(before[name], after[name], `${pointer}/${escape(name)}`));
+}

@@ -1,0 +1,48 @@
+import type { RJSFSchema } from '@rjsf/utils';
+import { schemaValidator } from './schema-validator.js';
+
+const messages = (schema: object, data: unknown): string[] =>
+  schemaValidator
+    .validateFormData(data, schema)
+    .errors.map(({ property, message }) => `${property} ${message}`);
+
+const person = {
+  type: 'object',
+  properties: {
+    name: { type: 'string', minLength: 2 },
+    'a/b': { type: 'integer' },
+    next: { $ref: '#/$defs/link' },
+  },
+  required: ['name'],
+  $defs: { link: { type: 'object', properties: { to: { $ref: '#/$defs/link' }, id: { type: 'integer' } } } },
+};
+
+it('names each field that is wrong, once', () => {
+  expect(messages(person, { 'a/b': 'x', next: { to: { id: 1.5 } } })).toEqual([
+    '.name is required',
+    expect.stringMatching(/^\.a\/b type "string" is invalid/),
+    expect.stringMatching(/^\.next\.to\.id type "number" is invalid/),
+  ]);
+  expect(messages(person, { name: 'Ada', next: undefined })).toEqual([]);
+});
+
+it('chooses among alternatives that refer to the rest of the schema, at the root as well', () => {
+  const options: RJSFSchema[] = [{ $ref: '#/$defs/id' }, { type: 'string' }];
+  const root: RJSFSchema = { $defs: { id: { type: 'integer' } }, anyOf: options };
+  expect(options.map((option) => schemaValidator.isValid(option, 5, root))).toEqual([true, false]);
+  expect(messages(root, true)).not.toEqual([]);
+  expect(messages(root, 'x')).toEqual([]);
+});
+
+it('says of a number that the browser cannot hold that it was rounded', () => {
+  expect(messages({ type: 'object' }, { at: [2 ** 53] })).toEqual([
+    '.at.0 is too large to be kept exactly here: write it as JSON',
+  ]);
+});
+
+it('takes a schema that it cannot read for one that says nothing more', () => {
+  expect(messages({ $ref: '#/$defs/absent' }, {})).toEqual([
+    expect.stringContaining('The schema cannot be read here'),
+  ]);
+  expect(schemaValidator.isValid({ $ref: '#/$defs/absent' }, {}, {})).toBe(false);
+});

@@ -1,0 +1,111 @@
+import { type OutputUnit, type Schema, Validator } from '@cfworker/json-schema';
+import {
+  type CustomValidator,
+  type ErrorTransformer,
+  type RJSFSchema,
+  type RJSFValidationError,
+  toErrorSchema,
+  type ValidationData,
+  type ValidatorType,
+} from '@rjsf/utils';
+
+/** The address by which parts of a schema find the rest of it. */
+const rootId = 'https://schema.invalid/root';
+
+/**
+ * Holds form data against JSON Schema 2020-12 by interpreting it: what compiles (Ajv) needs `unsafe-eval`, which the page's
+ * policy forbids. The server's own check is the last word.
+ */
+export const schemaValidator: ValidatorType = {
+  isValid(schema, formData, rootSchema) {
+    try {
+      return validatorOf(schema, rootSchema).validate(plain(formData)).valid;
+    } catch {
+      return false;
+    }
+  },
+  rawValidation: <Result>(schema: RJSFSchema, formData: unknown) => ({
+    errors: problemsOf(schema, formData) as Result[],
+  }),
+  validateFormData(
+    formData: unknown,
+    schema: RJSFSchema,
+    _custom?: CustomValidator,
+    transform?: ErrorTransformer,
+  ): ValidationData<unknown> {
+    const found = problemsOf(schema, formData);
+    const errors = transform ? transform(found) : found;
+    return { errors, errorSchema: toErrorSchema(errors) };
+  },
+};
+
+function problemsOf(schema: RJSFSchema, formData: unknown): RJSFValidationError[] {
+  try {
+    const { errors } = new Validator(own(schema), '2020-12', false).validate(plain(formData));
+    return [...errors.filter(isLeaf).map(asProblem), ...unsafeNumbers(formData, [])];
+  } catch (error) {
+    return [problem([], `The schema cannot be read here: ${String(error)}`)];
+  }
+}
+
+/** A part of a schema may refer to any other part of the whole. */
+function validatorOf(schema: RJSFSchema, root: RJSFSchema): Validator {
+  if (schema === root) return new Validator(own(root), '2020-12');
+  const validator = new Validator(aimedAtRoot(schema) as Schema, '2020-12');
+  validator.addSchema({ ...own(root), $id: rootId });
+  return validator;
+}
+
+/** The validator writes into the schema where it found each part. */
+const own = (schema: RJSFSchema): Schema => structuredClone(schema) as Schema;
+
+function aimedAtRoot(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(aimedAtRoot);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, each]) =>
+      name === '$ref' && typeof each === 'string' && each.startsWith('#')
+        ? [name, rootId + each]
+        : [name, aimedAtRoot(each)],
+    ),
+  );
+}
+
+/** A form leaves fields that are not filled in as `undefined`, which JSON does not have. */
+const plain = (value: unknown): unknown =>
+  value === undefined ? undefined : JSON.parse(JSON.stringify(value));
+
+/** The keywords that only say that something below them is wrong, which is told by itself. */
+const wrappers = new Set([
+  'properties',
+  'items',
+  'prefixItems',
+  '$ref',
+  'allOf',
+  'additionalProperties',
+  'if',
+]);
+const isLeaf = ({ keyword }: OutputUnit): boolean => !wrappers.has(keyword);
+
+function asProblem({ instanceLocation, keyword, error }: OutputUnit): RJSFValidationError {
+  const path = instanceLocation.split('/').slice(1).map(unescape);
+  const missing = keyword === 'required' ? /property "(.+)"/.exec(error)?.[1] : undefined;
+  if (missing !== undefined) return problem([...path, missing], 'is required');
+  return problem(path, error.replace(/^Instance /, ''));
+}
+
+const unescape = (part: string): string => part.replaceAll('~1', '/').replaceAll('~0', '~');
+
+const problem = (path: readonly string[], message: string): RJSFValidationError => ({
+  message,
+  property: path.map((part) => `.${part}`).join(''),
+  stack: message,
+});
+
+/** Numbers that the browser has already rounded: what would be sent is not what was typed. */
+function unsafeNumbers(value: unknown, path: readonly string[]): RJSFValidationError[] {
+  if (typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value))
+    return [problem(path, 'is too large to be kept exactly here: write it as JSON')];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, each]) => unsafeNumbers(each, [...path, name]));
+}

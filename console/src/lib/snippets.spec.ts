@@ -1,0 +1,24 @@
+import { execFileSync } from 'node:child_process';
+import { asCommand, asCurl, asTypeScript } from './snippets.js';
+
+const text = `it's "so" $HOME \`x\``;
+const act = {
+  method: 'POST',
+  path: '/api/v1/tools/a/execute',
+  body: JSON.stringify({ input: { text } }),
+} as const;
+/** What a shell makes of a command's arguments. */
+const words = (command: string): string[] =>
+  execFileSync('bash', ['-c', `curl() { printf '%s\\0' "$@"; }; npx() { printf '%s\\0' "$@"; }; ${command}`])
+    .toString()
+    .split('\0');
+
+it('is read by a shell as it was meant, whatever is in the input', () => {
+  expect(words(asCurl(act, 'http://127.0.0.1:3000'))).toEqual(expect.arrayContaining([act.body]));
+  expect(words(asCommand('a', act.body))).toEqual(['toolkeeper', 'tool', 'call', 'a', act.body, '']);
+});
+
+it('is TypeScript whose body is the same text', () => {
+  const [, literal = ''] = /body: (".*"),/.exec(asTypeScript(act, 'http://x')) ?? [];
+  expect(JSON.parse(literal)).toBe(act.body);
+});

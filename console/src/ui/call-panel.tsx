@@ -1,0 +1,55 @@
+import { useMutation } from '@tanstack/react-query';
+import { type ReactNode, useRef, useState } from 'react';
+import { type OutcomeView, asApiError } from '../lib/api.js';
+import { Button } from './controls.js';
+import { InputEditor } from './input-editor.js';
+import { Card, Columns, Note, Row, Stack } from './layout.js';
+import { Outcome } from './outcome.js';
+import { Loading } from './states.js';
+
+interface CallPanelProps {
+  readonly schema: Readonly<Record<string, unknown>>;
+  /** Sends the input, as JSON text. */
+  readonly run: (inputText: string, signal: AbortSignal) => Promise<OutcomeView>;
+  /** Beside the button: what the call counts as, and how to copy it. */
+  readonly options?: (inputText: string) => ReactNode;
+  readonly initial?: string;
+}
+
+/** An input, the button that runs it, and what came of it. A call that takes long can be cancelled. */
+export function CallPanel({ schema, run, options, initial = '{}' }: CallPanelProps): ReactNode {
+  const [text, setText] = useState(initial);
+  const abort = useRef<AbortController>(null);
+  const call = useMutation({
+    mutationFn: () => {
+      abort.current = new AbortController();
+      return run(text, abort.current.signal);
+    },
+  });
+  const failure = call.error && call.error.name !== 'AbortError' ? asApiError(call.error) : undefined;
+  return (
+    <Columns>
+      <Card title="Input">
+        <Stack>
+          <InputEditor schema={schema} text={text} onText={setText} problems={failure?.fields ?? []} />
+          <Row>
+            <Button look="primary" onClick={() => call.mutate()} disabled={call.isPending}>
+              Run
+            </Button>
+            {call.isPending && <Button onClick={() => abort.current?.abort()}>Cancel</Button>}
+            {options?.(text)}
+          </Row>
+        </Stack>
+      </Card>
+      <div aria-live="polite">
+        {call.isPending && <Loading lines={3} />}
+        {failure && !call.isPending && (
+          <Note tone="bad" alert>
+            <strong>{failure.title}</strong>: {failure.message}
+          </Note>
+        )}
+        {call.data && !call.isPending && <Outcome outcome={call.data} />}
+      </div>
+    </Columns>
+  );
+}

@@ -1,0 +1,69 @@
+import { lazy, type ReactNode, Suspense, useState } from 'react';
+import type { FieldProblemView } from '../lib/api.js';
+import { Button } from './controls.js';
+import css from './input-editor.module.css';
+import { Note, Stack } from './layout.js';
+import { Loading } from './states.js';
+
+const SchemaForm = lazy(() =>
+  import('./schema-form/schema-form.js').then(({ SchemaForm: it }) => ({ default: it })),
+);
+const CodeEditor = lazy(() => import('./code-editor.js').then(({ CodeEditor: it }) => ({ default: it })));
+
+interface InputEditorProps {
+  readonly schema: Readonly<Record<string, unknown>>;
+  /** The input as JSON: what is sent is this text, so that large numbers stay as they were typed. */
+  readonly text: string;
+  readonly onText: (text: string) => void;
+  readonly problems: readonly FieldProblemView[];
+}
+
+/** A tool's input, by fields or as JSON; both are the same text. */
+export function InputEditor({ schema, text, onText, problems }: InputEditorProps): ReactNode {
+  const [mode, setMode] = useState<'form' | 'json'>('form');
+  const value = parsed(text);
+  const elsewhere = problems.filter(({ pointer }) => mode === 'json' || !pointer.startsWith('/input'));
+  return (
+    <Stack tight>
+      <div className={css.modes} role="group" aria-label="How the input is written">
+        {(['form', 'json'] as const).map((each) => (
+          <Button
+            key={each}
+            small
+            look="quiet"
+            aria-pressed={mode === each}
+            onClick={() => setMode(each)}
+            disabled={each === 'form' && value === undefined}
+          >
+            {each === 'form' ? 'Form' : 'JSON'}
+          </Button>
+        ))}
+      </div>
+      <Suspense fallback={<Loading lines={3} />}>
+        {mode === 'form' && value !== undefined ? (
+          <SchemaForm
+            schema={schema}
+            value={value}
+            problems={problems}
+            onChange={(changed) => onText(JSON.stringify(changed ?? {}, null, 2))}
+          />
+        ) : (
+          <CodeEditor label="Input as JSON" value={text} onChange={onText} />
+        )}
+      </Suspense>
+      {elsewhere.map(({ pointer, detail }) => (
+        <Note key={pointer + detail} tone="bad" alert>
+          <code>{pointer}</code> {detail}
+        </Note>
+      ))}
+    </Stack>
+  );
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,99 @@
+// The package's own entry also loads what only its tests need.
+import Form from '@rjsf/core/lib/components/Form.js';
+import type {
+  ArrayFieldItemTemplateProps,
+  ErrorSchema,
+  IconButtonProps,
+  RJSFSchema,
+  TemplatesType,
+} from '@rjsf/utils';
+import type { ReactNode } from 'react';
+import type { FieldProblemView } from '../../lib/api.js';
+import { schemaValidator } from '../../lib/schema-validator.js';
+import { Button } from '../controls.js';
+import css from './schema-form.module.css';
+
+interface SchemaFormProps {
+  readonly schema: Readonly<Record<string, unknown>>;
+  readonly value: unknown;
+  readonly onChange: (value: unknown) => void;
+  /** What the server said, by pointers below `/input`: it stands at the fields. */
+  readonly problems: readonly FieldProblemView[];
+}
+
+const named =
+  (name: string) =>
+  ({ onClick, disabled, id }: IconButtonProps): ReactNode => (
+    <Button small look="quiet" id={id} onClick={onClick} disabled={disabled}>
+      {name}
+    </Button>
+  );
+
+const Item = ({ children, buttonsProps, hasToolbar, registry }: ArrayFieldItemTemplateProps): ReactNode => {
+  const { ArrayFieldItemButtonsTemplate: Buttons } = registry.templates;
+  return (
+    <div className={css.item}>
+      <div>{children}</div>
+      {hasToolbar && (
+        <div className={css.itemButtons}>
+          <Buttons {...buttonsProps} />
+        </div>
+      )}
+    </div>
+  );
+};
+
+const templates: Partial<Omit<TemplatesType, 'ButtonTemplates'>> & {
+  ButtonTemplates: Partial<TemplatesType['ButtonTemplates']>;
+} = {
+  ArrayFieldItemTemplate: Item,
+  ErrorListTemplate: () => null,
+  ButtonTemplates: {
+    AddButton: named('Add'),
+    CopyButton: named('Copy'),
+    MoveDownButton: named('Down'),
+    MoveUpButton: named('Up'),
+    RemoveButton: named('Remove'),
+    ClearButton: named('Clear'),
+    SubmitButton: () => null,
+  },
+};
+
+/** Fields for what a JSON Schema asks for. */
+export function SchemaForm({ schema, value, onChange, problems }: SchemaFormProps): ReactNode {
+  return (
+    <div className={css.form}>
+      <Form
+        tagName="div"
+        schema={withoutDialect(schema)}
+        validator={schemaValidator}
+        formData={value}
+        templates={templates}
+        extraErrors={errorsAt(problems)}
+        extraErrorsBlockSubmit={false}
+        liveValidate="onBlur"
+        showErrorList={false}
+        idPrefix="input"
+        onChange={({ formData }) => onChange(formData)}
+      />
+    </div>
+  );
+}
+
+/** The form reads every dialect in the same way; an unknown name would only make it stumble. */
+function withoutDialect({ $schema: _, ...schema }: Readonly<Record<string, unknown>>): RJSFSchema {
+  return schema;
+}
+
+function errorsAt(problems: readonly FieldProblemView[]): ErrorSchema {
+  const root: ErrorSchema = {};
+  for (const { pointer, detail } of problems) {
+    let at: Record<string, ErrorSchema | undefined> & ErrorSchema = root;
+    for (const part of pointer.split('/').slice(2)) {
+      const name = part.replaceAll('~1', '/').replaceAll('~0', '~');
+      at = at[name] ??= {};
+    }
+    at.__errors = [...(at.__errors ?? []), detail];
+  }
+  return root;
+}
