@@ -7,23 +7,19 @@ import { AuthGuard } from './auth.guard.js';
 import { CallRates } from './call-rates.js';
 import { KnownKeys } from './known-keys.js';
 import { OnceLinks } from './once-links.js';
-import { SessionController } from './session/session.controller.js';
-import { SessionService } from './session/session.service.js';
 import { Sessions } from './sessions.js';
 
 /** Who may come in, and do what. It works by what is in memory; KeysModule brings the keys of the database there. */
 @Module({
-  controllers: [SessionController],
   providers: [
     AccessPolicy,
     Sessions,
     OnceLinks,
-    SessionService,
     { provide: AdminKey, inject: [APP_CONFIG], useFactory: (config: AppConfig) => new AdminKey(config) },
     KnownKeys,
     CallRates,
     { provide: APP_GUARD, useClass: AuthGuard },
   ],
-  exports: [AccessPolicy, KnownKeys, CallRates, OnceLinks],
+  exports: [AccessPolicy, KnownKeys, CallRates, OnceLinks, Sessions],
 })
 export class AuthModule {}

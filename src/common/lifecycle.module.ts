@@ -1,12 +1,13 @@
 import { Global, Module } from '@nestjs/common';
 import { Lifecycle } from './lifecycle.js';
 import { StartupWork } from './startup-work.js';
+import { StreamTopics } from './stream-topics.js';
 import { ToolEvents } from './tool-events.js';
 
-/** One state, one list of start work and one place for events for the whole server. */
+/** One state, one list of start work and one place for events and for what streams can follow, for the whole server. */
 @Global()
 @Module({
-  providers: [Lifecycle, StartupWork, ToolEvents],
-  exports: [Lifecycle, StartupWork, ToolEvents],
+  providers: [Lifecycle, StartupWork, ToolEvents, StreamTopics],
+  exports: [Lifecycle, StartupWork, ToolEvents, StreamTopics],
 })
 export class LifecycleModule {}

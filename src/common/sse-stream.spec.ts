@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { EventRing } from './event-ring.js';
 import { sseComment, sseHeartbeat } from './sse.js';
-import { type Following, SseStream } from './sse-stream.js';
+import { type Following, type Reading, SseStream } from './sse-stream.js';
 
 interface Entry {
   readonly message: string;
@@ -13,11 +13,16 @@ afterEach(() => {
   for (const stream of streams.splice(0)) stream.destroy();
 });
 
-function setUp({ maxEntries = 1_000, maxBytes = 1_000_000, heartbeatMs = 60_000, ...more } = {}) {
+function setUp({ maxEntries = 1_000, maxBytes = 1_000_000, heartbeatMs = 60_000 } = {}) {
   const ring = new EventRing<Entry>({ maxEntries, maxBytes }, 'e1');
-  const follow = (following: Partial<Following<Entry>> = {}): SseStream<Entry> => {
+  const follow = ({
+    greeting,
+    patience,
+    ...following
+  }: Partial<Following<Entry>> & Reading = {}): SseStream<Entry> => {
     const eventOf = ({ id, message }: Entry & { id: string }) => ({ id, event: 'log', data: { message } });
-    const stream = new SseStream(ring, { place: 0, eventOf, ...more, ...following }, heartbeatMs);
+    const reading = { greeting, ...(patience !== undefined && { patience }) };
+    const stream = new SseStream({ ring, place: 0, eventOf, ...following }, reading, heartbeatMs);
     streams.push(stream);
     return stream;
   };
@@ -63,6 +68,34 @@ it('leaves out what the client does not want', async () => {
   });
   stream.finish(end);
   expect(eventsOf(await text(stream)).map(([name]) => name)).toEqual(['number.1', 'number.3', 'end']);
+});
+
+it('follows several rings in turns, and goes on when one of them is gone', async () => {
+  const { ring, write } = setUp();
+  const other = new EventRing<Entry>({ maxEntries: 1_000, maxBytes: 1_000_000 }, 'e2');
+  const of = (name: string) => (entry: Entry) => ({ event: name, data: entry });
+  const gone = { event: 'gone', data: {} };
+  const stream = new SseStream(
+    [
+      { ring, place: 0, eventOf: of('one') },
+      { ring: other, place: 0, eventOf: of('other'), closedEvent: gone },
+    ],
+    {},
+    60_000,
+  );
+  streams.push(stream);
+  write('1', '2', '3');
+  other.append({ message: '4' });
+  const written = text(stream);
+  setImmediate(() => {
+    other.close();
+    other.append({ message: 'nobody hears it' });
+    write('5');
+    stream.finish(end);
+    write('6');
+  });
+  const names = eventsOf(await written).map(([name]) => name);
+  expect(names).toEqual(['one', 'other', 'one', 'one', 'gone', 'one', 'end']);
 });
 
 it('ends when what is followed is gone', async () => {

@@ -8,6 +8,8 @@ import { CustomToolManager } from './manager/custom-tool-manager.js';
 import { ToolDrafts } from './manager/tool-drafts.js';
 import { PastRevisions } from './manager/past-revisions.js';
 import { ToolTrials } from './manager/tool-trials.js';
+import { TemplatesController } from './http/templates.controller.js';
+import { TemplatesService } from './http/templates.service.js';
 import { ToolTrialsController } from './http/tool-trials.controller.js';
 import { ToolTrialsService } from './http/tool-trials.service.js';
 import { RunningTools } from './running/running-tools.js';
@@ -53,6 +55,7 @@ export class CustomToolsModule {
         ToolsModule,
       ],
       controllers: [
+        TemplatesController,
         ToolTrialsController,
         CustomToolsController,
         ToolRevisionsController,
@@ -72,6 +75,7 @@ export class CustomToolsModule {
         ToolTrials,
         PastRevisions,
         ToolTrialsService,
+        TemplatesService,
         HealthChecks,
         InstalledToolsImporter,
         Reconciler,

@@ -1,5 +1,6 @@
 import { Module, type OnModuleInit } from '@nestjs/common';
 import type { CircuitKind } from '../common/circuit-state.js';
+import { StreamTopics } from '../common/stream-topics.js';
 import { ToolEvents, type ToolEventType } from '../common/tool-events.js';
 import { CircuitEvents } from '../tool-health/circuit-events.js';
 import { HealthEvents } from '../tool-health/health-events.js';
@@ -7,7 +8,9 @@ import { ToolHealthModule } from '../tool-health/tool-health.module.js';
 import { EventStreams } from './event-streams.js';
 import { EventsController } from './events.controller.js';
 import { EventsService } from './events.service.js';
-import { RecentEvents } from './recent-events.js';
+import { type PlacedEvent, RecentEvents } from './recent-events.js';
+import { TopicStreamController } from './topic-stream.controller.js';
+import { TopicStreamService } from './topic-stream.service.js';
 import { webhookMetrics } from './webhooks/webhook.metrics.js';
 import { Webhooks } from './webhooks/webhooks.js';
 
@@ -20,15 +23,24 @@ const circuitTypes: Readonly<Record<CircuitKind, ToolEventType>> = {
 /** The events of tools, over REST, as a live stream and to webhooks. */
 @Module({
   imports: [ToolHealthModule],
-  controllers: [EventsController],
-  providers: [RecentEvents, EventStreams, EventsService, Webhooks, ...webhookMetrics],
+  controllers: [EventsController, TopicStreamController],
+  providers: [RecentEvents, EventStreams, EventsService, TopicStreamService, Webhooks, ...webhookMetrics],
 })
 export class EventsModule implements OnModuleInit {
   constructor(
     private readonly events: ToolEvents,
     private readonly circuits: CircuitEvents,
     private readonly health: HealthEvents,
-  ) {}
+    topics: StreamTopics,
+    recent: RecentEvents,
+  ) {
+    topics.add('events', {
+      scope: 'metrics:read',
+      earlier: 0,
+      eventName: ({ type }: PlacedEvent) => type,
+      ring: () => recent.ring,
+    });
+  }
 
   /** Changes of circuits and grades are events of tools as well. */
   onModuleInit(): void {

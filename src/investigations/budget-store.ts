@@ -46,6 +46,8 @@ export interface BudgetStore {
   take(request: BudgetRequest): BudgetDecision | Promise<BudgetDecision>;
   /** @returns undefined for an investigation that was never seen or has expired */
   view(investigationId: string): InvestigationView | undefined | Promise<InvestigationView | undefined>;
+  /** Those that were called last, the latest first. */
+  latest(limit: number): readonly InvestigationView[] | Promise<readonly InvestigationView[]>;
   /** Sets limits; an investigation that was never seen begins with them. */
   raise(investigationId: string, raise: BudgetRaise): InvestigationView | Promise<InvestigationView>;
   /** Forgets what the investigation spent and the limits it was given. */

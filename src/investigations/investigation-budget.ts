@@ -76,8 +76,19 @@ export class InvestigationBudget implements BudgetStore {
   }
 
   view(investigationId: string): InvestigationView | undefined {
-    const investigation = this.investigations.get(investigationId);
+    // A look is no use: the list begins with what was called last.
+    const investigation = this.investigations.peek(investigationId);
     return investigation && this.viewOf(investigationId, investigation);
+  }
+
+  latest(limit: number): InvestigationView[] {
+    const found: InvestigationView[] = [];
+    // From the one that was used last; what has expired is left out.
+    for (const [id, investigation] of this.investigations.entries()) {
+      if (found.length >= limit) break;
+      found.push(this.viewOf(id, investigation));
+    }
+    return found;
   }
 
   raise(investigationId: string, { callsPerTool, tools = {} }: BudgetRaise): InvestigationView {

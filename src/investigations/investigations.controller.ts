@@ -1,8 +1,15 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Patch } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Query } from '@nestjs/common';
 import { ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
-import { InvestigationBudgetView, InvestigationParams, RaiseBudgetBody } from './investigations.shapes.js';
+import type { Page } from '../common/page.js';
+import {
+  InvestigationBudgetView,
+  InvestigationPageView,
+  InvestigationParams,
+  ListInvestigationsQuery,
+  RaiseBudgetBody,
+} from './investigations.shapes.js';
 import { InvestigationsService } from './investigations.service.js';
 
 @ApiTags('investigations')
@@ -11,6 +18,18 @@ import { InvestigationsService } from './investigations.service.js';
 @Controller('api/v1/investigations')
 export class InvestigationsController {
   constructor(private readonly service: InvestigationsService) {}
+
+  @Get()
+  @Scopes('metrics:read')
+  @ApiOperation({
+    summary: 'The investigations that called a tool last, and what they may still spend',
+    description:
+      'The latest first, as this server remembers them: since its start, and until their budget is whole again.',
+  })
+  @ApiOkResponse({ type: InvestigationPageView })
+  listInvestigations(@Query() query: ListInvestigationsQuery): Promise<Page<InvestigationBudgetView>> {
+    return this.service.list(query);
+  }
 
   @Get(':id')
   @Scopes('tools:call')

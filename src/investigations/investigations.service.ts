@@ -1,11 +1,21 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Problem } from '../common/errors.js';
+import type { Page } from '../common/page.js';
 import { BUDGET_STORE, type BudgetStore, type InvestigationView } from './budget-store.js';
-import type { InvestigationBudgetView, RaiseBudgetBody } from './investigations.shapes.js';
+import type {
+  InvestigationBudgetView,
+  ListInvestigationsQuery,
+  RaiseBudgetBody,
+} from './investigations.shapes.js';
 
 @Injectable()
 export class InvestigationsService {
   constructor(@Inject(BUDGET_STORE) private readonly store: BudgetStore) {}
+
+  /** All that is remembered is in one page, as far as it goes. */
+  async list({ limit }: ListInvestigationsQuery): Promise<Page<InvestigationBudgetView>> {
+    return { data: (await this.store.latest(limit)).map(toDto), nextCursor: null };
+  }
 
   /** @throws Problem `not_found` for an investigation that was never seen or has expired */
   async view(id: string): Promise<InvestigationBudgetView> {

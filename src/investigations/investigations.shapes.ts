@@ -1,12 +1,16 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import type { InvestigationView, ToolBudget } from './budget-store.js';
-import { OptionalInt, Text } from '../common/shapes.js';
+import { Limit, OptionalInt, PageOf, Text } from '../common/shapes.js';
 
 const maxLimit = 1_000_000;
 
 export class InvestigationParams {
   @Text(256, { example: 'inc-2024-118', description: "The agent's id of the investigation" })
   readonly id!: string;
+}
+
+export class ListInvestigationsQuery {
+  @Limit(100) readonly limit!: number;
 }
 
 export class RaiseBudgetBody {
@@ -50,3 +54,5 @@ export class InvestigationBudgetView implements Omit<InvestigationView, 'resetsA
   @ApiProperty({ type: [ToolBudgetView], description: 'Tools that were called or given a limit, by name' })
   readonly tools!: readonly ToolBudgetView[];
 }
+
+export class InvestigationPageView extends PageOf(InvestigationBudgetView) {}

@@ -51,30 +51,29 @@ export class McpStreams extends OpenStreams {
     return this.add(
       () =>
         new SseStream(
-          this.changes,
           {
+            ring: this.changes,
             place: this.changes.end,
-            patience,
             // Of changes that came at once the latest tells all there is to know.
             missedEvent: () => ({ event: 'missed', data: {} }),
-            ...(subscription ? subscribed(subscription) : { eventOf: eventOfPlaced }),
+            eventOf: subscription ? subscribed(subscription) : eventOfPlaced,
           },
+          { patience, greeting: subscription && acknowledged(subscription) },
           this.heartbeatMs,
         ),
     );
   }
 }
 
-function subscribed({
-  id,
-  toolsListChanged,
-}: Subscription): Pick<Following<Notification>, 'eventOf' | 'greeting'> {
-  const _meta = subscriptionMeta(id);
+/** The first message to a subscription. */
+function acknowledged({ id, toolsListChanged }: Subscription): string {
   const notifications = toolsListChanged ? { toolsListChanged } : {};
-  const acknowledged = notificationOf('notifications/subscriptions/acknowledged', { notifications, _meta });
-  return {
-    greeting: sseEvent(messageEvent(acknowledged)),
-    eventOf: ({ id: _place, ...message }) =>
-      toolsListChanged ? messageEvent({ ...message, params: { _meta } }) : undefined,
-  };
+  const params = { notifications, _meta: subscriptionMeta(id) };
+  return sseEvent(messageEvent(notificationOf('notifications/subscriptions/acknowledged', params)));
+}
+
+function subscribed({ id, toolsListChanged }: Subscription): Following<Notification>['eventOf'] {
+  const _meta = subscriptionMeta(id);
+  return ({ id: _place, ...message }) =>
+    toolsListChanged ? messageEvent({ ...message, params: { _meta } }) : undefined;
 }

@@ -195,8 +195,8 @@ export class McpService {
       return undefined;
     }
     void reply.headers(sseHeaders);
-    const following = { place: 0, eventOf: eventOfPlaced, missedEvent: missedNotices };
-    const stream = new SseStream(notices, following, this.config.server.sseHeartbeatMs);
+    const following = { ring: notices, place: 0, eventOf: eventOfPlaced, missedEvent: missedNotices };
+    const stream = new SseStream(following, {}, this.config.server.sseHeartbeatMs);
     void ended.then((last) => stream.finish(messageEvent(last)));
     return stream;
   }

@@ -19,7 +19,7 @@ const maxNoted = 20_000;
 
 /**
  * Since when tools have had their status, as far as anybody has looked: it may have been so before it was first seen.
- * In memory: a restart begins anew.
+ * In memory; the grade of the last hour is remembered across restarts (grade-history.ts).
  */
 export class StatusLog {
   private readonly noted = new LRUCache<string, Noted>({ max: maxNoted });

@@ -3,6 +3,8 @@ import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { CurrentPrincipal } from '../auth/principal.decorator.js';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
+import type { Page } from '../common/page.js';
+import { PageQuery } from '../common/shapes.js';
 import type { Principal } from '../tool-contract/principal.js';
 import { ToolParams } from '../tool-metrics/tool-metrics.shapes.js';
 import { UpToDateInterceptor } from '../tool-metrics/up-to-date.interceptor.js';
@@ -18,12 +20,15 @@ import {
   DashboardView,
   ErrorPatternsQuery,
   ErrorPatternsView,
+  GradeChangePageView,
+  GradeChangeView,
   HealthPeriodQuery,
   HealthSummaryView,
   SystemHealthView,
   ToolHealthInfoView,
   ToolHealthView,
 } from './tool-health.shapes.js';
+import { GradeHistory } from './grade-history.js';
 import { ToolHealthService } from './tool-health.service.js';
 
 /** How the tools are doing, and their circuits. */
@@ -36,6 +41,7 @@ export class ToolHealthController {
   constructor(
     private readonly health: ToolHealthService,
     private readonly circuits: CircuitsService,
+    private readonly grades: GradeHistory,
   ) {}
 
   @Get()
@@ -80,6 +86,17 @@ export class ToolHealthController {
     @Query() { periodHours }: HealthPeriodQuery,
   ): Promise<ToolHealthView> {
     return this.health.checkToolHealth(tool, periodHours);
+  }
+
+  @Get(':tool/history')
+  @ApiOperation({
+    summary: "How a tool's grade changed",
+    description:
+      'Its grade of the last hour, looked at every minute, as long as metrics are kept; restarts do not interrupt it.',
+  })
+  @ApiOkResponse({ type: GradeChangePageView })
+  listGradeChanges(@Param() { tool }: ToolParams, @Query() query: PageQuery): Promise<Page<GradeChangeView>> {
+    return this.grades.page(tool, query);
   }
 
   @Get(':tool/error-patterns')

@@ -8,6 +8,8 @@ import { CircuitPasts } from './circuit-pasts.js';
 import { CircuitTransitionsRepository } from './circuit-transitions.repository.js';
 import { circuitMetrics, CircuitSampler } from './circuit.metrics.js';
 import { CircuitsService } from './circuits.service.js';
+import { GradeChangesRepository } from './grade-changes.repository.js';
+import { GradeHistory } from './grade-history.js';
 import { HealthEvents } from './health-events.js';
 import { HealthWatch } from './health-watch.js';
 import { KnownTools } from './known-tools.js';
@@ -29,6 +31,8 @@ import { ToolHealthService } from './tool-health.service.js';
     CircuitsService,
     HealthEvents,
     ToolHealthService,
+    GradeChangesRepository,
+    GradeHistory,
     HealthWatch,
     { provide: CLOCK, useValue: systemClock },
   ],

@@ -20,6 +20,7 @@ import {
   type Grade,
   grade,
   type GradedStats,
+  type HealthStatus,
   neverExecuted,
   overallStatus,
 } from './grading.js';
@@ -58,6 +59,8 @@ type GradedFleet = Omit<SystemHealthView, 'toolReports'> & {
 const hourMs = 3_600_000;
 const minuteMs = 60_000;
 const dayHours = 24;
+/** The period whose changes are told and kept. */
+const gradedHour = '1';
 const slowMs = 5_000;
 const slowShown = 10;
 const outcomesRead = 100;
@@ -107,6 +110,11 @@ export class ToolHealthService {
   async checkAllToolsHealth(periodHours = 1): Promise<SystemHealthView> {
     const { now, tools, ...overall } = await this.gradeAll(periodHours, 'of all');
     return { ...overall, toolReports: tools.map((tool) => this.reportOf(tool, now)) };
+  }
+
+  /** A grade that was seen before this server started. @param since milliseconds since 1970 */
+  remember(tool: string, status: HealthStatus, since: number): void {
+    this.statuses.note(gradedHour, tool, status, since);
   }
 
   /** Looks whether a tool's grade of the last hour has changed, and tells it. */
@@ -263,7 +271,7 @@ export class ToolHealthService {
     if (!this.knownTools.has(tool) && !figures?.totalCalls) return null;
     const { status, issues } = graded;
     const { since, changedFrom } = this.statuses.note(String(hours), tool, status, now);
-    if (changedFrom !== undefined && hours === 1) {
+    if (changedFrom !== undefined && String(hours) === gradedHour) {
       const why = issues.join('; ') || 'Success rate and latency are within their targets';
       this.events.emit({ tool, from: changedFrom, to: status, at: now, why });
     }

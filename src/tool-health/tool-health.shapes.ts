@@ -1,6 +1,6 @@
 import { ApiExtraModels, ApiProperty, getSchemaPath } from '@nestjs/swagger';
 import { type HealthRule, healthRules, type HealthStatus, healthStatuses } from './grading.js';
-import { OptionalInt } from '../common/shapes.js';
+import { OptionalInt, PageOf } from '../common/shapes.js';
 
 const checkedAtExample = '2026-01-23T10:30:00.000Z';
 
@@ -22,7 +22,7 @@ export class HealthReasonView {
     nullable: true,
     example: checkedAtExample,
     description:
-      'When this server first saw the tool so, without another status since: it may have been so before the start. ' +
+      'When the tool was first seen so, without another status since; of periods other than an hour since the start alone. ' +
       'null for a tool that is neither registered nor was called in the period',
   })
   readonly since!: string | null;
@@ -65,6 +65,17 @@ export class ToolHealthView {
   readonly why!: readonly HealthReasonView[];
   @ApiProperty({ example: checkedAtExample }) readonly checkedAt!: string;
 }
+
+/** A change of a tool's grade of the last hour. */
+export class GradeChangeView {
+  @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly from!: HealthStatus;
+  @ApiProperty({ enum: healthStatuses, example: 'degraded' }) readonly to!: HealthStatus;
+  @ApiProperty({ example: 'Success rate is 85.0% (target: ≥95.0%)' }) readonly why!: string;
+  @ApiProperty({ example: checkedAtExample, description: 'When it was seen, to the minute' })
+  readonly at!: string;
+}
+
+export class GradeChangePageView extends PageOf(GradeChangeView, { description: 'Newest first' }) {}
 
 export class StatusCountsView {
   @ApiProperty({ example: 10 }) readonly healthy!: number;

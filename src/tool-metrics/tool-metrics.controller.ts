@@ -21,6 +21,7 @@ import {
   ToolParams,
   ToolStatsView,
 } from './tool-metrics.shapes.js';
+import { SeriesQuery, SeriesView } from './series.shapes.js';
 import { ToolMetricsService } from './tool-metrics.service.js';
 import { UpToDateInterceptor } from './up-to-date.interceptor.js';
 
@@ -40,6 +41,16 @@ export class ToolMetricsController {
   @ApiOkResponse({ type: ToolStatsView })
   getToolStats(@Param() { tool }: ToolParams, @Query() query: PeriodQuery): Promise<ToolStatsView> {
     return this.service.stats(tool, query);
+  }
+
+  @Get('series')
+  @ApiOperation({
+    summary: 'Calls, failures and durations over time; trials do not count',
+    description: 'For charts: one point for each stretch of the period, of one tool or of all together.',
+  })
+  @ApiOkResponse({ type: SeriesView })
+  getSeries(@Query() query: SeriesQuery): Promise<SeriesView> {
+    return this.service.series(query);
   }
 
   @Get('errors')

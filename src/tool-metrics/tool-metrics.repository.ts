@@ -14,6 +14,7 @@ import {
 import { MetricPartitions } from './rollups/metric-partitions.js';
 import { markSemanticFailure } from './queries/semantic-failure.sql.js';
 import { periodParts } from './rollups/period-parts.js';
+import { type SeriesRange, type SeriesRow, selectSeries } from './queries/series.sql.js';
 import { selectCounts } from './queries/stats.sql.js';
 import { type CountedRow, figuresOf, type FleetFigures, latencyOf } from './queries/tool-figures.js';
 import type { ToolMetric } from './tool-metric.entity.js';
@@ -87,6 +88,12 @@ export class ToolMetricsRepository {
       ([tool, rows]) => [tool, { ...figuresOf(rows), ...(of.latency && latencyOf(rows)) }] as const,
     );
     return new Map(figures);
+  }
+
+  /** Of one tool or of all together. */
+  async getSeries(range: SeriesRange, tool?: string): Promise<SeriesRow[]> {
+    const { text, values } = selectSeries(range, tool);
+    return this.select<SeriesRow>(text, [...values]);
   }
 
   /** Errors and timeouts, of one tool or of all. */

@@ -17,6 +17,8 @@ import type {
   ToolStatsView,
 } from './tool-metrics.shapes.js';
 import type { PagePosition } from './queries/executions.sql.js';
+import { seriesPoints, seriesRange } from './series.js';
+import type { SeriesQuery, SeriesView } from './series.shapes.js';
 import { ToolMetricsRepository } from './tool-metrics.repository.js';
 import { withoutHistogram } from './queries/tool-stats.js';
 
@@ -32,6 +34,12 @@ export class ToolMetricsService {
   async stats(tool: string, { since, until }: PeriodQuery): Promise<ToolStatsView> {
     assertInOrder(since, until);
     return withoutHistogram(await this.repository.getToolStats(tool, { since, until }));
+  }
+
+  async series({ tool, ...query }: SeriesQuery): Promise<SeriesView> {
+    const range = seriesRange(query);
+    const rows = await this.repository.getSeries(range, tool);
+    return { bucketMs: range.bucketMs, data: seriesPoints(range, rows) };
   }
 
   async errors({ tool, limit }: ErrorsQuery, caller: Principal): Promise<Page<ExecutionView>> {

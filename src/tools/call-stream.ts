@@ -36,7 +36,7 @@ export async function streamCall(
   const headers = headersOf(begun);
   void reply.headers({ ...headers, ...sseHeaders });
   const greeting = 'outcome' in begun ? undefined : sseComment(`execution ${begun.executionId}`);
-  const stream = new SseStream(notices, { place: 0, eventOf, missedEvent, greeting }, heartbeatMs);
+  const stream = new SseStream({ ring: notices, place: 0, eventOf, missedEvent }, { greeting }, heartbeatMs);
   const last = ended.then(({ outcome }) => ({ event: 'outcome', data: outcome }));
   finishWith(stream, last, request.context.requestId);
   return stream;

@@ -52,6 +52,7 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'POST /api/v1/tools/:name/execute': 'tools:call',
   'POST /api/v1/tool-calls': 'tools:call',
 
+  'GET /api/v1/templates': 'metrics:read',
   'GET /api/v1/custom-tools': 'metrics:read',
   'POST /api/v1/custom-tools': 'tools:admin',
   'POST /api/v1/custom-tools/try': 'tools:admin',
@@ -74,6 +75,7 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
 
   'DELETE /api/v1/tool-metrics': 'tools:admin',
   'GET /api/v1/tool-metrics/stats/:tool': 'metrics:read',
+  'GET /api/v1/tool-metrics/series': 'metrics:read',
   'GET /api/v1/tool-metrics/errors': 'metrics:read',
   'GET /api/v1/tool-metrics/slow': 'metrics:read',
   'GET /api/v1/tool-metrics/executions': 'metrics:read',
@@ -89,6 +91,7 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'GET /api/v1/tool-health/dashboard': 'metrics:read',
   'GET /api/v1/tool-health/summary': 'metrics:read',
   'GET /api/v1/tool-health/:tool': 'metrics:read',
+  'GET /api/v1/tool-health/:tool/history': 'metrics:read',
   'GET /api/v1/tool-health/:tool/error-patterns': 'metrics:read',
   'GET /api/v1/tool-health/:tool/info': 'metrics:read',
   'GET /api/v1/tool-health/:tool/circuit': 'metrics:read',
@@ -97,6 +100,7 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'POST /api/v1/tool-health/:tool/circuit/close': 'tools:admin',
   'POST /api/v1/tool-health/:tool/circuit/reset': 'tools:admin',
 
+  'GET /api/v1/investigations': 'metrics:read',
   'GET /api/v1/investigations/:id': 'tools:call',
   'PATCH /api/v1/investigations/:id': 'tools:admin',
   'DELETE /api/v1/investigations/:id': 'tools:admin',
@@ -117,6 +121,7 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'PATCH /api/v1/playbooks/:id/:version/archive': 'playbooks:write',
 
   'GET /api/v1/events': 'metrics:read',
+  'GET /api/v1/console/stream': 'metrics:read',
 
   'GET /api/v1/keys': 'admin',
   'POST /api/v1/keys': 'admin',

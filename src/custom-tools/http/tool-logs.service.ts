@@ -5,6 +5,7 @@ import type { Placed } from '../../common/event-ring.js';
 import { Lifecycle } from '../../common/lifecycle.js';
 import { endlessPatience as patience, OpenStreams } from '../../common/open-streams.js';
 import { SseStream } from '../../common/sse-stream.js';
+import { StreamTopics } from '../../common/stream-topics.js';
 import { acceptsEvents, sseHeaders } from '../../common/sse.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
@@ -27,7 +28,7 @@ export class LogStreams extends OpenStreams {
   /** @throws Problem `rate_limited`, `shutting_down` */
   follow(ring: LogRing, place: number): SseStream<LogEntry> {
     const eventOf = (entry: Placed<LogEntry>) => ({ id: entry.id, event: 'log', data: entry });
-    return this.add(() => new SseStream(ring, { place, eventOf, patience }, this.heartbeatMs));
+    return this.add(() => new SseStream({ ring, place, eventOf }, { patience }, this.heartbeatMs));
   }
 }
 
@@ -38,7 +39,15 @@ export class ToolLogsService {
     private readonly repository: CustomToolsRepository,
     private readonly logs: ToolLogs,
     private readonly streams: LogStreams,
-  ) {}
+    topics: StreamTopics,
+  ) {
+    topics.add('logs', {
+      scope: 'tools:admin',
+      earlier: 100,
+      eventName: () => 'log',
+      ring: async (tool) => logs.open((await repository.get(tool ?? '')).name).ring,
+    });
+  }
 
   /** @throws Problem `not_found`; `rate_limited` when too many clients follow logs */
   async read(

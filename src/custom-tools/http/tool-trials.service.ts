@@ -50,7 +50,11 @@ export class ToolTrialsService {
     const view = run(book).then((trial) => viewOf(trial, book));
     if (!acceptsEvents(request.headers)) return view;
     void reply.headers(sseHeaders);
-    const stream = new SseStream(book.ring, { place: 0, eventOf }, this.config.server.sseHeartbeatMs);
+    const stream = new SseStream(
+      { ring: book.ring, place: 0, eventOf },
+      {},
+      this.config.server.sseHeartbeatMs,
+    );
     const last = view.then((data) => ({ event: 'trial', data }));
     finishWith(stream, last, request.id);
     return stream;

@@ -1,0 +1,12 @@
+import { Module } from '@nestjs/common';
+import { AuthModule } from '../auth.module.js';
+import { SessionController } from './session.controller.js';
+import { SessionService } from './session.service.js';
+
+/** The sessions of browsers over REST. */
+@Module({
+  imports: [AuthModule],
+  controllers: [SessionController],
+  providers: [SessionService],
+})
+export class SessionModule {}

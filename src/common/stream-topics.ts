@@ -1,0 +1,34 @@
+import { Injectable } from '@nestjs/common';
+import type { EventRing, Placed } from './event-ring.js';
+
+/** Something that clients can follow beside other things in one stream. */
+export interface StreamTopic<Entry extends object = object> {
+  /** The scope that a follower needs. */
+  readonly scope: string;
+  /** How many of the entries that are there already a new follower gets. */
+  readonly earlier: number;
+  eventName(entry: Placed<Entry>): string;
+  /**
+   * @param of the part after the colon of the topic's name, such as a tool; undefined where there is none
+   * @throws Problem `not_found`, `invalid_request`
+   */
+  ring(of: string | undefined): EventRing<Entry> | Promise<EventRing<Entry>>;
+}
+
+/** The topics of the one stream that a page opens. Rooms add theirs, so that nobody knows them all. */
+@Injectable()
+export class StreamTopics {
+  private readonly topics = new Map<string, StreamTopic>();
+
+  add(name: string, topic: StreamTopic): void {
+    this.topics.set(name, topic);
+  }
+
+  find(name: string): StreamTopic | undefined {
+    return this.topics.get(name);
+  }
+
+  names(): string[] {
+    return [...this.topics.keys()].sort();
+  }
+}

@@ -1,0 +1,15 @@
+import { ApiProperty } from '@nestjs/swagger';
+
+export class TopicsQuery {
+  @ApiProperty({
+    type: [String],
+    minItems: 1,
+    maxItems: 20,
+    minLength: 1,
+    maxLength: 128,
+    uniqueItems: true,
+    example: ['events', 'logs:log_summary'],
+    description: 'Comma-separated: `events`, and `logs:<tool>` for each tool whose log is followed',
+  })
+  readonly topics!: string[];
+}
