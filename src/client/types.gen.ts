@@ -28,92 +28,6 @@ export type ProblemView = {
     };
 };
 
-export type SignInBody = {
-    /**
-     * An API key, or that of the operator
-     */
-    key?: string;
-    /**
-     * From the link that `npm start` prints: valid once, for five minutes
-     */
-    once?: string;
-};
-
-export type EnvironmentView = {
-    version: string;
-    /**
-     * Name of the host that answered
-     */
-    replica: string;
-    database: 'embedded' | 'own';
-    /**
-     * What this host can hold of the sandbox, 0 to 3; null without custom tools
-     */
-    sandboxTier: number | null;
-};
-
-export type NewSessionView = {
-    userId: string;
-    /**
-     * null: no key was shown
-     */
-    keyId: string | null;
-    /**
-     * No key was shown: this is what everybody may do here
-     */
-    anonymous: boolean;
-    scopes: Array<'tools:call' | 'tools:admin' | 'metrics:read' | 'playbooks:write' | 'traces:write' | 'traces:read' | 'admin'>;
-    /**
-     * null: all
-     */
-    projects: Array<string> | null;
-    /**
-     * null: all
-     */
-    tools: Array<string> | null;
-    /**
-     * When the session of this browser ends; null where none was begun
-     */
-    expiresAt: string | null;
-    /**
-     * Of this server; null without the scope `metrics:read`
-     */
-    environment: EnvironmentView | null;
-    /**
-     * For the header `x-toolkeeper-session` of whatever is not GET; shown this once
-     */
-    secondHalf: string;
-};
-
-export type SessionView = {
-    userId: string;
-    /**
-     * null: no key was shown
-     */
-    keyId: string | null;
-    /**
-     * No key was shown: this is what everybody may do here
-     */
-    anonymous: boolean;
-    scopes: Array<'tools:call' | 'tools:admin' | 'metrics:read' | 'playbooks:write' | 'traces:write' | 'traces:read' | 'admin'>;
-    /**
-     * null: all
-     */
-    projects: Array<string> | null;
-    /**
-     * null: all
-     */
-    tools: Array<string> | null;
-    /**
-     * When the session of this browser ends; null where none was begun
-     */
-    expiresAt: string | null;
-    /**
-     * Of this server; null without the scope `metrics:read`
-     */
-    environment: EnvironmentView | null;
-};
-
 export type CallRateBody = {
     calls: number;
     per: 'second' | 'minute';
@@ -220,6 +134,92 @@ export type UpdateKeyBody = {
      * From then on it opens nothing. Absent, null: never
      */
     expiresAt?: string | null;
+};
+
+export type SignInBody = {
+    /**
+     * An API key, or that of the operator
+     */
+    key?: string;
+    /**
+     * From the link that `npm start` prints: valid once, for five minutes
+     */
+    once?: string;
+};
+
+export type EnvironmentView = {
+    version: string;
+    /**
+     * Name of the host that answered
+     */
+    replica: string;
+    database: 'embedded' | 'own';
+    /**
+     * What this host can hold of the sandbox, 0 to 3; null without custom tools
+     */
+    sandboxTier: number | null;
+};
+
+export type NewSessionView = {
+    userId: string;
+    /**
+     * null: no key was shown
+     */
+    keyId: string | null;
+    /**
+     * No key was shown: this is what everybody may do here
+     */
+    anonymous: boolean;
+    scopes: Array<'tools:call' | 'tools:admin' | 'metrics:read' | 'playbooks:write' | 'traces:write' | 'traces:read' | 'admin'>;
+    /**
+     * null: all
+     */
+    projects: Array<string> | null;
+    /**
+     * null: all
+     */
+    tools: Array<string> | null;
+    /**
+     * When the session of this browser ends; null where none was begun
+     */
+    expiresAt: string | null;
+    /**
+     * Of this server; null without the scope `metrics:read`
+     */
+    environment: EnvironmentView | null;
+    /**
+     * For the header `x-toolkeeper-session` of whatever is not GET; shown this once
+     */
+    secondHalf: string;
+};
+
+export type SessionView = {
+    userId: string;
+    /**
+     * null: no key was shown
+     */
+    keyId: string | null;
+    /**
+     * No key was shown: this is what everybody may do here
+     */
+    anonymous: boolean;
+    scopes: Array<'tools:call' | 'tools:admin' | 'metrics:read' | 'playbooks:write' | 'traces:write' | 'traces:read' | 'admin'>;
+    /**
+     * null: all
+     */
+    projects: Array<string> | null;
+    /**
+     * null: all
+     */
+    tools: Array<string> | null;
+    /**
+     * When the session of this browser ends; null where none was begun
+     */
+    expiresAt: string | null;
+    /**
+     * Of this server; null without the scope `metrics:read`
+     */
+    environment: EnvironmentView | null;
 };
 
 export type AuditEntryView = {
@@ -610,6 +610,35 @@ export type EventPageView = {
      * `since` is not of this server, or from before its restart
      */
     reset: boolean;
+};
+
+export type TemplateFileView = {
+    path: string;
+    content: string;
+};
+
+export type TemplateView = {
+    name: string;
+    /**
+     * To be replaced in all files
+     */
+    toolName: string;
+    description: string;
+    /**
+     * `tool.json` is the registration
+     */
+    files: Array<TemplateFileView>;
+};
+
+export type TemplatePageView = {
+    /**
+     * By name
+     */
+    data: Array<TemplateView>;
+    /**
+     * Opaque; null on the last page
+     */
+    nextCursor: string | null;
 };
 
 export type RunsAsView = {
@@ -1880,6 +1909,36 @@ export type ToolStatsView = {
     };
 };
 
+export type SeriesPointView = {
+    /**
+     * Its start
+     */
+    at: string;
+    calls: number;
+    errors: number;
+    timeouts: number;
+    /**
+     * null without calls
+     */
+    avgTimeMs: number | null;
+    /**
+     * At most 2 % off
+     */
+    p50TimeMs: number | null;
+    /**
+     * At most 2 % off
+     */
+    p95TimeMs: number | null;
+};
+
+export type SeriesView = {
+    bucketMs: number;
+    /**
+     * Oldest first, without gaps; the first and the last one are whole buckets
+     */
+    data: Array<SeriesPointView>;
+};
+
 export type ExecutionPageView = {
     data: Array<ExecutionView>;
     /**
@@ -1947,7 +2006,7 @@ export type HealthReasonView = {
      */
     threshold: number;
     /**
-     * When this server first saw the tool so, without another status since: it may have been so before the start. null for a tool that is neither registered nor was called in the period
+     * When the tool was first seen so, without another status since; of periods other than an hour since the start alone. null for a tool that is neither registered nor was called in the period
      */
     since: string | null;
 };
@@ -2060,6 +2119,27 @@ export type HealthSummaryView = {
         [key: string]: ToolHealthSummaryView;
     };
     checkedAt: string;
+};
+
+export type GradeChangeView = {
+    from: 'healthy' | 'degraded' | 'unhealthy' | 'unknown';
+    to: 'healthy' | 'degraded' | 'unhealthy' | 'unknown';
+    why: string;
+    /**
+     * When it was seen, to the minute
+     */
+    at: string;
+};
+
+export type GradeChangePageView = {
+    /**
+     * Newest first
+     */
+    data: Array<GradeChangeView>;
+    /**
+     * Opaque; null on the last page
+     */
+    nextCursor: string | null;
 };
 
 export type ErrorPatternView = {
@@ -2251,6 +2331,14 @@ export type InvestigationBudgetView = {
     tools: Array<ToolBudgetView>;
 };
 
+export type InvestigationPageView = {
+    data: Array<InvestigationBudgetView>;
+    /**
+     * Opaque; null on the last page
+     */
+    nextCursor: string | null;
+};
+
 export type RaiseBudgetBody = {
     /**
      * Calls for each tool that has no limit of its own; 0: no limit
@@ -2263,95 +2351,6 @@ export type RaiseBudgetBody = {
         [key: string]: number;
     };
 };
-
-export type SignOutData = {
-    body?: never;
-    path?: never;
-    query?: never;
-    url: '/api/v1/session';
-};
-
-export type SignOutErrors = {
-    /**
-     * `unauthorized`: An API key is needed
-     */
-    401: ProblemView;
-    /**
-     * `forbidden`: This caller may not do that
-     */
-    403: ProblemView;
-};
-
-export type SignOutError = SignOutErrors[keyof SignOutErrors];
-
-export type SignOutResponses = {
-    /**
-     * The cookie is gone
-     */
-    204: void;
-};
-
-export type SignOutResponse = SignOutResponses[keyof SignOutResponses];
-
-export type GetSessionData = {
-    body?: never;
-    path?: never;
-    query?: never;
-    url: '/api/v1/session';
-};
-
-export type GetSessionErrors = {
-    /**
-     * `unauthorized`: An API key is needed
-     */
-    401: ProblemView;
-    /**
-     * `forbidden`: This caller may not do that
-     */
-    403: ProblemView;
-};
-
-export type GetSessionError = GetSessionErrors[keyof GetSessionErrors];
-
-export type GetSessionResponses = {
-    200: SessionView;
-};
-
-export type GetSessionResponse = GetSessionResponses[keyof GetSessionResponses];
-
-export type SignInData = {
-    body: SignInBody;
-    path?: never;
-    query?: never;
-    url: '/api/v1/session';
-};
-
-export type SignInErrors = {
-    /**
-     * `invalid_request`: The request is not valid
-     */
-    400: ProblemView;
-    /**
-     * `unauthorized`: An API key is needed
-     */
-    401: ProblemView;
-    /**
-     * `forbidden`: This caller may not do that
-     */
-    403: ProblemView;
-    /**
-     * `conflict`: The name or version is taken
-     */
-    409: ProblemView;
-};
-
-export type SignInError = SignInErrors[keyof SignInErrors];
-
-export type SignInResponses = {
-    201: NewSessionView;
-};
-
-export type SignInResponse = SignInResponses[keyof SignInResponses];
 
 export type ListKeysData = {
     body?: never;
@@ -2557,6 +2556,95 @@ export type UpdateKeyResponses = {
 };
 
 export type UpdateKeyResponse = UpdateKeyResponses[keyof UpdateKeyResponses];
+
+export type SignOutData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/api/v1/session';
+};
+
+export type SignOutErrors = {
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+};
+
+export type SignOutError = SignOutErrors[keyof SignOutErrors];
+
+export type SignOutResponses = {
+    /**
+     * The cookie is gone
+     */
+    204: void;
+};
+
+export type SignOutResponse = SignOutResponses[keyof SignOutResponses];
+
+export type GetSessionData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/api/v1/session';
+};
+
+export type GetSessionErrors = {
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+};
+
+export type GetSessionError = GetSessionErrors[keyof GetSessionErrors];
+
+export type GetSessionResponses = {
+    200: SessionView;
+};
+
+export type GetSessionResponse = GetSessionResponses[keyof GetSessionResponses];
+
+export type SignInData = {
+    body: SignInBody;
+    path?: never;
+    query?: never;
+    url: '/api/v1/session';
+};
+
+export type SignInErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `conflict`: The name or version is taken
+     */
+    409: ProblemView;
+};
+
+export type SignInError = SignInErrors[keyof SignInErrors];
+
+export type SignInResponses = {
+    201: NewSessionView;
+};
+
+export type SignInResponse = SignInResponses[keyof SignInResponses];
 
 export type ListAuditEntriesData = {
     body?: never;
@@ -3282,6 +3370,85 @@ export type GetEventsResponses = {
 };
 
 export type GetEventsResponse = GetEventsResponses[keyof GetEventsResponses];
+
+export type FollowTopicsData = {
+    body?: never;
+    headers?: {
+        /**
+         * Where a stream goes on after a break
+         */
+        'last-event-id'?: string;
+    };
+    path?: never;
+    query: {
+        /**
+         * Comma-separated: `events`, and `logs:<tool>` for each tool whose log is followed
+         */
+        topics: Array<string>;
+    };
+    url: '/api/v1/console/stream';
+};
+
+export type FollowTopicsErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `rate_limited`: Too many requests
+     */
+    429: ProblemView;
+    /**
+     * `shutting_down`: The server is stopping; `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type FollowTopicsError = FollowTopicsErrors[keyof FollowTopicsErrors];
+
+export type FollowTopicsResponses = {
+    200: string;
+};
+
+export type FollowTopicsResponse = FollowTopicsResponses[keyof FollowTopicsResponses];
+
+export type ListTemplatesData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/api/v1/templates';
+};
+
+export type ListTemplatesErrors = {
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+};
+
+export type ListTemplatesError = ListTemplatesErrors[keyof ListTemplatesErrors];
+
+export type ListTemplatesResponses = {
+    200: TemplatePageView;
+};
+
+export type ListTemplatesResponse = ListTemplatesResponses[keyof ListTemplatesResponses];
 
 export type TryCustomToolData = {
     body: TryToolBody;
@@ -4821,6 +4988,57 @@ export type GetToolStatsResponses = {
 
 export type GetToolStatsResponse = GetToolStatsResponses[keyof GetToolStatsResponses];
 
+export type GetSeriesData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Included; 24 hours before `until` when absent
+         */
+        since?: string;
+        /**
+         * Included; now when absent
+         */
+        until?: string;
+        /**
+         * Of all tools together when absent
+         */
+        tool?: string;
+        /**
+         * Length of a point, whole minutes; absent: such that there are at most 120, or days
+         */
+        bucketMs?: number;
+    };
+    url: '/api/v1/tool-metrics/series';
+};
+
+export type GetSeriesErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type GetSeriesError = GetSeriesErrors[keyof GetSeriesErrors];
+
+export type GetSeriesResponses = {
+    200: SeriesView;
+};
+
+export type GetSeriesResponse = GetSeriesResponses[keyof GetSeriesResponses];
+
 export type ListErrorsData = {
     body?: never;
     path?: never;
@@ -5400,6 +5618,48 @@ export type GetToolHealthResponses = {
 
 export type GetToolHealthResponse = GetToolHealthResponses[keyof GetToolHealthResponses];
 
+export type ListGradeChangesData = {
+    body?: never;
+    path: {
+        tool: string;
+    };
+    query?: {
+        limit?: number;
+        /**
+         * nextCursor of the page before
+         */
+        cursor?: string;
+    };
+    url: '/api/v1/tool-health/{tool}/history';
+};
+
+export type ListGradeChangesErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type ListGradeChangesError = ListGradeChangesErrors[keyof ListGradeChangesErrors];
+
+export type ListGradeChangesResponses = {
+    200: GradeChangePageView;
+};
+
+export type ListGradeChangesResponse = ListGradeChangesResponses[keyof ListGradeChangesResponses];
+
 export type GetErrorPatternsData = {
     body?: never;
     path: {
@@ -5690,6 +5950,38 @@ export type ResetCircuitResponses = {
 };
 
 export type ResetCircuitResponse = ResetCircuitResponses[keyof ResetCircuitResponses];
+
+export type ListInvestigationsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        limit?: number;
+    };
+    url: '/api/v1/investigations';
+};
+
+export type ListInvestigationsErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+};
+
+export type ListInvestigationsError = ListInvestigationsErrors[keyof ListInvestigationsErrors];
+
+export type ListInvestigationsResponses = {
+    200: InvestigationPageView;
+};
+
+export type ListInvestigationsResponse = ListInvestigationsResponses[keyof ListInvestigationsResponses];
 
 export type ResetInvestigationData = {
     body?: never;
