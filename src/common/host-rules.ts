@@ -9,7 +9,8 @@ export interface HostRule {
   readonly port?: number;
 }
 
-const usualPorts = [80, 443];
+/** Of the web. */
+export const usualPorts: readonly number[] = [80, 443];
 
 /** @returns the rule that one entry of `allowedHosts` says, or undefined when it says none */
 export function parseHostRule(entry: string): HostRule | undefined {

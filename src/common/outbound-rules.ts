@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js';
-import { HostRules, parseHostRule } from './host-rules.js';
+import { HostRules, parseHostRule, usualPorts } from './host-rules.js';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
@@ -8,8 +8,6 @@ interface NetworkRule {
   /** Absent: 80 and 443. */
   readonly port?: number;
 }
-
-const usualPorts = [80, 443];
 
 /**
  * Where tools that reach out may connect to: public addresses, and what an operator allows beside them. Both on the ports

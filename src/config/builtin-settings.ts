@@ -38,7 +38,7 @@ const toolNames: Kind<ReadonlySet<string>> = {
 export interface SearchProvider {
   readonly provider: 'searxng' | 'brave' | 'duckduckgo';
   readonly origin: string;
-  /** What stands before the provider's own path; without a slash at its end. */
+  /** The path before the provider's own, without a slash at its end. */
   readonly base: string;
   readonly key?: string;
 }

@@ -245,7 +245,9 @@ describe('built-in tools', () => {
 
     it('sends what its receiver can check', async () => {
       site.seen.length = 0;
-      const { executionId, result } = await send({ headers: { 'X-Team': 'ops' } });
+      const { executionId, result } = await send({
+        headers: { 'X-Team': 'ops', Accept: 'text/plain', 'User-Agent': 'mine' },
+      });
       expect(result).toEqual({
         url: `${site.url}/hook`,
         status: 200,
@@ -257,6 +259,8 @@ describe('built-in tools', () => {
       expect(body).toBe('{"text":"wörld"}');
       expect(headers).toMatchObject({
         'x-team': 'ops',
+        'user-agent': 'mine',
+        accept: 'application/json, text/*;q=0.9, */*;q=0.5',
         'webhook-id': executionId,
         'idempotency-key': executionId,
       });

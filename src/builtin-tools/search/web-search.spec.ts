@@ -45,7 +45,7 @@ describe('WebSearch', () => {
   it('asks SearXNG', async () => {
     const results = [
       { title: ' One ', url: 'https://one.example/', content: 'first', engine: 'x' },
-      { title: 'No address', url: '', content: '' },
+      { title: 'No address', url: 'javascript:alert(1)', content: '' },
       { title: null, url: 'https://two.example/' },
       { title: 'Three', url: 'https://three.example/', content: 'third' },
     ];

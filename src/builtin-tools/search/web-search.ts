@@ -22,7 +22,7 @@ export class WebSearch {
    */
   async search(query: string, limit: number): Promise<SearchRow[]> {
     const rows = await this[this.provider.provider](query, limit);
-    return rows.filter(({ url }) => URL.canParse(url)).slice(0, limit);
+    return rows.filter(({ url }) => /^https?:/i.test(url) && URL.canParse(url)).slice(0, limit);
   }
 
   close(): Promise<void> {

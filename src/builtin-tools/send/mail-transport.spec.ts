@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import type { ToolFailure } from '../../tool-contract/tool-outcome.js';
 import { MailTransport } from './mail-transport.js';
 
-/** What the mail server says to each command; `ends`: nothing, the connection ends; `waits`: nothing at all. */
+/** A mail server's answers to each command; `ends`: none, the connection ends; `waits`: none at all. */
 type Answers = Readonly<Record<string, string>>;
 const polite: Answers = {
   EHLO: '250-mail\r\n250 AUTH PLAIN',

@@ -70,7 +70,7 @@ export class MailTransport {
       connectionTimeout: timeoutMs / 2,
       greetingTimeout: timeoutMs / 2,
       socketTimeout: timeoutMs,
-      // What a mail holds was read by us, from where it may be read.
+      // Attachments were read before, from where they may be.
       disableFileAccess: true,
       disableUrlAccess: true,
     });
@@ -86,7 +86,7 @@ type MailError = Error & {
   readonly syscall?: string;
   /** The wait that took too long. */
   readonly timeoutType?: string;
-  /** What the server said to the last command. */
+  /** The server's answer to the last command. */
   readonly response?: string;
   readonly permanent?: boolean;
 };

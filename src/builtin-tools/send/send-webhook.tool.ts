@@ -64,7 +64,7 @@ export const sendWebhook = (http: OutboundHttp, secret: string, limits: WebhookL
           accept: 'application/json, text/*;q=0.9, */*;q=0.5',
         };
         const { timeoutMs, maxResponseBytes: maxBytes } = limits;
-        const all = { ...headers, ...own };
+        const all = { ...lowerCased(headers), ...own };
         return http.send(
           { url, method: 'POST', headers: all, body, timeoutMs, maxBytes, maxRedirects: 0 },
           signal,
@@ -117,6 +117,10 @@ function jsonIn(text: string): unknown {
 /** Headers that the signature, the connection or the body's form stand on. */
 const ownHeaders =
   /^(webhook-.*|proxy-.*|idempotency-key|content-.*|host|connection|keep-alive|transfer-encoding|te|trailer|upgrade|expect|accept-encoding)$/i;
+
+/** Names that differ in case alone are one header. */
+const lowerCased = (headers: Input['headers']): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 
 function refuseOwnHeaders(headers: Input['headers']): void {
   const own = Object.keys(headers).find((name) => ownHeaders.test(name));

@@ -31,15 +31,7 @@ const mostPdf = { chars: 1_000_000, ms: 5_000 };
  * @throws Error with a sentence that says why it cannot be read
  */
 export async function readDocument({ kind, bytes, charset, maxLength }: WebDocument): Promise<DocumentText> {
-  const {
-    title,
-    content,
-    rest = false,
-  } = kind === 'pdf'
-    ? await readPdf(bytes)
-    : kind === 'html'
-      ? readHtml(bytes, charset)
-      : readText(bytes, charset);
+  const { title, content, rest = false } = await readers[kind](bytes, charset);
   const wanted = cut(content, maxLength);
   const { length: contentLength } = content;
   return { title, content: wanted, contentLength, truncated: rest || wanted.length < contentLength };
@@ -52,10 +44,13 @@ interface Read {
   readonly rest?: boolean;
 }
 
-const readText = (bytes: Uint8Array, charset: string | undefined): Read => ({
-  title: '',
-  content: decode(bytes, charset),
-});
+type Reader = (bytes: Uint8Array, charset: string | undefined) => Read | Promise<Read>;
+
+const readers: Readonly<Record<WebDocument['kind'], Reader>> = {
+  html: readHtml,
+  pdf: readPdf,
+  text: (bytes, charset) => ({ title: '', content: decode(bytes, charset) }),
+};
 
 /** Not `header`, where an article has its title, and not `form`, which some pages are as a whole. */
 const skipped = [
@@ -103,7 +98,7 @@ function declaredCharset(bytes: Uint8Array): string | undefined {
   return /<meta[^>]{0,200}charset\s*=\s*["']?([\w-]+)/i.exec(beginning)?.[1];
 }
 
-/** What is in no charset that is known, or breaks it, is read as UTF-8, with a mark in each wrong place. */
+/** Bytes of a charset that is not known are read as UTF-8; each that breaks its charset leaves a mark. */
 function decode(bytes: Uint8Array, charset = 'utf-8'): string {
   try {
     return new TextDecoder(charset).decode(bytes);
