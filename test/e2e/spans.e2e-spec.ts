@@ -242,12 +242,17 @@ describe('a batch that is refused', () => {
     });
   const bomb = gzipSync(Buffer.alloc(80_000_000, ' '));
   const json = 'application/json';
+  const tiny = Buffer.alloc(200_002, Buffer.from([18, 0]));
+  const within = (bytes: Buffer, tag: number): Buffer =>
+    Buffer.from(protobuf.Writer.create().uint32(tag).bytes(bytes).finish());
   const proto = 'application/x-protobuf';
 
   it.each([
     ['a gzip bomb', proto, bomb, { 'content-encoding': 'gzip' }, 413, 3, 'payload_too_large'],
     ['a gzip bomb', json, bomb, { 'content-encoding': 'gzip' }, 413, 3, 'payload_too_large'],
     ['more than 16 MiB', proto, Buffer.alloc(17_000_000), {}, 413, 3, 'payload_too_large'],
+    ['100,001 spans', proto, within(within(tiny, 18), 10), {}, 413, 3, 'payload_too_large'],
+    ['four million lists', json, `[${'[],'.repeat(4_000_000)}[]]`, {}, 413, 3, 'payload_too_large'],
     ['what is no gzip', json, '{}', { 'content-encoding': 'gzip' }, 400, 3, 'invalid_request'],
     ['another compression', json, '{}', { 'content-encoding': 'br' }, 415, 3, 'invalid_request'],
     ['what is no protobuf', proto, Buffer.from([10, 200, 1]), {}, 400, 3, 'invalid_request'],

@@ -353,6 +353,13 @@ describe('a span that is not kept', () => {
 });
 
 describe('attributes', () => {
+  it('that are JSON in text, deeper than can be walked, cost the span nothing', () => {
+    const deep = '['.repeat(20_000) + ']'.repeat(20_000);
+    const given = { 'gen_ai.operation.name': 'chat', request: deep, output: deep, error: deep, usage: deep };
+    expect(row('chat', given)).toMatchObject({ status: 'error', errorMessage: null, kind: 'llm' });
+    expect(row('tool_call', { arguments: deep, result: deep })).toMatchObject({ argumentsHash: null });
+  });
+
   it('beyond a megabyte are left out, and the rest is kept', () => {
     const many = Object.fromEntries(Array.from({ length: 9 }, (_, n) => [`a${n}`, '"'.repeat(100_000)]));
     const { attributes } = row('x', { ...many, last: 1 });

@@ -9,99 +9,129 @@ type Fields = Readonly<Record<number, (reader: Reader) => void>>;
 
 const deepest = 32;
 const tooDeep = `[nested deeper than ${deepest} levels]`;
+/** Values of one span, lists' members among them: a list takes two bytes a member, and a hundred times that in memory. */
+const mostValues = 65_536;
+const mostEvents = 1_024;
 
 /**
- * The spans of an ExportTraceServiceRequest (opentelemetry/proto/collector/trace/v1) in protobuf.
+ * The spans of an ExportTraceServiceRequest (opentelemetry/proto/collector/trace/v1) in protobuf. Each is read when it is
+ * asked for, so that what a batch unfolds to is in memory one span at a time.
  * @throws Error for bytes that are none
  */
 export function spansInProtobuf(body: Uint8Array): ReadSpan[] {
   const spans: ReadSpan[] = [];
   const reader = protobuf.Reader.create(body);
-  readFields(reader, reader.len, { 1: (at) => spans.push(...resourceSpans(at)) });
+  readFields(reader, reader.len, { 1: (at) => readResourceSpans(at, spans) });
   return spans;
 }
 
-function resourceSpans(reader: Reader): ReadSpan[] {
+function readResourceSpans(reader: Reader, into: ReadSpan[]): void {
   let resource: Attributes = {};
-  const spans: OtlpSpan[] = [];
   readMessage(reader, {
     1: (at) => {
-      const pairs: Pair[] = [];
-      readMessage(at, { 1: (pair) => pairs.push(keyValue(pair, 0)) });
-      resource = Object.fromEntries(pairs);
+      const read = new ValueReader();
+      readMessage(at, { 1: (pair) => read.attribute(pair) });
+      resource = read.attributes();
     },
-    2: (at) => readMessage(at, { 2: (span) => spans.push(spanOf(span)) }),
+    2: (at) =>
+      readMessage(at, {
+        2: (span) => {
+          const bytes = span.bytes();
+          into.push(() => incomingSpan(spanOf(protobuf.Reader.create(bytes)), resource));
+        },
+      }),
   });
-  return spans.map((span) => () => incomingSpan(span, resource));
 }
 
 function spanOf(reader: Reader): OtlpSpan {
   const span = { traceId: '', spanId: '', parentSpanId: '', name: '', startUs: NaN, endUs: NaN };
-  const attributes: Pair[] = [];
+  const read = new ValueReader();
   const events: OtlpEvent[] = [];
   const status = { failed: false, message: '' };
-  readMessage(reader, {
+  readFields(reader, reader.len, {
     1: (at) => (span.traceId = hex(at)),
     2: (at) => (span.spanId = hex(at)),
     4: (at) => (span.parentSpanId = hex(at)),
     5: (at) => (span.name = at.string()),
     7: (at) => (span.startUs = microseconds(at)),
     8: (at) => (span.endUs = microseconds(at)),
-    9: (at) => attributes.push(keyValue(at, 0)),
-    11: (at) => events.push(eventOf(at)),
+    9: (at) => read.attribute(at),
+    11: (at) => {
+      if (events.length < mostEvents) events.push(eventOf(at));
+      else at.bytes();
+    },
     15: (at) =>
       readMessage(at, {
         2: (text) => (status.message = text.string()),
         3: (code) => (status.failed = code.int32() === 2),
       }),
   });
-  return { ...span, ...status, attributes: Object.fromEntries(attributes), events };
+  return { ...span, ...status, attributes: read.attributes(), events };
 }
 
 function eventOf(reader: Reader): OtlpEvent {
   const event = { name: '', timeUs: 0 };
-  const attributes: Pair[] = [];
+  const read = new ValueReader();
   readMessage(reader, {
     1: (at) => (event.timeUs = microseconds(at)),
     2: (at) => (event.name = at.string()),
-    3: (at) => attributes.push(keyValue(at, 0)),
+    3: (at) => read.attribute(at),
   });
-  return { ...event, attributes: Object.fromEntries(attributes) };
+  return { ...event, attributes: read.attributes() };
 }
 
 type Pair = readonly [key: string, value: unknown];
 
-function keyValue(reader: Reader, depth: number): Pair {
-  let key = '';
-  let value: unknown = null;
-  readMessage(reader, { 1: (at) => (key = at.string()), 2: (at) => (value = anyValue(at, depth)) });
-  return [key, value];
-}
+/** Reads attributes, and no more than so many values. */
+class ValueReader {
+  private readonly pairs: Pair[] = [];
+  private values = 0;
 
-function anyValue(reader: Reader, depth: number): unknown {
-  if (depth > deepest) {
-    reader.bytes();
-    return tooDeep;
+  attributes(): Attributes {
+    return Object.fromEntries(this.pairs);
   }
-  let value: unknown = null;
-  readMessage(reader, {
-    1: (at) => (value = at.string()),
-    2: (at) => (value = at.bool()),
-    3: (at) => (value = wholeNumber(BigInt.asIntN(64, bits(at.int64())))),
-    4: (at) => (value = at.double()),
-    5: (at) => {
-      const members: unknown[] = [];
-      readMessage(at, { 1: (member) => members.push(anyValue(member, depth + 1)) });
-      value = members;
-    },
-    6: (at) => {
-      const pairs: Pair[] = [];
-      readMessage(at, { 1: (pair) => pairs.push(keyValue(pair, depth + 1)) });
-      value = Object.fromEntries(pairs);
-    },
-    7: (at) => (value = Buffer.from(at.bytes()).toString('base64')),
-  });
-  return value;
+
+  attribute(reader: Reader): void {
+    if (this.values < mostValues) this.pairs.push(this.keyValue(reader, 0));
+    else reader.bytes();
+  }
+
+  private keyValue(reader: Reader, depth: number): Pair {
+    let key = '';
+    let value: unknown = null;
+    readMessage(reader, { 1: (at) => (key = at.string()), 2: (at) => (value = this.value(at, depth)) });
+    return [key, value];
+  }
+
+  private value(reader: Reader, depth: number): unknown {
+    this.values += 1;
+    if (depth > deepest) {
+      reader.bytes();
+      return tooDeep;
+    }
+    let value: unknown = null;
+    readMessage(reader, {
+      1: (at) => (value = at.string()),
+      2: (at) => (value = at.bool()),
+      3: (at) => (value = wholeNumber(BigInt.asIntN(64, bits(at.int64())))),
+      4: (at) => (value = at.double()),
+      5: (at) => (value = this.members(at, (member) => this.value(member, depth + 1))),
+      6: (at) => (value = Object.fromEntries(this.members(at, (pair) => this.keyValue(pair, depth + 1)))),
+      7: (at) => (value = Buffer.from(at.bytes()).toString('base64')),
+    });
+    return value;
+  }
+
+  private members<T>(reader: Reader, read: (member: Reader) => T): T[] {
+    const members: T[] = [];
+    readMessage(reader, {
+      1: (at) => {
+        if (this.values < mostValues) members.push(read(at));
+        else at.bytes();
+      },
+    });
+    return members;
+  }
 }
 
 /** A message within another one: its length, then its fields. */

@@ -1,3 +1,4 @@
+import { jsonExcerpt } from '../../common/json-depth.js';
 import type { SpanKind } from '../span-row.js';
 import { type AttributeLookup, fromJson, memberOf } from './attribute-lookup.js';
 
@@ -16,6 +17,7 @@ export interface SpanTexts {
   readonly toolCalls: readonly string[];
 }
 
+const longestText = 1_048_576;
 const most = { outputs: 8, toolMessages: 16, toolCalls: 64, messages: 4_096, parts: 256 };
 const nothing: SpanTexts = { outputs: [], toolMessages: [], toolCalls: [] };
 
@@ -149,5 +151,5 @@ function textOf(value: unknown): string {
       ? undefined
       : (memberOf(value, 'value') ?? memberOf(value, 'text'));
   if (inner !== undefined) return textOf(inner);
-  return value === undefined || value === null ? '' : JSON.stringify(value);
+  return value === undefined || value === null ? '' : jsonExcerpt(value, longestText);
 }
