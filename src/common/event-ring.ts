@@ -68,6 +68,11 @@ export class EventRing<Entry extends object> {
     return this.numberOf(id) ?? this.written - this.kept.length;
   }
 
+  /** The id after which that place comes. */
+  idBefore(place: number): string {
+    return `${this.epoch}-${place}`;
+  }
+
   /** Whether an entry of this ring has or had the id. */
   knows(id: string): boolean {
     return this.numberOf(id) !== undefined;

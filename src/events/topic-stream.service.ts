@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { principalOf } from '../auth/principal.decorator.js';
 import type { EventRing } from '../common/event-ring.js';
 import { invalidRequest, Problem } from '../common/errors.js';
@@ -28,10 +28,13 @@ export class TopicStreamService {
   /** @throws Problem `invalid_request`, `not_found`, `forbidden`, `rate_limited`, `shutting_down` */
   async follow({ topics }: TopicsQuery, request: FastifyRequest, reply: FastifyReply): Promise<Readable> {
     const followed = await Promise.all(topics.map((name) => this.open(name, request)));
-    const lastSeen = placesIn(request.headers['last-event-id']);
-    const stream = this.streams.followAll(followingsOf(followed, lastSeen), greetingOf(followed, lastSeen));
     void reply.headers(sseHeaders);
-    return stream;
+    // Whoever asks for the head alone follows nothing.
+    if (request.method !== 'GET') return Readable.from([]);
+    const lastSeen = placesIn(request.headers['last-event-id']);
+    const places = new Map(followed.map((each) => [each.name, placeOf(each, lastSeen.get(each.name))]));
+    const followings = followed.map((each) => followingOf(each, places));
+    return this.streams.followAll(followings, greetingOf(followed, lastSeen, places));
   }
 
   private async open(name: string, request: FastifyRequest): Promise<Followed> {
@@ -48,38 +51,38 @@ export class TopicStreamService {
   }
 }
 
-/** Each event's id tells the place in every topic: with it a client goes on in all of them. */
-function followingsOf(
-  followed: readonly Followed[],
-  lastSeen: ReadonlyMap<string, string>,
-): Following<object>[] {
-  const places = new Map(lastSeen);
-  return followed.map(({ name, topic, ring }) => {
-    const id = lastSeen.get(name);
-    return {
-      ring,
-      place: id === undefined ? Math.max(0, ring.end - topic.earlier) : ring.placeAfter(id),
-      eventOf: (entry) => {
-        places.set(name, entry.id);
-        return { id: textOf(places), event: topic.eventName(entry), data: entry };
-      },
-      missedEvent: (entries) => ({ event: 'missed', data: { topic: name, entries } }),
-      closedEvent: { event: 'closed', data: { topic: name } },
-    };
-  });
+/** The id of the entry after which a client goes on, or begins. */
+function placeOf({ topic, ring }: Followed, lastSeen: string | undefined): string {
+  const place = lastSeen === undefined ? Math.max(0, ring.end - topic.earlier) : ring.placeAfter(lastSeen);
+  return ring.idBefore(place);
 }
 
-/** Topics that a client cannot go on with where it was. */
+/** @param places of all topics: each event's id tells them, so that a client goes on in all of them */
+function followingOf({ name, topic, ring }: Followed, places: Map<string, string>): Following<object> {
+  return {
+    ring,
+    place: ring.placeAfter(places.get(name) ?? ''),
+    eventOf: (entry) => {
+      places.set(name, entry.id);
+      return { id: textOf(places), event: topic.eventName(entry), data: entry };
+    },
+    missedEvent: (entries) => ({ event: 'missed', data: { topic: name, entries } }),
+    closedEvent: { event: 'closed', data: { topic: name } },
+  };
+}
+
+/** Where the client is before the first event, and the topics in which it cannot go on where it was. */
 function greetingOf(
   followed: readonly Followed[],
   lastSeen: ReadonlyMap<string, string>,
-): string | undefined {
+  places: ReadonlyMap<string, string>,
+): string {
   const resets = followed.flatMap(({ name, ring }) => {
     const id = lastSeen.get(name);
     if (id === undefined || ring.knows(id)) return [];
     return [sseEvent({ event: 'reset', data: { topic: name, reason: 'unknown_id', id } })];
   });
-  return resets.length > 0 ? resets.join('') : undefined;
+  return `id: ${textOf(places)}\n\n${resets.join('')}`;
 }
 
 const textOf = (places: ReadonlyMap<string, string>): string =>

@@ -152,11 +152,11 @@ async function follow(topics: string, lastEventId?: string): Promise<{ sent: Sen
         const fields = Object.fromEntries(
           block.split('\n').map((line) => /^(\w+): (.*)$/.exec(line)?.slice(1) ?? ['', '']),
         );
-        if (fields['data'])
+        if (fields['id'] || fields['data'])
           sent.push({
             id: fields['id'] ?? '',
             event: fields['event'] ?? '',
-            data: JSON.parse(fields['data']),
+            data: JSON.parse(fields['data'] ?? '{}'),
           });
       }
     }
@@ -192,11 +192,24 @@ describe('the one stream', () => {
     await circuit('close').expect(200);
     const second = await follow('events,logs:one,logs:two', id);
     await until(() => written(second.sent, 'circuit.closed'), { what: 'what came meanwhile' });
-    expect(second.sent.map(({ event }) => event)).toEqual(['circuit.opened', 'circuit.closed']);
+    expect(second.sent.map(({ event }) => event)).toEqual(['', 'circuit.opened', 'circuit.closed']);
     second.leave();
     const third = await follow('events', 'events=other-1');
     await until(() => written(third.sent, 'reset'), { what: 'the reset' });
     third.leave();
+  });
+
+  it('goes on after a break before the first event as well', async () => {
+    const first = await follow('events,logs:two');
+    const { id } = await until(() => first.sent.find(({ event }) => event === ''), { what: 'the place' });
+    first.leave();
+    await circuit('open').expect(200);
+    await circuit('close').expect(200);
+    const second = await follow('events', id);
+    await until(() => written(second.sent, 'circuit.closed'), { what: 'what came meanwhile' });
+    second.leave();
+    // The head alone is no stream that would take a place.
+    for (let n = 0; n < 60; n++) await tk.http.head('/api/v1/console/stream?topics=events').expect(200);
   });
 
   it('says that a tool is gone, and goes on', async () => {
