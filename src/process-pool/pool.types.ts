@@ -212,6 +212,8 @@ export interface Ending {
   readonly exitCode: number | null;
   readonly signal: string | null;
   readonly stderrTail: string;
+  /** The rule that it broke, where it was ended for that. */
+  readonly why?: string | undefined;
 }
 
 /** The output of a process beside its answers. */
