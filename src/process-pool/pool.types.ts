@@ -231,7 +231,7 @@ export type ProcessOutput =
       readonly executionId: string | undefined;
     };
 
-/** What one process writes beside its answers, and how it ended. */
+/** The output of one process beside its answers, and its end. */
 export type ProcessNews = (ProcessOutput | ({ readonly type: 'terminate' } & Ending)) & {
   readonly pid: number;
 };

@@ -66,7 +66,7 @@ export class ToolDrafts {
     const env = changedEnv(this.box, tool.id, tool.env, changes.env ?? {});
     Object.assign(tool, changedSettings(tool, changes), { env });
     checkServer(tool, changes);
-    // Who names the command means what it leads to now.
+    // A command that is named means what it leads to now.
     if (changes.command !== undefined) tool.pinnedCommand = null;
   }
 
