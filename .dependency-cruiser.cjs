@@ -73,12 +73,13 @@ const layers = {
   mcp: [],
   entity: ['mcp'],
   secrets: ['entity'],
+  bundles: ['entity'],
   commands: ['entity', 'secrets'],
   logs: ['entity', 'secrets'],
-  launch: ['entity', 'mcp', 'secrets', 'commands'],
+  launch: ['entity', 'mcp', 'secrets', 'bundles', 'commands'],
   running: ['entity', 'mcp', 'secrets', 'commands', 'logs', 'launch'],
-  manager: ['entity', 'mcp', 'secrets', 'commands', 'logs', 'launch', 'running'],
-  http: ['entity', 'mcp', 'secrets', 'commands', 'logs', 'launch', 'running', 'manager'],
+  manager: ['entity', 'mcp', 'secrets', 'bundles', 'commands', 'logs', 'launch', 'running'],
+  http: ['entity', 'mcp', 'secrets', 'bundles', 'commands', 'logs', 'launch', 'running', 'manager'],
 };
 
 /** The folders of the console, from the ground up. */

@@ -10,6 +10,7 @@ export default tseslint.config(
         'coverage/',
         '.toolkeeper/',
         'node_modules/',
+        'tools/installed/.bundles/',
         'test/fixtures/plain-templates/',
       ],
       // As it is generated.

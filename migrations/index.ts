@@ -6,6 +6,7 @@ import { Keys1764000050000 } from './0005-keys.js';
 import { Spans1764000060000 } from './0006-spans.js';
 import { SemanticErrors1764000070000 } from './0007-semantic-errors.js';
 import { PayloadsAndGrades1764000080000 } from './0008-payloads-and-grades.js';
+import { Bundles1764000090000 } from './0009-bundles.js';
 
 /** Every migration in order; append only. */
 export const migrations = [
@@ -17,4 +18,5 @@ export const migrations = [
   Spans1764000060000,
   SemanticErrors1764000070000,
   PayloadsAndGrades1764000080000,
+  Bundles1764000090000,
 ];

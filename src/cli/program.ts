@@ -87,10 +87,11 @@ function addMaking(tool: Command): void {
     });
   tool
     .command('register')
-    .description('make it callable, where it stands: the server must see the same disk')
+    .description('make it callable: its files are uploaded')
     .argument('<path>', 'its folder, tool.json or program')
     .option('--name <name>', 'in place of the one in tool.json, or of file or folder')
     .option('--update', 'change the tool that has this name')
+    .option('--in-place', 'upload nothing: the server runs it where it stands, and must see the same disk')
     .action(async (path: string, options: object, command: Command) =>
       (await projects()).register(await session(command), path, options),
     );

@@ -1050,6 +1050,10 @@ export type CustomToolView = {
     pinnedCommand: string | null;
     args: Array<string>;
     workingDir: string | null;
+    /**
+     * Hash of the files that it brought along, in whose folder it runs; null: it stands elsewhere
+     */
+    bundle: string | null;
     env: {
         [key: string]: string;
     };
@@ -1347,7 +1351,7 @@ export type RevisionSummaryView = {
      * SHA-256 of configuration, environment and the files' content
      */
     contentHash: string;
-    source: 'register' | 'patch' | 'import' | 'reload' | 'rollback' | 'approve';
+    source: 'register' | 'patch' | 'import' | 'reload' | 'rollback' | 'approve' | 'bundle';
     /**
      * The revision that a rollback brought back
      */
@@ -1386,7 +1390,7 @@ export type RevisionView = {
      * SHA-256 of configuration, environment and the files' content
      */
     contentHash: string;
-    source: 'register' | 'patch' | 'import' | 'reload' | 'rollback' | 'approve';
+    source: 'register' | 'patch' | 'import' | 'reload' | 'rollback' | 'approve' | 'bundle';
     /**
      * The revision that a rollback brought back
      */
@@ -1472,6 +1476,26 @@ export type ApproveBody = {
      * The server's names of those to approve; absent: all that are held
      */
     tools?: Array<string>;
+};
+
+export type BundleView = {
+    /**
+     * SHA-256 over paths, contents and executable bits of its files
+     */
+    hash: string;
+    /**
+     * As uploaded: without packages that were installed
+     */
+    files: number;
+    /**
+     * Of these files
+     */
+    bytes: number;
+    /**
+     * What npm and pip said when they installed its packages; null: they installed none
+     */
+    installLog: string | null;
+    uploadedAt: string;
 };
 
 export type CreatePlaybookBody = {
@@ -4353,6 +4377,138 @@ export type ApproveMcpToolsResponses = {
 };
 
 export type ApproveMcpToolsResponse = ApproveMcpToolsResponses[keyof ApproveMcpToolsResponses];
+
+export type GetToolBundleData = {
+    body?: never;
+    path: {
+        name: string;
+    };
+    query?: never;
+    url: '/api/v1/custom-tools/{name}/bundle';
+};
+
+export type GetToolBundleErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type GetToolBundleError = GetToolBundleErrors[keyof GetToolBundleErrors];
+
+export type GetToolBundleResponses = {
+    200: BundleView;
+};
+
+export type GetToolBundleResponse = GetToolBundleResponses[keyof GetToolBundleResponses];
+
+export type RegisterToolBundleData = {
+    body: Blob | File;
+    path: {
+        name: string;
+    };
+    query?: never;
+    url: '/api/v1/custom-tools/{name}/bundle';
+};
+
+export type RegisterToolBundleErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `conflict`: The name or version is taken
+     */
+    409: ProblemView;
+    /**
+     * `payload_too_large`: The input is over its cap
+     */
+    413: ProblemView;
+    /**
+     * `tool_unavailable`: The tool cannot be started
+     */
+    503: ProblemView;
+};
+
+export type RegisterToolBundleError = RegisterToolBundleErrors[keyof RegisterToolBundleErrors];
+
+export type RegisterToolBundleResponses = {
+    201: CustomToolView;
+};
+
+export type RegisterToolBundleResponse = RegisterToolBundleResponses[keyof RegisterToolBundleResponses];
+
+export type ReplaceToolBundleData = {
+    body: Blob | File;
+    path: {
+        name: string;
+    };
+    query?: never;
+    url: '/api/v1/custom-tools/{name}/bundle';
+};
+
+export type ReplaceToolBundleErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `conflict`: The name or version is taken
+     */
+    409: ProblemView;
+    /**
+     * `payload_too_large`: The input is over its cap
+     */
+    413: ProblemView;
+    /**
+     * `tool_unavailable`: The tool cannot be started
+     */
+    503: ProblemView;
+};
+
+export type ReplaceToolBundleError = ReplaceToolBundleErrors[keyof ReplaceToolBundleErrors];
+
+export type ReplaceToolBundleResponses = {
+    200: CustomToolView;
+};
+
+export type ReplaceToolBundleResponse = ReplaceToolBundleResponses[keyof ReplaceToolBundleResponses];
 
 export type ListPlaybooksData = {
     body?: never;

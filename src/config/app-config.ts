@@ -94,6 +94,12 @@ function toConfig(values: Values<typeof settings>) {
     auth: { ...values.auth, adminKeyFile: join(dataDir, 'admin.key') },
     /** Empty keys: those of the file. */
     secrets: { keys: values.secrets.keys ?? [], keyFile: join(dataDir, 'secrets.key') },
+    bundles: {
+      ...values.bundles,
+      maxUnpackedBytes: 8 * values.bundles.maxBytes,
+      /** No `tool.json` is looked for there. */
+      dir: join(values.customTools.dir, '.bundles'),
+    },
     commands: {
       ...values.commands,
       interpreters: new Set(values.commands.interpreters),

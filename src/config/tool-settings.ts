@@ -78,6 +78,16 @@ export const customTools = {
       "Variables that tools may set besides `LANG`, `TZ` and `TOOL_*`, or be given of the server's, where there are allowed roots: names, and beginnings such as `DB_*`; none that an interpreter, the loader or a shell reads.",
     ),
   },
+  bundles: {
+    maxBytes: setting('BUNDLE_MAX_BYTES', whole(0, 268_435_456), 33_554_432).means(
+      "Largest bundle of a tool's files, packed, with its packages; unpacked it may be eight times as large. 0: none is taken ([bundles.md](bundles.md)).",
+    ),
+    installs: setting('BUNDLE_INSTALLS', flag, false).means(
+      '`true`: packages that a bundle names and does not bring are installed by npm and pip, from the registries that these are configured for.',
+    ),
+    maxEntries: 20_000,
+    installTimeoutMs: 300_000,
+  },
   secrets: {
     keys: setting('SECRETS_KEY', secretKeys).means(
       "Keys for the values of tools' `env`; the first encrypts, the others still decrypt. Unset: a generated file in `TOOLKEEPER_DATA_DIR` ([commands-and-secrets.md](commands-and-secrets.md#secrets)).",

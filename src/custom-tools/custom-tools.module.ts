@@ -16,6 +16,13 @@ import { RunningTools } from './running/running-tools.js';
 import { CustomToolsController } from './http/custom-tools.controller.js';
 import { CustomToolsRepository } from './entity/custom-tools.repository.js';
 import { CustomToolsService } from './http/custom-tools.service.js';
+import { BundleFolders } from './bundles/bundle-folders.js';
+import { Bundles } from './bundles/bundles.js';
+import { BundlesRepository } from './bundles/bundles.repository.js';
+import { PackageInstaller } from './bundles/package-installer.js';
+import { ToolBundlesController } from './http/tool-bundles.controller.js';
+import { ToolBundlesService } from './http/tool-bundles.service.js';
+import { BundleRegistration } from './manager/bundle-registration.js';
 import { ToolAudit } from './manager/tool.audit.js';
 import { CustomToolsStartup } from './manager/custom-tools.startup.js';
 import { InstalledToolsImporter } from './manager/installed-tools.importer.js';
@@ -42,6 +49,16 @@ import { ToolRevisionsController } from './http/tool-revisions.controller.js';
 import { ToolRevisionsRepository } from './entity/tool-revisions.repository.js';
 import { ToolRevisionsService } from './http/tool-revisions.service.js';
 
+/** What takes the files of tools, and keeps them. */
+const bundles = [
+  BundlesRepository,
+  BundleFolders,
+  PackageInstaller,
+  Bundles,
+  BundleRegistration,
+  ToolBundlesService,
+];
+
 @Module({})
 export class CustomToolsModule {
   /** With CUSTOM_TOOLS_ENABLED=false no custom tool is loaded and the routes answer 404. */
@@ -61,6 +78,7 @@ export class CustomToolsModule {
         ToolRevisionsController,
         ToolLogsController,
         McpToolsController,
+        ToolBundlesController,
       ],
       providers: [
         CustomToolsRepository,
@@ -76,6 +94,7 @@ export class CustomToolsModule {
         PastRevisions,
         ToolTrialsService,
         TemplatesService,
+        ...bundles,
         HealthChecks,
         InstalledToolsImporter,
         Reconciler,

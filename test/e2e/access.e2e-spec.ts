@@ -66,6 +66,9 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'POST /api/v1/custom-tools/:name/test': 'tools:admin',
   'POST /api/v1/custom-tools/:name/rollback': 'tools:admin',
   'GET /api/v1/custom-tools/:name/tools': 'tools:admin',
+  'GET /api/v1/custom-tools/:name/bundle': 'metrics:read',
+  'POST /api/v1/custom-tools/:name/bundle': 'tools:admin',
+  'PUT /api/v1/custom-tools/:name/bundle': 'tools:admin',
   'POST /api/v1/custom-tools/:name/approve': 'tools:admin',
   'GET /api/v1/custom-tools/:name/health': 'metrics:read',
   'GET /api/v1/custom-tools/:name/logs': 'tools:admin',
@@ -188,7 +191,7 @@ function routesOf({ app }: TestApp): string[] {
 }
 
 const ask = async (agent: TestApp['http'], method: string, path: string): Promise<number> => {
-  const name = method.toLowerCase() as 'get' | 'head' | 'post' | 'patch' | 'delete';
+  const name = method.toLowerCase() as 'get' | 'head' | 'post' | 'put' | 'patch' | 'delete';
   const request = agent[name](path);
   return (await (['get', 'head'].includes(name) ? request : request.send({}))).status;
 };

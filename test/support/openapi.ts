@@ -24,8 +24,11 @@ export class OpenApi {
 
   /** Every body that the document shows for an operation; one undefined where it takes none. */
   bodiesOf({ operation }: Operation): unknown[] {
-    const content = operation.requestBody?.content?.['application/json'];
-    if (!content) return [undefined];
+    const { content: given } = operation.requestBody ?? {};
+    if (!given) return [undefined];
+    const content = given['application/json'];
+    // Files: no example could hold them.
+    if (!content) return [];
     if (content.examples) return Object.values<Json>(content.examples).map(({ value }) => value);
     return [content.example ?? this.exampleOf(content.schema)];
   }

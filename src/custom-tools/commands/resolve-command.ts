@@ -14,7 +14,16 @@ import { wrong } from '../entity/wrong-field.js';
 
 export type LaunchSettings = Pick<
   CustomTool,
-  'id' | 'command' | 'args' | 'url' | 'headers' | 'workingDir' | 'env' | 'permissions' | 'pinnedCommand'
+  | 'id'
+  | 'command'
+  | 'args'
+  | 'url'
+  | 'headers'
+  | 'bundle'
+  | 'workingDir'
+  | 'env'
+  | 'permissions'
+  | 'pinnedCommand'
 >;
 
 /** What of a registration says how its processes run. */
@@ -37,7 +46,7 @@ export interface ResolvedCommand {
  * @throws Problem `invalid_request` that names the field
  */
 export async function resolveCommand(
-  tool: Omit<LaunchSettings, 'id' | 'env' | 'url' | 'headers'>,
+  tool: Omit<LaunchSettings, 'id' | 'env' | 'url' | 'headers' | 'bundle'>,
   place: Pick<LaunchSettings, 'args' | 'workingDir'>,
   own: PlainEnv,
   root: string,

@@ -36,6 +36,8 @@ export class CustomTool {
   @Column('text', { name: 'pinned_command', nullable: true }) pinnedCommand!: string | null;
   @Column('jsonb') args!: string[];
   @Column('text', { name: 'working_dir', nullable: true }) workingDir!: string | null;
+  /** The files that it brought along, by the hash of its bundle: it runs in their folder; null: it stands elsewhere. */
+  @Column('text', { nullable: true }) bundle!: string | null;
   /** Sealed: opened only where a process is started. */
   @Column('jsonb') env!: StoredEnv;
   @Column('jsonb', { name: 'input_schema' }) inputSchema!: JsonSchema;

@@ -3,7 +3,16 @@ import { wrong } from './wrong-field.js';
 
 type Remote = Pick<
   CustomTool,
-  'protocol' | 'command' | 'args' | 'url' | 'headers' | 'env' | 'sandbox' | 'permissions'
+  | 'protocol'
+  | 'command'
+  | 'args'
+  | 'url'
+  | 'headers'
+  | 'bundle'
+  | 'workingDir'
+  | 'env'
+  | 'sandbox'
+  | 'permissions'
 >;
 
 /** Those that say how a message is carried are not a registration's to set. */
@@ -25,16 +34,22 @@ export function checkRemote({
   args,
   url,
   headers,
+  bundle,
+  workingDir,
   env,
   sandbox,
   permissions,
 }: Remote): void {
+  if (bundle !== null && workingDir !== null)
+    throw wrong('/workingDir', 'must be left out: a tool that brought a bundle runs in its folder');
   if (url === null) {
     if (command === '') throw wrong('/command', 'is needed, or, of an MCP server, url');
     if (headers !== null) throw wrong('/headers', 'needs url');
     return;
   }
   if (protocol !== 'mcp') throw wrong('/url', 'needs protocol "mcp"');
+  if (bundle !== null)
+    throw wrong('/url', 'must be left out: the tool brought a bundle, whose files run here');
   if (command !== '') throw wrong('/url', 'must be left out where command is given');
   if (args.length > 0) throw wrong('/args', 'needs command');
   const runsElsewhere = 'needs command: what is behind a url runs elsewhere, without a sandbox of ours';

@@ -24,8 +24,8 @@ export function configurationOf(tool: CustomTool): ToolConfiguration {
   void [id, env, revision, status, lastHealthCheck, healthStatus, errorMessage];
   const { userNumber, pinnedCommand, createdAt, updatedAt, ...configuration } = others;
   void [userNumber, pinnedCommand, createdAt, updatedAt];
-  const { cacheTtlMs, thresholds, protocol, definitions, url, headers, semanticErrors, capture, ...older } =
-    configuration;
+  const { cacheTtlMs, thresholds, protocol, definitions, url, headers, bundle, ...rest } = configuration;
+  const { semanticErrors, capture, ...older } = rest;
   // Revisions from before there were any stay what they are.
   return {
     ...older,
@@ -37,6 +37,7 @@ export function configurationOf(tool: CustomTool): ToolConfiguration {
     ...(headers !== null && { headers }),
     ...(semanticErrors !== 'show' && { semanticErrors }),
     ...(capture !== 'none' && { capture }),
+    ...(bundle !== null && { bundle }),
   };
 }
 
@@ -48,6 +49,7 @@ export const settingsOf = ({
   ...{ cacheTtlMs: null, thresholds: null, protocol: 'jsonrpc', definitions: null, url: null, headers: null },
   semanticErrors: 'show',
   capture: 'none',
+  bundle: null,
   ...configuration,
   env,
 });

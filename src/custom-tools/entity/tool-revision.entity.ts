@@ -2,7 +2,15 @@ import { Column, CreateDateColumn, Entity, PrimaryColumn } from 'typeorm';
 import type { CustomTool } from './custom-tool.entity.js';
 import type { StoredEnv } from './stored-env.js';
 
-export const revisionSources = ['register', 'patch', 'import', 'reload', 'rollback', 'approve'] as const;
+export const revisionSources = [
+  'register',
+  'patch',
+  'import',
+  'reload',
+  'rollback',
+  'approve',
+  'bundle',
+] as const;
 /** Why a revision was made. */
 export type RevisionSource = (typeof revisionSources)[number];
 
@@ -19,7 +27,15 @@ export interface ProgramFile {
 
 /** Settings that the first revisions lack. */
 type LaterSetting =
-  'cacheTtlMs' | 'thresholds' | 'protocol' | 'definitions' | 'url' | 'headers' | 'semanticErrors' | 'capture';
+  | 'cacheTtlMs'
+  | 'thresholds'
+  | 'protocol'
+  | 'definitions'
+  | 'url'
+  | 'headers'
+  | 'semanticErrors'
+  | 'capture'
+  | 'bundle';
 
 /** The settings that make a revision; the values of its environment are kept apart. */
 export type ToolConfiguration = Omit<

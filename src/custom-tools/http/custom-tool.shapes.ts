@@ -73,6 +73,14 @@ export class CustomToolView {
   @ApiProperty({ type: [String], example: ['tool.py'] }) readonly args!: string[];
   @ApiProperty({ type: String, nullable: true, example: null }) readonly workingDir!: string | null;
   @ApiProperty({
+    type: String,
+    nullable: true,
+    example: null,
+    description:
+      'Hash of the files that it brought along, in whose folder it runs; null: it stands elsewhere',
+  })
+  readonly bundle!: string | null;
+  @ApiProperty({
     type: 'object',
     additionalProperties: { type: 'string' },
     example: { API_KEY: hiddenValue },

@@ -2,7 +2,8 @@ import { Inject, Injectable } from '@nestjs/common';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { CommandRules } from '../commands/command-rules.js';
 import { resolveCommand, type LaunchSettings, type ResolvedCommand } from '../commands/resolve-command.js';
-import { ownPlace } from './own-place.js';
+import { bundlePlace, ownPlace } from './own-place.js';
+import { BundleFolders } from '../bundles/bundle-folders.js';
 import { Redactor } from '../secrets/redactor.js';
 import { type PlainEnv, SecretBox, SecretUnreadable } from '../secrets/secret-box.js';
 import { filledHeaders } from '../entity/remote-settings.js';
@@ -26,6 +27,7 @@ export class LaunchPreparation {
   constructor(
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'commands' | 'root'>,
     private readonly box: SecretBox,
+    private readonly bundles: BundleFolders,
   ) {
     this.rules = new CommandRules(config.commands);
   }
@@ -34,13 +36,19 @@ export class LaunchPreparation {
   async prepare(tool: LaunchSettings): Promise<PreparedLaunch> {
     const own = this.open(tool);
     if (tool.url !== null) return this.elsewhere(tool.url, tool.headers, own);
-    const place = await ownPlace(tool, this.config.root);
-    const launch = await resolveCommand(tool, place.launch, own, this.config.root, this.rules).catch(
+    const { bundle } = tool;
+    const place = bundle
+      ? await bundlePlace(tool, await this.bundles.folderOf(bundle))
+      : await ownPlace(tool, this.config.root);
+    // What a command in a bundle leads to is named by the bundle, and lies elsewhere on each replica.
+    const pinned = bundle ? { ...tool, pinnedCommand: null } : tool;
+    const launch = await resolveCommand(pinned, place.launch, own, this.config.root, this.rules).catch(
       (error: unknown) => {
         throw asWrongCommand(error);
       },
     );
-    return { ...launch, place: place.own, redactor: new Redactor(own) };
+    const spec = { ...launch.spec, env: { ...launch.spec.env, ...place.variables } };
+    return { ...launch, spec, place: place.own, redactor: new Redactor(own) };
   }
 
   private elsewhere(address: string, headers: LaunchSettings['headers'], own: PlainEnv): PreparedLaunch {

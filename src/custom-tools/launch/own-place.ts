@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { LaunchSettings } from '../commands/resolve-command.js';
 
 export interface OwnPlace {
@@ -8,6 +8,8 @@ export interface OwnPlace {
   readonly own: string | undefined;
   /** How it is launched there. */
   readonly launch: Pick<LaunchSettings, 'args' | 'workingDir'>;
+  /** Set by the server itself, so that what lies there is found. */
+  readonly variables?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -26,6 +28,17 @@ export async function ownPlace(tool: LaunchSettings, root: string): Promise<OwnP
     // A script that lies about in a home directory does not open all of it.
     own: isShared(folder, root) ? script : folder,
     launch: { workingDir: folder, args: args.map((arg, n) => places[n] ?? arg) },
+  };
+}
+
+/** The folder of a bundle is its tool's own. Node finds the packages beside a script by itself, Python has to be told. */
+export async function bundlePlace({ args }: LaunchSettings, folder: string): Promise<OwnPlace> {
+  const packages = join(folder, 'site-packages');
+  const hasPackages = (await stat(packages).catch(() => undefined))?.isDirectory() === true;
+  return {
+    own: folder,
+    launch: { args, workingDir: folder },
+    ...(hasPackages && { variables: { PYTHONPATH: packages } }),
   };
 }
 

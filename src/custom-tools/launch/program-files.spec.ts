@@ -10,7 +10,7 @@ let files: ProgramFiles;
 
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'toolkeeper-program-'));
-  files = new ProgramFiles(root, join(root, 'installed'));
+  files = new ProgramFiles(root, join(root, 'installed'), join(root, 'installed', '.bundles'));
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 

@@ -32,7 +32,7 @@ export function portablePath(root: string, path: string): string {
 /**
  * Finds the files that a tool's program consists of, as far as its configuration tells: the command, the scripts among
  * its arguments, and for a tool in the folder of installed tools every script of its own folder. Content is read again
- * only when a file's state changed.
+ * only when a file's state changed. The files of bundles never change, and are named by the hash of the bundle.
  */
 export class ProgramFiles {
   private readonly known = new Map<string, Known>();
@@ -40,13 +40,15 @@ export class ProgramFiles {
   constructor(
     private readonly root: string,
     private readonly installedDir: string,
+    private readonly bundlesDir: string,
   ) {}
 
   /** Sorted by path; a file that is gone or cannot be read is left out. */
   async of({ command, args, cwd }: ProcessSpec): Promise<ProgramFile[]> {
     const scripts = await Promise.all(args.map((arg) => this.script(resolve(cwd, arg))));
     const paths = new Set([command, ...scripts.flat(), ...(await this.folderScripts(cwd))]);
-    const files = await Promise.all([...paths].map((path) => this.file(path)));
+    const loose = [...paths].filter((path) => !this.isBundled(path));
+    const files = await Promise.all(loose.map((path) => this.file(path)));
     return files.flat().sort((a, b) => (a.path < b.path ? -1 : 1));
   }
 
@@ -57,7 +59,11 @@ export class ProgramFiles {
   }
 
   private async folderScripts(cwd: string): Promise<string[]> {
-    return cwd.startsWith(this.installedDir + sep) ? scriptsBelow(cwd) : [];
+    return cwd.startsWith(this.installedDir + sep) && !this.isBundled(cwd) ? scriptsBelow(cwd) : [];
+  }
+
+  private isBundled(path: string): boolean {
+    return path.startsWith(this.bundlesDir + sep);
   }
 
   private async file(path: string): Promise<ProgramFile[]> {

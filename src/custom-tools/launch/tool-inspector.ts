@@ -65,7 +65,7 @@ export class ToolInspector {
     private readonly sandbox: ToolSandbox,
     private readonly schemas: InputSchemas,
   ) {
-    this.programFiles = new ProgramFiles(config.root, config.customTools.dir);
+    this.programFiles = new ProgramFiles(config.root, config.customTools.dir, config.bundles.dir);
   }
 
   /**

@@ -46,14 +46,15 @@ export class CustomToolManager {
 
   /**
    * Starts the executable once, fills what the registration omits from its handshake, stores and activates it.
+   * @param bundle the files that it brings along
    * @throws Problem `invalid_request` with the field, `conflict` when the name is taken; nothing is stored then
    */
-  register(create: CustomToolCreate, origin: RevisionOrigin): Promise<CustomTool> {
+  register(create: CustomToolCreate, origin: RevisionOrigin, bundle?: string): Promise<CustomTool> {
     return this.oneAtATime.run(create.name, async () => {
       if (this.running.isTaken(create.name) || (await this.repository.find(create.name))) {
         throw new Problem('conflict', `The tool name ${create.name} is taken`);
       }
-      const { prepared } = await this.drafts.answered(create);
+      const { prepared } = await this.drafts.answered(create, { bundle });
       return this.add(prepared, origin);
     });
   }
@@ -94,8 +95,13 @@ export class CustomToolManager {
   }
 
   /** Calls in flight end on the old configuration, new ones start on the new. */
-  update(name: string, changes: CustomToolUpdate, origin: RevisionOrigin): Promise<CustomTool> {
-    return this.change(name, origin, (tool) => this.drafts.apply(tool, changes));
+  update(
+    name: string,
+    changes: CustomToolUpdate,
+    origin: RevisionOrigin,
+    bundle?: string,
+  ): Promise<CustomTool> {
+    return this.change(name, origin, (tool) => this.drafts.apply(tool, changes, bundle));
   }
 
   /**

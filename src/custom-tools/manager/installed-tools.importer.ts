@@ -1,7 +1,6 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { glob, readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { parse } from 'secure-json-parse';
 import { sha256 } from '../../common/canonical-json.js';
 import { Problem } from '../../common/errors.js';
 import { messageOf } from '../../common/message-of.js';
@@ -11,6 +10,7 @@ import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolManager } from './custom-tool-manager.js';
 import { CustomToolCreate } from './custom-tools.shapes.js';
+import { manifestIn } from './tool-manifest.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
 import { couldNotTry } from '../launch/tool-inspector.js';
 import { portablePath } from '../launch/program-files.js';
@@ -118,20 +118,8 @@ export class InstalledToolsImporter {
   }
 
   private parse(content: string, folder: string): CustomToolCreate {
-    const body = { workingDir: portablePath(this.config.root, folder), ...jsonIn(content) };
+    const body = { workingDir: portablePath(this.config.root, folder), ...manifestIn(content) };
     return this.shapes.read(CustomToolCreate, body);
-  }
-}
-
-/** What a file that is no JSON says stays in it: it may be a link to what nobody may read. */
-function jsonIn(content: string): object {
-  try {
-    return parse(content) as object;
-  } catch (error) {
-    const message = messageOf(error);
-    if (message.includes('prototype')) throw new Problem('invalid_request', 'it has a member __proto__');
-    const where = / at position \d+ \(line \d+ column \d+\)/.exec(message)?.[0] ?? '';
-    throw new Problem('invalid_request', `it is no JSON${where}`);
   }
 }
 

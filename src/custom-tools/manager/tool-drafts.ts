@@ -24,6 +24,12 @@ export interface AnsweredTool {
   readonly inspected: Inspection;
 }
 
+export interface HowAsked {
+  readonly listen?: Listen | undefined;
+  /** The files that it brought along. */
+  readonly bundle?: string | undefined;
+}
+
 /** Tools as a registration, or a change, would make them: every rule is applied, and nothing is stored. */
 @Injectable()
 export class ToolDrafts {
@@ -37,13 +43,14 @@ export class ToolDrafts {
   /**
    * A registration with every default, before its executable was asked.
    * @param stored the tool whose place it takes
+   * @param bundle the files that it brought along
    * @throws Problem `invalid_request` with the field
    */
-  async of(create: CustomToolCreate, stored?: CustomTool): Promise<CustomTool> {
+  async of(create: CustomToolCreate, stored?: CustomTool, bundle: string | null = null): Promise<CustomTool> {
     const { id = newId(), userNumber = await this.repository.newUserNumber(), env: was = {} } = stored ?? {};
     const { defaultTimeoutMs, maxPoolSize } = this.config.customTools;
     const env = sealedEnv(this.box, id, create.env ?? {}, was);
-    const draft = draftOf(create, { id, userNumber, env, timeoutMs: defaultTimeoutMs });
+    const draft = draftOf(create, { id, userNumber, env, bundle, timeoutMs: defaultTimeoutMs });
     checkServer(draft, create);
     checkPool(draft, maxPoolSize);
     checkCache(draft);
@@ -54,17 +61,17 @@ export class ToolDrafts {
    * The same once its executable was started and has said what the registration omits.
    * @throws Problem `invalid_request` with the field, `tool_unavailable`
    */
-  async answered(create: CustomToolCreate, listen?: Listen): Promise<AnsweredTool> {
-    const draft = await this.of(create);
+  async answered(create: CustomToolCreate, { listen, bundle }: HowAsked = {}): Promise<AnsweredTool> {
+    const draft = await this.of(create, undefined, bundle);
     if (create.inputSchema) await this.inspector.compile(create.inputSchema);
     const inspected = await this.inspector.inspect(draft, listen);
     return { inspected, prepared: await this.prepare(completed(draft, create, inspected), inspected) };
   }
 
-  /** Writes changes into a tool. @throws Problem `invalid_request` with the field */
-  apply(tool: CustomTool, changes: CustomToolUpdate): void {
+  /** Writes changes into a tool, the files that it brings along now among them. @throws Problem `invalid_request` with the field */
+  apply(tool: CustomTool, changes: CustomToolUpdate, bundle?: string): void {
     const env = changedEnv(this.box, tool.id, tool.env, changes.env ?? {});
-    Object.assign(tool, changedSettings(tool, changes), { env });
+    Object.assign(tool, changedSettings(tool, changes), { env }, bundle && { bundle, workingDir: null });
     checkServer(tool, changes);
     // A command that is named means what it leads to now.
     if (changes.command !== undefined) tool.pinnedCommand = null;

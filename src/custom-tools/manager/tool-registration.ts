@@ -25,7 +25,7 @@ const ofServers = { keepAlive: true, minProcesses: 1, maxConcurrency: 64 };
 /** A registration with every default, before its executable was asked. */
 export function draftOf(
   create: CustomToolCreate,
-  defaultsHere: Pick<CustomTool, 'id' | 'userNumber' | 'env' | 'timeoutMs'>,
+  defaultsHere: Pick<CustomTool, 'id' | 'userNumber' | 'env' | 'timeoutMs' | 'bundle'>,
 ): CustomTool {
   const { env: _sealedByTheCaller, ...given } = withoutUndefined(create);
   const defaults = {

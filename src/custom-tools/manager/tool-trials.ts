@@ -45,7 +45,7 @@ export class ToolTrials {
    * @throws Problem what the registration would be refused with; Refusal where the call was not run
    */
   async register(create: CustomToolCreate, book: LogBook, call?: TrialCall): Promise<Trial> {
-    return this.run(await this.drafts.answered(create, into(book)), book, call);
+    return this.run(await this.drafts.answered(create, { listen: into(book) }), book, call);
   }
 
   /** The same of a change. @throws Problem `not_found` */

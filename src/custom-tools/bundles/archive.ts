@@ -1,0 +1,158 @@
+import { createHash } from 'node:crypto';
+import { chmodSync, closeSync, createReadStream, fchmodSync, mkdirSync, openSync, writeSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { createGunzip } from 'node:zlib';
+import { create, Parser, type ReadEntry } from 'tar';
+import { sha256 } from '../../common/canonical-json.js';
+import { messageOf } from '../../common/message-of.js';
+
+/** What an archive may hold. */
+export interface UnpackLimits {
+  readonly maxEntries: number;
+  readonly maxBytes: number;
+}
+
+export interface Unpacked {
+  /** SHA-256 over paths, contents and executable bits of all files: the same files have the same, however they were packed. */
+  readonly hash: string;
+  readonly files: number;
+  readonly bytes: number;
+}
+
+const longestPath = 512;
+/** Of the headers that give the next entry a long name. */
+const maxMetaBytes = 65_536;
+/** Of an entry in a tar beside its content: its headers and its padding. */
+const entryOverhead = 4_096;
+const gzipMagic = 0x1f;
+const plainFiles = new Set<string>(['File', 'OldFile', 'ContiguousFile']);
+
+/**
+ * Unpacks a gzipped tar of plain files and folders into a folder that there is not yet. Nothing else is ever made there,
+ * so that no path can lead out of it. It writes synchronously: it belongs into a thread.
+ * @throws Error with one line that says what is wrong; what was unpacked until then stays
+ */
+export async function unpack(archive: string, folder: string, limits: UnpackLimits): Promise<Unpacked> {
+  const unpacking = new Unpacking(folder, limits);
+  const parser = new Parser({
+    strict: true,
+    brotli: false,
+    zstd: false,
+    maxMetaEntrySize: maxMetaBytes,
+    onReadEntry: (entry) => unpacking.take(entry),
+  });
+  let failure: unknown;
+  parser.on('error', (error: unknown) => (failure ??= error));
+  let left = limits.maxBytes + limits.maxEntries * entryOverhead;
+  for await (const chunk of gunzipped(archive)) {
+    left -= chunk.length;
+    if (left < 0) throw tooLarge(limits);
+    parser.write(chunk);
+    if (failure !== undefined) break;
+  }
+  parser.end();
+  if (failure !== undefined) throw new Error(`it cannot be read: ${messageOf(failure)}`);
+  return unpacking.result();
+}
+
+/** Packs all files of a folder, without owners and times, which mean nothing elsewhere. */
+export async function pack(folder: string, archive: string): Promise<void> {
+  await create({ cwd: folder, file: archive, gzip: true, portable: true, noMtime: true, strict: true }, [
+    '.',
+  ]);
+}
+
+/** The tar in an archive. @throws Error where there is none */
+async function* gunzipped(archive: string): AsyncGenerator<Buffer> {
+  const source = createReadStream(archive);
+  const tar = source.pipe(createGunzip());
+  source.once('error', (error) => tar.destroy(error));
+  let isFirst = true;
+  try {
+    for await (const chunk of tar as AsyncIterable<Buffer>) {
+      // The parser would unpack what is compressed twice without a bound.
+      if (isFirst && chunk[0] === gzipMagic) throw new Error('it is compressed twice');
+      isFirst = false;
+      yield chunk;
+    }
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw code?.startsWith('Z_') ? new Error(`it is no gzip: ${message}`) : error;
+  } finally {
+    source.destroy();
+  }
+}
+
+const tooLarge = ({ maxBytes }: UnpackLimits): Error =>
+  new Error(`it unpacks to more than ${maxBytes} bytes`);
+
+/** Makes the files of one archive. */
+class Unpacking {
+  private readonly listed = new Map<string, string>();
+  private readonly folders = new Set<string>();
+  private entries = 0;
+  private bytes = 0;
+
+  constructor(
+    private readonly folder: string,
+    private readonly limits: UnpackLimits,
+  ) {
+    this.makeFolder('.');
+  }
+
+  take(entry: ReadEntry): void {
+    const { type } = entry;
+    const path = plainPath(entry.path);
+    if (++this.entries > this.limits.maxEntries)
+      throw new Error(`it has more than ${this.limits.maxEntries} files and folders`);
+    if (type === 'Directory') {
+      this.makeFolder(path);
+      entry.resume();
+    } else if (plainFiles.has(type)) this.makeFile(path, entry);
+    else throw new Error(`${JSON.stringify(path)} is a ${type}: only files and folders may be in it`);
+  }
+
+  result(): Unpacked {
+    const lines = [...this.listed].map(([path, file]) => `${file} ${path}\n`).sort();
+    return { hash: sha256(lines.join('')), files: lines.length, bytes: this.bytes };
+  }
+
+  private makeFile(path: string, entry: ReadEntry): void {
+    this.bytes += entry.size;
+    if (this.bytes > this.limits.maxBytes) throw tooLarge(this.limits);
+    if (this.listed.has(path)) throw new Error(`${JSON.stringify(path)} is in it twice`);
+    this.makeFolder(dirname(path));
+    const mode = ((entry.mode ?? 0) & 0o100) !== 0 ? 0o555 : 0o444;
+    const file = openSync(join(this.folder, path), 'wx', mode);
+    // Whatever the server's umask: a tool may run as a user of its own.
+    fchmodSync(file, mode);
+    const hash = createHash('sha256');
+    entry.on('data', (chunk: Buffer) => {
+      hash.update(chunk);
+      for (let written = 0; written < chunk.length;) written += writeSync(file, chunk, written);
+    });
+    entry.on('end', () => {
+      closeSync(file);
+      this.listed.set(path, `${mode.toString(8)} ${hash.digest('hex')}`);
+    });
+  }
+
+  private makeFolder(path: string): void {
+    if (this.folders.has(path)) return;
+    if (path !== '.') this.makeFolder(dirname(path));
+    const folder = join(this.folder, path);
+    mkdirSync(folder);
+    chmodSync(folder, 0o755);
+    this.folders.add(path);
+  }
+}
+
+/** @throws Error for a path that leads out of its folder, or that nobody should have to look at */
+function plainPath(path: string): string {
+  const quoted = JSON.stringify(path.slice(0, 100));
+  if (path.length > longestPath || /\p{Cc}|\ufffd/u.test(path))
+    throw new Error(`${quoted} is no path: at most ${longestPath} characters, none that cannot be printed`);
+  const parts = path.split('/').filter((part) => part !== '' && part !== '.');
+  if (path.startsWith('/') || parts.includes('..')) throw new Error(`${quoted} leads out of the bundle`);
+  return parts.join('/') || '.';
+}

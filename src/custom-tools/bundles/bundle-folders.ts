@@ -1,0 +1,148 @@
+import {
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
+import { mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { IntervalLoop } from '../../common/interval-loop.js';
+import type { Problem } from '../../common/errors.js';
+import { messageOf } from '../../common/message-of.js';
+import { SingleFlight } from '../../common/single-flight.js';
+import { WorkerCalls } from '../../common/worker-calls.js';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { wrong } from '../entity/wrong-field.js';
+import type { Unpacked } from './archive.js';
+import type { ArchiveOrder } from './archive.worker.js';
+import { BundlesRepository } from './bundles.repository.js';
+
+const sweepEveryMs = 3_600_000;
+/** A work folder as old as this was left by a server that was killed. */
+const abandonedMs = 3_600_000;
+const patienceMs = 120_000;
+const workPrefix = '.work-';
+
+/**
+ * The files of bundles on this machine: `<CUSTOM_TOOLS_DIR>/.bundles/<hash>`, unpacked from the database when they are
+ * needed first. Such a folder is whole, and never changes.
+ */
+@Injectable()
+export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly logger = new Logger(BundleFolders.name);
+  private readonly fetching = new SingleFlight<string>();
+  private readonly sweeps: IntervalLoop;
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'bundles'>,
+    private readonly repository: BundlesRepository,
+  ) {
+    this.sweeps = new IntervalLoop(
+      () => this.sweep(),
+      sweepEveryMs,
+      (error) => this.logger.warn(error, 'Bundles that no tool needs were not removed'),
+    );
+  }
+
+  onApplicationBootstrap(): void {
+    this.sweeps.start();
+    this.sweeps.hasten(0);
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    return this.sweeps.stop();
+  }
+
+  /** @throws Problem `invalid_request` when it is not in the database, or cannot be unpacked here */
+  folderOf(hash: string): Promise<string> {
+    return this.fetching.join(hash, undefined, () => this.fetch(hash));
+  }
+
+  /**
+   * A folder to work in, which is removed afterwards.
+   * @throws Problem `invalid_request` when none can be made
+   */
+  async within<T>(work: (folder: string) => Promise<T>): Promise<T> {
+    const { dir } = this.config.bundles;
+    const folder = await mkdir(dir, { recursive: true, mode: 0o755 })
+      .then(() => mkdtemp(join(dir, workPrefix)))
+      .catch((error: unknown) => {
+        throw unpackable(`${messageOf(error)}; let the server write below CUSTOM_TOOLS_DIR`);
+      });
+    try {
+      return await work(folder);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+
+  /** @throws Error with one line that says what is wrong with it */
+  async unpack(archive: string, folder: string): Promise<Unpacked> {
+    const { maxEntries, maxUnpackedBytes: maxBytes } = this.config.bundles;
+    return (await this.inThread({ archive, folder, limits: { maxEntries, maxBytes } })) as Unpacked;
+  }
+
+  async pack(folder: string, archive: string): Promise<void> {
+    await this.inThread({ archive, folder });
+  }
+
+  private async inThread(order: ArchiveOrder): Promise<Unpacked | undefined> {
+    const thread = new WorkerCalls<ArchiveOrder, Unpacked | undefined>(
+      new URL('./archive.worker.js', import.meta.url),
+      { name: 'bundle', timeLimitMs: patienceMs },
+    );
+    try {
+      return await thread.call(order);
+    } finally {
+      await thread.stop();
+    }
+  }
+
+  private async fetch(hash: string): Promise<string> {
+    const folder = join(this.config.bundles.dir, hash);
+    if (await isFolder(folder)) return folder;
+    const archive = await this.repository.archive(hash);
+    if (!archive) throw wrong('/bundle', `is not in the database any more (${hash}): upload it again`);
+    await this.within(async (work) => {
+      const file = join(work, 'bundle.tgz');
+      await writeFile(file, archive);
+      await this.unpack(file, join(work, 'files')).catch((error: unknown) => {
+        throw unpackable(messageOf(error));
+      });
+      // Another server that shares the folder may have been faster.
+      await rename(join(work, 'files'), folder).catch(async (error: unknown) => {
+        if (!(await isFolder(folder))) throw error;
+      });
+    });
+    return folder;
+  }
+
+  /** Removes what no revision needs. Folders first: what is removed from the database now may still run somewhere until the next time. */
+  async sweep(): Promise<void> {
+    const { dir } = this.config.bundles;
+    // A folder comes after its row, and so do these questions.
+    const names = await readdir(dir).catch(() => []);
+    const kept = await this.repository.hashes();
+    for (const name of names) {
+      const path = join(dir, name);
+      const isLeft = name.startsWith(workPrefix) ? await isAbandoned(path) : !kept.has(name);
+      if (isLeft) await rm(path, { recursive: true, force: true });
+    }
+    await this.repository.removeUnused();
+  }
+}
+
+const unpackable = (why: string): Problem => wrong('/bundle', `cannot be unpacked here: ${why}`);
+
+const isFolder = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+
+const isAbandoned = (path: string): Promise<boolean> =>
+  stat(path).then(
+    ({ mtimeMs }) => Date.now() - mtimeMs > abandonedMs,
+    () => false,
+  );

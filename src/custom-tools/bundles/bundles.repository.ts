@@ -1,0 +1,71 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+
+/** A row of `tool_bundles` without its archive. */
+export interface StoredBundle {
+  readonly hash: string;
+  /** As uploaded: without the packages that were installed. */
+  readonly files: number;
+  readonly bytes: number;
+  readonly installLog: string | null;
+  readonly uploadedAt: Date;
+}
+
+/** An upload that is not in a revision yet may still come to stand in one. */
+const graceOfUnused = '1 hour';
+
+/** What reads and writes the table `tool_bundles`. */
+@Injectable()
+export class BundlesRepository {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /** It is not removed within the next hour. @returns whether there is such a bundle */
+  async touch(hash: string): Promise<boolean> {
+    const [, touched]: [unknown, number] = await this.dataSource.query(
+      'UPDATE tool_bundles SET uploaded_at = now() WHERE hash = $1',
+      [hash],
+    );
+    return touched > 0;
+  }
+
+  /** Another replica may have stored the same files meanwhile. */
+  async insert(bundle: Omit<StoredBundle, 'uploadedAt'>, archive: Buffer): Promise<void> {
+    const { hash, files, bytes, installLog } = bundle;
+    await this.dataSource.query(
+      `INSERT INTO tool_bundles (hash, archive, files, bytes, install_log) VALUES ($1, $2, $3, $4, $5)
+       ON CONFLICT (hash) DO UPDATE SET uploaded_at = now()`,
+      [hash, archive, files, bytes, installLog],
+    );
+  }
+
+  async find(hash: string): Promise<StoredBundle | undefined> {
+    const rows: StoredBundle[] = await this.dataSource.query(
+      `SELECT hash, files, bytes::float8 AS bytes, install_log AS "installLog", uploaded_at AS "uploadedAt"
+       FROM tool_bundles WHERE hash = $1`,
+      [hash],
+    );
+    return rows[0];
+  }
+
+  async archive(hash: string): Promise<Buffer | undefined> {
+    const rows: { archive: Buffer }[] = await this.dataSource.query(
+      'SELECT archive FROM tool_bundles WHERE hash = $1',
+      [hash],
+    );
+    return rows[0]?.archive;
+  }
+
+  async hashes(): Promise<Set<string>> {
+    const rows: { hash: string }[] = await this.dataSource.query('SELECT hash FROM tool_bundles');
+    return new Set(rows.map(({ hash }) => hash));
+  }
+
+  /** Those that no revision names. */
+  async removeUnused(): Promise<void> {
+    await this.dataSource.query(
+      `DELETE FROM tool_bundles b
+       WHERE uploaded_at < now() - interval '${graceOfUnused}'
+         AND NOT EXISTS (SELECT FROM custom_tool_revisions r WHERE r.configuration ->> 'bundle' = b.hash)`,
+    );
+  }
+}

@@ -1,0 +1,86 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { createWriteStream } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { Problem } from '../../common/errors.js';
+import { messageOf } from '../../common/message-of.js';
+import { storableText } from '../../common/pg-text.js';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { wrong } from '../entity/wrong-field.js';
+import { BundleFolders } from './bundle-folders.js';
+import { BundlesRepository, type StoredBundle } from './bundles.repository.js';
+import { PackageInstaller } from './package-installer.js';
+import { textOf } from './packages.js';
+
+/** A bundle that is stored, and what its tool.json says. */
+export interface TakenBundle {
+  readonly hash: string;
+  /** The text of its tool.json. */
+  readonly manifest: string;
+}
+
+/** Takes the files of tools, and keeps them where every replica finds them. */
+@Injectable()
+export class Bundles {
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'bundles'>,
+    private readonly repository: BundlesRepository,
+    private readonly folders: BundleFolders,
+    private readonly installer: PackageInstaller,
+  ) {}
+
+  /**
+   * @param body a gzipped tar with a tool.json at its top
+   * @throws Problem `invalid_request` that says what is wrong with it, `payload_too_large`, `forbidden` where none is taken
+   */
+  async take(body: Readable): Promise<TakenBundle> {
+    const { maxBytes } = this.config.bundles;
+    if (maxBytes === 0) throw new Problem('forbidden', 'This server takes no bundles: BUNDLE_MAX_BYTES is 0');
+    return this.folders.within(async (work) => {
+      const [archive, files] = [join(work, 'upload.tgz'), join(work, 'files')];
+      await pipeline(body, capped(maxBytes), createWriteStream(archive));
+      const unpacked = await this.folders.unpack(archive, files).catch((error: unknown) => {
+        throw wrong('', `is no bundle: ${messageOf(error)}`);
+      });
+      const manifest = await textOf(join(files, 'tool.json'));
+      if (manifest === '') throw wrong('', 'has no tool.json at its top');
+      // The same files again: their packages are those that their lock names.
+      if (!(await this.repository.touch(unpacked.hash))) await this.store(unpacked, files, work);
+      return { hash: unpacked.hash, manifest };
+    });
+  }
+
+  /** @throws Problem `not_found` */
+  async get(hash: string): Promise<StoredBundle> {
+    const found = await this.repository.find(hash);
+    if (!found) throw new Problem('not_found', `There is no bundle ${hash}`);
+    return found;
+  }
+
+  private async store(bundle: Pick<StoredBundle, 'hash' | 'files' | 'bytes'>, files: string, work: string) {
+    const installLog = await this.installer.install(files, work);
+    const archive = join(work, 'bundle.tgz');
+    await this.folders.pack(files, archive);
+    const { size } = await stat(archive);
+    const { maxBytes } = this.config.bundles;
+    if (size > maxBytes) throw tooLarge(`is ${size} bytes with its packages, more than ${maxBytes}`);
+    const log = installLog === null ? null : storableText(installLog);
+    await this.repository.insert({ ...bundle, installLog: log }, await readFile(archive));
+  }
+}
+
+/** Passes on so many bytes at most. */
+const capped = (maxBytes: number) =>
+  async function* (body: AsyncIterable<Buffer>) {
+    let bytes = 0;
+    for await (const chunk of body) {
+      bytes += chunk.length;
+      if (bytes > maxBytes) throw tooLarge(`has more than ${maxBytes} bytes`);
+      yield chunk;
+    }
+  };
+
+const tooLarge = (what: string): Problem =>
+  new Problem('payload_too_large', `The bundle ${what} (BUNDLE_MAX_BYTES)`);

@@ -1,0 +1,62 @@
+import { Injectable } from '@nestjs/common';
+import type { Readable } from 'node:stream';
+import { Problem } from '../../common/errors.js';
+import { ShapePipe } from '../../common/shapes.js';
+import { Bundles } from '../bundles/bundles.js';
+import type { StoredBundle } from '../bundles/bundles.repository.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
+import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
+import { wrong } from '../entity/wrong-field.js';
+import { CustomToolManager } from './custom-tool-manager.js';
+import { CustomToolCreate } from './custom-tools.shapes.js';
+import { manifestIn } from './tool-manifest.js';
+
+/** Registers and changes tools by the files that they bring along. */
+@Injectable()
+export class BundleRegistration {
+  private readonly shapes = new ShapePipe();
+
+  constructor(
+    private readonly bundles: Bundles,
+    private readonly repository: CustomToolsRepository,
+    private readonly manager: CustomToolManager,
+  ) {}
+
+  /** @throws Problem `conflict` where the name is taken, and whatever is wrong with the bundle or its tool */
+  async register(name: string, body: Readable, by: string): Promise<CustomTool> {
+    if (await this.repository.find(name)) throw new Problem('conflict', `The tool name ${name} is taken`);
+    const { hash, create } = await this.take(name, body);
+    return this.manager.register(create, { source: 'bundle', by }, hash);
+  }
+
+  /** What its tool.json does not name stays as it is, variables that were set meanwhile included. */
+  async replace(name: string, body: Readable, by: string): Promise<CustomTool> {
+    const { protocol } = await this.repository.get(name);
+    const { hash, create } = await this.take(name, body);
+    const { name: _stays, protocol: its = 'jsonrpc', ...changes } = create;
+    if (its !== protocol) throw wrong('/protocol', `stays ${protocol}: unregister the tool to change it`);
+    return this.manager.update(name, changes, { source: 'bundle', by }, hash);
+  }
+
+  /** The bundle that a tool runs. @throws Problem `not_found` */
+  async get(name: string): Promise<StoredBundle> {
+    const { bundle } = await this.repository.get(name);
+    if (bundle === null)
+      throw new Problem('not_found', `${name} brought no bundle: its files stand elsewhere`);
+    return this.bundles.get(bundle);
+  }
+
+  private async take(name: string, body: Readable): Promise<{ hash: string; create: CustomToolCreate }> {
+    const { hash, manifest } = await this.bundles.take(body);
+    const create = this.shapes.read(CustomToolCreate, { name, ...withoutOwnPlace(manifestIn(manifest)) });
+    if (create.name !== name) throw wrong('/name', `in tool.json is ${create.name}, and ${name} in the path`);
+    return { hash, create };
+  }
+}
+
+/** The folder of the bundle, as a tool.json may name it. */
+function withoutOwnPlace({ workingDir, ...manifest }: { readonly workingDir?: unknown }): object {
+  return workingDir === '.' || workingDir === './'
+    ? manifest
+    : { ...manifest, ...(workingDir !== undefined && { workingDir }) };
+}
