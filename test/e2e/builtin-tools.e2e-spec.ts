@@ -36,6 +36,7 @@ describe('built-in tools', () => {
       const html = { 'content-type': 'text/html; charset=utf-8' };
       if (pathname === '/page')
         response.writeHead(200, html).end('<title>T</title><main>Hello <b>you</b></main>');
+      else if (pathname === '/trouble') response.writeHead(200, html).end('error: connection refused');
       else if (pathname === '/moved') response.writeHead(301, { location: '/page' }).end();
       else if (pathname === '/inner')
         response.writeHead(302, { location: 'http://[::ffff:127.0.0.1]/' }).end();
@@ -122,6 +123,18 @@ describe('built-in tools', () => {
       const found = await errorOf('fetchPage', { url: `${site.url}${path}` });
       expect(found).toMatchObject(error);
       expect(found.message).toMatch(message);
+    });
+
+    it('takes no error in a page for one of its own', async () => {
+      const { executionId, result } = await run('fetchPage', { url: `${site.url}/trouble` });
+      expect(result).toMatchObject({ content: 'error: connection refused' });
+      const path = `/api/v1/tool-metrics/executions/${executionId}`;
+      await until(async () => (await tk.http.get(path)).status === 200, {
+        what: 'the execution to be recorded',
+      });
+      const { body } = await tk.http.get(path);
+      expect(body).toMatchObject({ status: 'success' });
+      expect(body).not.toHaveProperty('metadata.semanticError');
     });
 
     it('never asks this server itself', async () => {

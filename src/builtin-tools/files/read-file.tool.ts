@@ -33,6 +33,8 @@ export const readFile = (files: ProjectFiles): Tool =>
     },
     annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: false },
     tags: ['files'],
+    // Others wrote what it hands over: an error in it is no failure of the call.
+    semanticErrors: 'off',
     run: async ({ path, maxLength }, { context }) => {
       const { bytes, size } = await files.read(context.projectId, path, maxLength * mostBytesEach);
       const text = textOf(bytes, bytes.length < size);

@@ -38,6 +38,8 @@ export const webSearch = (search: WebSearch): Tool =>
     },
     annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: true },
     tags: ['web'],
+    // Others wrote what it hands over: an error in it is no failure of the call.
+    semanticErrors: 'off',
     upstream: 'Web search',
     run: async ({ query, limit }) => {
       const queries = queriesIn(query);

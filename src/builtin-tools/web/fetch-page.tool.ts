@@ -28,6 +28,8 @@ export const fetchPage = (pages: Pages): Tool =>
     },
     annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: true },
     tags: ['web'],
+    // Others wrote what it hands over: an error in it is no failure of the call.
+    semanticErrors: 'off',
     upstream: 'The page',
     run: ({ url, maxLength }, { signal }) => pages.read(url, maxLength, signal),
   });

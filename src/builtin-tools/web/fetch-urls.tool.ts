@@ -40,6 +40,8 @@ export const fetchUrls = (pages: Pages): Tool =>
     },
     annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: true },
     tags: ['web'],
+    // Others wrote what it hands over: an error in it is no failure of the call.
+    semanticErrors: 'off',
     timeoutMs: 60_000,
     upstream: 'The pages',
     run: async ({ urls: given }, { signal }) => {
