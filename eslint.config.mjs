@@ -93,4 +93,11 @@ export default tseslint.config(
       },
     },
   },
+  {
+    // What runs within the page.
+    files: ['test/browser/*.mjs'],
+    languageOptions: {
+      globals: { document: 'readonly', window: 'readonly', PerformanceObserver: 'readonly' },
+    },
+  },
 );

@@ -20,25 +20,26 @@ const KeyboardSheet = lazy(() =>
 export function Shell(): ReactNode {
   const [isFinding, setFinding] = useState(false);
   const [isHelping, setHelping] = useState(false);
-  useEffect(
-    () =>
-      tinykeys(window, {
-        '$mod+k': (event) => {
+  useEffect(() => {
+    const help = (event: KeyboardEvent): void => {
+      if (!isTyping(event)) setHelping(true);
+    };
+    return tinykeys(window, {
+      '$mod+k': (event) => {
+        event.preventDefault();
+        setFinding(true);
+      },
+      '/': (event) => {
+        if (!isTyping(event)) {
           event.preventDefault();
           setFinding(true);
-        },
-        '/': (event) => {
-          if (!isTyping(event)) {
-            event.preventDefault();
-            setFinding(true);
-          }
-        },
-        'Shift+?': (event) => {
-          if (!isTyping(event)) setHelping(true);
-        },
-      }),
-    [],
-  );
+        }
+      },
+      // Where the mark is typed with Shift, and where it is not.
+      'Shift+?': help,
+      '?': help,
+    });
+  }, []);
   return (
     <Clock>
       <Toasts>

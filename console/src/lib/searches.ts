@@ -36,3 +36,5 @@ export const revisionsSearch = searchParams({ revision: count, against: count })
 export const logsSearch = searchParams({ q: text, level: oneOf('info', 'warn', 'error'), paused: flag });
 
 export const registerSearch = searchParams({ from: oneOf('command', 'json', 'mcp') });
+
+export const replaySearch = searchParams({ revision: count });

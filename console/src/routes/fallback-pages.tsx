@@ -1,6 +1,7 @@
 import { Link, useRouterState } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { Empty, Failed } from '../ui/states.js';
+import { Page } from '../ui/layout.js';
+import { Failed } from '../ui/states.js';
 import { nearest } from './nearest.js';
 
 /** The places that somebody may have meant, by the beginnings of their addresses. */
@@ -9,7 +10,7 @@ const places = ['/', '/tools', '/executions', '/sign-in'] as const;
 export function NotFoundPage(): ReactNode {
   const path = useRouterState({ select: ({ location }) => location.pathname });
   return (
-    <Empty title="There is no such page">
+    <Page name="There is no such page">
       <p>
         Nothing stands at <code>{path}</code>. Did you mean{' '}
         {nearest(path, places).map((place, index) => (
@@ -20,7 +21,7 @@ export function NotFoundPage(): ReactNode {
         ))}
         ?
       </p>
-    </Empty>
+    </Page>
   );
 }
 
@@ -28,6 +29,7 @@ export function NotFoundPage(): ReactNode {
 export function FatalPage({ error }: { readonly error: unknown }): ReactNode {
   return (
     <main>
+      <title>Toolkeeper</title>
       <Failed error={error} retry={() => window.location.reload()} />
     </main>
   );

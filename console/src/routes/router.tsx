@@ -14,6 +14,7 @@ import {
   logsSearch,
   periodSearch,
   registerSearch,
+  replaySearch,
   revisionsSearch,
   toolsSearch,
 } from '../lib/searches.js';
@@ -151,6 +152,14 @@ const execution = createRoute({
   component: lazyRouteComponent(() => import('../features/execution/execution-page.js'), 'ExecutionPage'),
 });
 
+const replay = createRoute({
+  getParentRoute: () => shell,
+  path: '/executions/$id/replay',
+  validateSearch: replaySearch,
+  component: lazyRouteComponent(() => import('../features/replay/replay-page.js'), 'ReplayPage'),
+});
+const nowhere = createRoute({ getParentRoute: () => shell, path: '$', component: NotFoundPage });
+
 const tree = root.addChildren([
   signIn,
   shell.addChildren([
@@ -162,6 +171,8 @@ const tree = root.addChildren([
     tool.addChildren([toolHome, activity, tryIt, health, circuit, logs, revisions, settings]),
     executions,
     execution,
+    replay,
+    nowhere,
   ]),
 ]);
 

@@ -39,7 +39,7 @@ interface CardProps {
 
 export function Card({ title, actions, flush = false, children }: CardProps): ReactNode {
   return (
-    <section className={css.card} aria-label={title}>
+    <section className={css.card}>
       <div className={css.cardHead}>
         <h2>{title}</h2>
         {actions}

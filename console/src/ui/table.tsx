@@ -28,7 +28,7 @@ const classOf = ({ isNumber, cut }: Column<never>): string =>
  */
 export function Table<T>({ label, columns, rows, keyOf, onOpen, isSelected }: TableProps<T>): ReactNode {
   return (
-    <div className={css.scroll} tabIndex={-1}>
+    <div className={css.scroll} role="region" aria-label={label} tabIndex={0}>
       <table className={`${css.table} ${onOpen ? css.clickable : ''}`} aria-label={label}>
         <thead>
           <tr>

@@ -3,6 +3,7 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { ExecutionView } from '../../lib/api.js';
 import { executionQuery } from '../../lib/queries.js';
+import { usePermission } from '../../lib/session.js';
 import { buttonLook } from '../../ui/controls.js';
 import { ExecutionFacts } from '../../ui/execution-facts.js';
 import { JsonText } from '../../ui/json-text.js';
@@ -14,11 +15,17 @@ const route = getRouteApi('/shell/executions/$id');
 export function ExecutionPage(): ReactNode {
   const { id } = route.useParams();
   const execution = useQuery(executionQuery(id));
-  return <Loaded query={execution}>{(data) => <Execution execution={data} />}</Loaded>;
+  if (execution.data) return <Execution execution={execution.data} />;
+  return (
+    <Page name="Execution" about={<code>{id}</code>}>
+      <Loaded query={execution}>{() => null}</Loaded>
+    </Page>
+  );
 }
 
 /** One call that ran: its record, and what is left of its process. */
 function Execution({ execution }: { readonly execution: ExecutionView }): ReactNode {
+  const mayReplay = usePermission('tools:admin');
   const { toolName, metricId, metadata, parametersHash } = execution;
   const stderr = metadata['stderr'] ?? metadata['stderrTail'];
   return (
@@ -27,6 +34,11 @@ function Execution({ execution }: { readonly execution: ExecutionView }): ReactN
       about={<code>{metricId}</code>}
       actions={
         <>
+          {mayReplay !== 'no' && (
+            <Link to="/executions/$id/replay" params={{ id: metricId }} className={buttonLook('primary')}>
+              Replay
+            </Link>
+          )}
           {parametersHash !== null && (
             <Link to="/executions" search={{ tool: toolName }} className={buttonLook()}>
               Others of this tool

@@ -19,7 +19,7 @@ export function AttentionCard({ report }: { readonly report: ToolHealthView }): 
   return (
     <article className={`${css.card} ${status === 'unhealthy' ? css.unhealthy : css.degraded}`}>
       <div>
-        <h3>
+        <h2>
           <Link to="/tools/$name/health" params={{ name }}>
             {name}
           </Link>
@@ -29,7 +29,7 @@ export function AttentionCard({ report }: { readonly report: ToolHealthView }): 
               since <Time at={since} />
             </small>
           )}
-        </h3>
+        </h2>
         <p>{[...why.map(reasonText), ...failures].join(' · ')}</p>
         {recommendations[0] !== undefined && <p className={css.todo}>{recommendations[0]}</p>}
       </div>
@@ -58,7 +58,7 @@ export function CircuitCard({ circuit }: { readonly circuit: CircuitView }): Rea
   return (
     <article className={`${css.card} ${state === 'open' ? css.unhealthy : css.degraded}`}>
       <div>
-        <h3>
+        <h2>
           <Link to="/tools/$name/circuit" params={{ name }}>
             {name}
           </Link>
@@ -69,7 +69,7 @@ export function CircuitCard({ circuit }: { readonly circuit: CircuitView }): Rea
           <small>
             since <Time at={since} />
           </small>
-        </h3>
+        </h2>
         <p>
           {reason}
           {by !== null && ` (by ${by})`}

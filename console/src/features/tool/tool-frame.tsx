@@ -33,10 +33,14 @@ export function ToolFrame(): ReactNode {
   const custom = registered?.find((each) => each.name === name);
   // A tool that is disabled or cannot start is not callable, and still has its history.
   if (!tool.data && !custom) {
-    return tool.error && registered ? (
-      <Failed error={tool.error} retry={() => void tool.refetch()} />
-    ) : (
-      <Loading />
+    return (
+      <Page name={name}>
+        {tool.error && registered ? (
+          <Failed error={tool.error} retry={() => void tool.refetch()} />
+        ) : (
+          <Loading />
+        )}
+      </Page>
     );
   }
   return (

@@ -1,0 +1,159 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { useAct } from '../../app/sign-in-gate.js';
+import {
+  ApiError,
+  ask,
+  asApiError,
+  type ExecutionView,
+  getExecutionPayload,
+  type PayloadView,
+  type ReplayView,
+} from '../../lib/api.js';
+import { sendExactly } from '../../lib/calls.js';
+import { executionQuery, toolQuery } from '../../lib/queries.js';
+import { usePermission } from '../../lib/session.js';
+import { Button, TextField } from '../../ui/controls.js';
+import { InputEditor } from '../../ui/input-editor.js';
+import { Card, Columns, Note, Page, Row, Stack } from '../../ui/layout.js';
+import { Empty, Loaded, Loading } from '../../ui/states.js';
+import { Comparison } from './comparison.js';
+
+const route = getRouteApi('/shell/executions/$id/replay');
+
+/** What was captured of an execution; null where nothing was, or no more is. */
+const payloadQuery = (id: string, mayRead: boolean) => ({
+  queryKey: ['executions', id, 'payload'],
+  queryFn: async ({ signal }: { signal: AbortSignal }): Promise<PayloadView | null> => {
+    try {
+      return await ask(getExecutionPayload({ path: { id }, signal }));
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) return null;
+      throw error;
+    }
+  },
+  enabled: mayRead,
+});
+
+/** The same call once more, and how it differs from the first time. */
+export function ReplayPage(): ReactNode {
+  const { id } = route.useParams();
+  const permission = usePermission('tools:admin');
+  const act = useAct('tools:admin');
+  const execution = useQuery(executionQuery(id));
+  const payload = useQuery(payloadQuery(id, permission === 'yes'));
+  return (
+    <Page
+      name="Replay"
+      about="It really runs, as a trial: it spends no budget and counts neither for grade nor circuit."
+    >
+      {permission !== 'yes' ? (
+        <Empty title="A replay shows and runs what somebody else has sent">
+          <p>It is for whoever may change the tool: the scope is tools:admin.</p>
+          {act && (
+            <Button look="primary" onClick={() => act(() => undefined)}>
+              Sign in
+            </Button>
+          )}
+        </Empty>
+      ) : (
+        <Loaded query={execution}>
+          {(data) => <Loaded query={payload}>{(kept) => <Replay execution={data} payload={kept} />}</Loaded>}
+        </Loaded>
+      )}
+    </Page>
+  );
+}
+
+/** @param input JSON text; undefined for what was captured, which the server then sends exactly as it was */
+function useReplay({ metricId }: ExecutionView, input: string | undefined, revision: number | undefined) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: () => {
+      const members = [
+        ...(revision === undefined ? [] : [`"revision":${revision}`]),
+        ...(input === undefined ? [] : [`"input":${input}`]),
+      ];
+      const path = `/api/v1/tool-metrics/executions/${metricId}/replay`;
+      return sendExactly<ReplayView>({ method: 'POST', path, body: `{${members.join(',')}}` });
+    },
+    onSuccess: () => client.invalidateQueries({ queryKey: ['executions'] }),
+  });
+}
+
+interface ReplayProps {
+  readonly execution: ExecutionView;
+  readonly payload: PayloadView | null;
+}
+
+function Replay({ execution, payload }: ReplayProps): ReactNode {
+  const { revision } = route.useSearch();
+  const navigate = route.useNavigate();
+  const tool = useQuery(toolQuery(execution.toolName));
+  const captured = payload && 'input' in payload ? JSON.stringify(payload.input, null, 2) : undefined;
+  const [text, setText] = useState(captured ?? '{}');
+  const replay = useReplay(
+    execution,
+    text === captured && payload?.redacted !== true ? undefined : text,
+    revision,
+  );
+  const problem = replay.error && asApiError(replay.error);
+  return (
+    <Columns>
+      <Card title={`Input of ${execution.toolName}`}>
+        <Stack>
+          <CaptureNotes payload={payload} />
+          <Loaded query={tool}>
+            {({ inputSchema }) => (
+              <InputEditor
+                schema={inputSchema}
+                text={text}
+                onText={setText}
+                problems={problem?.fields ?? []}
+              />
+            )}
+          </Loaded>
+          <TextField
+            label="Revision"
+            type="number"
+            min={1}
+            value={revision ?? ''}
+            placeholder="as the tool is now"
+            onText={(value) =>
+              void navigate({ search: { revision: value === '' ? undefined : Number(value) }, replace: true })
+            }
+          />
+          <Row>
+            <Button look="primary" disabled={replay.isPending} onClick={() => replay.mutate()}>
+              Replay
+            </Button>
+          </Row>
+        </Stack>
+      </Card>
+      <div aria-live="polite">
+        {replay.isPending && <Loading lines={3} />}
+        {problem && !replay.isPending && (
+          <Note tone="bad" alert>
+            <strong>{problem.title}</strong>: {problem.message}
+          </Note>
+        )}
+        {replay.data && !replay.isPending && <Comparison replay={replay.data} />}
+      </div>
+    </Columns>
+  );
+}
+
+const CaptureNotes = ({ payload }: { readonly payload: PayloadView | null }): ReactNode => (
+  <>
+    {!(payload && 'input' in payload) && (
+      <Note>
+        The input of this execution was not captured: write one. A tool whose setting capture is “failures” or
+        “all” keeps it from now on.
+      </Note>
+    )}
+    {payload?.redacted === true && (
+      <Note tone="warn">Secrets were taken out of this input: put them in again.</Note>
+    )}
+  </>
+);

@@ -1,0 +1,28 @@
+/**
+ * `npm run test:browser`: the built console of a server that it starts, in Chromium. With names of files it runs those
+ * alone. What it needs beside the project's own packages is installed here; Chromium comes from the system, or by apt-get
+ * where that is allowed.
+ */
+import '../support/typescript.mjs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chromiumPath } from './chromium.mjs';
+
+const suites = ['journeys', 'pages', 'hostile', 'speed'];
+const asked = process.argv.slice(2);
+const unknown = asked.filter((name) => !suites.includes(name));
+if (unknown.length > 0)
+  throw new Error(`No such suite: ${unknown.join(', ')}. There are ${suites.join(', ')}.`);
+
+process.chdir(import.meta.dirname);
+const npm = process.env.npm_execpath;
+const install = ['install', '--no-save', '--ignore-scripts', '--loglevel=error'];
+execFileSync(npm ? process.execPath : 'npm', [...(npm ? [npm] : []), ...install], { stdio: 'inherit' });
+if (chromiumPath() === undefined && process.getuid() === 0) {
+  const quiet = { stdio: ['ignore', 'ignore', 'inherit'] };
+  spawnSync('apt-get', ['update', '-qq'], quiet);
+  spawnSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', 'chromium'], quiet);
+}
+if (chromiumPath() === undefined)
+  throw new Error('There is no Chromium, and apt-get did not bring one: install it, or name it in CHROMIUM.');
+process.chdir(new URL('../..', import.meta.url).pathname);
+for (const suite of suites) if (asked.length === 0 || asked.includes(suite)) await import(`./${suite}.mjs`);
