@@ -91,7 +91,6 @@ it('a server that is killed again and again in the middle of ingest loses no ack
   await until(async () => isSubset(acknowledged, await stored()), {
     what: 'every acknowledged span',
   });
-  // Whoever got no answer sends again; what was kept without one is there once all the same.
   expect(await send(spans(1))).toBe(200);
   expect(lost.length).toBeGreaterThan(0);
 });

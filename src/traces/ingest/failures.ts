@@ -35,7 +35,7 @@ export function failuresIn({ outputs, toolMessages }: SpanTexts, label: string |
   };
 }
 
-/** What only looks odd in a tool's answer is no error of the call. */
+/** An answer that only looks odd is no error of the call. */
 function toolErrorOf({ text, toolName = unknownTool(text), toolCallId }: ToolMessage): ToolMessageError[] {
   if (findSemanticError(text)?.severity !== 'high') return [];
   return [

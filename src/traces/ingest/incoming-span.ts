@@ -11,7 +11,7 @@ export interface IncomingSpan {
   readonly startUs: number;
   readonly finishUs: number;
   readonly attributes: Attributes;
-  /** What may stand in for attributes that it lacks: those of its events, then of its resource. */
+  /** Attributes that stand in for those that it lacks: of its events, then of its resource. */
   readonly further?: readonly Attributes[];
   /** Its sender says that it failed. */
   readonly failed?: boolean;

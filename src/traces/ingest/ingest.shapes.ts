@@ -31,7 +31,7 @@ export class VlloraSpanBody {
   readonly attribute?: object;
 }
 
-/** What became of a batch of spans. */
+/** The fate of a batch of spans. */
 export class TakenSpansView {
   @ApiProperty({ example: 2, description: 'Spans that are kept from now on, whatever dies' })
   readonly taken!: number;

@@ -1,11 +1,9 @@
-/** US dollars for a million tokens. */
+/** US dollars for a million tokens. Reasoning costs what other output does, and is counted with it. */
 interface Price {
   readonly input: number;
   readonly output: number;
   /** Of input that the provider had kept. */
   readonly cached: number;
-  /** Where it is not that of other output. */
-  readonly reasoning?: number;
 }
 
 /** The day of the providers' price lists that the table was made from. */
@@ -13,7 +11,7 @@ export const pricesAsOf = '2025-10-01';
 
 const price = (input: number, cached: number, output: number): Price => ({ input, cached, output });
 
-/** By the beginning of the model's name; of several the longest. A provider's own report of a cost wins over it. */
+/** By the model's name. A provider's own report of a cost wins over it. */
 const prices: Readonly<Record<string, Price>> = {
   'gpt-5': price(1.25, 0.125, 10),
   'gpt-5-mini': price(0.25, 0.025, 2),
@@ -29,9 +27,10 @@ const prices: Readonly<Record<string, Price>> = {
   o3: price(2, 0.5, 8),
   'o3-mini': price(1.1, 0.55, 4.4),
   'o4-mini': price(1.1, 0.275, 4.4),
+  'claude-opus-4-1': price(15, 1.5, 75),
   'claude-opus-4': price(15, 1.5, 75),
+  'claude-sonnet-4-5': price(3, 0.3, 15),
   'claude-sonnet-4': price(3, 0.3, 15),
-  'claude-haiku-4': price(1, 0.1, 5),
   'claude-3-7-sonnet': price(3, 0.3, 15),
   'claude-3-5-sonnet': price(3, 0.3, 15),
   'claude-3-5-haiku': price(0.8, 0.08, 4),
@@ -54,8 +53,6 @@ export interface Usage {
   readonly outputTokens: number | null;
   /** Part of the input. */
   readonly cachedTokens: number | null;
-  /** Part of the output. */
-  readonly reasoningTokens: number | null;
 }
 
 /** @returns US dollars; null where the model's price is not known, or no tokens are */
@@ -66,23 +63,19 @@ export function costOf(model: string | null, usage: Usage): number | null {
   const input = inputTokens ?? 0;
   const output = outputTokens ?? 0;
   const cached = Math.min(usage.cachedTokens ?? 0, input);
-  const reasoning = Math.min(usage.reasoningTokens ?? 0, output);
-  const dollars =
-    (input - cached) * price.input +
-    cached * price.cached +
-    (output - reasoning) * price.output +
-    reasoning * (price.reasoning ?? price.output);
+  const dollars = (input - cached) * price.input + cached * price.cached + output * price.output;
   // More digits than a token's price has are the arithmetic's.
   return Number((dollars / perMillion).toFixed(10));
 }
 
-/** `openai/gpt-4o-2024-11-20` and `us.anthropic.claude-sonnet-4-20250514-v1:0` are what their model costs. */
+const vendor = /^.*\/|^(?:[a-z]{2,6}\.)?[a-z]+\.(?=[a-z])/g;
+const version = /[-@](?:latest|\d{4}-\d\d-\d\d|\d{8}|\d{3,4})?(?:-v\d+(?::\d+)?)?$/;
+
+/**
+ * `openai/gpt-4o-2024-11-20` and `us.anthropic.claude-sonnet-4-20250514-v1:0` are versions of their models; a longer name
+ * is another model, and may cost ten times as much.
+ */
 function priceOf(model: string): Price | undefined {
-  const name = model
-    .toLowerCase()
-    .replace(/^.*\//, '')
-    .replace(/^(?:[a-z]{2,6}\.)?[a-z]+\.(?=[a-z])/, '');
-  const known = Object.keys(prices).filter((start) => name === start || name.startsWith(`${start}-`));
-  const [longest] = known.sort((a, b) => b.length - a.length);
-  return longest === undefined ? undefined : prices[longest];
+  const name = model.toLowerCase().replace(vendor, '').replace(version, '');
+  return Object.hasOwn(prices, name) ? prices[name] : undefined;
 }

@@ -266,7 +266,11 @@ describe('the cost of a call', () => {
     expect(computed('openai/gpt-4o-2024-11-20')).toBe(2.5);
     expect(computed('gpt-4o-mini')).toBe(0.15);
     expect(computed('us.anthropic.claude-sonnet-4-20250514-v1:0')).toBe(3);
+    expect(computed('claude-sonnet-4-5@20250929')).toBe(3);
+    expect(computed('gemini-2.0-flash-001')).toBe(0.1);
+    expect(computed('gpt-4o-audio-preview')).toBeNull();
     expect(computed('gpt-4omega')).toBeNull();
+    expect(computed('constructor')).toBeNull();
     expect(computed('my-model')).toBeNull();
   });
 });
@@ -309,6 +313,11 @@ describe('an error', () => {
   ])('is told by %s', (_how, attributes, more, errorMessage) => {
     expect(row('x', attributes, more)).toMatchObject({ status: 'error', errorMessage });
   });
+});
+
+it('of an event alone is none of the span', () => {
+  const further = [{ error: 'tried again', status_code: 503, 'exception.message': 'tried again' }];
+  expect(row('x', {}, { further })).toMatchObject({ status: 'success', errorMessage: null });
 });
 
 describe('a tool call', () => {

@@ -1,5 +1,6 @@
 import { canonicalJson, sha256 } from '../../common/canonical-json.js';
 import { isDeeperThan } from '../../common/json-depth.js';
+import { dayMs } from '../../database/day-partitions.js';
 import type { SpanRow } from '../span-row.js';
 import { AttributeLookup, fromJson, memberOf } from './attribute-lookup.js';
 import type { Field } from './attribute-names.js';
@@ -10,7 +11,7 @@ import { classify, type Classified } from './span-kinds.js';
 import { textsOf } from './span-texts.js';
 import { cleanName, cleanText, storableAttributes } from './storable-json.js';
 
-/** Whose spans they are, and which are too old or too early to be kept. */
+/** The owner of a batch's spans, and the times between which they are kept. */
 export interface IngestScope {
   readonly project: string;
   readonly keyId: string | null;
@@ -20,12 +21,11 @@ export interface IngestScope {
 }
 
 const hourUs = 3_600_000_000;
-const dayMs = 86_400_000;
 const longest = { id: 64, name: 256, operation: 512, message: 4_096 };
 const deepestArguments = 64;
 
 /**
- * What the store keeps of a span, derived once.
+ * The row of a span, derived once.
  * @throws RejectedSpan that says why it is not kept
  */
 export function normaliseSpan(span: IncomingSpan, scope: IngestScope): SpanRow {
@@ -87,16 +87,13 @@ const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 const executionId = (text: string | null): string | null =>
   text !== null && uuid.test(text) ? text.toLowerCase() : null;
 
-/** An `error` of "", false or null is none. */
+/** An `error` of "", false or null is none. What an event says may have been overcome. */
 function statusOf(span: IncomingSpan, found: AttributeLookup): Pick<SpanRow, 'status' | 'errorMessage'> {
-  const own = fromJson(found.get('error'));
+  const { error, status, status_code: code } = span.attributes;
+  const own = fromJson(error);
   const said =
     own !== undefined && own !== null && own !== false && own !== '' && own !== 'false' && own !== 'null';
-  const failed =
-    span.failed === true ||
-    said ||
-    Number(found.get('status_code')) >= 400 ||
-    found.get('status') === 'error';
+  const failed = span.failed === true || said || Number(code) >= 400 || status === 'error';
   if (!failed) return { status: 'success', errorMessage: null };
   const described =
     said && own !== true && own !== 'true' ? own : (span.failure ?? found.find('error') ?? null);
@@ -126,7 +123,7 @@ function figuresOf(found: AttributeLookup, { callPart }: Classified): Figures {
   // Its cost is that of the outer one.
   if (callPart === 'inner') return { cost: null, costSource: null, ...usage, ttftUs };
   const reported = amount(found.find('cost'));
-  const cost = reported ?? costOf(found.text('model'), usage);
+  const cost = reported ?? costOf(named(found.text('model')), usage);
   const costSource = cost === null ? null : reported === null ? 'computed' : 'reported';
   return { cost, costSource, ...usage, ttftUs };
 }

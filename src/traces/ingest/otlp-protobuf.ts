@@ -4,7 +4,7 @@ import { type ReadSpan, wholeNumber } from './otlp-json.js';
 import { incomingSpan, type OtlpEvent, type OtlpSpan } from './otlp-span.js';
 
 type Reader = protobuf.Reader;
-/** What to do with a field, by its number; others are passed over. */
+/** Readers of fields, by number; other fields are passed over. */
 type Fields = Readonly<Record<number, (reader: Reader) => void>>;
 
 const deepest = 32;

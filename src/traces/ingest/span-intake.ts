@@ -24,7 +24,7 @@ export interface SpanBatch {
   readonly keyId: string | null;
 }
 
-/** What became of a batch. */
+/** The fate of a batch. */
 export type Intake =
   | {
       readonly taken: number;

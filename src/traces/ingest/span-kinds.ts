@@ -1,7 +1,7 @@
 import type { CallPart, SpanKind } from '../span-row.js';
 import type { AttributeLookup } from './attribute-lookup.js';
 
-/** What a span is, and of a model call which part. */
+/** The kind of a span, and of a model call which part it is. */
 export interface Classified {
   readonly kind: SpanKind;
   readonly callPart: CallPart | null;
@@ -10,7 +10,7 @@ export interface Classified {
 type Names = Readonly<Record<string, SpanKind | 'outer' | 'inner'>>;
 
 /**
- * What a span is, by the attribute that says so and its value; docs/traces.md shows it. A model call is told from what
+ * The kinds by the attribute that tells them and its value; docs/traces.md shows them. A model call is told from what
  * stands around it and repeats its usage, so that it counts once: of vLLora's two spans `outer` has cost and latency,
  * `inner` the tokens.
  */
@@ -86,7 +86,7 @@ export function classify(operation: string, attributes: AttributeLookup): Classi
   return classified(guess(attributes));
 }
 
-/** Who names a model and the tokens that it took has called it. */
+/** A span that names a model and the tokens that it took is a call of it. */
 function guess(attributes: AttributeLookup): SpanKind {
   if (attributes.find('output tokens') === undefined) return 'other';
   return attributes.find('model') === undefined ? 'other' : 'llm';

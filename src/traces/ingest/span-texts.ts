@@ -126,7 +126,7 @@ function resultsIn(message: unknown, names: ReadonlyMap<string, string>): ToolMe
   });
 }
 
-/** What a model said, without the calls that it asked for. */
+/** The words of a model, without the calls that it asked for. */
 function answerText(answer: unknown): string {
   if (typeof answer === 'string') return answer;
   const said = ['content', 'parts', 'text'].map((name) => memberOf(answer, name));
@@ -150,6 +150,6 @@ function textOf(value: unknown): string {
     textMember(value, 'type') === undefined
       ? undefined
       : (memberOf(value, 'value') ?? memberOf(value, 'text'));
-  if (inner !== undefined) return textOf(inner);
-  return value === undefined || value === null ? '' : jsonExcerpt(value, longestText);
+  if (typeof inner === 'string') return inner;
+  return value === undefined || value === null ? '' : jsonExcerpt(inner ?? value, longestText);
 }
