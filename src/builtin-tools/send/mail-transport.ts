@@ -82,6 +82,8 @@ const isLoopback = (host: string): boolean =>
 
 type MailError = Error & {
   readonly code?: string;
+  /** The system's, behind nodemailer's own. */
+  readonly originalCode?: string;
   /** `connect` where there was no connection. */
   readonly syscall?: string;
   /** The wait that took too long. */
@@ -98,7 +100,7 @@ const isBefore = ({ code = '', syscall, timeoutType = 'none' }: MailError): bool
   ['CONNECT_TIMEOUT', 'GREETING_TIMEOUT', 'UPGRADE_TIMEOUT'].includes(timeoutType);
 
 function failureOf(error: MailError): ToolFailure {
-  const { code, response, message, permanent } = error;
+  const { code, originalCode, response, message, permanent } = error;
   if (code === 'EAUTH')
     return awayFailure('The mail server refuses the login of this server: nothing was sent');
   if (response !== undefined) {
@@ -107,7 +109,7 @@ function failureOf(error: MailError): ToolFailure {
     if (permanent) return callerMistake(`The mail server refuses the mail: ${said}`);
     return awayFailure(`The mail server puts the mail off: ${said}`);
   }
-  const why = code ?? message;
+  const why = originalCode ?? code ?? message;
   return isBefore(error)
     ? awayFailure(`The mail server cannot be reached (${why}): nothing was sent`)
     : awayFailure(`The connection to the mail server ended (${why}): the mail may have been sent`);
