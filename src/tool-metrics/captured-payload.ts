@@ -28,29 +28,33 @@ export function capturedPayload(
   call: ToolCall,
   outcome: ToolOutcome | undefined,
 ): CapturedPayload | undefined {
-  const { capture } = call.ticket.tool;
+  const { tool, notes } = call.ticket;
+  const { capture } = tool;
   if (!capture || (capture.of === 'failures' && outcome?.status === 'success')) return undefined;
-  const answer = outcome?.status === 'success' ? { result: outcome.result } : { error: outcome?.error };
-  const parts = { input: call.input, ...answer };
-  const omitted: string[] = [];
-  const kept: Record<string, unknown> = {};
-  let isRedacted = false;
-  for (const [name, value] of Object.entries(parts)) {
-    const text = jsonOf(value);
-    if (text === undefined) continue;
-    if (Buffer.byteLength(text) > maxCapturedBytes) omitted.push(name);
-    else kept[name] = capture.clean(value);
-    if (name === 'input') isRedacted = name in kept && jsonOf(kept[name]) !== text;
-  }
+  const answer =
+    outcome?.status === 'success'
+      ? // A large one, whose size is known, is not written down to be measured.
+        part('result', outcome.result, notes.outputBytes)
+      : part('error', outcome?.error ?? null);
+  const parts = [part('input', call.input), answer];
+  const kept = parts
+    .filter(({ fits }) => fits)
+    .map((each) => ({ ...each, clean: capture.clean(each.value) }));
+  const omitted = parts.filter(({ fits }) => !fits).map(({ name }) => name);
+  const input = kept.find(({ name }) => name === 'input');
+  const line = input && jsonOf(input.clean);
   return {
-    preview: 'input' in kept ? lineOf(kept['input']) : '(not kept)',
-    ...kept,
+    ...Object.fromEntries(kept.map(({ name, clean }) => [name, clean])),
+    preview: line?.slice(0, previewLength) ?? '(not kept)',
     ...(omitted.length > 0 && { omitted }),
-    ...(isRedacted && { redacted: true }),
+    ...(line !== input?.text && { redacted: true }),
   };
 }
 
-const lineOf = (input: unknown): string => (jsonOf(input) ?? '').slice(0, previewLength);
+function part(name: string, value: unknown, bytesAtLeast = 0) {
+  const text = bytesAtLeast > maxCapturedBytes ? undefined : jsonOf(value);
+  return { name, value, text, fits: text !== undefined && Buffer.byteLength(text) <= maxCapturedBytes };
+}
 
 function jsonOf(value: unknown): string | undefined {
   try {

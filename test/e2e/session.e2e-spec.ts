@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { OnceLinks } from '../../src/auth/once-links.js';
+import { Sessions } from '../../src/auth/sessions.js';
 import { bearer } from '../support/admin-key.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { signIn } from '../support/browser-session.js';
@@ -156,6 +157,14 @@ describe('a session', () => {
     // There it is as good as none.
     const { body } = await session(tk, { cookie }).expect(200);
     expect(body).toMatchObject({ userId: 'anonymous', anonymous: true, keyId: null, expiresAt: null });
+  });
+
+  it('is over after twelve hours', async () => {
+    const begunAgo = async (hours: number): Promise<number> => {
+      const begun = guarded.app.get(Sessions).begin('admin', Date.now() - hours * 3_600_000);
+      return (await session(guarded, { cookie: `toolkeeper_session=${begun?.cookie}` })).status;
+    };
+    expect([await begunAgo(11.99), await begunAgo(12.01)]).toEqual([200, 401]);
   });
 
   it('is not begun where nobody is asked for a key', async () => {
