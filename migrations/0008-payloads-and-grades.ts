@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 const payloads = `
-  -- What executions were given and answered, of tools whose capture says so. One row is written at most once; it goes
+  -- Inputs and answers of executions, of tools whose capture says so. One row is written at most once; it goes
   -- when its time is over, whether its execution is still there or not.
   CREATE TABLE execution_payloads (
     metric_id   uuid PRIMARY KEY,
@@ -27,7 +27,7 @@ const grades = `
   );
   CREATE INDEX grade_changes_by_tool ON grade_changes (tool, seq DESC)`;
 
-/** What executions were given and answered, and how tools' grades changed. */
+/** Inputs and answers of executions, and changes of tools' grades. */
 export class PayloadsAndGrades1764000080000 implements MigrationInterface {
   readonly name = 'PayloadsAndGrades1764000080000';
 

@@ -4,7 +4,10 @@ import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { AdminKey } from './admin-key.js';
 import { hashOfKey } from './api-key.js';
 
-/** What is in a link that signs one browser in as the operator, once and soon. It is kept as a hash, by this server alone. */
+/**
+ * The secrets of links that sign one browser in as the operator, once and soon. They are kept as hashes, by this server
+ * alone.
+ */
 @Injectable()
 export class OnceLinks {
   private readonly endings = new Map<string, number>();

@@ -36,11 +36,12 @@ export class PacedStream {
     });
   }
 
-  /** It waits for its next portion. */
+  /** Whether the stream waits for its next portion. */
   get isBehind(): boolean {
     return this.paused && !this.closed;
   }
 
+  /** Takes units off the portion of this turn; without any left the stream pauses. */
   spend(units: number): void {
     this.left -= units;
     if (this.left <= 0) this.pause(0);
@@ -55,7 +56,7 @@ export class PacedStream {
     setImmediate(() => this.goOn());
   }
 
-  /** Reads on now, if it was to wait for longer than a turn. */
+  /** Reads on now, where the stream was to wait for longer than a turn. */
   hurry(): void {
     this.until = 0;
     if (this.timer) this.goOn();

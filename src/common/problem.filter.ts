@@ -26,8 +26,6 @@ export interface ProblemAnswer {
 /** Turns whatever a request threw into problem+json; nothing of an unexpected error's inside leaks. */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
-  private readonly logger = new Logger(ProblemFilter.name);
-
   catch(exception: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     this.send(exception, http.getRequest<FastifyRequest>(), http.getResponse<FastifyReply>());
@@ -42,8 +40,7 @@ export class ProblemFilter implements ExceptionFilter {
   }
 
   answer(exception: unknown, requestId: string): ProblemAnswer {
-    const problem = asProblem(exception);
-    if (problem.code === 'internal_error') this.logger.error(exception, `request ${requestId} failed`);
+    const problem = toldProblem(exception, requestId);
     const { retryAfterMs, headers } = problem.details;
     return {
       status: httpStatusOf(problem),
@@ -113,6 +110,14 @@ export function asProblem(exception: unknown): Problem {
   }
   const detail = exception instanceof Error ? exception.message : 'The request was refused';
   return new Problem(codeOfStatus[status] ?? 'invalid_request', detail, { status });
+}
+
+/** The same, of a request: what was not expected is logged under its id, whatever carries the answer. */
+export function toldProblem(exception: unknown, requestId: string): Problem {
+  const problem = asProblem(exception);
+  if (problem.code === 'internal_error')
+    new Logger(ProblemFilter.name).error(exception, `request ${requestId} failed`);
+  return problem;
 }
 
 /** Fastify marks its own errors with `statusCode`. */

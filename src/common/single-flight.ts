@@ -8,7 +8,7 @@ interface Flight<T> {
 
 /**
  * Equal questions that come while one is being answered wait for its answer, good or bad. The work is cancelled when
- * the last of those who wait has left; who asks after that begins anew.
+ * the last caller that waits has left; a caller that comes after that begins the work anew.
  */
 export class SingleFlight<T> {
   private readonly flights = new Map<string, Flight<T>>();
@@ -19,7 +19,7 @@ export class SingleFlight<T> {
   }
 
   /**
-   * @param signal aborts when this one does not wait any more; undefined: it waits to the end
+   * @param signal aborts when this caller waits no more; undefined: it waits to the end
    * @throws the signal's reason, or what the work throws
    */
   async join(
@@ -47,7 +47,7 @@ export class SingleFlight<T> {
     return flight;
   }
 
-  /** Nothing where it has landed: aborting takes longer than all the rest of this. */
+  /** A flight that has landed is not aborted: aborting takes longer than all the rest of this. */
   private cancel(key: string, flight: Flight<T>): void {
     if (this.forget(key, flight)) flight.cancel.abort();
   }

@@ -78,8 +78,12 @@ it('ends a worker that takes too long: nothing else would interrupt it', async (
   expect(news).toHaveLength(2);
 });
 
-it.each(['grow', 'leap'])('bounds the memory of the worker, which ends alone (%s)', async (how) => {
-  const { calls, news } = setUp({ heapMb: 64, workerData: 'data' });
+it.each(['grow', 'leap', 'fill'])('bounds the memory of the worker, which ends alone (%s)', async (how) => {
+  const { calls, news } = setUp({
+    heapMb: 64,
+    workerData: 'data',
+    ...(how === 'fill' && { processMb: 512 }),
+  });
   expect(await calls.call('first')).toBe('answer to first');
   await expect(calls.call(how)).rejects.toMatchObject({ reason: 'died', isOutOfMemory: true });
   expect(await calls.call('next')).toBe('answer to next');

@@ -29,7 +29,7 @@ export class TopicStreamService {
   async follow({ topics }: TopicsQuery, request: FastifyRequest, reply: FastifyReply): Promise<Readable> {
     const followed = await Promise.all(topics.map((name) => this.open(name, request)));
     void reply.headers(sseHeaders);
-    // Whoever asks for the head alone follows nothing.
+    // The head alone is no stream.
     if (request.method !== 'GET') return Readable.from([]);
     const lastSeen = placesIn(request.headers['last-event-id']);
     const places = new Map(followed.map((each) => [each.name, placeOf(each, lastSeen.get(each.name))]));
@@ -88,7 +88,7 @@ function greetingOf(
 const textOf = (places: ReadonlyMap<string, string>): string =>
   [...places].map(([name, id]) => `${name}=${id}`).join(',');
 
-/** What a client does not know any more it begins anew. */
+/** A client begins anew with a topic whose place it does not know any more. */
 function placesIn(header: string | string[] | undefined): Map<string, string> {
   const parts = typeof header === 'string' ? header.split(',') : [];
   const pairs = parts.flatMap((part) => {

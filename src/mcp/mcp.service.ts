@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { EventRing } from '../common/event-ring.js';
 import { Problem } from '../common/errors.js';
-import { asProblem } from '../common/problem.filter.js';
+import { toldProblem } from '../common/problem.filter.js';
 import { sseHeaders } from '../common/sse.js';
 import { SseStream } from '../common/sse-stream.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
@@ -115,7 +115,7 @@ export class McpService {
       if (method === 'ping' || method === 'logging/setLevel') return done(asked, {});
       return errorOf(id, methodNotFound, `There is no method ${method}`);
     } catch (error) {
-      return problemAnswer(id, asProblem(error), request.id);
+      return problemAnswer(id, toldProblem(error, request.id), request.id);
     }
   }
 
@@ -213,7 +213,7 @@ export class McpService {
       const { outcome } = await this.tools.call(call);
       return done(asked, toolResultOf(outcome));
     } catch (error) {
-      const problem = asProblem(error);
+      const problem = toldProblem(error, request.id);
       return isForTheModel(problem)
         ? done(asked, refusedResult(problem, request.id))
         : problemAnswer(message.id, problem, request.id);

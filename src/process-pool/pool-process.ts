@@ -24,6 +24,8 @@ import { whenItRunsOn } from './process-end.js';
 
 const tailBytes = 2_048;
 const endedThen = 'It ended right after its answer to "initialize"';
+const unread = (bytes: number, most: number): string =>
+  `${bytes} bytes would wait in the tool's input, over ${most}`;
 const broke = (what: string): string => `The tool broke the protocol: ${what}`;
 
 /** Said synchronously; `start_failed` comes before `ended`, `ended` is the last. */
@@ -57,6 +59,8 @@ export class PoolProcess {
   private hear: Hear = () => undefined;
   private output: OutputReader | undefined;
   private state: ProcessState = { name: 'starting' };
+  /** The rule that it broke. */
+  private why: string | undefined;
   private timer: NodeJS.Timeout | undefined;
   private readonly lines = new LineWriter(() => this.child?.stdin);
 
@@ -97,12 +101,7 @@ export class PoolProcess {
     const most = this.limits.maxPendingInputBytes;
     // Only what may be too much is measured.
     const waiting = before + (before + line.length * 3 > most ? Buffer.byteLength(line) : 0);
-    if (waiting > most) {
-      throw new PoolFailure(
-        'protocol_error',
-        `${waiting} bytes would wait in the tool's input, over ${most}`,
-      );
-    }
+    if (waiting > most) throw new PoolFailure('protocol_error', unread(waiting, most));
     this.conversation.add(id, exchange);
     this.lines.write(line);
     return id;
@@ -256,6 +255,7 @@ export class PoolProcess {
   /** Ends a process that broke the rules; one that was still starting has failed to start. */
   private abort(cause: TerminationReason, reason: PoolFailureReason, message: string): void {
     if (this.usable) this.state = { name: 'ending', wasReady: true, cause };
+    this.why ??= message;
     this.conversation.failAll(reason, message);
     this.kill(cause);
   }
@@ -280,10 +280,10 @@ export class PoolProcess {
   }
 
   private finish(exitCode: number | null, signal: string | null, cause: TerminationReason | undefined): void {
-    const { wasReady, conversation } = this;
+    const { wasReady, conversation, why } = this;
     const clean = wasReady && exitCode === 0 && conversation.size === 0;
     const reason = cause ?? conversation.givenUp ?? (clean ? 'exit' : wasReady ? 'crash' : 'start_failed');
-    const ending: Ending = { reason, exitCode, signal, stderrTail: this.stderrTail() };
+    const ending: Ending = { reason, exitCode, signal, stderrTail: this.stderrTail(), why };
     const how = signal === null ? `ended with exit code ${exitCode}` : `was ended by ${signal}`;
     conversation.failAll(
       'tool_crashed',

@@ -212,6 +212,8 @@ export interface Ending {
   readonly exitCode: number | null;
   readonly signal: string | null;
   readonly stderrTail: string;
+  /** The rule that it broke, where it was ended for that. */
+  readonly why?: string | undefined;
 }
 
 /** The output of a process beside its answers. */
@@ -229,7 +231,7 @@ export type ProcessOutput =
       readonly executionId: string | undefined;
     };
 
-/** What one process writes beside its answers, and how it ended. */
+/** The output of one process beside its answers, and its end. */
 export type ProcessNews = (ProcessOutput | ({ readonly type: 'terminate' } & Ending)) & {
   readonly pid: number;
 };

@@ -87,7 +87,7 @@ export interface ToolRun {
 /** Gives a slot back; calling it twice is harmless. */
 export type Release = () => void;
 
-/** What is kept of a tool's executions beside their records. */
+/** The part of a tool's executions that is kept beside their records. */
 export interface Capture {
   readonly of: 'failures' | 'all';
   /** Takes out of a JSON value what the tool knows to be secret. */

@@ -6,7 +6,7 @@ import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 export const maxCapturedBytes = 65_536;
 const previewLength = 200;
 
-/** What an execution was given and answered, without what its tool knows to be secret. */
+/** An execution's input and answer, without what its tool knows to be secret. */
 export interface CapturedPayload {
   /** The input in one line. */
   readonly preview: string;

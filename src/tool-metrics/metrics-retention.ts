@@ -60,10 +60,10 @@ export class MetricsRetention implements OnApplicationBootstrap, OnApplicationSh
   }
 
   private async run(): Promise<void> {
-    await this.payloads.deleteOld();
     await this.makeDays().catch((error: unknown) =>
       this.logger.warn(error, 'the days to come could not be made'),
     );
+    await this.payloads.deleteOld();
     const deleted = await this.repository.cleanupOldMetrics(this.days);
     if (deleted === 0) return;
     this.logger.log({ event: 'metrics_cleaned', deleted, days: this.days }, 'old metrics deleted');

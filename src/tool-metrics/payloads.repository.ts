@@ -4,6 +4,11 @@ import type { DataSource } from 'typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import type { CapturedPayload } from './captured-payload.js';
 
+const portion = 5_000;
+const deletePortion = `
+  DELETE FROM execution_payloads
+  WHERE metric_id IN (SELECT metric_id FROM execution_payloads WHERE recorded_at <= $1 LIMIT ${portion})`;
+
 /** Executions' payloads, as long as they are kept; the journal's drain writes them. */
 @Injectable()
 export class PayloadsRepository {
@@ -36,8 +41,12 @@ export class PayloadsRepository {
     return new Map(rows.map(({ id, preview }) => [id, preview]));
   }
 
+  /** In portions, each of which takes the database no more than a moment. */
   async deleteOld(): Promise<void> {
-    await this.db.query('DELETE FROM execution_payloads WHERE recorded_at <= $1', [this.oldest()]);
+    const oldest = this.oldest();
+    for (let deleted = portion; deleted === portion;) {
+      [, deleted] = await this.db.query<[unknown, number]>(deletePortion, [oldest]);
+    }
   }
 
   private oldest(): Date {

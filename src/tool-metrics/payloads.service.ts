@@ -5,7 +5,7 @@ import { PayloadsRepository } from './payloads.repository.js';
 import type { PayloadView } from './payloads.shapes.js';
 import type { ExecutionView } from './tool-metrics.shapes.js';
 
-/** What executions were given and answered, where it was captured. */
+/** Inputs and answers of executions, where they were captured. */
 @Injectable()
 export class PayloadsService {
   constructor(private readonly repository: PayloadsRepository) {}
@@ -28,7 +28,7 @@ export class PayloadsService {
     );
   }
 
-  /** What a list shows of inputs: as the payloads themselves, to those alone who register tools. */
+  /** Inputs in one line, for lists: as the payloads themselves, for those alone who register tools. */
   async withPreviews(rows: readonly ExecutionView[], caller: Principal): Promise<ExecutionView[]> {
     if (!caller.scopes.has('tools:admin') || rows.length === 0) return [...rows];
     const previews = await this.repository.previews(rows.map(({ metricId }) => metricId));

@@ -1,8 +1,7 @@
-import { Logger } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type { Readable } from 'node:stream';
 import { EventRing, type Placed } from '../common/event-ring.js';
-import { asProblem, problemBody } from '../common/problem.filter.js';
+import { problemBody, toldProblem } from '../common/problem.filter.js';
 import { type ServerSentEvent, sseComment, sseHeaders } from '../common/sse.js';
 import { SseStream } from '../common/sse-stream.js';
 import type { CallAnswer, CallRequest, CallStart } from '../tool-contract/tool-call.js';
@@ -64,8 +63,5 @@ function missedEvent(notices: number): ServerSentEvent {
 }
 
 /** A failure after the answer had begun: the caller learns of it what a problem would have told. */
-function problemOf(error: unknown, requestId: string): object {
-  const problem = asProblem(error);
-  if (problem.code === 'internal_error') new Logger('CallStream').error(error);
-  return problemBody(problem, requestId);
-}
+const problemOf = (error: unknown, requestId: string): object =>
+  problemBody(toldProblem(error, requestId), requestId);

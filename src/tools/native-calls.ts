@@ -1,3 +1,4 @@
+import { isDeeperThan, tooDeep, writableLevels } from '../common/json-depth.js';
 import { type ReadableAnswer, textOf } from './readable-answer.js';
 
 /** A platform's own call, read. */
@@ -104,7 +105,8 @@ function readArguments(given: unknown): Pick<NativeCall, 'input' | 'malformed'> 
   if (typeof given !== 'string') return { input: given ?? {} };
   if (given.trim() === '') return { input: {} };
   try {
-    return { input: (JSON.parse(given) as unknown) ?? {} };
+    const input = (JSON.parse(given) as unknown) ?? {};
+    return isDeeperThan(input, writableLevels) ? { malformed: `The arguments' JSON ${tooDeep}` } : { input };
   } catch (error) {
     return { malformed: `The arguments are not valid JSON: ${(error as Error).message}` };
   }

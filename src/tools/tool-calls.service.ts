@@ -1,15 +1,19 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { invalidRequest, Problem } from '../common/errors.js';
-import { asProblem } from '../common/problem.filter.js';
+import { toldProblem } from '../common/problem.filter.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import type { CallRequest } from '../tool-contract/tool-call.js';
 import { Door } from './door.js';
 import { callOf } from './incoming-call.js';
 import { type NativeCall, nativeCall } from './native-calls.js';
-import { type ReadableAnswer, readableOutcome, readableProblem } from './readable-answer.js';
+import { type ReadableAnswer, readableOutcome, readableProblem, textOf } from './readable-answer.js';
 import { withoutNulls } from './strict-schemas.js';
 import { ToolRegistry } from './tool-registry.js';
 import type { ToolCallsBody, ToolCallsView } from './tools.shapes.js';
+
+/** The results of one request may be as large together as so many of the largest. */
+const largestResults = 4;
 
 /** Calls as agent platforms write them. */
 @Injectable()
@@ -17,6 +21,7 @@ export class ToolCallsService {
   constructor(
     private readonly door: Door,
     private readonly registry: ToolRegistry,
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'customTools'>,
   ) {}
 
   /** @throws Problem `invalid_request` for what is no platform's call; whatever becomes of a call is its result */
@@ -32,12 +37,25 @@ export class ToolCallsService {
       const toRun = { tool: call.tool, input: this.inputOf(call), context, idempotencyKey };
       return { call, request: callOf(toRun, request, reply) };
     });
+    const fitting = this.capOnAll(asked.length);
     const results = asked.map(async ({ call, request: toRun }) => {
       const began = performance.now();
-      const answer = await this.answerTo(call, toRun);
+      const answer = fitting(await this.answerTo(call, toRun));
       return call.answer(answer, performance.now() - began);
     });
     return { results: await Promise.all(results) };
+  }
+
+  /** A message of many large results could not be written: those that come when it is full are told as failed. */
+  private capOnAll(calls: number): (answer: ReadableAnswer) => ReadableAnswer {
+    const most = largestResults * this.config.customTools.maxOutputBytes;
+    let left = most;
+    return (answer) => {
+      const size = calls > largestResults ? textOf(answer.value).length : 0;
+      if (size > left) return tooLarge(most);
+      left -= size;
+      return answer;
+    };
   }
 
   private inputOf({ tool, input, nullsForAbsent }: NativeCall): unknown {
@@ -50,10 +68,17 @@ export class ToolCallsService {
       if (malformed !== undefined) throw new Problem('invalid_input', malformed);
       return readableOutcome((await this.door.call(request)).outcome);
     } catch (error) {
-      return readableProblem(asProblem(error));
+      return readableProblem(toldProblem(error, request.context.requestId));
     }
   }
 }
+
+const tooLarge = (most: number): ReadableAnswer => ({
+  failed: true,
+  value:
+    `output_too_large: the tool was called, and its result left out: the results of one request may have ${most} ` +
+    `characters together (${largestResults} × CUSTOM_TOOLS_MAX_OUTPUT_BYTES). Call fewer tools at a time`,
+});
 
 function unknownCall(place: number): never {
   const detail = 'is no tool call of OpenAI, Anthropic or Distri';

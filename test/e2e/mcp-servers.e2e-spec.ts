@@ -393,6 +393,10 @@ describe('a URL', () => {
   });
 });
 
+/** A schema of so many levels. */
+const nested = (levels: number): object =>
+  levels <= 0 ? {} : { type: 'object', properties: { a: nested(levels - 2) } };
+
 describe('a hostile server', () => {
   it.each([
     ['an endless line', ['--flood=line'], /over 2000000 bytes/],
@@ -403,6 +407,28 @@ describe('a hostile server', () => {
     );
     expect(body.errors).toEqual([{ pointer: '/command', detail: expect.stringMatching(why) }]);
   });
+
+  it.each([
+    ['tools', () => Array.from({ length: 513 }, (_, n) => ({ name: `t${n}` })), 'more than 512 tools'],
+    ['words', () => [{ name: 't', description: 'x'.repeat(1_100_000) }], 'over 1048576 bytes'],
+    ['levels', () => [{ name: 't', inputSchema: nested(100) }], 'nested deeper than 64 levels'],
+  ])(
+    'that lists too many %s while it runs is ended, its log says why, and its next call runs',
+    async (what, list, why) => {
+      const file = join(folder, `${what}.json`);
+      const name = `swells_${what}`;
+      writeFileSync(file, '[]');
+      await serve(name, [`--lists=${file}`], granted).expect(201);
+      await answer(`${name}__count`);
+      writeFileSync(file, JSON.stringify(list()));
+      await answer(`${name}__change`);
+      const log = async () => (await tk.http.get(`/api/v1/custom-tools/${name}/logs`)).text;
+      await until(async () => (await log()).includes('The tool broke the protocol: It'), { what: 'its end' });
+      expect(await log()).toContain(why);
+      writeFileSync(file, '[]');
+      expect(await answer(`${name}__echo`, { text: 'on' })).toMatchObject({ status: 'success' });
+    },
+  );
 
   it('gets no name that another tool has, in whichever order they come', async () => {
     await tk.register('trap__echo');

@@ -1,3 +1,4 @@
+import { PayloadsRepository } from '../../src/tool-metrics/payloads.repository.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
 
@@ -76,6 +77,11 @@ describe('what is captured', () => {
     );
     await tk.http.get(`${at(id)}/payload`).expect(404);
     await tk.http.get(at(id)).expect(200);
+    const left = async (): Promise<number> =>
+      (await tk.db.dataSource.query('SELECT FROM execution_payloads WHERE metric_id = $1', [id])).length;
+    expect(await left()).toBe(1);
+    await tk.app.get(PayloadsRepository, { strict: false }).deleteOld();
+    expect(await left()).toBe(0);
   });
 });
 

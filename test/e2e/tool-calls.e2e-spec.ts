@@ -1,5 +1,7 @@
+import { Logger } from '@nestjs/common';
 import type OpenAI from 'openai';
 import { defineTool } from '../../src/tool-contract/define-tool.js';
+import type { Tool } from '../../src/tool-contract/tool.js';
 import { ToolRegistry } from '../../src/tools/tool-registry.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
@@ -8,7 +10,7 @@ import type { Json } from '../support/json.js';
 
 let tk: TestApp;
 beforeAll(async () => {
-  tk = await startApp();
+  tk = await startApp({ CUSTOM_TOOLS_MAX_OUTPUT_BYTES: '100000' });
   await tk.register('echo', { maxConcurrency: 4 });
 });
 afterAll(() => tk.close());
@@ -114,6 +116,59 @@ describe('tool calls as platforms write them', () => {
         .expect(200);
     const first = await send();
     expect((await send()).body).toEqual(first.body);
+  });
+
+  it('arguments that are nested without end are told as wrong, with a key and without', async () => {
+    const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+    const call = { id: 'c', function: { name: 'echo', arguments: `{"a":null,"b":${deep}}` } };
+    const { body } = await tk.anonymous
+      .post('/api/v1/tool-calls')
+      .set('idempotency-key', 'deep')
+      .send({ toolCalls: [call] })
+      .expect(200);
+    for (const [{ content }] of [body.results, await run([call])])
+      expect(content).toBe("invalid_input: The arguments' JSON is nested deeper than 1000 levels");
+  });
+
+  it('results that are too large together are left out, and the model is told', async () => {
+    const calls = Array.from({ length: 6 }, (_, n) => ({
+      type: 'tool_use',
+      id: `t${n}`,
+      name: 'echo',
+      input: { action: 'big', bytes: 90_000 },
+    }));
+    const results: { content: string; is_error?: boolean }[] = await run(calls);
+    expect(results.filter(({ content }) => content.length === 90_000)).toHaveLength(4);
+    const leftOut = results.filter(({ is_error: failed }) => failed);
+    expect(leftOut.map(({ content }) => content)).toEqual(
+      Array(2).fill(
+        expect.stringMatching(/^output_too_large: .* 400000 characters .*CUSTOM_TOOLS_MAX_OUTPUT/),
+      ),
+    );
+  });
+
+  it('what goes wrong on our side is logged under the id that is told, over MCP as well', async () => {
+    const logged = jest.spyOn(Logger.prototype, 'error').mockImplementation();
+    const inside = new Error('what nobody outside should read');
+    const echo = tk.app.get(ToolRegistry).find('echo');
+    const validate = (): never => {
+      throw inside;
+    };
+    tk.app.get(ToolRegistry).register({
+      ...(echo as Tool),
+      definition: { ...(echo as Tool).definition, name: 'broken' },
+      validate,
+    });
+    const [{ content }] = await run([{ id: 'c', function: { name: 'broken', arguments: '{}' } }], {
+      context: { requestId: 'r-1' },
+    });
+    const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'broken' } };
+    const { body } = await tk.anonymous.post('/mcp').send(message).expect(200);
+    expect(content).toMatch(/^internal_error: /);
+    expect(body.error).toMatchObject({ code: -32603, data: { code: 'internal_error' } });
+    const ids = ['r-1', body.error.data.requestId];
+    expect(logged.mock.calls).toEqual(ids.map((id) => [inside, `request ${id} failed`]));
+    logged.mockRestore();
   });
 
   it('refuses what is nobody’s call, and says where', async () => {

@@ -1,13 +1,13 @@
 import type TestAgent from 'supertest/lib/agent.js';
 import { supertest } from './http.js';
 
-/** What a browser holds that has signed in. */
+/** The two halves of a session, as a browser holds them. */
 export interface BrowserSession {
   readonly cookie: string;
   readonly secondHalf: string;
   /** Its page: shows both halves, and whose page it is. */
   readonly page: TestAgent;
-  /** Whoever was sent the cookie, and nothing else. */
+  /** A listener that was sent the cookie, and nothing else. */
   readonly cookieAlone: TestAgent;
 }
 

@@ -47,6 +47,18 @@ export class McpHttpServer {
     for (const listener of this.listeners) listener.write(`data: ${JSON.stringify(message)}\n\n`);
   }
 
+  /** Writes comments without end to all who listen, as fast as they are read. */
+  flood(): void {
+    const comments = Buffer.alloc(65_536, ':\n');
+    for (const listener of this.listeners) {
+      const goOn = (): void => {
+        if (listener.write(comments)) setImmediate(goOn);
+        else listener.once('drain', goOn);
+      };
+      goOn();
+    }
+  }
+
   get listening(): number {
     return this.listeners.size;
   }

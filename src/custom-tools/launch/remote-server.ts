@@ -2,6 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import { PassThrough, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
+import { LineBudget } from '../../common/line-budget.js';
 import { LineFramer } from '../../common/line-framer.js';
 import { messageOf } from '../../common/message-of.js';
 import type { LaunchedProcess, Launcher, LaunchEvents } from '../../process-pool/launcher.js';
@@ -16,6 +17,8 @@ export interface RemoteAddress {
 export interface RemoteLimits {
   /** Of one message. */
   readonly maxBytes: number;
+  /** Of one stream of events: it is read no faster. */
+  readonly linesPerSecond: number;
   /** This server's own port: what listens there on this host is not called. */
   readonly ownPort: () => number | undefined;
 }
@@ -153,7 +156,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
       await this.say(text, signal);
     };
     const isSuccess = statusCode >= 200 && statusCode < 300;
-    const wrong = isSuccess ? await this.read(response, answer) : `It answered ${statusCode}`;
+    const wrong = isSuccess ? await this.read(response, answer, signal) : `It answered ${statusCode}`;
     if (!isSuccess) response.body.destroy();
     if (!isAnswered) {
       const message = wrong ?? 'It ended its answer without one';
@@ -165,10 +168,11 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   private async read(
     response: Response,
     message: (text: string) => Promise<void>,
+    signal: AbortSignal,
   ): Promise<string | undefined> {
     const { body } = response;
     const { maxBytes } = this.limits;
-    if (isEvents(response)) return this.readEvents(response, message);
+    if (isEvents(response)) return this.readEvents(response, message, signal);
     const chunks: Buffer[] = [];
     let bytes = 0;
     for await (const chunk of body as AsyncIterable<Buffer>) {
@@ -183,13 +187,17 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   private async readEvents(
     { body }: Response,
     message: (text: string) => Promise<void>,
+    signal: AbortSignal,
   ): Promise<string | undefined> {
-    const { maxBytes } = this.limits;
+    const { maxBytes, linesPerSecond } = this.limits;
+    const budget = new LineBudget(linesPerSecond);
+    let overMs = 0;
     const events: string[] = [];
     let data: string[] = [];
     let bytes = 0;
     let isTooLong = false;
     const line = (text: string): boolean => {
+      overMs = budget.charge(1);
       const field = text.replace(/\r$/, '');
       if (field.startsWith('data:')) {
         bytes += field.length;
@@ -206,6 +214,8 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
       framer.push(chunk);
       if (isTooLong) return `Its answer is over ${maxBytes} bytes`;
       for (const event of events.splice(0)) await message(event);
+      if (overMs > 0) await delay(overMs, undefined, { signal });
+      overMs = 0;
     }
     return undefined;
   }
@@ -219,7 +229,7 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
       for (;;) {
         const response = await this.request('GET', { accept: 'text/event-stream' }, signal);
         if (response.statusCode !== 200 || !isEvents(response)) return void response.body.destroy();
-        const wrong = await this.readEvents(response, (text) => this.say(text, signal));
+        const wrong = await this.readEvents(response, (text) => this.say(text, signal), signal);
         if (wrong !== undefined) throw new Error(wrong);
         await delay(listenPauseMs, undefined, { signal });
       }

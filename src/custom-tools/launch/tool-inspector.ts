@@ -45,6 +45,10 @@ export interface PreparedTool {
 /** Follows what an executable writes while it is asked, with what is secret in it. */
 export type Listen = (redactor: Redactor) => (news: ProcessNews) => void;
 
+/** The time that schemas of one server may take which are refused: a start waits for it, and other registrations do. */
+const mostWastedMs = 5_000;
+const notTried = `its inputSchema was not tried out: others of this server that cost too much took over ${mostWastedMs} ms`;
+
 /** Nothing was found out: there was no place for one more process. */
 export const couldNotTry = (error: unknown): boolean =>
   error instanceof Problem && error.code === 'tool_unavailable';
@@ -130,11 +134,18 @@ export class ToolInspector {
   /** A schema that is none, or costs too much, takes the tool alone out of use. */
   private async compileAll(definitions: readonly McpDefinition[]): Promise<McpValidators> {
     const validators = new Map<string, InputValidator | { readonly wrong: string }>();
+    let wastedMs = 0;
     for (const { name, inputSchema } of definitions) {
+      if (wastedMs > mostWastedMs) {
+        validators.set(name, { wrong: notTried });
+        continue;
+      }
+      const began = performance.now();
       const validate = await this.compile({ ...inputSchema, type: 'object' }).catch((error: unknown) => {
         if (!(error instanceof Problem) || couldNotTry(error)) throw error;
         return { wrong: `its ${error.detail}` };
       });
+      if ('wrong' in validate) wastedMs += performance.now() - began;
       validators.set(name, validate);
     }
     return validators;

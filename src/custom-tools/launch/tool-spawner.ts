@@ -68,6 +68,7 @@ export class ToolSpawner implements OnApplicationBootstrap, OnApplicationShutdow
   ) {
     this.remote = {
       maxBytes: customTools.maxOutputBytes,
+      linesPerSecond: customTools.outputLinesPerSecond,
       ownPort: () => portOf(http.httpAdapter.getHttpServer() as Server),
     };
     this.slots = new StartSlots(customTools.maxProcesses, customTools.maxConcurrentStarts);

@@ -16,8 +16,8 @@ async function folderIdentity(folder: string): Promise<string | undefined> {
 }
 
 /**
- * Says when something in one of its folders changes. It may miss changes (network mounts, too many watches): who needs
- * to know for certain looks again from time to time.
+ * Says when something in one of its folders changes. It may miss changes (network mounts, too many watches): a caller
+ * that needs to know for certain looks again from time to time.
  */
 export class FolderWatcher {
   private readonly watched = new Map<string, Watched>();

@@ -73,7 +73,7 @@ export class ToolDrafts {
     const env = changedEnv(this.box, tool.id, tool.env, changes.env ?? {});
     Object.assign(tool, changedSettings(tool, changes), { env }, bundle && { bundle, workingDir: null });
     checkServer(tool, changes);
-    // Who names the command means what it leads to now.
+    // A command that is named means what it leads to now.
     if (changes.command !== undefined) tool.pinnedCommand = null;
   }
 

@@ -21,7 +21,7 @@ export interface TrialCall {
   run(tool: Tool): Promise<ToolOutcome>;
 }
 
-/** What a registration, or a change, would make, and how it does. */
+/** The tool that a registration, or a change, would make, and how it does. */
 export interface Trial {
   readonly tool: CustomTool;
   readonly handshake: Handshake;

@@ -78,7 +78,7 @@ export class CustomToolWrapper implements Tool {
   }
 }
 
-/** What is kept of the executions of a tool, or of each tool of a server. */
+/** The part of the executions of a tool, or of each tool of a server, that is kept. */
 export const captureOf = ({ capture: of }: CustomTool, calls: PoolCalls): Capture | undefined =>
   of === 'none' ? undefined : { of, clean: (value) => calls.cleanJson(value) };
 

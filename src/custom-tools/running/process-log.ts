@@ -4,8 +4,6 @@ import { RunningTools, type RuntimeEvent } from './running-tools.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
 import { ToolLogs } from '../logs/tool-logs.js';
 
-const floodHint = ': it wrote more lines a second beside its answers than a process may, for too long';
-
 /** Writes what happens to processes into the server's log and the tools' own. */
 @Injectable()
 export class ProcessLog {
@@ -48,13 +46,13 @@ export class ProcessLog {
   }
 
   private terminated(event: Extract<RuntimeEvent, { type: 'terminate' }>): void {
-    const { pool: tool, pid, reason, exitCode, signal } = event;
+    const { pool: tool, pid, reason, exitCode, signal, why } = event;
     const faulty = ['crash', 'protocol', 'output', 'flood'].includes(reason);
     this.noisy.delete(pid);
     const how = signal === null ? `exit code ${exitCode}` : signal;
     this.write(
-      { tool, event: 'terminate', pid, reason, exitCode, signal, ...(faulty && { error: reason }) },
-      `the process ended with ${how} (${reason})${reason === 'flood' ? floodHint : ''}`,
+      { tool, event: 'terminate', pid, reason, exitCode, signal, ...(faulty && { error: why ?? reason }) },
+      `the process ended with ${how} (${reason})${why === undefined ? '' : `: ${why}`}`,
     );
   }
 

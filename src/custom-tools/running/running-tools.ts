@@ -280,7 +280,11 @@ function withoutSecrets<E extends PoolEvent>(event: E, redactor: Redactor): E {
     case 'failed':
       return { ...event, error: redactor.clean(event.error) };
     case 'terminate':
-      return { ...event, stderrTail: redactor.clean(event.stderrTail, { start: true }) };
+      return {
+        ...event,
+        stderrTail: redactor.clean(event.stderrTail, { start: true }),
+        ...(event.why !== undefined && { why: redactor.clean(event.why) }),
+      };
     default:
       return event;
   }
