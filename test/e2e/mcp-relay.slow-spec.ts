@@ -48,9 +48,16 @@ it('hears how far a call is, and that the list of tools has changed', async () =
   const { client } = relayed;
   const heard: unknown[] = [];
   const messages = [{ method: 'progress', params: { id: '$ID', progress: 1, total: 2 } }];
-  await client.callTool({ name: 'echo', arguments: { action: 'say', messages } }, undefined, {
-    onprogress: (progress) => heard.push(progress),
-  });
+  const input = { action: 'say', messages };
+  const onprogress = (progress: unknown) => heard.push(progress);
+  // The client drops what it reads in one piece with the result.
+  await until(
+    async () => {
+      await client.callTool({ name: 'echo', arguments: input }, undefined, { onprogress });
+      return heard.length > 0;
+    },
+    { what: 'the progress' },
+  );
   expect(heard).toEqual([{ progress: 1, total: 2 }]);
   let changes = 0;
   client.setNotificationHandler(ToolListChangedNotificationSchema, () => void changes++);
