@@ -39,7 +39,7 @@ export class TracesModule implements OnApplicationBootstrap, OnApplicationShutdo
     private readonly startup: StartupWork,
   ) {}
 
-  /** Nothing waits for what an earlier gateway left: a database that is away keeps no call from being served. */
+  /** Nothing waits until what an earlier gateway left is in the database. */
   onApplicationBootstrap(): void {
     this.startup.register('spans', this.ingest.open());
   }

@@ -258,6 +258,15 @@ describe('a batch that is refused', () => {
     ['what is no protobuf', proto, Buffer.from([10, 200, 1]), {}, 400, 3, 'invalid_request'],
     ['what is no JSON', json, '{', {}, 400, 3, 'invalid_request'],
     ['JSON of another shape', json, '[]', {}, 400, 3, 'invalid_request'],
+    [
+      'a project of 257 characters',
+      json,
+      '{}',
+      { 'x-project-id': 'p'.repeat(257) },
+      400,
+      3,
+      'invalid_request',
+    ],
     ['a wrong key', proto, '', { authorization: 'Bearer wrong' }, 401, 16, 'unauthorized'],
     ['a wrong key', json, '{}', { authorization: 'Bearer wrong' }, 401, 16, 'unauthorized'],
   ])('for %s in %s answers a google.rpc.Status', async (_what, type, body, headers, status, code, name) => {

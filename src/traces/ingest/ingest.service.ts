@@ -14,6 +14,8 @@ import { isProtobuf, otlpAnswer } from './otlp-answers.js';
 import { SpanIngest, type Taken } from './span-ingest.js';
 import type { SpanBatch } from './span-intake.js';
 
+const longestProject = 256;
+
 /** Takes batches of spans over HTTP. */
 @Injectable()
 export class IngestService {
@@ -45,7 +47,7 @@ export class IngestService {
         format,
         gzip: isGzip(request),
         body: rawBodyOf(request),
-        project: projectOf(request),
+        project: projectIn(request),
         keyId: principal.keyId ?? null,
       };
       await this.rates.count({ principal, address: request.ip });
@@ -59,6 +61,13 @@ export class IngestService {
       throw error;
     }
   }
+}
+
+/** @throws Problem `forbidden`, or for a name that no index would hold */
+function projectIn(request: FastifyRequest): string {
+  const project = projectOf(request);
+  if (project.length <= longestProject) return project;
+  throw new Problem('invalid_request', `x-project-id may have ${longestProject} characters`);
 }
 
 /** @throws Problem for an encoding that is not taken */

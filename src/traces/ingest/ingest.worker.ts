@@ -12,7 +12,7 @@ export interface IngestOrders {
   readonly intake: IntakeSettings;
 }
 
-/** `open` says when what an earlier gateway left is in the database. */
+/** `open` begins to bring to the database what an earlier gateway left. */
 export type IngestRequest =
   | { readonly ask: 'open' | 'flush' }
   | { readonly ask: 'close'; readonly withinMs: number }
@@ -21,7 +21,7 @@ export type IngestRequest =
 export type IngestNews = { readonly state: JournalState } | { readonly news: JournalNews };
 
 const { journal: settings, sink, intake } = workerData as IngestOrders;
-/** How often the owner hears how the journal keeps up. */
+/** How often the owner hears how the journal keeps up, while something waits in it. */
 const tellEveryMs = 250;
 
 let opening: Promise<Journal<SpanRow, object>> | undefined;
@@ -40,7 +40,12 @@ async function open(): Promise<Journal<SpanRow, object>> {
   const opened = await Journal.open<SpanRow, object>({ ...settings, drain }, (news) =>
     tellOwner<IngestNews>({ news }),
   );
-  setInterval(() => tellOwner<IngestNews>({ state: opened.state }), tellEveryMs);
+  let told = 0;
+  setInterval(() => {
+    const { state } = opened;
+    if (told > 0 || state.depth > 0) tellOwner<IngestNews>({ state });
+    told = state.depth;
+  }, tellEveryMs);
   return opened;
 }
 
@@ -48,7 +53,6 @@ answerCalls<IngestRequest, Intake | undefined>(async (request) => {
   if (request.ask === 'close' && !opening) return undefined;
   const opened = await journal();
   if (request.ask === 'flush') await opened.flush();
-  if (request.ask === 'open') await opened.replayed;
   if (request.ask === 'close') await opened.close(request.withinMs);
   const taken = request.ask === 'take' ? await new SpanIntake(opened, intake).take(request.batch) : undefined;
   tellOwner<IngestNews>({ state: opened.state });

@@ -46,7 +46,7 @@ export class SpanIngest {
     return state.depth === 0 ? state : { ...state, oldestMs: state.oldestMs + Date.now() - at };
   }
 
-  /** @throws Error when what an earlier gateway left is not in the database */
+  /** Begins to bring to the database what an earlier gateway left. @throws Error when the journal cannot be opened */
   async open(): Promise<void> {
     if (existsSync(this.orders.journal.folder)) await this.calls().call({ ask: 'open' });
   }
