@@ -54,6 +54,7 @@ const allowed = {
     'tools',
     'playbooks',
   ],
+  'trace-tools': [...base, 'tool-contract', 'auth', 'tools', 'traces'],
   events: [...base, 'auth', 'tool-health'],
   health: [...base, 'auth'],
   http: [...base, 'auth', 'app.module.ts'],

@@ -18,6 +18,7 @@ import { TracingModule } from './observability/tracing/tracing.module.js';
 import { PlaybookSearchModule } from './playbook-search/playbook-search.module.js';
 import { PlaybooksModule } from './playbooks/playbooks.module.js';
 import { ToolsModule } from './tools/tools.module.js';
+import { TraceToolsModule } from './trace-tools/trace-tools.module.js';
 import { TracesModule } from './traces/traces.module.js';
 
 /** The list of modules; each brings in what it stands on. */
@@ -41,6 +42,7 @@ export class AppModule {
         ToolsModule,
         BuiltinToolsModule,
         TracesModule,
+        TraceToolsModule,
         McpModule,
         EventsModule,
         CustomToolsModule.forRoot(config),

@@ -4,15 +4,22 @@ import { Problem } from '../common/errors.js';
 import type { Principal } from '../tool-contract/principal.js';
 import { principalOf } from './principal.decorator.js';
 
+/** Why a caller may not name a project; undefined: it may. Naming one never widens a key. */
+export function foreignProject({ projects, keyId }: Principal, project: string): string | undefined {
+  if (!projects || projects.includes(project)) return undefined;
+  const who = keyId === undefined ? 'Without a key a caller' : 'A caller with this key';
+  return `${who} may only name the project ${projects.join(' or ')}`;
+}
+
 /**
  * The project that a caller names, else the first of its key, else `default`.
- * @throws Problem `forbidden` for a project that is not one of the key's: naming it never widens a key
+ * @throws Problem `forbidden` for a project that is not one of the key's
  */
-export function projectFor({ projects, keyId }: Principal, named: string | undefined): string {
-  const project = named ?? projects?.[0] ?? 'default';
-  if (!projects || projects.includes(project)) return project;
-  const who = keyId === undefined ? 'Without a key a caller' : 'This key';
-  throw new Problem('forbidden', `${who} may only name the project ${projects.join(' or ')}`);
+export function projectFor(principal: Principal, named: string | undefined): string {
+  const project = named ?? principal.projects?.[0] ?? 'default';
+  const foreign = foreignProject(principal, project);
+  if (foreign !== undefined) throw new Problem('forbidden', foreign);
+  return project;
 }
 
 /** The project of a request, from its header `x-project-id`. */

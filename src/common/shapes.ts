@@ -221,11 +221,17 @@ function listed(shape: Type, query: Record<string, unknown>): Record<string, unk
   const parts = (value: unknown): unknown =>
     typeof value === 'string' ? value.split(',').map((word) => word.trim()) : [value];
   return Object.fromEntries(
-    Object.entries(query).map(([name, value]) => [
-      name,
-      lists.has(name) ? [value].flat().flatMap(parts) : value,
-    ]),
+    Object.entries(query).map(([given, value]) => {
+      const name = nameIn(shape, given);
+      return [name, lists.has(name) ? [value].flat().flatMap(parts) : value];
+    }),
   );
+}
+
+/** A parameter in snake case may be written in camel case as well: `threadIds` for `thread_ids`. */
+function nameIn(shape: Type, given: string): string {
+  const snake = given.replaceAll(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
+  return propertiesOf(shape).some(([name]) => name === snake) ? snake : given;
 }
 
 function dated(shape: Type, query: Record<string, unknown>): Record<string, unknown> {

@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { FieldProblem } from '../common/errors.js';
+import type { Principal } from './principal.js';
 import { compileSchema } from './schema-compiler.js';
 import type { JsonSchema, Tool, ToolAnnotations, ToolDefinition, ToolRun } from './tool.js';
 import { ToolFailure } from './tool-outcome.js';
@@ -20,6 +21,8 @@ interface Extras<Input> extends Partial<Omit<ToolDefinition, 'inputSchema' | 'an
   /** What decides a kept result; absent: the input with its defaults. */
   readonly cacheKey?: (input: Input) => unknown;
   readonly onReuse?: Tool['onReuse'];
+  /** Why a caller may not call it with this input; undefined: it may. */
+  readonly refuses?: (input: Input, caller: Principal) => string | undefined;
 }
 
 export interface ToolSpec<Input> extends Extras<Input> {
@@ -53,6 +56,7 @@ export function defineTool<Input extends object>(spec: ToolSpec<Input>): Tool {
     upstream,
     cacheKey,
     onReuse,
+    refuses,
     run,
     ...said
   } = spec;
@@ -71,6 +75,7 @@ export function defineTool<Input extends object>(spec: ToolSpec<Input>): Tool {
     },
     ...(fallback && { fallback }),
     ...(onReuse && { onReuse }),
+    ...(refuses && { refuses: (input, caller) => refuses(withDefaults(input), caller) }),
     validate: validatorOf(schema),
     cacheKey: (input) => (cacheKey ? cacheKey(withDefaults(input)) : withDefaults(input)),
     run: async (input, toolRun) => {

@@ -106,6 +106,11 @@ export interface Tool {
    */
   validate(input: unknown, bytes: number): readonly FieldProblem[] | Promise<readonly FieldProblem[]>;
   /**
+   * For a tool that asks more of its caller than leave to call it. The input is valid.
+   * @returns why this caller may not call it so; undefined: it may
+   */
+  refuses?(input: unknown, caller: Principal): string | undefined;
+  /**
    * Takes a slot of the tool before anything is recorded.
    * @throws Refusal `queue_full` or `tool_unavailable`
    */

@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { CallRates } from '../auth/call-rates.js';
+import { foreignProject } from '../auth/project.decorator.js';
 import { type FieldProblem, Refusal } from '../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import type { Tool } from '../tool-contract/tool.js';
@@ -22,19 +23,16 @@ export class CallChecks {
   /** @throws Refusal `forbidden` for what the caller may not do, whether there is such a tool or not; `rate_limited` */
   async caller(request: CallRequest): Promise<void> {
     const { principal, tool: name, context } = request;
-    const { projects } = principal;
     if (!principal.scopes.has('tools:call'))
       throw new Refusal('forbidden', 'Calling tools needs the scope tools:call');
     if (!mayCall(principal, { name }))
       throw new Refusal('forbidden', `This key may not call ${JSON.stringify(name)}`);
-    if (projects && !projects.includes(context.projectId)) {
-      const who = principal.keyId === undefined ? 'Without a key a call' : 'A call of this key';
-      throw new Refusal('forbidden', `${who} may only name the project ${projects.join(' or ')}`);
-    }
+    const foreign = foreignProject(principal, context.projectId);
+    if (foreign !== undefined) throw new Refusal('forbidden', foreign);
     await this.rates.count(request);
   }
 
-  /** @throws Refusal `payload_too_large`, or `invalid_input` naming each wrong field */
+  /** @throws Refusal `payload_too_large`, `invalid_input` naming each wrong field, or `forbidden` by the tool's own rule */
   async input(tool: Tool, request: CallRequest): Promise<void> {
     const isLarge = (request.bytesAtMost ?? Infinity) > oneTurnBytes;
     if (isLarge) await nextTurn();
@@ -43,6 +41,8 @@ export class CallChecks {
     const found = tool.validate(request.input, bytes);
     const problems = found instanceof Promise ? await found : found;
     if (problems.length > 0) throw invalidInput(problems);
+    const reason = tool.refuses?.(request.input, request.principal);
+    if (reason !== undefined) throw new Refusal('forbidden', reason);
     if (isLarge) await nextTurn();
   }
 }

@@ -6,6 +6,13 @@ export type SpanKind = (typeof spanKinds)[number];
 /** Which part of a model call a span is, where that has two: see the table `spans`. */
 export type CallPart = 'whole' | 'outer' | 'inner';
 
+/** A tool that a model asked for. */
+export interface ToolCalled {
+  readonly name: string;
+  /** Of its arguments, as `argumentsHash`; null where there are none. */
+  readonly hash: string | null;
+}
+
 /** A message of the role tool that tells of a failure. */
 export interface ToolMessageError {
   readonly tool_name?: string;
@@ -43,7 +50,7 @@ export interface SpanRow {
   readonly reasoningTokens: number | null;
   readonly ttftUs: number | null;
   readonly argumentsHash: string | null;
-  readonly toolCalls: readonly string[] | null;
+  readonly toolCalls: readonly ToolCalled[] | null;
   readonly toolErrors: readonly ToolMessageError[] | null;
   readonly keyId: string | null;
   readonly executionId: string | null;

@@ -4,6 +4,7 @@ import type { DataSource } from 'typeorm';
 import { AuthModule } from '../auth/auth.module.js';
 import { StartupWork } from '../common/startup-work.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { ToolMetricsModule } from '../tool-metrics/tool-metrics.module.js';
 import { BatchRates } from './ingest/batch-rates.js';
 import { IngestController } from './ingest/ingest.controller.js';
 import { ingestMetrics, IngestSampler } from './ingest/ingest.metrics.js';
@@ -11,13 +12,16 @@ import { IngestService } from './ingest/ingest.service.js';
 import { openIngest } from './ingest/open-ingest.js';
 import { SpanIngest } from './ingest/span-ingest.js';
 import { SpanJournalLog } from './ingest/span-journal-log.js';
+import { TraceReadsController } from './reads/trace-reads.controller.js';
+import { TraceReadsService } from './reads/trace-reads.service.js';
+import { TraceReads } from './reads/trace-reads.js';
 import { SpanRetention } from './span-retention.js';
 
-/** Spans that agents send, beside those that executions are. */
+/** Spans: those that agents send, and the executions of this server. */
 @Module({
   // TypeORM closes its connections after the modules that import it.
-  imports: [TypeOrmModule.forFeature([]), AuthModule],
-  controllers: [IngestController],
+  imports: [TypeOrmModule.forFeature([]), AuthModule, ToolMetricsModule],
+  controllers: [IngestController, TraceReadsController],
   providers: [
     ...ingestMetrics,
     BatchRates,
@@ -25,13 +29,15 @@ import { SpanRetention } from './span-retention.js';
     IngestSampler,
     SpanJournalLog,
     SpanRetention,
+    TraceReads,
+    TraceReadsService,
     {
       provide: SpanIngest,
       inject: [getDataSourceToken(), APP_CONFIG, SpanJournalLog],
       useFactory: (db: DataSource, config: AppConfig, log: SpanJournalLog) => openIngest(db, config, log),
     },
   ],
-  exports: [SpanIngest],
+  exports: [SpanIngest, TraceReads],
 })
 export class TracesModule implements OnApplicationBootstrap, OnApplicationShutdown {
   constructor(

@@ -194,7 +194,7 @@ async function besideRemoval(load, remove, quietFirst) {
   return { quiet: first ?? (await load(3_000)), during, took };
 }
 
-async function startGateway(databaseUrl, folder) {
+export async function startGateway(databaseUrl, folder) {
   mkdirSync(folder);
   const env = {
     ...process.env,
@@ -219,7 +219,7 @@ async function startGateway(databaseUrl, folder) {
   return { child, address, adminKey, url: databaseUrl };
 }
 
-async function stop(child) {
+export async function stop(child) {
   if (child.exitCode !== null) return;
   child.removeAllListeners('exit');
   const ended = once(child, 'exit');
@@ -227,7 +227,7 @@ async function stop(child) {
   await ended;
 }
 
-async function withClient(url, work) {
+export async function withClient(url, work) {
   const client = new pg.Client({ connectionString: String(url) });
   await client.connect();
   try {

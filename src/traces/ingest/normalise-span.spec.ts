@@ -148,7 +148,7 @@ describe('one model call', () => {
         costSource: 'computed',
         ttftUs: dialect === 'OpenInference' ? null : 250_000,
         threadId: 't',
-        toolCalls: ['restart'],
+        toolCalls: [{ name: 'restart', hash: null }],
         toolErrors: [{ tool_name: 'status', tool_call_id: 'c1', message: 'Error: connection refused' }],
         semanticSource: 'input',
         semanticSeverity: 'high',
@@ -200,7 +200,7 @@ describe('one model call', () => {
       }),
     };
     expect(row('chat', responses)).toMatchObject({
-      toolCalls: ['restart'],
+      toolCalls: [{ name: 'restart', hash: null }],
       toolErrors: [{ tool_name: 'logs', tool_call_id: 'c2' }],
     });
     const anthropic = {
@@ -223,7 +223,7 @@ describe('one model call', () => {
       ],
     };
     expect(row('chat', anthropic)).toMatchObject({
-      toolCalls: ['restart'],
+      toolCalls: [{ name: 'restart', hash: null }],
       toolErrors: [{ tool_name: 'status', message: 'Error: no such pod' }],
     });
     expect(
@@ -234,7 +234,7 @@ describe('one model call', () => {
       }),
     ).toMatchObject({
       kind: 'llm',
-      toolCalls: ['restart'],
+      toolCalls: [{ name: 'restart', hash: null }],
     });
   });
 });

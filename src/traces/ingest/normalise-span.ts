@@ -1,14 +1,14 @@
 import { canonicalJson, sha256 } from '../../common/canonical-json.js';
 import { isDeeperThan } from '../../common/json-depth.js';
 import { dayMs } from '../../database/day-partitions.js';
-import type { SpanRow } from '../span-row.js';
+import type { SpanRow, ToolCalled } from '../span-row.js';
 import { AttributeLookup, fromJson, memberOf } from './attribute-lookup.js';
 import type { Field } from './attribute-names.js';
 import { failuresIn } from './failures.js';
 import { type IncomingSpan, RejectedSpan } from './incoming-span.js';
 import { costOf } from './model-prices.js';
 import { classify, type Classified } from './span-kinds.js';
-import { textsOf } from './span-texts.js';
+import { type AskedTool, textsOf } from './span-texts.js';
 import { cleanName, cleanText, storableAttributes } from './storable-json.js';
 
 /** The owner of a batch's spans, and the times between which they are kept. */
@@ -53,7 +53,7 @@ export function normaliseSpan(span: IncomingSpan, scope: IngestScope): SpanRow {
     label: text('label'),
     ...figuresOf(found, classified),
     argumentsHash: classified.kind === 'tool' ? argumentsHash(found.find("a tool's arguments")) : null,
-    toolCalls: texts.toolCalls.length > 0 ? texts.toolCalls.map(cleanText) : null,
+    toolCalls: texts.toolCalls.length > 0 ? texts.toolCalls.map(askedTool) : null,
     keyId: scope.keyId,
     executionId: executionId(found.text('execution')),
     ...failuresIn(texts, found.text('label')),
@@ -147,6 +147,11 @@ function ttft(found: AttributeLookup): number | null {
   const seconds = amount(found.find('time to first token, seconds'));
   return seconds === null ? null : Math.round(seconds * 1_000_000);
 }
+
+const askedTool = ({ name, arguments: given }: AskedTool): ToolCalled => ({
+  name: cleanText(name),
+  hash: argumentsHash(given),
+});
 
 /** Equal to the hash that an execution of ours has for the same arguments. */
 function argumentsHash(given: unknown): string | null {

@@ -78,7 +78,7 @@ export class SpanIngest {
     await this.worker?.call({ ask: 'flush' });
   }
 
-  /** For reads: who asks right after sending finds it. It waits 2 s at most. */
+  /** For reads: a caller that asks right after sending finds its spans. It waits 2 s at most. */
   async catchUp(): Promise<void> {
     if (this.last.state.depth > 0)
       await abortable(this.flush(), AbortSignal.timeout(catchUpMs)).catch(() => undefined);

@@ -9,12 +9,19 @@ export interface ToolMessage {
   readonly text: string;
 }
 
+/** A tool that a model asked for. */
+export interface AskedTool {
+  readonly name: string;
+  /** As the model wrote them: a value, or its JSON as text. */
+  readonly arguments: unknown;
+}
+
 /** The texts of a span in which failures may stand, and the tools that a model asked for in it. */
 export interface SpanTexts {
   readonly outputs: readonly string[];
   /** Those since the model's last turn: the earlier ones stood in an earlier span already. */
   readonly toolMessages: readonly ToolMessage[];
-  readonly toolCalls: readonly string[];
+  readonly toolCalls: readonly AskedTool[];
 }
 
 const longestText = 1_048_576;
@@ -35,7 +42,7 @@ export function textsOf(kind: SpanKind, attributes: AttributeLookup): SpanTexts 
   return {
     outputs: answers.map(answerText).filter(Boolean).slice(0, most.outputs),
     toolMessages: toolMessagesIn(messagesIn(fromJson(attributes.find("a model's messages")))),
-    toolCalls: calls.map(({ name }) => name).slice(0, most.toolCalls),
+    toolCalls: calls.slice(0, most.toolCalls),
   };
 }
 
@@ -78,9 +85,8 @@ function partsOf(message: unknown): unknown[] {
   return [message, ...parts.slice(0, most.parts)].map((part) => memberOf(part, 'tool_call') ?? part);
 }
 
-interface Called {
+interface Called extends AskedTool {
   readonly id: string | undefined;
-  readonly name: string;
 }
 
 function callsIn(message: unknown): Called[] {
@@ -89,9 +95,14 @@ function callsIn(message: unknown): Called[] {
     const inner = memberOf(part, 'function') ?? part;
     const isCall = inner !== part || (type !== undefined ? callTypes.has(type) : at > 0);
     const name = isCall ? textMember(inner, 'name', 'toolName') : undefined;
-    return name === undefined ? [] : [{ id: idOf(part), name: name.slice(0, 256) }];
+    return name === undefined
+      ? []
+      : [{ id: idOf(part), name: name.slice(0, 256), arguments: argumentsIn(inner) }];
   });
 }
+
+const argumentsIn = (call: unknown): unknown =>
+  ['arguments', 'args', 'input'].map((name) => memberOf(call, name)).find((given) => given !== undefined);
 
 const idOf = (part: unknown): string | undefined =>
   textMember(part, 'tool_call_id', 'toolCallId', 'tool_use_id', 'call_id', 'id');

@@ -1,0 +1,60 @@
+const head = 1_200;
+const tail = 600;
+
+/** The beginning and the end of a text, and how much is left out between them. @param share of the usual lengths */
+export function excerptOf(text: string, share = 1): string {
+  const [first, last] = [Math.floor(head * share), Math.floor(tail * share)];
+  const left = text.length - first - last;
+  if (left <= 0) return text;
+  const [begin, end] = [text.slice(0, first), last > 0 ? text.slice(-last) : ''];
+  return `${begin} […${left} characters cut…] ${end}`.toWellFormed();
+}
+
+/** Members whose JSON is longer than an excerpt become one. */
+export function excerptsOf(
+  attributes: Readonly<Record<string, unknown>>,
+  share: number,
+): Record<string, unknown> {
+  const short = (value: unknown): unknown => {
+    const text = typeof value === 'string' ? value : JSON.stringify(value);
+    return text.length > (head + tail) * share ? excerptOf(text, share) : value;
+  };
+  return Object.fromEntries(Object.entries(attributes).map(([name, value]) => [name, short(value)]));
+}
+
+const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? '');
+
+/** The first of the forms that is small enough, else the last one, without the ends of its lists. */
+export function fitted<T extends object>(
+  forms: readonly number[],
+  make: (share: number) => T,
+  most: number,
+): T {
+  let made = make(forms[0] ?? 1);
+  for (const share of forms.slice(1)) {
+    if (bytesOf(made) <= most) return made;
+    made = make(share);
+  }
+  return withinBytes(made, most);
+}
+
+/** Takes entries from the end of whichever list is the longest until the answer is small enough. */
+export function withinBytes<T extends object>(answer: T, most: number): T {
+  let bytes = bytesOf(answer);
+  if (bytes <= most) return answer;
+  const lists = Object.entries(answer)
+    .filter((member): member is [string, unknown[]] => Array.isArray(member[1]))
+    .map(([name, list]) => ({ name, list: [...list], bytes: bytesOf(list) }));
+  while (bytes > most) {
+    const longest = lists.reduce((a, b) => (b.bytes > a.bytes ? b : a), {
+      name: '',
+      list: [] as unknown[],
+      bytes: 0,
+    });
+    if (longest.list.length === 0) break;
+    const gone = bytesOf(longest.list.pop()) + 1;
+    longest.bytes -= gone;
+    bytes -= gone;
+  }
+  return { ...answer, ...Object.fromEntries(lists.map(({ name, list }) => [name, list])) };
+}

@@ -1,0 +1,99 @@
+import { countedSpans } from './counted-spans.sql.js';
+import { conditionOf, type SpanFilter, SqlValues } from './span-filter.sql.js';
+
+/** Spans are taken together by the run or the thread that they belong to, or by when they start. */
+export type Grouping =
+  { readonly by: 'run' | 'thread' } | { readonly by: 'time'; readonly bucketSeconds: number };
+
+/** What is asked of a group as a whole. Durations in milliseconds. */
+export interface GroupFilter {
+  readonly status?: 'success' | 'error';
+  readonly hasErrors?: boolean;
+  readonly minDurationMs?: number;
+  readonly maxDurationMs?: number;
+}
+
+export interface Statement {
+  readonly text: string;
+  readonly values: readonly unknown[];
+}
+
+/** The most entries of a list that a group shows, such as its traces. */
+const mostListed = 100;
+
+const keyOf = (grouping: Grouping): string => {
+  if (grouping.by !== 'time') return `${grouping.by}_id`;
+  const size = Math.round(grouping.bucketSeconds * 1_000_000);
+  return `start_us / ${size} * ${size}`;
+};
+
+/**
+ * One page of groups, the newest first: `key`, and in `total` how many groups there are. A run or a thread is there with
+ * all its spans when one of them matches; a span of time has those that match.
+ */
+export function selectGroupKeys(
+  grouping: Grouping,
+  { spans, groups = {} }: { readonly spans: SpanFilter; readonly groups?: GroupFilter | undefined },
+  page: { readonly limit: number; readonly offset: number },
+): Statement {
+  const values = new SqlValues();
+  const key = keyOf(grouping);
+  const matching = conditionOf(spans, values);
+  const members =
+    grouping.by === 'time'
+      ? matching
+      : `project = ${values.add(spans.project)} AND ${key} IN (SELECT ${key} FROM all_spans WHERE ${matching})`;
+  const having = ['true'];
+  const { status, hasErrors, minDurationMs, maxDurationMs } = groups;
+  if (status !== undefined) having.push(`bool_or(root_failed) = ${values.add(status === 'error')}`);
+  if (hasErrors !== undefined) having.push(`bool_or(failed) = ${values.add(hasErrors)}`);
+  if (minDurationMs !== undefined) having.push(`${groupDurationMs} >= ${values.add(minDurationMs)}`);
+  if (maxDurationMs !== undefined) having.push(`${groupDurationMs} <= ${values.add(maxDurationMs)}`);
+  const text = `
+    WITH members AS MATERIALIZED (
+      SELECT ${key} AS key, trace_id, span_id, parent_span_id, start_us, finish_us, status = 'error' AS failed
+      FROM all_spans
+      WHERE ${members}
+    )
+    SELECT key, count(*) OVER ()::int AS total
+    FROM (
+      SELECT *, failed AND ${isRoot('members', grouping.by === 'time' ? '' : 'AND parent.key = spans.key')} AS root_failed FROM members AS spans WHERE key IS NOT NULL
+    ) AS grouped
+    GROUP BY key
+    HAVING ${having.join(' AND ')}
+    ORDER BY min(start_us) DESC, key
+    LIMIT ${values.add(page.limit)} OFFSET ${values.add(page.offset)}`;
+  return { text, values: values.all };
+}
+
+const groupDurationMs = 'round((max(finish_us) - min(start_us)) / 1000.0)';
+
+/** Without a parent, or with one that is none of the group's spans. */
+const isRoot = (all: string, same: string): string => `NOT EXISTS (
+        SELECT FROM ${all} AS parent
+        WHERE parent.trace_id = spans.trace_id AND parent.span_id = spans.parent_span_id ${same})`;
+
+/** What the spans of some groups come to, one row a group. */
+export function selectGroups(grouping: Grouping, spans: SpanFilter): Statement {
+  const values = new SqlValues();
+  const within = grouping.by === 'time' ? undefined : (`${grouping.by}_id` as const);
+  const distinct = (column: string): string =>
+    `coalesce((array_agg(DISTINCT ${column} COLLATE "C") FILTER (WHERE ${column} IS NOT NULL))[1:${mostListed}], '{}')`;
+  const text = `
+    WITH RECURSIVE ${countedSpans(spans, values, within)}
+    SELECT ${keyOf(grouping)} AS key,
+           ${distinct('thread_id')} AS thread_ids, ${distinct('trace_id')} AS trace_ids, ${distinct('run_id')} AS run_ids,
+           (array_agg(span_id ORDER BY start_us, span_id) FILTER (WHERE is_root))[1:${mostListed}] AS root_span_ids,
+           ${distinct('request_model')} AS request_models, ${distinct('call_model')} AS used_models,
+           ${distinct(`CASE kind WHEN 'tool' THEN tool_name END`)} AS used_tools,
+           count(*) FILTER (WHERE is_call)::int AS llm_calls, coalesce(sum(call_cost), 0)::float8 AS cost,
+           sum(call_input)::float8 AS input_tokens, sum(call_output)::float8 AS output_tokens,
+           min(start_us)::float8 AS start_time_us, max(finish_us)::float8 AS finish_time_us,
+           ${groupDurationMs}::float8 AS duration_ms, count(*)::int AS total_spans,
+           bool_or(status = 'error') AS has_errors,
+           CASE WHEN bool_or(status = 'error' AND is_root) THEN 'error' ELSE 'success' END AS status,
+           ${distinct('left(error_message, 500)')} AS errors
+    FROM (SELECT *, ${isRoot('chosen', within ? `AND parent.${within} = spans.${within}` : '')} AS is_root FROM counted AS spans) AS spans
+    GROUP BY 1`;
+  return { text, values: values.all };
+}

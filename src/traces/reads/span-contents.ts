@@ -1,0 +1,33 @@
+import { AttributeLookup, type Attributes, fromJson } from '../ingest/attribute-lookup.js';
+import type { Field } from '../ingest/attribute-names.js';
+
+/** What a span took in and what it gave out, as text; empty where it carried none. */
+export interface SpanContents {
+  readonly input: string;
+  readonly output: string;
+}
+
+const ofModel = ["a model's messages", "a model's answer", "a model's tool calls"] as const;
+const ofTool = ["a tool's arguments", "a tool's result"] as const;
+
+/** Reads a span's contents in whichever dialect it was sent. */
+export function spanTextsOf({
+  kind,
+  attribute = {},
+}: {
+  readonly kind: string;
+  readonly attribute?: Attributes;
+}): SpanContents {
+  const attributes = new AttributeLookup([attribute]);
+  const text = (...fields: readonly Field[]): string => {
+    const found = fields
+      .map((field) => fromJson(attributes.find(field)))
+      .find((value) => value !== undefined);
+    return typeof found === 'string' ? found : found === undefined ? '' : JSON.stringify(found);
+  };
+  const [messages, answer, calls] = ofModel;
+  const [given, result] = ofTool;
+  if (kind === 'llm') return { input: text(messages), output: text(answer, calls) };
+  if (kind === 'tool') return { input: text(given), output: text(result) };
+  return { input: text(messages, given), output: text(answer, result) };
+}

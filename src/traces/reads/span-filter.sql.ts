@@ -1,0 +1,90 @@
+import { storableText } from '../../common/pg-text.js';
+
+/** Which spans are meant; whatever is given must hold. Ids may be `null` (has none) and `!null` (has one). */
+export interface SpanFilter {
+  readonly project: string;
+  readonly traceIds?: readonly string[];
+  readonly spanIds?: readonly string[];
+  readonly parentSpanIds?: readonly string[];
+  readonly threadIds?: readonly string[];
+  readonly runIds?: readonly string[];
+  readonly operationNames?: readonly string[];
+  readonly labels?: readonly string[];
+  readonly models?: readonly string[];
+  /** Microseconds since 1970 of the span's start; both included. */
+  readonly startUs?: number;
+  readonly endUs?: number;
+  readonly minDurationMs?: number;
+  readonly maxDurationMs?: number;
+  readonly minCost?: number;
+  readonly maxCost?: number;
+  readonly status?: 'success' | 'error';
+  readonly kinds?: readonly string[];
+  /** Text in the operation, the error, the model, the tool or the label, whatever its case. */
+  readonly text?: string;
+}
+
+/** The values of a statement, each added where its text names it. */
+export class SqlValues {
+  readonly all: unknown[] = [];
+
+  add(value: unknown): string {
+    return `$${this.all.push(typeof value === 'string' ? storableText(value) : value)}`;
+  }
+}
+
+const idColumns = {
+  traceIds: 'trace_id',
+  spanIds: 'span_id',
+  parentSpanIds: 'parent_span_id',
+  threadIds: 'thread_id',
+  runIds: 'run_id',
+  operationNames: 'operation',
+  labels: 'label',
+  models: 'model',
+  kinds: 'kind',
+} as const satisfies Partial<Record<keyof SpanFilter, string>>;
+
+/** The condition of a filter on the columns of `all_spans`. */
+export function conditionOf(filter: SpanFilter, values: SqlValues): string {
+  const conditions = [`project = ${values.add(filter.project)}`];
+  const compare = (comparison: string, value: number | string | undefined): void => {
+    if (value !== undefined) conditions.push(`${comparison} ${values.add(value)}`);
+  };
+  for (const [name, column] of Object.entries(idColumns)) {
+    const ids = filter[name as keyof typeof idColumns];
+    if (ids && ids.length > 0) conditions.push(isOneOf(column, ids, values));
+  }
+  const { startUs, endUs, text } = filter;
+  compare('start_us >=', startUs);
+  compare('start_us <=', endUs);
+  // The days are said as well: the planner then knows which ones it need not open.
+  if (startUs !== undefined) compare('start_day >=', dayOf(startUs));
+  if (endUs !== undefined) compare('start_day <=', dayOf(endUs));
+  compare(`${durationMs} >=`, filter.minDurationMs);
+  compare(`${durationMs} <=`, filter.maxDurationMs);
+  compare('cost >=', filter.minCost);
+  compare('cost <=', filter.maxCost);
+  compare('status =', filter.status);
+  if (text !== undefined) conditions.push(`${searched} ILIKE ${values.add(`%${asLiteral(text)}%`)}`);
+  return conditions.join(' AND ');
+}
+
+/** Whole milliseconds, as durations are told everywhere. */
+export const durationMs = 'round((finish_us - start_us) / 1000.0)::bigint';
+
+const searched = `concat_ws(' ', operation, error_message, model, tool_name, label)`;
+
+function isOneOf(column: string, ids: readonly string[], values: SqlValues): string {
+  const words = ids.map((id) => id.toLowerCase());
+  const named = ids.filter((_, at) => !['null', '!null'].includes(words[at] ?? ''));
+  const either: string[] = [];
+  if (words.includes('null')) either.push(`${column} IS NULL`);
+  if (words.includes('!null')) either.push(`${column} IS NOT NULL`);
+  if (named.length > 0) either.push(`${column} = ANY (${values.add(named.map(storableText))}::text[])`);
+  return either.length === 1 ? String(either[0]) : `(${either.join(' OR ')})`;
+}
+
+const asLiteral = (text: string): string => text.replaceAll(/[\\%_]/g, '\\$&');
+
+const dayOf = (us: number): string => new Date(Math.floor(us / 1_000)).toISOString().slice(0, 10);

@@ -1,0 +1,89 @@
+import type { Statement } from './groups.sql.js';
+import { conditionOf, type SpanFilter, SqlValues } from './span-filter.sql.js';
+
+export interface SpanPage {
+  readonly limit: number;
+  readonly offset: number;
+  /** By start; the oldest first unless told otherwise. */
+  readonly newestFirst?: boolean | undefined;
+}
+
+/** Columns of a span by the names that it has on the wire; the driver gives bigint as text, so times are float8. */
+const shown = `
+  trace_id, span_id, parent_span_id, thread_id, run_id, operation AS operation_name, kind, status, error_message,
+  start_us::float8 AS start_time_us, finish_us::float8 AS finish_time_us,
+  round((finish_us - start_us) / 1000.0)::float8 AS duration_ms, model, tool_name, label, cost::float8 AS cost, cost_source,
+  input_tokens::float8 AS input_tokens, output_tokens::float8 AS output_tokens, cached_tokens::float8 AS cached_tokens,
+  ttft_us::float8 / 1000 AS ttft_ms, execution_id, semantic_pattern, semantic_severity`;
+
+/** One page of spans; with what they carried in `attribute`, if asked for. */
+export function selectSpans(filter: SpanFilter, page: SpanPage, contents: boolean): Statement {
+  const values = new SqlValues();
+  const direction = page.newestFirst ? 'DESC' : 'ASC';
+  const text = `
+    WITH page AS (
+      SELECT *
+      FROM all_spans
+      WHERE ${conditionOf(filter, values)}
+      ORDER BY start_us ${direction}, span_id, trace_id
+      LIMIT ${values.add(page.limit)} OFFSET ${values.add(page.offset)}
+    )
+    SELECT ${shown}${contents ? `, ${attributes}` : ''}
+    FROM page
+    ORDER BY start_us ${direction}, span_id, trace_id`;
+  return { text, values: values.all };
+}
+
+const attributes = `coalesce((
+        SELECT attributes FROM all_span_contents AS contents
+        WHERE contents.project = page.project AND contents.trace_id = page.trace_id AND contents.span_id = page.span_id
+          AND contents.start_day = page.start_day LIMIT 1), '{}') AS attribute`;
+
+export function countSpans(filter: SpanFilter): Statement {
+  const values = new SqlValues();
+  return {
+    text: `SELECT count(*)::int AS total FROM all_spans WHERE ${conditionOf(filter, values)}`,
+    values: values.all,
+  };
+}
+
+/** The narrow columns that a path through a run needs. */
+export function selectTimedSpans(filter: SpanFilter, limit: number): Statement {
+  const values = new SqlValues();
+  const text = `
+    SELECT trace_id, span_id, parent_span_id, operation, start_us::float8 AS start_us, finish_us::float8 AS finish_us
+    FROM all_spans
+    WHERE ${conditionOf(filter, values)}
+    ORDER BY start_us, span_id
+    LIMIT ${values.add(limit)}`;
+  return { text, values: values.all };
+}
+
+/** Labels of spans and how many have them, the commonest first. */
+export function selectLabels(filter: SpanFilter, limit: number): Statement {
+  const values = new SqlValues();
+  const text = `
+    SELECT label AS name, count(*)::int AS count, count(*) OVER ()::int AS total
+    FROM all_spans
+    WHERE ${conditionOf(filter, values)} AND label IS NOT NULL
+    GROUP BY label
+    ORDER BY count(*) DESC, label COLLATE "C"
+    LIMIT ${values.add(limit)}`;
+  return { text, values: values.all };
+}
+
+/** Takes a run or a thread out of the store: the spans that were sent, with what they carried. */
+export function deleteSpans(filter: SpanFilter): Statement {
+  const values = new SqlValues();
+  const key = 'project, trace_id, span_id, start_day';
+  const text = `
+    WITH gone AS (DELETE FROM spans WHERE ${conditionOf(filter, values)} RETURNING ${key}),
+    emptied AS (
+      DELETE FROM span_contents AS contents
+      USING gone
+      WHERE contents.project = gone.project AND contents.trace_id = gone.trace_id AND contents.span_id = gone.span_id
+        AND contents.start_day = gone.start_day
+    )
+    SELECT count(*)::int AS deleted FROM gone`;
+  return { text, values: values.all };
+}

@@ -1,0 +1,263 @@
+import { countedSpans } from './counted-spans.sql.js';
+import type { Statement } from './groups.sql.js';
+import { type SpanFilter, SqlValues } from './span-filter.sql.js';
+
+/** The most entries of a list in a summary, and of a map. */
+const mostListed = 20;
+const mostKeys = 50;
+const longestMessage = 300;
+
+/** Percentiles are of the nearest rank: each is a duration that was there. */
+const percentiles = (column: string, condition: string): string =>
+  `percentile_disc(ARRAY[0.5, 0.95, 0.99]) WITHIN GROUP (ORDER BY ${column}) FILTER (WHERE ${condition})`;
+
+/** Counts and sums in all and by operation, model and label: one pass over the spans. */
+const sums = `
+  sums AS (
+    SELECT grouping(operation, call_model, label) AS part, operation, call_model, label, count(*) AS spans,
+           count(*) FILTER (WHERE is_call) AS calls, count(*) FILTER (WHERE status = 'error') AS errors,
+           sum(duration_ms) AS duration_ms, sum(call_cost) AS cost, coalesce(sum(call_input), 0) AS input_tokens,
+           coalesce(sum(call_output), 0) AS output_tokens, coalesce(sum(call_cached), 0) AS cached_tokens
+    FROM counted
+    GROUP BY GROUPING SETS ((), (operation), (call_model), (label))
+  )`;
+/** Values of grouping() in it. */
+const [byOperation, byModel, byLabel, inAll] = [3, 5, 6, 7];
+
+/**
+ * How much of a span's time passes while none of its children runs. Children that overlap count once: each adds what it
+ * reaches beyond those that began before it.
+ */
+const selfTimes = `
+  children AS (
+    SELECT child.trace_id, child.parent_span_id AS span_id, parent.start_us AS parent_us,
+           greatest(child.start_us, parent.start_us) AS start_us, least(child.finish_us, parent.finish_us) AS finish_us
+    FROM chosen AS child JOIN chosen AS parent
+      ON parent.trace_id = child.trace_id AND parent.span_id = child.parent_span_id AND parent.span_id <> child.span_id
+  ), reaching AS (
+    SELECT *, max(finish_us) OVER (PARTITION BY trace_id, span_id, parent_us ORDER BY start_us, finish_us
+             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached_us
+    FROM children
+  ), covered AS (
+    SELECT trace_id, span_id, parent_us,
+           sum(greatest(0, finish_us - greatest(start_us, coalesce(reached_us, start_us)))) AS covered_us
+    FROM reaching
+    GROUP BY trace_id, span_id, parent_us
+  )`;
+
+/** A tool's answer stands in each later request as well: it counts where it stands first. */
+const toolErrors = `
+  tool_errors AS (
+    SELECT DISTINCT ON (run_id, coalesce(error->>'tool_call_id', trace_id || span_id || place))
+           start_us, trace_id, span_id, operation, error->>'tool_name' AS tool_name, left(error->>'message', 500) AS message,
+           place
+    FROM counted, jsonb_array_elements(tool_errors) WITH ORDINALITY AS errors (error, place)
+    WHERE is_text
+    ORDER BY run_id, coalesce(error->>'tool_call_id', trace_id || span_id || place), start_us, span_id, place
+  ), findings AS (
+    SELECT DISTINCT ON (run_id, CASE semantic_source WHEN 'input' THEN semantic_pattern || semantic_snippet ELSE trace_id || span_id END)
+           start_us, trace_id, span_id, operation, semantic_pattern, semantic_severity, semantic_source, semantic_snippet
+    FROM counted
+    WHERE is_text AND semantic_pattern IS NOT NULL
+    ORDER BY run_id, CASE semantic_source WHEN 'input' THEN semantic_pattern || semantic_snippet ELSE trace_id || span_id END,
+             start_us, span_id
+  )`;
+
+/** Tools that were called with the same arguments again: by what models asked for, and by the spans of tools. */
+const repetitions = `
+  asked AS (
+    SELECT 'model' AS source, run_id, call->>'name' AS tool, call->>'hash' AS hash, start_us, trace_id, span_id,
+           coalesce(input_tokens, 0) + coalesce(output_tokens, 0) AS tokens, coalesce(call_cost, 0) AS cost
+    FROM counted, jsonb_array_elements(tool_calls) AS calls (call)
+    WHERE is_text AND call->>'hash' IS NOT NULL
+    UNION ALL
+    SELECT 'tool', run_id, tool_name, arguments_hash, start_us, trace_id, span_id, 0, 0
+    FROM counted
+    WHERE kind = 'tool' AND tool_name IS NOT NULL AND arguments_hash IS NOT NULL
+  ), by_span AS (
+    SELECT source, run_id, tool, hash, trace_id, span_id, min(start_us) AS start_us, count(*) AS times,
+           min(tokens) AS tokens, min(cost) AS cost,
+           row_number() OVER (PARTITION BY source, run_id, tool, hash ORDER BY min(start_us), span_id) AS turn
+    FROM asked
+    GROUP BY source, run_id, tool, hash, trace_id, span_id
+  ), repeated AS (
+    SELECT DISTINCT ON (run_id, tool, hash) run_id, tool, hash, sum(times) AS times, min(start_us) AS start_us,
+           coalesce(sum(tokens) FILTER (WHERE turn > 1), 0) AS tokens, coalesce(sum(cost) FILTER (WHERE turn > 1), 0) AS cost,
+           min(span_id) FILTER (WHERE turn = 1) AS first_span
+    FROM by_span
+    GROUP BY source, run_id, tool, hash
+    HAVING sum(times) >= 3
+    ORDER BY run_id, tool, hash, sum(times) DESC, source
+  )`;
+
+/** Numbers and ids out of a message, so that failures of one kind are one group. */
+const normalised = `left(regexp_replace(regexp_replace(regexp_replace(error_message,
+  '[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}', '<id>', 'g'),
+  '\\m(?=[0-9a-fA-F]*[0-9])[0-9a-fA-F]{8,}\\M', '<id>', 'g'), '\\d+', '<n>', 'g'), 200)`;
+
+const unknownTool = `(regexp_match(message, 'unknown tool[^A-Za-z0-9_]*([A-Za-z0-9_.-]+)', 'i'))[1]`;
+
+/** One list of a summary; its total is how many entries there are beyond those that are shown. */
+interface Section {
+  readonly item: Readonly<Record<string, string>>;
+  readonly from: string;
+  readonly order: string;
+  readonly most?: number;
+}
+
+const sections: Readonly<Record<string, Section>> = {
+  by_operation: {
+    item: { name: 'operation', count: 'spans' },
+    from: `sums WHERE part = ${byOperation}`,
+    order: 'spans DESC, operation COLLATE "C"',
+    most: mostKeys,
+  },
+  models_used: {
+    item: { name: 'call_model' },
+    from: `sums WHERE part = ${byModel} AND call_model IS NOT NULL AND calls > 0`,
+    order: 'call_model COLLATE "C"',
+  },
+  labels_found: {
+    item: { name: 'label' },
+    from: `sums WHERE part = ${byLabel} AND label IS NOT NULL`,
+    order: 'label COLLATE "C"',
+  },
+  model_breakdown: {
+    item: {
+      model: 'call_model',
+      count: 'calls',
+      cost: 'round(coalesce(cost, 0), 6)',
+      input_tokens: 'input_tokens',
+      output_tokens: 'output_tokens',
+    },
+    from: `sums WHERE part = ${byModel} AND call_model IS NOT NULL AND calls > 0`,
+    order: 'coalesce(cost, 0) DESC, calls DESC, call_model COLLATE "C"',
+  },
+  tool_usage: {
+    item: { name: 'name', count: 'times' },
+    from: `(SELECT call->>'name' AS name, count(*) AS times
+      FROM counted, jsonb_array_elements(tool_calls) AS calls (call) WHERE is_text GROUP BY 1) AS used`,
+    order: 'times DESC, name COLLATE "C"',
+  },
+  repeated_failures: {
+    item: { name: 'name', count: 'times', type: 'type' },
+    from: `(SELECT operation AS name, count(*) AS times, 'operation' AS type, min(start_us) AS start_us
+        FROM counted WHERE status = 'error' GROUP BY 1 HAVING count(*) >= 2
+      UNION ALL
+      SELECT ${unknownTool}, count(*), 'tool', min(start_us)
+        FROM (SELECT message, start_us FROM tool_errors
+              UNION ALL SELECT error_message, start_us FROM counted WHERE status = 'error') AS failures
+        WHERE message ILIKE '%unknown tool%' AND ${unknownTool} IS NOT NULL GROUP BY 1 HAVING count(*) >= 2) AS failures`,
+    order: 'times DESC, start_us, name COLLATE "C", type',
+  },
+  repeated_calls: {
+    item: {
+      tool: 'tool',
+      count: 'times',
+      run_id: 'run_id',
+      first_span: 'first_span',
+      wasted_tokens: 'tokens',
+      wasted_cost: 'round(cost, 6)',
+    },
+    from: 'repeated',
+    order: 'times DESC, start_us, tool COLLATE "C", hash',
+  },
+  error_groups: {
+    item: { message: 'message', count: 'times', first_span: 'first_span' },
+    from: `(SELECT ${normalised} AS message, count(*) AS times, min(start_us) AS start_us,
+        (array_agg(span_id ORDER BY start_us, span_id))[1] AS first_span
+      FROM counted WHERE status = 'error' AND error_message IS NOT NULL GROUP BY 1) AS groups`,
+    order: 'times DESC, start_us, message COLLATE "C"',
+  },
+  error_spans: {
+    item: {
+      span_id: 'span_id',
+      trace_id: 'trace_id',
+      operation: 'operation',
+      error_message: `left(error_message, ${longestMessage})`,
+    },
+    from: `counted WHERE status = 'error'`,
+    order: 'start_us, span_id, trace_id',
+  },
+  semantic_error_spans: {
+    item: {
+      span_id: 'span_id',
+      trace_id: 'trace_id',
+      operation: 'operation',
+      detected_pattern: 'semantic_pattern',
+      severity: 'semantic_severity',
+      source: 'semantic_source',
+      snippet: 'semantic_snippet',
+    },
+    from: 'findings',
+    order: `array_position(ARRAY['high', 'medium', 'low'], semantic_severity), start_us, span_id, trace_id`,
+  },
+  tool_call_errors: {
+    item: {
+      span_id: 'span_id',
+      trace_id: 'trace_id',
+      operation: 'operation',
+      tool_name: 'tool_name',
+      message: 'message',
+    },
+    from: 'tool_errors',
+    order: 'start_us, span_id, trace_id, place',
+  },
+  slowest_spans: {
+    item: {
+      span_id: 'span_id',
+      trace_id: 'trace_id',
+      operation: 'operation',
+      duration_ms: 'duration_ms',
+      self_ms: 'self_ms',
+      ttft_ms: 'round(ttft_us / 1000.0)',
+    },
+    from: `(SELECT counted.*, round((finish_us - start_us - coalesce(covered_us, 0)) / 1000.0)::bigint AS self_ms
+      FROM counted LEFT JOIN covered
+        ON covered.trace_id = counted.trace_id AND covered.span_id = counted.span_id AND parent_us = start_us) AS timed`,
+    order: 'self_ms DESC, duration_ms DESC, start_us, span_id, trace_id',
+    most: 5,
+  },
+  expensive_spans: {
+    item: {
+      span_id: 'span_id',
+      trace_id: 'trace_id',
+      operation: 'operation',
+      cost: 'round(call_cost, 6)',
+      model: 'call_model',
+    },
+    from: 'counted WHERE call_cost > 0',
+    order: 'call_cost DESC, start_us, span_id, trace_id',
+    most: 5,
+  },
+};
+
+function textOf(name: string, { item, from, order, most = mostListed }: Section): string {
+  const members = Object.entries(item).map(([member, value]) => `'${member}', ${value}`);
+  return `(
+    SELECT '${name}', row_number() OVER (ORDER BY ${order})::int, count(*) OVER ()::int, jsonb_strip_nulls(jsonb_build_object(${members.join(', ')}))
+    FROM ${from}
+    ORDER BY 2
+    LIMIT ${most})`;
+}
+
+/** The figures of a whole; durations in milliseconds. */
+const totals = `
+    SELECT 'totals' AS section, 1 AS place, 1 AS total, jsonb_build_object(
+      'spans', spans, 'errors', errors, 'duration_ms', coalesce(duration_ms, 0), 'cost', round(coalesce(cost, 0), 4),
+      'input_tokens', input_tokens, 'output_tokens', output_tokens, 'cached_tokens', cached_tokens,
+      'latency', (SELECT ${percentiles('duration_ms', 'is_call AND duration_ms > 0')} FROM counted),
+      'max_latency', (SELECT max(duration_ms) FROM counted WHERE is_call AND duration_ms > 0),
+      'ttft', (SELECT ${percentiles('round(ttft_us / 1000.0)', 'is_call')} FROM counted),
+      'avg_ttft', (SELECT round(avg(ttft_us) / 1000.0) FROM counted WHERE is_call)) AS item
+    FROM sums WHERE part = ${inAll}`;
+
+/** The rows of a summary: `section`, `place` in it, `total` entries of it, and the entry. */
+export function selectSummary(filter: SpanFilter): Statement {
+  const values = new SqlValues();
+  const parts = Object.entries(sections).map(([name, section]) => textOf(name, section));
+  const text = `
+    WITH RECURSIVE ${countedSpans(filter, values)}, ${sums}, ${selfTimes}, ${toolErrors}, ${repetitions}
+    ${[totals, ...parts].join('\n    UNION ALL ')}`;
+  return { text, values: values.all };
+}

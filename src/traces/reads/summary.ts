@@ -1,0 +1,98 @@
+/** A row of `selectSummary`. */
+export interface SummaryRow {
+  readonly section: string;
+  /** Where it stands in its section, from 1. */
+  readonly place: number;
+  /** Entries of the section, shown or not. */
+  readonly total: number;
+  readonly item: Readonly<Record<string, unknown>>;
+}
+
+interface Totals {
+  readonly spans: number;
+  readonly errors: number;
+  readonly duration_ms: number;
+  readonly cost: number;
+  readonly input_tokens: number;
+  readonly output_tokens: number;
+  readonly cached_tokens: number;
+  readonly latency: readonly [number, number, number] | null;
+  readonly max_latency: number | null;
+  readonly ttft: readonly [number, number, number] | null;
+  readonly avg_ttft: number | null;
+}
+
+/** What a summary says: see docs/traces.md. Field names are those that agents know from vLLora. */
+export interface SpansSummary {
+  readonly summary: Readonly<Record<string, unknown>>;
+  readonly latency: {
+    readonly p50_ms: number;
+    readonly p95_ms: number;
+    readonly p99_ms: number;
+    readonly max_ms: number;
+  };
+  readonly [section: string]: unknown;
+}
+
+/** Lists that are there only when they have entries. */
+const optional = ['model_breakdown', 'tool_usage', 'repeated_failures', 'tool_call_errors'] as const;
+const lists = ['error_spans', 'semantic_error_spans', 'repeated_calls', 'error_groups'] as const;
+/** Lists of the first few of all spans: how many there are says nothing. */
+const rankings = ['slowest_spans', 'expensive_spans'] as const;
+
+export function summaryOf(rows: readonly SummaryRow[]): SpansSummary {
+  const sections = Map.groupBy(rows, ({ section }) => section);
+  const itemsOf = (section: string): SummaryRow['item'][] =>
+    (sections.get(section) ?? []).toSorted((a, b) => a.place - b.place).map(({ item }) => item);
+  const listOf = (section: string): object => ({
+    [section]: itemsOf(section),
+    [`${section}_total`]: sections.get(section)?.[0]?.total ?? 0,
+  });
+  const totals = itemsOf('totals')[0] as unknown as Totals;
+  const latency = namedPercentiles(totals.latency);
+  const parts: readonly (object | null | undefined)[] = [
+    {
+      summary: {
+        total_spans: totals.spans,
+        by_operation: byOperation(itemsOf('by_operation'), totals.spans),
+        by_status: { success: totals.spans - totals.errors, error: totals.errors },
+        total_duration_ms: totals.duration_ms,
+        total_cost: totals.cost,
+        total_input_tokens: totals.input_tokens,
+        total_output_tokens: totals.output_tokens,
+        total_cached_tokens: totals.cached_tokens,
+        cache_hit_rate: percentOf(totals.cached_tokens, totals.input_tokens),
+        ...namesOf('models_used', listOf('models_used')),
+        ...namesOf('labels_found', listOf('labels_found')),
+        latency_percentiles: { p50: latency.p50_ms, p95: latency.p95_ms, p99: latency.p99_ms },
+      },
+      latency: { ...latency, max_ms: totals.max_latency ?? 0 },
+    },
+    totals.ttft && {
+      ttft: { p50_ms: totals.ttft[0], p95_ms: totals.ttft[1], avg_ms: totals.avg_ttft },
+    },
+    ...optional.filter((section) => sections.has(section)).map(listOf),
+    ...lists.map(listOf),
+    ...rankings.map((section) => ({ [section]: itemsOf(section) })),
+  ];
+  return Object.assign({}, ...parts) as SpansSummary;
+}
+
+function namedPercentiles(values: Totals['latency']): Omit<SpansSummary['latency'], 'max_ms'> {
+  const [p50_ms, p95_ms, p99_ms] = values ?? [0, 0, 0];
+  return { p50_ms, p95_ms, p99_ms };
+}
+
+/** The commonest operations by name; `_other`: the spans of all that are not named. */
+function byOperation(items: readonly SummaryRow['item'][], spans: number): Record<string, number> {
+  const named = items.map(({ name, count }): [string, number] => [String(name), Number(count)]);
+  const rest = named.reduce((left, [, count]) => left - count, spans);
+  return Object.fromEntries([...named, ...(rest > 0 ? [['_other', rest] as const] : [])]);
+}
+
+const namesOf = (section: string, list: object): object => ({
+  ...list,
+  [section]: (Reflect.get(list, section) as { readonly name: string }[]).map(({ name }) => name),
+});
+
+const percentOf = (part: number, whole: number): number => (whole > 0 ? Math.round((part / whole) * 100) : 0);

@@ -1,0 +1,423 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { bearer } from '../support/admin-key.js';
+import { startApp, type TestApp } from '../support/app.js';
+import type { Json } from '../support/json.js';
+import { writeSpans } from '../support/sent-spans.js';
+import type { RawSpan } from '../support/trace-oracle.js';
+
+// real: the whole server, HTTP, PostgreSQL; mock: nothing
+
+let tk: TestApp;
+const keys: Record<string, string> = {};
+const now = Date.now() * 1_000;
+const minute = 60_000_000;
+
+beforeAll(async () => {
+  tk = await startApp();
+  for (const project of ['a', 'b']) {
+    await writeSpans(tk.db.dataSource, project, spansOf(project));
+    keys[project] = await keyFor([project], ['traces:read', 'tools:call']);
+  }
+  await writeSpans(tk.db.dataSource, 'default', spansOf('default'));
+});
+afterAll(() => tk.close());
+
+async function keyFor(projects: readonly string[], scopes: readonly string[]): Promise<string> {
+  const body = { name: `reader of ${projects.join()} ${scopes.join()}`, owner: 'tests', projects, scopes };
+  return (await tk.http.post('/api/v1/keys').send(body).expect(201)).body.key;
+}
+
+/** Two steps of one run, the second of which fails; ids are the same in each project, what they say is not. */
+function spansOf(project: string): RawSpan[] {
+  const says = `of-${project}`;
+  const span = (id: string, parent: string | undefined, at: number, more: object): RawSpan => ({
+    trace_id: 'shared-trace',
+    span_id: id,
+    ...(parent && { parent_span_id: parent }),
+    thread_id: 'shared-thread',
+    run_id: 'shared-run',
+    operation_name: 'run',
+    start_time_us: now - 10 * minute + at,
+    finish_time_us: now - 10 * minute + at + 1_000_000,
+    attribute: {},
+    ...more,
+  });
+  const call = {
+    model_name: says,
+    cost: 0.25,
+    label: says,
+    usage: { input_tokens: 100, output_tokens: 20 },
+    request: { model: says, messages: [{ role: 'user', content: `${says} ${'long '.repeat(1_000)}` }] },
+    output: says,
+  };
+  return [
+    span('root', undefined, 0, { finish_time_us: now - 9 * minute, attribute: { note: says } }),
+    span('step-1', 'root', 1_000, { operation_name: 'api_invoke', attribute: call }),
+    span('step-2', 'root', 2_000_000, {
+      operation_name: 'tool_call',
+      attribute: { tool_name: says, arguments: '{"a":1}', error: `${says} broke` },
+    }),
+  ];
+}
+
+const get = (path: string, key?: string) => {
+  const request = tk.anonymous.get(`/api/v1${path}`);
+  return key ? request.set(bearer(key)) : request;
+};
+const run = async (tool: string, input: object, key = keys['a'] ?? ''): Promise<Json> =>
+  (await tk.anonymous.post(`/api/v1/tools/${tool}/execute`).set(bearer(key)).send({ input }).expect(200))
+    .body;
+
+describe('reading spans over REST', () => {
+  it('answers in the envelope that clients of vLLora know, in microseconds', async () => {
+    const { body } = await get('/spans?threadIds=shared-thread&limit=2').expect(200);
+    expect(body.pagination).toEqual({ offset: 0, limit: 2, total: 3 });
+    expect(body.data.map((span: Json) => [span.span_id, span.operation_name, span.start_time_us])).toEqual([
+      ['root', 'run', now - 10 * minute],
+      ['step-1', 'api_invoke', now - 10 * minute + 1_000],
+    ]);
+    expect(body.data[1].attribute.output).toBe('of-default');
+  });
+
+  it.each([
+    ['parent_span_ids=null', ['root']],
+    ['parentSpanIds=!NULL', ['step-1', 'step-2']],
+    ['parent_span_ids=null,root', ['root', 'step-1', 'step-2']],
+    ['labels=of-default', ['step-1']],
+    ['labels=null&operation_names=tool_call', ['step-2']],
+    ['has_errors=true', ['step-2']],
+    ['status=success&order=desc', ['step-1', 'root']],
+    ['min_duration_ms=2000', ['root']],
+    ['max_cost=0.25&min_cost=0.2', ['step-1']],
+    ['q=BROKE', ['step-2']],
+    ['q=%25', []],
+    [`start_time=${now - 10 * minute + 1}&end_time=${now - 10 * minute + 1_000}`, ['step-1']],
+    ['period=last_hour', ['root', 'step-1', 'step-2']],
+    [`period=last_hour&startTime=${now}`, []],
+    ['traceIds=shared-trace&spanIds=root,step-2', ['root', 'step-2']],
+  ])('GET /spans?%s', async (query, expected) => {
+    const { body } = await get(`/spans?${query}`).expect(200);
+    expect(body.data.map((span: Json) => span.span_id)).toEqual(expected);
+    expect(body.pagination.total).toBe(expected.length);
+  });
+
+  it('names the field that is wrong', async () => {
+    const { body } = await get('/spans?limit=1001&period=ever').expect(400);
+    expect(body.errors.map((error: Json) => error.pointer)).toEqual(['/period', '/limit']);
+    await get('/runs?treadIds=x').expect(400, /treadIds is not a known field/);
+    await get('/group/spans?group_by=thread').expect(400, /thread_id is required for groups by thread/);
+  });
+
+  it('tells what a run came to, and finds runs by it', async () => {
+    const { body } = await get('/runs/shared-run/details').expect(200);
+    expect(body.data).toMatchObject({
+      run_id: 'shared-run',
+      thread_ids: ['shared-thread'],
+      root_span_ids: ['root'],
+      llm_calls: 1,
+      cost: 0.25,
+      input_tokens: 100,
+      output_tokens: 20,
+      duration_ms: 60_000,
+      has_errors: true,
+      status: 'success',
+      errors: ['of-default broke'],
+    });
+    for (const [query, found] of [
+      ['has_errors=true', 1],
+      ['status=failed', 0],
+      ['status=success&model_name=of-default', 1],
+      ['min_duration_ms=60001', 0],
+      ['type_filter=mcp&labels=of-default', 0],
+      ['labels=of-default', 1],
+      ['period=last_hour', 1],
+    ] as const) {
+      const runs = await get(`/runs?${query}`).expect(200);
+      expect([query, runs.body.data.length, runs.body.pagination.total]).toEqual([query, found, found]);
+    }
+    expect((await get('/runs/none/details').expect(200)).body).toEqual({ data: null });
+    expect((await get('/runs/shared-run').expect(200)).body.pagination.total).toBe(3);
+  });
+
+  it('shows what a run waited for', async () => {
+    const { body } = await get('/runs/shared-run/bottlenecks').expect(200);
+    expect(body).toMatchObject({ run_id: 'shared-run', total_ms: 60_000 });
+    expect(body.data.map((each: Json) => [each.span_id, each.self_ms, each.percent_of_total])).toEqual([
+      ['root', 58_000, 96.7],
+      ['step-1', 1_000, 1.7],
+      ['step-2', 1_000, 1.7],
+    ]);
+    await get('/runs/none/bottlenecks').expect(404);
+  });
+
+  it('groups by time, thread and run, and gives the spans of several groups at once', async () => {
+    const bucket = Math.floor((now - 10 * minute) / 3.6e9) * 3.6e9;
+    const { body } = await get('/group?bucketSize=3600').expect(200);
+    expect(body.data[0]).toMatchObject({
+      group_by: 'time',
+      group_key: { time_bucket: bucket },
+      total_spans: 3,
+    });
+    const byThread = await get('/group?groupBy=thread').expect(200);
+    expect(byThread.body.data[0].group_key).toEqual({ thread_id: 'shared-thread' });
+    const groups = [
+      { groupBy: 'time', timeBucket: bucket, bucketSize: 3_600 },
+      { groupBy: 'thread', threadId: 'shared-thread' },
+      { groupBy: 'run', runId: 'shared-run' },
+    ];
+    const batch = await tk.anonymous
+      .post('/api/v1/group/batch-spans')
+      .send({ groups, spansPerGroup: 2 })
+      .expect(200);
+    expect(Object.keys(batch.body.data)).toEqual([
+      `time-${bucket}`,
+      'thread-shared-thread',
+      'run-shared-run',
+    ]);
+    for (const group of Object.values<Json>(batch.body.data))
+      expect([group.spans.length, group.pagination.total]).toEqual([2, 3]);
+    await tk.anonymous
+      .post('/api/v1/group/batch-spans')
+      .send({ groups: [{ groupBy: 'run' }] })
+      .expect(400, /groups\/0\/runId/);
+  });
+
+  it('counts labels, and the figures of a period', async () => {
+    expect((await get('/labels?threadId=shared-thread').expect(200)).body).toEqual({
+      labels: [{ name: 'of-default', count: 1 }],
+      total: 1,
+    });
+    const figures = {
+      spans: 3,
+      calls: 1,
+      errors: 1,
+      cost: 0.25,
+      input_tokens: 100,
+      output_tokens: 20,
+      p50_ms: 1_000,
+    };
+    expect((await get('/stats?period=last_hour').expect(200)).body).toMatchObject(figures);
+    expect((await get(`/stats?end_time=${now - 20 * minute}`).expect(200)).body).toMatchObject({
+      spans: 0,
+      p50_ms: null,
+    });
+    const { body } = await get('/metrics/timeseries?bucket_size=86400').expect(200);
+    expect(body.data[0]).toMatchObject(figures);
+  });
+
+  it('deletes a run for the operator alone', async () => {
+    await writeSpans(tk.db.dataSource, 'default', [
+      { ...spansOf('default')[0], run_id: 'gone', span_id: 'x' } as RawSpan,
+    ]);
+    await tk.anonymous.delete('/api/v1/runs/gone').expect(401);
+    expect((await tk.http.delete('/api/v1/runs/gone').expect(200)).body).toEqual({ deleted: 1 });
+    expect((await get('/spans?runIds=gone').expect(200)).body.data).toEqual([]);
+    const [{ n }] = await tk.db.dataSource.query(
+      `SELECT count(*)::int AS n FROM span_contents WHERE span_id = 'x'`,
+    );
+    expect(n).toBe(0);
+  });
+});
+
+describe('the tools that read spans', () => {
+  it('start with a summary', async () => {
+    const { status, result } = await run('fetch_spans_summary', { threadIds: 'shared-thread' });
+    expect(status).toBe('success');
+    expect(result).toMatchObject({
+      success: true,
+      summary: {
+        total_spans: 3,
+        total_cost: 0.25,
+        models_used: ['of-a'],
+        by_status: { success: 2, error: 1 },
+      },
+      error_spans: [{ span_id: 'step-2', operation: 'tool_call', error_message: 'of-a broke' }],
+      error_spans_total: 1,
+      _note: expect.stringContaining('get_span_content'),
+    });
+  });
+
+  it('go on with contents, which are cut', async () => {
+    const { result } = await run('get_span_content', { spanIds: 'step-1,nowhere' });
+    expect(result.not_found).toEqual(['nowhere']);
+    expect(result.data[0]).toMatchObject({
+      span_id: 'step-1',
+      model: 'of-a',
+      output_excerpt: 'of-a',
+      error: null,
+    });
+    expect(result.data[0].input_excerpt).toMatch(
+      /^\[\{"role":"user","content":"of-a .*characters cut.*long "\}\]$/,
+    );
+    expect(result.data[0].input_excerpt.length).toBeLessThan(1_850);
+    const full = await run('get_span_content', { spanIds: ['step-1'], full: true });
+    expect(full.result.data[0].attribute.request.messages[0].content.length).toBeGreaterThan(5_000);
+  });
+
+  it('list runs, groups, spans and labels', async () => {
+    expect((await run('fetch_runs', { period: 'last_hour' })).result.data[0]).toMatchObject({
+      run_id: 'shared-run',
+      cost: 0.25,
+    });
+    expect((await run('fetch_groups', { groupBy: 'thread' })).result.data[0].group_key).toEqual({
+      thread_id: 'shared-thread',
+    });
+    const spans = (await run('fetch_spans', { runIds: ['shared-run'], limit: 2 })).result;
+    expect([spans.data.length, spans.pagination, spans._note]).toEqual([
+      2,
+      { offset: 0, limit: 2, total: 3 },
+      'Showing 2 of 3 spans. Use limit/offset for more: the next offset is 2.',
+    ]);
+    const details = (await run('get_run_details', { runId: 'shared-run' })).result;
+    expect([details.data.run_id, details.spans.length, details.total_spans]).toEqual(['shared-run', 3, 3]);
+    expect(details.spans[0].attribute).toBeUndefined();
+    expect((await run('list_labels', {})).result).toMatchObject({
+      success: true,
+      data: [{ name: 'of-a', count: 1 }],
+      total: 1,
+    });
+  });
+
+  it.each([
+    ['fetch_spans_summary', {}, 'threadIds, runIds, or labels is required'],
+    ['get_span_content', {}, 'spanIds is required'],
+    [
+      'get_span_content',
+      { spanIds: '1,2,3,4,5,6' },
+      'Maximum 5 spans can be retrieved at once. Please reduce the number of span_ids.',
+    ],
+    ['get_run_details', { runId: 'none' }, 'Run none not found'],
+  ])('tell the agent of a misuse of %s %j, which is no fault of theirs', async (tool, input, message) => {
+    const outcome = await run(tool, input);
+    expect(outcome).toMatchObject({
+      status: 'error',
+      error: { code: -32602, message },
+      result: { success: false, error: message },
+    });
+    const [metric] = await tk.db.dataSource.query(
+      `SELECT tool_fault FROM tool_metrics WHERE metric_id = $1`,
+      [outcome.executionId],
+    );
+    expect(metric?.tool_fault ?? false).toBe(false);
+  });
+
+  it('keep an answer small, whatever there is', async () => {
+    const big = Array.from({ length: 300 }, (_, at): RawSpan => ({
+      ...(spansOf('a')[1] as RawSpan),
+      span_id: `big-${at}`,
+      thread_id: 'big',
+      run_id: `big-${at % 60}`,
+      operation_name: `operation ${at} ${'x'.repeat(300)}`,
+      attribute: {
+        error: `${at} ${'ö'.repeat(600)}`,
+        label: `label ${at}`,
+        request: { text: 'ü'.repeat(20_000) },
+      },
+    }));
+    await writeSpans(tk.db.dataSource, 'a', big);
+    const threadIds = ['big'];
+    for (const [tool, input, most] of [
+      ['fetch_spans_summary', { threadIds }, 32_768],
+      ['fetch_spans', { threadIds, limit: 1_000 }, 32_768],
+      ['fetch_runs', { threadIds, limit: 1_000 }, 32_768],
+      ['fetch_groups', { threadIds, groupBy: 'run' }, 32_768],
+      ['get_run_details', { runId: 'big-1' }, 32_768],
+      ['get_span_content', { spanIds: ['big-1', 'big-2', 'big-3', 'big-4', 'big-5'] }, 32_768],
+      ['get_span_content', { spanIds: ['big-1', 'big-2', 'big-3', 'big-4', 'big-5'], full: true }, 262_144],
+    ] as const) {
+      const { result } = await run(tool, input);
+      const bytes = Buffer.byteLength(JSON.stringify(result));
+      expect([tool, result.success, bytes <= most, bytes > 1_000]).toEqual([tool, true, true, true]);
+    }
+    const summary = (await run('fetch_spans_summary', { threadIds })).result;
+    expect([summary.error_spans_total, summary.error_spans.length <= 20]).toEqual([300, true]);
+    expect([Object.keys(summary.summary.by_operation).length, summary.summary.by_operation._other]).toEqual([
+      51, 250,
+    ]);
+  });
+});
+
+describe('a key reads its own projects alone', () => {
+  const everywhere: readonly { readonly path: string; readonly body?: object }[] = [
+    { path: '/spans?thread_ids=shared-thread' },
+    { path: '/spans?span_ids=step-1' },
+    { path: '/runs?thread_ids=shared-thread' },
+    { path: '/runs/shared-run' },
+    { path: '/runs/shared-run/details' },
+    { path: '/runs/shared-run/bottlenecks' },
+    { path: '/group?group_by=time&thread_ids=shared-thread' },
+    { path: '/group?group_by=thread&thread_ids=shared-thread' },
+    { path: '/group/spans?group_by=run&run_id=shared-run' },
+    { path: '/group/batch-spans', body: { groups: [{ groupBy: 'thread', threadId: 'shared-thread' }] } },
+    { path: '/labels?thread_id=shared-thread' },
+    { path: '/stats?labels=of-b,of-a' },
+    { path: '/metrics/timeseries?labels=of-b,of-a' },
+    { path: '/tools/fetch_runs/execute', body: { input: { threadIds: 'shared-thread' } } },
+    { path: '/tools/fetch_spans/execute', body: { input: { threadIds: 'shared-thread' } } },
+    { path: '/tools/get_run_details/execute', body: { input: { runId: 'shared-run' } } },
+    { path: '/tools/fetch_groups/execute', body: { input: { groupBy: 'run', threadIds: 'shared-thread' } } },
+    { path: '/tools/fetch_spans_summary/execute', body: { input: { runIds: 'shared-run' } } },
+    {
+      path: '/tools/get_span_content/execute',
+      body: { input: { spanIds: 'root,step-1,step-2', full: true } },
+    },
+    { path: '/tools/list_labels/execute', body: { input: { threadId: 'shared-thread' } } },
+  ];
+  const figuresAlone = /^\/(stats|metrics|runs\/shared-run\/bottlenecks)/;
+
+  it.each(everywhere)('$path', async ({ path, body }) => {
+    const ask = async (project: string): Promise<Json> => {
+      const request = body
+        ? tk.anonymous.post(`/api/v1${path}`).send(body)
+        : tk.anonymous.get(`/api/v1${path}`);
+      return (await request.set(bearer(keys[project] ?? '')).expect(200)).body;
+    };
+    // At once, several times: nothing of one answer is left to the other.
+    const answers = await Promise.all(
+      ['a', 'b', 'a', 'b'].map(async (own) => ({ own, answer: await ask(own) })),
+    );
+    for (const { own, answer } of answers) {
+      const text = JSON.stringify(answer);
+      expect([own, text.includes(own === 'a' ? 'of-b' : 'of-a')]).toEqual([own, false]);
+      if (!figuresAlone.test(path)) expect(text).toContain(`of-${own}`);
+      if (answer.pagination) expect(answer.pagination.total).toBeLessThan(4);
+      if (/^\/(stats|metrics)/.test(path)) expect(answer.spans ?? answer.data[0].spans).toBe(1);
+    }
+  });
+
+  it('and is refused another one, however it is named', async () => {
+    const key = keys['a'] ?? '';
+    await get('/spans', key)
+      .set('x-project-id', 'b')
+      .expect(403, /may only name the project a/);
+    const call = (headers: object, input: object) =>
+      tk.anonymous
+        .post('/api/v1/tools/fetch_spans/execute')
+        .set({ ...bearer(key), ...headers })
+        .send({ input });
+    await call({ 'x-project-id': 'b' }, {}).expect(403);
+    await call({}, { projectId: 'b' }).expect(403, /may only name the project a/);
+    await call({}, { projectId: 'a' }).expect(200, /"success":true/);
+    await get('/spans').set('x-project-id', 'a').expect(403);
+  });
+
+  it('needs traces:read, for the tools as well', async () => {
+    const caller = await keyFor(['a'], ['tools:call']);
+    await get('/spans', caller).expect(403, /traces:read/);
+    const call = tk.anonymous
+      .post('/api/v1/tools/list_labels/execute')
+      .set(bearer(caller))
+      .send({ input: {} });
+    await call.expect(403, /traces:read/);
+  });
+});
+
+it('the published inputs are schemas that take lists', async () => {
+  const { body } = await tk.http.get('/api/v1/tools?format=distri&query=spans').expect(200);
+  const summary = body.data.find(({ name }: Json) => name === 'fetch_spans_summary');
+  expect(summary).toMatchObject({
+    type: 'function',
+    parameters: { properties: { threadIds: { type: 'array' } } },
+  });
+  new Ajv2020({ strict: false }).compile(summary.parameters);
+});

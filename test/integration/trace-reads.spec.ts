@@ -1,0 +1,90 @@
+import fc from 'fast-check';
+import type { Grouping } from '../../src/traces/reads/groups.sql.js';
+import { TraceReads } from '../../src/traces/reads/trace-reads.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { knownTexts, rawSpans } from '../support/raw-spans.js';
+import { writeSpans } from '../support/sent-spans.js';
+import { expectedFigures, expectedSummary, type RawSpan } from '../support/trace-oracle.js';
+
+// real: PostgreSQL, the insert of ingest; mock: nothing
+
+let database: TestDatabase;
+let reads: TraceReads;
+let projects = 0;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  reads = new TraceReads(database.dataSource);
+});
+afterAll(() => database.drop());
+
+/** A project of its own with these spans. */
+async function projectWith(spans: readonly RawSpan[]): Promise<string> {
+  const project = `p${(projects += 1)}`;
+  await writeSpans(database.dataSource, project, spans);
+  return project;
+}
+
+const all = { limit: 1_000, offset: 0 };
+
+describe('against a reference that reads what was sent', () => {
+  it('a summary and the figures of runs, threads and spans of time say the same', async () => {
+    await fc.assert(
+      fc.asyncProperty(rawSpans(150), async (spans) => {
+        const project = await projectWith(spans);
+        expect(await reads.summary({ project })).toEqual(expectedSummary(spans, knownTexts));
+        for (const { grouping, keyOf, looked } of groupings) {
+          const { data, pagination } = await reads.groups(grouping, { spans: { project } }, all);
+          expect(figuresByKey(data)).toEqual(
+            expectedByKey(spans, keyOf, looked === 'all' ? spans : undefined),
+          );
+          expect(pagination.total).toBe(data.length);
+          const starts = data.map(({ start_time_us: start }) => start);
+          expect(starts).toEqual(starts.toSorted((a, b) => b - a));
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+const groupings: readonly {
+  readonly grouping: Grouping;
+  readonly keyOf: (span: RawSpan) => string | null;
+  /** Where parents are looked for. */
+  readonly looked: 'all' | 'group';
+}[] = [
+  { grouping: { by: 'run' }, keyOf: (span) => span.run_id ?? span.trace_id, looked: 'group' },
+  { grouping: { by: 'thread' }, keyOf: (span) => span.thread_id ?? null, looked: 'group' },
+  {
+    grouping: { by: 'time', bucketSeconds: 60 },
+    keyOf: ({ start_time_us: start }) => String(Math.floor(start / 6e7) * 6e7),
+    looked: 'all',
+  },
+];
+
+function figuresByKey(rows: readonly { readonly key: string }[]): Record<string, unknown> {
+  return Object.fromEntries(
+    rows.map((row) => {
+      const {
+        key,
+        run_ids: _,
+        request_models: __,
+        used_tools: ___,
+        ...figures
+      } = row as never as Record<string, unknown>;
+      return [String(key), { ...figures, root_span_ids: figures['root_span_ids'] ?? [] }];
+    }),
+  );
+}
+
+/** @param all spans among which parents are looked for; absent: those of the group */
+function expectedByKey(
+  spans: readonly RawSpan[],
+  keyOf: (span: RawSpan) => string | null,
+  all?: readonly RawSpan[],
+): Record<string, unknown> {
+  const groups = Map.groupBy(spans, keyOf);
+  groups.delete(null);
+  return Object.fromEntries([...groups].map(([key, list]) => [key, expectedFigures(list, all)]));
+}

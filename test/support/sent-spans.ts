@@ -1,0 +1,13 @@
+import { insertSpans, makeSpanDays, type Queryable } from '../../src/traces/insert-spans.js';
+import { normaliseSpan } from '../../src/traces/ingest/normalise-span.js';
+import { spansOfVllora } from '../../src/traces/ingest/vllora-json.js';
+import { startDayOf } from '../../src/traces/span-row.js';
+import type { RawSpan } from './trace-oracle.js';
+
+/** Writes spans as vLLora's clients send them by the way of ingest, without its journal. */
+export async function writeSpans(db: Queryable, project: string, spans: readonly RawSpan[]): Promise<void> {
+  const scope = { project, keyId: null, now: Date.now(), retentionDays: 30 };
+  const rows = spansOfVllora(spans).map((read) => normaliseSpan(read(), scope));
+  await makeSpanDays(db, new Set(rows.map(startDayOf)));
+  await insertSpans(db, rows);
+}
