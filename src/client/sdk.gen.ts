@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.js';
 import type { Client, ClientMeta, Options as Options2, RequestResult, ServerSentEventsResult, TDataShape } from './client/index.js';
-import type { ApproveMcpToolsData, ApproveMcpToolsErrors, ApproveMcpToolsResponses, ArchivePlaybookData, ArchivePlaybookErrors, ArchivePlaybookResponses, CloseCircuitData, CloseCircuitErrors, CloseCircuitResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreatePlaybookData, CreatePlaybookErrors, CreatePlaybookResponses, DeleteOldMetricsData, DeleteOldMetricsErrors, DeleteOldMetricsResponses, DeprecatePlaybookData, DeprecatePlaybookErrors, DeprecatePlaybookResponses, DiffCustomToolRevisionData, DiffCustomToolRevisionErrors, DiffCustomToolRevisionResponses, DiffPlaybookVersionsData, DiffPlaybookVersionsErrors, DiffPlaybookVersionsResponses, DisableCustomToolData, DisableCustomToolErrors, DisableCustomToolResponses, DisablePlaybookData, DisablePlaybookErrors, DisablePlaybookResponses, EnableCustomToolData, EnableCustomToolErrors, EnableCustomToolResponses, EnablePlaybookData, EnablePlaybookErrors, EnablePlaybookResponses, ExecuteToolData, ExecuteToolErrors, ExecuteToolResponses, FollowTopicsData, FollowTopicsErrors, FollowTopicsResponse, FollowTopicsResponses, GetCircuitAdviceData, GetCircuitAdviceErrors, GetCircuitAdviceResponses, GetCircuitData, GetCircuitErrors, GetCircuitResponses, GetCustomToolData, GetCustomToolErrors, GetCustomToolHealthData, GetCustomToolHealthErrors, GetCustomToolHealthResponses, GetCustomToolLogsData, GetCustomToolLogsErrors, GetCustomToolLogsResponses, GetCustomToolResponses, GetCustomToolRevisionData, GetCustomToolRevisionErrors, GetCustomToolRevisionResponses, GetDashboardData, GetDashboardErrors, GetDashboardResponses, GetErrorPatternsData, GetErrorPatternsErrors, GetErrorPatternsResponses, GetEventsData, GetEventsErrors, GetEventsResponses, GetExecutionData, GetExecutionErrors, GetExecutionPayloadData, GetExecutionPayloadErrors, GetExecutionPayloadResponses, GetExecutionResponses, GetHealthOfAllToolsData, GetHealthOfAllToolsErrors, GetHealthOfAllToolsResponses, GetHealthSummaryData, GetHealthSummaryErrors, GetHealthSummaryResponses, GetInvestigationData, GetInvestigationErrors, GetInvestigationResponses, GetKeyData, GetKeyErrors, GetKeyResponses, GetMetricsData, GetMetricsResponses, GetPlaybookVersionData, GetPlaybookVersionErrors, GetPlaybookVersionResponses, GetSeriesData, GetSeriesErrors, GetSeriesResponses, GetSessionData, GetSessionErrors, GetSessionResponses, GetToolBundleData, GetToolBundleErrors, GetToolBundleResponses, GetToolData, GetToolErrors, GetToolHealthData, GetToolHealthErrors, GetToolHealthInfoData, GetToolHealthInfoErrors, GetToolHealthInfoResponses, GetToolHealthResponses, GetToolResponses, GetToolStatsData, GetToolStatsErrors, GetToolStatsResponses, ImportPlaybooksData, ImportPlaybooksErrors, ImportPlaybooksResponses, ListAuditEntriesData, ListAuditEntriesErrors, ListAuditEntriesResponses, ListCustomToolRevisionsData, ListCustomToolRevisionsErrors, ListCustomToolRevisionsResponses, ListCustomToolsData, ListCustomToolsErrors, ListCustomToolsResponses, ListDuplicatesData, ListDuplicatesErrors, ListDuplicatesResponses, ListErrorsData, ListErrorsErrors, ListErrorsResponses, ListExecutionsData, ListExecutionsErrors, ListExecutionsResponses, ListGradeChangesData, ListGradeChangesErrors, ListGradeChangesResponses, ListInvestigationsData, ListInvestigationsErrors, ListInvestigationsResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListMcpToolsData, ListMcpToolsErrors, ListMcpToolsResponses, ListPlaybooksData, ListPlaybooksErrors, ListPlaybooksResponses, ListPlaybookVersionsData, ListPlaybookVersionsErrors, ListPlaybookVersionsResponses, ListRecordedToolsData, ListRecordedToolsErrors, ListRecordedToolsResponses, ListShownPlaybooksData, ListShownPlaybooksErrors, ListShownPlaybooksResponses, ListSlowExecutionsData, ListSlowExecutionsErrors, ListSlowExecutionsResponses, ListTemplatesData, ListTemplatesErrors, ListTemplatesResponses, ListToolsData, ListToolsErrors, ListToolsResponses, LivezData, LivezErrors, LivezResponses, MarkSemanticFailureData, MarkSemanticFailureErrors, MarkSemanticFailureResponses, OpenCircuitData, OpenCircuitErrors, OpenCircuitResponses, PostSpansData, PostSpansErrors, PostSpansResponses, RaiseInvestigationData, RaiseInvestigationErrors, RaiseInvestigationResponses, ReadyzData, ReadyzErrors, ReadyzResponses, RecordPlaybookOutcomeData, RecordPlaybookOutcomeErrors, RecordPlaybookOutcomeResponses, RegisterCustomToolData, RegisterCustomToolErrors, RegisterCustomToolResponses, RegisterToolBundleData, RegisterToolBundleErrors, RegisterToolBundleResponses, RemoveCustomToolData, RemoveCustomToolErrors, RemoveCustomToolResponses, ReplaceToolBundleData, ReplaceToolBundleErrors, ReplaceToolBundleResponses, ReplayExecutionData, ReplayExecutionErrors, ReplayExecutionResponses, ResetCircuitData, ResetCircuitErrors, ResetCircuitResponses, ResetInvestigationData, ResetInvestigationErrors, ResetInvestigationResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RollBackCustomToolData, RollBackCustomToolErrors, RollBackCustomToolResponses, RunToolCallsData, RunToolCallsErrors, RunToolCallsResponses, SearchPlaybooksData, SearchPlaybooksErrors, SearchPlaybooksResponses, SignInData, SignInErrors, SignInResponses, SignOutData, SignOutErrors, SignOutResponses, StartupzData, StartupzErrors, StartupzResponses, TestCustomToolData, TestCustomToolErrors, TestCustomToolResponses, TryCustomToolChangeData, TryCustomToolChangeErrors, TryCustomToolChangeResponses, TryCustomToolData, TryCustomToolErrors, TryCustomToolResponses, UnmarkSemanticFailureData, UnmarkSemanticFailureErrors, UnmarkSemanticFailureResponses, UpdateCustomToolData, UpdateCustomToolErrors, UpdateCustomToolResponses, UpdateKeyData, UpdateKeyErrors, UpdateKeyResponses, ValidateCustomToolData, ValidateCustomToolErrors, ValidateCustomToolResponses } from './types.gen.js';
+import type { ApproveMcpToolsData, ApproveMcpToolsErrors, ApproveMcpToolsResponses, ArchivePlaybookData, ArchivePlaybookErrors, ArchivePlaybookResponses, CloseCircuitData, CloseCircuitErrors, CloseCircuitResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreatePlaybookData, CreatePlaybookErrors, CreatePlaybookResponses, DeleteOldMetricsData, DeleteOldMetricsErrors, DeleteOldMetricsResponses, DeleteRunData, DeleteRunErrors, DeleteRunResponses, DeleteThreadData, DeleteThreadErrors, DeleteThreadResponses, DeprecatePlaybookData, DeprecatePlaybookErrors, DeprecatePlaybookResponses, DiffCustomToolRevisionData, DiffCustomToolRevisionErrors, DiffCustomToolRevisionResponses, DiffPlaybookVersionsData, DiffPlaybookVersionsErrors, DiffPlaybookVersionsResponses, DisableCustomToolData, DisableCustomToolErrors, DisableCustomToolResponses, DisablePlaybookData, DisablePlaybookErrors, DisablePlaybookResponses, EnableCustomToolData, EnableCustomToolErrors, EnableCustomToolResponses, EnablePlaybookData, EnablePlaybookErrors, EnablePlaybookResponses, ExecuteToolData, ExecuteToolErrors, ExecuteToolResponses, FollowTopicsData, FollowTopicsErrors, FollowTopicsResponse, FollowTopicsResponses, GetCircuitAdviceData, GetCircuitAdviceErrors, GetCircuitAdviceResponses, GetCircuitData, GetCircuitErrors, GetCircuitResponses, GetCustomToolData, GetCustomToolErrors, GetCustomToolHealthData, GetCustomToolHealthErrors, GetCustomToolHealthResponses, GetCustomToolLogsData, GetCustomToolLogsErrors, GetCustomToolLogsResponses, GetCustomToolResponses, GetCustomToolRevisionData, GetCustomToolRevisionErrors, GetCustomToolRevisionResponses, GetDashboardData, GetDashboardErrors, GetDashboardResponses, GetErrorPatternsData, GetErrorPatternsErrors, GetErrorPatternsResponses, GetEventsData, GetEventsErrors, GetEventsResponses, GetExecutionData, GetExecutionErrors, GetExecutionPayloadData, GetExecutionPayloadErrors, GetExecutionPayloadResponses, GetExecutionResponses, GetHealthOfAllToolsData, GetHealthOfAllToolsErrors, GetHealthOfAllToolsResponses, GetHealthSummaryData, GetHealthSummaryErrors, GetHealthSummaryResponses, GetInvestigationData, GetInvestigationErrors, GetInvestigationResponses, GetKeyData, GetKeyErrors, GetKeyResponses, GetMetricsData, GetMetricsResponses, GetPlaybookVersionData, GetPlaybookVersionErrors, GetPlaybookVersionResponses, GetRunDetailsData, GetRunDetailsErrors, GetRunDetailsResponses, GetSeriesData, GetSeriesErrors, GetSeriesResponses, GetSessionData, GetSessionErrors, GetSessionResponses, GetToolBundleData, GetToolBundleErrors, GetToolBundleResponses, GetToolData, GetToolErrors, GetToolHealthData, GetToolHealthErrors, GetToolHealthInfoData, GetToolHealthInfoErrors, GetToolHealthInfoResponses, GetToolHealthResponses, GetToolResponses, GetToolStatsData, GetToolStatsErrors, GetToolStatsResponses, GetTraceStatsData, GetTraceStatsErrors, GetTraceStatsResponses, ImportPlaybooksData, ImportPlaybooksErrors, ImportPlaybooksResponses, ListAuditEntriesData, ListAuditEntriesErrors, ListAuditEntriesResponses, ListBatchSpansData, ListBatchSpansErrors, ListBatchSpansResponses, ListBottlenecksData, ListBottlenecksErrors, ListBottlenecksResponses, ListCustomToolRevisionsData, ListCustomToolRevisionsErrors, ListCustomToolRevisionsResponses, ListCustomToolsData, ListCustomToolsErrors, ListCustomToolsResponses, ListDuplicatesData, ListDuplicatesErrors, ListDuplicatesResponses, ListErrorsData, ListErrorsErrors, ListErrorsResponses, ListExecutionsData, ListExecutionsErrors, ListExecutionsResponses, ListGradeChangesData, ListGradeChangesErrors, ListGradeChangesResponses, ListGroupsData, ListGroupsErrors, ListGroupSpansData, ListGroupSpansErrors, ListGroupSpansResponses, ListGroupsResponses, ListInvestigationsData, ListInvestigationsErrors, ListInvestigationsResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListLabelsData, ListLabelsErrors, ListLabelsResponses, ListMcpToolsData, ListMcpToolsErrors, ListMcpToolsResponses, ListPlaybooksData, ListPlaybooksErrors, ListPlaybooksResponses, ListPlaybookVersionsData, ListPlaybookVersionsErrors, ListPlaybookVersionsResponses, ListRecordedToolsData, ListRecordedToolsErrors, ListRecordedToolsResponses, ListRunsData, ListRunsErrors, ListRunSpansData, ListRunSpansErrors, ListRunSpansResponses, ListRunsResponses, ListShownPlaybooksData, ListShownPlaybooksErrors, ListShownPlaybooksResponses, ListSlowExecutionsData, ListSlowExecutionsErrors, ListSlowExecutionsResponses, ListSpansData, ListSpansErrors, ListSpansResponses, ListTemplatesData, ListTemplatesErrors, ListTemplatesResponses, ListTimeseriesData, ListTimeseriesErrors, ListTimeseriesResponses, ListToolsData, ListToolsErrors, ListToolsResponses, LivezData, LivezErrors, LivezResponses, MarkSemanticFailureData, MarkSemanticFailureErrors, MarkSemanticFailureResponses, OpenCircuitData, OpenCircuitErrors, OpenCircuitResponses, PostSpansData, PostSpansErrors, PostSpansResponses, RaiseInvestigationData, RaiseInvestigationErrors, RaiseInvestigationResponses, ReadyzData, ReadyzErrors, ReadyzResponses, RecordPlaybookOutcomeData, RecordPlaybookOutcomeErrors, RecordPlaybookOutcomeResponses, RegisterCustomToolData, RegisterCustomToolErrors, RegisterCustomToolResponses, RegisterToolBundleData, RegisterToolBundleErrors, RegisterToolBundleResponses, RemoveCustomToolData, RemoveCustomToolErrors, RemoveCustomToolResponses, ReplaceToolBundleData, ReplaceToolBundleErrors, ReplaceToolBundleResponses, ReplayExecutionData, ReplayExecutionErrors, ReplayExecutionResponses, ResetCircuitData, ResetCircuitErrors, ResetCircuitResponses, ResetInvestigationData, ResetInvestigationErrors, ResetInvestigationResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RollBackCustomToolData, RollBackCustomToolErrors, RollBackCustomToolResponses, RunToolCallsData, RunToolCallsErrors, RunToolCallsResponses, SearchPlaybooksData, SearchPlaybooksErrors, SearchPlaybooksResponses, SignInData, SignInErrors, SignInResponses, SignOutData, SignOutErrors, SignOutResponses, StartupzData, StartupzErrors, StartupzResponses, TestCustomToolData, TestCustomToolErrors, TestCustomToolResponses, TryCustomToolChangeData, TryCustomToolChangeErrors, TryCustomToolChangeResponses, TryCustomToolData, TryCustomToolErrors, TryCustomToolResponses, UnmarkSemanticFailureData, UnmarkSemanticFailureErrors, UnmarkSemanticFailureResponses, UpdateCustomToolData, UpdateCustomToolErrors, UpdateCustomToolResponses, UpdateKeyData, UpdateKeyErrors, UpdateKeyResponses, ValidateCustomToolData, ValidateCustomToolErrors, ValidateCustomToolResponses } from './types.gen.js';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -230,6 +230,17 @@ export const replayExecution = <ThrowOnError extends boolean = false>(options: O
 });
 
 /**
+ * Spans that every filter lets through, by start
+ *
+ * With what they carried.
+ */
+export const listSpans = <ThrowOnError extends boolean = false>(options?: Options<ListSpansData, ThrowOnError>): RequestResult<ListSpansResponses, ListSpansErrors, ThrowOnError> => (options?.client ?? client).get<ListSpansResponses, ListSpansErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/spans',
+    ...options
+});
+
+/**
  * Send spans in the form of vLLora
  *
  * One span, a list of them, or the envelope `{data: [...]}` of a list; gzip is taken. A span that came before is changed by a later finish alone, so that a batch may be sent again. OTLP goes to `/v1/traces`.
@@ -242,6 +253,140 @@ export const postSpans = <ThrowOnError extends boolean = false>(options: Options
         'Content-Type': 'application/json',
         ...options.headers
     }
+});
+
+/**
+ * Runs of which a span matches, the newest first
+ *
+ * With the figures of all their spans; each model call counts once.
+ */
+export const listRuns = <ThrowOnError extends boolean = false>(options?: Options<ListRunsData, ThrowOnError>): RequestResult<ListRunsResponses, ListRunsErrors, ThrowOnError> => (options?.client ?? client).get<ListRunsResponses, ListRunsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/runs',
+    ...options
+});
+
+/**
+ * Delete the spans of a run
+ *
+ * Spans that were sent; the executions of this server stay among its metrics.
+ */
+export const deleteRun = <ThrowOnError extends boolean = false>(options: Options<DeleteRunData, ThrowOnError>): RequestResult<DeleteRunResponses, DeleteRunErrors, ThrowOnError> => (options.client ?? client).delete<DeleteRunResponses, DeleteRunErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/runs/{id}',
+    ...options
+});
+
+/**
+ * The spans of a run
+ *
+ * By start, with what they carried.
+ */
+export const listRunSpans = <ThrowOnError extends boolean = false>(options: Options<ListRunSpansData, ThrowOnError>): RequestResult<ListRunSpansResponses, ListRunSpansErrors, ThrowOnError> => (options.client ?? client).get<ListRunSpansResponses, ListRunSpansErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/runs/{id}',
+    ...options
+});
+
+/**
+ * One run with its figures
+ *
+ * `data` is null for a run without spans.
+ */
+export const getRunDetails = <ThrowOnError extends boolean = false>(options: Options<GetRunDetailsData, ThrowOnError>): RequestResult<GetRunDetailsResponses, GetRunDetailsErrors, ThrowOnError> => (options.client ?? client).get<GetRunDetailsResponses, GetRunDetailsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/runs/{id}/details',
+    ...options
+});
+
+/**
+ * What a run waited for
+ *
+ * Spans on its critical path with their own time, and its share of the wall time.
+ */
+export const listBottlenecks = <ThrowOnError extends boolean = false>(options: Options<ListBottlenecksData, ThrowOnError>): RequestResult<ListBottlenecksResponses, ListBottlenecksErrors, ThrowOnError> => (options.client ?? client).get<ListBottlenecksResponses, ListBottlenecksErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/runs/{id}/bottlenecks',
+    ...options
+});
+
+/**
+ * Delete the spans of a thread
+ *
+ * Spans that were sent; the executions of this server stay among its metrics.
+ */
+export const deleteThread = <ThrowOnError extends boolean = false>(options: Options<DeleteThreadData, ThrowOnError>): RequestResult<DeleteThreadResponses, DeleteThreadErrors, ThrowOnError> => (options.client ?? client).delete<DeleteThreadResponses, DeleteThreadErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/threads/{id}',
+    ...options
+});
+
+/**
+ * Figures of spans by time, thread or run, the newest first
+ *
+ * A thread or a run comes with all its spans when one of them matches; a span of time with those that match.
+ */
+export const listGroups = <ThrowOnError extends boolean = false>(options?: Options<ListGroupsData, ThrowOnError>): RequestResult<ListGroupsResponses, ListGroupsErrors, ThrowOnError> => (options?.client ?? client).get<ListGroupsResponses, ListGroupsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/group',
+    ...options
+});
+
+/**
+ * The spans of one group
+ *
+ * By start, with what they carried.
+ */
+export const listGroupSpans = <ThrowOnError extends boolean = false>(options?: Options<ListGroupSpansData, ThrowOnError>): RequestResult<ListGroupSpansResponses, ListGroupSpansErrors, ThrowOnError> => (options?.client ?? client).get<ListGroupSpansResponses, ListGroupSpansErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/group/spans',
+    ...options
+});
+
+/**
+ * The spans of several groups
+ *
+ * A page of each, by start.
+ */
+export const listBatchSpans = <ThrowOnError extends boolean = false>(options: Options<ListBatchSpansData, ThrowOnError>): RequestResult<ListBatchSpansResponses, ListBatchSpansErrors, ThrowOnError> => (options.client ?? client).post<ListBatchSpansResponses, ListBatchSpansErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/group/batch-spans',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Labels of spans, the commonest first
+ */
+export const listLabels = <ThrowOnError extends boolean = false>(options?: Options<ListLabelsData, ThrowOnError>): RequestResult<ListLabelsResponses, ListLabelsErrors, ThrowOnError> => (options?.client ?? client).get<ListLabelsResponses, ListLabelsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/labels',
+    ...options
+});
+
+/**
+ * Calls, errors, cost, tokens and latency of a period
+ *
+ * The last day when nothing is said.
+ */
+export const getTraceStats = <ThrowOnError extends boolean = false>(options?: Options<GetTraceStatsData, ThrowOnError>): RequestResult<GetTraceStatsResponses, GetTraceStatsErrors, ThrowOnError> => (options?.client ?? client).get<GetTraceStatsResponses, GetTraceStatsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/stats',
+    ...options
+});
+
+/**
+ * The same by span of time
+ *
+ * The last day by the hour when nothing is said.
+ */
+export const listTimeseries = <ThrowOnError extends boolean = false>(options?: Options<ListTimeseriesData, ThrowOnError>): RequestResult<ListTimeseriesResponses, ListTimeseriesErrors, ThrowOnError> => (options?.client ?? client).get<ListTimeseriesResponses, ListTimeseriesErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/metrics/timeseries',
+    ...options
 });
 
 /**

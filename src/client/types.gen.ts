@@ -582,6 +582,290 @@ export type TakenSpansView = {
     reason?: string;
 };
 
+export type SpanView = {
+    trace_id: string;
+    span_id: string;
+    parent_span_id: string | null;
+    thread_id: string | null;
+    /**
+     * The trace where the span names no run
+     */
+    run_id: string;
+    operation_name: string;
+    kind: 'llm' | 'tool' | 'agent' | 'chain' | 'other';
+    status: 'success' | 'error';
+    error_message: string | null;
+    start_time_us: number;
+    finish_time_us: number;
+    duration_ms: number;
+    model: string | null;
+    tool_name: string | null;
+    label: string | null;
+    cost: number | null;
+    /**
+     * `reported` by its sender, or `computed` from its tokens
+     */
+    cost_source: string | null;
+    input_tokens: number | null;
+    output_tokens: number | null;
+    cached_tokens: number | null;
+    /**
+     * Milliseconds to the first token
+     */
+    ttft_ms: number | null;
+    /**
+     * The execution of this server that it tells of
+     */
+    execution_id: string | null;
+    /**
+     * An error that its text tells of
+     */
+    semantic_pattern: string | null;
+    semantic_severity: string | null;
+    /**
+     * What the span carried
+     */
+    attribute?: {
+        [key: string]: unknown;
+    };
+};
+
+export type PaginationView = {
+    offset: number;
+    limit: number;
+    total: number;
+};
+
+export type SpanListView = {
+    data: Array<SpanView>;
+    pagination: PaginationView;
+};
+
+export type RunView = {
+    thread_ids: Array<string>;
+    trace_ids: Array<string>;
+    /**
+     * Without a parent, or with one outside
+     */
+    root_span_ids: Array<string>;
+    request_models: Array<string>;
+    used_models: Array<string>;
+    used_tools: Array<string>;
+    /**
+     * Calls of models
+     */
+    llm_calls: number;
+    cost: number;
+    input_tokens: number | null;
+    output_tokens: number | null;
+    start_time_us: number;
+    finish_time_us: number;
+    duration_ms: number;
+    total_spans: number;
+    /**
+     * Whether any span failed
+     */
+    has_errors: boolean;
+    /**
+     * `error`: a root span failed
+     */
+    status: 'success' | 'error';
+    errors: Array<string>;
+    run_id: string;
+};
+
+export type RunListView = {
+    data: Array<RunView>;
+    pagination: PaginationView;
+};
+
+export type RunDetailsView = {
+    data: RunView | null;
+};
+
+export type BottleneckView = {
+    span_id: string;
+    trace_id: string;
+    operation: string;
+    /**
+     * Milliseconds for which the run waited for this span itself
+     */
+    self_ms: number;
+    /**
+     * Of the wall time, 0 to 100
+     */
+    percent_of_total: number;
+};
+
+export type BottlenecksView = {
+    run_id: string;
+    /**
+     * Wall time, milliseconds
+     */
+    total_ms: number;
+    /**
+     * At most 20, the longest first
+     */
+    data: Array<BottleneckView>;
+};
+
+export type DeletedSpansView = {
+    /**
+     * Spans that were deleted
+     */
+    deleted: number;
+};
+
+export type GroupKeyView = {
+    /**
+     * Start of the span of time, microseconds
+     */
+    time_bucket?: number;
+    thread_id?: string;
+    run_id?: string;
+};
+
+export type GroupView = {
+    thread_ids: Array<string>;
+    trace_ids: Array<string>;
+    /**
+     * Without a parent, or with one outside
+     */
+    root_span_ids: Array<string>;
+    request_models: Array<string>;
+    used_models: Array<string>;
+    used_tools: Array<string>;
+    /**
+     * Calls of models
+     */
+    llm_calls: number;
+    cost: number;
+    input_tokens: number | null;
+    output_tokens: number | null;
+    start_time_us: number;
+    finish_time_us: number;
+    duration_ms: number;
+    total_spans: number;
+    /**
+     * Whether any span failed
+     */
+    has_errors: boolean;
+    /**
+     * `error`: a root span failed
+     */
+    status: 'success' | 'error';
+    errors: Array<string>;
+    group_by: 'time' | 'thread' | 'run';
+    group_key: GroupKeyView;
+    run_ids: Array<string>;
+};
+
+export type GroupListView = {
+    data: Array<GroupView>;
+    pagination: PaginationView;
+};
+
+export type SpansOfGroupView = {
+    spans: Array<SpanView>;
+    pagination: PaginationView;
+};
+
+export type GroupBody = {
+    groupBy: 'time' | 'thread' | 'run';
+    timeBucket?: number;
+    /**
+     * Seconds; 3600 when absent
+     */
+    bucketSize?: number;
+    threadId?: string;
+    runId?: string;
+};
+
+export type BatchSpansBody = {
+    groups: Array<GroupBody>;
+    /**
+     * 100 when absent
+     */
+    spansPerGroup?: number;
+    labels?: Array<string>;
+};
+
+export type BatchSpansView = {
+    /**
+     * By `time-<start>`, `thread-<id>` or `run-<id>`
+     */
+    data: {
+        [key: string]: SpansOfGroupView;
+    };
+};
+
+export type LabelView = {
+    name: string;
+    /**
+     * Spans with it
+     */
+    count: number;
+};
+
+export type LabelsView = {
+    labels: Array<LabelView>;
+    /**
+     * Labels in all
+     */
+    total: number;
+};
+
+export type StatsView = {
+    spans: number;
+    /**
+     * Calls of models
+     */
+    calls: number;
+    /**
+     * Spans that failed
+     */
+    errors: number;
+    cost: number;
+    input_tokens: number;
+    output_tokens: number;
+    p50_ms: number | null;
+    p95_ms: number | null;
+    start_time_us: number;
+    end_time_us: number;
+};
+
+export type BucketView = {
+    spans: number;
+    /**
+     * Calls of models
+     */
+    calls: number;
+    /**
+     * Spans that failed
+     */
+    errors: number;
+    cost: number;
+    input_tokens: number;
+    output_tokens: number;
+    p50_ms: number | null;
+    p95_ms: number | null;
+    /**
+     * Its start, microseconds
+     */
+    bucket: number;
+};
+
+export type TimeseriesView = {
+    /**
+     * Seconds
+     */
+    bucket_size: number;
+    /**
+     * Spans of time without a span are left out
+     */
+    data: Array<BucketView>;
+};
+
 export type EventView = {
     id: string;
     type: 'tool.crashed' | 'tool.degraded' | 'tool.failed' | 'tool.recovered' | 'health.changed' | 'circuit.opened' | 'circuit.half_opened' | 'circuit.closed';
@@ -3283,6 +3567,118 @@ export type ReplayExecutionResponses = {
 
 export type ReplayExecutionResponse = ReplayExecutionResponses[keyof ReplayExecutionResponses];
 
+export type ListSpansData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * Ends now; explicit times win
+         */
+        period?: 'last_hour' | 'last_day' | 'last_week' | 'last_month';
+        /**
+         * `null`: has none; `!null`: has one
+         */
+        span_ids?: Array<string>;
+        /**
+         * `null`: has none; `!null`: has one
+         */
+        trace_ids?: Array<string>;
+        /**
+         * `null`: roots; `!null`: spans below others
+         */
+        parent_span_ids?: Array<string>;
+        /**
+         * `null`: has none; `!null`: has one
+         */
+        thread_ids?: Array<string>;
+        /**
+         * `null`: has none; `!null`: has one
+         */
+        run_ids?: Array<string>;
+        /**
+         * Names of operations
+         */
+        operation_names?: Array<string>;
+        /**
+         * Labels of spans
+         */
+        labels?: Array<string>;
+        /**
+         * Microseconds since 1970, included; of the start
+         */
+        start_time?: number;
+        /**
+         * Microseconds since 1970, included; of the start
+         */
+        end_time?: number;
+        /**
+         * Took at least so many milliseconds
+         */
+        min_duration_ms?: number;
+        /**
+         * Took at most so many milliseconds
+         */
+        max_duration_ms?: number;
+        /**
+         * Cost at least so many US dollars
+         */
+        min_cost?: number;
+        /**
+         * Cost at most so many US dollars
+         */
+        max_cost?: number;
+        status?: 'success' | 'error';
+        /**
+         * Spans with an error, or without one
+         */
+        has_errors?: boolean;
+        /**
+         * In operation, error, model, tool or label
+         */
+        q?: string;
+        /**
+         * By start
+         */
+        order?: 'asc' | 'desc';
+        limit?: number;
+        offset?: number;
+    };
+    url: '/api/v1/spans';
+};
+
+export type ListSpansErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type ListSpansError = ListSpansErrors[keyof ListSpansErrors];
+
+export type ListSpansResponses = {
+    200: SpanListView;
+};
+
+export type ListSpansResponse = ListSpansResponses[keyof ListSpansResponses];
+
 export type PostSpansData = {
     body: Array<VlloraSpanBody> | VlloraSpanBody;
     headers?: {
@@ -3330,6 +3726,683 @@ export type PostSpansResponses = {
 };
 
 export type PostSpansResponse = PostSpansResponses[keyof PostSpansResponses];
+
+export type ListRunsData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * Ends now; explicit times win
+         */
+        period?: 'last_hour' | 'last_day' | 'last_week' | 'last_month';
+        /**
+         * `null`: has none; `!null`: has one
+         */
+        run_ids?: Array<string>;
+        /**
+         * `null`: has none; `!null`: has one
+         */
+        thread_ids?: Array<string>;
+        /**
+         * `null`: has none; `!null`: has one
+         */
+        trace_ids?: Array<string>;
+        model_name?: string;
+        /**
+         * With calls of models, or of tools
+         */
+        type_filter?: 'model' | 'mcp';
+        /**
+         * Labels of spans
+         */
+        labels?: Array<string>;
+        /**
+         * Microseconds since 1970, included; of a span
+         */
+        start_time_min?: number;
+        /**
+         * Microseconds since 1970, included; of a span
+         */
+        start_time_max?: number;
+        /**
+         * In operation, error, model, tool or label of a span
+         */
+        q?: string;
+        /**
+         * `error`, or `failed`: a root span failed
+         */
+        status?: 'success' | 'error' | 'failed';
+        /**
+         * Whether any span failed
+         */
+        has_errors?: boolean;
+        /**
+         * Took at least so many milliseconds
+         */
+        min_duration_ms?: number;
+        /**
+         * Took at most so many milliseconds
+         */
+        max_duration_ms?: number;
+        limit?: number;
+        offset?: number;
+    };
+    url: '/api/v1/runs';
+};
+
+export type ListRunsErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type ListRunsError = ListRunsErrors[keyof ListRunsErrors];
+
+export type ListRunsResponses = {
+    200: RunListView;
+};
+
+export type ListRunsResponse = ListRunsResponses[keyof ListRunsResponses];
+
+export type DeleteRunData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/runs/{id}';
+};
+
+export type DeleteRunErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type DeleteRunError = DeleteRunErrors[keyof DeleteRunErrors];
+
+export type DeleteRunResponses = {
+    200: DeletedSpansView;
+};
+
+export type DeleteRunResponse = DeleteRunResponses[keyof DeleteRunResponses];
+
+export type ListRunSpansData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path: {
+        id: string;
+    };
+    query?: {
+        limit?: number;
+        offset?: number;
+    };
+    url: '/api/v1/runs/{id}';
+};
+
+export type ListRunSpansErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type ListRunSpansError = ListRunSpansErrors[keyof ListRunSpansErrors];
+
+export type ListRunSpansResponses = {
+    200: SpanListView;
+};
+
+export type ListRunSpansResponse = ListRunSpansResponses[keyof ListRunSpansResponses];
+
+export type GetRunDetailsData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/runs/{id}/details';
+};
+
+export type GetRunDetailsErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type GetRunDetailsError = GetRunDetailsErrors[keyof GetRunDetailsErrors];
+
+export type GetRunDetailsResponses = {
+    200: RunDetailsView;
+};
+
+export type GetRunDetailsResponse = GetRunDetailsResponses[keyof GetRunDetailsResponses];
+
+export type ListBottlenecksData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/runs/{id}/bottlenecks';
+};
+
+export type ListBottlenecksErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type ListBottlenecksError = ListBottlenecksErrors[keyof ListBottlenecksErrors];
+
+export type ListBottlenecksResponses = {
+    200: BottlenecksView;
+};
+
+export type ListBottlenecksResponse = ListBottlenecksResponses[keyof ListBottlenecksResponses];
+
+export type DeleteThreadData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/threads/{id}';
+};
+
+export type DeleteThreadErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type DeleteThreadError = DeleteThreadErrors[keyof DeleteThreadErrors];
+
+export type DeleteThreadResponses = {
+    200: DeletedSpansView;
+};
+
+export type DeleteThreadResponse = DeleteThreadResponses[keyof DeleteThreadResponses];
+
+export type ListGroupsData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * Ends now; explicit times win
+         */
+        period?: 'last_hour' | 'last_day' | 'last_week' | 'last_month';
+        /**
+         * `null`: has none; `!null`: has one
+         */
+        run_ids?: Array<string>;
+        /**
+         * `null`: has none; `!null`: has one
+         */
+        thread_ids?: Array<string>;
+        /**
+         * `null`: has none; `!null`: has one
+         */
+        trace_ids?: Array<string>;
+        model_name?: string;
+        /**
+         * With calls of models, or of tools
+         */
+        type_filter?: 'model' | 'mcp';
+        /**
+         * Labels of spans
+         */
+        labels?: Array<string>;
+        /**
+         * Microseconds since 1970, included; of a span
+         */
+        start_time_min?: number;
+        /**
+         * Microseconds since 1970, included; of a span
+         */
+        start_time_max?: number;
+        /**
+         * In operation, error, model, tool or label of a span
+         */
+        q?: string;
+        /**
+         * `error`, or `failed`: a root span failed
+         */
+        status?: 'success' | 'error' | 'failed';
+        /**
+         * Whether any span failed
+         */
+        has_errors?: boolean;
+        /**
+         * Took at least so many milliseconds
+         */
+        min_duration_ms?: number;
+        /**
+         * Took at most so many milliseconds
+         */
+        max_duration_ms?: number;
+        limit?: number;
+        offset?: number;
+        group_by?: 'time' | 'thread' | 'run';
+        /**
+         * Seconds
+         */
+        bucket_size?: number;
+    };
+    url: '/api/v1/group';
+};
+
+export type ListGroupsErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type ListGroupsError = ListGroupsErrors[keyof ListGroupsErrors];
+
+export type ListGroupsResponses = {
+    200: GroupListView;
+};
+
+export type ListGroupsResponse = ListGroupsResponses[keyof ListGroupsResponses];
+
+export type ListGroupSpansData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path?: never;
+    query?: {
+        group_by?: 'time' | 'thread' | 'run';
+        /**
+         * Of a span of time: its start in microseconds
+         */
+        time_bucket?: number;
+        /**
+         * Seconds
+         */
+        bucket_size?: number;
+        thread_id?: string;
+        run_id?: string;
+        /**
+         * Labels of spans
+         */
+        labels?: Array<string>;
+        limit?: number;
+        offset?: number;
+    };
+    url: '/api/v1/group/spans';
+};
+
+export type ListGroupSpansErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type ListGroupSpansError = ListGroupSpansErrors[keyof ListGroupSpansErrors];
+
+export type ListGroupSpansResponses = {
+    200: SpanListView;
+};
+
+export type ListGroupSpansResponse = ListGroupSpansResponses[keyof ListGroupSpansResponses];
+
+export type ListBatchSpansData = {
+    body: BatchSpansBody;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/group/batch-spans';
+};
+
+export type ListBatchSpansErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type ListBatchSpansError = ListBatchSpansErrors[keyof ListBatchSpansErrors];
+
+export type ListBatchSpansResponses = {
+    200: BatchSpansView;
+};
+
+export type ListBatchSpansResponse = ListBatchSpansResponses[keyof ListBatchSpansResponses];
+
+export type ListLabelsData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * Ends now; explicit times win
+         */
+        period?: 'last_hour' | 'last_day' | 'last_week' | 'last_month';
+        thread_id?: string;
+        limit?: number;
+    };
+    url: '/api/v1/labels';
+};
+
+export type ListLabelsErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type ListLabelsError = ListLabelsErrors[keyof ListLabelsErrors];
+
+export type ListLabelsResponses = {
+    200: LabelsView;
+};
+
+export type ListLabelsResponse = ListLabelsResponses[keyof ListLabelsResponses];
+
+export type GetTraceStatsData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * Ends now; explicit times win
+         */
+        period?: 'last_hour' | 'last_day' | 'last_week' | 'last_month';
+        /**
+         * Microseconds since 1970, included; a day before the end when absent
+         */
+        start_time?: number;
+        /**
+         * Microseconds since 1970, included; now when absent
+         */
+        end_time?: number;
+        /**
+         * Labels of spans
+         */
+        labels?: Array<string>;
+    };
+    url: '/api/v1/stats';
+};
+
+export type GetTraceStatsErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type GetTraceStatsError = GetTraceStatsErrors[keyof GetTraceStatsErrors];
+
+export type GetTraceStatsResponses = {
+    200: StatsView;
+};
+
+export type GetTraceStatsResponse = GetTraceStatsResponses[keyof GetTraceStatsResponses];
+
+export type ListTimeseriesData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * Ends now; explicit times win
+         */
+        period?: 'last_hour' | 'last_day' | 'last_week' | 'last_month';
+        /**
+         * Microseconds since 1970, included; a day before the end when absent
+         */
+        start_time?: number;
+        /**
+         * Microseconds since 1970, included; now when absent
+         */
+        end_time?: number;
+        /**
+         * Labels of spans
+         */
+        labels?: Array<string>;
+        /**
+         * Seconds
+         */
+        bucket_size?: number;
+    };
+    url: '/api/v1/metrics/timeseries';
+};
+
+export type ListTimeseriesErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type ListTimeseriesError = ListTimeseriesErrors[keyof ListTimeseriesErrors];
+
+export type ListTimeseriesResponses = {
+    200: TimeseriesView;
+};
+
+export type ListTimeseriesResponse = ListTimeseriesResponses[keyof ListTimeseriesResponses];
 
 export type GetEventsData = {
     body?: never;
