@@ -116,15 +116,18 @@ it('a flood of spans over the cap refuses no call, and the spans that were taken
       }),
     );
   };
-  const longestBlock = async (): Promise<number> => {
+  /** Delays of the event loop since the last time of asking, in milliseconds. */
+  const loop = async (): Promise<{ p99: number; max: number }> => {
     const text = await (await fetch(`${server.url}/metrics`, { headers: server.key })).text();
-    return Number(/^nodejs_eventloop_lag_max_seconds ([\d.e-]+)$/m.exec(text)?.[1]) * 1_000;
+    const of = (name: string): number =>
+      Number(new RegExp(`^nodejs_eventloop_lag_${name}_seconds ([\\d.e-]+)$`, 'm').exec(text)?.[1]) * 1_000;
+    return { p99: of('p99'), max: of('max') };
   };
 
   await callers(times.quiet, () => times.quiet.length > 2_000);
-  await longestBlock();
+  await loop();
   await callers(times.quiet, () => times.quiet.length > 4_000);
-  const quietBlock = await longestBlock();
+  const quietLoop = await loop();
 
   const statuses = new Map<number, number>();
   const taken = new Set<string>();
@@ -147,13 +150,13 @@ it('a flood of spans over the cap refuses no call, and the spans that were taken
   ]);
   over = true;
   await Promise.all(flood);
-  const besideBlock = await longestBlock();
+  const besideLoop = await loop();
   expect([...statuses.keys()].sort()).toEqual([200, 503]);
   await until(async () => isSubset(taken, await stored()), { what: 'every span that was taken' });
   const p99 = (list: number[]): number =>
     list.sort((a, b) => a - b)[Math.floor(list.length * 0.99)] ?? Infinity;
-  const figures = { quiet: p99(times.quiet), beside: p99(times.beside), quietBlock, besideBlock };
+  const figures = { quiet: p99(times.quiet), beside: p99(times.beside), quietLoop, besideLoop };
   process.stdout.write(`${JSON.stringify(figures)}\n`);
   // The flood, the calls and both threads share the machine: what is excluded is a body that is read on the loop.
-  expect({ ok: besideBlock < 50 + 5 * quietBlock, figures }).toMatchObject({ ok: true });
+  expect({ ok: besideLoop.p99 < 50 + 5 * quietLoop.p99, figures }).toMatchObject({ ok: true });
 });
