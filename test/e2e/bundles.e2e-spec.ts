@@ -1,3 +1,4 @@
+import { request as rawRequest } from 'node:http';
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { BundleFolders } from '../../src/custom-tools/bundles/bundle-folders.js';
@@ -121,6 +122,12 @@ describe('refused, leaving nothing behind:', () => {
     ['no archive', Buffer.from('{}'), 400, /no gzip/],
     ['an archive without a tool.json', archiveOf([{ path: 'x' }]), 400, /no tool.json at its top/],
     ['a tool.json that is no JSON', archiveOf([{ path: 'tool.json', content: '{' }]), 400, /it is no JSON/],
+    [
+      'one too large to be read at once',
+      archiveOf([{ path: 'tool.json', content: ' '.repeat(5_000_000) }]),
+      400,
+      /"pointer":"\/tool.json"/,
+    ],
     ['one with an unknown field', saying('x', { colour: 'red' }), 400, /"pointer":"\/colour"/],
     ['one of another tool', saying('x', { name: 'another' }), 400, /"pointer":"\/name"/],
     ['a program that is no tool', saying('x', { args: ['lib/word.mjs'] }), 400, /is not a tool/],
@@ -138,6 +145,20 @@ describe('refused, leaving nothing behind:', () => {
     expect(readdirSync(folders[0])).toEqual(before);
     expect(unpackedIn(folders[0]).filter((name) => name.startsWith('.work'))).toEqual([]);
     expect(existsSync(join(folders[0], '..', 'climbed'))).toBe(false);
+  });
+
+  it('an upload whose client leaves is no fault of the server', async () => {
+    const headers = { ...tk.key, 'content-type': 'application/gzip', 'content-length': '900000' };
+    const request = rawRequest(`${tk.url}${path('left', '/bundle')}`, { method: 'POST', headers });
+    request.on('error', () => undefined);
+    request.write(noise.subarray(0, 100_000));
+    const works = (): boolean => unpackedIn(folders[0]).some((name) => name.startsWith('.work'));
+    await until(works, { what: 'the upload to begin' });
+    request.destroy();
+    const done = async (): Promise<Json> =>
+      (await tk.http.get('/api/v1/audit?target=custom-tools/left').expect(200)).body.data[0];
+    expect(await until(done, { what: 'its entry in the audit' })).toMatchObject({ status: 400 });
+    expect(works()).toBe(false);
   });
 
   it('another type, another route, a name that is taken, a tool that is not there', async () => {

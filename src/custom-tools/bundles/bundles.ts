@@ -40,11 +40,15 @@ export class Bundles {
     if (maxBytes === 0) throw new Problem('forbidden', 'This server takes no bundles: BUNDLE_MAX_BYTES is 0');
     return this.folders.within(async (work) => {
       const [archive, files] = [join(work, 'upload.tgz'), join(work, 'files')];
-      await pipeline(body, capped(maxBytes), createWriteStream(archive));
+      await pipeline(body, capped(maxBytes), createWriteStream(archive)).catch((error: unknown) => {
+        if ((error as NodeJS.ErrnoException).code === 'ECONNRESET')
+          throw wrong('', 'ended before all of it had come');
+        throw error;
+      });
       const unpacked = await this.folders.unpack(archive, files).catch((error: unknown) => {
         throw wrong('', `is no bundle: ${messageOf(error)}`);
       });
-      const manifest = await textOf(join(files, 'tool.json'));
+      const manifest = await textOf(files, 'tool.json');
       if (manifest === '') throw wrong('', 'has no tool.json at its top');
       // The same files again: their packages are those that their lock names.
       if (!(await this.repository.touch(unpacked.hash))) await this.store(unpacked, files, work);

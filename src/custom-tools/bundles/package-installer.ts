@@ -46,7 +46,7 @@ export class PackageInstaller {
 
   private async installOne(ecosystem: Ecosystem, bundle: string, work: string): Promise<string> {
     const { program, reads, folder, named } = ecosystem;
-    ecosystem.check(await Promise.all(reads.map((file) => textOf(join(bundle, file)))));
+    ecosystem.check(await Promise.all(reads.map((file) => textOf(bundle, file))));
     const place = join(work, program);
     await mkdir(place);
     for (const file of reads) await copyFile(join(bundle, file), join(place, file));

@@ -1,7 +1,11 @@
 import { glob, readFile, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { parse } from 'secure-json-parse';
+import { messageOf } from '../../common/message-of.js';
+import { readPlainFile } from '../../common/plain-file.js';
 import { wrong } from '../entity/wrong-field.js';
+
+const maxTextBytes = 4_194_304;
 
 /** How the packages of one ecosystem are named by a bundle, checked, and installed. */
 export interface Ecosystem {
@@ -57,15 +61,22 @@ const pip: Ecosystem = {
 export async function missingPackages(bundle: string): Promise<Ecosystem[]> {
   const missing: Ecosystem[] = [];
   for (const ecosystem of [npm, pip]) {
-    const named = await textOf(join(bundle, ecosystem.named));
+    const named = await textOf(bundle, ecosystem.named);
     const namesSome = ecosystem === npm ? namesDependencies(named) : requirementsIn(named).length > 0;
     if (namesSome && !(await isThere(join(bundle, ecosystem.folder)))) missing.push(ecosystem);
   }
   return missing;
 }
 
-/** Empty where there is no such file. */
-export const textOf = (path: string): Promise<string> => readFile(path, 'utf8').catch(() => '');
+/** Empty where there is no such file. @throws Problem `invalid_request` where it is too large to be read at once */
+export async function textOf(bundle: string, file: string): Promise<string> {
+  try {
+    return await readPlainFile(join(bundle, file), maxTextBytes);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
+    throw wrong(`/${file}`, `cannot be read: ${messageOf(error).replace(bundle, '.')}`);
+  }
+}
 
 const isThere = (path: string): Promise<boolean> =>
   stat(path).then(
