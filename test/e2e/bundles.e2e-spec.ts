@@ -59,6 +59,8 @@ it('a tool runs the files that it brought, on each replica, and a roll-back brin
   expect(made.bundle).toMatch(/^[0-9a-f]{64}$/);
   expect(await say('bundled')).toEqual({ word: 'first', mayWrite: false });
   expect(unpackedIn(folders[0])).toEqual([made.bundle]);
+  const { body: audit } = await tk.http.get('/api/v1/audit?action=registerToolBundle').expect(200);
+  expect(audit.data).toMatchObject([{ target: 'custom-tools/bundled', status: 201, beforeHash: null }]);
 
   // What tool.json does not name stays.
   await tk.http
@@ -71,7 +73,9 @@ it('a tool runs the files that it brought, on each replica, and a roll-back brin
   await upload('put', 'bundled', saying('second')).expect(200, /"revision":3/);
 
   // A server with an empty disk: one that was restarted elsewhere, or another replica.
-  other = await startApp({ ...settings, CUSTOM_TOOLS_DIR: folders[1], DATABASE_URL: tk.db.url });
+  // What is stored already needs no leave for uploads.
+  const closed = { ...settings, BUNDLE_MAX_BYTES: '0', CUSTOM_TOOLS_DIR: folders[1] };
+  other = await startApp({ ...closed, DATABASE_URL: tk.db.url });
   expect(await say('bundled', other)).toMatchObject({ word: 'second' });
   expect(unpackedIn(folders[1])).toEqual([changed.bundle]);
 
@@ -118,7 +122,7 @@ describe('refused, leaving nothing behind:', () => {
     ['a path that climbs', saying('x', {}, { path: '../../climbed' }), 400, /leads out of the bundle/],
     ['a link', saying('x', {}, { path: 'a', type: 'SymbolicLink', linkpath: '/' }), 400, /is a SymbolicLink/],
     ['a bomb', bomb, 400, /more than 8388608 bytes/],
-    ['more than may be sent', noise, 413, /1048576 bytes \(BUNDLE_MAX_BYTES\)/],
+    ['more than may be sent', noise, 413, /1100000 bytes, more than 1048576 \(BUNDLE_MAX_BYTES\)/],
     ['no archive', Buffer.from('{}'), 400, /no gzip/],
     ['an archive without a tool.json', archiveOf([{ path: 'x' }]), 400, /no tool.json at its top/],
     ['a tool.json that is no JSON', archiveOf([{ path: 'tool.json', content: '{' }]), 400, /it is no JSON/],
@@ -166,6 +170,8 @@ describe('refused, leaving nothing behind:', () => {
     await tk.http.post('/api/v1/keys').set('content-type', 'application/gzip').send(saying('x')).expect(415);
     await upload('post', 'bundled', saying('x')).expect(409);
     await upload('put', 'nobody', saying('x')).expect(404);
+    const put = other.http.put(path('bundled', '/bundle')).set('content-type', 'application/gzip');
+    await put.send(saying('x')).expect(403, /BUNDLE_MAX_BYTES is 0/);
     await tk.anonymous.put(path('bundled', '/bundle')).expect(401);
   });
 });

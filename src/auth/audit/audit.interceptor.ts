@@ -44,7 +44,8 @@ export class AuditInterceptor implements NestInterceptor {
     return next.handle().pipe(
       mergeMap(async (answer: unknown) => {
         const { statusCode } = http.getResponse<FastifyReply>();
-        await write(statusCode, statusCode === 201 ? resource?.made(answer as object) : undefined);
+        const isMade = statusCode === 201 && Object.keys(params).length === 0;
+        await write(statusCode, isMade ? resource?.made(answer as object) : undefined);
         return answer;
       }),
       catchError(async (error: unknown) => {

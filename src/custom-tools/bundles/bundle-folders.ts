@@ -14,7 +14,7 @@ import { SingleFlight } from '../../common/single-flight.js';
 import { WorkerCalls } from '../../common/worker-calls.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { wrong } from '../entity/wrong-field.js';
-import type { Unpacked } from './archive.js';
+import type { Unpacked, UnpackLimits } from './archive.js';
 import type { ArchiveOrder } from './archive.worker.js';
 import { BundlesRepository } from './bundles.repository.js';
 
@@ -23,6 +23,8 @@ const sweepEveryMs = 3_600_000;
 const abandonedMs = 3_600_000;
 const patienceMs = 120_000;
 const workPrefix = '.work-';
+/** What is stored was within the limits of its day. */
+const unlimited: UnpackLimits = { maxEntries: Infinity, maxBytes: Infinity };
 
 /**
  * The files of bundles on this machine: `<CUSTOM_TOOLS_DIR>/.bundles/<hash>`, unpacked from the database when they are
@@ -77,10 +79,14 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
     }
   }
 
-  /** @throws Error with one line that says what is wrong with it */
-  async unpack(archive: string, folder: string): Promise<Unpacked> {
+  /**
+   * @param limits those for what strangers send, unless they are given
+   * @throws Error with one line that says what is wrong with it
+   */
+  async unpack(archive: string, folder: string, limits?: UnpackLimits): Promise<Unpacked> {
     const { maxEntries, maxUnpackedBytes: maxBytes } = this.config.bundles;
-    return (await this.inThread({ archive, folder, limits: { maxEntries, maxBytes } })) as Unpacked;
+    const order = { archive, folder, limits: limits ?? { maxEntries, maxBytes } };
+    return (await this.inThread(order)) as Unpacked;
   }
 
   async pack(folder: string, archive: string): Promise<void> {
@@ -107,7 +113,7 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
     await this.within(async (work) => {
       const file = join(work, 'bundle.tgz');
       await writeFile(file, archive);
-      await this.unpack(file, join(work, 'files')).catch((error: unknown) => {
+      await this.unpack(file, join(work, 'files'), unlimited).catch((error: unknown) => {
         throw unpackable(messageOf(error));
       });
       // Another server that shares the folder may have been faster.

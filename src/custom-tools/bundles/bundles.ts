@@ -9,6 +9,7 @@ import { messageOf } from '../../common/message-of.js';
 import { storableText } from '../../common/pg-text.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { wrong } from '../entity/wrong-field.js';
+import type { Unpacked } from './archive.js';
 import { BundleFolders } from './bundle-folders.js';
 import { BundlesRepository, type StoredBundle } from './bundles.repository.js';
 import { PackageInstaller } from './package-installer.js';
@@ -19,6 +20,13 @@ export interface TakenBundle {
   readonly hash: string;
   /** The text of its tool.json. */
   readonly manifest: string;
+}
+
+export interface Upload {
+  /** A gzipped tar with a tool.json at its top. */
+  readonly body: Readable;
+  /** How many its client says that there are. */
+  readonly bytes: number | undefined;
 }
 
 /** Takes the files of tools, and keeps them where every replica finds them. */
@@ -32,12 +40,13 @@ export class Bundles {
   ) {}
 
   /**
-   * @param body a gzipped tar with a tool.json at its top
    * @throws Problem `invalid_request` that says what is wrong with it, `payload_too_large`, `forbidden` where none is taken
    */
-  async take(body: Readable): Promise<TakenBundle> {
+  async take({ body, bytes = 0 }: Upload): Promise<TakenBundle> {
     const { maxBytes } = this.config.bundles;
     if (maxBytes === 0) throw new Problem('forbidden', 'This server takes no bundles: BUNDLE_MAX_BYTES is 0');
+    // Before any of it is read: whoever stops reading cuts the connection, and the answer with it.
+    if (bytes > maxBytes) throw tooLarge(`has ${bytes} bytes, more than ${maxBytes}`);
     return this.folders.within(async (work) => {
       const [archive, files] = [join(work, 'upload.tgz'), join(work, 'files')];
       await pipeline(body, capped(maxBytes), createWriteStream(archive)).catch((error: unknown) => {
@@ -45,9 +54,7 @@ export class Bundles {
           throw wrong('', 'ended before all of it had come');
         throw error;
       });
-      const unpacked = await this.folders.unpack(archive, files).catch((error: unknown) => {
-        throw wrong('', `is no bundle: ${messageOf(error)}`);
-      });
+      const unpacked = await this.check(archive, files);
       const manifest = await textOf(files, 'tool.json');
       if (manifest === '') throw wrong('', 'has no tool.json at its top');
       // The same files again: their packages are those that their lock names.
@@ -63,13 +70,21 @@ export class Bundles {
     return found;
   }
 
-  private async store(bundle: Pick<StoredBundle, 'hash' | 'files' | 'bytes'>, files: string, work: string) {
+  /** @throws Problem `invalid_request` */
+  private check(archive: string, folder: string): Promise<Unpacked> {
+    return this.folders.unpack(archive, folder).catch((error: unknown) => {
+      throw wrong('', `is no bundle: ${messageOf(error)}`);
+    });
+  }
+
+  private async store(bundle: Unpacked, files: string, work: string): Promise<void> {
     const installLog = await this.installer.install(files, work);
     const archive = join(work, 'bundle.tgz');
     await this.folders.pack(files, archive);
     const { size } = await stat(archive);
     const { maxBytes } = this.config.bundles;
-    if (size > maxBytes) throw tooLarge(`is ${size} bytes with its packages, more than ${maxBytes}`);
+    if (size > maxBytes) throw tooLarge(`has ${size} bytes with its packages, more than ${maxBytes}`);
+    if (installLog !== null) await this.check(archive, join(work, 'checked'));
     const log = installLog === null ? null : storableText(installLog);
     await this.repository.insert({ ...bundle, installLog: log }, await readFile(archive));
   }

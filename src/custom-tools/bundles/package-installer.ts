@@ -80,7 +80,7 @@ export class PackageInstaller {
     let isLate = false;
     const timer = setTimeout(() => {
       isLate = true;
-      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+      endGroup(child.pid);
     }, installTimeoutMs);
     try {
       const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
@@ -91,6 +91,14 @@ export class PackageInstaller {
     } finally {
       clearTimeout(timer);
     }
+  }
+}
+
+function endGroup(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+  } catch {
+    // It has ended already.
   }
 }
 

@@ -1,8 +1,8 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Readable } from 'node:stream';
 import { Problem } from '../../common/errors.js';
+import type { Upload } from '../bundles/bundles.js';
 import type { StoredBundle } from '../bundles/bundles.repository.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { BundleRegistration } from '../manager/bundle-registration.js';
@@ -24,11 +24,11 @@ export class ToolBundlesService implements OnModuleInit {
   }
 
   async register(name: string, request: FastifyRequest, by: string): Promise<CustomToolView> {
-    return this.view(await this.registration.register(name, archiveIn(request), by));
+    return this.view(await this.registration.register(name, uploadIn(request), by));
   }
 
   async replace(name: string, request: FastifyRequest, by: string): Promise<CustomToolView> {
-    return this.view(await this.registration.replace(name, archiveIn(request), by));
+    return this.view(await this.registration.replace(name, uploadIn(request), by));
   }
 
   get(name: string): Promise<StoredBundle> {
@@ -41,8 +41,10 @@ export class ToolBundlesService implements OnModuleInit {
 }
 
 /** @throws Problem `invalid_request` where the body is something else: then it has been read */
-function archiveIn({ headers, raw }: FastifyRequest): Readable {
+function uploadIn({ headers, raw }: FastifyRequest): Upload {
   const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase() ?? '';
-  if ((bundleTypes as readonly string[]).includes(type)) return raw;
+  const length = headers['content-length'];
+  const bytes = length === undefined ? undefined : Number(length);
+  if ((bundleTypes as readonly string[]).includes(type)) return { body: raw, bytes };
   throw new Problem('invalid_request', `This route takes a gzipped tar (${bundleTypes[0]})`, { status: 415 });
 }

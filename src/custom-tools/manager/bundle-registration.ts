@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import type { Readable } from 'node:stream';
 import { Problem } from '../../common/errors.js';
 import { ShapePipe } from '../../common/shapes.js';
-import { Bundles } from '../bundles/bundles.js';
+import { Bundles, type Upload } from '../bundles/bundles.js';
 import type { StoredBundle } from '../bundles/bundles.repository.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
@@ -23,16 +22,16 @@ export class BundleRegistration {
   ) {}
 
   /** @throws Problem `conflict` where the name is taken, and whatever is wrong with the bundle or its tool */
-  async register(name: string, body: Readable, by: string): Promise<CustomTool> {
+  async register(name: string, upload: Upload, by: string): Promise<CustomTool> {
     if (await this.repository.find(name)) throw new Problem('conflict', `The tool name ${name} is taken`);
-    const { hash, create } = await this.take(name, body);
+    const { hash, create } = await this.take(name, upload);
     return this.manager.register(create, { source: 'bundle', by }, hash);
   }
 
   /** What its tool.json does not name stays as it is, variables that were set meanwhile included. */
-  async replace(name: string, body: Readable, by: string): Promise<CustomTool> {
+  async replace(name: string, upload: Upload, by: string): Promise<CustomTool> {
     const { protocol } = await this.repository.get(name);
-    const { hash, create } = await this.take(name, body);
+    const { hash, create } = await this.take(name, upload);
     const { name: _stays, protocol: its = 'jsonrpc', ...changes } = create;
     if (its !== protocol) throw wrong('/protocol', `stays ${protocol}: unregister the tool to change it`);
     return this.manager.update(name, changes, { source: 'bundle', by }, hash);
@@ -46,8 +45,8 @@ export class BundleRegistration {
     return this.bundles.get(bundle);
   }
 
-  private async take(name: string, body: Readable): Promise<{ hash: string; create: CustomToolCreate }> {
-    const { hash, manifest } = await this.bundles.take(body);
+  private async take(name: string, upload: Upload): Promise<{ hash: string; create: CustomToolCreate }> {
+    const { hash, manifest } = await this.bundles.take(upload);
     const create = this.shapes.read(CustomToolCreate, { name, ...withoutOwnPlace(manifestIn(manifest)) });
     if (create.name !== name) throw wrong('/name', `in tool.json is ${create.name}, and ${name} in the path`);
     return { hash, create };
