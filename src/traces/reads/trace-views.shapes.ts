@@ -1,4 +1,4 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { ApiProperty, ApiPropertyOptional, getSchemaPath } from '@nestjs/swagger';
 import { AnyObject } from '../../common/shapes.js';
 import { spanKinds } from '../span-row.js';
 import type { FiguresRow, GroupRow, Listed, SpanRead } from './reads.types.js';
@@ -97,7 +97,11 @@ export class RunListView implements Listed<RunView> {
 }
 
 export class RunDetailsView {
-  @ApiProperty({ type: RunView, nullable: true }) readonly data!: RunView | null;
+  // `nullable` beside a reference would still ask for an object.
+  @ApiProperty({
+    anyOf: [{ $ref: getSchemaPath(RunView) }, { type: 'object', nullable: true, enum: [null] }],
+  })
+  readonly data!: RunView | null;
 }
 
 export class GroupKeyView {
