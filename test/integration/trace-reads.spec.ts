@@ -1,6 +1,10 @@
 import fc from 'fast-check';
 import type { Grouping } from '../../src/traces/reads/groups.sql.js';
 import { TraceReads } from '../../src/traces/reads/trace-reads.js';
+import type { Attributes } from '../../src/traces/ingest/attribute-lookup.js';
+import { normaliseSpan } from '../../src/traces/ingest/normalise-span.js';
+import { insertSpans, makeSpanDays } from '../../src/traces/insert-spans.js';
+import { startDayOf } from '../../src/traces/span-row.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { knownTexts, rawSpans } from '../support/raw-spans.js';
 import { writeSpans } from '../support/sent-spans.js';
@@ -88,3 +92,103 @@ function expectedByKey(
   groups.delete(null);
   return Object.fromEntries([...groups].map(([key, list]) => [key, expectedFigures(list, all)]));
 }
+
+type Sent = readonly [id: string, parent: string | undefined, name: string, attributes: Attributes];
+
+/** One conversation: an agent calls a model, and repeats what that took; by dialect. */
+const conversation: Readonly<Record<string, readonly Sent[]>> = {
+  vLLora: [
+    ['agent', undefined, 'agent', { usage: { input_tokens: 800, output_tokens: 60 } }],
+    [
+      'call',
+      'agent',
+      'api_invoke',
+      { cost: 0.01, request: { model: 'm-1' }, usage: { input_tokens: 800, output_tokens: 60 } },
+    ],
+    ['inner', 'call', 'model_call', { model_name: 'm-1', usage: { input_tokens: 800, output_tokens: 60 } }],
+  ],
+  OpenTelemetry: [
+    [
+      'agent',
+      undefined,
+      'invoke_agent a',
+      {
+        'gen_ai.operation.name': 'invoke_agent',
+        'gen_ai.usage.input_tokens': 800,
+        'gen_ai.usage.output_tokens': 60,
+      },
+    ],
+    [
+      'call',
+      'agent',
+      'chat m-1',
+      {
+        'gen_ai.operation.name': 'chat',
+        'gen_ai.response.model': 'm-1',
+        'gen_ai.usage.cost': 0.01,
+        'gen_ai.usage.input_tokens': 800,
+        'gen_ai.usage.output_tokens': 60,
+      },
+    ],
+  ],
+  OpenInference: [
+    [
+      'agent',
+      undefined,
+      'agent',
+      { 'openinference.span.kind': 'AGENT', 'llm.token_count.prompt': 800, 'llm.token_count.completion': 60 },
+    ],
+    [
+      'call',
+      'agent',
+      'ChatModel',
+      {
+        'openinference.span.kind': 'LLM',
+        'llm.model_name': 'm-1',
+        'llm.cost.total': 0.01,
+        'llm.token_count.prompt': 800,
+        'llm.token_count.completion': 60,
+      },
+    ],
+  ],
+  'AI SDK': [
+    [
+      'agent',
+      undefined,
+      'ai.generateText',
+      { 'ai.operationId': 'ai.generateText', 'ai.usage.inputTokens': 800, 'ai.usage.outputTokens': 60 },
+    ],
+    [
+      'call',
+      'agent',
+      'ai.generateText.doGenerate',
+      {
+        'ai.operationId': 'ai.generateText.doGenerate',
+        'ai.response.model': 'm-1',
+        'gen_ai.usage.cost': 0.01,
+        'ai.usage.inputTokens': 800,
+        'ai.usage.outputTokens': 60,
+      },
+    ],
+  ],
+};
+
+it.each(Object.entries(conversation))(
+  'one conversation comes to the same in every dialect: %s',
+  async (project, sent) => {
+    const startUs = Date.now() * 1_000 - 60_000_000;
+    const rows = sent.map(([spanId, parentSpanId, name, attributes]) =>
+      normaliseSpan(
+        { traceId: 'trace', spanId, parentSpanId, name, startUs, finishUs: startUs + 500_000, attributes },
+        { project, keyId: null, now: Date.now(), retentionDays: 30 },
+      ),
+    );
+    await makeSpanDays(database.dataSource, new Set(rows.map(startDayOf)));
+    await insertSpans(database.dataSource, rows);
+    expect(await reads.summary({ project })).toMatchObject({
+      summary: { total_cost: 0.01, total_input_tokens: 800, total_output_tokens: 60, models_used: ['m-1'] },
+      latency: { p50_ms: 500, max_ms: 500 },
+      model_breakdown: [{ model: 'm-1', count: 1, cost: 0.01, input_tokens: 800, output_tokens: 60 }],
+    });
+  },
+);
