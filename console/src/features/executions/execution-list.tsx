@@ -88,7 +88,7 @@ export function ExecutionList(props: ExecutionListProps): ReactNode {
 const Spacer = ({ height }: { readonly height: number }): ReactNode =>
   height > 0 && (
     <tr className={css.spacer} aria-hidden="true">
-      <td colSpan={executionColumns.length} style={{ height }} />
+      <td style={{ height }} />
     </tr>
   );
 
