@@ -29,6 +29,7 @@ const allowed = {
   repetition: [...base, 'tool-contract', 'database'],
   'lexical-search': ['common'],
   'semantic-errors': ['common'],
+  llm: [...base],
   tools: [
     ...base,
     'tool-contract',
@@ -41,6 +42,7 @@ const allowed = {
   ],
   'custom-tools': [...base, 'tool-contract', 'database', 'auth', 'process-pool', 'sandbox', 'tools'],
   'builtin-tools': [...base, 'tool-contract', 'tools'],
+  'trace-tools': [...base, 'tool-contract', 'database', 'auth', 'llm', 'tool-metrics', 'tools', 'traces'],
   mcp: [...base, 'tool-contract', 'auth', 'tools'],
   playbooks: [...base, 'tool-contract', 'database', 'auth'],
   'playbook-search': [
@@ -54,7 +56,6 @@ const allowed = {
     'tools',
     'playbooks',
   ],
-  'trace-tools': [...base, 'tool-contract', 'auth', 'tools', 'traces'],
   events: [...base, 'auth', 'tool-health'],
   health: [...base, 'auth'],
   http: [...base, 'auth', 'app.module.ts'],

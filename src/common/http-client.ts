@@ -5,7 +5,7 @@ import type { LookupFunction } from 'node:net';
 import { parse } from 'secure-json-parse';
 import { type Dispatcher, Pool } from 'undici';
 import { SingleFlight } from './single-flight.js';
-import { UpstreamFailure } from './upstream-failure.js';
+import { type FailureKind, UpstreamFailure } from './upstream-failure.js';
 
 export interface HttpClientSettings {
   /** Scheme, host and port. */
@@ -14,6 +14,8 @@ export interface HttpClientSettings {
   /** For the whole of a request: connecting, headers and body. */
   readonly timeoutMs: number;
   readonly maxResponseBytes: number;
+  /** A failure tells the beginning of what the service said about it: not for services whose answers may hold secrets. */
+  readonly tellsWhy?: boolean;
 }
 
 export interface HttpRequest {
@@ -23,6 +25,8 @@ export interface HttpRequest {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** JSON. */
   readonly body?: string | undefined;
+  /** Ends the request, which then fails with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Requests to one service, bounded in time and size. Redirects are failures: a request is meant for this host only. */
@@ -55,7 +59,7 @@ export class HttpClient {
    * @throws UpstreamFailure
    */
   askText(request: HttpRequest, limitMs?: number): Promise<string> {
-    return this.within(limitMs, async (signal) => this.read(await this.answered(request, signal)));
+    return this.within(request, limitMs, async (signal) => this.read(await this.answered(request, signal)));
   }
 
   /**
@@ -63,7 +67,7 @@ export class HttpClient {
    * @throws UpstreamFailure
    */
   tell(request: HttpRequest): Promise<void> {
-    return this.within(undefined, async (signal) => drop(await this.answered(request, signal)));
+    return this.within(request, undefined, async (signal) => drop(await this.answered(request, signal)));
   }
 
   /** Cuts off the requests that are under way. */
@@ -72,13 +76,15 @@ export class HttpClient {
   }
 
   private async within<T>(
+    { signal: wanted }: HttpRequest,
     limitMs: number | undefined,
     work: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
     const ms = Math.min(this.settings.timeoutMs, limitMs ?? Infinity);
     try {
-      return await timeout(ms, TimeoutStrategy.Aggressive).execute(({ signal }) => work(signal));
+      return await timeout(ms, TimeoutStrategy.Aggressive).execute(({ signal }) => work(signal), wanted);
     } catch (error) {
+      wanted?.throwIfAborted();
       if (error instanceof TaskCancelledError)
         throw new UpstreamFailure('timeout', `no answer within ${ms} ms`);
       throw error instanceof UpstreamFailure ? error : new UpstreamFailure('unreachable', reasonOf(error));
@@ -92,10 +98,10 @@ export class HttpClient {
       ...request.headers,
     };
     const response = await this.pool.request({ ...request, headers, signal });
-    const failure = failureOf(response);
-    if (!failure) return response;
+    if (response.statusCode >= 200 && response.statusCode < 300) return response;
+    const why = this.settings.tellsWhy ? await beginningOf(response) : '';
     drop(response);
-    throw failure;
+    throw failureOf(response, why);
   }
 
   private async read(response: Dispatcher.ResponseData): Promise<string> {
@@ -119,14 +125,29 @@ export class HttpClient {
 
 const safely = { protoAction: 'remove', constructorAction: 'remove' } as const;
 
-function failureOf({ statusCode, headers }: Dispatcher.ResponseData): UpstreamFailure | undefined {
-  if (statusCode >= 200 && statusCode < 300) return undefined;
-  const message = `it answered ${statusCode}`;
+function failureOf({ statusCode, headers }: Dispatcher.ResponseData, why: string): UpstreamFailure {
+  const message = `it answered ${statusCode}${why && `: ${why}`}`;
   const pauseMs = retryAfterMs(headers['retry-after'], Date.now());
-  if (statusCode === 408) return new UpstreamFailure('timeout', message, pauseMs);
-  if (statusCode === 429) return new UpstreamFailure('rate_limited', message, pauseMs);
-  if (statusCode >= 500) return new UpstreamFailure('server_error', message, pauseMs);
-  return new UpstreamFailure(statusCode >= 400 ? 'rejected' : 'redirected', message);
+  const failed = (kind: FailureKind, pause = 0): UpstreamFailure =>
+    new UpstreamFailure(kind, message, pause, statusCode);
+  if (statusCode === 408) return failed('timeout', pauseMs);
+  if (statusCode === 429) return failed('rate_limited', pauseMs);
+  if (statusCode >= 500) return failed('server_error', pauseMs);
+  return failed(statusCode >= 400 ? 'rejected' : 'redirected');
+}
+
+const whyBytes = 2_048;
+const whyChars = 300;
+
+async function beginningOf({ body }: Dispatcher.ResponseData): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    chunks.push(chunk as Buffer);
+    if ((size += (chunk as Buffer).length) >= whyBytes) break;
+  }
+  const text = Buffer.concat(chunks).toString('utf8').replaceAll(/\s+/g, ' ').trim();
+  return text.slice(0, whyChars);
 }
 
 /**

@@ -27,7 +27,7 @@ export interface TryReport {
 /** A question, and how its answer is taken apart. */
 export interface Question<T> extends HttpRequest {
   /** @throws UpstreamFailure `invalid_answer` for what is not of the agreed shape */
-  read(answer: unknown): T;
+  readonly read: (answer: unknown) => T;
 }
 
 /**
@@ -94,8 +94,8 @@ export class UpstreamCalls {
       this.report({ attempt, durationMs: performance.now() - begun, ...(failure && { failure }) });
     };
     try {
-      const { method, path, headers, body } = question;
-      const answer = question.read(await this.send({ method, path, headers, body }, limitMs));
+      const { read, ...request } = question;
+      const answer = read(await this.send(request, limitMs));
       ended();
       return answer;
     } catch (error) {

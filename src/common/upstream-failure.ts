@@ -35,6 +35,8 @@ export class UpstreamFailure extends Error {
     message: string,
     /** The pause that the service asks for, in milliseconds. */
     readonly retryAfterMs = 0,
+    /** The answer's HTTP status, where there was one. */
+    readonly status?: number,
   ) {
     super(message);
   }

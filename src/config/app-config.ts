@@ -61,6 +61,8 @@ const needs = [
   ['WEBHOOK_URLS', 'WEBHOOK_SECRET', 'webhooks are signed'],
   ['EMBEDDINGS_URL', 'EMBEDDINGS_MODEL', 'an endpoint has several models'],
   ['EMBEDDINGS_MODEL', 'EMBEDDINGS_URL', 'a model is reached by its endpoint'],
+  ['LLM_BASE_URL', 'LLM_MODEL', 'an endpoint has several models'],
+  ['LLM_MODEL', 'LLM_BASE_URL', 'a model is reached by its endpoint'],
 ] as const;
 
 const missing = (variables: NodeJS.ProcessEnv): string[] =>
@@ -77,6 +79,9 @@ const otherFolders = ({ dataDir, customTools, playbooks, recorder }: Values<type
 });
 
 const isLoopback = (host: string): boolean => host === '::1' || (isIPv4(host) && host.startsWith('127.'));
+
+const llmOf = ({ url, model, apiKey }: Values<typeof settings>['llm']) =>
+  url && model ? { url, model, apiKey } : undefined;
 
 /** Adds what follows from several settings. */
 function toConfig(values: Values<typeof settings>) {
@@ -110,6 +115,8 @@ function toConfig(values: Values<typeof settings>) {
     tracing: { ...tracing, ...whereTracesGo(tracing) },
     /** Undefined: playbooks are searched by words alone. */
     embeddings: url && model ? { url, model, ...endpoint } : undefined,
+    /** Undefined: nothing can be asked of a language model. */
+    llm: llmOf(values.llm),
     /** Undefined: playbooks are found in the catalogue here. */
     dataStorage:
       service === undefined

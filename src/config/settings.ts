@@ -193,6 +193,16 @@ const embeddings = {
   },
 };
 
+const llm = {
+  llm: {
+    url: setting('LLM_BASE_URL', webUrl).means(
+      'An OpenAI-compatible endpoint up to `/chat/completions`, such as `https://api.openai.com/v1`: `analyze_with_llm` asks it. Unset: that tool says that there is none.',
+    ),
+    model: setting('LLM_MODEL', text).means('Its model.'),
+    apiKey: setting('LLM_API_KEY', text).means('Key, sent as bearer token.'),
+  },
+};
+
 // OpenTelemetry's SDK reads those of its other variables that concern what is sent and how.
 const tracing = {
   tracing: {
@@ -253,6 +263,7 @@ export const sections = {
   Webhooks: webhooks,
   'Data Storage service': dataStorage,
   Embeddings: embeddings,
+  'Language model': llm,
   Tracing: tracing,
 };
 
@@ -272,5 +283,6 @@ export const settings = {
   ...webhooks,
   ...dataStorage,
   ...embeddings,
+  ...llm,
   ...tracing,
 };

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { findInSpan, newToolMessages } from './find-in-span.js';
+import { findInSpan } from './find-in-span.js';
 import { findSemanticError, scannedLength } from './find-semantic-error.js';
 import { isOwnFailure } from './own-failure.js';
 import { errorPatterns } from './patterns.js';
@@ -149,12 +149,6 @@ describe('of a span', () => {
     });
     expect(findInSpan({ outputs: ['Error: x'], toolMessages })).toMatchObject({ source: 'output' });
     expect(findInSpan({ outputs: ['Fine'], toolMessages: [] })).toBeUndefined();
-  });
-
-  it('a tool result is new with the first request that has it', () => {
-    const [system, user, asked, result] = ['system', 'user', 'assistant', 'tool'].map((role) => ({ role }));
-    expect(newToolMessages([system!, user!, asked!, result!])).toEqual([result]);
-    expect(newToolMessages([system!, user!, asked!, result!, asked!, user!])).toEqual([]);
   });
 });
 

@@ -1,0 +1,59 @@
+export const issueTypes = ['error', 'performance', 'semantic', 'tool', 'other'] as const;
+export const issueSeverities = ['high', 'medium', 'low'] as const;
+export const focuses = ['all', 'errors', 'performance', 'semantic'] as const;
+export type Focus = (typeof focuses)[number];
+
+/** A span as an analysis reads it. */
+export interface AnalysedSpan {
+  readonly span_id: string;
+  readonly trace_id: string;
+  readonly thread_id: string | null;
+  readonly operation: string;
+  readonly kind: string;
+  readonly status: string;
+  readonly error: string | null;
+  readonly model: string | null;
+  readonly tool_name: string | null;
+  /** The API key that sent it. */
+  readonly key_id: string | null;
+  /** The execution of this server that it tells of. */
+  readonly execution_id: string | null;
+  readonly start_us: number;
+  readonly duration_ms: number;
+  readonly input: string;
+  readonly output: string;
+}
+
+export interface Issue {
+  readonly type: (typeof issueTypes)[number];
+  readonly severity: (typeof issueSeverities)[number];
+  /** What the model quotes from the span. */
+  readonly data_snippet: string;
+  readonly explanation: string;
+  readonly tool_name: string | null;
+  readonly tool_call_id: string | null;
+  /** The quotation does not stand in the span. */
+  readonly unverified?: true;
+}
+
+export interface SpanAnalysis {
+  readonly span_id: string;
+  readonly issue_title: string;
+  readonly issues: readonly Issue[];
+}
+
+export interface Correlation {
+  readonly spans: readonly string[];
+  readonly pattern: string;
+  readonly description: string;
+}
+
+export interface Analysis {
+  readonly overall_assessment: string;
+  readonly issue_count: Readonly<Record<Issue['severity'], number>>;
+  readonly span_analyses: readonly SpanAnalysis[];
+  readonly correlations: readonly Correlation[];
+  readonly recommendations: readonly string[];
+  /** Answers of the model that were no JSON. */
+  readonly _raw_response?: string;
+}

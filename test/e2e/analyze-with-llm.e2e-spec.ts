@@ -1,0 +1,198 @@
+import { analyzeWithLlm } from '../../src/trace-tools/analysis/analyze-with-llm.tool.js';
+import { SpanIngest } from '../../src/traces/ingest/span-ingest.js';
+import { startApp, type TestApp } from '../support/app.js';
+import type { Json } from '../support/json.js';
+import { type AskedOfLlm, type LlmServer, refuse, startLlmServer } from '../support/llm-endpoint.js';
+
+// Real: the whole server, HTTP, PostgreSQL, the ingest of spans. Scripted: a model that answers only from what it reads.
+
+let tk: TestApp;
+let llm: LlmServer;
+
+beforeAll(async () => {
+  llm = await startLlmServer(judge);
+  tk = await startApp({ LLM_BASE_URL: llm.url, LLM_MODEL: 'judge-1' });
+  await tk.register('inventory', { keepAlive: true, semanticErrors: 'mark' });
+  await tk.register('modest', { keepAlive: true });
+});
+beforeEach(() => {
+  llm.asked.length = 0;
+  llm.answer = judge;
+});
+afterAll(async () => {
+  await tk.close();
+  await llm.close();
+});
+
+/** What gives each kind of failure away; the model looks for nothing else. */
+const signs: readonly (readonly [title: string, sign: RegExp, type: string])[] = [
+  ['Silent failure', /"items":\[\],"complete":true/, 'semantic'],
+  ['Buried warning', /WARNING: prices are from \d+/, 'semantic'],
+  ['Degradation', /I do not know\./, 'performance'],
+  ['Wrong tool', /unknown tool get_wether/, 'tool'],
+];
+
+function judge({ body }: AskedOfLlm): Json {
+  const lines = (body.messages[1].content as string)
+    .split('\n')
+    .filter((line) => line.startsWith('{"span_id"'));
+  const spans = lines.map((line) => JSON.parse(line));
+  const analyses = spans.flatMap(({ span_id, output }) =>
+    signs.flatMap(([issue_title, sign, type]) => {
+      const [data_snippet] = sign.exec(output) ?? [];
+      if (data_snippet === undefined) return [];
+      const issue = {
+        type,
+        severity: 'high',
+        data_snippet,
+        explanation: issue_title,
+        tool_name: null,
+        tool_call_id: null,
+      };
+      return [{ span_id, issue_title, issues: [issue] }];
+    }),
+  );
+  return {
+    overall_assessment: `${analyses.length} odd`,
+    issue_count: { high: 0, medium: 0, low: 0 },
+    span_analyses: analyses,
+    correlations: [],
+    recommendations: [],
+  };
+}
+
+let traces = 0;
+
+/** Sends a span for each output, and gives their ids. */
+async function sent(outputs: readonly string[], attributes: Json = {}): Promise<string[]> {
+  const trace_id = `trace-${++traces}`;
+  const start = Date.now() * 1_000;
+  const spans = outputs.map((output, n) => ({
+    trace_id,
+    span_id: `${trace_id}-${n}`,
+    thread_id: 'thread-7',
+    operation_name: 'tool_call',
+    start_time_us: start + n * 1_000,
+    finish_time_us: start + n * 1_000 + 500,
+    attribute: {
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': 'inventory',
+      'gen_ai.tool.call.result': output,
+      ...attributes,
+    },
+  }));
+  await tk.http.post('/api/v1/spans').send({ spans }).expect(200);
+  await tk.app.get(SpanIngest).flush();
+  return spans.map(({ span_id: id }) => id);
+}
+
+const analyse = async (input: Json): Promise<Json> =>
+  (await tk.call('analyze_with_llm', input, { threadId: 'thread-7' }).expect(200)).body;
+
+const planted = [
+  '{"items":[],"complete":true}',
+  `${'All is in stock. '.repeat(50)}WARNING: prices are from 2019 ${'More is on its way. '.repeat(50)}`,
+  'I do not know.',
+  'Tool execution failed: unknown tool get_wether',
+];
+
+it('finds what was planted, and nothing once it is gone', async () => {
+  const spanIds = await sent(planted);
+  const { status, result } = await analyse({ spanIds: [...spanIds, 'nowhere'] });
+  expect(status).toBe('success');
+  expect(result).toMatchObject({
+    success: true,
+    focus: 'all',
+    spans_analyzed: 4,
+    not_found: ['nowhere'],
+    analysis: { issue_count: { high: 4, medium: 0, low: 0 }, overall_assessment: '4 odd' },
+  });
+  const titles = result.analysis.span_analyses.map((each: Json) => each.issue_title);
+  expect(titles).toEqual(signs.map(([title]) => title));
+  expect(JSON.stringify(result.analysis)).not.toContain('unverified');
+  expect(llm.asked[0]?.headers).toMatchObject({ 'x-label': 'analyze_with_llm', 'x-thread-id': 'thread-7' });
+
+  const sound = await sent(planted.map(() => '{"items":[{"id":1}],"complete":true}'));
+  expect((await analyse({ spanIds: sound.join(',') })).result.analysis).toMatchObject({
+    issue_count: { high: 0, medium: 0, low: 0 },
+    span_analyses: [],
+  });
+});
+
+it('marks the execution that a judged span tells of, where its tool says so and the span came with the key of the call', async () => {
+  const tellOf = async (tool: string): Promise<string> => {
+    const { body } = await tk.call(tool, { items: [], complete: true }).expect(200);
+    const spanIds = await sent([planted[0] ?? ''], { 'toolkeeper.execution_id': body.executionId });
+    await analyse({ spanIds });
+    await analyse({ spanIds });
+    return body.executionId;
+  };
+  const reason = async (id: string): Promise<unknown> =>
+    (await tk.http.get(`/api/v1/tool-metrics/executions/${id}`).expect(200)).body.semanticFailure;
+  expect(await reason(await tellOf('inventory'))).toBe('Silent failure: "items":[],"complete":true');
+  expect(await reason(await tellOf('modest'))).toBeNull();
+  const { body: health } = await tk.http.get('/api/v1/tool-health/inventory').expect(200);
+  expect(health).toMatchObject({ totalCalls: 1, semanticFailures: 1 });
+  // Somebody without a key tells of a keyed call.
+  const { body: call } = await tk.call('inventory', {}).expect(200);
+  const { http } = tk;
+  Object.assign(tk, { http: tk.anonymous });
+  const spanIds = await sent([planted[0] ?? ''], { 'toolkeeper.execution_id': call.executionId });
+  Object.assign(tk, { http });
+  await analyse({ spanIds });
+  expect(await reason(call.executionId)).toBeNull();
+});
+
+it.each([
+  [{}, 'spanIds is required'],
+  [{ spanIds: [] }, 'spanIds is required'],
+  [
+    { spanIds: Array.from({ length: 16 }, (_, n) => `s${n}`) },
+    'Maximum 15 spans can be analyzed at once. Please reduce the number of span_ids.',
+  ],
+  [{ spanIds: ['nowhere'] }, 'None of these spans is there: nowhere'],
+])('says what is wrong with %j, which is no fault of the tool', async (input, error) => {
+  expect(await analyse(input)).toMatchObject({
+    error: { code: -32602, message: error },
+    result: { success: false, error },
+  });
+  expect(llm.asked).toEqual([]);
+});
+
+it('says what the model answered instead', async () => {
+  const spanIds = await sent(['x']);
+  llm.answer = (_, response) => refuse(response, 401, 'Incorrect API key provided');
+  const { error, result } = await analyse({ spanIds });
+  expect(error).toMatchObject({
+    type: 'upstream_unavailable',
+    message: expect.stringContaining('Incorrect API key provided'),
+  });
+  expect(result).toEqual({ success: false, error: error.message });
+});
+
+it('reads no spans of another project, and none for a key that may not', async () => {
+  const spanIds = await sent(['x']);
+  const elsewhere = await analyse({ spanIds, projectId: 'elsewhere' });
+  expect(elsewhere.error.message).toMatch(/^None of these spans is there/);
+  const key = { name: 'caller', scopes: ['tools:call'] };
+  const { body } = await tk.http.post('/api/v1/keys').send(key).expect(201);
+  const refused = await tk.anonymous
+    .post('/api/v1/tools/analyze_with_llm/execute')
+    .set('authorization', `Bearer ${body.key}`)
+    .send({ input: { spanIds } });
+  expect([refused.status, refused.body.detail]).toEqual([403, 'Reading spans needs the scope traces:read']);
+});
+
+it('says in one sentence that there is no model', async () => {
+  const tool = analyzeWithLlm({ analyst: undefined, spans: async () => [], found: async () => undefined });
+  const run = {
+    context: { projectId: 'default' },
+    principal: { userId: 'u', scopes: new Set(['traces:read']) },
+    deadline: { totalMs: 1_000, remainingMs: () => 1_000 },
+    signal: new AbortController().signal,
+  };
+  await expect(tool.run({ spanIds: ['s'] }, run as never)).rejects.toMatchObject({
+    type: 'upstream_unavailable',
+    message: expect.stringMatching(/^No language model is configured: set LLM_BASE_URL and LLM_MODEL/),
+  });
+});
