@@ -154,7 +154,10 @@ export class TraceReadsController {
   }
 
   @Get('labels')
-  @ApiOperation({ summary: 'Labels of spans, the commonest first' })
+  @ApiOperation({
+    summary: 'Labels of spans, the commonest first',
+    description: 'Of all threads when none is named.',
+  })
   @ApiOkResponse({ type: views.LabelsView })
   listLabels(
     @CurrentProject() project: string,
