@@ -360,6 +360,8 @@ export const listBatchSpans = <ThrowOnError extends boolean = false>(options: Op
 
 /**
  * Labels of spans, the commonest first
+ *
+ * Of all threads when none is named.
  */
 export const listLabels = <ThrowOnError extends boolean = false>(options?: Options<ListLabelsData, ThrowOnError>): RequestResult<ListLabelsResponses, ListLabelsErrors, ThrowOnError> => (options?.client ?? client).get<ListLabelsResponses, ListLabelsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
