@@ -37,7 +37,7 @@ const spans = `
     ttft_us           bigint,
     -- SHA-256 over the canonical JSON of a tool call's arguments; NULL where there are none.
     arguments_hash    text,
-    -- Names of the tools that a model asked for: ["search"].
+    -- Tools that a model asked for, with the hash of their arguments: [{"name", "hash"}].
     tool_calls        jsonb,
     -- Failures that stand in messages of the role tool: [{"tool_name", "tool_call_id", "message"}].
     tool_errors       jsonb,

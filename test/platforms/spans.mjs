@@ -96,7 +96,7 @@ describe('spans that an agent exports', () => {
       assert.deepEqual(
         {
           models: calls.map(({ model, input_tokens, output_tokens }) => [model, input_tokens, output_tokens]),
-          asked: calls.map(({ tool_calls }) => tool_calls),
+          asked: calls.map(({ tool_calls }) => tool_calls?.map(({ name }) => name)),
           told: calls.map(({ tool_errors }) =>
             tool_errors?.map(({ tool_name, message }) => [tool_name, message]),
           ),
@@ -107,7 +107,7 @@ describe('spans that an agent exports', () => {
             ['scripted', '1', '1'],
             ['scripted', '1', '1'],
           ],
-          asked: [['log_summary'], null],
+          asked: [['log_summary'], undefined],
           told: [undefined, [['log_summary', '{"error":"failed to open: disk full"}']]],
           tools: [['log_summary', 'high']],
         },
