@@ -104,8 +104,8 @@ describe('mutated bodies', () => {
         agent[each.method as 'post'](url)
           .send(JSON.stringify(sent) ?? '')
           .set('content-type', 'application/json');
-      // Without a key tools are called, outcomes told, and browsers signed in and out.
-      const isOpen = /\/(execute|outcomes|session)$/.test(each.path);
+      // Without a key tools are called, outcomes told, spans sent and read, and browsers signed in and out.
+      const isOpen = /\/(execute|outcomes|session|spans|batch-spans)$/.test(each.path);
       for (const [at, value] of drawn(40, n).entries()) {
         const sent = mutated(body, value, at);
         const text = JSON.stringify(sent)?.slice(0, 3_000);
