@@ -15,7 +15,7 @@ const client = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 5_000,
-      // What the server refuses it refuses again; what it could not be asked may work in a moment.
+      // A refusal would come again; a request that did not reach the server may work in a moment.
       retry: (failures, error) => !(error instanceof ApiError && error.status > 0) && failures < 2,
     },
   },

@@ -81,7 +81,7 @@ export class AccessPolicy {
     throw new Problem('forbidden', `This needs the scope ${lacking.join(' and ')}.`);
   }
 
-  /** Whose browser this is. A cookie alone changes nothing, and one that opens nothing is as good as none. */
+  /** The caller of a browser's session. A cookie alone changes nothing, and one that opens nothing is as good as none. */
   private signedIn(visit: Visit): Principal | undefined {
     if (safeMethods.has(visit.method)) return this.sessions.find(visit.headers)?.principal;
     if (visit.headers[sessionHeader] === undefined) return undefined;

@@ -49,7 +49,7 @@ import { ToolRevisionsController } from './http/tool-revisions.controller.js';
 import { ToolRevisionsRepository } from './entity/tool-revisions.repository.js';
 import { ToolRevisionsService } from './http/tool-revisions.service.js';
 
-/** What takes the files of tools, and keeps them. */
+/** The providers that take the files of tools, and keep them. */
 const bundles = [
   BundlesRepository,
   BundleFolders,

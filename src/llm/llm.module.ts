@@ -2,7 +2,7 @@ import { Inject, Injectable, Module, type OnApplicationShutdown } from '@nestjs/
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { LlmEndpoint } from './llm-endpoint.js';
 
-/** What whoever needs a language model is told where there is none. */
+/** The reason that a caller is told where there is no language model. */
 export const noLlm =
   'No language model is configured: set LLM_BASE_URL and LLM_MODEL (and LLM_API_KEY where the endpoint wants a key)';
 

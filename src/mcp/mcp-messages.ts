@@ -49,7 +49,7 @@ export function problemAnswer(id: RpcId, problem: Problem, requestId: string): A
   return errorOf(id, code, problem.detail, problemBody(problem, requestId));
 }
 
-/** What a request is answered that could not be read as far as a message's id. */
+/** The answer to a request that could not be read as far as a message's id. */
 export const unreadableBody = (exception: unknown, { id }: Pick<FastifyRequest, 'id'>): OwnErrorBody => ({
   type: 'application/json; charset=utf-8',
   body: JSON.stringify(unreadableAnswer(exception, id)),

@@ -14,7 +14,7 @@ const protocolErrors: ReadonlySet<ProblemCode> = new Set([
 ]);
 type Members = Readonly<Record<string, unknown>>;
 const areTexts = (...values: unknown[]): boolean => values.every((value) => typeof value === 'string');
-/** What a client insists on in each kind of content. */
+/** The members that a client insists on in each kind of content. */
 const blocks = new Map<unknown, (block: Members) => boolean>([
   ['text', ({ text }) => areTexts(text)],
   ['image', ({ data, mimeType }) => areTexts(data, mimeType)],

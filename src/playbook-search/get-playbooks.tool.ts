@@ -76,7 +76,7 @@ export function getPlaybooks(
     timeoutMs: source.longestMs,
     cacheTtlMs,
     upstream: 'Playbook search',
-    // What it answers is about errors.
+    // Its answers are about errors.
     semanticErrors: 'off',
     fallback: (reason) => ({ error: reason, fallback: 'continue_without_context' }),
     // Another state of the catalogue may answer otherwise.

@@ -38,7 +38,7 @@ const openings: readonly RegExp[] = [
 const butThen =
   /\b(?:succe(?:ss|ed)\w*|recovered|retr(?:y|ied|ying)(?! later)|reconnected|refreshed|resolved|fixed|instead|falling back|fell back|skipped|ignored|means?|usually|how to|for example)\b/i;
 const timeStamp = /^\W?(?:[A-Z]{4,5}\s+)?\[?(?:\d{4}-\d\d-\d\d|\d\d:\d\d)/gm;
-/** What source code has and a report of a failure has not. */
+/** Marks of source code that a report of a failure has not. */
 const code = /\b(?:throw new|catch ?\(|return |const |def |class |import |raise |function )|=>|\{\s*$/m;
 
 const goodWords = new Set(['ok', 'success', 'succeeded', 'healthy', 'done', 'resolved', 'completed']);

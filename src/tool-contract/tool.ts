@@ -17,7 +17,7 @@ export interface ToolAnnotations {
 }
 
 /**
- * What becomes of a result that tells of an error under status success: nothing, the finding stands on the execution, or
+ * The fate of a result that tells of an error under status success: nothing, the finding stands on the execution, or
  * an answer that is itself the report of a failure is marked as a semantic failure besides.
  */
 export const semanticErrorModes = ['off', 'show', 'mark'] as const;
@@ -43,7 +43,7 @@ export interface ToolDefinition {
   readonly callsPerInvestigation?: number;
   /** How long a result answers equal calls, in milliseconds; only of a tool that only reads. Absent or 0: never. */
   readonly cacheTtlMs?: number;
-  /** What becomes of an error that a successful result tells of; `show` when absent. */
+  /** The fate of an error that a successful result tells of; `show` when absent. */
   readonly semanticErrors?: SemanticErrors;
   /** Where its health is judged by other limits than the defaults. */
   readonly thresholds?: Partial<ToolThresholds>;

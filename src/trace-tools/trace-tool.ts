@@ -46,7 +46,7 @@ export function traceTool<Input extends object>(spec: TraceToolSpec<Input>): Too
     name,
     description,
     published: { type: 'object', properties, required },
-    // What is missing or too much is told in the answer, where an agent reads it.
+    // A missing field, or one too many, is told in the answer, where an agent reads it.
     input: { type: 'object', properties: loosened(properties), additionalProperties: false },
     annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: false },
     tags: ['traces'],

@@ -1,6 +1,6 @@
 export interface Entry {
   readonly name: string;
-  /** What it is: said beside the name. */
+  /** The entry's kind, shown beside its name. */
   readonly kind: string;
   /** Path below /console. */
   readonly to: string;
@@ -22,7 +22,7 @@ const mostTools = 30;
 /** An id has a digit and no space: a name that does, too, is found as a tool first. */
 const looksLikeId = (typed: string): boolean => /^\S*\d\S*$/.test(typed) && typed.length >= 4;
 
-/** What fits the typed text: tools and screens whose name holds all its words, and whatever has it as an id. */
+/** The entries that fit the typed text: tools and screens whose name holds all its words, and records that have it as their id. */
 export function entriesFor(
   typed: string,
   tools: readonly { readonly name: string; readonly kind: string }[],

@@ -69,7 +69,7 @@ function Main(): ReactNode {
   const main = useRef<HTMLElement>(null);
   const path = useRouterState({ select: ({ location }) => location.pathname });
   const first = useRef(path);
-  // Whoever reads with a screen reader is led to the new screen, not left in the rail.
+  // A screen reader is led to the new screen, not left in the rail.
   useEffect(() => {
     if (first.current !== path) main.current?.focus({ preventScroll: true });
     first.current = path;

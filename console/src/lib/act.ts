@@ -1,4 +1,4 @@
-/** What an act is sent as: it is what runs, and what can be copied. */
+/** The request of an act: the same one runs and can be copied. */
 export interface Act {
   readonly method: 'POST' | 'PATCH';
   /** Below the server's address. */

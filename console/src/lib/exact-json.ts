@@ -1,4 +1,4 @@
-/** What a browser hands to a reviver beside the value; older ones hand nothing. */
+/** A reviver's third argument: the source text of a number. Older browsers hand none. */
 interface Source {
   readonly source?: string;
 }

@@ -16,7 +16,7 @@ import {
 } from './api.js';
 
 /*
- * What several screens ask for. The first part of a key says what it is about: events of the server make all that
+ * Questions that several screens ask. The first part of a key says what it is about: events of the server make all that
  * begins with `health` be asked for anew.
  */
 

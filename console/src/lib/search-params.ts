@@ -1,5 +1,5 @@
 /**
- * What an address says behind its `?`: plain text, so that it can be read and written by hand. What a screen does not
+ * The part of an address behind its `?`: plain text, so that it can be read and written by hand. What a screen does not
  * know is left out, and so is what has no value.
  */
 export type Search = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import { count, flag, oneOf, searchParams, text } from './search-params.js';
 
 /*
- * What each screen keeps behind the `?` of its address. Defaults are left out.
+ * The state that each screen keeps behind the `?` of its address. Defaults are left out.
  */
 
 export const toolsSearch = searchParams({

@@ -14,12 +14,12 @@ export const sessionQuery = queryOptions({
   staleTime: Infinity,
 });
 
-/** Who looks at this page, and what they may do. */
+/** The caller who looks at this page, and their scopes. */
 export function useSession(): SessionView {
   return useSuspenseQuery(sessionQuery).data;
 }
 
-/** What a caller may do by its key; `ask` for whoever has shown none, or none in this tab. */
+/** A caller's leave to act by its key; `ask` for a caller who has shown none, or none in this tab. */
 export function usePermission(scope: Scope): 'yes' | 'ask' | 'no' {
   const { scopes, anonymous } = useSession();
   if (anonymous) return scopes.includes(scope) ? 'yes' : 'ask';

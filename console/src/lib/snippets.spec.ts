@@ -7,7 +7,7 @@ const act = {
   path: '/api/v1/tools/a/execute',
   body: JSON.stringify({ input: { text } }),
 } as const;
-/** What a shell makes of a command's arguments. */
+/** The arguments that a shell makes of a command. */
 const words = (command: string): string[] =>
   execFileSync('bash', ['-c', `curl() { printf '%s\\0' "$@"; }; npx() { printf '%s\\0' "$@"; }; ${command}`])
     .toString()

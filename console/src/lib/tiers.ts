@@ -1,4 +1,4 @@
-/** What holds a tool's process, by tier, in plain words. */
+/** The sandbox's tiers in plain words. */
 const tiers = [
   'little: a clean environment, time-outs and output caps alone',
   'rules of the kernel on files, network, memory and system calls',

@@ -25,7 +25,7 @@ export function NotFoundPage(): ReactNode {
   );
 }
 
-/** What is shown where even the frame of the page could not be drawn: the server did not say who is looking. */
+/** The page without its frame: the server did not say who is looking. */
 export function FatalPage({ error }: { readonly error: unknown }): ReactNode {
   return (
     <main>

@@ -5,7 +5,7 @@ import css from './copy-as.module.css';
 import { useToast } from './toasts.js';
 
 interface CopyAsProps {
-  /** What is copied under each name, made when it is chosen. */
+  /** The text to copy under each name, made when it is chosen. */
   readonly forms: Readonly<Record<string, () => string>>;
 }
 

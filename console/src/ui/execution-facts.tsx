@@ -5,7 +5,7 @@ import { bytes, duration, exactTime } from '../lib/format.js';
 import { Ended } from './execution-table.js';
 import { Facts, Note, Stack } from './layout.js';
 
-/** What is known of one execution: how it ended, for whom it ran, and what its process did. */
+/** The facts of one execution: its end, its caller, and its process. */
 export function ExecutionFacts({ execution }: { readonly execution: ExecutionView }): ReactNode {
   const { toolName, investigationId, runId, errorType, errorMessage, semanticFailure, metadata } = execution;
   return (

@@ -43,7 +43,7 @@ interface FilterSelectProps<T extends string> {
   readonly label: string;
   readonly value: T | undefined;
   readonly options: readonly T[];
-  /** What no choice is called. */
+  /** The label of no choice. */
   readonly none?: string;
   readonly onChange: (value: T | undefined) => void;
 }

@@ -2,7 +2,7 @@ import { type ReactNode, useEffect } from 'react';
 import css from './layout.module.css';
 
 interface PageProps {
-  /** What the browser's tab says. */
+  /** The title of the browser's tab. */
   readonly name: string;
   readonly title?: ReactNode;
   readonly about?: ReactNode;
@@ -49,7 +49,7 @@ export function Card({ title, actions, flush = false, children }: CardProps): Re
   );
 }
 
-/** What stands under the heading of its page and needs none of its own. */
+/** A section under the heading of its page, without one of its own. */
 export const Panel = ({ children }: { children: ReactNode }): ReactNode => (
   <div className={css.card}>{children}</div>
 );

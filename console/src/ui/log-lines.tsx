@@ -71,7 +71,7 @@ function LineText({ line }: { readonly line: LogEntryView }): ReactNode {
   );
 }
 
-/** What an entry says: its message, and what its event carries. */
+/** An entry's text: its message, and the members of its event. */
 export function textOf({ message, error, reason, exitCode, signal, durationMs, pid }: LogEntryView): string {
   const facts = [
     error,

@@ -6,7 +6,7 @@ import { Badge, Tag } from './controls.js';
 import { JsonText } from './json-text.js';
 import { Card, Muted, Note, Row } from './layout.js';
 
-/** What came of a call that ran. */
+/** The outcome of a call that ran. */
 export function Outcome({
   outcome,
   title = 'Result',

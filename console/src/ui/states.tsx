@@ -24,7 +24,7 @@ interface FailedProps {
   readonly retry?: (() => void) | undefined;
 }
 
-/** What went wrong, in the server's own words, and what can be done. */
+/** A failure in the server's own words, and the way out of it. */
 export function Failed({ error, retry }: FailedProps): ReactNode {
   const { title, code, requestId, message } = asApiError(error);
   return (

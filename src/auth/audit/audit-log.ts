@@ -4,7 +4,7 @@ import { decodeCursor, encodeCursor, type Page, wrongCursor } from '../../common
 import type { AuditEntryView, AuditQuery } from './audit.shapes.js';
 import { AuditRepository } from './audit.repository.js';
 
-/** Who did what with the rights of an administrator. */
+/** The record of administrative acts: the caller, the operation and its target. */
 @Injectable()
 export class AuditLog {
   private readonly logger = new Logger(AuditLog.name);

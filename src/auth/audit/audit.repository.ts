@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { AuditEntryView, AuditQuery } from './audit.shapes.js';
 
-/** What reads and writes the table `audit_entries`. */
+/** Reads and writes the table `audit_entries`. */
 @Injectable()
 export class AuditRepository {
   constructor(private readonly dataSource: DataSource) {}

@@ -5,7 +5,7 @@ export const AUDITED = 'toolkeeper:audited';
 /** The parameters of a route's path. */
 export type PathParams = Readonly<Record<string, string>>;
 
-/** What the audit asks of the resources that a controller's routes change. */
+/** The state of a resource that a controller's routes change, for the audit to hash. */
 export interface AuditedResource {
   /** The path parameters of what an answer made, where the path of the request names nothing. */
   made(answer: object): PathParams;

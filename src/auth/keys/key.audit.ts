@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { AuditedResource, PathParams } from '../audit/audited.decorator.js';
 import { KeysRepository } from './keys.repository.js';
 
-/** What the audit hashes of an API key: all but its own hash, and when it was used. */
+/** An API key as the audit hashes it: all but its own hash, and when it was used. */
 @Injectable()
 export class KeyAudit implements AuditedResource {
   constructor(private readonly repository: KeysRepository) {}

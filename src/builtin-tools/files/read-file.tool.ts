@@ -9,7 +9,7 @@ interface Input {
   readonly maxLength: number;
 }
 
-/** Of one character in UTF-8. */
+/** The most bytes of one character in UTF-8. */
 const mostBytesEach = 4;
 
 export const readFile = (files: ProjectFiles): Tool =>

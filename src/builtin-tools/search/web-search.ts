@@ -3,7 +3,7 @@ import { UpstreamFailure } from '../../common/upstream-failure.js';
 import type { SearchProvider } from '../../config/builtin-settings.js';
 import type { SearchRow } from './search-html.js';
 
-/** Of one query. */
+/** The time that one query may take. */
 const timeoutMs = 10_000;
 const maxResponseBytes = 1_048_576;
 

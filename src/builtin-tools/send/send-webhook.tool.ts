@@ -9,7 +9,7 @@ import { awayFailure, callerMistake } from '../failures.js';
 import { NotSent, type OutboundAnswer, type OutboundHttp } from '../web/outbound-http.js';
 
 export interface WebhookLimits {
-  /** Of one try. */
+  /** The time that one try may take. */
   readonly timeoutMs: number;
   /** Tries beside the first. */
   readonly retries: number;

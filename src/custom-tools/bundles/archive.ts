@@ -6,7 +6,7 @@ import { create, Parser, type ReadEntry } from 'tar';
 import { sha256 } from '../../common/canonical-json.js';
 import { messageOf } from '../../common/message-of.js';
 
-/** What an archive may hold. */
+/** The caps on an archive. */
 export interface UnpackLimits {
   readonly maxEntries: number;
   readonly maxBytes: number;

@@ -23,7 +23,7 @@ const sweepEveryMs = 3_600_000;
 const abandonedMs = 3_600_000;
 const patienceMs = 120_000;
 const workPrefix = '.work-';
-/** What is stored was within the limits of its day. */
+/** A stored bundle was within the limits of its day. */
 const unlimited: UnpackLimits = { maxEntries: Infinity, maxBytes: Infinity };
 
 /**

@@ -14,7 +14,7 @@ export interface StoredBundle {
 /** An upload that is not in a revision yet may still come to stand in one. */
 const graceOfUnused = '1 hour';
 
-/** What reads and writes the table `tool_bundles`. */
+/** Reads and writes the table `tool_bundles`. */
 @Injectable()
 export class BundlesRepository {
   constructor(private readonly dataSource: DataSource) {}

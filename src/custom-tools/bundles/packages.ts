@@ -39,7 +39,7 @@ const npm: Ecosystem = {
       '--no-audit',
       '--no-fund',
     ],
-    // What the lock says of hosts is its author's: packages come from the registry that npm is configured for.
+    // The hosts in a lock are its author's: packages come from the registry that npm is configured for.
     ...['--replace-registry-host=always', '--no-progress', '--cache', join(work, '.cache')],
   ],
 };

@@ -40,7 +40,7 @@ export class LaunchPreparation {
     const place = bundle
       ? await bundlePlace(tool, await this.bundles.folderOf(bundle))
       : await ownPlace(tool, this.config.root);
-    // What a command in a bundle leads to is named by the bundle, and lies elsewhere on each replica.
+    // A command in a bundle is named by the bundle: its file lies elsewhere on each replica.
     const pinned = bundle ? { ...tool, pinnedCommand: null } : tool;
     const launch = await resolveCommand(pinned, place.launch, own, this.config.root, this.rules).catch(
       (error: unknown) => {

@@ -17,7 +17,7 @@ export interface RemoteAddress {
 export interface RemoteLimits {
   /** Of one message. */
   readonly maxBytes: number;
-  /** Of one stream of events: it is read no faster. */
+  /** The most lines a second of one stream of events: it is read no faster. */
   readonly linesPerSecond: number;
   /** This server's own port: what listens there on this host is not called. */
   readonly ownPort: () => number | undefined;

@@ -28,7 +28,7 @@ export class BundleRegistration {
     return this.manager.register(create, { source: 'bundle', by }, hash);
   }
 
-  /** What its tool.json does not name stays as it is, variables that were set meanwhile included. */
+  /** Members that its tool.json does not name stay as they are, variables that were set meanwhile included. */
   async replace(name: string, upload: Upload, by: string): Promise<CustomTool> {
     const { protocol } = await this.repository.get(name);
     const { hash, create } = await this.take(name, upload);

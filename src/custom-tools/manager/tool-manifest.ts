@@ -3,7 +3,7 @@ import { Problem } from '../../common/errors.js';
 import { messageOf } from '../../common/message-of.js';
 
 /**
- * What a tool.json says. What a file that is no JSON says stays in it: it may be a link to what nobody may read.
+ * The content of a tool.json. The text of a file that is no JSON stays in it: it may be a link to what nobody may read.
  * @throws Problem `invalid_request`
  */
 export function manifestIn(content: string): object {

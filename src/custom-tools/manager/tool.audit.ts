@@ -3,7 +3,7 @@ import type { AuditedResource, PathParams } from '../../auth/audit/audited.decor
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
 import { configurationOf, envIdentity } from '../entity/revision-content.js';
 
-/** What the audit hashes of a custom tool: its configuration, without the values of its environment, and whether it is in use. */
+/** A custom tool as the audit hashes it: its configuration, without the values of its environment, and whether it is in use. */
 @Injectable()
 export class ToolAudit implements AuditedResource {
   constructor(private readonly repository: CustomToolsRepository) {}

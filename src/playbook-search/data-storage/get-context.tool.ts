@@ -50,7 +50,7 @@ export const getContext = (
     timeoutMs: client.longestMs,
     cacheTtlMs,
     upstream: 'Historical context',
-    // What it answers is about errors.
+    // Its answers are about errors.
     semanticErrors: 'off',
     fallback: (reason) => ({ error: reason, fallback: 'continue_without_context' }),
     cacheKey: requestOf,

@@ -23,7 +23,7 @@ export class ResultBacklog {
     Atomics.sub(this.waiting, 0, length);
   }
 
-  /** What was given to a thread that died is lost. */
+  /** Results that were given to a thread that died are lost. */
   clear(): void {
     Atomics.store(this.waiting, 0, 0);
   }

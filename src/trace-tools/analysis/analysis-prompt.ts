@@ -66,7 +66,7 @@ export interface Batch {
   /** The other spans of the analysis. */
   readonly others: readonly AnalysedSpan[];
   readonly focus: Focus;
-  /** What the caller says about the run. */
+  /** The caller's words about the run. */
   readonly context: string | undefined;
 }
 

@@ -27,7 +27,7 @@ export interface AnalysedSpan {
 export interface Issue {
   readonly type: (typeof issueTypes)[number];
   readonly severity: (typeof issueSeverities)[number];
-  /** What the model quotes from the span. */
+  /** The model's quotation from the span. */
   readonly data_snippet: string;
   readonly explanation: string;
   readonly tool_name: string | null;

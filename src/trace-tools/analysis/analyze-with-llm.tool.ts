@@ -46,7 +46,7 @@ export const analyzeWithLlm = ({ analyst, spans, found }: AnalysisSources): Tool
     description:
       'Let a language model judge spans: silent failures under status success, warnings buried in long answers, gradual degradation, wrong tool calls. Use after fetch_spans_summary, on the spans that look odd.',
     published: { type: 'object', properties, required: ['spanIds'] },
-    // What is missing or too much is told in the answer, where an agent reads it.
+    // A missing field, or one too many, is told in the answer, where an agent reads it.
     input: { type: 'object', properties: { ...properties, spanIds: given }, additionalProperties: false },
     annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: true },
     tags: ['traces'],

@@ -17,7 +17,7 @@ const formats = [
 export interface Question {
   readonly spans: readonly AnalysedSpan[];
   readonly focus: Focus;
-  /** What the caller says about the run. */
+  /** The caller's words about the run. */
   readonly context: string | undefined;
 }
 

@@ -29,7 +29,7 @@ export type Intake =
   | {
       readonly taken: number;
       readonly rejected: number;
-      /** Of one that was rejected. */ readonly reason?: string;
+      /** Why one of the rejected was. */ readonly reason?: string;
     }
   | { readonly refused: 'full' | 'unwritable' | 'too_large' | 'malformed'; readonly detail: string };
 

@@ -5,7 +5,7 @@ import { conditionOf, type SpanFilter, SqlValues } from './span-filter.sql.js';
 export type Grouping =
   { readonly by: 'run' | 'thread' } | { readonly by: 'time'; readonly bucketSeconds: number };
 
-/** What is asked of a group as a whole. Durations in milliseconds. */
+/** Conditions on a group as a whole. Durations in milliseconds. */
 export interface GroupFilter {
   readonly status?: 'success' | 'error';
   readonly hasErrors?: boolean;
@@ -73,7 +73,7 @@ const isRoot = (all: string, same: string): string => `NOT EXISTS (
         SELECT FROM ${all} AS parent
         WHERE parent.trace_id = spans.trace_id AND parent.span_id = spans.parent_span_id ${same})`;
 
-/** What the spans of some groups come to, one row a group. */
+/** The figures of some groups, one row a group. */
 export function selectGroups(grouping: Grouping, spans: SpanFilter): Statement {
   const values = new SqlValues();
   const within = grouping.by === 'time' ? undefined : (`${grouping.by}_id` as const);

@@ -30,11 +30,11 @@ export interface SpanRead {
   readonly execution_id: string | null;
   readonly semantic_pattern: string | null;
   readonly semantic_severity: string | null;
-  /** What the span carried; absent where it was not asked for. */
+  /** The raw attributes; absent where they were not asked for. */
   readonly attribute?: Readonly<Record<string, unknown>>;
 }
 
-/** What the spans of a run, a thread or a span of time come to. */
+/** The figures of a run, a thread or a span of time. */
 export interface GroupRow {
   /** The run, the thread, or the start of the span of time in microseconds (as text). */
   readonly key: string;

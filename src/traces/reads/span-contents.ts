@@ -1,7 +1,7 @@
 import { AttributeLookup, type Attributes, fromJson } from '../ingest/attribute-lookup.js';
 import type { Field } from '../ingest/attribute-names.js';
 
-/** What a span took in and what it gave out, as text; empty where it carried none. */
+/** A span's input and output as text; empty where it carried none. */
 export interface SpanContents {
   readonly input: string;
   readonly output: string;

@@ -22,7 +22,7 @@ interface Totals {
   readonly avg_ttft: number | null;
 }
 
-/** What a summary says: see docs/traces.md. Field names are those that agents know from vLLora. */
+/** A summary, as docs/traces.md has it. Field names are those that agents know from vLLora. */
 export interface SpansSummary {
   readonly summary: Readonly<Record<string, unknown>>;
   readonly latency: {

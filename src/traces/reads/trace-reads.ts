@@ -29,7 +29,7 @@ const mostTimed = 20_000;
 const longestMs = 20_000;
 
 /**
- * What there is to read of spans, those that were sent and the executions of this server alike. Every question names
+ * Reads spans, those that were sent and the executions of this server alike. Every question names
  * its project: nothing of another one is looked at.
  */
 @Injectable()

@@ -60,7 +60,7 @@ export class SpanListView implements Listed<SpanRead> {
   @ApiProperty() readonly pagination!: PaginationView;
 }
 
-/** What spans come to that belong together; each model call counts once. */
+/** The figures of spans that belong together; each model call counts once. */
 export class FiguresOfGroupView implements Omit<GroupRow, 'key' | 'run_ids' | 'root_span_ids'> {
   @Ids('thread-7') readonly thread_ids!: string[];
   @Ids('4bf92f3577b34da6a3ce929d0e0e4736') readonly trace_ids!: string[];

@@ -5,7 +5,7 @@ import { buttonLook } from '../../ui/controls.js';
 import { Columns } from '../../ui/layout.js';
 import css from './overview.module.css';
 
-/** What a fresh install can do next. */
+/** The next steps of a fresh install. */
 export function TeachingCards({ tools }: { readonly tools: readonly ToolView[] }): ReactNode {
   const first = tools.find(({ name }) => name === 'disk_usage') ?? tools[0];
   const origin = window.location.origin;

@@ -51,7 +51,7 @@ export function EditPage(): ReactNode {
   );
 }
 
-/** What may be sent back of what is shown; values of variables are secrets, and stay where they are. */
+/** The shown members that may be sent back; values of variables are secrets, and stay where they are. */
 function changeable(tool: CustomToolView): Partial<CustomToolCreate> {
   const { description, version, workingDir, timeoutMs, maxRetries, retryDelayMs, poolSize, minProcesses } =
     tool;

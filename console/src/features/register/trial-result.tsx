@@ -11,7 +11,7 @@ interface TrialResultProps {
   readonly run: (inputText: string, signal: AbortSignal) => Promise<OutcomeView>;
 }
 
-/** What the executable said of itself, how it is held, a call of it, and what it wrote. */
+/** A trial's result: the executable's handshake, its sandbox, a call of it, and its log. */
 export const TrialResult = ({ trial, log, run }: TrialResultProps): ReactNode => (
   <Stack>
     {trial && <Started trial={trial} />}

@@ -22,7 +22,7 @@ import { Comparison } from './comparison.js';
 
 const route = getRouteApi('/shell/executions/$id/replay');
 
-/** What was captured of an execution; null where nothing was, or no more is. */
+/** The captured payload of an execution; null where none was captured, or its time is over. */
 const payloadQuery = (id: string, mayRead: boolean) => ({
   queryKey: ['executions', id, 'payload'],
   queryFn: async ({ signal }: { signal: AbortSignal }): Promise<PayloadView | null> => {

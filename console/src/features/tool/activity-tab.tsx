@@ -11,7 +11,7 @@ import { hoursOf, PeriodSelect } from './period.js';
 
 const route = getRouteApi('/shell/tools/$name/activity');
 
-/** What was called, how often, how fast, and how it ended. */
+/** A tool's calls: how many, how fast, and how they ended. */
 export function ActivityTab(): ReactNode {
   const { name } = route.useParams();
   const { period } = route.useSearch();

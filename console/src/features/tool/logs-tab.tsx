@@ -13,7 +13,7 @@ import { Empty } from '../../ui/states.js';
 
 const route = getRouteApi('/shell/tools/$name/logs');
 
-/** What the tool's processes write to stderr, and what happens to them, as it happens. */
+/** The stderr of the tool's processes and the events of their lives, as they happen. */
 export function LogsTab(): ReactNode {
   const permission = usePermission('tools:admin');
   const act = useAct('tools:admin');

@@ -14,7 +14,7 @@ import { Dialog } from '../../ui/dialog.js';
 import { Note } from '../../ui/layout.js';
 import { useToast } from '../../ui/toasts.js';
 
-/** What its operator can do with a registered tool. */
+/** The operator's actions on a registered tool. */
 export function ToolActions({ custom }: { readonly custom: CustomToolView }): ReactNode {
   const { name, status } = custom;
   const [isRemoving, setRemoving] = useState(false);

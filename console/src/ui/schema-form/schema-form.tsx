@@ -17,7 +17,7 @@ interface SchemaFormProps {
   readonly schema: Readonly<Record<string, unknown>>;
   readonly value: unknown;
   readonly onChange: (value: unknown) => void;
-  /** What the server said, by pointers below `/input`: it stands at the fields. */
+  /** The server's problems by pointers below `/input`: they stand at the fields. */
   readonly problems: readonly FieldProblemView[];
 }
 
