@@ -7,8 +7,8 @@ type Pending = (() => void) | undefined;
 const Gate = createContext<(then: () => void) => void>(() => undefined);
 
 /**
- * What a button that needs a scope does when it is clicked: the act itself, or for a caller who has shown no key the
- * question for one, and then the act.
+ * The click of a button that needs a scope: the act itself, or for a caller who has shown no key the question for one, and
+ * then the act.
  * @returns undefined for a caller whose key does not allow it: it is not offered
  */
 export function useAct(scope: Scope): ((act: () => void) => void) | undefined {
