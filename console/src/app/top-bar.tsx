@@ -1,8 +1,9 @@
 import { Link, useRouterState } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { useConnection } from '../lib/live.js';
+import type { Connection } from '../lib/server-stream.js';
 import { useSession } from '../lib/session.js';
 import { Icon } from '../ui/icons.js';
-import { type Connection, useConnection } from './live.js';
 import css from './shell.module.css';
 
 const said: Readonly<Record<Connection, string>> = {
@@ -10,6 +11,7 @@ const said: Readonly<Record<Connection, string>> = {
   live: 'Live',
   lost: 'Not connected',
   paused: 'Paused',
+  off: 'Not live',
 };
 
 export function TopBar({ onFind }: { readonly onFind: () => void }): ReactNode {

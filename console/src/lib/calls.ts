@@ -1,5 +1,6 @@
 import type { Act } from './act.js';
 import { ApiError, client, type OutcomeView } from './api.js';
+import { eventsOf, type StreamEvent } from './event-stream.js';
 import { readExactly } from './exact-json.js';
 
 /**
@@ -13,7 +14,30 @@ export async function sendExactly<T>({ method, path, body }: Act, signal?: Abort
     ...(signal && { signal }),
   });
   if (response?.ok === true) return readExactly(data ?? 'null') as T;
-  throw new ApiError(typeof error === 'object' && error !== null ? error : {}, response);
+  throw new ApiError(objectIn(error), response);
 }
 
 export const call = (act: Act, signal: AbortSignal): Promise<OutcomeView> => sendExactly(act, signal);
+
+interface StreamOptions {
+  readonly method: Act['method'] | 'GET';
+  readonly url: string;
+  /** JSON text. */
+  readonly body?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Asks for a stream of events, and waits until it begins. @throws ApiError */
+export async function openStream(
+  { headers, ...request }: StreamOptions,
+  signal: AbortSignal,
+): Promise<AsyncIterable<StreamEvent>> {
+  const { data, response, error } = await client.request<ReadableStream<Uint8Array>, unknown>({
+    ...{ ...request, bodySerializer: String, parseAs: 'stream', signal },
+    headers: { ...headers, accept: 'text/event-stream' },
+  });
+  if (response?.ok === true && data) return eventsOf(data);
+  throw new ApiError(objectIn(error), response);
+}
+
+const objectIn = (value: unknown): object => (typeof value === 'object' && value !== null ? value : {});

@@ -1,7 +1,7 @@
 import { eventsOf } from './event-stream.js';
 
 const bytes = new TextEncoder().encode(
-  ': hi\n\nevent: log\ndata: {"a":"ü"}\n\ndata: one\ndata: two\n\nevent: cut\ndata: x',
+  'id: a=1\n\n: hi\n\nid: a=2\nevent: log\ndata: {"a":"ü"}\n\ndata: one\ndata: two\n\nevent: cut\ndata: x',
 );
 
 it.each([1, 2, 7, 1_000])('reads events however they are cut: %s bytes at a time', async (size) => {
@@ -11,7 +11,8 @@ it.each([1, 2, 7, 1_000])('reads events however they are cut: %s bytes at a time
   const events = [];
   for await (const event of eventsOf(ReadableStream.from(pieces))) events.push(event);
   expect(events).toEqual([
-    { event: 'log', data: '{"a":"ü"}' },
+    { event: 'message', data: '', id: 'a=1' },
+    { event: 'log', data: '{"a":"ü"}', id: 'a=2' },
     { event: 'message', data: 'one\ntwo' },
   ]);
 });

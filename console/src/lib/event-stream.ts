@@ -1,9 +1,13 @@
+/** One event of a stream. */
 export interface StreamEvent {
   readonly event: string;
+  /** Empty where the event only says where the stream is. */
   readonly data: string;
+  /** The place in the stream, where the event tells it: what to go on from after a break. */
+  readonly id?: string;
 }
 
-/** The events of an answer that is a stream of them, as they come. The browser's own reader only sends GET. */
+/** The events of an answer that is a stream of them, as they come. The browser's own reader only sends GET, and no header. */
 export async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<StreamEvent> {
   const decoder = new TextDecoder();
   const reader = body.getReader();
@@ -27,6 +31,8 @@ function eventIn(block: string): StreamEvent | undefined {
     lines
       .filter((line) => line.startsWith(`${field}:`))
       .map((line) => line.slice(field.length + 1).replace(/^ /, ''));
-  const data = all('data');
-  return data.length === 0 ? undefined : { event: all('event').at(-1) ?? 'message', data: data.join('\n') };
+  const [data, id] = [all('data'), all('id').at(-1)];
+  if (data.length === 0 && id === undefined) return undefined;
+  const event = all('event').at(-1) ?? 'message';
+  return { event, data: data.join('\n'), ...(id !== undefined && { id }) };
 }

@@ -1,39 +1,46 @@
-import { useEffect, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import type { LogEntryView } from './api.js';
+import type { StreamEvent } from './event-stream.js';
+import { counted } from './format.js';
+import { useTopic } from './live.js';
 import { emptyRing, type LogRing, withLines } from './log-ring.js';
 
 const most = 5_000;
 /** As often as a person can see a change, however fast the lines come. */
 const drawMs = 100;
 
-export interface LogStream {
-  readonly ring: LogRing<LogEntryView>;
-  readonly isConnected: boolean;
-}
-
-/** A tool's log as it grows: its newest entries first, then each that comes. The browser mends a broken connection by itself. */
-export function useLogStream(tool: string): LogStream {
+/** A tool's log as it grows, by the stream of the tab: its newest entries first, then each that comes. */
+export function useLogStream(tool: string): LogRing<LogEntryView> {
   const [ring, setRing] = useState<LogRing<LogEntryView>>(emptyRing);
-  const [isConnected, setConnected] = useState(false);
+  const waiting = useRef<LogEntryView[]>([]);
   useEffect(() => {
     setRing(emptyRing);
-    let waiting: LogEntryView[] = [];
-    const source = new EventSource(`/api/v1/custom-tools/${encodeURIComponent(tool)}/logs?limit=1000`);
-    source.onopen = () => setConnected(true);
-    source.onerror = () => setConnected(false);
-    source.addEventListener('log', ({ data }: MessageEvent<string>) => {
-      waiting.push(JSON.parse(data) as LogEntryView);
-    });
     const timer = setInterval(() => {
-      if (waiting.length === 0) return;
-      const more = waiting;
-      waiting = [];
+      if (waiting.current.length === 0) return;
+      const more = waiting.current;
+      waiting.current = [];
       setRing((old) => withLines(old, more, most));
     }, drawMs);
     return () => {
       clearInterval(timer);
-      source.close();
+      waiting.current = [];
     };
   }, [tool]);
-  return { ring, isConnected };
+  useTopic(`logs:${tool}`, (event) => waiting.current.push(entryOf(event, tool)));
+  return ring;
 }
+
+/** What is said about the log stands between its lines, where it belongs. */
+function entryOf({ event, data }: StreamEvent, tool: string): LogEntryView {
+  if (event === 'log') return JSON.parse(data) as LogEntryView;
+  const timestamp = new Date().toISOString();
+  const message = remarks[event]?.(data) ?? event;
+  return { id: `${event} ${timestamp}`, timestamp, level: 'warn', tool, event: 'log', message };
+}
+
+const remarks: Readonly<Record<string, (data: string) => string>> = {
+  missed: (data) => `${counted((JSON.parse(data) as { entries: number }).entries, 'line')} were missed here`,
+  reset: () => 'The server was started anew: lines may be missing here',
+  closed: () => 'The tool was removed: nothing more will come',
+  refused: (why) => `The log cannot be followed: ${why}`,
+};

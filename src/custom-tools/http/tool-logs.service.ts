@@ -43,7 +43,7 @@ export class ToolLogsService {
   ) {
     topics.add('logs', {
       scope: 'tools:admin',
-      earlier: 100,
+      earlier: 1_000,
       eventName: () => 'log',
       ring: async (tool) => logs.open((await repository.get(tool ?? '')).name).ring,
     });

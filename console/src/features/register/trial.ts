@@ -1,6 +1,6 @@
-import { ApiError, client, type LogEntryView, type TrialView } from '../../lib/api.js';
+import { ApiError, type LogEntryView, type ProblemView, type TrialView } from '../../lib/api.js';
 import type { Act } from '../../lib/act.js';
-import { eventsOf } from '../../lib/event-stream.js';
+import { openStream } from '../../lib/calls.js';
 import { readExactly } from '../../lib/exact-json.js';
 
 /**
@@ -13,20 +13,14 @@ export async function tryOut(
   onLog: (entry: LogEntryView) => void,
   signal: AbortSignal,
 ): Promise<TrialView> {
-  const { data, response, error } = await client.request<ReadableStream<Uint8Array>, unknown>({
-    ...{ method, url: path, body, bodySerializer: String, parseAs: 'stream', signal },
-    headers: { 'content-type': 'application/json', accept: 'text/event-stream' },
-  });
-  if (response?.ok !== true || !data) throw new ApiError(problemIn(error), response);
-  for await (const { event, data: said } of eventsOf(data)) {
-    if (event === 'log') onLog(JSON.parse(said) as LogEntryView);
-    if (event === 'problem') throw new ApiError(problemIn(JSON.parse(said)));
-    if (event === 'trial') return readExactly(said) as TrialView;
+  const headers = { 'content-type': 'application/json' };
+  for await (const { event, data } of await openStream({ method, url: path, body, headers }, signal)) {
+    if (event === 'log') onLog(JSON.parse(data) as LogEntryView);
+    if (event === 'problem') throw new ApiError(JSON.parse(data) as ProblemView);
+    if (event === 'trial') return readExactly(data) as TrialView;
   }
   throw new ApiError({
     title: 'The trial ended early',
     detail: 'The server closed the stream before it said what came of it.',
   });
 }
-
-const problemIn = (value: unknown): object => (typeof value === 'object' && value !== null ? value : {});

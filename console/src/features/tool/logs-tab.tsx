@@ -4,6 +4,7 @@ import { useAct } from '../../app/sign-in-gate.js';
 import type { LogEntryView } from '../../lib/api.js';
 import { counted } from '../../lib/format.js';
 import { usePermission } from '../../lib/session.js';
+import { useConnection } from '../../lib/live.js';
 import { useLogStream } from '../../lib/use-log-stream.js';
 import { Button } from '../../ui/controls.js';
 import { FilterBar, FilterSelect, FilterText } from '../../ui/filters.js';
@@ -37,7 +38,8 @@ function Logs(): ReactNode {
   const { name } = route.useParams();
   const { q, level, paused } = route.useSearch();
   const navigate = route.useNavigate();
-  const { ring, isConnected } = useLogStream(name);
+  const ring = useLogStream(name);
+  const connection = useConnection();
   const wanted = ring.lines.filter(isWanted(q, level));
   const change = (changes: {
     q?: string | undefined;
@@ -67,7 +69,7 @@ function Logs(): ReactNode {
               {counted(wanted.length, 'line')}
               {ring.dropped > 0 && `, ${counted(ring.dropped, 'older one')} left out`}
             </Muted>
-            <Muted>{isConnected ? 'following' : 'connecting …'}</Muted>
+            <Muted>{connection === 'live' ? 'following' : 'not connected'}</Muted>
           </Row>
         }
       >

@@ -1,0 +1,89 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from 'react';
+import { ApiError } from './api.js';
+import { openStream } from './calls.js';
+import { type Connection, ServerStream, type StreamRequest, type TopicListener } from './server-stream.js';
+import { useSession } from './session.js';
+
+const Status = createContext<Connection>('connecting');
+export const useConnection = (): Connection => useContext(Status);
+
+const Stream = createContext<ServerStream | undefined>(undefined);
+
+/** A tab that nobody looks at gives its connection back after a while. */
+const hiddenMs = 5 * 60_000;
+
+/**
+ * Holds the one stream of the tab, and follows the server's events by it: each makes what it is about be asked for
+ * anew. A connection that comes back makes everything be asked for anew.
+ */
+export function Live({ children }: { readonly children: ReactNode }): ReactNode {
+  const [status, setStatus] = useState<Connection>('connecting');
+  const [stream, setStream] = useState<ServerStream>();
+  const client = useQueryClient();
+  // Another caller may follow other things, and is answered by a stream of their own.
+  const session = useSession();
+  useEffect(() => {
+    let wasAway = false;
+    const changed = (what: 'health' | 'everything'): void =>
+      void client.invalidateQueries({
+        predicate: ({ queryKey: [about] }) =>
+          what === 'everything' ? about !== 'session' : about === 'health' || about === 'events',
+      });
+    const made = new ServerStream({
+      open,
+      isRefusal: (error) => error instanceof ApiError && error.status >= 400 && error.status < 429,
+      tell: (now) => {
+        setStatus(now);
+        if (now === 'live' && wasAway) changed('everything');
+        wasAway = now !== 'live';
+      },
+    });
+    setStream(made);
+    made.follow('events', ({ event }) =>
+      changed(event === 'reset' || event === 'missed' ? 'everything' : 'health'),
+    );
+    const stopWatching = pauseWhileHidden(made);
+    return () => {
+      stopWatching();
+      made.pause();
+    };
+  }, [client, session]);
+  return (
+    <Stream value={stream}>
+      <Status value={status}>{children}</Status>
+    </Stream>
+  );
+}
+
+/** Hears of a topic of the tab's stream while the screen is there, such as `logs:disk_usage`. */
+export function useTopic(topic: string, listener: TopicListener): void {
+  const stream = useContext(Stream);
+  const newest = useRef(listener);
+  newest.current = listener;
+  useEffect(() => stream?.follow(topic, (event) => newest.current(event)), [stream, topic]);
+}
+
+const open = ({ topics, lastEventId, signal }: StreamRequest) =>
+  openStream(
+    {
+      method: 'GET',
+      url: `/api/v1/console/stream?topics=${topics.map(encodeURIComponent).join(',')}`,
+      ...(lastEventId !== undefined && { headers: { 'last-event-id': lastEventId } }),
+    },
+    signal,
+  );
+
+function pauseWhileHidden(stream: ServerStream): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const look = (): void => {
+    clearTimeout(timer);
+    if (document.visibilityState === 'hidden') timer = setTimeout(() => stream.pause(), hiddenMs);
+    else stream.resume();
+  };
+  document.addEventListener('visibilitychange', look);
+  return () => {
+    clearTimeout(timer);
+    document.removeEventListener('visibilitychange', look);
+  };
+}

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { openLab, until } from './lab.mjs';
+
+// real: the built server with its own PostgreSQL, tools' processes, Chromium; mock: nothing
+
+describe('tools', () => {
+  let lab;
+  before(async () => {
+    lab = await openLab();
+    await lab.register('word_count');
+  });
+  after(async () => {
+    await lab.close();
+  });
+
+  it('one stream serves a tab, goes on where it was, and is given back while nobody looks', async () => {
+    const visitor = await lab.visit();
+    const { page } = visitor;
+    const open = new Set();
+    const asked = [];
+    page.on('request', (request) => {
+      if (request.headers().accept !== 'text/event-stream') return;
+      open.add(request);
+      asked.push(request);
+    });
+    for (const event of ['requestfinished', 'requestfailed'])
+      page.on(event, (request) => open.delete(request));
+    await lab.signIn(visitor);
+    await page.clock.install();
+    await page.getByRole('link', { name: 'Tools', exact: true }).click();
+    await page.getByRole('link', { name: 'word_count' }).click();
+    await page.getByRole('link', { name: 'Logs' }).click();
+    await page.getByText('following').waitFor();
+    assert.match(asked.at(-1).url(), /console\/stream\?topics=events,logs(:|%3A)word_count$/);
+    await until(() => open.size === 1, 'one stream');
+    await lab.call('word_count', { text: 'before-the-pause' });
+    await page.clock.runFor(200);
+    await page.getByText('before-the-pause').waitFor();
+
+    const look = (state) =>
+      page.evaluate((value) => {
+        Object.defineProperty(document, 'visibilityState', { value, configurable: true });
+        document.dispatchEvent(new window.Event('visibilitychange'));
+      }, state);
+    await look('hidden');
+    await page.clock.fastForward(4 * 60_000);
+    assert.equal(open.size, 1);
+    await page.clock.fastForward(61_000);
+    await until(() => open.size === 0, 'the end of the stream');
+    await page.getByText('Paused', { exact: true }).waitFor();
+    await lab.call('word_count', { text: 'during-the-pause' });
+    await look('visible');
+    await until(() => open.size === 1, 'the stream again');
+    const { 'last-event-id': place } = await asked.at(-1).allHeaders();
+    assert.match(place, /events=[^,]+,logs:word_count=/);
+    await page.clock.runFor(200);
+    await page.getByText('during-the-pause').waitFor();
+    assert.equal(await page.getByText('before-the-pause').count(), 1);
+    await visitor.context.close();
+  });
+
+  it('nothing went wrong in any page, and none asked anybody else', () => lab.assertQuiet());
+});
