@@ -245,6 +245,10 @@ export type AuditEntryView = {
      */
     status: number;
     /**
+     * As the request gave it; null: it gave none
+     */
+    reason: string | null;
+    /**
      * SHA-256 of the state before; null: there was none, or none is kept for such a target
      */
     beforeHash: string | null;
@@ -2658,6 +2662,10 @@ export type RaiseBudgetBody = {
     tools?: {
         [key: string]: number;
     };
+    /**
+     * Why; it stands in the audit
+     */
+    reason?: string;
 };
 
 export type ListKeysData = {
@@ -2743,7 +2751,12 @@ export type RevokeKeyData = {
     path: {
         id: string;
     };
-    query?: never;
+    query?: {
+        /**
+         * Why; it stands in the audit
+         */
+        reason?: string;
+    };
     url: '/api/v1/keys/{id}';
 };
 
@@ -7220,7 +7233,12 @@ export type ResetInvestigationData = {
          */
         id: string;
     };
-    query?: never;
+    query?: {
+        /**
+         * Why; it stands in the audit
+         */
+        reason?: string;
+    };
     url: '/api/v1/investigations/{id}';
 };
 

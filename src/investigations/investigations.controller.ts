@@ -1,5 +1,6 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Query } from '@nestjs/common';
 import { ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ReasonQuery } from '../auth/audit/audit.shapes.js';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import type { Page } from '../common/page.js';
@@ -63,7 +64,7 @@ export class InvestigationsController {
     description: 'It begins anew with the limits that hold for every investigation.',
   })
   @ApiNoContentResponse({ description: 'Its next call finds a whole budget' })
-  resetInvestigation(@Param() { id }: InvestigationParams): Promise<void> {
+  resetInvestigation(@Param() { id }: InvestigationParams, @Query() _why: ReasonQuery): Promise<void> {
     return this.service.reset(id);
   }
 }

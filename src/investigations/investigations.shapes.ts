@@ -1,5 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import type { InvestigationView, ToolBudget } from './budget-store.js';
+import { Reason } from '../auth/audit/audit.shapes.js';
 import { Limit, OptionalInt, PageOf, Text } from '../common/shapes.js';
 
 const maxLimit = 1_000_000;
@@ -27,6 +28,7 @@ export class RaiseBudgetBody {
     description: "Calls by tool name, over the tool's own limit; 0: no limit",
   })
   readonly tools?: Record<string, number>;
+  @Reason() readonly reason?: string;
 }
 
 export class ToolBudgetView implements ToolBudget {

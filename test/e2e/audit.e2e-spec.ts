@@ -65,6 +65,24 @@ it('a key is named by its id, and its holder by the key', async () => {
   expect(JSON.stringify(await entries())).not.toContain(made.key.slice(-43));
 });
 
+it('an act says why, whether its reason stands in the body or in the address', async () => {
+  const path = '/api/v1/investigations/inc-7';
+  const why = 'Störung dauert \u202e<b>an</b>';
+  await tk.http.patch(path).send({ callsPerTool: 20, reason: why }).expect(200);
+  await tk.http.delete(path).query({ reason: why }).expect(204);
+  await tk.http.delete(path).expect(204);
+  await tk.http
+    .delete(path)
+    .query({ reason: 'x'.repeat(501) })
+    .expect(400, /"pointer":"\/reason"/);
+  expect(await entries('?target=investigations/inc-7')).toMatchObject([
+    { action: 'resetInvestigation', status: 400, reason: 'x'.repeat(500) },
+    { action: 'resetInvestigation', status: 204, reason: null },
+    { action: 'resetInvestigation', status: 204, reason: why },
+    { action: 'raiseInvestigation', status: 200, reason: why },
+  ]);
+});
+
 it('what changes nothing, is a call, or was refused for want of the scope has no entry', async () => {
   const before = await entries();
   await tk.http.get('/api/v1/keys').expect(200);

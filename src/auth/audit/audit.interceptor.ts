@@ -9,12 +9,14 @@ import { ModuleRef, Reflector } from '@nestjs/core';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { catchError, mergeMap, type Observable } from 'rxjs';
 import { canonicalJson, sha256 } from '../../common/canonical-json.js';
+import { storableText } from '../../common/pg-text.js';
 import { statusOfProblem } from '../../common/problem.filter.js';
 import type { Scope } from '../../tool-contract/principal.js';
 import { principalOf } from '../principal.decorator.js';
 import { neededScopes } from '../scopes.decorator.js';
 import { AUDITED, type AuditedResource, type PathParams } from './audited.decorator.js';
 import { AuditLog } from './audit-log.js';
+import { maxReasonLength } from './audit.shapes.js';
 
 /** Rights beyond calling tools and sending what was observed of them. */
 const administrative: ReadonlySet<Scope> = new Set(['tools:admin', 'playbooks:write', 'admin']);
@@ -73,8 +75,15 @@ function partsOf(request: FastifyRequest) {
   return {
     params: request.params as PathParams,
     route: request.routeOptions.url ?? '',
-    by: { userId, keyId, address: request.ip, requestId: request.id },
+    by: { userId, keyId, address: request.ip, requestId: request.id, reason: reasonIn(request) },
   };
+}
+
+/** The reason that an act was given, also where the act itself was refused for what else it holds. */
+function reasonIn({ query, body }: FastifyRequest): string | null {
+  const [asked, sent] = [query, body] as ({ reason?: unknown } | null | undefined)[];
+  const reason = asked?.reason ?? sent?.reason;
+  return typeof reason === 'string' ? storableText(reason.slice(0, maxReasonLength)) : null;
 }
 
 /** The resource that a path names, without what is done with it: `custom-tools/word_count`. */

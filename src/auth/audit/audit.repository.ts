@@ -8,13 +8,13 @@ export class AuditRepository {
   constructor(private readonly dataSource: DataSource) {}
 
   async insert(entry: AuditEntryView): Promise<void> {
-    const { id, at, keyId, userId, address, requestId, action, target, status, beforeHash, afterHash } =
-      entry;
+    const { id, at, keyId, userId, address, requestId, action, target, status, reason } = entry;
+    const { beforeHash, afterHash } = entry;
     await this.dataSource.query(
       `INSERT INTO audit_entries
-         (entry_id, at, key_id, user_id, address, request_id, action, target, status, before_hash, after_hash)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-      [id, at, keyId, userId, address, requestId, action, target, status, beforeHash, afterHash],
+         (entry_id, at, key_id, user_id, address, request_id, action, target, status, reason, before_hash, after_hash)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+      [id, at, keyId, userId, address, requestId, action, target, status, reason, beforeHash, afterHash],
     );
   }
 
@@ -23,7 +23,7 @@ export class AuditRepository {
     const { target, action, userId, keyId, since, until, limit } = query;
     return this.dataSource.query(
       `SELECT entry_id AS id, at, key_id AS "keyId", user_id AS "userId", address, request_id AS "requestId",
-         action, target, status, before_hash AS "beforeHash", after_hash AS "afterHash"
+         action, target, status, reason, before_hash AS "beforeHash", after_hash AS "afterHash"
        FROM audit_entries
        WHERE ($2::uuid IS NULL OR entry_id < $2)
          AND ($3::text IS NULL OR target = $3 OR starts_with(target, $3 || '/'))

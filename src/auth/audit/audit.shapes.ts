@@ -2,6 +2,18 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Cursor, Limit, OptionalText, PageOf } from '../../common/shapes.js';
 
 const word = 'custom-tools/word_count';
+export const maxReasonLength = 500;
+/** Why an act is done, where its route takes a reason. */
+export const Reason = (): PropertyDecorator =>
+  OptionalText(maxReasonLength, {
+    example: 'The incident takes longer',
+    description: 'Why; it stands in the audit',
+  });
+
+export class ReasonQuery {
+  @Reason() readonly reason?: string;
+}
+
 const hash = '60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752';
 const Hash = (description: string): PropertyDecorator =>
   ApiProperty({ type: String, nullable: true, example: hash, description });
@@ -39,6 +51,13 @@ export class AuditEntryView {
   @ApiProperty({ example: word, description: 'The path of what it was done to, below /api/v1/' })
   readonly target!: string;
   @ApiProperty({ example: 200, description: 'HTTP status of the answer' }) readonly status!: number;
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: 'The incident takes longer',
+    description: 'As the request gave it; null: it gave none',
+  })
+  readonly reason!: string | null;
   @Hash('SHA-256 of the state before; null: there was none, or none is kept for such a target')
   readonly beforeHash!: string | null;
   @Hash('The same afterwards; equal: nothing changed') readonly afterHash!: string | null;

@@ -9,6 +9,7 @@ import {
 import { ApiProblems } from '../../common/api-problems.decorator.js';
 import type { Page } from '../../common/page.js';
 import { PageQuery } from '../../common/shapes.js';
+import { ReasonQuery } from '../audit/audit.shapes.js';
 import { Audited } from '../audit/audited.decorator.js';
 import { CurrentPrincipal, type Principal } from '../principal.decorator.js';
 import { Scopes } from '../scopes.decorator.js';
@@ -73,7 +74,11 @@ export class KeysController {
   })
   @ApiNoContentResponse({ description: 'It opens nothing any more' })
   @ApiProblems('not_found')
-  revokeKey(@Param() { id }: KeyParams, @CurrentPrincipal() { userId }: Principal): Promise<void> {
+  revokeKey(
+    @Param() { id }: KeyParams,
+    @Query() _why: ReasonQuery,
+    @CurrentPrincipal() { userId }: Principal,
+  ): Promise<void> {
     return this.service.revoke(id, userId);
   }
 }
