@@ -2475,6 +2475,10 @@ export type MessagePatternView = {
      * The newest of them
      */
     example: string;
+    /**
+     * The execution of which `example` is
+     */
+    executionId: string;
 };
 
 export type ErrorPatternsView = {

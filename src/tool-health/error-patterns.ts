@@ -2,6 +2,7 @@ import type { ErrorPatternsView, MessagePatternView } from './tool-health.shapes
 
 /** A failed execution as far as patterns need it. */
 export interface FailedExecution {
+  readonly metricId: string;
   readonly errorType?: string | null;
   readonly errorMessage?: string | null;
   readonly recordedAt: Date;
@@ -39,6 +40,7 @@ function messagesOf(errorType: string, failures: readonly FailedExecution[]): Me
       firstSeen: oldest?.recordedAt.toISOString() ?? '',
       lastSeen: newest?.recordedAt.toISOString() ?? '',
       example: newest?.errorMessage ?? '',
+      executionId: newest?.metricId ?? '',
     };
   });
 }

@@ -193,6 +193,8 @@ export class MessagePatternView {
   @ApiProperty({ example: seenExample }) readonly lastSeen!: string;
   @ApiProperty({ example: 'Search timed out after 5000ms', description: 'The newest of them' })
   readonly example!: string;
+  @ApiProperty({ format: 'uuid', description: 'The execution of which `example` is' })
+  readonly executionId!: string;
 }
 
 export class ErrorPatternsView {

@@ -34,7 +34,7 @@ interface LastUse {
   readonly lastUsed: number | null;
 }
 
-export type ErrorRow = Pick<ToolMetric, 'errorType' | 'errorMessage' | 'recordedAt'>;
+export type ErrorRow = Pick<ToolMetric, 'metricId' | 'errorType' | 'errorMessage' | 'recordedAt'>;
 export type RecentOutcome = Pick<ToolMetric, 'status' | 'errorMessage' | 'recordedAt'>;
 
 const dayMs = 86_400_000;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { byKeys, byMouse } from './hands.mjs';
 import { openLab, until } from './lab.mjs';
 
 // real: the built server with its own PostgreSQL, tools' processes, Chromium; mock: nothing
@@ -8,20 +9,11 @@ describe('journeys', () => {
   let lab;
   before(async () => {
     lab = await openLab();
+    await lab.register('word_count');
   });
   after(async () => {
     await lab.close();
   });
-
-  /** The clicks that a person makes after signing in. */
-  const counting = (page) => {
-    let clicks = 0;
-    const click = async (locator) => {
-      clicks += 1;
-      await locator.click();
-    };
-    return { click, clicks: () => clicks, button: (name) => page.getByRole('button', { name, exact: true }) };
-  };
 
   it('a link signs in once, and leaves the address bar at once', async () => {
     const [, path] = /(\/console\/#once=[\w-]+)/.exec(lab.log);
@@ -35,29 +27,32 @@ describe('journeys', () => {
     for (const { context } of [visitor, late]) await context.close();
   });
 
-  it('A: a Python file is registered and tried, in four clicks', async () => {
-    const visitor = await lab.visit();
-    const { page } = visitor;
-    await lab.signIn(visitor);
-    await visitor.open('/tools');
-    const { click, clicks, button } = counting(page);
-    await click(page.getByRole('link', { name: 'Register a tool' }));
-    await page.getByLabel('Name', { exact: true }).fill('word_count');
-    await page.getByLabel('Command').fill('python3 tool.py');
-    await page.getByLabel('Folder').fill(lab.program);
-    await click(button('Try'));
-    await page.getByRole('heading', { name: 'It starts and answers' }).waitFor();
-    await page.getByLabel('text').fill('to be or not to be');
-    await click(button('Run'));
-    await page.getByText('"words": 6').waitFor();
-    await page.getByText('counting', { exact: true }).waitFor();
-    await click(button('Save'));
-    await page.getByRole('heading', { name: 'word_count' }).waitFor();
-    assert.equal(clicks(), 4);
-    const { body } = await lab.api('GET', '/api/v1/custom-tools/word_count');
-    assert.deepEqual([body.status, body.args, body.workingDir], ['active', ['tool.py'], lab.program]);
-    await visitor.context.close();
-  });
+  for (const hands of [byMouse, byKeys])
+    it(`A: a Python file is registered and tried, ${hands.name}`, async () => {
+      const name = `count_${hands.name.replaceAll(' ', '_')}`;
+      const visitor = await lab.visit();
+      const { page } = visitor;
+      const { press, write, clicks } = hands.on(page);
+      const button = (label) => page.getByRole('button', { name: label, exact: true });
+      await lab.signIn(visitor);
+      await visitor.open('/tools');
+      await press(page.getByRole('link', { name: 'Register a tool' }));
+      await write(page.getByLabel('Name', { exact: true }), name);
+      await write(page.getByLabel('Command'), 'python3 tool.py');
+      await write(page.getByLabel('Folder'), lab.program);
+      await press(button('Try'));
+      await page.getByRole('heading', { name: 'It starts and answers' }).waitFor();
+      await write(page.getByLabel('text'), 'to be or not to be');
+      await press(button('Run'));
+      await page.getByText('"words": 6').waitFor();
+      await page.getByText('counting', { exact: true }).waitFor();
+      await press(button('Save'));
+      await page.getByRole('heading', { name }).waitFor();
+      assert.ok(clicks() <= 4, `${clicks()} clicks`);
+      const { body } = await lab.api('GET', `/api/v1/custom-tools/${name}`);
+      assert.deepEqual([body.status, body.args, body.workingDir], ['active', ['tool.py'], lab.program]);
+      await visitor.context.close();
+    });
 
   it('whoever has no key reads and calls, and is asked for one by the first act that changes something', async () => {
     const visitor = await lab.visit({ known: [/401/] });
@@ -85,62 +80,58 @@ describe('journeys', () => {
     await visitor.context.close();
   });
 
-  it('B: a tool fails: why, fix and proof, in seven clicks', async () => {
-    await lab.register('flaky', { capture: 'all' });
-    for (let index = 0; index < 5; index += 1) await lab.call('flaky', { text: '' });
-    const visitor = await lab.visit({ known: [/404/] });
-    const { page } = visitor;
-    await lab.signIn(visitor);
-    const { click, clicks, button } = counting(page);
-    const card = page.getByRole('article').filter({ hasText: 'flaky' }).first();
-    await click(
-      card
-        .getByRole('link', { name: 'Failed calls' })
-        .or(card.getByRole('link', { name: 'Circuit' }))
-        .first(),
-    );
-    await visitor.open('/executions?tool=flaky&status=error');
-    await click(page.getByRole('row', { name: /flaky/ }).first().getByRole('link'));
-    await click(page.getByRole('link', { name: 'Replay' }));
-    await page.getByLabel('text').fill('a text with words');
-    await click(button('Replay'));
-    await page.getByText('It ends in success now').waitFor();
-    await page.getByRole('row', { name: /Before error/ }).waitFor();
-    await visitor.open('/tools/flaky/circuit');
-    await click(button('Close circuit'));
-    await page.getByLabel('Reason').fill('it was the empty text');
-    await click(page.getByRole('dialog').getByRole('button', { name: 'Close circuit' }));
-    await page.getByRole('row', { name: /open closed it was the empty text/ }).waitFor();
-    assert.ok(clicks() <= 7, `${clicks()} clicks`);
-    assert.equal((await lab.call('flaky', { text: 'well again' })).body.status, 'success');
-    await visitor.context.close();
-  });
+  for (const hands of [byMouse, byKeys])
+    it(`B: a tool fails: why, fix and proof, ${hands.name}`, async () => {
+      const name = `flaky_${hands.name.replaceAll(' ', '_')}`;
+      await lab.register(name, { capture: 'all' });
+      for (let index = 0; index < 5; index += 1) await lab.call(name, { text: '' });
+      assert.equal((await lab.call(name, { text: '' })).body.code, 'circuit_open');
+      const visitor = await lab.visit();
+      const { page } = visitor;
+      const { press, write, clicks } = hands.on(page);
+      await lab.signIn(visitor);
+      const card = page.getByRole('article').filter({ hasText: name });
+      await press(card.getByRole('link', { name: '5 × tool_crashed' }).first());
+      await press(page.getByRole('link', { name: 'Replay' }));
+      await press(page.getByRole('button', { name: 'Replay', exact: true }));
+      await page.getByText('It ended as before: error').waitFor();
+      await press(page.getByRole('link', { name: 'Edit the tool' }));
+      await write(page.getByLabel('Command'), 'python3 mended.py');
+      await press(page.getByRole('button', { name: 'Save revision' }));
+      await page.getByRole('heading', { name: 'What revision 2 changed' }).waitFor();
+      await press(page.getByRole('button', { name: 'Close circuit' }));
+      await write(page.getByLabel('Reason'), 'it was the empty text');
+      await press(page.getByRole('dialog').getByRole('button', { name: 'Close circuit' }));
+      await page.getByText('Its calls are refused').waitFor({ state: 'detached' });
+      assert.ok(clicks() <= 7, `${clicks()} clicks`);
+      assert.deepEqual((await lab.call(name, { text: '' })).body.result, { words: 0 });
+      await visitor.context.close();
+    });
 
-  it('C: any id is found with two keys', async () => {
-    const { body } = await lab.call(
-      'word_count',
-      { text: 'x' },
-      { investigationId: 'inc-77', runId: 'run-77' },
-    );
-    const recorded = () => lab.api('GET', `/api/v1/tool-metrics/executions/${body.executionId}`);
-    await until(async () => (await recorded()).status === 200, 'the record');
-    const visitor = await lab.visit({ known: [/404/] });
-    const { page } = visitor;
-    await visitor.open('/');
-    await page.getByRole('heading', { name: 'Overview' }).waitFor();
-    for (const [id, place] of [
-      [body.executionId, `/console/executions/${body.executionId}`],
-      ['inc-77', '/console/executions?investigation=inc-77'],
-      ['run-77', '/console/executions?run=run-77'],
-    ]) {
-      await page.keyboard.press('Control+k');
-      await page.getByRole('combobox', { name: 'Find or do' }).fill(id);
-      await page.getByRole('option', { name: id }).waitFor();
-      await page.keyboard.press('Enter');
-      await page.waitForURL(`**${place}`);
-    }
-    await visitor.context.close();
-  });
+  for (const hands of [byMouse, byKeys])
+    it(`C: any id is found, ${hands.name}`, async () => {
+      const [investigationId, runId] = [`inc-77 ${hands.name}`, `run-77 ${hands.name}`].map((id) =>
+        id.replaceAll(' ', '-'),
+      );
+      const { body } = await lab.call('word_count', { text: 'x' }, { investigationId, runId });
+      const recorded = () => lab.api('GET', `/api/v1/tool-metrics/executions/${body.executionId}`);
+      await until(async () => (await recorded()).status === 200, 'the record');
+      const visitor = await lab.visit({ known: [/404/] });
+      const { page } = visitor;
+      await visitor.open('/');
+      await page.getByRole('heading', { name: 'Overview' }).waitFor();
+      for (const [id, place] of [
+        [body.executionId, `/console/executions/${body.executionId}`],
+        [investigationId, `/console/executions?investigation=${investigationId}`],
+        [runId, `/console/executions?run=${runId}`],
+      ]) {
+        const { find, clicks } = hands.on(page);
+        await find(id);
+        await page.waitForURL(`**${place}`);
+        assert.ok(clicks() <= 2, `${clicks()} clicks`);
+      }
+      await visitor.context.close();
+    });
 
   it('the rows of executions are gone through by keys, and each has an address', async () => {
     for (let index = 0; index < 3; index += 1) await lab.call('word_count', { text: `call ${index}` });

@@ -23,12 +23,16 @@ for line in sys.stdin:
     print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
 `;
 
-/** A server with its own database and the tools that ship, a browser, and a folder with a tool that is not registered yet. */
+/**
+ * A server with its own database and the tools that ship, a browser, and a folder with a tool that is not registered yet:
+ * `tool.py`, and `mended.py`, which does not crash.
+ */
 export async function openLab() {
   const folder = mkdtempSync(join(tmpdir(), 'toolkeeper-browser-'));
   const program = join(folder, 'word_count');
   mkdirSync(program);
   writeFileSync(join(program, 'tool.py'), wordCount);
+  writeFileSync(join(program, 'mended.py'), wordCount.replace(/^.*no words at all.*\n/m, ''));
   const variables = {
     TOOLKEEPER_DATA_DIR: join(folder, 'data'),
     PLAYBOOKS_DIR: 'playbooks',

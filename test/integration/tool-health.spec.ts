@@ -221,7 +221,7 @@ describe('checkAllToolsHealth', () => {
 describe('getErrorPatterns', () => {
   const seen = (since: number, example: string) => {
     const at = ago(since).toISOString();
-    return { firstSeen: at, lastSeen: at, example };
+    return { firstSeen: at, lastSeen: at, example, executionId: expect.any(String) };
   };
 
   it('groups the newest failures of all time', async () => {

@@ -33,7 +33,7 @@ export const selectErrors = (condition = ''): string => `
 
 /** tool, limit: every status but success, as health's error patterns count */
 export const selectErrorRows = `
-  SELECT error_type AS "errorType", error_message AS "errorMessage", recorded_at AS "recordedAt"
+  SELECT metric_id AS "metricId", error_type AS "errorType", error_message AS "errorMessage", recorded_at AS "recordedAt"
   FROM tool_metrics
   WHERE tool_name = $1 AND status <> 'success' AND NOT is_test
   ORDER BY recorded_at DESC, metric_id DESC

@@ -1,21 +1,18 @@
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { CircuitView, StatusCountsView, ToolHealthView } from '../../lib/api.js';
 import { counted } from '../../lib/format.js';
-import { errorPatternsQuery } from '../../lib/queries.js';
+import { CircuitBadge } from '../../ui/circuit-badge.js';
 import { Badge, buttonLook } from '../../ui/controls.js';
 import { Time } from '../../ui/time.js';
+import { Failures } from './failures.js';
 import css from './overview.module.css';
 import { reasonText } from './reason-text.js';
 
 /** A tool that is not well: what is wrong, since when, how it fails, and what to do. */
 export function AttentionCard({ report }: { readonly report: ToolHealthView }): ReactNode {
   const { toolName: name, status, why, recommendations, recentErrors } = report;
-  const { data: patterns } = useQuery({ ...errorPatternsQuery(name), enabled: recentErrors > 0 });
   const since = why.find((reason) => reason.since !== null)?.since;
-  const failures =
-    patterns?.patterns.slice(0, 3).map(({ errorType, count }) => `${count} × ${errorType}`) ?? [];
   return (
     <article className={`${css.card} ${status === 'unhealthy' ? css.unhealthy : css.degraded}`}>
       <div>
@@ -30,7 +27,8 @@ export function AttentionCard({ report }: { readonly report: ToolHealthView }): 
             </small>
           )}
         </h2>
-        <p>{[...why.map(reasonText), ...failures].join(' · ')}</p>
+        <p>{why.map(reasonText).join(' · ')}</p>
+        {recentErrors > 0 && <Failures tool={name} />}
         {recommendations[0] !== undefined && <p className={css.todo}>{recommendations[0]}</p>}
       </div>
       <div className={css.actions}>
@@ -62,10 +60,7 @@ export function CircuitCard({ circuit }: { readonly circuit: CircuitView }): Rea
           <Link to="/tools/$name/circuit" params={{ name }}>
             {name}
           </Link>
-          <Badge
-            state={state === 'open' ? 'circuit open' : 'circuit half-open'}
-            tone={state === 'open' ? 'bad' : 'warn'}
-          />
+          <CircuitBadge state={state} />
           <small>
             since <Time at={since} />
           </small>
@@ -74,6 +69,7 @@ export function CircuitCard({ circuit }: { readonly circuit: CircuitView }): Rea
           {reason}
           {by !== null && ` (by ${by})`}
         </p>
+        <Failures tool={name} />
         <p className={css.todo}>
           {heldByHand && 'Its calls are refused until somebody closes the circuit.'}
           {!heldByHand && nextProbeAt !== null && (

@@ -42,7 +42,7 @@ export function EditPage(): ReactNode {
             onSaved={({ revision }) => {
               void client.invalidateQueries({ queryKey: ['tools'] });
               toast(`Saved ${name}`, `as revision ${revision}`);
-              void navigate({ to: '/tools/$name/revisions', params: { name } });
+              void navigate({ to: '/tools/$name/revisions', params: { name }, search: { revision } });
             }}
           />
         )}

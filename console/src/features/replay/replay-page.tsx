@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { getRouteApi } from '@tanstack/react-router';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
 import {
@@ -12,9 +12,9 @@ import {
   type ReplayView,
 } from '../../lib/api.js';
 import { sendExactly } from '../../lib/calls.js';
-import { executionQuery, toolQuery } from '../../lib/queries.js';
+import { customToolsQuery, executionQuery, toolQuery } from '../../lib/queries.js';
 import { usePermission } from '../../lib/session.js';
-import { Button, TextField } from '../../ui/controls.js';
+import { Button, buttonLook, TextField } from '../../ui/controls.js';
 import { InputEditor } from '../../ui/input-editor.js';
 import { Card, Columns, Note, Page, Row, Stack } from '../../ui/layout.js';
 import { Empty, Loaded, Loading } from '../../ui/states.js';
@@ -36,6 +36,10 @@ const payloadQuery = (id: string, mayRead: boolean) => ({
   enabled: mayRead,
 });
 
+interface ReplayActionsProps {
+  readonly execution: ExecutionView;
+}
+
 /** The same call once more, and how it differs from the first time. */
 export function ReplayPage(): ReactNode {
   const { id } = route.useParams();
@@ -47,6 +51,7 @@ export function ReplayPage(): ReactNode {
     <Page
       name="Replay"
       about="It really runs, as a trial: it spends no budget and counts neither for grade nor circuit."
+      actions={execution.data && <ReplayActions execution={execution.data} />}
     >
       {permission !== 'yes' ? (
         <Empty title="A replay shows and runs what somebody else has sent">
@@ -63,6 +68,23 @@ export function ReplayPage(): ReactNode {
         </Loaded>
       )}
     </Page>
+  );
+}
+
+/** The way back to the first time, and on to the program that is to be mended. */
+function ReplayActions({ execution: { metricId, toolName: name } }: ReplayActionsProps): ReactNode {
+  const { data: registered } = useQuery(customToolsQuery);
+  return (
+    <>
+      <Link to="/executions/$id" params={{ id: metricId }} className={buttonLook()}>
+        The execution
+      </Link>
+      {registered?.some((each) => each.name === name) === true && (
+        <Link to="/tools/$name/edit" params={{ name }} className={buttonLook()}>
+          Edit the tool
+        </Link>
+      )}
+    </>
   );
 }
 

@@ -1,11 +1,14 @@
 import { useQuery } from '@tanstack/react-query';
-import { getRouteApi, Link, Outlet } from '@tanstack/react-router';
+import { getRouteApi, Link, Outlet, useMatchRoute } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import type { CircuitView } from '../../lib/api.js';
 import { circuitQuery, customToolsQuery, healthSummaryQuery, toolQuery } from '../../lib/queries.js';
+import { CircuitBadge } from '../../ui/circuit-badge.js';
 import { Badge, Tag } from '../../ui/controls.js';
-import { Note, Page, Stack } from '../../ui/layout.js';
+import { Note, Page, Row, Stack } from '../../ui/layout.js';
 import { Failed, Loading } from '../../ui/states.js';
 import { Tabs } from '../../ui/tabs.js';
+import { CircuitControls } from './circuit-controls.js';
 import { ToolActions } from './tool-actions.js';
 
 const route = getRouteApi('/shell/tools/$name');
@@ -30,6 +33,7 @@ export function ToolFrame(): ReactNode {
   const { data: registered } = useQuery(customToolsQuery);
   const { data: health } = useQuery(healthSummaryQuery);
   const { data: circuit } = useQuery({ ...circuitQuery(name), retry: false });
+  const isAtCircuit = Boolean(useMatchRoute()({ to: '/tools/$name/circuit' }));
   const custom = registered?.find((each) => each.name === name);
   // A tool that is disabled or cannot start is not callable, and still has its history.
   if (!tool.data && !custom) {
@@ -51,18 +55,17 @@ export function ToolFrame(): ReactNode {
           {name}
           <Badge state={health?.tools[name]?.status ?? 'unknown'} />
           {custom && custom.status !== 'active' && <Badge state={custom.status} />}
-          {circuit && circuit.state !== 'closed' && <Badge state={`circuit ${circuit.state}`} tone="bad" />}
+          {circuit && <CircuitBadge state={circuit.state} />}
           <Tag>{tool.data?.kind ?? 'custom'}</Tag>
         </>
       }
       about={tool.data?.description ?? custom?.description}
       actions={custom && <ToolActions custom={custom} />}
     >
-      {custom && custom.errorMessage !== null && (
-        <Stack>
-          <Note tone="bad">{custom.errorMessage}</Note>
-        </Stack>
-      )}
+      <Stack>
+        {custom && custom.errorMessage !== null && <Note tone="bad">{custom.errorMessage}</Note>}
+        {circuit && circuit.state !== 'closed' && !isAtCircuit && <Refusing circuit={circuit} />}
+      </Stack>
       <Tabs label={name}>
         {[...tabs, ...(custom ? customTabs : [])].map(({ to, name: title }) => (
           <Link key={to} to={to} params={{ name }} activeOptions={{ includeSearch: false }}>
@@ -74,3 +77,15 @@ export function ToolFrame(): ReactNode {
     </Page>
   );
 }
+
+/** What an operator has to know on every screen of a tool: its calls do not pass. */
+const Refusing = ({ circuit: { tool, state, reason } }: { readonly circuit: CircuitView }): ReactNode => (
+  <Note tone={state === 'open' ? 'bad' : 'warn'}>
+    <Row>
+      <span>
+        {state === 'open' ? 'Its calls are refused' : 'A few calls try it, the others are refused'}: {reason}
+      </span>
+      <CircuitControls tool={tool} state={state} />
+    </Row>
+  </Note>
+);

@@ -1,0 +1,61 @@
+const mostStops = 200;
+
+/**
+ * The two ways in which a person goes through the console: `press` follows a link or a button, `write` fills a field in,
+ * `find` opens the palette, types there and takes the first of what it offers. `clicks` counts what the mouse pressed.
+ */
+export const byMouse = {
+  name: 'by mouse',
+  on(page) {
+    let clicks = 0;
+    const press = async (locator) => {
+      clicks += 1;
+      await locator.click();
+    };
+    return {
+      press,
+      write: (locator, text) => locator.fill(text),
+      async find(text) {
+        await press(page.getByRole('button', { name: 'Find or do' }));
+        await page.getByRole('combobox', { name: 'Find or do' }).fill(text);
+        await press(page.getByRole('option', { name: text }).first());
+      },
+      clicks: () => clicks,
+    };
+  },
+};
+
+/** Tab, letters and Enter alone: what Tab does not reach cannot be pressed. */
+export const byKeys = {
+  name: 'by keyboard alone',
+  on(page) {
+    const { keyboard } = page;
+    const goTo = async (locator) => {
+      await locator.waitFor();
+      for (let stop = 0; stop < mostStops; stop += 1) {
+        if (await locator.evaluate((element) => element === document.activeElement)) return;
+        await keyboard.press('Tab');
+      }
+      throw new Error(`Tab does not reach ${locator}`);
+    };
+    return {
+      async press(locator) {
+        await goTo(locator);
+        await keyboard.press('Enter');
+      },
+      async write(locator, text) {
+        await goTo(locator);
+        await keyboard.press('Control+a');
+        await keyboard.type(text);
+      },
+      async find(text) {
+        await keyboard.press('Control+k');
+        await page.getByRole('combobox', { name: 'Find or do' }).waitFor();
+        await keyboard.type(text);
+        await page.getByRole('option', { name: text }).first().waitFor();
+        await keyboard.press('Enter');
+      },
+      clicks: () => 0,
+    };
+  },
+};
