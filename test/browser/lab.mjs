@@ -2,10 +2,14 @@ import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
 import { chromium } from 'playwright-core';
 import { chromiumPath, launchArguments } from './chromium.mjs';
 
 const { startServer } = await import('../support/server-process.ts');
+const { ClusterFiles } = await import('../../src/database/embedded/cluster-files.ts');
+const { insertBatch } = await import('../../src/tool-metrics/batch-insert.ts');
+const { newToolMetric } = await import('../../src/tool-metrics/new-tool-metric.ts');
 
 /** A tool in Python that counts words, crashes on a text without any, and writes to stderr as programs do. */
 const wordCount = `import json, sys
@@ -71,6 +75,19 @@ export async function openLab() {
         ...changes,
       }),
     call: (tool, input, context = {}) => api('POST', `/api/v1/tools/${tool}/execute`, { input, context }),
+    /** A client of the server's own database. */
+    async withDatabase(use) {
+      const cluster = new ClusterFiles(join(folder, 'data', 'postgres'));
+      const { port } = cluster.postmaster();
+      const login = `toolkeeper:${cluster.password()}`;
+      const db = new pg.Client(`postgres://${login}@127.0.0.1:${port}/postgres`);
+      await db.connect();
+      return use(db).finally(() => db.end());
+    },
+    /** Records of executions as if they had run: many of them, or of long ago. */
+    record(metrics) {
+      return this.withDatabase((db) => insertBatch(db, metrics.map(newToolMetric), 0));
+    },
     /** A page of its own browser profile. Whatever goes wrong in it is in `problems`. */
     async visit(options = {}) {
       const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });

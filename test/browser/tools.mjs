@@ -60,5 +60,37 @@ describe('tools', () => {
     await visitor.context.close();
   });
 
+  it('charts show how many executions there were and how long they took, point by point, with gaps', async () => {
+    const at = (minutesAgo) => new Date(Date.now() - minutesAgo * 60_000);
+    const failed = { status: 'error', errorType: 'tool_error', errorMessage: 'on purpose' };
+    await lab.record([
+      ...[50, 49, 48].map((ago) => ({ toolName: 'charted', recordedAt: at(ago), executionTimeMs: 40 })),
+      { toolName: 'charted', recordedAt: at(20), executionTimeMs: 900, ...failed },
+    ]);
+    await lab.register('charted');
+    const visitor = await lab.visit();
+    const { page } = visitor;
+    await visitor.open('/tools/charted/activity?period=1');
+    await page.getByText('4 executions, 1 of them failed').waitFor();
+    const rates = page.getByRole('slider', { name: 'Executions a minute' });
+    await rates.focus();
+    const texts = [];
+    for (let back = 0; back < 58; back += 1) {
+      texts.push(await rates.getAttribute('aria-valuetext'));
+      await page.keyboard.press('ArrowLeft');
+    }
+    assert.equal(texts.filter((text) => text.includes('1 execution (1 a minute)')).length, 3);
+    assert.equal(texts.filter((text) => text.includes('1 execution, 1 of them failed')).length, 1);
+    assert.ok(texts.some((text) => text.includes('0 executions')));
+    const times = page.getByRole('slider', { name: '95 % of executions end within' });
+    await times.hover({ position: { x: 5, y: 20 } });
+    await page.getByText('nothing ran').waitFor();
+    assert.equal(await page.locator('figure path').count(), 2);
+    await visitor.open('/?period=168');
+    await page.getByRole('slider', { name: 'Executions a minute' }).waitFor();
+    assert.equal(await page.getByLabel('Charts of the').inputValue(), 'last week');
+    await visitor.context.close();
+  });
+
   it('nothing went wrong in any page, and none asked anybody else', () => lab.assertQuiet());
 });

@@ -20,6 +20,20 @@ export function ago(time: string, now: number): string {
 }
 
 export const exactTime = (time: string): string => exact.format(new Date(time));
+
+const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
+const dayAndClock = new Intl.DateTimeFormat('en-GB', {
+  ...{ weekday: 'short', day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' },
+});
+
+/** "Fri 23 Jan, 10:30" or "Fri 23 Jan, 10:30 – 10:40". */
+export function timeSpan(from: number, to?: number): string {
+  const start = dayAndClock.format(from);
+  if (to === undefined) return start;
+  const isSameDay = new Date(from).toDateString() === new Date(to).toDateString();
+  return `${start} – ${(isSameDay ? clock : dayAndClock).format(to)}`;
+}
+
 export const number = (value: number): string => numbers.format(value);
 
 /** "85 %", "99.95 %": as many digits as tell it from its neighbours. */

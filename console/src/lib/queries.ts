@@ -1,4 +1,4 @@
-import { queryOptions } from '@tanstack/react-query';
+import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import {
   ask,
   getCircuit,
@@ -7,6 +7,7 @@ import {
   getErrorPatterns,
   getExecution,
   getHealthSummary,
+  getSeries,
   getTool,
   getToolHealth,
   getToolStats,
@@ -92,6 +93,18 @@ export const statsQuery = (tool: string, sinceHours: number) =>
       const since = new Date(Date.now() - sinceHours * 3_600_000).toISOString();
       return ask(getToolStats({ path: { tool }, query: { since }, signal }));
     },
+  });
+
+export const seriesQuery = (tool: string | undefined, sinceHours: number) =>
+  queryOptions({
+    queryKey: ['health', 'series', tool, sinceHours],
+    queryFn: ({ signal }) => {
+      const since = new Date(Date.now() - sinceHours * 3_600_000).toISOString();
+      return ask(getSeries({ query: { since, tool }, signal }));
+    },
+    refetchInterval: 30_000,
+    // Another period is drawn over the one before, not into an empty place.
+    placeholderData: keepPreviousData,
   });
 
 export const executionQuery = (id: string) =>

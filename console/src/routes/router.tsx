@@ -58,6 +58,7 @@ const shell = createRoute({
 const overview = createRoute({
   getParentRoute: () => shell,
   path: '/',
+  validateSearch: periodSearch,
   component: lazyRouteComponent(() => import('../features/overview/overview-page.js'), 'OverviewPage'),
 });
 

@@ -1,23 +1,39 @@
 import { useQueries, useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { ask, type CircuitView, type DashboardView, getEvents, listExecutions } from '../../lib/api.js';
 import { duration } from '../../lib/format.js';
 import { circuitQuery, dashboardQuery, toolsQuery } from '../../lib/queries.js';
 import { Card, Columns, Page, Stack } from '../../ui/layout.js';
 import { ExecutionTable } from '../../ui/execution-table.js';
+import { hoursOf, PeriodSelect } from '../../ui/period.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
+import { Traffic } from '../../ui/traffic.js';
 import { AllWell, AttentionCard, CircuitCard } from './attention-card.js';
 import { TeachingCards } from './teaching-cards.js';
 
 const worst = ['unhealthy', 'degraded'];
 
+const route = getRouteApi('/shell/');
+
 export function OverviewPage(): ReactNode {
+  const { period } = route.useSearch();
+  const navigate = route.useNavigate();
   const dashboard = useQuery(dashboardQuery);
   return (
-    <Page name="Overview" about="What is broken, since when, and what to do. Of the last 24 hours.">
+    <Page
+      name="Overview"
+      about="What is broken, since when, and what to do. Of the last 24 hours."
+      actions={
+        <PeriodSelect
+          label="Charts of the"
+          period={period}
+          onChange={(value) => void navigate({ search: { period: value }, replace: true })}
+        />
+      }
+    >
       <Loaded query={dashboard}>{(data) => <Overview dashboard={data} />}</Loaded>
     </Page>
   );
@@ -35,6 +51,7 @@ function Overview({ dashboard }: { readonly dashboard: DashboardView }): ReactNo
     queryFn: async ({ signal }) => (await ask(listExecutions({ query: { limit: 10 }, signal }))).data,
     refetchInterval: 10_000,
   });
+  const { period } = route.useSearch();
   const isWell = attention.length === 0 && circuits.length === 0;
   const isFresh = recent.data?.length === 0;
   return (
@@ -49,6 +66,7 @@ function Overview({ dashboard }: { readonly dashboard: DashboardView }): ReactNo
         {isWell && !isFresh && <AllWell summary={dashboard.summary} />}
       </Stack>
       {isFresh && tools.data && <TeachingCards tools={tools.data} />}
+      {!isFresh && <Traffic hours={hoursOf(period)} />}
       {!isFresh && (
         <Columns>
           <Card title="Newest executions" flush actions={<Link to="/executions">All</Link>}>

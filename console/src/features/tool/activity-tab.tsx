@@ -6,8 +6,9 @@ import { bytes, duration, number, percent } from '../../lib/format.js';
 import { statsQuery } from '../../lib/queries.js';
 import { ExecutionTable } from '../../ui/execution-table.js';
 import { Card, Figures, Row, Stack } from '../../ui/layout.js';
+import { hoursOf, PeriodSelect } from '../../ui/period.js';
 import { Empty, Loaded } from '../../ui/states.js';
-import { hoursOf, PeriodSelect } from './period.js';
+import { Traffic } from '../../ui/traffic.js';
 
 const route = getRouteApi('/shell/tools/$name/activity');
 
@@ -34,6 +35,7 @@ export function ActivityTab(): ReactNode {
       <Loaded query={stats} lines={2}>
         {(data) => <StatsFigures stats={data} />}
       </Loaded>
+      <Traffic tool={name} hours={hoursOf(period)} />
       <Card
         title="Newest executions"
         flush

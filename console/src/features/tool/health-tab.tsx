@@ -6,10 +6,10 @@ import { duration, number, percent } from '../../lib/format.js';
 import { errorPatternsQuery, healthQuery } from '../../lib/queries.js';
 import { Badge } from '../../ui/controls.js';
 import { Card, Columns, Muted, Row, Stack } from '../../ui/layout.js';
+import { hoursOf, PeriodSelect } from '../../ui/period.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
-import { hoursOf, PeriodSelect } from './period.js';
 
 const route = getRouteApi('/shell/tools/$name/health');
 

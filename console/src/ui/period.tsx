@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { FilterSelect } from '../../ui/filters.js';
+import { FilterSelect } from './filters.js';
 
 /** Hours back from now, as they stand in the address. */
 export type Period = '1' | '24' | '168';
@@ -10,15 +10,16 @@ type Name = keyof typeof names;
 export const hoursOf = (period: Period | undefined): number => Number(period ?? '24');
 
 interface PeriodSelectProps {
+  readonly label?: string;
   readonly period: Period | undefined;
   readonly onChange: (period: Period | undefined) => void;
 }
 
-export function PeriodSelect({ period, onChange }: PeriodSelectProps): ReactNode {
+export function PeriodSelect({ label = 'Period', period, onChange }: PeriodSelectProps): ReactNode {
   const options: readonly Name[] = ['last hour', 'last week'];
   return (
     <FilterSelect<Name>
-      label="Period"
+      label={label}
       none="last day"
       options={options}
       value={options.find((name) => names[name] === period)}

@@ -1,0 +1,60 @@
+/** A series as the server answers it, as far as charts draw it. */
+interface Series {
+  readonly bucketMs: number;
+  /** Oldest first, without gaps. */
+  readonly data: readonly {
+    readonly at: string;
+    readonly calls: number;
+    readonly errors: number;
+    readonly timeouts: number;
+    readonly p95TimeMs: number | null;
+  }[];
+}
+
+/** One stretch of a chart. */
+export interface ChartPoint {
+  readonly startedAt: number;
+  readonly endedAt: number;
+  /** null: nothing happened that could have one. */
+  readonly value: number | null;
+  /** The part of the value that is bad. */
+  readonly bad?: number;
+}
+
+const minuteMs = 60_000;
+
+/** Executions a minute; the stretch that is not over counts as long as it lasts. */
+export const ratesOf = ({ data, bucketMs }: Series, now: number): ChartPoint[] =>
+  data.map(({ at, calls, errors, timeouts }) => {
+    const startedAt = Date.parse(at);
+    const endedAt = Math.min(startedAt + bucketMs, Math.max(now, startedAt + minuteMs));
+    const minutes = (endedAt - startedAt) / minuteMs;
+    return { startedAt, endedAt, value: calls / minutes, bad: (errors + timeouts) / minutes };
+  });
+
+/** The time within which 95 % of the executions ended, in ms. */
+export const p95Of = ({ data, bucketMs }: Series): ChartPoint[] =>
+  data.map(({ at, p95TimeMs }) => {
+    const startedAt = Date.parse(at);
+    return { startedAt, endedAt: startedAt + bucketMs, value: p95TimeMs };
+  });
+
+/** The smallest round number that is not below any value: the top of a chart. */
+export function topOf(points: readonly ChartPoint[]): number {
+  const most = points.reduce((top, { value }) => Math.max(top, value ?? 0), 0);
+  if (most === 0) return 1;
+  const unit = 10 ** Math.floor(Math.log10(most));
+  return ([1, 2, 4, 5, 6, 8, 10].find((step) => step * unit >= most) ?? 10) * unit;
+}
+
+/** Neighbours that have a value, as runs: where nothing happened, a line has a gap. */
+export function runsOf(points: readonly ChartPoint[]): { index: number; value: number }[][] {
+  const runs: { index: number; value: number }[][] = [];
+  let run: { index: number; value: number }[] | undefined;
+  points.forEach(({ value }, index) => {
+    if (value === null) run = undefined;
+    else if (run) run.push({ index, value });
+    else runs.push((run = [{ index, value }]));
+  });
+  return runs;
+}
