@@ -2,7 +2,9 @@ import { analyzeWithLlm } from '../../src/trace-tools/analysis/analyze-with-llm.
 import { SpanIngest } from '../../src/traces/ingest/span-ingest.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
-import { type AskedOfLlm, type LlmServer, refuse, startLlmServer } from '../support/llm-endpoint.js';
+import { type Heard, model, nextStep } from '../support/investigation.js';
+import { type LlmServer, refuse, startLlmServer } from '../support/llm-endpoint.js';
+import { exportRun, ordersFound, wentWrong } from '../support/planted-run.js';
 
 // Real: the whole server, HTTP, PostgreSQL, the ingest of spans. Scripted: a model that answers only from what it reads.
 
@@ -10,56 +12,19 @@ let tk: TestApp;
 let llm: LlmServer;
 
 beforeAll(async () => {
-  llm = await startLlmServer(judge);
+  llm = await startLlmServer(model);
   tk = await startApp({ LLM_BASE_URL: llm.url, LLM_MODEL: 'judge-1' });
   await tk.register('inventory', { keepAlive: true, semanticErrors: 'mark' });
   await tk.register('modest', { keepAlive: true });
 });
 beforeEach(() => {
   llm.asked.length = 0;
-  llm.answer = judge;
+  llm.answer = model;
 });
 afterAll(async () => {
   await tk.close();
   await llm.close();
 });
-
-/** What gives each kind of failure away; the model looks for nothing else. */
-const signs: readonly (readonly [title: string, sign: RegExp, type: string])[] = [
-  ['Silent failure', /"items":\[\],"complete":true/, 'semantic'],
-  ['Buried warning', /WARNING: prices are from \d+/, 'semantic'],
-  ['Degradation', /I do not know\./, 'performance'],
-  ['Wrong tool', /unknown tool get_wether/, 'tool'],
-];
-
-function judge({ body }: AskedOfLlm): Json {
-  const lines = (body.messages[1].content as string)
-    .split('\n')
-    .filter((line) => line.startsWith('{"span_id"'));
-  const spans = lines.map((line) => JSON.parse(line));
-  const analyses = spans.flatMap(({ span_id, output }) =>
-    signs.flatMap(([issue_title, sign, type]) => {
-      const [data_snippet] = sign.exec(output) ?? [];
-      if (data_snippet === undefined) return [];
-      const issue = {
-        type,
-        severity: 'high',
-        data_snippet,
-        explanation: issue_title,
-        tool_name: null,
-        tool_call_id: null,
-      };
-      return [{ span_id, issue_title, issues: [issue] }];
-    }),
-  );
-  return {
-    overall_assessment: `${analyses.length} odd`,
-    issue_count: { high: 0, medium: 0, low: 0 },
-    span_analyses: analyses,
-    correlations: [],
-    recommendations: [],
-  };
-}
 
 let traces = 0;
 
@@ -89,47 +54,45 @@ async function sent(outputs: readonly string[], attributes: Json = {}): Promise<
 const analyse = async (input: Json): Promise<Json> =>
   (await tk.call('analyze_with_llm', input, { threadId: 'thread-7' }).expect(200)).body;
 
-const planted = [
-  '{"items":[],"complete":true}',
-  `${'All is in stock. '.repeat(50)}WARNING: prices are from 2019 ${'More is on its way. '.repeat(50)}`,
-  'I do not know.',
-  'Tool execution failed: unknown tool get_wether',
-];
+/** Asks what went wrong in a thread, as an agent would whose model calls tools. */
+async function investigate(thread: string): Promise<{ tools: string[]; concluded: string }> {
+  const heard: Heard[] = [];
+  for (;;) {
+    const next = nextStep(`What went wrong in thread "${thread}"?`, heard);
+    if (typeof next === 'string') return { tools: heard.map(({ tool }) => tool), concluded: next };
+    const { body } = await tk.call(next.tool, next.input, { threadId: thread }).expect(200);
+    heard.push({ ...next, answer: body.result });
+  }
+}
 
-it('finds what was planted, and nothing once it is gone', async () => {
-  const spanIds = await sent(planted);
-  const { status, result } = await analyse({ spanIds: [...spanIds, 'nowhere'] });
-  expect(status).toBe('success');
-  expect(result).toMatchObject({
-    success: true,
-    focus: 'all',
-    spans_analyzed: 4,
-    not_found: ['nowhere'],
-    analysis: { issue_count: { high: 4, medium: 0, low: 0 }, overall_assessment: '4 odd' },
-  });
-  const titles = result.analysis.span_analyses.map((each: Json) => each.issue_title);
-  expect(titles).toEqual(signs.map(([title]) => title));
-  expect(JSON.stringify(result.analysis)).not.toContain('unverified');
-  expect(llm.asked[0]?.headers).toMatchObject({ 'x-label': 'analyze_with_llm', 'x-thread-id': 'thread-7' });
-
-  const sound = await sent(planted.map(() => '{"items":[{"id":1}],"complete":true}'));
-  expect((await analyse({ spanIds: sound.join(',') })).result.analysis).toMatchObject({
-    issue_count: { high: 0, medium: 0, low: 0 },
-    span_analyses: [],
-  });
+it('an investigation finds what was planted in a run, and nothing once it is gone', async () => {
+  await tk.register('find_orders', { keepAlive: true, semanticErrors: 'mark' });
+  const healthAfter = async (thread: string, isPlanted: boolean) => {
+    const { body } = await tk.call('find_orders', ordersFound(isPlanted)).expect(200);
+    await exportRun(tk, { thread, isPlanted, executionId: body.executionId });
+    await tk.app.get(SpanIngest).flush();
+    const { tools, concluded } = await investigate(thread);
+    const { body: health } = await tk.http.get('/api/v1/tool-health/find_orders').expect(200);
+    return { tools: [...new Set(tools)], concluded, marks: health.semanticFailures };
+  };
+  const tools = ['fetch_spans_summary', 'get_span_content', 'analyze_with_llm'];
+  expect(await healthAfter('odd', true)).toEqual({ tools, concluded: wentWrong, marks: 1 });
+  expect(llm.asked[0]?.headers).toMatchObject({ 'x-label': 'analyze_with_llm', 'x-thread-id': 'odd' });
+  expect(await healthAfter('sound', false)).toEqual({ tools, concluded: 'Nothing went wrong.', marks: 1 });
 });
 
 it('marks the execution that a judged span tells of, where its tool says so and the span came with the key of the call', async () => {
+  const nothing = { items: [], complete: true };
   const tellOf = async (tool: string): Promise<string> => {
-    const { body } = await tk.call(tool, { items: [], complete: true }).expect(200);
-    const spanIds = await sent([planted[0] ?? ''], { 'toolkeeper.execution_id': body.executionId });
+    const { body } = await tk.call(tool, nothing).expect(200);
+    const spanIds = await sent([JSON.stringify(nothing)], { 'toolkeeper.execution_id': body.executionId });
     await analyse({ spanIds });
     await analyse({ spanIds });
     return body.executionId;
   };
   const reason = async (id: string): Promise<unknown> =>
     (await tk.http.get(`/api/v1/tool-metrics/executions/${id}`).expect(200)).body.semanticFailure;
-  expect(await reason(await tellOf('inventory'))).toBe('Silent failure: "items":[],"complete":true');
+  expect(await reason(await tellOf('inventory'))).toBe('Silent failure: "items":[]');
   expect(await reason(await tellOf('modest'))).toBeNull();
   const { body: health } = await tk.http.get('/api/v1/tool-health/inventory').expect(200);
   expect(health).toMatchObject({ totalCalls: 1, semanticFailures: 1 });
@@ -137,10 +100,20 @@ it('marks the execution that a judged span tells of, where its tool says so and 
   const { body: call } = await tk.call('inventory', {}).expect(200);
   const { http } = tk;
   Object.assign(tk, { http: tk.anonymous });
-  const spanIds = await sent([planted[0] ?? ''], { 'toolkeeper.execution_id': call.executionId });
+  const spanIds = await sent([JSON.stringify(nothing)], { 'toolkeeper.execution_id': call.executionId });
   Object.assign(tk, { http });
   await analyse({ spanIds });
   expect(await reason(call.executionId)).toBeNull();
+});
+
+it('judges the spans that are there, and names the others', async () => {
+  const [id] = await sent(['well']);
+  expect((await analyse({ spanIds: `${id}, nowhere` })).result).toMatchObject({
+    success: true,
+    spans_analyzed: 1,
+    not_found: ['nowhere'],
+    analysis: { issue_count: { high: 0, medium: 0, low: 0 }, span_analyses: [] },
+  });
 });
 
 it.each([

@@ -5,7 +5,7 @@
 import '../support/typescript.mjs';
 import { execFileSync } from 'node:child_process';
 
-const suites = ['conformance', 'clients', 'formats', 'servers', 'spans'];
+const suites = ['conformance', 'clients', 'formats', 'servers', 'spans', 'investigation'];
 const asked = process.argv.slice(2);
 process.chdir(import.meta.dirname);
 const npm = process.env.npm_execpath;

@@ -9,9 +9,14 @@ export interface AskedOfLlm {
   readonly body: Json;
 }
 
+/** A turn of the model in which it asks for tools. */
+export interface ToolCalls {
+  readonly tool_calls: readonly object[];
+}
+
 type Answer = (asked: AskedOfLlm, response: ServerResponse) => unknown;
 
-/** An OpenAI-compatible endpoint on loopback whose model says what a test scripts: a text, or JSON as text. */
+/** An OpenAI-compatible endpoint on loopback whose model says what a test scripts: a text, JSON as text, or ToolCalls. */
 export interface LlmServer {
   /** For LLM_BASE_URL. */
   readonly url: string;
@@ -23,7 +28,11 @@ export interface LlmServer {
 
 export async function startLlmServer(answer: Answer = () => 'Fine.'): Promise<LlmServer> {
   const asked: AskedOfLlm[] = [];
-  const server = createServer((request, response) => void serve(request, response));
+  const server = createServer((request, response) => {
+    serve(request, response).catch((error: unknown) =>
+      refuse(response, 400, `The script failed: ${String(error)}`),
+    );
+  });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const llm: LlmServer = {
@@ -44,18 +53,24 @@ export async function startLlmServer(answer: Answer = () => 'Fine.'): Promise<Ll
     const said = await llm.answer(question, response);
     if (said === undefined || response.writableEnded) return;
     response.setHeader('content-type', 'application/json');
-    const content = typeof said === 'string' ? said : JSON.stringify(said);
+    const message = messageOf(said);
     response.end(
       JSON.stringify({
         id: 'chatcmpl-1',
         object: 'chat.completion',
         model: question.body.model,
-        choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content } }],
+        choices: [{ index: 0, finish_reason: message.tool_calls ? 'tool_calls' : 'stop', message }],
         usage: { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 },
       }),
     );
   }
   return llm;
+}
+
+function messageOf(said: unknown): Json {
+  if (typeof said === 'object' && said !== null && 'tool_calls' in said)
+    return { role: 'assistant', content: null, ...said };
+  return { role: 'assistant', content: typeof said === 'string' ? said : JSON.stringify(said) };
 }
 
 /** Refuses with a status and what OpenAI says then. */
