@@ -92,5 +92,46 @@ describe('tools', () => {
     await visitor.context.close();
   });
 
+  it('the grades of a period stand in a strip with their reasons, and so do the states of a circuit', async () => {
+    const changes = [
+      ['unknown', 'healthy', 'Enough calls', 3_000],
+      ['healthy', 'degraded', 'Success rate is 85.0%', 120],
+      ['degraded', 'healthy', 'All is well', 30],
+    ];
+    await lab.withDatabase(async (db) => {
+      for (const [from, to, why, minutes] of changes)
+        await db.query(
+          `INSERT INTO grade_changes (tool, from_status, to_status, why, at)
+           VALUES ('word_count', $1, $2, $3, now() - make_interval(mins => $4))`,
+          [from, to, why, minutes],
+        );
+    });
+    const visitor = await lab.visit();
+    const { page } = visitor;
+    await lab.signIn(visitor);
+    await visitor.open('/tools/word_count/health');
+    const grades = page.getByRole('slider', { name: 'Grades' });
+    await grades.focus();
+    const said = () => grades.getAttribute('aria-valuetext');
+    assert.match(await said(), /Now healthy, since .*All is well/);
+    await page.keyboard.press('ArrowLeft');
+    assert.match(await said(), /degraded: Success rate is 85.0%/);
+    await page.keyboard.press('Home');
+    assert.match(await said(), /healthy: Enough calls/);
+    await page.getByRole('table', { name: 'Changes of the grade' }).getByText('All is well').waitFor();
+    await visitor.open('/tools/word_count/health?period=1');
+    await until(async () => (await grades.getAttribute('max')) === '1', 'the hour');
+
+    const reason = { reason: 'to be seen in the strip' };
+    await lab.api('POST', '/api/v1/tool-health/word_count/circuit/open', reason);
+    await lab.api('POST', '/api/v1/tool-health/word_count/circuit/close', reason);
+    await visitor.open('/tools/word_count/circuit');
+    const states = page.getByRole('slider', { name: 'States of the circuit' });
+    await states.focus();
+    await page.keyboard.press('ArrowLeft');
+    assert.match(await states.getAttribute('aria-valuetext'), /open: to be seen in the strip/);
+    await visitor.context.close();
+  });
+
   it('nothing went wrong in any page, and none asked anybody else', () => lab.assertQuiet());
 });

@@ -11,6 +11,7 @@ import {
   getTool,
   getToolHealth,
   getToolStats,
+  listGradeChanges,
   listCustomTools,
   listTools,
   type ToolView,
@@ -71,6 +72,13 @@ export const healthQuery = (tool: string, periodHours: number) =>
   queryOptions({
     queryKey: ['health', 'tool', tool, periodHours],
     queryFn: ({ signal }) => ask(getToolHealth({ path: { tool }, query: { periodHours }, signal })),
+  });
+
+export const gradeChangesQuery = (tool: string) =>
+  queryOptions({
+    queryKey: ['health', 'history', tool],
+    queryFn: async ({ signal }) =>
+      (await ask(listGradeChanges({ path: { tool }, query: { limit: all }, signal }))).data,
   });
 
 export const errorPatternsQuery = (tool: string) =>

@@ -80,7 +80,7 @@ export const Checkbox = ({ label, checked, onChange }: CheckboxProps): ReactNode
 
 export type Tone = 'good' | 'warn' | 'bad' | 'none';
 
-const toneOf: Readonly<Record<string, Tone>> = {
+const tones: Readonly<Record<string, Tone>> = {
   success: 'good',
   healthy: 'good',
   active: 'good',
@@ -94,9 +94,12 @@ const toneOf: Readonly<Record<string, Tone>> = {
   open: 'bad',
 };
 
+/** The colour of a state. */
+export const toneOf = (state: string): Tone => tones[state] ?? 'none';
+
 /** A state in its own word and its colour: a colour alone would not be read by everybody. */
 export function Badge({ state, tone }: { readonly state: string; readonly tone?: Tone }): ReactNode {
-  const look = tone ?? toneOf[state] ?? 'none';
+  const look = tone ?? toneOf(state);
   return (
     <span className={`${css.badge} ${look === 'none' ? '' : css[look]}`}>{state.replaceAll('_', '-')}</span>
   );

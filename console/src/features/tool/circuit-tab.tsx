@@ -6,11 +6,11 @@ import { counted, duration, percent } from '../../lib/format.js';
 import { circuitQuery } from '../../lib/queries.js';
 import { Badge } from '../../ui/controls.js';
 import { Card, Facts, Muted, Note, Stack } from '../../ui/layout.js';
+import { StateStrip } from '../../ui/state-strip.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 import { CircuitControls } from './circuit-controls.js';
-import { CircuitStrip } from './circuit-strip.js';
 
 const route = getRouteApi('/shell/tools/$name/circuit');
 
@@ -55,32 +55,44 @@ function Circuit({ circuit }: { readonly circuit: CircuitView }): ReactNode {
               ],
             ]}
           />
-          {history.length > 0 && <CircuitStrip state={state} history={history} />}
+          <StateStrip
+            label="States of the circuit"
+            kinds={['closed', 'half_open', 'open']}
+            changes={history.map((change) => ({ ...change, why: change.reason }))}
+          />
         </Stack>
       </Card>
-      <Card title="What happened" flush actions={<Muted>newest first</Muted>}>
-        {!circuit.historyComplete && (
-          <Note tone="warn">
-            The database does not answer: these are the changes that this server has seen itself.
-          </Note>
-        )}
-        {history.length === 0 ? (
-          <Empty title="It was always closed" />
-        ) : (
-          <Table
-            label="Changes of the circuit"
-            rows={[...history].reverse()}
-            keyOf={({ at, to }) => `${at} ${to}`}
-            columns={[
-              { name: 'When', cell: ({ at }) => <Time at={at} /> },
-              { name: 'From', cell: ({ from }) => <Badge state={from} /> },
-              { name: 'To', cell: ({ to }) => <Badge state={to} /> },
-              { name: 'Why', cell: ({ reason: why }) => why },
-              { name: 'By', cell: ({ by: who }) => who ?? 'itself' },
-            ]}
-          />
-        )}
-      </Card>
+      <WhatHappened circuit={circuit} />
     </Stack>
   );
 }
+
+const WhatHappened = ({
+  circuit: { history, historyComplete },
+}: {
+  readonly circuit: CircuitView;
+}): ReactNode => (
+  <Card title="What happened" flush actions={<Muted>newest first</Muted>}>
+    {!historyComplete && (
+      <Note tone="warn">
+        The database does not answer: these are the changes that this server has seen itself.
+      </Note>
+    )}
+    {history.length === 0 ? (
+      <Empty title="It was always closed" />
+    ) : (
+      <Table
+        label="Changes of the circuit"
+        rows={[...history].reverse()}
+        keyOf={({ at, to }) => `${at} ${to}`}
+        columns={[
+          { name: 'When', cell: ({ at }) => <Time at={at} /> },
+          { name: 'From', cell: ({ from }) => <Badge state={from} /> },
+          { name: 'To', cell: ({ to }) => <Badge state={to} /> },
+          { name: 'Why', cell: ({ reason: why }) => why },
+          { name: 'By', cell: ({ by: who }) => who ?? 'itself' },
+        ]}
+      />
+    )}
+  </Card>
+);

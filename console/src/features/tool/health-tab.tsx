@@ -10,6 +10,7 @@ import { hoursOf, PeriodSelect } from '../../ui/period.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
+import { GradeHistory } from './grade-history.js';
 
 const route = getRouteApi('/shell/tools/$name/health');
 
@@ -48,6 +49,7 @@ export function HealthTab(): ReactNode {
           </>
         )}
       </Loaded>
+      <GradeHistory tool={name} hours={hoursOf(period)} />
       <Patterns tool={name} />
     </Stack>
   );

@@ -1,0 +1,46 @@
+/** A change from one state to another. */
+export interface Change<Kind extends string> {
+  readonly at: string;
+  readonly from: Kind;
+  readonly to: Kind;
+  readonly why: string;
+}
+
+/** A time in one state, on a line of 1,000 units. */
+export interface Stretch<Kind extends string> {
+  readonly kind: Kind;
+  readonly startedAt: number;
+  readonly endedAt: number;
+  /** Absent: it was so before anything is known. */
+  readonly why?: string;
+  readonly left: number;
+  readonly width: number;
+}
+
+/** However short a state was, it can be seen. */
+const least = 4;
+
+/**
+ * @param changes oldest first; those before `start` only tell the state in which the line begins
+ * @param start of the line, ms
+ * @param end of the line, ms
+ */
+export function stretches<Kind extends string>(
+  changes: readonly Change<Kind>[],
+  start: number,
+  end: number,
+): Stretch<Kind>[] {
+  const [first] = changes;
+  if (!first) return [];
+  const unit = 1_000 / Math.max(1, end - start);
+  const states: { kind: Kind; at: number; why?: string }[] = [
+    { kind: first.from, at: -Infinity },
+    ...changes.map(({ to, at, why }) => ({ kind: to, at: Date.parse(at), why })),
+  ];
+  return states.flatMap(({ at, ...state }, index) => {
+    const [startedAt, endedAt] = [Math.max(start, at), states[index + 1]?.at ?? end];
+    if (endedAt <= start) return [];
+    const width = Math.max(least, (endedAt - startedAt) * unit);
+    return [{ ...state, startedAt, endedAt, left: (startedAt - start) * unit, width }];
+  });
+}
