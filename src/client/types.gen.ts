@@ -838,6 +838,40 @@ export type StatsView = {
     end_time_us: number;
 };
 
+export type DifferenceView = {
+    a: number;
+    b: number;
+    /**
+     * From a to b
+     */
+    change: number;
+    /**
+     * The same in percent of a; null where that is 0
+     */
+    change_percent: number | null;
+};
+
+export type ComparisonView = {
+    /**
+     * The summary of a, as the tool `fetch_spans_summary` gives it
+     */
+    a: {
+        [key: string]: unknown;
+    };
+    /**
+     * That of b
+     */
+    b: {
+        [key: string]: unknown;
+    };
+    /**
+     * Each figure by the name that it has in a summary
+     */
+    differences: {
+        [key: string]: DifferenceView;
+    };
+};
+
 export type BucketView = {
     spans: number;
     /**
@@ -868,6 +902,72 @@ export type TimeseriesView = {
      * Spans of time without a span are left out
      */
     data: Array<BucketView>;
+};
+
+export type FoundIdView = {
+    kind: 'trace' | 'run' | 'thread' | 'span';
+    /**
+     * Of the first span that has the id
+     */
+    trace_id: string;
+    run_id: string;
+    thread_id: string | null;
+    span_id: string;
+    operation_name: string;
+    start_time_us: number;
+};
+
+export type FoundIdsView = {
+    /**
+     * Empty where nothing has the id
+     */
+    data: Array<FoundIdView>;
+};
+
+export type SpanTypeView = {
+    operation: string;
+    kind: 'llm' | 'tool' | 'agent' | 'chain' | 'other';
+    status: 'success' | 'error';
+};
+
+export type SkeletonView = {
+    /**
+     * Spans in the columns
+     */
+    spans: number;
+    /**
+     * Spans of the trace
+     */
+    total_spans: number;
+    /**
+     * Of the first span
+     */
+    start_time_us: number;
+    /**
+     * Characters of the longest id
+     */
+    id_length: number;
+    /**
+     * One after the other, each with spaces behind it up to `id_length`
+     */
+    span_ids: string;
+    /**
+     * Places of parents, from 0; -1: has none here
+     */
+    parents: Array<number>;
+    /**
+     * Milliseconds from the start of the span before
+     */
+    starts_after_ms: Array<number>;
+    durations_ms: Array<number>;
+    /**
+     * The commonest first
+     */
+    types: Array<SpanTypeView>;
+    /**
+     * Places in `types`, from 0
+     */
+    type: Array<number>;
 };
 
 export type EventView = {
@@ -3807,6 +3907,14 @@ export type ListRunsData = {
          * Took at most so many milliseconds
          */
         max_duration_ms?: number;
+        /**
+         * Cost at least so many US dollars in all
+         */
+        min_cost?: number;
+        /**
+         * Cost at most so many US dollars in all
+         */
+        max_cost?: number;
         limit?: number;
         offset?: number;
     };
@@ -4120,6 +4228,14 @@ export type ListGroupsData = {
          * Took at most so many milliseconds
          */
         max_duration_ms?: number;
+        /**
+         * Cost at least so many US dollars in all
+         */
+        min_cost?: number;
+        /**
+         * Cost at most so many US dollars in all
+         */
+        max_cost?: number;
         limit?: number;
         offset?: number;
         group_by?: 'time' | 'thread' | 'run';
@@ -4360,6 +4476,59 @@ export type GetTraceStatsResponses = {
 
 export type GetTraceStatsResponse = GetTraceStatsResponses[keyof GetTraceStatsResponses];
 
+export type CompareRunsData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path?: never;
+    query: {
+        /**
+         * A run
+         */
+        a: string;
+        /**
+         * The run that it is compared with
+         */
+        b: string;
+    };
+    url: '/api/v1/stats/compare';
+};
+
+export type CompareRunsErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type CompareRunsError = CompareRunsErrors[keyof CompareRunsErrors];
+
+export type CompareRunsResponses = {
+    200: ComparisonView;
+};
+
+export type CompareRunsResponse = CompareRunsResponses[keyof CompareRunsResponses];
+
 export type ListTimeseriesData = {
     body?: never;
     headers?: {
@@ -4420,6 +4589,157 @@ export type ListTimeseriesResponses = {
 };
 
 export type ListTimeseriesResponse = ListTimeseriesResponses[keyof ListTimeseriesResponses];
+
+export type FindByIdData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path?: never;
+    query: {
+        /**
+         * Of a trace, a run, a thread or a span
+         */
+        id: string;
+    };
+    url: '/api/v1/traces/find';
+};
+
+export type FindByIdErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type FindByIdError = FindByIdErrors[keyof FindByIdErrors];
+
+export type FindByIdResponses = {
+    200: FoundIdsView;
+};
+
+export type FindByIdResponse = FindByIdResponses[keyof FindByIdResponses];
+
+export type GetTraceSkeletonData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/traces/{id}/skeleton';
+};
+
+export type GetTraceSkeletonErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type GetTraceSkeletonError = GetTraceSkeletonErrors[keyof GetTraceSkeletonErrors];
+
+export type GetTraceSkeletonResponses = {
+    200: SkeletonView;
+};
+
+export type GetTraceSkeletonResponse = GetTraceSkeletonResponses[keyof GetTraceSkeletonResponses];
+
+export type ListTraceWindowData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path: {
+        id: string;
+    };
+    query?: {
+        /**
+         * The span in the middle; times do not matter then
+         */
+        span_id?: string;
+        /**
+         * Microseconds since 1970, included; spans that end before it are left out
+         */
+        start_time?: number;
+        /**
+         * Microseconds since 1970, included; spans that start after it are left out
+         */
+        end_time?: number;
+        limit?: number;
+    };
+    url: '/api/v1/traces/{id}/window';
+};
+
+export type ListTraceWindowErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type ListTraceWindowError = ListTraceWindowErrors[keyof ListTraceWindowErrors];
+
+export type ListTraceWindowResponses = {
+    200: SpanListView;
+};
+
+export type ListTraceWindowResponse = ListTraceWindowResponses[keyof ListTraceWindowResponses];
 
 export type GetEventsData = {
     body?: never;

@@ -1,5 +1,6 @@
 import type { SpanRead } from '../traces/reads/reads.types.js';
 import { spanTextsOf } from '../traces/reads/span-contents.js';
+import { wantedIds } from '../traces/reads/trace-filters.js';
 import type { TraceReads } from '../traces/reads/trace-reads.js';
 import type { Tool } from '../tool-contract/tool.js';
 import { excerptOf, excerptsOf, fitted, withinBytes } from './small-answers.js';
@@ -26,7 +27,9 @@ export const fetchSpansSummary = (reads: TraceReads, waiting: () => number): Too
       labels: ids('Labels of spans'),
     },
     answer: async (input, project) => {
-      const [threadIds, runIds, labels] = [input.threadIds, input.runIds, input.labels].map(listOf);
+      const [threadIds, runIds, labels] = [input.threadIds, input.runIds, input.labels]
+        .map(listOf)
+        .map((given) => given && wantedIds(given));
       if (!threadIds && !runIds && !labels) throw misuse('threadIds, runIds, or labels is required');
       const filter = {
         project,

@@ -190,7 +190,7 @@ export const listLabels = (reads: TraceReads): Tool =>
       limit: paging(100).limit,
     },
     answer: async ({ threadId, limit }, project) => {
-      const filter = spansOf(project, { ...(threadId !== undefined && { thread_ids: [threadId] }) });
+      const filter = { project, ...(threadId !== undefined && { threadIds: [threadId] }) };
       const { labels: data, total } = await reads.labels(filter, limit);
       const note =
         total > data.length

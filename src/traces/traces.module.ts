@@ -15,13 +15,15 @@ import { SpanJournalLog } from './ingest/span-journal-log.js';
 import { TraceReadsController } from './reads/trace-reads.controller.js';
 import { TraceReadsService } from './reads/trace-reads.service.js';
 import { TraceReads } from './reads/trace-reads.js';
+import { TracesController } from './reads/traces.controller.js';
+import { TracesService } from './reads/traces.service.js';
 import { SpanRetention } from './span-retention.js';
 
 /** Spans: those that agents send, and the executions of this server. */
 @Module({
   // TypeORM closes its connections after the modules that import it.
   imports: [TypeOrmModule.forFeature([]), AuthModule, ToolMetricsModule],
-  controllers: [IngestController, TraceReadsController],
+  controllers: [IngestController, TraceReadsController, TracesController],
   providers: [
     ...ingestMetrics,
     BatchRates,
@@ -31,6 +33,7 @@ import { SpanRetention } from './span-retention.js';
     SpanRetention,
     TraceReads,
     TraceReadsService,
+    TracesService,
     {
       provide: SpanIngest,
       inject: [getDataSourceToken(), APP_CONFIG, SpanJournalLog],

@@ -147,7 +147,11 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'POST /api/v1/group/batch-spans': 'traces:read',
   'GET /api/v1/labels': 'traces:read',
   'GET /api/v1/stats': 'traces:read',
+  'GET /api/v1/stats/compare': 'traces:read',
   'GET /api/v1/metrics/timeseries': 'traces:read',
+  'GET /api/v1/traces/find': 'traces:read',
+  'GET /api/v1/traces/:id/skeleton': 'traces:read',
+  'GET /api/v1/traces/:id/window': 'traces:read',
 
   'GET /mcp': 'tools:call',
   'POST /mcp': 'tools:call',

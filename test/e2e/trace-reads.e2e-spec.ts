@@ -128,6 +128,10 @@ describe('reading spans over REST', () => {
       ['status=failed', 0],
       ['status=success&model_name=of-default', 1],
       ['min_duration_ms=60001', 0],
+      ['min_duration_ms=60000&max_duration_ms=60000', 1],
+      ['min_cost=0.2&max_cost=0.25', 1],
+      ['min_cost=0.26', 0],
+      ['q=of-default%20broke', 1],
       ['type_filter=mcp&labels=of-default', 0],
       ['labels=of-default', 1],
       ['period=last_hour', 1],
@@ -148,6 +152,103 @@ describe('reading spans over REST', () => {
       ['step-2', 1_000, 1.7],
     ]);
     await get('/runs/none/bottlenecks').expect(404);
+  });
+
+  it('draws a trace of any size from columns, in gzip where the caller takes it', async () => {
+    const path = '/traces/shared-trace/skeleton';
+    const { body, headers } = await get(path).set('accept-encoding', 'gzip').expect(200);
+    expect(headers['content-encoding']).toBe('gzip');
+    expect(body).toEqual({
+      spans: 3,
+      total_spans: 3,
+      start_time_us: now - 10 * minute,
+      id_length: 6,
+      span_ids: 'root  step-1step-2',
+      parents: [-1, 0, 0],
+      starts_after_ms: [0, 1, 1_999],
+      durations_ms: [60_000, 1_000, 1_000],
+      types: [
+        { operation: 'run', kind: 'chain', status: 'success' },
+        { operation: 'api_invoke', kind: 'llm', status: 'success' },
+        { operation: 'tool_call', kind: 'tool', status: 'error' },
+      ],
+      type: [0, 1, 2],
+    });
+    const plain = await get(path).set('accept-encoding', 'identity').expect(200);
+    expect([plain.headers['content-encoding'], plain.body]).toEqual([undefined, body]);
+    await get('/traces/none/skeleton').expect(404, /There is no trace/);
+  });
+
+  it('shows the window of a trace around a span, or in a span of time', async () => {
+    const window = async (query: string) => {
+      const { body } = await get(`/traces/shared-trace/window?${query}`).expect(200);
+      return [body.data.map((span: Json) => span.span_id), body.pagination.offset, body.pagination.total];
+    };
+    expect(await window('span_id=step-1&limit=1')).toEqual([['step-1'], 1, 3]);
+    expect(await window('span_id=step-2&limit=2')).toEqual([['step-1', 'step-2'], 1, 3]);
+    expect(await window('spanId=root&end_time=5')).toEqual([['root', 'step-1', 'step-2'], 0, 3]);
+    const at = now - 10 * minute + 1_500_000;
+    expect(await window(`start_time=${at}&end_time=${at}`)).toEqual([['root'], 0, 1]);
+    expect(await window(`start_time=${at}`)).toEqual([['root', 'step-2'], 0, 2]);
+    await get('/traces/shared-trace/window?span_id=none').expect(404, /no span .*none.* in the trace/);
+    await get('/traces/shared-trace/window?limit=501').expect(400, /limit/);
+  });
+
+  it.each([
+    ['shared-trace', ['trace', 'root']],
+    ['shared-run', ['run', 'root']],
+    ['shared-thread', ['thread', 'root']],
+    ['step-2', ['span', 'step-2']],
+    ['of-default'],
+  ])('says what %s is the id of', async (id, ...expected) => {
+    const { body } = await get(`/traces/find?id=${id}`).expect(200);
+    expect(body.data.map((found: Json) => [found.kind, found.span_id])).toEqual(expected);
+  });
+
+  it('compares two runs by their summaries', async () => {
+    const again = spansOf('default').map((span) => ({
+      ...span,
+      trace_id: 'later-trace',
+      run_id: 'later-run',
+      ...(span.span_id === 'step-1' && { attribute: { ...span.attribute, cost: 0.5 } }),
+      ...(span.span_id === 'step-2' && { attribute: {} }),
+    }));
+    await writeSpans(tk.db.dataSource, 'compared', [...spansOf('default'), ...again]);
+    const compare = (runs: string) =>
+      tk.http.get(`/api/v1/stats/compare?${runs}`).set('x-project-id', 'compared');
+    const { body } = await compare('a=shared-run&b=later-run').expect(200);
+    expect([body.a.summary.total_cost, body.b.error_spans_total]).toEqual([0.25, 0]);
+    expect(body.differences).toMatchObject({
+      total_spans: { a: 3, b: 3, change: 0, change_percent: 0 },
+      errors: { a: 1, b: 0, change: -1, change_percent: -100 },
+      total_cost: { a: 0.25, b: 0.5, change: 0.25, change_percent: 100 },
+      cache_hit_rate: { a: 0, b: 0, change: 0, change_percent: null },
+      p95_ms: { a: 1_000, b: 1_000, change: 0, change_percent: 0 },
+    });
+    await compare('a=shared-run&b=none').expect(404, /There is no run .*none/);
+    await compare('a=shared-run').expect(400, /b is required/);
+  });
+
+  it('takes `null` in a list for spans without one, and alone for the id that it is', async () => {
+    const odd = spansOf('default').map((span) => ({ ...span, run_id: 'null', thread_id: 'null' }));
+    const { thread_id: _, ...threadless } = { ...spansOf('default')[0], span_id: 'threadless' } as RawSpan;
+    await writeSpans(tk.db.dataSource, 'odd', [...odd, threadless]);
+    const ask = async (path: string) =>
+      (await tk.http.get(`/api/v1${path}`).set('x-project-id', 'odd').expect(200)).body;
+    expect((await ask('/spans?thread_ids=null')).data.map((span: Json) => span.span_id)).toEqual([
+      'threadless',
+    ]);
+    expect((await ask('/spans?thread_ids=!null')).pagination.total).toBe(3);
+    expect((await ask('/runs/null/details')).data).toMatchObject({ run_id: 'null', cost: 0.25 });
+    expect((await ask('/group?group_by=thread')).data).toMatchObject([
+      { group_key: { thread_id: 'null' }, total_spans: 3 },
+    ]);
+    expect((await ask('/group/spans?group_by=thread&thread_id=null')).pagination.total).toBe(3);
+    const remove = (id: string) =>
+      tk.http.delete(`/api/v1/threads/${id}`).set('x-project-id', 'odd').expect(200);
+    expect((await remove('!null')).body).toEqual({ deleted: 0 });
+    expect((await remove('null')).body).toEqual({ deleted: 3 });
+    expect((await ask('/spans')).data.map((span: Json) => span.span_id)).toEqual(['threadless']);
   });
 
   it('groups by time, thread and run, and gives the spans of several groups at once', async () => {
@@ -304,6 +405,7 @@ describe('the tools that read spans', () => {
   it('keep an answer small, whatever there is', async () => {
     const big = Array.from({ length: 300 }, (_, at): RawSpan => ({
       ...(spansOf('a')[1] as RawSpan),
+      trace_id: 'big',
       span_id: `big-${at}`,
       thread_id: 'big',
       run_id: `big-${at % 60}`,
@@ -352,6 +454,10 @@ describe('a key reads its own projects alone', () => {
     { path: '/labels?thread_id=shared-thread' },
     { path: '/stats?labels=of-b,of-a' },
     { path: '/metrics/timeseries?labels=of-b,of-a' },
+    { path: '/stats/compare?a=shared-run&b=shared-run' },
+    { path: '/traces/shared-trace/skeleton' },
+    { path: '/traces/shared-trace/window?span_id=root' },
+    { path: '/traces/find?id=shared-thread' },
     { path: '/tools/fetch_runs/execute', body: { input: { threadIds: 'shared-thread' } } },
     { path: '/tools/fetch_spans/execute', body: { input: { threadIds: 'shared-thread' } } },
     { path: '/tools/get_run_details/execute', body: { input: { runId: 'shared-run' } } },
@@ -363,7 +469,8 @@ describe('a key reads its own projects alone', () => {
     },
     { path: '/tools/list_labels/execute', body: { input: { threadId: 'shared-thread' } } },
   ];
-  const figuresAlone = /^\/(stats|metrics|runs\/shared-run\/bottlenecks)/;
+  const figuresAlone =
+    /^\/(stats\?|metrics|runs\/shared-run\/bottlenecks|traces\/shared-trace\/skeleton|traces\/find)/;
 
   it.each(everywhere)('$path', async ({ path, body }) => {
     const ask = async (project: string): Promise<Json> => {
@@ -381,7 +488,32 @@ describe('a key reads its own projects alone', () => {
       expect([own, text.includes(own === 'a' ? 'of-b' : 'of-a')]).toEqual([own, false]);
       if (!figuresAlone.test(path)) expect(text).toContain(`of-${own}`);
       if (answer.pagination) expect(answer.pagination.total).toBeLessThan(4);
-      if (/^\/(stats|metrics)/.test(path)) expect(answer.spans ?? answer.data[0].spans).toBe(1);
+      if (answer.total_spans) expect(answer.total_spans).toBe(3);
+      if (/^\/(stats\?|metrics)/.test(path)) expect(answer.spans ?? answer.data[0].spans).toBe(1);
+    }
+  });
+
+  it('and finds nothing that only another one has', async () => {
+    const own = {
+      ...spansOf('b')[0],
+      trace_id: 'b-trace',
+      run_id: 'b-run',
+      span_id: 'b-span',
+      thread_id: 'b-thread',
+    };
+    await writeSpans(tk.db.dataSource, 'b', [own as RawSpan]);
+    const found = async (project: string, id: string) =>
+      (await get(`/traces/find?id=${id}`, keys[project]).expect(200)).body.data.length;
+    for (const id of ['b-trace', 'b-run', 'b-span', 'b-thread'])
+      expect([id, await found('a', id), await found('b', id)]).toEqual([id, 0, 1]);
+    for (const path of [
+      '/traces/b-trace/skeleton',
+      '/traces/b-trace/window?span_id=b-span',
+      '/stats/compare?a=b-run&b=b-run',
+      '/runs/b-run/bottlenecks',
+    ]) {
+      await get(path, keys['a']).expect(404);
+      await get(path, keys['b']).expect(200);
     }
   });
 

@@ -1,5 +1,3 @@
-import { conditionOf, type SpanFilter, type SqlValues } from './span-filter.sql.js';
-
 /** How far above a span another one is looked for that tells of the same model call. */
 const mostLevels = 64;
 
@@ -11,7 +9,7 @@ const carries = (span: string): string =>
   `(${span}.call_part IS NOT NULL OR ${span}.cost IS NOT NULL OR ${tells(span)})`;
 
 /**
- * The spans of a filter as the CTE `counted`, in which each model call counts once. Several spans may tell of one call:
+ * The spans that meet a condition as the CTE `counted`, in which each model call counts once. Several spans may tell of one call:
  * a wrapper carries what the calls below it used, and of a pair of spans the outer one has cost, latency and text, the
  * inner one the tokens. So a span loses what a span below it tells as well; below an outer span the other one loses it,
  * but for the tokens. To columns of `all_spans` come
@@ -19,11 +17,11 @@ const carries = (span: string): string =>
  * - `call_cost`, `call_input`, `call_output`, `call_cached`: what it adds to a sum;
  * - `is_text`: its findings and its tool calls count, for it tells of no model call that another span stands for;
  * - `duration_ms`.
- * A parent is looked for among the spans of the filter, and among those with the same value of `within` where that is
+ * A parent is looked for among those spans, and among those with the same value of `within` where that is
  * given, so that what a group comes to does not hang on which other groups are looked at.
  * @returns text that goes on after `WITH RECURSIVE`
  */
-export function countedSpans(filter: SpanFilter, values: SqlValues, within?: 'run_id' | 'thread_id'): string {
+export function countedSpans(condition: string, within?: 'run_id' | 'thread_id'): string {
   const inside = within ? `AND child.${within} = below.${within}` : '';
   return `
     chosen AS MATERIALIZED (
@@ -32,7 +30,7 @@ export function countedSpans(filter: SpanFilter, values: SqlValues, within?: 'ru
              ttft_us, arguments_hash, tool_calls, tool_errors, semantic_pattern, semantic_severity, semantic_source,
              semantic_snippet, round((finish_us - start_us) / 1000.0)::bigint AS duration_ms
       FROM all_spans
-      WHERE ${conditionOf(filter, values)}
+      WHERE ${condition}
     ), below AS (
       SELECT trace_id, span_id AS top, span_id, run_id, thread_id, call_part IS NOT DISTINCT FROM 'outer' AS top_is_outer,
              call_part IS NOT NULL AS top_calls, cost IS NOT NULL AS top_costs, ${tells('chosen')} AS top_tells,

@@ -5,12 +5,14 @@ import { conditionOf, type SpanFilter, SqlValues } from './span-filter.sql.js';
 export type Grouping =
   { readonly by: 'run' | 'thread' } | { readonly by: 'time'; readonly bucketSeconds: number };
 
-/** Conditions on a group as a whole. Durations in milliseconds. */
+/** Conditions on a group as a whole. Durations in milliseconds, costs in US dollars. */
 export interface GroupFilter {
   readonly status?: 'success' | 'error';
   readonly hasErrors?: boolean;
   readonly minDurationMs?: number;
   readonly maxDurationMs?: number;
+  readonly minCost?: number;
+  readonly maxCost?: number;
 }
 
 export interface Statement {
@@ -44,16 +46,24 @@ export function selectGroupKeys(
       ? matching
       : `project = ${values.add(spans.project)} AND ${key} IN (SELECT ${key} FROM all_spans WHERE ${matching})`;
   const having = ['true'];
-  const { status, hasErrors, minDurationMs, maxDurationMs } = groups;
-  if (status !== undefined) having.push(`bool_or(root_failed) = ${values.add(status === 'error')}`);
-  if (hasErrors !== undefined) having.push(`bool_or(failed) = ${values.add(hasErrors)}`);
-  if (minDurationMs !== undefined) having.push(`${groupDurationMs} >= ${values.add(minDurationMs)}`);
-  if (maxDurationMs !== undefined) having.push(`${groupDurationMs} <= ${values.add(maxDurationMs)}`);
+  const holds = (comparison: string, value: boolean | number | undefined): void => {
+    if (value !== undefined) having.push(`${comparison} ${values.add(value)}`);
+  };
+  const { status, minCost, maxCost } = groups;
+  holds('bool_or(root_failed) =', status && status === 'error');
+  holds('bool_or(failed) =', groups.hasErrors);
+  holds(`${groupDurationMs} >=`, groups.minDurationMs);
+  holds(`${groupDurationMs} <=`, groups.maxDurationMs);
+  holds(`${groupCost} >=`, minCost);
+  holds(`${groupCost} <=`, maxCost);
+  // What a group costs takes several times as long to find as its spans: only where it is asked for.
+  const costs = minCost !== undefined || maxCost !== undefined;
+  const counted = costs ? `${countedSpans(members, withinOf(grouping))},` : '';
   const text = `
-    WITH members AS MATERIALIZED (
-      SELECT ${key} AS key, trace_id, span_id, parent_span_id, start_us, finish_us, status = 'error' AS failed
-      FROM all_spans
-      WHERE ${members}
+    WITH RECURSIVE ${counted} members AS MATERIALIZED (
+      SELECT ${key} AS key, trace_id, span_id, parent_span_id, start_us, finish_us, status = 'error' AS failed,
+             ${costs ? 'call_cost' : 'NULL::numeric AS call_cost'}
+      FROM ${costs ? 'counted' : `all_spans WHERE ${members}`}
     )
     SELECT key, count(*) OVER ()::int AS total
     FROM (
@@ -66,6 +76,10 @@ export function selectGroupKeys(
   return { text, values: values.all };
 }
 
+const withinOf = ({ by }: Grouping): 'run_id' | 'thread_id' | undefined =>
+  by === 'time' ? undefined : `${by}_id`;
+
+const groupCost = 'coalesce(sum(call_cost), 0)';
 const groupDurationMs = 'round((max(finish_us) - min(start_us)) / 1000.0)';
 
 /** Without a parent, or with one that is none of the group's spans. */
@@ -76,17 +90,17 @@ const isRoot = (all: string, same: string): string => `NOT EXISTS (
 /** The figures of some groups, one row a group. */
 export function selectGroups(grouping: Grouping, spans: SpanFilter): Statement {
   const values = new SqlValues();
-  const within = grouping.by === 'time' ? undefined : (`${grouping.by}_id` as const);
+  const within = withinOf(grouping);
   const distinct = (column: string): string =>
     `coalesce((array_agg(DISTINCT ${column} COLLATE "C") FILTER (WHERE ${column} IS NOT NULL))[1:${mostListed}], '{}')`;
   const text = `
-    WITH RECURSIVE ${countedSpans(spans, values, within)}
+    WITH RECURSIVE ${countedSpans(conditionOf(spans, values), within)}
     SELECT ${keyOf(grouping)} AS key,
            ${distinct('thread_id')} AS thread_ids, ${distinct('trace_id')} AS trace_ids, ${distinct('run_id')} AS run_ids,
            (array_agg(span_id ORDER BY start_us, span_id) FILTER (WHERE is_root))[1:${mostListed}] AS root_span_ids,
            ${distinct('request_model')} AS request_models, ${distinct('call_model')} AS used_models,
            ${distinct(`CASE kind WHEN 'tool' THEN tool_name END`)} AS used_tools,
-           count(*) FILTER (WHERE is_call)::int AS llm_calls, coalesce(sum(call_cost), 0)::float8 AS cost,
+           count(*) FILTER (WHERE is_call)::int AS llm_calls, ${groupCost}::float8 AS cost,
            sum(call_input)::float8 AS input_tokens, sum(call_output)::float8 AS output_tokens,
            min(start_us)::float8 AS start_time_us, max(finish_us)::float8 AS finish_time_us,
            ${groupDurationMs}::float8 AS duration_ms, count(*)::int AS total_spans,

@@ -34,6 +34,17 @@ export interface SpanRead {
   readonly attribute?: Readonly<Record<string, unknown>>;
 }
 
+/** What an id is the id of, and the first span that has it. */
+export interface FoundId {
+  readonly kind: 'trace' | 'run' | 'thread' | 'span';
+  readonly trace_id: string;
+  readonly run_id: string;
+  readonly thread_id: string | null;
+  readonly span_id: string;
+  readonly operation_name: string;
+  readonly start_time_us: number;
+}
+
 /** The figures of a run, a thread or a span of time. */
 export interface GroupRow {
   /** The run, the thread, or the start of the span of time in microseconds (as text). */

@@ -1,19 +1,27 @@
 import { storableText } from '../../common/pg-text.js';
 
-/** Which spans are meant; whatever is given must hold. Ids may be `null` (has none) and `!null` (has one). */
+/** `anyId`: the span has one, whichever. */
+export const anyId = { not: null } as const;
+
+/** An id as it is, null for spans that have none, or `anyId`. */
+export type WantedId = string | null | typeof anyId;
+
+/** Which spans are meant; whatever is given must hold. */
 export interface SpanFilter {
   readonly project: string;
-  readonly traceIds?: readonly string[];
-  readonly spanIds?: readonly string[];
-  readonly parentSpanIds?: readonly string[];
-  readonly threadIds?: readonly string[];
-  readonly runIds?: readonly string[];
-  readonly operationNames?: readonly string[];
-  readonly labels?: readonly string[];
-  readonly models?: readonly string[];
+  readonly traceIds?: readonly WantedId[];
+  readonly spanIds?: readonly WantedId[];
+  readonly parentSpanIds?: readonly WantedId[];
+  readonly threadIds?: readonly WantedId[];
+  readonly runIds?: readonly WantedId[];
+  readonly operationNames?: readonly WantedId[];
+  readonly labels?: readonly WantedId[];
+  readonly models?: readonly WantedId[];
   /** Microseconds since 1970 of the span's start; both included. */
   readonly startUs?: number;
   readonly endUs?: number;
+  /** Of its end; included. */
+  readonly finishFromUs?: number;
   readonly minDurationMs?: number;
   readonly maxDurationMs?: number;
   readonly minCost?: number;
@@ -58,6 +66,7 @@ export function conditionOf(filter: SpanFilter, values: SqlValues): string {
   const { startUs, endUs, text } = filter;
   compare('start_us >=', startUs);
   compare('start_us <=', endUs);
+  compare('finish_us >=', filter.finishFromUs);
   // The days are said as well: the planner then knows which ones it need not open.
   if (startUs !== undefined) compare('start_day >=', dayOf(startUs));
   if (endUs !== undefined) compare('start_day <=', dayOf(endUs));
@@ -75,12 +84,11 @@ export const durationMs = 'round((finish_us - start_us) / 1000.0)::bigint';
 
 const searched = `concat_ws(' ', operation, error_message, model, tool_name, label)`;
 
-function isOneOf(column: string, ids: readonly string[], values: SqlValues): string {
-  const words = ids.map((id) => id.toLowerCase());
-  const named = ids.filter((_, at) => !['null', '!null'].includes(words[at] ?? ''));
+function isOneOf(column: string, ids: readonly WantedId[], values: SqlValues): string {
+  const named = ids.filter((id) => typeof id === 'string');
   const either: string[] = [];
-  if (words.includes('null')) either.push(`${column} IS NULL`);
-  if (words.includes('!null')) either.push(`${column} IS NOT NULL`);
+  if (ids.includes(null)) either.push(`${column} IS NULL`);
+  if (ids.includes(anyId)) either.push(`${column} IS NOT NULL`);
   if (named.length > 0) either.push(`${column} = ANY (${values.add(named.map(storableText))}::text[])`);
   return either.length === 1 ? String(either[0]) : `(${either.join(' OR ')})`;
 }

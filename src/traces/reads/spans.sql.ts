@@ -1,4 +1,5 @@
 import type { Statement } from './groups.sql.js';
+import type { FoundId } from './reads.types.js';
 import { conditionOf, type SpanFilter, SqlValues } from './span-filter.sql.js';
 
 export interface SpanPage {
@@ -45,6 +46,45 @@ export function countSpans(filter: SpanFilter): Statement {
     text: `SELECT count(*)::int AS total FROM all_spans WHERE ${conditionOf(filter, values)}`,
     values: values.all,
   };
+}
+
+/** Where a span of the filter stands among those of it, by start, counted from 0; no row where it is none of them. */
+export function selectPlace(filter: SpanFilter, spanId: string): Statement {
+  const values = new SqlValues();
+  const among = conditionOf(filter, values);
+  const text = `
+    SELECT (
+      SELECT count(*)::int FROM all_spans
+      WHERE ${among} AND (start_us, span_id, trace_id) < (wanted.start_us, wanted.span_id, wanted.trace_id)
+    ) AS place
+    FROM (
+      SELECT start_us, span_id, trace_id FROM all_spans
+      WHERE ${conditionOf({ ...filter, spanIds: [spanId] }, values)}
+      ORDER BY start_us LIMIT 1
+    ) AS wanted`;
+  return { text, values: values.all };
+}
+
+/** Kinds of ids, by the part of a filter that takes them. */
+const idKinds = {
+  trace: 'traceIds',
+  run: 'runIds',
+  thread: 'threadIds',
+  span: 'spanIds',
+} as const satisfies Record<FoundId['kind'], keyof SpanFilter>;
+
+/** What an id is the id of: for each kind of id the first span that has it. */
+export function selectById(project: string, id: string): Statement {
+  const values = new SqlValues();
+  const firsts = Object.entries(idKinds).map(
+    ([kind, ids]) => `(
+    SELECT '${kind}' AS kind, trace_id, run_id, thread_id, span_id, operation AS operation_name, start_us::float8 AS start_time_us
+    FROM all_spans
+    WHERE ${conditionOf({ project, [ids]: [id] }, values)}
+    ORDER BY start_us, span_id
+    LIMIT 1)`,
+  );
+  return { text: firsts.join(' UNION ALL '), values: values.all };
 }
 
 /** The narrow columns that a path through a run needs. */

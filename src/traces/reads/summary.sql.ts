@@ -1,6 +1,6 @@
 import { countedSpans } from './counted-spans.sql.js';
 import type { Statement } from './groups.sql.js';
-import { type SpanFilter, SqlValues } from './span-filter.sql.js';
+import { conditionOf, type SpanFilter, SqlValues } from './span-filter.sql.js';
 
 /** The most entries of a list in a summary, and of a map. */
 const mostListed = 20;
@@ -257,7 +257,7 @@ export function selectSummary(filter: SpanFilter): Statement {
   const values = new SqlValues();
   const parts = Object.entries(sections).map(([name, section]) => textOf(name, section));
   const text = `
-    WITH RECURSIVE ${countedSpans(filter, values)}, ${sums}, ${selfTimes}, ${toolErrors}, ${repetitions}
+    WITH RECURSIVE ${countedSpans(conditionOf(filter, values))}, ${sums}, ${selfTimes}, ${toolErrors}, ${repetitions}
     ${[totals, ...parts].join('\n    UNION ALL ')}`;
   return { text, values: values.all };
 }

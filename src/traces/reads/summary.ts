@@ -22,9 +22,23 @@ interface Totals {
   readonly avg_ttft: number | null;
 }
 
+interface SummaryFigures {
+  readonly total_spans: number;
+  readonly by_operation: Readonly<Record<string, number>>;
+  readonly by_status: { readonly success: number; readonly error: number };
+  readonly total_duration_ms: number;
+  readonly total_cost: number;
+  readonly total_input_tokens: number;
+  readonly total_output_tokens: number;
+  readonly total_cached_tokens: number;
+  /** Percent of the input that was cached. */
+  readonly cache_hit_rate: number;
+  readonly [names: string]: unknown;
+}
+
 /** A summary, as docs/traces.md has it. Field names are those that agents know from vLLora. */
 export interface SpansSummary {
-  readonly summary: Readonly<Record<string, unknown>>;
+  readonly summary: SummaryFigures;
   readonly latency: {
     readonly p50_ms: number;
     readonly p95_ms: number;

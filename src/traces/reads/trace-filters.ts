@@ -1,6 +1,6 @@
 import { invalidRequest } from '../../common/errors.js';
 import type { GroupFilter, Grouping } from './groups.sql.js';
-import type { SpanFilter } from './span-filter.sql.js';
+import { anyId, type SpanFilter, type WantedId } from './span-filter.sql.js';
 import type { GroupBody, ListRunsQuery, ListSpansQuery, Period } from './trace-queries.shapes.js';
 
 const hourMs = 3_600_000;
@@ -17,19 +17,27 @@ export const startOf = (period: Period | undefined): number | undefined =>
 
 type Said<T> = Partial<T>;
 
+/** Ids of a list as a caller writes them: `null` stands for none and `!null` for any, whatever their case. */
+export function wantedIds(words: readonly string[]): WantedId[] {
+  return words.map((word) => {
+    if (/^null$/i.test(word)) return null;
+    return /^!null$/i.test(word) ? anyId : word;
+  });
+}
+
 /** @param query as `GET /spans` has it */
 export function spansOf(project: string, query: Said<ListSpansQuery>): SpanFilter {
   const { has_errors: hasErrors, status } = query;
   const failed = hasErrors === undefined ? undefined : hasErrors ? 'error' : 'success';
   return given({
     project,
-    spanIds: query.span_ids,
-    traceIds: query.trace_ids,
-    parentSpanIds: query.parent_span_ids,
-    threadIds: query.thread_ids,
-    runIds: query.run_ids,
-    operationNames: query.operation_names,
-    labels: query.labels,
+    spanIds: query.span_ids && wantedIds(query.span_ids),
+    traceIds: query.trace_ids && wantedIds(query.trace_ids),
+    parentSpanIds: query.parent_span_ids && wantedIds(query.parent_span_ids),
+    threadIds: query.thread_ids && wantedIds(query.thread_ids),
+    runIds: query.run_ids && wantedIds(query.run_ids),
+    operationNames: query.operation_names && wantedIds(query.operation_names),
+    labels: query.labels && wantedIds(query.labels),
     startUs: query.start_time ?? startOf(query.period),
     endUs: query.end_time,
     minDurationMs: query.min_duration_ms,
@@ -49,10 +57,10 @@ export function groupsOf(
   const { type_filter: type, status } = query;
   const spans = given({
     project,
-    runIds: query.run_ids,
-    threadIds: query.thread_ids,
-    traceIds: query.trace_ids,
-    labels: query.labels,
+    runIds: query.run_ids && wantedIds(query.run_ids),
+    threadIds: query.thread_ids && wantedIds(query.thread_ids),
+    traceIds: query.trace_ids && wantedIds(query.trace_ids),
+    labels: query.labels && wantedIds(query.labels),
     models: query.model_name === undefined ? undefined : [query.model_name],
     kinds: type && [type === 'model' ? 'llm' : 'tool'],
     startUs: query.start_time_min ?? startOf(query.period),
@@ -64,6 +72,8 @@ export function groupsOf(
     hasErrors: query.has_errors,
     minDurationMs: query.min_duration_ms,
     maxDurationMs: query.max_duration_ms,
+    minCost: query.min_cost,
+    maxCost: query.max_cost,
   });
   return { spans, groups };
 }
@@ -85,7 +95,7 @@ export function oneGroup(
   const missing = (member: 'threadId' | 'runId' | 'timeBucket'): never => {
     throw invalidRequest({ pointer: pointerOf(member), detail: `is required for groups by ${groupBy}` });
   };
-  const base = { project, ...(labels && { labels }) };
+  const base = { project, ...(labels && { labels: wantedIds(labels) }) };
   if (groupBy === 'thread') {
     const id = threadId ?? missing('threadId');
     return { name: `thread-${id}`, filter: { ...base, threadIds: [id] } };

@@ -90,6 +90,8 @@ export class ListRunsQuery extends PeriodQuery {
   readonly has_errors?: boolean;
   @Ms('Took at least so many milliseconds') readonly min_duration_ms?: number;
   @Ms('Took at most so many milliseconds') readonly max_duration_ms?: number;
+  @Dollars('Cost at least so many US dollars in all') readonly min_cost?: number;
+  @Dollars('Cost at most so many US dollars in all') readonly max_cost?: number;
   @Limit(100) readonly limit!: number;
   @Offset() readonly offset!: number;
 }
@@ -160,6 +162,26 @@ export class TimeseriesQuery extends StatsQuery {
 export class CompareQuery {
   @Text(longest, { example: 'run-42', description: 'A run' }) readonly a!: string;
   @Text(longest, { example: 'run-43', description: 'The run that it is compared with' }) readonly b!: string;
+}
+
+export class TraceParams {
+  @Text(longest, { example: '4bf92f3577b34da6a3ce929d0e0e4736' }) readonly id!: string;
+}
+
+export class FindQuery {
+  @Text(longest, { example: 'run-42', description: 'Of a trace, a run, a thread or a span' })
+  readonly id!: string;
+}
+
+export class WindowQuery {
+  @OptionalText(longest, {
+    example: '00f067aa0ba902b7',
+    description: 'The span in the middle; times do not matter then',
+  })
+  readonly span_id?: string;
+  @Moment('spans that end before it are left out') readonly start_time?: number;
+  @Moment('spans that start after it are left out') readonly end_time?: number;
+  @OptionalInt(1, 500, { default: 100, example: 100 }) readonly limit!: number;
 }
 
 export class RunParams {

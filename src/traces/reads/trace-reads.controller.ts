@@ -1,27 +1,16 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Post, Query, UseInterceptors } from '@nestjs/common';
-import { ApiExtraModels, ApiHeader, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Body, Delete, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
+import { ApiExtraModels, ApiOkResponse, ApiOperation } from '@nestjs/swagger';
 import { CurrentProject } from '../../auth/project.decorator.js';
 import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
-import { UpToDateInterceptor } from '../../tool-metrics/up-to-date.interceptor.js';
-import { SpansUpToDateInterceptor } from './spans-up-to-date.interceptor.js';
+import { ReadsTraces } from './reads-traces.decorator.js';
 import type { Listed, SpanRead } from './reads.types.js';
 import * as queries from './trace-queries.shapes.js';
 import * as views from './trace-views.shapes.js';
 import { TraceReadsService } from './trace-reads.service.js';
 
 /** Parameters are in snake case and may be written in camel case as well. */
-@ApiTags('traces')
-@Scopes('traces:read')
-@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
-@ApiHeader({
-  name: 'x-project-id',
-  required: false,
-  description: "One of the key's projects; else the first of them, or `default`",
-  schema: { type: 'string', maxLength: 256 },
-})
-@Controller('api/v1')
-@UseInterceptors(UpToDateInterceptor, SpansUpToDateInterceptor)
+@ReadsTraces('api/v1')
 export class TraceReadsController {
   constructor(private readonly service: TraceReadsService) {}
 
@@ -177,6 +166,21 @@ export class TraceReadsController {
     @Query() query: queries.StatsQuery,
   ): Promise<views.StatsView> {
     return this.service.stats(project, query);
+  }
+
+  @Get('stats/compare')
+  @ApiOperation({
+    summary: 'Two runs beside each other',
+    description: 'The summary of each, and what changed from the first to the second.',
+  })
+  @ApiOkResponse({ type: views.ComparisonView })
+  @ApiExtraModels(views.DifferenceView)
+  @ApiProblems('not_found')
+  compareRuns(
+    @CurrentProject() project: string,
+    @Query() query: queries.CompareQuery,
+  ): Promise<views.ComparisonView> {
+    return this.service.compare(project, query);
   }
 
   @Get('metrics/timeseries')

@@ -1,9 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { Problem } from '../../common/errors.js';
+import { type Comparison, comparisonOf } from './comparison.js';
 import type { GroupRow, Listed, SpanRead } from './reads.types.js';
+import type { SpansSummary } from './summary.js';
 import { groupingOf, groupsOf, oneGroup, spansOf, startOf } from './trace-filters.js';
 import type {
   BatchSpansBody,
+  CompareQuery,
   GroupSpansQuery,
   LabelsQuery,
   ListGroupsQuery,
@@ -57,7 +60,7 @@ export class TraceReadsService {
   /** @throws Problem `not_found` */
   async bottlenecks(project: string, id: string): Promise<BottlenecksView> {
     const found = await this.reads.bottlenecks({ project, runIds: [id] });
-    if (!found) throw new Problem('not_found', `There is no run ${JSON.stringify(id)}`);
+    if (!found) throw unknownRun(id);
     return { run_id: id, total_ms: found.total_ms, data: found.data.slice(0, mostBottlenecks) };
   }
 
@@ -97,7 +100,10 @@ export class TraceReadsService {
   }
 
   labels(project: string, { thread_id: thread, period, limit }: LabelsQuery): Promise<LabelsView> {
-    return this.reads.labels(spansOf(project, { period, ...(thread && { thread_ids: [thread] }) }), limit);
+    return this.reads.labels(
+      { ...spansOf(project, { period }), ...(thread && { threadIds: [thread] }) },
+      limit,
+    );
   }
 
   /** The figures of a period, the last day unless told otherwise. */
@@ -125,6 +131,18 @@ export class TraceReadsService {
     return { bucket_size: query.bucket_size, data: rows.map((row) => ({ ...row, bucket: row.bucket ?? 0 })) };
   }
 
+  /** @throws Problem `not_found` */
+  async compare(project: string, runs: CompareQuery): Promise<Comparison> {
+    const summaryOf = async (id: string): Promise<SpansSummary> => {
+      const summary = await this.reads.summary({ project, runIds: [id] });
+      if (summary.summary.total_spans === 0) throw unknownRun(id);
+      return summary;
+    };
+    // One after the other: a summary takes much of one connection's memory.
+    const a = await summaryOf(runs.a);
+    return comparisonOf(a, await summaryOf(runs.b));
+  }
+
   async deleteRun(project: string, id: string): Promise<{ deleted: number }> {
     return { deleted: await this.reads.delete({ project, runIds: [id] }) };
   }
@@ -133,6 +151,8 @@ export class TraceReadsService {
     return { deleted: await this.reads.delete({ project, threadIds: [id] }) };
   }
 }
+
+const unknownRun = (id: string): Problem => new Problem('not_found', `There is no run ${JSON.stringify(id)}`);
 
 function rangeOf({ period, start_time, end_time }: StatsQuery): { start: number; end: number } {
   const end = end_time ?? Date.now() * 1_000;

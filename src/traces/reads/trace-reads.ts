@@ -14,15 +14,20 @@ import type { SpanFilter } from './span-filter.sql.js';
 import {
   countSpans,
   deleteSpans,
+  selectById,
   selectLabels,
+  selectPlace,
   selectSpans,
   selectTimedSpans,
   type SpanPage,
 } from './spans.sql.js';
+import { selectSkeleton } from './skeleton.sql.js';
 import { selectSummary } from './summary.sql.js';
 import { type SpansSummary, summaryOf, type SummaryRow } from './summary.js';
-import type { FiguresRow, GroupRow, Listed, SpanRead } from './reads.types.js';
+import type { FiguresRow, FoundId, GroupRow, Listed, SpanRead } from './reads.types.js';
 
+/** The most spans of which a skeleton is drawn. */
+const mostDrawn = 50_000;
 /** The most spans of which a critical path is found. */
 const mostTimed = 20_000;
 /** How long one question may take: far more than it needs, and less than its caller waits. */
@@ -71,6 +76,23 @@ export class TraceReads {
       selectLabels(filter, limit),
     );
     return { labels: rows.map(({ name, count }) => ({ name, count })), total: rows[0]?.total ?? 0 };
+  }
+
+  /** @returns where a span stands among those of the filter, by start, from 0; undefined where it is none of them */
+  async place(filter: SpanFilter, spanId: string): Promise<number | undefined> {
+    const [row] = await this.select<{ place: number }>(selectPlace(filter, spanId));
+    return row?.place;
+  }
+
+  /** @returns each kind of id that it is, none for one that is unknown */
+  byId(project: string, id: string): Promise<FoundId[]> {
+    return this.select<FoundId>(selectById(project, id));
+  }
+
+  /** @returns JSON; undefined where there is no span */
+  async skeleton(filter: SpanFilter): Promise<string | undefined> {
+    const [row] = await this.select<{ skeleton: string }>(selectSkeleton(filter, mostDrawn));
+    return row?.skeleton;
   }
 
   figures(filter: SpanFilter, bucketSeconds?: number): Promise<FiguresRow[]> {

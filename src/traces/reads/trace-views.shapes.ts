@@ -1,7 +1,9 @@
 import { ApiProperty, ApiPropertyOptional, getSchemaPath } from '@nestjs/swagger';
 import { AnyObject } from '../../common/shapes.js';
 import { spanKinds } from '../span-row.js';
-import type { FiguresRow, GroupRow, Listed, SpanRead } from './reads.types.js';
+import type { Comparison, Difference } from './comparison.js';
+import type { FiguresRow, FoundId, GroupRow, Listed, SpanRead } from './reads.types.js';
+import type { SpansSummary } from './summary.js';
 
 const us = 1_769_164_200_000_000;
 const Nullable = (
@@ -164,6 +166,28 @@ export class StatsView extends FiguresView {
   @ApiProperty({ example: us + 86_400_000_000 }) readonly end_time_us!: number;
 }
 
+/** A figure of two runs. */
+export class DifferenceView implements Difference {
+  @ApiProperty({ example: 0.0063 }) readonly a!: number;
+  @ApiProperty({ example: 0.0084 }) readonly b!: number;
+  @ApiProperty({ example: 0.0021, description: 'From a to b' }) readonly change!: number;
+  @Nullable(Number, 33.3, 'The same in percent of a; null where that is 0')
+  readonly change_percent!: number | null;
+}
+
+export class ComparisonView implements Comparison {
+  @AnyObject({ example: {}, description: 'The summary of a, as the tool `fetch_spans_summary` gives it' })
+  readonly a!: SpansSummary;
+  @AnyObject({ example: {}, description: 'That of b' }) readonly b!: SpansSummary;
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: { $ref: getSchemaPath(DifferenceView) },
+    description: 'Each figure by the name that it has in a summary',
+    example: { total_cost: { a: 0.0063, b: 0.0084, change: 0.0021, change_percent: 33.3 } },
+  })
+  readonly differences!: Record<string, DifferenceView>;
+}
+
 export class BucketView extends FiguresView {
   @ApiProperty({ example: us, description: 'Its start, microseconds' }) readonly bucket!: number;
 }
@@ -189,6 +213,60 @@ export class BottlenecksView {
   @ApiProperty({ example: 9_000, description: 'Wall time, milliseconds' }) readonly total_ms!: number;
   @ApiProperty({ type: [BottleneckView], description: 'At most 20, the longest first' })
   readonly data!: BottleneckView[];
+}
+
+export class FoundIdView implements FoundId {
+  @ApiProperty({ enum: ['trace', 'run', 'thread', 'span'], example: 'run' }) readonly kind!: FoundId['kind'];
+  @ApiProperty({
+    example: '4bf92f3577b34da6a3ce929d0e0e4736',
+    description: 'Of the first span that has the id',
+  })
+  readonly trace_id!: string;
+  @ApiProperty({ example: 'run-42' }) readonly run_id!: string;
+  @Nullable(String, 'thread-7') readonly thread_id!: string | null;
+  @ApiProperty({ example: '00f067aa0ba902b7' }) readonly span_id!: string;
+  @ApiProperty({ example: 'api_invoke' }) readonly operation_name!: string;
+  @ApiProperty({ example: us }) readonly start_time_us!: number;
+}
+
+export class FoundIdsView {
+  @ApiProperty({ type: [FoundIdView], description: 'Empty where nothing has the id' })
+  readonly data!: FoundIdView[];
+}
+
+export class SpanTypeView {
+  @ApiProperty({ example: 'api_invoke' }) readonly operation!: string;
+  @ApiProperty({ enum: spanKinds, example: 'llm' }) readonly kind!: string;
+  @ApiProperty({ enum: ['success', 'error'], example: 'success' }) readonly status!: string;
+}
+
+/** Columns: the first entry of each is of the first span by start, and so on. */
+export class SkeletonView {
+  @ApiProperty({ example: 2, description: 'Spans in the columns' }) readonly spans!: number;
+  @ApiProperty({ example: 2, description: 'Spans of the trace' }) readonly total_spans!: number;
+  @ApiProperty({ example: us, description: 'Of the first span' }) readonly start_time_us!: number;
+  @ApiProperty({ example: 16, description: 'Characters of the longest id' }) readonly id_length!: number;
+  @ApiProperty({
+    example: '00f067aa0ba902b7a3ce929d0e0e4736',
+    description: 'One after the other, each with spaces behind it up to `id_length`',
+  })
+  readonly span_ids!: string;
+  @ApiProperty({
+    type: [Number],
+    example: [-1, 0],
+    description: 'Places of parents, from 0; -1: has none here',
+  })
+  readonly parents!: number[];
+  @ApiProperty({
+    type: [Number],
+    example: [0, 12],
+    description: 'Milliseconds from the start of the span before',
+  })
+  readonly starts_after_ms!: number[];
+  @ApiProperty({ type: [Number], example: [1_500, 240] }) readonly durations_ms!: number[];
+  @ApiProperty({ type: [SpanTypeView], description: 'The commonest first' }) readonly types!: SpanTypeView[];
+  @ApiProperty({ type: [Number], example: [0, 0], description: 'Places in `types`, from 0' })
+  readonly type!: number[];
 }
 
 export class DeletedSpansView {
