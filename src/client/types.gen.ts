@@ -1971,7 +1971,7 @@ export type ShownPlaybooksView = {
     total: number;
 };
 
-export type PlaybookSummaryView = {
+export type ListedPlaybookView = {
     playbook_id: string;
     version: string;
     name: string;
@@ -1981,15 +1981,27 @@ export type PlaybookSummaryView = {
         [key: string]: string | Array<string>;
     };
     status: 'active' | 'disabled' | 'deprecated' | 'archived';
+    /**
+     * Of its outcomes; null: none was recorded
+     */
+    actual_success_rate: number | null;
+    /**
+     * Outcomes of this version
+     */
+    total_executions: number;
     created_at: string;
     updated_at: string;
+    /**
+     * Versions of any status
+     */
+    total_versions: number;
 };
 
 export type PlaybookPageView = {
     /**
      * Latest versions, by playbook_id
      */
-    data: Array<PlaybookSummaryView>;
+    data: Array<ListedPlaybookView>;
     /**
      * Opaque; null on the last page
      */
@@ -2047,6 +2059,14 @@ export type PlaybookView = {
         [key: string]: string | Array<string>;
     };
     status: 'active' | 'disabled' | 'deprecated' | 'archived';
+    /**
+     * Of its outcomes; null: none was recorded
+     */
+    actual_success_rate: number | null;
+    /**
+     * Outcomes of this version
+     */
+    total_executions: number;
     created_at: string;
     updated_at: string;
     maintainer: string | null;
@@ -2069,8 +2089,6 @@ export type PlaybookView = {
     deprecation_notice: string | null;
     expected_success_rate: number | null;
     expected_duration_seconds: number | null;
-    actual_success_rate: number | null;
-    total_executions: number;
     successful_executions: number;
     version_notes: string | null;
     change_summary: string | null;

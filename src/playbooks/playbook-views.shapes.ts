@@ -62,11 +62,18 @@ export class PlaybookSummaryView {
   })
   readonly labels!: PlaybookLabels;
   @ApiProperty({ enum: playbookStatuses, example: 'active' }) readonly status!: PlaybookStatus;
+  @ApiProperty({ type: Number, nullable: true, example: 0.83, description: 'Of its outcomes; null: none was recorded' })
+  readonly actual_success_rate!: number | null;
+  @ApiProperty({ example: 12, description: 'Outcomes of this version' }) readonly total_executions!: number;
   @ApiProperty({ example: time }) readonly created_at!: string;
   @ApiProperty({ example: time }) readonly updated_at!: string;
 }
 
-export class PlaybookPageView extends PageOf(PlaybookSummaryView, { description: 'Latest versions, by playbook_id' }) {}
+export class ListedPlaybookView extends PlaybookSummaryView {
+  @ApiProperty({ example: 3, description: 'Versions of any status' }) readonly total_versions!: number;
+}
+
+export class PlaybookPageView extends PageOf(ListedPlaybookView, { description: 'Latest versions, by playbook_id' }) {}
 
 /** Who changed a version's status, when and why. */
 export class StatusChangeView {
@@ -107,8 +114,6 @@ export class PlaybookView extends PlaybookSummaryView {
     number | null;
   @ApiProperty({ type: Number, nullable: true, example: 300 }) readonly expected_duration_seconds!:
     number | null;
-  @ApiProperty({ type: Number, nullable: true, example: null }) readonly actual_success_rate!: number | null;
-  @ApiProperty({ example: 0 }) readonly total_executions!: number;
   @ApiProperty({ example: 0 }) readonly successful_executions!: number;
   @ApiProperty({ type: String, nullable: true, example: null }) readonly version_notes!: string | null;
   @ApiProperty({ type: String, nullable: true, example: null }) readonly change_summary!: string | null;

@@ -1,4 +1,4 @@
-import type { PlaybookLabels, PlaybookStatus, SearchablePlaybook } from './playbook.types.js';
+import type { PlaybookStatus, SearchablePlaybook } from './playbook.types.js';
 
 /** A stored version, in the names of the table and of the wire. */
 export interface PlaybookRow extends SearchablePlaybook {
@@ -27,16 +27,21 @@ export interface PlaybookRow extends SearchablePlaybook {
   readonly updated_by: string | null;
 }
 
-export interface PlaybookSummary {
-  readonly playbook_id: string;
-  readonly version: string;
-  readonly name: string;
-  readonly description: string;
-  readonly owner: string | null;
-  readonly labels: PlaybookLabels;
-  readonly status: PlaybookStatus;
-  readonly created_at: Date;
-  readonly updated_at: Date;
+export interface PlaybookSummary extends Pick<
+  PlaybookRow,
+  | 'playbook_id'
+  | 'version'
+  | 'name'
+  | 'description'
+  | 'owner'
+  | 'labels'
+  | 'status'
+  | 'actual_success_rate'
+  | 'total_executions'
+  | 'created_at'
+  | 'updated_at'
+> {
+  readonly total_versions: number;
 }
 
 export type VersionRow = Pick<

@@ -60,8 +60,10 @@ export class PlaybooksRepository {
   /** Latest versions of any status, by id; `after` is the id at which the page before ended. */
   listLatest(after: string | undefined, limit: number): Promise<PlaybookSummary[]> {
     return this.dataSource.query(
-      `SELECT playbook_id, version, name, description, owner, labels, status, created_at, updated_at
-       FROM playbook_catalog WHERE is_latest_version AND playbook_id COLLATE "C" > $1
+      `SELECT playbook_id, version, name, description, owner, labels, status, actual_success_rate::float8,
+         total_executions, created_at, updated_at,
+         (SELECT count(*)::int FROM playbook_catalog every WHERE every.playbook_id = latest.playbook_id) AS total_versions
+       FROM playbook_catalog latest WHERE is_latest_version AND playbook_id COLLATE "C" > $1
        ORDER BY playbook_id COLLATE "C" LIMIT $2`,
       [after ?? '', limit],
     );

@@ -212,7 +212,7 @@ describe('versions of a playbook', () => {
     expect(first.body.data[0]).not.toHaveProperty('content');
     const second = await api().get(root).query({ limit: 2, cursor: first.body.nextCursor });
     expect(second.body).toMatchObject({
-      data: [{ playbook_id: 'c', owner: 'team-billing' }],
+      data: [{ playbook_id: 'c', owner: 'team-billing', total_versions: 1, total_executions: 0 }],
       nextCursor: null,
     });
   });

@@ -12,8 +12,10 @@ const screens: readonly Entry[] = [
   { name: 'Executions', kind: 'Screen', to: '/executions' },
   { name: 'Failed executions', kind: 'Screen', to: '/executions?status=error' },
   { name: 'Executions that timed out', kind: 'Screen', to: '/executions?status=timeout' },
+  { name: 'Playbooks', kind: 'Screen', to: '/playbooks' },
   { name: 'Register a tool', kind: 'Do', to: '/tools/new' },
   { name: 'Register an MCP server', kind: 'Do', to: '/tools/new?from=mcp' },
+  { name: 'Write a playbook', kind: 'Do', to: '/playbooks/new' },
   { name: 'Sign in', kind: 'Do', to: '/sign-in' },
 ];
 

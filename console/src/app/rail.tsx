@@ -10,6 +10,7 @@ const screens = [
   { to: '/', name: 'Overview', icon: 'overview' },
   { to: '/tools', name: 'Tools', icon: 'tools' },
   { to: '/executions', name: 'Executions', icon: 'executions' },
+  { to: '/playbooks', name: 'Playbooks', icon: 'playbooks' },
 ] as const;
 
 export function Rail({ onHelp }: { readonly onHelp: () => void }): ReactNode {

@@ -7,10 +7,19 @@ import { readExactly } from './exact-json.js';
  * Sends JSON text as it is written, and reads the answer with its numbers as they came.
  * @throws ApiError
  */
-export async function sendExactly<T>({ method, path, body }: Act, signal?: AbortSignal): Promise<T> {
+export const sendExactly = <T>(act: Act, signal?: AbortSignal): Promise<T> => exactly(act, signal);
+
+/** Reads an answer with its numbers as they came. @throws ApiError */
+export const fetchExactly = <T>(path: string, signal?: AbortSignal): Promise<T> =>
+  exactly({ method: 'GET', path }, signal);
+
+type Request = Act | { readonly method: 'GET'; readonly path: string };
+
+async function exactly<T>(request: Request, signal: AbortSignal | undefined): Promise<T> {
+  const { method, path } = request;
   const { response, data, error } = await client.request<string, unknown>({
-    ...{ method, url: path, body, bodySerializer: (text: unknown) => String(text), parseAs: 'text' },
-    headers: { 'content-type': 'application/json' },
+    ...{ method, url: path, bodySerializer: (text: unknown) => String(text), parseAs: 'text' },
+    ...('body' in request && { body: request.body, headers: { 'content-type': 'application/json' } }),
     ...(signal && { signal }),
   });
   if (response?.ok === true) return readExactly(data ?? 'null') as T;

@@ -44,5 +44,11 @@ export const count: Reader<number> = (raw) => {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 };
 
+/** 0 to 1. */
+export const share: Reader<number> = (raw) => {
+  const value = typeof raw === 'string' && raw.trim() !== '' ? Number(raw) : raw;
+  return typeof value === 'number' && value >= 0 && value <= 1 ? value : undefined;
+};
+
 /** Only `true` is said: what is not there is false. */
 export const flag: Reader<true> = (raw) => (raw === true || raw === 'true' ? true : undefined);

@@ -1,4 +1,4 @@
-import { count, flag, oneOf, searchParams, text } from './search-params.js';
+import { count, flag, oneOf, searchParams, share, text } from './search-params.js';
 
 /*
  * The state that each screen keeps behind the `?` of its address. Defaults are left out.
@@ -38,3 +38,21 @@ export const logsSearch = searchParams({ q: text, level: oneOf('info', 'warn', '
 export const registerSearch = searchParams({ from: oneOf('command', 'json', 'mcp') });
 
 export const replaySearch = searchParams({ revision: count });
+
+/** What a playbook is searched for: words, the labels of the situation, and the least confidence that is worth showing. */
+const situation = { q: text, labels: text, threshold: share } as const;
+
+export const playbooksSearch = searchParams({
+  ...situation,
+  /** The playbook that is looked at beside the answer. */
+  playbook: text,
+  /** Where it stood before it was changed. */
+  was: text,
+});
+
+export const playbookEditSearch = searchParams(situation);
+
+/** The version that is looked at; absent: the latest. */
+export const playbookSearch = searchParams({ v: text });
+
+export const playbookVersionsSearch = searchParams({ from: text, to: text });

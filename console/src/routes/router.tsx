@@ -13,6 +13,10 @@ import {
   executionsSearch,
   logsSearch,
   periodSearch,
+  playbookEditSearch,
+  playbookSearch,
+  playbooksSearch,
+  playbookVersionsSearch,
   registerSearch,
   replaySearch,
   revisionsSearch,
@@ -159,6 +163,43 @@ const replay = createRoute({
   validateSearch: replaySearch,
   component: lazyRouteComponent(() => import('../features/replay/replay-page.js'), 'ReplayPage'),
 });
+
+const playbooks = createRoute({
+  getParentRoute: () => shell,
+  path: '/playbooks',
+  validateSearch: playbooksSearch,
+  component: lazyRouteComponent(() => import('../features/playbooks/playbooks-page.js'), 'PlaybooksPage'),
+});
+const newPlaybook = createRoute({
+  getParentRoute: () => shell,
+  path: '/playbooks/new',
+  validateSearch: playbookEditSearch,
+  component: lazyRouteComponent(() => import('../features/playbook-editor/new-page.js'), 'NewPlaybookPage'),
+});
+const editPlaybook = createRoute({
+  getParentRoute: () => shell,
+  path: '/playbooks/$id/edit',
+  validateSearch: playbookEditSearch,
+  component: lazyRouteComponent(() => import('../features/playbook-editor/edit-page.js'), 'EditPage'),
+});
+const playbook = createRoute({
+  getParentRoute: () => shell,
+  path: '/playbooks/$id',
+  component: lazyRouteComponent(() => import('../features/playbook/playbook-frame.js'), 'PlaybookFrame'),
+});
+const playbookHome = createRoute({
+  getParentRoute: () => playbook,
+  path: '/',
+  validateSearch: playbookSearch,
+  component: lazyRouteComponent(() => import('../features/playbook/playbook-tab.js'), 'PlaybookTab'),
+});
+const playbookVersions = createRoute({
+  getParentRoute: () => playbook,
+  path: '/versions',
+  validateSearch: playbookVersionsSearch,
+  component: lazyRouteComponent(() => import('../features/playbook/versions-tab.js'), 'VersionsTab'),
+});
+
 const nowhere = createRoute({ getParentRoute: () => shell, path: '$', component: NotFoundPage });
 
 const tree = root.addChildren([
@@ -173,6 +214,10 @@ const tree = root.addChildren([
     executions,
     execution,
     replay,
+    playbooks,
+    newPlaybook,
+    editPlaybook,
+    playbook.addChildren([playbookHome, playbookVersions]),
     nowhere,
   ]),
 ]);

@@ -65,6 +65,31 @@ export function TextField({ label, help, wrong, onText, ...rest }: TextFieldProp
   );
 }
 
+interface TextAreaProps extends Omit<ComponentProps<'textarea'>, 'onChange' | 'value'> {
+  readonly label: string;
+  readonly help?: ReactNode;
+  readonly wrong?: string | undefined;
+  readonly value: string;
+  readonly onText: (value: string) => void;
+}
+
+const mostRows = 10;
+
+/** Text of several lines; it grows with them, to a measure. */
+export function TextArea({ label, help, wrong, value, onText, rows = 2, ...rest }: TextAreaProps): ReactNode {
+  const height = Math.min(mostRows, Math.max(rows, value.split('\n').length));
+  return (
+    <Field label={label} help={help} wrong={wrong}>
+      {(tie) => (
+        <textarea
+          {...{ ...rest, ...tie, value, rows: height, className: css.input }}
+          onChange={({ target }) => onText(target.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
 interface CheckboxProps {
   readonly label: string;
   readonly checked: boolean;
@@ -108,3 +133,11 @@ export function Badge({ state, tone }: { readonly state: string; readonly tone?:
 export function Tag({ children }: { readonly children: ReactNode }): ReactNode {
   return <span className={css.tag}>{children}</span>;
 }
+
+export const Tags = ({ words }: { readonly words: readonly string[] }): ReactNode => (
+  <span className={css.tags}>
+    {words.map((word) => (
+      <Tag key={word}>{word}</Tag>
+    ))}
+  </span>
+);

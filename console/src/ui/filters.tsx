@@ -12,12 +12,16 @@ interface FilterTextProps {
   readonly label: string;
   readonly value: string | undefined;
   readonly onChange: (value: string | undefined) => void;
+  readonly placeholder?: string;
+  /** As much room as there is: a sentence is written here. */
+  readonly wide?: boolean;
 }
 
 const typingMs = 200;
 
 /** Takes effect when the typing pauses. */
-export function FilterText({ label, value = '', onChange }: FilterTextProps): ReactNode {
+export function FilterText(props: FilterTextProps): ReactNode {
+  const { label, value = '', onChange, placeholder, wide = false } = props;
   const [typed, setTyped] = useState(value);
   useEffect(() => setTyped(value), [value]);
   useEffect(() => {
@@ -27,11 +31,12 @@ export function FilterText({ label, value = '', onChange }: FilterTextProps): Re
     // A new callback is no reason to wait anew.
   }, [typed, value]);
   return (
-    <label className={css.filter}>
+    <label className={`${css.filter} ${wide ? css.wide : ''}`}>
       {label}
       <input
         type="search"
         className={inputLook}
+        placeholder={placeholder}
         value={typed}
         onChange={({ target }) => setTyped(target.value)}
       />

@@ -1,8 +1,7 @@
 import { lazy, type ReactNode, Suspense, useState } from 'react';
 import type { FieldProblemView } from '../lib/api.js';
-import { Button } from './controls.js';
-import css from './input-editor.module.css';
 import { Note, Stack } from './layout.js';
+import { Modes } from './modes.js';
 import { Loading } from './states.js';
 
 const SchemaForm = lazy(() =>
@@ -25,20 +24,13 @@ export function InputEditor({ schema, text, onText, problems }: InputEditorProps
   const elsewhere = problems.filter(({ pointer }) => mode === 'json' || !pointer.startsWith('/input'));
   return (
     <Stack tight>
-      <div className={css.modes} role="group" aria-label="How the input is written">
-        {(['form', 'json'] as const).map((each) => (
-          <Button
-            key={each}
-            small
-            look="quiet"
-            aria-pressed={mode === each}
-            onClick={() => setMode(each)}
-            disabled={each === 'form' && value === undefined}
-          >
-            {each === 'form' ? 'Form' : 'JSON'}
-          </Button>
-        ))}
-      </div>
+      <Modes
+        label="How the input is written"
+        names={{ form: 'Form', json: 'JSON' }}
+        value={mode}
+        onChange={setMode}
+        isOff={(each) => each === 'form' && value === undefined}
+      />
       <Suspense fallback={<Loading lines={3} />}>
         {mode === 'form' && value !== undefined ? (
           <SchemaForm

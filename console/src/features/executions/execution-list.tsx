@@ -1,10 +1,9 @@
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
 import { type ReactNode, useEffect, useRef } from 'react';
-import { tinykeys } from 'tinykeys';
-import { isTyping } from '../../lib/is-typing.js';
 import type { ExecutionView } from '../../lib/api.js';
 import { number } from '../../lib/format.js';
 import { executionColumns } from '../../ui/execution-table.js';
+import { useRowKeys } from '../../ui/use-row-keys.js';
 import css from './executions.module.css';
 
 interface ExecutionListProps {
@@ -43,7 +42,10 @@ export function ExecutionList(props: ExecutionListProps): ReactNode {
   useEffect(() => {
     if (last && last.index >= rows.length - 20 && hasMore && !isBusy) onMore();
   }, [last, rows.length, hasMore, isBusy, onMore]);
-  useRowKeys(props, (index) => virtual.scrollToIndex(index, { align: 'auto' }));
+  useRowKeys({
+    ...{ ids: rows.map(({ metricId }) => metricId), selected, onSelect, onOpen: props.onOpen },
+    show: (index) => virtual.scrollToIndex(index, { align: 'auto' }),
+  });
   const above = (items[0]?.start ?? 0) - virtual.options.scrollMargin;
   const below = virtual.getTotalSize() - ((last?.end ?? 0) - virtual.options.scrollMargin);
   return (
@@ -115,32 +117,3 @@ const ExecutionRow = ({ row, index, isSelected, onSelect }: ExecutionRowProps): 
     ))}
   </tr>
 );
-
-/** J and K go through the rows, Enter opens the one that is looked at, Esc closes it. */
-function useRowKeys(
-  { rows, selected, onSelect, onOpen }: ExecutionListProps,
-  show: (index: number) => void,
-): void {
-  useEffect(() => {
-    const at = rows.findIndex(({ metricId }) => metricId === selected);
-    const go = (index: number): void => {
-      const row = rows[Math.min(rows.length - 1, Math.max(0, index))];
-      if (!row) return;
-      onSelect(row.metricId);
-      show(rows.indexOf(row));
-    };
-    const unlessTyping = (act: () => void) => (event: KeyboardEvent) => {
-      if (!isTyping(event)) act();
-    };
-    return tinykeys(window, {
-      j: unlessTyping(() => go(at + 1)),
-      k: unlessTyping(() => go(at - 1)),
-      Enter: (event) => {
-        const isOnControl =
-          event.target instanceof Element && event.target.closest('a, button, input, select') !== null;
-        if (selected !== undefined && !isOnControl) onOpen(selected);
-      },
-      Escape: () => selected !== undefined && onSelect(undefined),
-    });
-  });
-}

@@ -5,10 +5,10 @@ import { ask, listExecutions } from '../../lib/api.js';
 import type { executionsSearch } from '../../lib/searches.js';
 import { FilterBar, FilterSelect, FilterText } from '../../ui/filters.js';
 import { Page, Stack } from '../../ui/layout.js';
+import { Beside } from '../../ui/peek.js';
 import { Empty, Failed, Loading } from '../../ui/states.js';
 import { ExecutionList } from './execution-list.js';
-import { Peek } from './peek.js';
-import css from './executions.module.css';
+import { ExecutionPeek } from './execution-peek.js';
 
 const route = getRouteApi('/shell/executions');
 
@@ -48,6 +48,9 @@ export function ExecutionsPage(): ReactNode {
   const rows = list.data?.pages.flatMap(({ data }) => data);
   const change = (changes: Partial<Search>): void =>
     void navigate({ search: (old) => ({ ...old, ...changes }), replace: true, resetScroll: false });
+  const peek = search.exec !== undefined && (
+    <ExecutionPeek id={search.exec} onClose={() => change({ exec: undefined })} />
+  );
   return (
     <Page name="Executions" about="Every call that ran, newest first.">
       <Stack>
@@ -82,7 +85,7 @@ export function ExecutionsPage(): ReactNode {
           ))}
         {rows?.length === 0 && <Empty title="No execution fits these filters" />}
         {rows && rows.length > 0 && (
-          <div className={search.exec === undefined ? undefined : css.beside}>
+          <Beside peek={peek}>
             <ExecutionList
               rows={rows}
               hasMore={list.hasNextPage}
@@ -92,10 +95,7 @@ export function ExecutionsPage(): ReactNode {
               onSelect={(exec) => change({ exec })}
               onOpen={(id) => void navigate({ to: '/executions/$id', params: { id } })}
             />
-            {search.exec !== undefined && (
-              <Peek id={search.exec} onClose={() => change({ exec: undefined })} />
-            )}
-          </div>
+          </Beside>
         )}
       </Stack>
     </Page>

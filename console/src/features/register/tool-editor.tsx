@@ -4,6 +4,7 @@ import { useAct } from '../../app/sign-in-gate.js';
 import { asApiError, type CustomToolCreate, type CustomToolView } from '../../lib/api.js';
 import type { Act } from '../../lib/act.js';
 import { sendExactly } from '../../lib/calls.js';
+import { jsonObjectOf } from '../../lib/json-object.js';
 import { asCurl } from '../../lib/snippets.js';
 import { Button } from '../../ui/controls.js';
 import { CopyAs } from '../../ui/copy-as.js';
@@ -37,7 +38,7 @@ export function ToolEditor(props: ToolEditorProps): ReactNode {
   const { initial, mode, isKnown, save, saveName, onSaved } = props;
   const [text, setText] = useState(() => JSON.stringify(initial, null, 2));
   const permitted = useAct('tools:admin');
-  const tool = parsed(text);
+  const tool: Partial<CustomToolCreate> | undefined = jsonObjectOf(text);
   const { trial, log, run, cancel } = useTrial(props.trial, text);
   const saving = useMutation({
     mutationFn: () => sendExactly<CustomToolView>({ ...save, body: text }),
@@ -101,12 +102,3 @@ const NotTried = (): ReactNode => (
     </p>
   </Empty>
 );
-
-function parsed(text: string): Partial<CustomToolCreate> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}

@@ -3,7 +3,7 @@ import type { CustomToolCreate, FieldProblemView } from '../../lib/api.js';
 import { commandOf, wordsOf } from '../../lib/command-words.js';
 import { Checkbox, TextField } from '../../ui/controls.js';
 import { Stack } from '../../ui/layout.js';
-import { useTyped } from './use-typed.js';
+import { useTyped } from '../../lib/use-typed.js';
 
 interface ToolFormProps {
   readonly tool: Partial<CustomToolCreate>;

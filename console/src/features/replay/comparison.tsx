@@ -2,13 +2,12 @@ import type { ReactNode } from 'react';
 import type { ReplayView } from '../../lib/api.js';
 import { duration } from '../../lib/format.js';
 import { jsonChanges } from '../../lib/json-changes.js';
+import { ChangesTable } from '../../ui/changes-table.js';
 import { Badge } from '../../ui/controls.js';
 import { Card, Note, Stack } from '../../ui/layout.js';
 import { Outcome } from '../../ui/outcome.js';
 import { Empty } from '../../ui/states.js';
 import { Table } from '../../ui/table.js';
-
-const mostShown = 200;
 
 /** The first time beside the replay: how each ended, how long it took, and where their results differ. */
 export function Comparison({
@@ -53,22 +52,10 @@ export function Comparison({
         {!isKnown && <Empty title="The first result was not captured" />}
         {isKnown && changes.length === 0 && <Empty title="Nothing" />}
         {changes.length > 0 && (
-          <Table
-            label="What differs in the result"
-            rows={changes.slice(0, mostShown)}
-            keyOf={({ pointer }) => pointer}
-            columns={[
-              { name: 'Where', cell: ({ pointer }) => <code>{pointer || 'all of it'}</code> },
-              { name: 'Before', cut: true, cell: ({ before: value }) => <code>{shown(value)}</code> },
-              { name: 'Now', cut: true, cell: ({ after }) => <code>{shown(after)}</code> },
-            ]}
-          />
+          <ChangesTable label="What differs in the result" changes={changes} now="Now" />
         )}
-        {changes.length > mostShown && <Note>{changes.length - mostShown} more are not shown.</Note>}
       </Card>
       <Outcome outcome={outcome} title="Result now" />
     </Stack>
   );
 }
-
-const shown = (value: unknown): string => (value === undefined ? '–' : JSON.stringify(value));

@@ -1,11 +1,11 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, type ReactNode, useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
 import { ask, type CircuitView, closeCircuit, openCircuit, resetCircuit } from '../../lib/api.js';
 import { circuitQuery } from '../../lib/queries.js';
 import { Button, TextField } from '../../ui/controls.js';
-import { Dialog } from '../../ui/dialog.js';
-import { Note, Row, Stack } from '../../ui/layout.js';
+import { FormDialog } from '../../ui/form-dialog.js';
+import { Row } from '../../ui/layout.js';
 import { useToast } from '../../ui/toasts.js';
 
 const acts = {
@@ -75,39 +75,24 @@ function OverrideDialog({ tool, act, onClose }: OverrideDialogProps): ReactNode 
       onClose();
     },
   });
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    change.mutate();
-  };
   return (
-    <Dialog open onClose={onClose} title={`${name} of ${tool}?`} about={about}>
-      <form onSubmit={submit}>
-        <Stack>
-          <TextField
-            label="Reason"
-            value={reason}
-            onText={setReason}
-            required
-            maxLength={500}
-            help="It stands in the history, with your name."
-          />
-          {change.error && (
-            <Note tone="bad" alert>
-              {change.error.message}
-            </Note>
-          )}
-          <Row>
-            <Button
-              type="submit"
-              look={act === 'open' ? 'danger' : 'primary'}
-              disabled={reason.trim() === '' || change.isPending}
-            >
-              {name}
-            </Button>
-            <Button onClick={onClose}>Cancel</Button>
-          </Row>
-        </Stack>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={`${name} of ${tool}?`}
+      about={about}
+      name={name}
+      look={act === 'open' ? 'danger' : 'primary'}
+      isReady={reason.trim() !== ''}
+      change={change}
+      onClose={onClose}
+    >
+      <TextField
+        label="Reason"
+        value={reason}
+        onText={setReason}
+        required
+        maxLength={500}
+        help="It stands in the history, with your name."
+      />
+    </FormDialog>
   );
 }

@@ -4,6 +4,7 @@ import { type ReactNode, useState } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
 import { ask, diffCustomToolRevision, listCustomToolRevisions, rollBackCustomTool } from '../../lib/api.js';
 import { customToolQuery } from '../../lib/queries.js';
+import { ChangesTable } from '../../ui/changes-table.js';
 import { Button, Tag } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Card, Note, Row, Stack } from '../../ui/layout.js';
@@ -100,15 +101,9 @@ function Changes({ tool: name, revision, against }: ChangesProps): ReactNode {
           changes.length === 0 ? (
             <Empty title={before === null ? 'It is the first' : `Nothing, against revision ${before}`} />
           ) : (
-            <Table
+            <ChangesTable
               label="Changes"
-              rows={changes}
-              keyOf={({ path }) => path}
-              columns={[
-                { name: 'Setting', cell: ({ path }) => <code>{path}</code> },
-                { name: 'Before', cell: ({ before: value }) => <code>{shown(value)}</code> },
-                { name: 'After', cell: ({ after: value }) => <code>{shown(value)}</code> },
-              ]}
+              changes={changes.map(({ path, before: old, after }) => ({ pointer: path, before: old, after }))}
             />
           )
         }
@@ -116,8 +111,6 @@ function Changes({ tool: name, revision, against }: ChangesProps): ReactNode {
     </Card>
   );
 }
-
-const shown = (value: unknown): string => (value === undefined ? '–' : JSON.stringify(value));
 
 function RollBack({ tool: name, to }: { readonly tool: string; readonly to: number }): ReactNode {
   const [isAsking, setAsking] = useState(false);

@@ -1,0 +1,20 @@
+import type { CreatePlaybookBody, PlaybookView } from '../../lib/api.js';
+import { nextVersion } from '../../lib/next-version.js';
+
+export type Draft = Partial<CreatePlaybookBody>;
+
+/** The next version with everything that its author wrote, but for what was said of this one. */
+export function draftOf(playbook: PlaybookView): Draft {
+  const { playbook_id, version, name, description, signals, aliases, labels, content } = playbook;
+  const optional = {
+    ...{ when_to_use: playbook.when_to_use, when_not_to_use: playbook.when_not_to_use },
+    ...{ owner: playbook.owner, maintainer: playbook.maintainer },
+    expected_success_rate: playbook.expected_success_rate,
+    expected_duration_seconds: playbook.expected_duration_seconds,
+  };
+  return {
+    ...{ playbook_id, version: nextVersion(version), name, description, signals, aliases, labels },
+    ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== null)),
+    content,
+  };
+}

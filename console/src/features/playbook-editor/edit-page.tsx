@@ -1,0 +1,46 @@
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { playbookQuery } from '../../lib/playbook-queries.js';
+import { textOfStanding } from '../../lib/playbook-standing.js';
+import { Page } from '../../ui/layout.js';
+import { Loaded } from '../../ui/states.js';
+import { useToast } from '../../ui/toasts.js';
+import { draftOf } from './draft.js';
+import { PlaybookEditor } from './playbook-editor.js';
+import { useStanding } from './wanted-search.js';
+
+const route = getRouteApi('/shell/playbooks/$id/edit');
+
+/** Changes a playbook by a new version. From a search it leads back to it, and to where the playbook stands then. */
+export function EditPage(): ReactNode {
+  const { id } = route.useParams();
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const toast = useToast();
+  const playbook = useQuery({ ...playbookQuery(id), staleTime: Infinity });
+  const before = useStanding(search, id);
+  if (!playbook.data)
+    return (
+      <Page name={`Edit ${id}`}>
+        <Loaded query={playbook}>{() => null}</Loaded>
+      </Page>
+    );
+  return (
+    <PlaybookEditor
+      title={`Edit ${playbook.data.name}`}
+      about="Saving makes a new version, which agents find from then on; the one before stays as it is."
+      initial={draftOf(playbook.data)}
+      isKnown
+      search={search}
+      onSaved={({ version }) => {
+        toast('Saved', `${id} ${version}`);
+        if (search.q === undefined) void navigate({ to: '/playbooks/$id', params: { id } });
+        else {
+          const was = before && textOfStanding(before);
+          void navigate({ to: '/playbooks', search: { ...search, playbook: id, was } });
+        }
+      }}
+    />
+  );
+}

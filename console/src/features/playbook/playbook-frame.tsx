@@ -1,0 +1,55 @@
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link, Outlet } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { playbookQuery } from '../../lib/playbook-queries.js';
+import { usePermission } from '../../lib/session.js';
+import { Badge, buttonLook, Tag } from '../../ui/controls.js';
+import { Page } from '../../ui/layout.js';
+import { Loaded } from '../../ui/states.js';
+import { Tabs } from '../../ui/tabs.js';
+
+const route = getRouteApi('/shell/playbooks/$id');
+
+/** One playbook: its latest version, and its screens. */
+export function PlaybookFrame(): ReactNode {
+  const { id } = route.useParams();
+  const mayWrite = usePermission('playbooks:write');
+  const playbook = useQuery(playbookQuery(id));
+  if (!playbook.data)
+    return (
+      <Page name={id}>
+        <Loaded query={playbook}>{() => null}</Loaded>
+      </Page>
+    );
+  const { name, status, version, description } = playbook.data;
+  return (
+    <Page
+      name={name}
+      title={
+        <>
+          {name}
+          <Badge state={status} />
+          <Tag>{version}</Tag>
+        </>
+      }
+      about={description}
+      actions={
+        mayWrite !== 'no' && (
+          <Link to="/playbooks/$id/edit" params={{ id }} className={buttonLook('primary')}>
+            Edit
+          </Link>
+        )
+      }
+    >
+      <Tabs label={name}>
+        <Link to="/playbooks/$id" params={{ id }} activeOptions={{ exact: true, includeSearch: false }}>
+          Playbook
+        </Link>
+        <Link to="/playbooks/$id/versions" params={{ id }} activeOptions={{ includeSearch: false }}>
+          Versions
+        </Link>
+      </Tabs>
+      <Outlet />
+    </Page>
+  );
+}

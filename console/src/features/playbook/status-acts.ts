@@ -1,0 +1,83 @@
+import {
+  archivePlaybook,
+  ask,
+  deprecatePlaybook,
+  disablePlaybook,
+  enablePlaybook,
+  type PlaybookView,
+} from '../../lib/api.js';
+
+interface Version {
+  readonly id: string;
+  readonly version: string;
+}
+
+/** A change of a version's status, with what the server wants to know about it. */
+export interface StatusAct {
+  readonly name: string;
+  readonly done: string;
+  readonly from: readonly PlaybookView['status'][];
+  readonly about: string;
+  readonly reasonLabel: string;
+  readonly needsReason: boolean;
+  readonly look: 'primary' | 'danger';
+  readonly send: (path: Version, by: string, reason: string) => Promise<unknown>;
+}
+
+export const statusActs: readonly StatusAct[] = [
+  {
+    ...{
+      name: 'Enable',
+      done: 'Enabled',
+      from: ['disabled'],
+      reasonLabel: 'Reason',
+      needsReason: false,
+      look: 'primary',
+    },
+    about: 'Agents find it again.',
+    send: (path, by, reason) =>
+      ask(
+        enablePlaybook({ path, body: { enabled_by: by, ...(reason !== '' && { enabled_reason: reason }) } }),
+      ),
+  },
+  {
+    ...{
+      name: 'Disable',
+      done: 'Disabled',
+      from: ['active'],
+      reasonLabel: 'Reason',
+      needsReason: true,
+      look: 'danger',
+    },
+    about:
+      'Agents no longer find it, and no older version takes its place, until it is enabled or a newer version is saved.',
+    send: (path, by, reason) =>
+      ask(disablePlaybook({ path, body: { disabled_by: by, disabled_reason: reason } })),
+  },
+  {
+    ...{
+      name: 'Deprecate',
+      done: 'Deprecated',
+      from: ['active'],
+      reasonLabel: 'Notice',
+      needsReason: true,
+      look: 'danger',
+    },
+    about:
+      'Agents no longer find it, and this version can only be archived afterwards. The notice is for those who still use it.',
+    send: (path, by, reason) =>
+      ask(deprecatePlaybook({ path, body: { deprecated_by: by, deprecation_notice: reason } })),
+  },
+  {
+    ...{
+      name: 'Archive',
+      done: 'Archived',
+      from: ['active', 'deprecated'],
+      reasonLabel: 'Reason',
+      needsReason: true,
+    },
+    ...{ look: 'danger', about: 'For good: this version stays readable, and cannot be enabled again.' },
+    send: (path, by, reason) =>
+      ask(archivePlaybook({ path, body: { archived_by: by, archived_reason: reason } })),
+  },
+];

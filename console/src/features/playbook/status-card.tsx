@@ -1,0 +1,60 @@
+import { type ReactNode, useState } from 'react';
+import { useAct } from '../../app/sign-in-gate.js';
+import type { PlaybookView } from '../../lib/api.js';
+import { Badge, Button } from '../../ui/controls.js';
+import { Card, Row, Stack } from '../../ui/layout.js';
+import { Table } from '../../ui/table.js';
+import { Time } from '../../ui/time.js';
+import { type StatusAct, statusActs } from './status-acts.js';
+import { StatusDialog } from './status-dialog.js';
+
+/** What each status means for agents. */
+const meanings: Readonly<Record<PlaybookView['status'], string>> = {
+  active: 'Agents find it.',
+  disabled: 'Agents do not find it, until it is enabled or a newer version is saved.',
+  deprecated: 'Agents do not find it any more.',
+  archived: 'It is kept for the record alone.',
+};
+
+/** Whether agents find this version, who changed that and why, and what can be done about it. */
+export function StatusCard({ playbook }: { readonly playbook: PlaybookView }): ReactNode {
+  const { status, status_history: history } = playbook;
+  const [act, setAct] = useState<StatusAct>();
+  const permitted = useAct('playbooks:write');
+  const offered = permitted ? statusActs.filter(({ from }) => from.includes(status)) : [];
+  return (
+    <Card
+      title="Status"
+      actions={
+        <Row>
+          {offered.map((each) => (
+            <Button key={each.name} small onClick={() => permitted?.(() => setAct(each))}>
+              {each.name}
+            </Button>
+          ))}
+        </Row>
+      }
+    >
+      <Stack>
+        <Row>
+          <Badge state={status} />
+          {playbook.is_latest_version && meanings[status]}
+        </Row>
+        {history.length > 0 && (
+          <Table
+            label="Changes of its status"
+            rows={history.toReversed()}
+            keyOf={({ changed_at, to_status }) => changed_at + to_status}
+            columns={[
+              { name: 'When', cell: ({ changed_at }) => <Time at={changed_at} /> },
+              { name: 'To', cell: ({ to_status }) => <Badge state={to_status} /> },
+              { name: 'By', cell: ({ changed_by }) => changed_by },
+              { name: 'Why', cell: ({ reason }) => reason },
+            ]}
+          />
+        )}
+      </Stack>
+      {act && <StatusDialog playbook={playbook} act={act} onClose={() => setAct(undefined)} />}
+    </Card>
+  );
+}

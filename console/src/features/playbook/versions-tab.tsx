@@ -1,0 +1,155 @@
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { ask, diffPlaybookVersions, type PlaybookVersionSummaryView } from '../../lib/api.js';
+import { number, percent } from '../../lib/format.js';
+import { playbookVersionsQuery } from '../../lib/playbook-queries.js';
+import { ChangesTable } from '../../ui/changes-table.js';
+import { Badge, Tag } from '../../ui/controls.js';
+import { FilterSelect } from '../../ui/filters.js';
+import { Card, Row, Stack } from '../../ui/layout.js';
+import { Empty, Loaded } from '../../ui/states.js';
+import { Table } from '../../ui/table.js';
+import { Time } from '../../ui/time.js';
+
+const route = getRouteApi('/shell/playbooks/$id/versions');
+
+/** Every version that was ever stored, and what differs between two of them. */
+export function VersionsTab(): ReactNode {
+  const { id } = route.useParams();
+  const versions = useQuery(playbookVersionsQuery(id));
+  return (
+    <Loaded query={versions}>
+      {(data) => (
+        <Stack>
+          <VersionTable id={id} versions={data} />
+          <Difference id={id} versions={data.map(({ version }) => version)} />
+        </Stack>
+      )}
+    </Loaded>
+  );
+}
+
+interface VersionTableProps {
+  readonly id: string;
+  /** Newest first. */
+  readonly versions: readonly PlaybookVersionSummaryView[];
+}
+
+function VersionTable({ id, versions }: VersionTableProps): ReactNode {
+  const { to = versions[0]?.version } = route.useSearch();
+  const choose = useChoice(versions.map(({ version }) => version));
+  const before = (version: string): string | undefined =>
+    versions[versions.findIndex((each) => each.version === version) + 1]?.version;
+  return (
+    <Card title="Versions" flush>
+      <Table
+        label="Versions"
+        rows={versions}
+        keyOf={({ version }) => version}
+        isSelected={({ version }) => version === to}
+        onOpen={({ version }) => choose({ to: version, from: before(version) })}
+        columns={[
+          {
+            name: 'Version',
+            cell: ({ version, is_latest_version: isLatest }) => (
+              <Row>
+                <Link to="/playbooks/$id" params={{ id }} search={{ v: version }}>
+                  {version}
+                </Link>
+                {isLatest && <Tag>latest</Tag>}
+              </Row>
+            ),
+          },
+          { name: 'Status', cell: ({ status }) => <Badge state={status} /> },
+          { name: 'Outcomes', isNumber: true, cell: (each) => number(each.total_executions) },
+          {
+            name: 'Success',
+            isNumber: true,
+            cell: ({ actual_success_rate: rate }) => (rate === null ? '–' : percent(rate)),
+          },
+          { name: 'Stored', cell: ({ created_at }) => <Time at={created_at} /> },
+          { name: 'Notice', cut: true, cell: ({ deprecation_notice }) => deprecation_notice },
+        ]}
+      />
+    </Card>
+  );
+}
+
+interface Choice {
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+}
+
+/** Chooses what is compared; the latest and the one before it are left out of the address. */
+function useChoice([latest, previous]: readonly string[]): (chosen: Choice) => void {
+  const navigate = route.useNavigate();
+  const { from, to } = route.useSearch();
+  return (chosen) => {
+    const wanted = { from, to, ...chosen };
+    const search = {
+      from: wanted.from === previous ? undefined : wanted.from,
+      to: wanted.to === latest ? undefined : wanted.to,
+    };
+    void navigate({ search, replace: true, resetScroll: false });
+  };
+}
+
+interface DifferenceProps {
+  readonly id: string;
+  /** Newest first. */
+  readonly versions: readonly string[];
+}
+
+function Difference({ id, versions }: DifferenceProps): ReactNode {
+  const [latest = '', previous = latest] = versions;
+  const { from = previous, to = latest } = route.useSearch();
+  const choose = useChoice(versions);
+  const diff = useQuery({
+    queryKey: ['playbooks', 'diff', id, from, to],
+    queryFn: ({ signal }) => ask(diffPlaybookVersions({ path: { id, from, to }, signal })),
+    enabled: from !== to,
+  });
+  if (versions.length < 2) return <Empty title="It is the first version: there is nothing to compare" />;
+  return (
+    <Card
+      title={`What changed from ${from} to ${to}`}
+      flush
+      actions={
+        <Row>
+          <FilterSelect
+            label="Before"
+            none={previous}
+            options={versions.filter((version) => version !== previous)}
+            value={from === previous ? undefined : from}
+            onChange={(version) => choose({ from: version })}
+          />
+          <FilterSelect
+            label="After"
+            none={latest}
+            options={versions.filter((version) => version !== latest)}
+            value={to === latest ? undefined : to}
+            onChange={(version) => choose({ to: version })}
+          />
+        </Row>
+      }
+    >
+      {from === to ? (
+        <Empty title="It is the same version" />
+      ) : (
+        <Loaded query={diff} lines={3}>
+          {({ changes }) =>
+            changes.length === 0 ? (
+              <Empty title="Nothing but the version" />
+            ) : (
+              <ChangesTable
+                label="What changed"
+                changes={changes.map(({ pointer, from: before, to: after }) => ({ pointer, before, after }))}
+              />
+            )
+          }
+        </Loaded>
+      )}
+    </Card>
+  );
+}

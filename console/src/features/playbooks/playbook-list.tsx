@@ -1,0 +1,91 @@
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { ask, listPlaybooks, type ListedPlaybookView } from '../../lib/api.js';
+import { number, percent } from '../../lib/format.js';
+import { Badge, Button } from '../../ui/controls.js';
+import { Muted, Panel, Row, Stack } from '../../ui/layout.js';
+import { Empty, Failed, Loading } from '../../ui/states.js';
+import { type Column, Table } from '../../ui/table.js';
+import { Time } from '../../ui/time.js';
+
+const pageSize = 100;
+
+const columns: readonly Column<ListedPlaybookView>[] = [
+  {
+    name: 'Playbook',
+    cut: true,
+    cell: ({ playbook_id: id, name }) => (
+      <Link to="/playbooks/$id" params={{ id }} title={name}>
+        {name}
+      </Link>
+    ),
+  },
+  { name: 'Id', cut: true, cell: ({ playbook_id }) => <code>{playbook_id}</code> },
+  { name: 'Status', cell: ({ status }) => <Badge state={status} /> },
+  {
+    name: 'Version',
+    cell: ({ version, total_versions: total }) => (
+      <>
+        {version} {total > 1 && <Muted>of {number(total)}</Muted>}
+      </>
+    ),
+  },
+  {
+    name: 'Remedied',
+    isNumber: true,
+    cell: ({ actual_success_rate: rate, total_executions: total }) =>
+      rate === null ? '–' : `${percent(rate)} of ${number(total)}`,
+  },
+  { name: 'Changed', cell: ({ updated_at }) => <Time at={updated_at} /> },
+];
+
+/** The latest version of every playbook, whatever its status. */
+export function PlaybookList(): ReactNode {
+  const navigate = useNavigate();
+  const list = useInfiniteQuery({
+    queryKey: ['playbooks', 'list'],
+    queryFn: ({ pageParam, signal }) =>
+      ask(listPlaybooks({ query: { limit: pageSize, ...(pageParam !== null && { cursor: pageParam }) }, signal })),
+    initialPageParam: null as string | null,
+    getNextPageParam: ({ nextCursor }) => nextCursor,
+  });
+  if (!list.data)
+    return list.error ? (
+      <Failed error={list.error} retry={() => void list.refetch()} />
+    ) : (
+      <Loading lines={12} />
+    );
+  const rows = list.data.pages.flatMap(({ data }) => data);
+  if (rows.length === 0) return <NoPlaybooks />;
+  return (
+    <Stack>
+      <Panel>
+        <Table
+          label="Playbooks"
+          rows={rows}
+          columns={columns}
+          keyOf={({ playbook_id }) => playbook_id}
+          onOpen={({ playbook_id: id }) => void navigate({ to: '/playbooks/$id', params: { id } })}
+        />
+      </Panel>
+      {list.hasNextPage && (
+        <Row>
+          <Button onClick={() => void list.fetchNextPage()} disabled={list.isFetching}>
+            Show more
+          </Button>
+        </Row>
+      )}
+    </Stack>
+  );
+}
+
+const NoPlaybooks = (): ReactNode => (
+  <Empty title="There is no playbook yet">
+    <p>
+      A playbook says when it fits and what is to be done. Agents find it with the tool{' '}
+      <code>get_playbooks</code>, by what an incident shows.
+    </p>
+    <Link to="/playbooks/new">Write the first</Link>
+  </Empty>
+);

@@ -1,0 +1,174 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { ExplainedPlaybookView, SearchExplanationView } from '../../lib/api.js';
+import { counted, number } from '../../lib/format.js';
+import { explainedSearchQuery } from '../../lib/playbook-queries.js';
+import type { playbooksSearch } from '../../lib/searches.js';
+import { Badge, Tags } from '../../ui/controls.js';
+import { FilterText } from '../../ui/filters.js';
+import { Card, Muted, Note, Row, Stack } from '../../ui/layout.js';
+import { Beside } from '../../ui/peek.js';
+import { Empty, Loaded } from '../../ui/states.js';
+import { type Column, Table } from '../../ui/table.js';
+import { useRowKeys } from '../../ui/use-row-keys.js';
+import { CandidatePeek } from './candidate-peek.js';
+import { removalNames } from '../../lib/playbook-standing.js';
+import { whatToChange } from './what-to-change.js';
+
+type Search = ReturnType<typeof playbooksSearch>;
+type Candidate = ExplainedPlaybookView;
+
+interface SearchResultProps {
+  readonly search: Search;
+  readonly change: (changes: Partial<Search>) => void;
+}
+
+/** What an agent would be shown, and what it would not, each with the reason. */
+export function SearchResult({ search, change }: SearchResultProps): ReactNode {
+  const answer = useQuery(explainedSearchQuery(search));
+  return (
+    <Loaded query={answer} lines={10}>
+      {(explanation) => <Candidates explanation={explanation} search={search} change={change} />}
+    </Loaded>
+  );
+}
+
+interface CandidatesProps extends SearchResultProps {
+  readonly explanation: SearchExplanationView;
+}
+
+function Candidates({ explanation, search, change }: CandidatesProps): ReactNode {
+  const { candidates, degraded, total_candidates: total } = explanation;
+  const navigate = useNavigate();
+  const shown = candidates.filter(({ removed_by }) => removed_by === null);
+  const keptOut = candidates.filter(({ removed_by }) => removed_by !== null && removed_by !== 'no_match');
+  const strangers = candidates.filter(({ removed_by }) => removed_by === 'no_match');
+  const select = (playbook: string | undefined): void => change({ playbook, was: undefined });
+  const open = (id: string): void => void navigate({ to: '/playbooks/$id', params: { id } });
+  useRowKeys({
+    ids: [...shown, ...keptOut, ...strangers].map(({ playbook_id }) => playbook_id),
+    ...{ selected: search.playbook, onSelect: select, onOpen: open },
+  });
+  const rows = {
+    keyOf: ({ playbook_id }: Candidate) => playbook_id,
+    isSelected: ({ playbook_id }: Candidate) => playbook_id === search.playbook,
+    onOpen: ({ playbook_id }: Candidate) => select(playbook_id),
+  };
+  const peek = search.playbook !== undefined && (
+    <CandidatePeek {...{ search, explanation, id: search.playbook }} onClose={() => select(undefined)} />
+  );
+  return (
+    <Beside peek={peek}>
+      <Stack>
+        {degraded !== null && (
+          <Note tone="warn">
+            Words alone decided: the meaning could not be compared (<code>{degraded}</code>).
+          </Note>
+        )}
+        <Card title={`Shown to an agent: ${number(shown.length)}`} flush>
+          {shown.length === 0 ? (
+            <NothingShown search={search} />
+          ) : (
+            <Table label="Shown to an agent" rows={shown} columns={shownColumns} {...rows} />
+          )}
+        </Card>
+        {keptOut.length > 0 && (
+          <Card title={`Kept out: ${number(keptOut.length)}`} flush>
+            <Table
+              label="Kept out"
+              rows={keptOut}
+              columns={search.playbook === undefined ? keptOutColumns : shortColumns}
+              {...rows}
+            />
+          </Card>
+        )}
+        {strangers.length > 0 && <Strangers ids={strangers.map(({ playbook_id }) => playbook_id)} />}
+        {total > candidates.length && (
+          <Unlisted count={total - candidates.length} id={search.playbook} onAsk={select} />
+        )}
+      </Stack>
+    </Beside>
+  );
+}
+
+const playbook: Column<Candidate> = {
+  name: 'Playbook',
+  cut: true,
+  cell: ({ playbook_id: id }) => <CandidateLink id={id} />,
+};
+const confidence: Column<Candidate> = {
+  name: 'Confidence',
+  isNumber: true,
+  cell: ({ confidence: value }) => value?.toFixed(2) ?? '–',
+};
+const shownColumns: readonly Column<Candidate>[] = [
+  playbook,
+  confidence,
+  { name: 'Version', cell: ({ version }) => version },
+  {
+    name: 'Words in common',
+    cell: ({ matched_terms: terms }) => <Tags words={terms} />,
+  },
+];
+const keptOutBy: Column<Candidate> = {
+  name: 'Kept out by',
+  cell: ({ removed_by: by }) => by !== null && <Badge state={removalNames[by]} tone="warn" />,
+};
+/** Beside a peek, which says the rest. */
+const shortColumns: readonly Column<Candidate>[] = [playbook, confidence, keptOutBy];
+const keptOutColumns: readonly Column<Candidate>[] = [
+  ...shortColumns,
+  { name: 'Why', cell: ({ reason }) => reason },
+  { name: 'What to change', cell: ({ removed_by: by }) => <Muted>{whatToChange(by)}</Muted> },
+];
+
+const CandidateLink = ({ id }: { readonly id: string }): ReactNode => (
+  <Link
+    to="/playbooks"
+    search={(old) => ({ ...old, playbook: id, was: undefined })}
+    replace
+    resetScroll={false}
+  >
+    {id}
+  </Link>
+);
+
+/** Playbooks that share no word with the query: there is nothing more to say of each. */
+const Strangers = ({ ids }: { readonly ids: readonly string[] }): ReactNode => (
+  <Card title={`Nothing in common with the query: ${number(ids.length)}`}>
+    <Row>
+      {ids.map((id) => (
+        <CandidateLink key={id} id={id} />
+      ))}
+    </Row>
+  </Card>
+);
+
+interface UnlistedProps {
+  readonly count: number;
+  readonly id: string | undefined;
+  readonly onAsk: (id: string | undefined) => void;
+}
+
+/** An answer explains so many; each of the others can be asked for. */
+const Unlisted = ({ count, id, onAsk }: UnlistedProps): ReactNode => (
+  <Note>
+    <Row>
+      {counted(count, 'playbook')} more are not listed.
+      <FilterText label="Why not the one with the id" value={id} onChange={onAsk} />
+    </Row>
+  </Note>
+);
+
+const NothingShown = ({ search: { q, labels, threshold } }: { readonly search: Search }): ReactNode => (
+  <Empty title="An agent is shown nothing">
+    <p>
+      Look below for the playbook that should be, and what keeps it out; or{' '}
+      <Link to="/playbooks/new" search={{ q, labels, threshold }}>
+        write one for this query
+      </Link>
+      .
+    </p>
+  </Empty>
+);

@@ -1,0 +1,72 @@
+/** What kept a playbook out of an answer, in the order in which it is tried. */
+const removals = ['status', 'label', 'no_match', 'threshold', 'limit'] as const;
+export type Removal = (typeof removals)[number];
+
+/** One playbook of a search's explanation. */
+interface Candidate {
+  readonly playbook_id: string;
+  readonly confidence: number | null;
+  readonly removed_by: Removal | null;
+}
+
+/** Where a playbook stands in the answer to a search. */
+export interface Standing extends Omit<Candidate, 'playbook_id'> {
+  /** Among all that were ranked, from 1; null: it was not ranked. */
+  readonly rank: number | null;
+}
+
+/** @returns undefined for a playbook that is not among the candidates */
+export function standingOf(candidates: readonly Candidate[], id: string): Standing | undefined {
+  const index = candidates.findIndex(({ playbook_id }) => playbook_id === id);
+  const found = candidates[index];
+  if (!found) return undefined;
+  const { confidence, removed_by } = found;
+  return { rank: confidence === null ? null : index + 1, confidence, removed_by };
+}
+
+/** For an address: `7,0.41,threshold`, with nothing for what it has not. */
+export const textOfStanding = ({ rank, confidence, removed_by }: Standing): string =>
+  [rank, confidence, removed_by].map((part) => part ?? '').join(',');
+
+const written = /^(\d*),(1|0|0\.\d+|),(status|label|no_match|threshold|limit|)$/;
+
+/** @returns undefined for a text that is none */
+export function standingOfText(text: string): Standing | undefined {
+  const [, rank, confidence, by] = written.exec(text) ?? [];
+  if (rank === undefined) return undefined;
+  return {
+    rank: rank === '' ? null : Number(rank),
+    confidence: confidence ? Number(confidence) : null,
+    removed_by: removals.find((each) => each === by) ?? null,
+  };
+}
+
+/** "Shown at rank 3, confidence 0.72", "Kept out by a label". */
+export function saidStanding({ rank, confidence, removed_by }: Standing): string {
+  const ranked = rank === null ? '' : ` at rank ${rank}, confidence ${confidence}`;
+  return (removed_by === null ? 'Shown' : `Kept out by ${removalNames[removed_by]}`) + ranked;
+}
+
+export const removalNames = {
+  status: 'its status',
+  label: 'a label',
+  no_match: 'its words',
+  threshold: 'the threshold',
+  limit: 'better ones',
+} as const;
+
+const leastLetters = 3;
+
+/**
+ * The words of a query that a playbook does not have. The terms it shares come stemmed, so a word that begins as one of
+ * them is taken for shared.
+ */
+export function missingWords(query: string, sharedTerms: readonly string[]): string[] {
+  const words = query
+    .split(/[^\p{L}\p{N}_.-]+/u)
+    .filter((word) => word.length > leastLetters || /[\dA-Z]/.test(word));
+  const beginnings = sharedTerms.map((term) => term.slice(0, Math.max(leastLetters, term.length - 1)));
+  const isShared = (word: string): boolean =>
+    beginnings.some((beginning) => word.toLowerCase().startsWith(beginning));
+  return [...new Set(words)].filter((word) => !isShared(word));
+}

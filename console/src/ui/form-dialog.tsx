@@ -1,0 +1,47 @@
+import type { UseMutationResult } from '@tanstack/react-query';
+import type { FormEvent, ReactNode } from 'react';
+import { Button } from './controls.js';
+import { Dialog } from './dialog.js';
+import { Note, Row, Stack } from './layout.js';
+
+interface FormDialogProps {
+  readonly title: string;
+  readonly about?: ReactNode;
+  /** The button that does it. */
+  readonly name: string;
+  readonly look?: 'primary' | 'danger';
+  /** What it needs is there. */
+  readonly isReady: boolean;
+  readonly change: Pick<UseMutationResult<unknown, Error, void>, 'mutate' | 'isPending' | 'error'>;
+  readonly onClose: () => void;
+  readonly children: ReactNode;
+}
+
+/** An act that asks for something first; what the server says against it stands in it. */
+export function FormDialog(props: FormDialogProps): ReactNode {
+  const { title, about, name, look = 'primary', isReady, change, onClose, children } = props;
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    change.mutate();
+  };
+  return (
+    <Dialog open onClose={onClose} title={title} about={about}>
+      <form onSubmit={submit}>
+        <Stack>
+          {children}
+          {change.error && (
+            <Note tone="bad" alert>
+              {change.error.message}
+            </Note>
+          )}
+          <Row>
+            <Button type="submit" look={look} disabled={!isReady || change.isPending}>
+              {name}
+            </Button>
+            <Button onClick={onClose}>Cancel</Button>
+          </Row>
+        </Stack>
+      </form>
+    </Dialog>
+  );
+}
