@@ -48,7 +48,7 @@ const badWords = new Set(['error', 'failed', 'failure', 'fail']);
  * Whether an answer is itself the report of a failure, and not a text that has one for its subject: a log, a page, a
  * search's hits, source code. Strict, so that what is marked by it was wrong.
  */
-export function isOwnFailure(text: string, { severity }: SemanticFinding): boolean {
+export function isOwnFailure(text: string, { severity }: Pick<SemanticFinding, 'severity'>): boolean {
   if (severity !== 'high' || text.length > longestStatement) return false;
   // A result is recorded as JSON, and a text in it may be JSON again.
   const value = parsed(parsed(text));

@@ -1,11 +1,11 @@
 import { Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
-import type { DataSource } from 'typeorm';
 import { AuthModule } from '../auth/auth.module.js';
 import { StartupWork } from '../common/startup-work.js';
-import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { APP_CONFIG } from '../config/app-config.js';
 import { ToolMetricsModule } from '../tool-metrics/tool-metrics.module.js';
 import { BatchRates } from './ingest/batch-rates.js';
+import { FailureEvents } from './ingest/failure-events.js';
 import { IngestController } from './ingest/ingest.controller.js';
 import { ingestMetrics, IngestSampler } from './ingest/ingest.metrics.js';
 import { IngestService } from './ingest/ingest.service.js';
@@ -27,6 +27,7 @@ import { SpanRetention } from './span-retention.js';
   providers: [
     ...ingestMetrics,
     BatchRates,
+    FailureEvents,
     IngestService,
     IngestSampler,
     SpanJournalLog,
@@ -36,11 +37,11 @@ import { SpanRetention } from './span-retention.js';
     TracesService,
     {
       provide: SpanIngest,
-      inject: [getDataSourceToken(), APP_CONFIG, SpanJournalLog],
-      useFactory: (db: DataSource, config: AppConfig, log: SpanJournalLog) => openIngest(db, config, log),
+      inject: [getDataSourceToken(), APP_CONFIG, SpanJournalLog, FailureEvents],
+      useFactory: openIngest,
     },
   ],
-  exports: [SpanIngest, TraceReads],
+  exports: [FailureEvents, SpanIngest, TraceReads],
 })
 export class TracesModule implements OnApplicationBootstrap, OnApplicationShutdown {
   constructor(

@@ -2,6 +2,7 @@ import { defineTool } from '../../src/tool-contract/define-tool.js';
 import { ToolRegistry } from '../../src/tools/tool-registry.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
+import { until } from '../support/wait.js';
 
 // Real: the whole server, tool processes, the journal and the thread that drains it, PostgreSQL.
 
@@ -93,5 +94,61 @@ describe('a successful result that tells of an error', () => {
     expect(back.body.semanticErrors).toBe('show');
     const wrong = await tk.http.patch(path).send({ semanticErrors: 'loud' }).expect(400);
     expect(wrong.body.errors[0].pointer).toBe('/semanticErrors');
+  });
+});
+
+describe("a client's own span of a call", () => {
+  let spans = 0;
+  /** Sends the span of a tool's call, with a key or as somebody without one. */
+  async function tell(executionId: string, result: unknown, http = tk.http, key = ''): Promise<void> {
+    const now = Date.now() * 1_000;
+    await http
+      .post('/api/v1/spans')
+      .set(key === '' ? {} : { authorization: `Bearer ${key}` })
+      .send({
+        trace_id: 'told',
+        span_id: `told-${++spans}`,
+        operation_name: 'tool_call',
+        start_time_us: now - 1_000,
+        finish_time_us: now,
+        attribute: { 'toolkeeper.execution_id': executionId, output: JSON.stringify(result) },
+      })
+      .expect(200);
+  }
+  const called = async (tool: string): Promise<string> =>
+    (await tk.call(tool, { rows: [] }).expect(200)).body.executionId;
+  const reason = async (id: string): Promise<unknown> =>
+    (await tk.http.get(`/api/v1/tool-metrics/executions/${id}`).expect(200)).body.semanticFailure;
+  const marks = async (tool: string): Promise<number> =>
+    (await tk.http.get(`/api/v1/tool-health/${tool}`).expect(200)).body.semanticFailures;
+  /** Spans are looked at in the order in which they came. */
+  const lookedAt = async (): Promise<void> => {
+    const last = await called('mark');
+    await tell(last, failed);
+    await until(async () => (await reason(last)) !== null, { what: 'the mark' });
+  };
+
+  it('marks its execution once, however often it comes', async () => {
+    const before = await marks('mark');
+    const id = await called('mark');
+    for (let n = 0; n < 3; n++) await tell(id, failed);
+    await lookedAt();
+    expect(await reason(id)).toBe(finding.snippet);
+    expect(await marks('mark')).toBe(before + 2);
+  });
+
+  it('marks nothing that came with another key, of another tool, or that is no report of a failure', async () => {
+    const key = { name: 'other', scopes: ['traces:write', 'tools:call'] };
+    const { body: other } = await tk.http.post('/api/v1/keys').send(key).expect(201);
+    const mine = await called('mark');
+    await tell(mine, failed, tk.anonymous, other.key);
+    await tell(mine, failed, tk.anonymous);
+    await tell(mine, { matches: [{ line: 3, text: 'Error: boom' }], total: 1 });
+    await tell(mine, { message: 'User 7 not found' });
+    const elsewhere = await Promise.all(['show', 'off'].map(called));
+    for (const id of elsewhere) await tell(id, failed);
+    await tell('01a20dcb-b953-77e5-b8d1-a24ad92ddcd3', failed);
+    await lookedAt();
+    expect(await Promise.all([mine, ...elsewhere].map(reason))).toEqual([null, null, null]);
   });
 });

@@ -1,36 +1,76 @@
-import type { ToolMetricsRepository } from '../../tool-metrics/tool-metrics.repository.js';
-import type { ToolRegistry } from '../../tools/tool-registry.js';
-import type { AnalysedSpan, Analysis, Issue } from './analysis.types.js';
+import { Injectable, Logger } from '@nestjs/common';
+import { ExecutionRecorder } from '../../tool-metrics/execution-recorder.js';
+import { ToolMetricsRepository } from '../../tool-metrics/tool-metrics.repository.js';
+import { ToolRegistry } from '../../tools/tool-registry.js';
+import type { ToldFailure } from '../../traces/ingest/told-failures.js';
+import type { AnalysedSpan, Analysis } from './analysis.types.js';
 
 const longestReason = 500;
+/** Failures that wait to be looked at: more than these are not kept. */
+const mostWaiting = 10_000;
 
 /**
- * Marks the executions that judged spans tell of. Only a severe issue counts whose quotation stands in the span, of a tool
- * that says `mark`, and only where the span came with the key that had made the call.
+ * Marks executions as semantic failures by what spans tell of them: of tools that say `mark` alone, and only where the span
+ * came with the key that had made the call.
  */
-export async function markExecutions(
-  { span_analyses: analyses }: Analysis,
-  spans: readonly AnalysedSpan[],
-  metrics: ToolMetricsRepository,
-  registry: ToolRegistry,
-): Promise<void> {
-  for (const { span_id: id, issues } of analyses) {
-    const severe = issues.find((issue) => issue.severity === 'high' && !issue.unverified);
-    const told = spans.find((span) => span.span_id === id && span.execution_id !== null);
-    if (severe && told) await mark(told, severe, metrics, registry);
-  }
-}
+@Injectable()
+export class SemanticMarks {
+  private readonly logger = new Logger(SemanticMarks.name);
+  private readonly waiting = new Map<string, ToldFailure>();
+  private isMarking = false;
 
-async function mark(
-  { execution_id: id, key_id: key }: AnalysedSpan,
-  { explanation, data_snippet: snippet }: Issue,
-  metrics: ToolMetricsRepository,
-  registry: ToolRegistry,
-): Promise<void> {
-  if (id === null || key === null) return;
-  const execution = await metrics.getExecution(id);
-  if (!execution || execution.semanticFailure !== null || execution.status !== 'success') return;
-  const { semanticErrors } = registry.find(execution.toolName)?.definition ?? {};
-  if (semanticErrors !== 'mark' || execution.metadata.keyId !== key) return;
-  await metrics.markSemanticFailure(id, `${explanation}: ${snippet}`.slice(0, longestReason));
+  constructor(
+    private readonly metrics: ToolMetricsRepository,
+    private readonly registry: ToolRegistry,
+    private readonly recorder: ExecutionRecorder,
+  ) {}
+
+  /** Marks what spans say themselves, one execution after the other, while nobody waits for it. */
+  tell(failures: readonly ToldFailure[]): void {
+    for (const failure of failures) {
+      if (this.waiting.size >= mostWaiting) break;
+      this.waiting.set(`${failure.executionId} ${failure.keyId}`, failure);
+    }
+    if (!this.isMarking) void this.markWaiting();
+  }
+
+  /** Marks what a model found: a severe issue counts whose quotation stands in the span. */
+  async judge({ span_analyses: analyses }: Analysis, spans: readonly AnalysedSpan[]): Promise<void> {
+    await this.recorder.catchUp();
+    for (const { span_id: id, issues } of analyses) {
+      const severe = issues.find((issue) => issue.severity === 'high' && !issue.unverified);
+      const told = spans.find((span) => span.span_id === id && span.execution_id !== null);
+      if (!severe || !told?.execution_id || !told.key_id) continue;
+      const reason = `${severe.explanation}: ${severe.data_snippet}`;
+      await this.mark({ executionId: told.execution_id, keyId: told.key_id, reason });
+    }
+  }
+
+  /** Those that the database does not take now are tried again with the next ones. */
+  private async markWaiting(): Promise<void> {
+    this.isMarking = true;
+    try {
+      while (this.waiting.size > 0) {
+        const round = [...this.waiting];
+        // A call that was made just now may not be in the database yet.
+        await this.recorder.catchUp();
+        for (const [key, failure] of round) {
+          await this.mark(failure);
+          this.waiting.delete(key);
+        }
+      }
+    } catch (error) {
+      this.logger.warn({ event: 'marks_failed', error: String(error) }, 'executions could not be marked yet');
+    } finally {
+      this.isMarking = false;
+    }
+  }
+
+  private async mark({ executionId: id, keyId, reason }: ToldFailure): Promise<void> {
+    const execution = await this.metrics.getExecution(id);
+    if (!execution || execution.semanticFailure !== null || execution.status !== 'success') return;
+    const { semanticErrors } = this.registry.find(execution.toolName)?.definition ?? {};
+    if (semanticErrors !== 'mark' || execution.metadata.keyId !== keyId) return;
+    await this.metrics.markSemanticFailure(id, reason.slice(0, longestReason));
+  }
 }

@@ -6,9 +6,10 @@ import { WorkerCalls } from '../../common/worker-calls.js';
 import type { JournalNews, JournalState } from '../../journal/journal.js';
 import type { IngestNews, IngestOrders, IngestRequest } from './ingest.worker.js';
 import type { Intake, SpanBatch } from './span-intake.js';
+import type { ToldFailure } from './told-failures.js';
 
 /** A batch that was taken. */
-export type Taken = Extract<Intake, { taken: number }>;
+export type Taken = Omit<Extract<Intake, { taken: number }>, 'told'>;
 
 /** Bytes of bodies that wait for the thread at most: they stand in memory. */
 const mostWaitingBytes = 67_108_864;
@@ -38,6 +39,7 @@ export class SpanIngest {
   constructor(
     private readonly orders: IngestOrders,
     private readonly hear: (news: JournalNews) => void,
+    private readonly tell: (failures: readonly ToldFailure[]) => void,
   ) {}
 
   /** How the journal keeps up, a quarter of a second ago at most. */
@@ -62,8 +64,10 @@ export class SpanIngest {
     this.waitingBytes += length;
     try {
       const intake = await this.calls().call({ ask: 'take', batch });
-      if (intake && 'taken' in intake) return intake;
-      throw refusalOf(intake);
+      if (!intake || !('taken' in intake)) throw refusalOf(intake);
+      const { told, ...taken } = intake;
+      if (told) this.tell(told);
+      return taken;
     } catch (error) {
       if (error instanceof Refusal) throw error;
       this.hear({ event: 'write_failed', error: messageOf(error) });

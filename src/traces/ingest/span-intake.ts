@@ -6,11 +6,14 @@ import { RejectedSpan } from './incoming-span.js';
 import { type IngestScope, normaliseSpan } from './normalise-span.js';
 import { type ReadSpan, spansInJson } from './otlp-json.js';
 import { spansInProtobuf } from './otlp-protobuf.js';
+import { type ToldFailure, toldFailure } from './told-failures.js';
 import { spansOfVllora } from './vllora-json.js';
 
 /** Spans of a batch at most, and objects and lists of one in JSON: small ones take fifty times the memory of their text. */
 const mostSpans = 100_000;
 const mostStructures = 4_000_000;
+/** Failures that are told of a batch: its owner's thread takes them as one message. */
+const mostTold = 1_000;
 
 /** A batch that would take too much to read. */
 class TooLarge extends Error {}
@@ -30,6 +33,7 @@ export type Intake =
       readonly taken: number;
       readonly rejected: number;
       /** Why one of the rejected was. */ readonly reason?: string;
+      /** What the taken ones say of executions. */ readonly told?: readonly ToldFailure[];
     }
   | { readonly refused: 'full' | 'unwritable' | 'too_large' | 'malformed'; readonly detail: string };
 
@@ -79,7 +83,13 @@ export class SpanIntake {
         detail: 'The journal of spans cannot be written (TOOLKEEPER_DATA_DIR)',
       };
     }
-    return { taken: rows.length, rejected, ...(reason !== undefined && { reason }) };
+    const told = rows.flatMap((row) => toldFailure(row) ?? []).slice(0, mostTold);
+    return {
+      taken: rows.length,
+      rejected,
+      ...(reason !== undefined && { reason }),
+      ...(told.length > 0 && { told }),
+    };
   }
 
   private inflated({ gzip, body }: SpanBatch): Uint8Array {
