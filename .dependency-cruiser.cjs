@@ -43,6 +43,7 @@ const allowed = {
   'custom-tools': [...base, 'tool-contract', 'database', 'auth', 'process-pool', 'sandbox', 'tools'],
   'builtin-tools': [...base, 'tool-contract', 'tools'],
   'trace-tools': [...base, 'tool-contract', 'database', 'auth', 'llm', 'tool-metrics', 'tools', 'traces'],
+  experiments: [...base, 'database', 'auth', 'llm', 'traces'],
   mcp: [...base, 'tool-contract', 'auth', 'tools'],
   playbooks: [...base, 'tool-contract', 'database', 'auth'],
   'playbook-search': [

@@ -7,6 +7,7 @@ import { Spans1764000060000 } from './0006-spans.js';
 import { SemanticErrors1764000070000 } from './0007-semantic-errors.js';
 import { PayloadsAndGrades1764000080000 } from './0008-payloads-and-grades.js';
 import { Bundles1764000090000 } from './0009-bundles.js';
+import { Experiments1764000100000 } from './0010-experiments.js';
 import { AuditReasons1764000130000 } from './0013-audit-reasons.js';
 
 /** Every migration in order; append only. */
@@ -20,5 +21,6 @@ export const migrations = [
   SemanticErrors1764000070000,
   PayloadsAndGrades1764000080000,
   Bundles1764000090000,
+  Experiments1764000100000,
   AuditReasons1764000130000,
 ];

@@ -10,6 +10,7 @@ import { ConsoleModule } from './console/console.module.js';
 import { CustomToolsModule } from './custom-tools/custom-tools.module.js';
 import { DatabaseModule } from './database/database.module.js';
 import { EventsModule } from './events/events.module.js';
+import { ExperimentsModule } from './experiments/experiments.module.js';
 import { HealthModule } from './health/health.module.js';
 import { McpModule } from './mcp/mcp.module.js';
 import { LoggingModule } from './observability/logging.module.js';
@@ -45,6 +46,7 @@ export class AppModule {
         TracesModule,
         TraceToolsModule,
         AnalysisModule,
+        ExperimentsModule,
         McpModule,
         EventsModule,
         CustomToolsModule.forRoot(config),

@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.js';
 import type { Client, ClientMeta, Options as Options2, RequestResult, ServerSentEventsResult, TDataShape } from './client/index.js';
-import type { ApproveMcpToolsData, ApproveMcpToolsErrors, ApproveMcpToolsResponses, ArchivePlaybookData, ArchivePlaybookErrors, ArchivePlaybookResponses, CloseCircuitData, CloseCircuitErrors, CloseCircuitResponses, CompareRunsData, CompareRunsErrors, CompareRunsResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreatePlaybookData, CreatePlaybookErrors, CreatePlaybookResponses, DeleteOldMetricsData, DeleteOldMetricsErrors, DeleteOldMetricsResponses, DeleteRunData, DeleteRunErrors, DeleteRunResponses, DeleteThreadData, DeleteThreadErrors, DeleteThreadResponses, DeprecatePlaybookData, DeprecatePlaybookErrors, DeprecatePlaybookResponses, DiffCustomToolRevisionData, DiffCustomToolRevisionErrors, DiffCustomToolRevisionResponses, DiffPlaybookVersionsData, DiffPlaybookVersionsErrors, DiffPlaybookVersionsResponses, DisableCustomToolData, DisableCustomToolErrors, DisableCustomToolResponses, DisablePlaybookData, DisablePlaybookErrors, DisablePlaybookResponses, EnableCustomToolData, EnableCustomToolErrors, EnableCustomToolResponses, EnablePlaybookData, EnablePlaybookErrors, EnablePlaybookResponses, ExecuteToolData, ExecuteToolErrors, ExecuteToolResponses, FindByIdData, FindByIdErrors, FindByIdResponses, FollowTopicsData, FollowTopicsErrors, FollowTopicsResponse, FollowTopicsResponses, GetCircuitAdviceData, GetCircuitAdviceErrors, GetCircuitAdviceResponses, GetCircuitData, GetCircuitErrors, GetCircuitResponses, GetCustomToolData, GetCustomToolErrors, GetCustomToolHealthData, GetCustomToolHealthErrors, GetCustomToolHealthResponses, GetCustomToolLogsData, GetCustomToolLogsErrors, GetCustomToolLogsResponses, GetCustomToolResponses, GetCustomToolRevisionData, GetCustomToolRevisionErrors, GetCustomToolRevisionResponses, GetDashboardData, GetDashboardErrors, GetDashboardResponses, GetErrorPatternsData, GetErrorPatternsErrors, GetErrorPatternsResponses, GetEventsData, GetEventsErrors, GetEventsResponses, GetExecutionData, GetExecutionErrors, GetExecutionPayloadData, GetExecutionPayloadErrors, GetExecutionPayloadResponses, GetExecutionResponses, GetHealthOfAllToolsData, GetHealthOfAllToolsErrors, GetHealthOfAllToolsResponses, GetHealthSummaryData, GetHealthSummaryErrors, GetHealthSummaryResponses, GetInvestigationData, GetInvestigationErrors, GetInvestigationResponses, GetKeyData, GetKeyErrors, GetKeyResponses, GetMetricsData, GetMetricsResponses, GetPlaybookVersionData, GetPlaybookVersionErrors, GetPlaybookVersionResponses, GetRunDetailsData, GetRunDetailsErrors, GetRunDetailsResponses, GetSeriesData, GetSeriesErrors, GetSeriesResponses, GetSessionData, GetSessionErrors, GetSessionResponses, GetToolBundleData, GetToolBundleErrors, GetToolBundleResponses, GetToolData, GetToolErrors, GetToolHealthData, GetToolHealthErrors, GetToolHealthInfoData, GetToolHealthInfoErrors, GetToolHealthInfoResponses, GetToolHealthResponses, GetToolResponses, GetToolStatsData, GetToolStatsErrors, GetToolStatsResponses, GetTraceSkeletonData, GetTraceSkeletonErrors, GetTraceSkeletonResponses, GetTraceStatsData, GetTraceStatsErrors, GetTraceStatsResponses, ImportPlaybooksData, ImportPlaybooksErrors, ImportPlaybooksResponses, ListAuditEntriesData, ListAuditEntriesErrors, ListAuditEntriesResponses, ListBatchSpansData, ListBatchSpansErrors, ListBatchSpansResponses, ListBottlenecksData, ListBottlenecksErrors, ListBottlenecksResponses, ListCustomToolRevisionsData, ListCustomToolRevisionsErrors, ListCustomToolRevisionsResponses, ListCustomToolsData, ListCustomToolsErrors, ListCustomToolsResponses, ListDuplicatesData, ListDuplicatesErrors, ListDuplicatesResponses, ListErrorsData, ListErrorsErrors, ListErrorsResponses, ListExecutionsData, ListExecutionsErrors, ListExecutionsResponses, ListGradeChangesData, ListGradeChangesErrors, ListGradeChangesResponses, ListGroupsData, ListGroupsErrors, ListGroupSpansData, ListGroupSpansErrors, ListGroupSpansResponses, ListGroupsResponses, ListInvestigationsData, ListInvestigationsErrors, ListInvestigationsResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListLabelsData, ListLabelsErrors, ListLabelsResponses, ListMcpToolsData, ListMcpToolsErrors, ListMcpToolsResponses, ListPlaybooksData, ListPlaybooksErrors, ListPlaybooksResponses, ListPlaybookVersionsData, ListPlaybookVersionsErrors, ListPlaybookVersionsResponses, ListRecordedToolsData, ListRecordedToolsErrors, ListRecordedToolsResponses, ListRunsData, ListRunsErrors, ListRunSpansData, ListRunSpansErrors, ListRunSpansResponses, ListRunsResponses, ListShownPlaybooksData, ListShownPlaybooksErrors, ListShownPlaybooksResponses, ListSlowExecutionsData, ListSlowExecutionsErrors, ListSlowExecutionsResponses, ListSpansData, ListSpansErrors, ListSpansResponses, ListTemplatesData, ListTemplatesErrors, ListTemplatesResponses, ListTimeseriesData, ListTimeseriesErrors, ListTimeseriesResponses, ListToolsData, ListToolsErrors, ListToolsResponses, ListTraceWindowData, ListTraceWindowErrors, ListTraceWindowResponses, LivezData, LivezErrors, LivezResponses, MarkSemanticFailureData, MarkSemanticFailureErrors, MarkSemanticFailureResponses, OpenCircuitData, OpenCircuitErrors, OpenCircuitResponses, PostSpansData, PostSpansErrors, PostSpansResponses, RaiseInvestigationData, RaiseInvestigationErrors, RaiseInvestigationResponses, ReadyzData, ReadyzErrors, ReadyzResponses, RecordPlaybookOutcomeData, RecordPlaybookOutcomeErrors, RecordPlaybookOutcomeResponses, RegisterCustomToolData, RegisterCustomToolErrors, RegisterCustomToolResponses, RegisterToolBundleData, RegisterToolBundleErrors, RegisterToolBundleResponses, RemoveCustomToolData, RemoveCustomToolErrors, RemoveCustomToolResponses, ReplaceToolBundleData, ReplaceToolBundleErrors, ReplaceToolBundleResponses, ReplayExecutionData, ReplayExecutionErrors, ReplayExecutionResponses, ResetCircuitData, ResetCircuitErrors, ResetCircuitResponses, ResetInvestigationData, ResetInvestigationErrors, ResetInvestigationResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RollBackCustomToolData, RollBackCustomToolErrors, RollBackCustomToolResponses, RunToolCallsData, RunToolCallsErrors, RunToolCallsResponses, SearchPlaybooksData, SearchPlaybooksErrors, SearchPlaybooksResponses, SignInData, SignInErrors, SignInResponses, SignOutData, SignOutErrors, SignOutResponses, StartupzData, StartupzErrors, StartupzResponses, TestCustomToolData, TestCustomToolErrors, TestCustomToolResponses, TryCustomToolChangeData, TryCustomToolChangeErrors, TryCustomToolChangeResponses, TryCustomToolData, TryCustomToolErrors, TryCustomToolResponses, UnmarkSemanticFailureData, UnmarkSemanticFailureErrors, UnmarkSemanticFailureResponses, UpdateCustomToolData, UpdateCustomToolErrors, UpdateCustomToolResponses, UpdateKeyData, UpdateKeyErrors, UpdateKeyResponses, ValidateCustomToolData, ValidateCustomToolErrors, ValidateCustomToolResponses } from './types.gen.js';
+import type { ApproveMcpToolsData, ApproveMcpToolsErrors, ApproveMcpToolsResponses, ArchivePlaybookData, ArchivePlaybookErrors, ArchivePlaybookResponses, CancelExperimentData, CancelExperimentErrors, CancelExperimentResponses, CloseCircuitData, CloseCircuitErrors, CloseCircuitResponses, CompareRunsData, CompareRunsErrors, CompareRunsResponses, CreateExperimentData, CreateExperimentErrors, CreateExperimentResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, CreatePlaybookData, CreatePlaybookErrors, CreatePlaybookResponses, DeleteExperimentData, DeleteExperimentErrors, DeleteExperimentResponses, DeleteOldMetricsData, DeleteOldMetricsErrors, DeleteOldMetricsResponses, DeleteRunData, DeleteRunErrors, DeleteRunResponses, DeleteThreadData, DeleteThreadErrors, DeleteThreadResponses, DeprecatePlaybookData, DeprecatePlaybookErrors, DeprecatePlaybookResponses, DiffCustomToolRevisionData, DiffCustomToolRevisionErrors, DiffCustomToolRevisionResponses, DiffPlaybookVersionsData, DiffPlaybookVersionsErrors, DiffPlaybookVersionsResponses, DisableCustomToolData, DisableCustomToolErrors, DisableCustomToolResponses, DisablePlaybookData, DisablePlaybookErrors, DisablePlaybookResponses, EnableCustomToolData, EnableCustomToolErrors, EnableCustomToolResponses, EnablePlaybookData, EnablePlaybookErrors, EnablePlaybookResponses, ExecuteToolData, ExecuteToolErrors, ExecuteToolResponses, FindByIdData, FindByIdErrors, FindByIdResponses, FollowTopicsData, FollowTopicsErrors, FollowTopicsResponse, FollowTopicsResponses, GetCircuitAdviceData, GetCircuitAdviceErrors, GetCircuitAdviceResponses, GetCircuitData, GetCircuitErrors, GetCircuitResponses, GetCustomToolData, GetCustomToolErrors, GetCustomToolHealthData, GetCustomToolHealthErrors, GetCustomToolHealthResponses, GetCustomToolLogsData, GetCustomToolLogsErrors, GetCustomToolLogsResponses, GetCustomToolResponses, GetCustomToolRevisionData, GetCustomToolRevisionErrors, GetCustomToolRevisionResponses, GetDashboardData, GetDashboardErrors, GetDashboardResponses, GetErrorPatternsData, GetErrorPatternsErrors, GetErrorPatternsResponses, GetEventsData, GetEventsErrors, GetEventsResponses, GetExecutionData, GetExecutionErrors, GetExecutionPayloadData, GetExecutionPayloadErrors, GetExecutionPayloadResponses, GetExecutionResponses, GetExperimentData, GetExperimentErrors, GetExperimentEvaluationData, GetExperimentEvaluationErrors, GetExperimentEvaluationResponses, GetExperimentResponses, GetHealthOfAllToolsData, GetHealthOfAllToolsErrors, GetHealthOfAllToolsResponses, GetHealthSummaryData, GetHealthSummaryErrors, GetHealthSummaryResponses, GetInvestigationData, GetInvestigationErrors, GetInvestigationResponses, GetKeyData, GetKeyErrors, GetKeyResponses, GetMetricsData, GetMetricsResponses, GetPlaybookVersionData, GetPlaybookVersionErrors, GetPlaybookVersionResponses, GetRunDetailsData, GetRunDetailsErrors, GetRunDetailsResponses, GetSeriesData, GetSeriesErrors, GetSeriesResponses, GetSessionData, GetSessionErrors, GetSessionResponses, GetToolBundleData, GetToolBundleErrors, GetToolBundleResponses, GetToolData, GetToolErrors, GetToolHealthData, GetToolHealthErrors, GetToolHealthInfoData, GetToolHealthInfoErrors, GetToolHealthInfoResponses, GetToolHealthResponses, GetToolResponses, GetToolStatsData, GetToolStatsErrors, GetToolStatsResponses, GetTraceSkeletonData, GetTraceSkeletonErrors, GetTraceSkeletonResponses, GetTraceStatsData, GetTraceStatsErrors, GetTraceStatsResponses, ImportPlaybooksData, ImportPlaybooksErrors, ImportPlaybooksResponses, ListAuditEntriesData, ListAuditEntriesErrors, ListAuditEntriesResponses, ListBatchSpansData, ListBatchSpansErrors, ListBatchSpansResponses, ListBottlenecksData, ListBottlenecksErrors, ListBottlenecksResponses, ListCustomToolRevisionsData, ListCustomToolRevisionsErrors, ListCustomToolRevisionsResponses, ListCustomToolsData, ListCustomToolsErrors, ListCustomToolsResponses, ListDuplicatesData, ListDuplicatesErrors, ListDuplicatesResponses, ListErrorsData, ListErrorsErrors, ListErrorsResponses, ListExecutionsData, ListExecutionsErrors, ListExecutionsResponses, ListExperimentsBySpanData, ListExperimentsBySpanErrors, ListExperimentsBySpanResponses, ListExperimentsData, ListExperimentsErrors, ListExperimentsResponses, ListGradeChangesData, ListGradeChangesErrors, ListGradeChangesResponses, ListGroupsData, ListGroupsErrors, ListGroupSpansData, ListGroupSpansErrors, ListGroupSpansResponses, ListGroupsResponses, ListInvestigationsData, ListInvestigationsErrors, ListInvestigationsResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListLabelsData, ListLabelsErrors, ListLabelsResponses, ListMcpToolsData, ListMcpToolsErrors, ListMcpToolsResponses, ListPlaybooksData, ListPlaybooksErrors, ListPlaybooksResponses, ListPlaybookVersionsData, ListPlaybookVersionsErrors, ListPlaybookVersionsResponses, ListRecordedToolsData, ListRecordedToolsErrors, ListRecordedToolsResponses, ListRunsData, ListRunsErrors, ListRunSpansData, ListRunSpansErrors, ListRunSpansResponses, ListRunsResponses, ListShownPlaybooksData, ListShownPlaybooksErrors, ListShownPlaybooksResponses, ListSlowExecutionsData, ListSlowExecutionsErrors, ListSlowExecutionsResponses, ListSpansData, ListSpansErrors, ListSpansResponses, ListTemplatesData, ListTemplatesErrors, ListTemplatesResponses, ListTimeseriesData, ListTimeseriesErrors, ListTimeseriesResponses, ListToolsData, ListToolsErrors, ListToolsResponses, ListTraceWindowData, ListTraceWindowErrors, ListTraceWindowResponses, LivezData, LivezErrors, LivezResponses, MarkSemanticFailureData, MarkSemanticFailureErrors, MarkSemanticFailureResponses, OpenCircuitData, OpenCircuitErrors, OpenCircuitResponses, PostSpansData, PostSpansErrors, PostSpansResponses, RaiseInvestigationData, RaiseInvestigationErrors, RaiseInvestigationResponses, ReadyzData, ReadyzErrors, ReadyzResponses, RecordPlaybookOutcomeData, RecordPlaybookOutcomeErrors, RecordPlaybookOutcomeResponses, RegisterCustomToolData, RegisterCustomToolErrors, RegisterCustomToolResponses, RegisterToolBundleData, RegisterToolBundleErrors, RegisterToolBundleResponses, RemoveCustomToolData, RemoveCustomToolErrors, RemoveCustomToolResponses, ReplaceToolBundleData, ReplaceToolBundleErrors, ReplaceToolBundleResponses, ReplayExecutionData, ReplayExecutionErrors, ReplayExecutionResponses, ResetCircuitData, ResetCircuitErrors, ResetCircuitResponses, ResetInvestigationData, ResetInvestigationErrors, ResetInvestigationResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RollBackCustomToolData, RollBackCustomToolErrors, RollBackCustomToolResponses, RunExperimentData, RunExperimentErrors, RunExperimentResponses, RunToolCallsData, RunToolCallsErrors, RunToolCallsResponses, SearchPlaybooksData, SearchPlaybooksErrors, SearchPlaybooksResponses, SignInData, SignInErrors, SignInResponses, SignOutData, SignOutErrors, SignOutResponses, StartupzData, StartupzErrors, StartupzResponses, TestCustomToolData, TestCustomToolErrors, TestCustomToolResponses, TryCustomToolChangeData, TryCustomToolChangeErrors, TryCustomToolChangeResponses, TryCustomToolData, TryCustomToolErrors, TryCustomToolResponses, UnmarkSemanticFailureData, UnmarkSemanticFailureErrors, UnmarkSemanticFailureResponses, UpdateCustomToolData, UpdateCustomToolErrors, UpdateCustomToolResponses, UpdateExperimentData, UpdateExperimentErrors, UpdateExperimentResponses, UpdateKeyData, UpdateKeyErrors, UpdateKeyResponses, ValidateCustomToolData, ValidateCustomToolErrors, ValidateCustomToolResponses } from './types.gen.js';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -432,6 +432,113 @@ export const getTraceSkeleton = <ThrowOnError extends boolean = false>(options: 
 export const listTraceWindow = <ThrowOnError extends boolean = false>(options: Options<ListTraceWindowData, ThrowOnError>): RequestResult<ListTraceWindowResponses, ListTraceWindowErrors, ThrowOnError> => (options.client ?? client).get<ListTraceWindowResponses, ListTraceWindowErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
     url: '/api/v1/traces/{id}/window',
+    ...options
+});
+
+/**
+ * List experiments, newest first
+ *
+ * Without requests and answers.
+ */
+export const listExperiments = <ThrowOnError extends boolean = false>(options?: Options<ListExperimentsData, ThrowOnError>): RequestResult<ListExperimentsResponses, ListExperimentsErrors, ThrowOnError> => (options?.client ?? client).get<ListExperimentsResponses, ListExperimentsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/experiments',
+    ...options
+});
+
+/**
+ * Make an experiment from the call of a model
+ *
+ * From a span's request, or from one of your own. What the span came to is kept to compare with.
+ */
+export const createExperiment = <ThrowOnError extends boolean = false>(options: Options<CreateExperimentData, ThrowOnError>): RequestResult<CreateExperimentResponses, CreateExperimentErrors, ThrowOnError> => (options.client ?? client).post<CreateExperimentResponses, CreateExperimentErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/experiments',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * List the experiments made from a span, newest first
+ *
+ * As the list of all.
+ */
+export const listExperimentsBySpan = <ThrowOnError extends boolean = false>(options: Options<ListExperimentsBySpanData, ThrowOnError>): RequestResult<ListExperimentsBySpanResponses, ListExperimentsBySpanErrors, ThrowOnError> => (options.client ?? client).get<ListExperimentsBySpanResponses, ListExperimentsBySpanErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/experiments/by-span/{id}',
+    ...options
+});
+
+/**
+ * Delete an experiment
+ *
+ * A run that goes on is ended.
+ */
+export const deleteExperiment = <ThrowOnError extends boolean = false>(options: Options<DeleteExperimentData, ThrowOnError>): RequestResult<DeleteExperimentResponses, DeleteExperimentErrors, ThrowOnError> => (options.client ?? client).delete<DeleteExperimentResponses, DeleteExperimentErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/experiments/{id}',
+    ...options
+});
+
+/**
+ * Show an experiment
+ *
+ * With its requests and the answer of its last run.
+ */
+export const getExperiment = <ThrowOnError extends boolean = false>(options: Options<GetExperimentData, ThrowOnError>): RequestResult<GetExperimentResponses, GetExperimentErrors, ThrowOnError> => (options.client ?? client).get<GetExperimentResponses, GetExperimentErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/experiments/{id}',
+    ...options
+});
+
+/**
+ * Change an experiment
+ *
+ * Another request, headers, variables or parameters make a draft of it: the last answer goes.
+ */
+export const updateExperiment = <ThrowOnError extends boolean = false>(options: Options<UpdateExperimentData, ThrowOnError>): RequestResult<UpdateExperimentResponses, UpdateExperimentErrors, ThrowOnError> => (options.client ?? client).patch<UpdateExperimentResponses, UpdateExperimentErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/experiments/{id}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Ask the model with the changed request
+ *
+ * Answers when the run is over, after a minute at most: `completed` with `result`, or `failed` with `error`. A caller that leaves does not end it.
+ */
+export const runExperiment = <ThrowOnError extends boolean = false>(options: Options<RunExperimentData, ThrowOnError>): RequestResult<RunExperimentResponses, RunExperimentErrors, ThrowOnError> => (options.client ?? client).post<RunExperimentResponses, RunExperimentErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/experiments/{id}/run',
+    ...options
+});
+
+/**
+ * End the run that goes on
+ *
+ * The experiment is `failed` then.
+ */
+export const cancelExperiment = <ThrowOnError extends boolean = false>(options: Options<CancelExperimentData, ThrowOnError>): RequestResult<CancelExperimentResponses, CancelExperimentErrors, ThrowOnError> => (options.client ?? client).post<CancelExperimentResponses, CancelExperimentErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/experiments/{id}/cancel',
+    ...options
+});
+
+/**
+ * Compare the answer of the last run with the original
+ *
+ * Cost, tokens and time of both, and the changes in percent.
+ */
+export const getExperimentEvaluation = <ThrowOnError extends boolean = false>(options: Options<GetExperimentEvaluationData, ThrowOnError>): RequestResult<GetExperimentEvaluationResponses, GetExperimentEvaluationErrors, ThrowOnError> => (options.client ?? client).get<GetExperimentEvaluationResponses, GetExperimentEvaluationErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/experiments/{id}/evaluation',
     ...options
 });
 

@@ -852,24 +852,11 @@ export type DifferenceView = {
 };
 
 export type ComparisonView = {
-    /**
-     * The summary of a, as the tool `fetch_spans_summary` gives it
-     */
-    a: {
-        [key: string]: unknown;
-    };
-    /**
-     * That of b
-     */
-    b: {
-        [key: string]: unknown;
-    };
-    /**
-     * Each figure by the name that it has in a summary
-     */
-    differences: {
-        [key: string]: DifferenceView;
-    };
+    cost_change_percent: number | null;
+    total_tokens_change_percent: number | null;
+    input_tokens_change_percent: number | null;
+    output_tokens_change_percent: number | null;
+    duration_change_percent: number | null;
 };
 
 export type BucketView = {
@@ -968,6 +955,184 @@ export type SkeletonView = {
      * Places in `types`, from 0
      */
     type: Array<number>;
+};
+
+export type RunResultView = {
+    /**
+     * The words, or the JSON of the tools that were asked for
+     */
+    output: string | null;
+    /**
+     * As the model gave it
+     */
+    message: {
+        [key: string]: unknown;
+    };
+    model: string | null;
+    /**
+     * US dollars: as the endpoint told it, else computed from the tokens
+     */
+    cost: number | null | string;
+    usage: {
+        [key: string]: unknown;
+    } | null;
+    duration_ms: number | null;
+};
+
+export type CallFiguresView = {
+    output: string | null;
+    model: string | null;
+    cost: number | null;
+    total_tokens: number | null;
+    input_tokens: number | null;
+    output_tokens: number | null;
+    duration_seconds: number | null;
+};
+
+export type CreateExperimentBody = {
+    name: string;
+    description?: string;
+    /**
+     * A chat request as OpenAI has it; absent: the original one
+     */
+    modified_request?: {
+        [key: string]: unknown;
+    };
+    /**
+     * Of the request to the model; none that says who asks or how the message is carried
+     */
+    headers?: {
+        [key: string]: string;
+    };
+    /**
+     * What `{{thing}}` in messages, tools and headers stands for
+     */
+    prompt_variables?: {
+        [key: string]: unknown;
+    };
+    /**
+     * They take the place of those of the request
+     */
+    model_parameters?: {
+        [key: string]: unknown;
+    };
+    /**
+     * The call of a model whose request is tried again; absent: `original_request` is
+     */
+    original_span_id?: string;
+    /**
+     * Where the span occurs in several traces
+     */
+    original_trace_id?: string;
+    /**
+     * Absent: that of the span
+     */
+    original_request?: {
+        [key: string]: unknown;
+    };
+};
+
+export type ExperimentView = {
+    id: string;
+    name: string;
+    description: string | null;
+    /**
+     * null: made from a request of its author
+     */
+    original_span_id: string | null;
+    original_trace_id: string | null;
+    /**
+     * `draft`: not run as it is now
+     */
+    status: 'draft' | 'running' | 'completed' | 'failed';
+    /**
+     * Why the last run failed
+     */
+    error: string | null;
+    created_at: string;
+    updated_at: string;
+    project_id: string;
+    original_request: {
+        [key: string]: unknown;
+    };
+    modified_request: {
+        [key: string]: unknown;
+    };
+    headers: {
+        [key: string]: string;
+    };
+    prompt_variables: {
+        [key: string]: unknown;
+    };
+    model_parameters: {
+        [key: string]: unknown;
+    };
+    result: RunResultView | null;
+};
+
+export type ListedExperimentView = {
+    id: string;
+    name: string;
+    description: string | null;
+    /**
+     * null: made from a request of its author
+     */
+    original_span_id: string | null;
+    original_trace_id: string | null;
+    /**
+     * `draft`: not run as it is now
+     */
+    status: 'draft' | 'running' | 'completed' | 'failed';
+    /**
+     * Why the last run failed
+     */
+    error: string | null;
+    created_at: string;
+    updated_at: string;
+};
+
+export type ExperimentListView = {
+    data: Array<ListedExperimentView>;
+    pagination: PaginationView;
+};
+
+export type UpdateExperimentBody = {
+    name?: string;
+    description?: string;
+    /**
+     * A chat request as OpenAI has it; absent: the original one
+     */
+    modified_request?: {
+        [key: string]: unknown;
+    };
+    /**
+     * Of the request to the model; none that says who asks or how the message is carried
+     */
+    headers?: {
+        [key: string]: string;
+    };
+    /**
+     * What `{{thing}}` in messages, tools and headers stands for
+     */
+    prompt_variables?: {
+        [key: string]: unknown;
+    };
+    /**
+     * They take the place of those of the request
+     */
+    model_parameters?: {
+        [key: string]: unknown;
+    };
+};
+
+export type EvaluationView = {
+    /**
+     * Whether there are two calls to compare
+     */
+    hasResults: boolean;
+    original: CallFiguresView | null;
+    new: CallFiguresView | null;
+    comparison: ComparisonView | null;
 };
 
 export type EventView = {
@@ -4758,6 +4923,429 @@ export type ListTraceWindowResponses = {
 };
 
 export type ListTraceWindowResponse = ListTraceWindowResponses[keyof ListTraceWindowResponses];
+
+export type ListExperimentsData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path?: never;
+    query?: {
+        limit?: number;
+        offset?: number;
+    };
+    url: '/api/v1/experiments';
+};
+
+export type ListExperimentsErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type ListExperimentsError = ListExperimentsErrors[keyof ListExperimentsErrors];
+
+export type ListExperimentsResponses = {
+    200: ExperimentListView;
+};
+
+export type ListExperimentsResponse = ListExperimentsResponses[keyof ListExperimentsResponses];
+
+export type CreateExperimentData = {
+    body: CreateExperimentBody;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/api/v1/experiments';
+};
+
+export type CreateExperimentErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `conflict`: The name or version is taken
+     */
+    409: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type CreateExperimentError = CreateExperimentErrors[keyof CreateExperimentErrors];
+
+export type CreateExperimentResponses = {
+    201: ExperimentView;
+};
+
+export type CreateExperimentResponse = CreateExperimentResponses[keyof CreateExperimentResponses];
+
+export type ListExperimentsBySpanData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path: {
+        id: string;
+    };
+    query?: {
+        limit?: number;
+        offset?: number;
+    };
+    url: '/api/v1/experiments/by-span/{id}';
+};
+
+export type ListExperimentsBySpanErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type ListExperimentsBySpanError = ListExperimentsBySpanErrors[keyof ListExperimentsBySpanErrors];
+
+export type ListExperimentsBySpanResponses = {
+    200: ExperimentListView;
+};
+
+export type ListExperimentsBySpanResponse = ListExperimentsBySpanResponses[keyof ListExperimentsBySpanResponses];
+
+export type DeleteExperimentData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/experiments/{id}';
+};
+
+export type DeleteExperimentErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type DeleteExperimentError = DeleteExperimentErrors[keyof DeleteExperimentErrors];
+
+export type DeleteExperimentResponses = {
+    /**
+     * It is gone
+     */
+    204: void;
+};
+
+export type DeleteExperimentResponse = DeleteExperimentResponses[keyof DeleteExperimentResponses];
+
+export type GetExperimentData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/experiments/{id}';
+};
+
+export type GetExperimentErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type GetExperimentError = GetExperimentErrors[keyof GetExperimentErrors];
+
+export type GetExperimentResponses = {
+    200: ExperimentView;
+};
+
+export type GetExperimentResponse = GetExperimentResponses[keyof GetExperimentResponses];
+
+export type UpdateExperimentData = {
+    body: UpdateExperimentBody;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/experiments/{id}';
+};
+
+export type UpdateExperimentErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `conflict`: The name or version is taken
+     */
+    409: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type UpdateExperimentError = UpdateExperimentErrors[keyof UpdateExperimentErrors];
+
+export type UpdateExperimentResponses = {
+    200: ExperimentView;
+};
+
+export type UpdateExperimentResponse = UpdateExperimentResponses[keyof UpdateExperimentResponses];
+
+export type RunExperimentData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/experiments/{id}/run';
+};
+
+export type RunExperimentErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `conflict`: The name or version is taken
+     */
+    409: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type RunExperimentError = RunExperimentErrors[keyof RunExperimentErrors];
+
+export type RunExperimentResponses = {
+    200: ExperimentView;
+};
+
+export type RunExperimentResponse = RunExperimentResponses[keyof RunExperimentResponses];
+
+export type CancelExperimentData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/experiments/{id}/cancel';
+};
+
+export type CancelExperimentErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `conflict`: The name or version is taken
+     */
+    409: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type CancelExperimentError = CancelExperimentErrors[keyof CancelExperimentErrors];
+
+export type CancelExperimentResponses = {
+    200: ExperimentView;
+};
+
+export type CancelExperimentResponse = CancelExperimentResponses[keyof CancelExperimentResponses];
+
+export type GetExperimentEvaluationData = {
+    body?: never;
+    headers?: {
+        /**
+         * One of the key's projects; else the first of them, or `default`
+         */
+        'x-project-id'?: string;
+    };
+    path: {
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/experiments/{id}/evaluation';
+};
+
+export type GetExperimentEvaluationErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type GetExperimentEvaluationError = GetExperimentEvaluationErrors[keyof GetExperimentEvaluationErrors];
+
+export type GetExperimentEvaluationResponses = {
+    200: EvaluationView;
+};
+
+export type GetExperimentEvaluationResponse = GetExperimentEvaluationResponses[keyof GetExperimentEvaluationResponses];
 
 export type GetEventsData = {
     body?: never;

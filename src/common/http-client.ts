@@ -99,7 +99,7 @@ export class HttpClient {
     };
     const response = await this.pool.request({ ...request, headers, signal });
     if (response.statusCode >= 200 && response.statusCode < 300) return response;
-    const why = this.settings.tellsWhy ? await beginningOf(response) : '';
+    const why = this.settings.tellsWhy ? withoutToken(await beginningOf(response), headers) : '';
     drop(response);
     throw failureOf(response, why);
   }
@@ -149,6 +149,13 @@ async function beginningOf({ body }: Dispatcher.ResponseData): Promise<string> {
   const text = Buffer.concat(chunks).toString('utf8').replaceAll(/\s+/g, ' ').trim();
   return text.slice(0, whyChars);
 }
+
+/** A service may repeat the token that it was shown. A shorter one is a placeholder, and may stand in any word. */
+function withoutToken(text: string, { authorization }: Readonly<Record<string, string>>): string {
+  const token = authorization?.split(' ').at(-1) ?? '';
+  return token.length < shortestToken ? text : text.replaceAll(token, '[token]');
+}
+const shortestToken = 8;
 
 /**
  * RFC 9110's `Retry-After`: seconds, or a date.

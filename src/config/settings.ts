@@ -196,7 +196,7 @@ const embeddings = {
 const llm = {
   llm: {
     url: setting('LLM_BASE_URL', webUrl).means(
-      'An OpenAI-compatible endpoint up to `/chat/completions`, such as `https://api.openai.com/v1`: `analyze_with_llm` asks it. Unset: that tool says that there is none.',
+      'An OpenAI-compatible endpoint up to `/chat/completions`, such as `https://api.openai.com/v1`: `analyze_with_llm` and experiments ask it. Unset: they say that there is none.',
     ),
     model: setting('LLM_MODEL', text).means('Its model.'),
     apiKey: setting('LLM_API_KEY', text).means('Key, sent as bearer token.'),

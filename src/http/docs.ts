@@ -9,6 +9,7 @@ const tags = {
   investigations: 'What an investigation may still spend',
   playbooks: 'The catalogue that get_playbooks searches',
   traces: 'What agents did: spans, runs and threads',
+  experiments: 'Calls of models, tried again with changes',
   events: 'What happens to tools, as it happens',
   keys: 'API keys, and what was done with the rights of an administrator',
   session: 'Browsers that sign in',

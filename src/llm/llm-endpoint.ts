@@ -1,7 +1,7 @@
 import { CircuitBreaker } from '../common/circuit-breaker.js';
 import type { CircuitSettings } from '../common/circuit-state.js';
 import { systemClock } from '../common/clock.js';
-import { HttpClient } from '../common/http-client.js';
+import { HttpClient, type HttpRequest } from '../common/http-client.js';
 import { type RetrySettings, UpstreamCalls } from '../common/upstream-calls.js';
 import { UpstreamFailure } from '../common/upstream-failure.js';
 
@@ -14,6 +14,18 @@ export interface LlmAddress {
 
 /** The body of a chat completion as OpenAI has it; `model` is the configured one where it is absent. */
 export type ChatRequest = Readonly<Record<string, unknown>>;
+
+/** A model's answer to a chat request. */
+export interface Completion {
+  /** The model's words; empty where it only asked for tools. */
+  readonly text: string;
+  /** `choices[0].message` as the endpoint gave it. */
+  readonly message: Readonly<Record<string, unknown>>;
+  /** The whole answer: `{choices, model, usage, …}`. */
+  readonly body: Readonly<Record<string, unknown>>;
+  /** Of the try that was answered. */
+  readonly durationMs: number;
+}
 
 export interface ChatOptions {
   readonly headers?: Readonly<Record<string, string>>;
@@ -58,14 +70,19 @@ export class LlmEndpoint {
       tellsWhy: true,
     });
     const breaker = new CircuitBreaker(circuit, systemClock, Math.random);
-    this.calls = new UpstreamCalls(times, (request, limitMs) => this.http.ask(request, limitMs), breaker);
+    this.calls = new UpstreamCalls(times, (request, limitMs) => this.timed(request, limitMs), breaker);
   }
 
   /**
    * @returns what the model said; empty where it only asked for tools
-   * @throws UpstreamFailure when the endpoint gives no answer; the signal's reason when it aborts
+   * @throws as `complete` does
    */
-  chat(request: ChatRequest, { headers, signal }: ChatOptions): Promise<string> {
+  async chat(request: ChatRequest, options: ChatOptions): Promise<string> {
+    return (await this.complete(request, options)).text;
+  }
+
+  /** @throws UpstreamFailure when the endpoint gives no answer; the signal's reason when it aborts */
+  complete(request: ChatRequest, { headers, signal }: ChatOptions): Promise<Completion> {
     const { model, apiKey } = this.address;
     return this.calls.ask(
       {
@@ -74,10 +91,16 @@ export class LlmEndpoint {
         headers: { ...headers, ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }) },
         body: JSON.stringify({ model, ...request }),
         signal,
-        read: saidIn,
+        read: completionIn,
       },
       signal,
     );
+  }
+
+  private async timed(request: HttpRequest, limitMs: number): Promise<TimedAnswer> {
+    const begun = performance.now();
+    const answer = await this.http.ask(request, limitMs);
+    return { answer, durationMs: performance.now() - begun };
   }
 
   /** Ends what is under way. */
@@ -93,19 +116,23 @@ function completionsUrl(base: string): URL {
   return url;
 }
 
-function saidIn(answer: unknown): string {
-  const message = messageIn(answer);
-  if (message === undefined)
-    throw new UpstreamFailure('invalid_answer', 'its answer has no `choices[0].message`');
-  return textOf(message.content);
+interface TimedAnswer {
+  readonly answer: unknown;
+  readonly durationMs: number;
 }
 
-function messageIn(body: unknown): { readonly content?: unknown } | undefined {
-  const { choices } = (body ?? {}) as { choices?: unknown };
-  const first: unknown = Array.isArray(choices) ? choices[0] : undefined;
-  const { message } = (first ?? {}) as { message?: unknown };
-  return typeof message === 'object' && message !== null ? message : undefined;
+function completionIn(timed: unknown): Completion {
+  const { answer, durationMs } = timed as TimedAnswer;
+  const body = objectIn(answer);
+  const [first] = Array.isArray(body['choices']) ? (body['choices'] as unknown[]) : [];
+  const { message } = objectIn(first);
+  if (typeof message !== 'object' || message === null)
+    throw new UpstreamFailure('invalid_answer', 'its answer has no `choices[0].message`');
+  return { text: textOf(objectIn(message)['content']), message: objectIn(message), body, durationMs };
 }
+
+const objectIn = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 
 /** A text, or the texts of a list of parts. */
 function textOf(content: unknown): string {

@@ -21,6 +21,7 @@ interface Extras<Input> extends Partial<Omit<ToolDefinition, 'inputSchema' | 'an
   /** What decides a kept result; absent: the input with its defaults. */
   readonly cacheKey?: (input: Input) => unknown;
   readonly onReuse?: Tool['onReuse'];
+  readonly asReused?: Tool['asReused'];
   /** Why a caller may not call it with this input; undefined: it may. */
   readonly refuses?: (input: Input, caller: Principal) => string | undefined;
 }
@@ -56,6 +57,7 @@ export function defineTool<Input extends object>(spec: ToolSpec<Input>): Tool {
     upstream,
     cacheKey,
     onReuse,
+    asReused,
     refuses,
     run,
     ...said
@@ -75,6 +77,7 @@ export function defineTool<Input extends object>(spec: ToolSpec<Input>): Tool {
     },
     ...(fallback && { fallback }),
     ...(onReuse && { onReuse }),
+    ...(asReused && { asReused }),
     ...(refuses && { refuses: (input, caller) => refuses(withDefaults(input), caller) }),
     validate: validatorOf(schema),
     cacheKey: (input) => (cacheKey ? cacheKey(withDefaults(input)) : withDefaults(input)),

@@ -127,6 +127,8 @@ export interface Tool {
   fallback?(reason: string): unknown;
   /** A result that was kept, or that another call waited for, answers a call that was not run. It must not throw. */
   onReuse?(result: unknown, context: CallContext): void;
+  /** The result as the caller of such a call reads it; absent: as it is. It must not throw. */
+  asReused?(result: unknown): unknown;
   /**
    * Ends at the deadline and on abort by itself, cleaning up what it started.
    * @returns the result, a JSON value

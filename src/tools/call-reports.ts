@@ -90,7 +90,8 @@ export class CallReports {
     this.metrics.reused(tool.definition.name, how);
     tool.onReuse?.(outcome.result, context);
     this.unrun.emit({ tool: tool.definition.name, input, context, ended: { outcome } });
-    return { ...outcome, cached: true };
+    const result = tool.asReused ? tool.asReused(outcome.result) : outcome.result;
+    return { ...outcome, result, cached: true };
   }
 
   /** @param tool undefined where there is none of that name */

@@ -20,6 +20,8 @@ interface TraceToolSpec<Input> {
   /** The properties of its input, as published; `projectId` comes to them. */
   readonly properties: Readonly<Record<string, JsonSchema>>;
   readonly required?: readonly string[];
+  readonly cacheTtlMs?: number;
+  readonly asReused?: Tool['asReused'];
   /** @returns the members of its answer beside `success` */
   readonly answer: (input: Input, project: string, run: ToolRun) => Promise<object>;
 }
@@ -40,11 +42,10 @@ export const ids = (description: string): JsonSchema => ({
 
 /** A tool that reads spans of one project and answers `{success: true, …}`, or `{success: false, error}`. */
 export function traceTool<Input extends object>(spec: TraceToolSpec<Input>): Tool {
-  const { name, description, required = [] } = spec;
+  const { answer, required = [], ...said } = spec;
   const properties = { ...spec.properties, projectId };
   return defineTool<Input & Common>({
-    name,
-    description,
+    ...said,
     published: { type: 'object', properties, required },
     // A missing field, or one too many, is told in the answer, where an agent reads it.
     input: { type: 'object', properties: loosened(properties), additionalProperties: false },
@@ -58,7 +59,7 @@ export function traceTool<Input extends object>(spec: TraceToolSpec<Input>): Too
         : project && foreignProject(caller, project),
     run: async (input, run) => {
       const project = input.projectId ?? run.context.projectId;
-      return { success: true, ...(await spec.answer(input, project, run)) };
+      return { success: true, ...(await answer(input, project, run)) };
     },
   });
 }

@@ -153,6 +153,16 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'GET /api/v1/traces/:id/skeleton': 'traces:read',
   'GET /api/v1/traces/:id/window': 'traces:read',
 
+  'GET /api/v1/experiments': 'traces:read',
+  'POST /api/v1/experiments': 'traces:write',
+  'GET /api/v1/experiments/by-span/:id': 'traces:read',
+  'GET /api/v1/experiments/:id': 'traces:read',
+  'PATCH /api/v1/experiments/:id': 'traces:write',
+  'DELETE /api/v1/experiments/:id': 'traces:write',
+  'POST /api/v1/experiments/:id/run': 'traces:write',
+  'POST /api/v1/experiments/:id/cancel': 'traces:write',
+  'GET /api/v1/experiments/:id/evaluation': 'traces:read',
+
   'GET /mcp': 'tools:call',
   'POST /mcp': 'tools:call',
   'DELETE /mcp': 'tools:call',

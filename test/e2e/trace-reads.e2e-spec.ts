@@ -19,6 +19,12 @@ beforeAll(async () => {
     keys[project] = await keyFor([project], ['traces:read', 'tools:call']);
   }
   await writeSpans(tk.db.dataSource, 'default', spansOf('default'));
+  for (const project of ['a', 'b'])
+    await tk.http
+      .post('/api/v1/experiments')
+      .set('x-project-id', project)
+      .send({ name: `of-${project}`, original_span_id: 'step-1' })
+      .expect(201);
 });
 afterAll(() => tk.close());
 
@@ -458,6 +464,8 @@ describe('a key reads its own projects alone', () => {
     { path: '/traces/shared-trace/skeleton' },
     { path: '/traces/shared-trace/window?span_id=root' },
     { path: '/traces/find?id=shared-thread' },
+    { path: '/experiments' },
+    { path: '/experiments/by-span/step-1' },
     { path: '/tools/fetch_runs/execute', body: { input: { threadIds: 'shared-thread' } } },
     { path: '/tools/fetch_spans/execute', body: { input: { threadIds: 'shared-thread' } } },
     { path: '/tools/get_run_details/execute', body: { input: { runId: 'shared-run' } } },

@@ -89,7 +89,8 @@ interface Called extends AskedTool {
   readonly id: string | undefined;
 }
 
-function callsIn(message: unknown): Called[] {
+/** Tools that a model asked for in a message. */
+export function callsIn(message: unknown): Called[] {
   return partsOf(message).flatMap((part, at) => {
     const type = textMember(part, 'type');
     const inner = memberOf(part, 'function') ?? part;
@@ -122,7 +123,8 @@ function toolMessagesIn(messages: readonly unknown[]): ToolMessage[] {
   return found;
 }
 
-function resultsIn(message: unknown, names: ReadonlyMap<string, string>): ToolMessage[] {
+/** Tools' answers in a message. @param names of tools by the id of their call */
+export function resultsIn(message: unknown, names: ReadonlyMap<string, string> = new Map()): ToolMessage[] {
   const parts = partsOf(message).filter((part) => resultTypes.has(textMember(part, 'type') ?? ''));
   const results = parts.length === 0 && textMember(message, 'role') === 'tool' ? [message] : parts;
   return results.map((part) => {

@@ -1,0 +1,62 @@
+import type { FieldProblem } from '../common/errors.js';
+import { escapePointer } from '../common/field-problems.js';
+import { memberOf } from '../traces/ingest/attribute-lookup.js';
+import type { ExperimentSettings, Json } from './experiment.types.js';
+
+/** Characters of JSON. */
+const longest = { request: 524_288, variables: 131_072, parameters: 16_384 };
+const mostHeaders = 32;
+
+const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
+const headerValue = /^[\t\x20-\x7e]{0,1000}$/;
+/** Headers that say how a message is carried, or what it is: the server's own. */
+const ownHeaders = new Set(
+  'host connection content-length content-type content-encoding expect keep-alive te trailer transfer-encoding upgrade accept accept-encoding x-label'.split(
+    ' ',
+  ),
+);
+/** Headers that say who asks: the server shows its own key, and keeps nobody else's. */
+const credentials = /(^|[-_])(authorization|cookie|api[-_]?key|token|secret|password)$/i;
+
+/** @returns every field that an experiment may not have so */
+export function problemsIn(
+  given: Partial<ExperimentSettings> & { readonly original_request?: Json },
+): FieldProblem[] {
+  const { headers = {}, original_request: original, modified_request: modified } = given;
+  return [
+    ...(original ? named('/original_request', requestProblem(original)) : []),
+    ...(modified ? named('/modified_request', requestProblem(modified)) : []),
+    ...named('/prompt_variables', tooLong(given.prompt_variables, longest.variables)),
+    ...named('/model_parameters', tooLong(given.model_parameters, longest.parameters)),
+    ...(Object.keys(headers).length > mostHeaders
+      ? named('/headers', `may hold ${mostHeaders} headers`)
+      : []),
+    ...Object.entries(headers).flatMap(([name, value]) =>
+      named(`/headers/${escapePointer(name)}`, headerProblem(name, value)),
+    ),
+  ];
+}
+
+const named = (pointer: string, detail: string | undefined): FieldProblem[] =>
+  detail === undefined ? [] : [{ pointer, detail }];
+
+/** @returns why no model can be asked with a request; undefined: one can */
+export function requestProblem(request: Json): string | undefined {
+  const { messages } = request;
+  if (!Array.isArray(messages) || messages.length === 0) return 'must have messages, as OpenAI has them';
+  if (!messages.every((message) => typeof memberOf(message, 'role') === 'string'))
+    return 'must have messages with a role each';
+  return tooLong(request, longest.request);
+}
+
+const tooLong = (value: Json | undefined, most: number): string | undefined =>
+  value && JSON.stringify(value).length > most ? `must have at most ${most} characters as JSON` : undefined;
+
+function headerProblem(name: string, value: string): string | undefined {
+  if (!headerName.test(name)) return 'must be named as HTTP names headers';
+  if (ownHeaders.has(name.toLowerCase())) return 'must be left out: the server sets it itself';
+  if (credentials.test(name)) return 'must be left out: the server shows its own key, and keeps no other';
+  return isHeaderValue(value) ? undefined : 'must be printable ASCII, 1000 characters at most';
+}
+
+export const isHeaderValue = (text: string): boolean => headerValue.test(text);

@@ -1,0 +1,94 @@
+import { setImmediate } from 'node:timers/promises';
+import { messageOf } from '../common/message-of.js';
+import { memberOf } from '../traces/ingest/attribute-lookup.js';
+
+/** As Mustache's parser gives it: a section has the tokens within it. */
+type Token = readonly [kind: string, text: string, start: number, end: number, inner?: readonly Token[]];
+
+/** Parsing takes the event loop about a millisecond for each KiB. */
+const longestTemplate = 65_536;
+/** Sections within sections multiply: texts and tokens of all templates of a request together. */
+const mostFilled = 1_000_000;
+const deepest = 32;
+
+/** A template cannot be read, or its text would be too long. */
+export class TemplateError extends Error {
+  override readonly name = 'TemplateError';
+}
+
+/**
+ * Fills `{{variables}}` into texts. Mustache's parser reads them; its renderer would call functions that it finds, knows
+ * no bound, and escapes for HTML, which prompts are not.
+ */
+export class Templates {
+  private left = mostFilled;
+
+  /** @param variables JSON */
+  constructor(private readonly variables: Readonly<Record<string, unknown>>) {}
+
+  /** @throws TemplateError */
+  async fill(template: string): Promise<string> {
+    if (!template.includes('{{')) return template;
+    if (template.length > longestTemplate)
+      throw new TemplateError(
+        `a text with variables may have ${longestTemplate} characters: put what is long into a variable`,
+      );
+    // Other requests are served between one template and the next.
+    await setImmediate();
+    return this.textOf(await parsed(template), [this.variables]);
+  }
+
+  private textOf(tokens: readonly Token[], scopes: readonly unknown[]): string {
+    return tokens
+      .map((token) => {
+        const text = this.filled(token, scopes);
+        this.left -= 1 + text.length;
+        if (this.left < 0)
+          throw new TemplateError(`the variables make more than ${mostFilled} characters of it`);
+        return text;
+      })
+      .join('');
+  }
+
+  private filled([kind, text, , , inner = []]: Token, scopes: readonly unknown[]): string {
+    if (kind === 'text') return text;
+    if (kind === '>') throw new TemplateError(`there are no partials: {{>${text}}}`);
+    const value = valueOf(text, scopes);
+    if (kind === '#') return this.section(value, inner, scopes);
+    if (kind === '^') return isNothing(value) ? this.textOf(inner, scopes) : '';
+    return asText(value);
+  }
+
+  /** A list's section is filled for each member, any other value's once; nothing's not at all. */
+  private section(value: unknown, inner: readonly Token[], scopes: readonly unknown[]): string {
+    if (isNothing(value)) return '';
+    if (scopes.length > deepest) throw new TemplateError(`sections may stand ${deepest} deep in each other`);
+    const members = Array.isArray(value) ? (value as unknown[]) : [value];
+    return members.map((member) => this.textOf(inner, [member, ...scopes])).join('');
+  }
+}
+
+async function parsed(template: string): Promise<readonly Token[]> {
+  const { default: mustache } = await import('mustache');
+  try {
+    // A writer of its own: what the shared one has parsed, it keeps for ever.
+    return new mustache.Writer().parse(template) as readonly Token[];
+  } catch (error) {
+    throw new TemplateError(messageOf(error));
+  }
+}
+
+const isNothing = (value: unknown): boolean => !value || (Array.isArray(value) && value.length === 0);
+
+/** The innermost scope that has the first name decides; of objects and lists their own members count alone. */
+function valueOf(path: string, scopes: readonly unknown[]): unknown {
+  if (path === '.') return scopes[0];
+  const [first = '', ...rest] = path.split('.');
+  const scope = scopes.find((each) => memberOf(each, first) !== undefined);
+  return [first, ...rest].reduce(memberOf, scope);
+}
+
+function asText(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
