@@ -556,7 +556,7 @@ export const getEvents = <ThrowOnError extends boolean = false>(options?: Option
 /**
  * Follow several things in one stream
  *
- * What `GET /api/v1/events` and `GET /api/v1/custom-tools/{name}/logs` stream one by one, as events of the same names; `logs:<tool>` needs the scope `tools:admin`. Beside them come `missed`, `reset` and `closed` (the tool was removed), each with its `topic`, and `end`.
+ * What `GET /api/v1/events` and `GET /api/v1/custom-tools/{name}/logs` stream one by one, as events of the same names; `events` needs the scope `metrics:read`, `logs:<tool>` needs `tools:admin`, and `spans`, which says twice a second at most how many came in for a project, `traces:read`. Beside them come `missed`, `reset` and `closed` (the tool was removed), each with its `topic`, and `end`.
  */
 export const followTopics = <ThrowOnError extends boolean = false>(options: Options<FollowTopicsData, ThrowOnError, FollowTopicsResponse>): Promise<ServerSentEventsResult<FollowTopicsResponses>> => (options.client ?? client).sse.get<FollowTopicsResponses, FollowTopicsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],

@@ -5422,7 +5422,7 @@ export type FollowTopicsData = {
     path?: never;
     query: {
         /**
-         * Comma-separated: `events`, and `logs:<tool>` for each tool whose log is followed
+         * Comma-separated: `events`, `logs:<tool>` for each tool whose log is followed, and `spans` or `spans:<project>` for spans that come in
          */
         topics: Array<string>;
     };

@@ -7,6 +7,8 @@ export interface StreamTopic<Entry extends object = object> {
   readonly scope: string;
   /** How many of the entries that are there already a new follower gets. */
   readonly earlier: number;
+  /** The part after the colon of its name is a project: the follower's own unless it names another of its key's. */
+  readonly ofProject?: boolean;
   eventName(entry: Placed<Entry>): string;
   /**
    * @param of the part after the colon of the topic's name, such as a tool; undefined where there is none

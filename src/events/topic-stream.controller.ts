@@ -16,7 +16,8 @@ const example = [
 ].join('\n');
 
 @ApiTags('events')
-@Scopes('metrics:read')
+// Each topic asks for a scope of its own.
+@Scopes()
 @Controller('api/v1/console/stream')
 export class TopicStreamController {
   constructor(private readonly service: TopicStreamService) {}
@@ -26,7 +27,7 @@ export class TopicStreamController {
   @ApiOperation({
     summary: 'Follow several things in one stream',
     description:
-      'What `GET /api/v1/events` and `GET /api/v1/custom-tools/{name}/logs` stream one by one, as events of the same names; `logs:<tool>` needs the scope `tools:admin`. Beside them come `missed`, `reset` and `closed` (the tool was removed), each with its `topic`, and `end`.',
+      'What `GET /api/v1/events` and `GET /api/v1/custom-tools/{name}/logs` stream one by one, as events of the same names; `events` needs the scope `metrics:read`, `logs:<tool>` needs `tools:admin`, and `spans`, which says twice a second at most how many came in for a project, `traces:read`. Beside them come `missed`, `reset` and `closed` (the tool was removed), each with its `topic`, and `end`.',
   })
   @ApiOkResponse({ content: { 'text/event-stream': { schema: { type: 'string' }, example } } })
   @ApiProblems(

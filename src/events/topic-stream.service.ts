@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Readable } from 'node:stream';
 import { principalOf } from '../auth/principal.decorator.js';
+import { projectFor, projectOf } from '../auth/project.decorator.js';
 import type { EventRing } from '../common/event-ring.js';
 import { invalidRequest, Problem } from '../common/errors.js';
 import { sseEvent, sseHeaders } from '../common/sse.js';
@@ -47,9 +48,14 @@ export class TopicStreamService {
     const held: ReadonlySet<string> = principalOf(request).scopes;
     if (!held.has(topic.scope))
       throw new Problem('forbidden', `The topic ${name} needs the scope ${topic.scope}.`);
-    return { name, topic, ring: await topic.ring(of) };
+    const ring = await topic.ring(topic.ofProject ? projectIn(request, of) : of);
+    return { name, topic, ring };
   }
 }
+
+/** @throws Problem `forbidden` for a project that is not one of the key's */
+const projectIn = (request: FastifyRequest, named: string | undefined): string =>
+  named === undefined ? projectOf(request) : projectFor(principalOf(request), named);
 
 /** The id of the entry after which a client goes on, or begins. */
 function placeOf({ topic, ring }: Followed, lastSeen: string | undefined): string {

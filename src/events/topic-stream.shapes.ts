@@ -9,7 +9,8 @@ export class TopicsQuery {
     maxLength: 128,
     uniqueItems: true,
     example: ['events', 'logs:log_summary'],
-    description: 'Comma-separated: `events`, and `logs:<tool>` for each tool whose log is followed',
+    description:
+      'Comma-separated: `events`, `logs:<tool>` for each tool whose log is followed, and `spans` or `spans:<project>` for spans that come in',
   })
   readonly topics!: string[];
 }

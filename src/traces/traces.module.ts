@@ -12,6 +12,7 @@ import { IngestService } from './ingest/ingest.service.js';
 import { openIngest } from './ingest/open-ingest.js';
 import { SpanIngest } from './ingest/span-ingest.js';
 import { SpanJournalLog } from './ingest/span-journal-log.js';
+import { SpanNews } from './ingest/span-news.js';
 import { TraceReadsController } from './reads/trace-reads.controller.js';
 import { TraceReadsService } from './reads/trace-reads.service.js';
 import { TraceReads } from './reads/trace-reads.js';
@@ -31,6 +32,7 @@ import { SpanRetention } from './span-retention.js';
     IngestService,
     IngestSampler,
     SpanJournalLog,
+    SpanNews,
     SpanRetention,
     TraceReads,
     TraceReadsService,

@@ -130,6 +130,12 @@ describe('journeys', () => {
         await page.waitForURL(`**${place}`);
         assert.ok(clicks() <= 2, `${clicks()} clicks`);
       }
+      const now = Date.now() * 1_000;
+      const times = { start_time_us: now - 1_000, finish_time_us: now };
+      const span = { trace_id: 'trace-77', span_id: 'span-77', thread_id: 'thread-77', ...times };
+      await lab.api('POST', '/api/v1/spans', { ...span, operation_name: 'step' });
+      await hands.on(page).find('thread-77');
+      await page.getByRole('link', { name: 'The spans of the thread' }).waitFor();
       await visitor.context.close();
     });
 

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { bearer } from '../support/admin-key.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
 import { until } from '../support/wait.js';
@@ -129,11 +130,15 @@ interface Sent {
 }
 
 /** Opens the stream; what it has sent grows. */
-async function follow(topics: string, lastEventId?: string): Promise<{ sent: Sent[]; leave: () => void }> {
+async function follow(
+  topics: string,
+  lastEventId?: string,
+  key: Record<string, string> = tk.key,
+): Promise<{ sent: Sent[]; leave: () => void }> {
   const over = new AbortController();
   const headers = {
     accept: 'text/event-stream',
-    ...tk.key,
+    ...key,
     ...(lastEventId && { 'last-event-id': lastEventId }),
   };
   const answer = await fetch(`${tk.url}/api/v1/console/stream?topics=${topics}`, {
@@ -222,6 +227,44 @@ describe('the one stream', () => {
     await circuit('close').expect(200);
     await until(() => written(stream.sent, 'circuit.closed'), { what: 'an event after it' });
     stream.leave();
+  });
+
+  it('says that spans came in, twice a second at most, to who may read their project', async () => {
+    const key = async (projects: readonly string[], scopes: readonly string[]) => {
+      const body = { name: projects.join(), owner: 'tests', projects, scopes };
+      return bearer((await tk.http.post('/api/v1/keys').send(body).expect(201)).body.key);
+    };
+    const reader = await key(['one', 'two'], ['traces:read', 'traces:write']);
+    const send = async (project: string, span: string) => {
+      const now = Date.now() * 1_000;
+      const times = { start_time_us: now - 1_000, finish_time_us: now };
+      const body = { trace_id: project, span_id: span, operation_name: 'step', ...times };
+      await tk.anonymous
+        .post('/api/v1/spans')
+        .set({ ...reader, 'x-project-id': project })
+        .send(body)
+        .expect(200);
+    };
+    const [first, second] = [
+      await follow('spans', undefined, reader),
+      await follow('spans:two', undefined, reader),
+    ];
+    const from = performance.now();
+    for (let n = 0; n < 8; n++) await send('one', `s${n}`);
+    await send('two', 'only');
+    const told = ({ sent }: typeof first) => sent.filter(({ event }) => event === 'spans');
+    const count = (stream: typeof first) => told(stream).reduce((sum, { data }) => sum + data.spans, 0);
+    await until(() => count(first) === 8 && count(second) === 1, { what: 'every span' });
+    const halves = Math.floor((performance.now() - from) / 500);
+    expect(told(first).length).toBeLessThanOrEqual(halves);
+    expect(told(second)[0]?.data).toMatchObject({ project: 'two', spans: 1 });
+    first.leave();
+    second.leave();
+    const ask = (topics: string, as: { authorization: string }) =>
+      tk.anonymous.get(`/api/v1/console/stream?topics=${topics}`).set(as);
+    await ask('spans:three', reader).expect(403, /may only name the project one or two/);
+    await ask('spans', await key(['one'], ['traces:write'])).expect(403, /traces:read/);
+    await ask('events,spans', reader).expect(403, /metrics:read/);
   });
 
   it.each([

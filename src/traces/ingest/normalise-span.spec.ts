@@ -268,6 +268,9 @@ describe('the cost of a call', () => {
     expect(computed('us.anthropic.claude-sonnet-4-20250514-v1:0')).toBe(3);
     expect(computed('claude-sonnet-4-5@20250929')).toBe(3);
     expect(computed('gemini-2.0-flash-001')).toBe(0.1);
+    expect(computed('mistral-large-2411')).toBe(2);
+    expect(computed('mistral-large-2512')).toBe(0.5);
+    expect(computed('claude-sonnet-5')).toBe(3);
     expect(computed('gpt-4o-audio-preview')).toBeNull();
     expect(computed('gpt-4omega')).toBeNull();
     expect(computed('constructor')).toBeNull();

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useEffect } from 'react';
-import { ask, getExecution, listExecutions } from '../../lib/api.js';
+import { ask, findById, type FoundIdView, getExecution, listExecutions } from '../../lib/api.js';
 import { Page } from '../../ui/layout.js';
 import { Empty, Loaded } from '../../ui/states.js';
 
@@ -16,8 +16,13 @@ const kinds = [
   { filter: 'userId', search: 'user' },
 ] as const;
 
-/** @returns the address of what has this id; null where nothing has it */
-async function placeOf(id: string, signal: AbortSignal): Promise<string | null> {
+/** What has an id: a page of executions, or spans, which are read over the API. */
+interface Found {
+  readonly place: string | null;
+  readonly spans: readonly FoundIdView[];
+}
+
+async function whatHas(id: string, signal: AbortSignal): Promise<Found> {
   const lists = kinds.map(async ({ filter, search }) => {
     const { data } = await ask(listExecutions({ query: { [filter]: id, limit: 1 }, signal }));
     return data.length > 0 ? `/console/executions?${search}=${encodeURIComponent(id)}` : null;
@@ -26,19 +31,28 @@ async function placeOf(id: string, signal: AbortSignal): Promise<string | null> 
     () => `/console/executions/${encodeURIComponent(id)}`,
     () => null,
   );
-  return (await Promise.all([isExecution, ...lists])).find((place) => place !== null) ?? null;
+  // A key that reads no spans finds executions all the same.
+  const ofSpans = ask(findById({ query: { id }, signal })).then(
+    ({ data }) => data,
+    () => [],
+  );
+  const places = await Promise.all([isExecution, ...lists]);
+  return { place: places.find((place) => place !== null) ?? null, spans: await ofSpans };
 }
 
-/** Leads to whatever has an id: an execution, or the executions of an investigation, run, request, session or user. */
+const spansOf = (kind: FoundIdView['kind'], id: string): string =>
+  `/api/v1/spans?${kind}_ids=${encodeURIComponent(id)}`;
+
+/** Leads to whatever has an id: an execution, the executions of an investigation, run, request, session or user, or spans. */
 export function FindPage(): ReactNode {
   const { id = '' } = route.useSearch();
   const query = useQuery({
     queryKey: ['executions', 'find', id],
-    queryFn: ({ signal }) => placeOf(id, signal),
+    queryFn: ({ signal }) => whatHas(id, signal),
     enabled: id !== '',
   });
   const navigate = useNavigate();
-  const place = query.data;
+  const place = query.data?.place;
   useEffect(() => {
     if (place) void navigate({ href: place, replace: true });
   }, [place, navigate]);
@@ -47,19 +61,30 @@ export function FindPage(): ReactNode {
       {id === '' ? (
         <Empty title="No id was given" />
       ) : (
-        <Loaded query={query}>
-          {(found) =>
-            found === null && (
-              <Empty title="Nothing has this id">
-                <p>
-                  No execution is called <code>{id}</code>, and no investigation, run, request, session or
-                  user of that name has one that is still kept.
-                </p>
-              </Empty>
-            )
-          }
-        </Loaded>
+        <Loaded query={query}>{(found) => found.place === null && <NoExecution id={id} {...found} />}</Loaded>
       )}
     </Page>
+  );
+}
+
+function NoExecution({ id, spans }: { readonly id: string } & Found): ReactNode {
+  if (spans.length === 0)
+    return (
+      <Empty title="Nothing has this id">
+        <p>
+          No execution and no span is called <code>{id}</code>, and no investigation, run, thread, trace,
+          request, session or user of that name has one that is still kept.
+        </p>
+      </Empty>
+    );
+  return (
+    <Empty title="Spans have this id">
+      <p>No execution has it.</p>
+      {spans.map(({ kind }) => (
+        <p key={kind}>
+          <a href={spansOf(kind, id)}>{kind === 'span' ? 'The span' : `The spans of the ${kind}`}, as JSON</a>
+        </p>
+      ))}
+    </Empty>
   );
 }
