@@ -5543,6 +5543,66 @@ export type TryCustomToolResponses = {
 
 export type TryCustomToolResponse = TryCustomToolResponses[keyof TryCustomToolResponses];
 
+export type TryToolBundleData = {
+    body: Blob | File;
+    path: {
+        name: string;
+    };
+    query?: {
+        /**
+         * Input of a call, as JSON. Absent: it is started and asked, not called
+         */
+        input?: string;
+    };
+    url: '/api/v1/custom-tools/{name}/bundle/try';
+};
+
+export type TryToolBundleErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `conflict`: The name or version is taken
+     */
+    409: ProblemView;
+    /**
+     * `payload_too_large`: The input is over its cap
+     */
+    413: ProblemView;
+    /**
+     * `invalid_input`: The input breaks the tool's schema
+     */
+    422: ProblemView;
+    /**
+     * `queue_full`: The tool's queue is full
+     */
+    429: ProblemView;
+    /**
+     * `tool_unavailable`: The tool cannot be started; `recorder_full`: The record of the call cannot be promised; `shutting_down`: The server is stopping
+     */
+    503: ProblemView;
+};
+
+export type TryToolBundleError = TryToolBundleErrors[keyof TryToolBundleErrors];
+
+export type TryToolBundleResponses = {
+    /**
+     * It is a tool. As events: any number of `log` while it writes, then one `trial`, or one `problem`
+     */
+    200: TrialView;
+};
+
+export type TryToolBundleResponse = TryToolBundleResponses[keyof TryToolBundleResponses];
+
 export type TryCustomToolChangeData = {
     body: TryChangeBody;
     path: {

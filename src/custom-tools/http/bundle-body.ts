@@ -1,13 +1,28 @@
-import type { FastifyInstance } from 'fastify';
+import { ApiBody } from '@nestjs/swagger';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Problem } from '../../common/errors.js';
+import type { Upload } from '../bundles/bundles.js';
 
-export const bundleRoute = '/api/v1/custom-tools/:name/bundle';
+const bundleRoute = '/api/v1/custom-tools/:name/bundle';
+const bundleRoutes = new Set([bundleRoute, `${bundleRoute}/try`]);
 export const bundleTypes = ['application/gzip', 'application/x-gzip', 'application/x-tgz'] as const;
 
-/** Lets one route take a gzipped tar, which its handler reads from the request itself: it may be large. */
+/** The body of a route that takes a bundle. */
+export const ApiArchive = (): MethodDecorator => ApiBody({ schema: { type: 'string', format: 'binary' } });
+
+/** Lets the routes of bundles take a gzipped tar, which their handlers read from the request itself: it may be large. */
 export function acceptBundles(fastify: FastifyInstance): void {
   fastify.addContentTypeParser([...bundleTypes], (request, _payload, done) => {
-    if (request.routeOptions.url === bundleRoute) done(null);
+    if (bundleRoutes.has(request.routeOptions.url ?? '')) done(null);
     else done(new Problem('invalid_request', 'This route takes JSON', { status: 415 }));
   });
+}
+
+/** @throws Problem `invalid_request` where the body is something else: then it has been read */
+export function uploadIn({ headers, raw }: FastifyRequest): Upload {
+  const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase() ?? '';
+  const length = headers['content-length'];
+  const bytes = length === undefined ? undefined : Number(length);
+  if ((bundleTypes as readonly string[]).includes(type)) return { body: raw, bytes };
+  throw new Problem('invalid_request', `This route takes a gzipped tar (${bundleTypes[0]})`, { status: 415 });
 }

@@ -1,6 +1,5 @@
 import { Controller, Get, Param, Post, Put, Req } from '@nestjs/common';
 import {
-  ApiBody,
   ApiConsumes,
   ApiCreatedResponse,
   ApiOkResponse,
@@ -15,13 +14,12 @@ import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
 import type { Principal } from '../../tool-contract/principal.js';
 import { ToolAudit } from '../manager/tool.audit.js';
-import { bundleTypes } from './bundle-body.js';
+import { ApiArchive, bundleTypes } from './bundle-body.js';
 import { CustomToolView } from './custom-tool.shapes.js';
 import { ToolBundlesService } from './tool-bundles.service.js';
 import { BundleView } from './tool-bundles.shapes.js';
 
 const ApiName = (): MethodDecorator => ApiParam({ name: 'name', example: 'log_summary' });
-const ApiArchive = (): MethodDecorator => ApiBody({ schema: { type: 'string', format: 'binary' } });
 
 @ApiTags('custom-tools')
 @Scopes('tools:admin')

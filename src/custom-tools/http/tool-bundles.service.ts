@@ -1,13 +1,11 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { Problem } from '../../common/errors.js';
-import type { Upload } from '../bundles/bundles.js';
 import type { StoredBundle } from '../bundles/bundles.repository.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { BundleRegistration } from '../manager/bundle-registration.js';
 import { RunningTools } from '../running/running-tools.js';
-import { acceptBundles, bundleTypes } from './bundle-body.js';
+import { acceptBundles, uploadIn } from './bundle-body.js';
 import { type CustomToolView, customToolView } from './custom-tool.shapes.js';
 
 /** Bundles as the REST answers show them. */
@@ -38,13 +36,4 @@ export class ToolBundlesService implements OnModuleInit {
   private view(tool: CustomTool): CustomToolView {
     return customToolView(tool, this.running.effective(tool));
   }
-}
-
-/** @throws Problem `invalid_request` where the body is something else: then it has been read */
-function uploadIn({ headers, raw }: FastifyRequest): Upload {
-  const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase() ?? '';
-  const length = headers['content-length'];
-  const bytes = length === undefined ? undefined : Number(length);
-  if ((bundleTypes as readonly string[]).includes(type)) return { body: raw, bytes };
-  throw new Problem('invalid_request', `This route takes a gzipped tar (${bundleTypes[0]})`, { status: 415 });
 }

@@ -1,5 +1,6 @@
-import { applyDecorators, Body, Controller, HttpCode, Param, Post, Req, Res } from '@nestjs/common';
+import { applyDecorators, Body, Controller, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
 import {
+  ApiConsumes,
   ApiExtraModels,
   ApiOkResponse,
   ApiOperation,
@@ -11,7 +12,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
-import { TrialView, TryChangeBody, TryToolBody } from './tool-trials.shapes.js';
+import { ApiArchive, bundleTypes } from './bundle-body.js';
+import { BundleTrialQuery, TrialView, TryChangeBody, TryToolBody } from './tool-trials.shapes.js';
 import { ToolTrialsService } from './tool-trials.service.js';
 
 const stream =
@@ -56,6 +58,25 @@ export class ToolTrialsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<TrialView> | Readable {
     return this.service.register(body, request, reply);
+  }
+
+  @Post(':name/bundle/try')
+  @ApiParam({ name: 'name', example: 'word_count' })
+  @ApiConsumes(...bundleTypes)
+  @ApiArchive()
+  @ApiOperation({
+    summary: 'Try a bundle without registering anything',
+    description:
+      'As `POST /api/v1/custom-tools/try`, with the files of `POST /api/v1/custom-tools/{name}/bundle`. They are forgotten within hours where nothing registers them.',
+  })
+  @ApiTrial()
+  tryToolBundle(
+    @Param('name') name: string,
+    @Query() query: BundleTrialQuery,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<TrialView> | Readable {
+    return this.service.bundle(name, query, request, reply);
   }
 
   @Post(':name/try')

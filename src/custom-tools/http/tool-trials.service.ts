@@ -2,14 +2,23 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import type { Placed } from '../../common/event-ring.js';
+import { invalidRequest } from '../../common/errors.js';
 import { acceptsEvents, sseHeaders } from '../../common/sse.js';
 import { SseStream } from '../../common/sse-stream.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { finishWith } from '../../tools/call-stream.js';
 import { ToolsService } from '../../tools/tools.service.js';
 import { type LogBook, type LogEntry, ToolLogs } from '../logs/tool-logs.js';
+import { BundleRegistration } from '../manager/bundle-registration.js';
 import { type Trial, type TrialCall, ToolTrials } from '../manager/tool-trials.js';
-import type { TrialCallBody, TrialView, TryChangeBody, TryToolBody } from './tool-trials.shapes.js';
+import { uploadIn } from './bundle-body.js';
+import type {
+  BundleTrialQuery,
+  TrialCallBody,
+  TrialView,
+  TryChangeBody,
+  TryToolBody,
+} from './tool-trials.shapes.js';
 
 /** Trials of registrations and changes, answered whole or followed line by line. */
 @Injectable()
@@ -19,6 +28,7 @@ export class ToolTrialsService {
     private readonly trials: ToolTrials,
     private readonly logs: ToolLogs,
     private readonly tools: ToolsService,
+    private readonly bundles: BundleRegistration,
   ) {}
 
   register(
@@ -28,6 +38,20 @@ export class ToolTrialsService {
   ): Promise<TrialView> | Readable {
     const asked = this.callOf(call, request, reply);
     return this.answer(create.name, (book) => this.trials.register(create, book, asked), request, reply);
+  }
+
+  bundle(
+    name: string,
+    query: BundleTrialQuery,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<TrialView> | Readable {
+    const asked = this.callOf(callIn(query), request, reply);
+    const run = async (book: LogBook): Promise<Trial> => {
+      const { create, hash } = await this.bundles.take(name, uploadIn(request));
+      return this.trials.register(create, book, asked, hash);
+    };
+    return this.answer(name, run, request, reply);
   }
 
   change(
@@ -68,6 +92,16 @@ export class ToolTrialsService {
     if (!call) return undefined;
     const { tool, input = {} } = call;
     return { tool, run: (tried) => this.tools.tryCall(tried, { input }, request, reply) };
+  }
+}
+
+/** @throws Problem `invalid_request` */
+function callIn({ input }: BundleTrialQuery): TrialCallBody | undefined {
+  if (input === undefined) return undefined;
+  try {
+    return { input: JSON.parse(input) as unknown };
+  } catch {
+    throw invalidRequest({ pointer: '/input', detail: 'must be JSON' });
   }
 }
 

@@ -24,6 +24,14 @@ export class TryChangeBody extends CustomToolUpdate {
   @Call() readonly call?: TrialCallBody;
 }
 
+export class BundleTrialQuery {
+  @OptionalText(8_192, {
+    example: '{"text":"to be or not to be"}',
+    description: 'Input of a call, as JSON. Absent: it is started and asked, not called',
+  })
+  readonly input?: string;
+}
+
 export class TrialView {
   @AnyObject({
     example: { name: 'word_count', version: '1.0.0' },

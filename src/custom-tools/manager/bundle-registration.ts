@@ -45,7 +45,8 @@ export class BundleRegistration {
     return this.bundles.get(bundle);
   }
 
-  private async take(name: string, upload: Upload): Promise<{ hash: string; create: CustomToolCreate }> {
+  /** Keeps the files, for as long as what nothing registered names, and reads the registration among them. */
+  async take(name: string, upload: Upload): Promise<{ hash: string; create: CustomToolCreate }> {
     const { hash, manifest } = await this.bundles.take(upload);
     const create = this.shapes.read(CustomToolCreate, { name, ...withoutOwnPlace(manifestIn(manifest)) });
     if (create.name !== name) throw wrong('/name', `in tool.json is ${create.name}, and ${name} in the path`);

@@ -42,10 +42,11 @@ export class ToolTrials {
 
   /**
    * @param book gets what its processes write
+   * @param bundle the files that it brought along
    * @throws Problem what the registration would be refused with; Refusal where the call was not run
    */
-  async register(create: CustomToolCreate, book: LogBook, call?: TrialCall): Promise<Trial> {
-    return this.run(await this.drafts.answered(create, { listen: into(book) }), book, call);
+  async register(create: CustomToolCreate, book: LogBook, call?: TrialCall, bundle?: string): Promise<Trial> {
+    return this.run(await this.drafts.answered(create, { listen: into(book), bundle }), book, call);
   }
 
   /** The same of a change. @throws Problem `not_found` */
