@@ -61,6 +61,8 @@ describe('what a tool writes', () => {
       '/tools/hostile/settings',
       '/executions',
       `/executions/${metricId}`,
+      '/investigations',
+      `/investigations/${encodeURIComponent(markup)}`,
     ]) {
       await visitor.open(path);
       await page.getByText('onerror').or(page.getByText('hostile')).first().waitFor();

@@ -122,7 +122,7 @@ describe('journeys', () => {
       await page.getByRole('heading', { name: 'Overview' }).waitFor();
       for (const [id, place] of [
         [body.executionId, `/console/executions/${body.executionId}`],
-        [investigationId, `/console/executions?investigation=${investigationId}`],
+        [investigationId, `/console/investigations/${investigationId}`],
         [runId, `/console/executions?run=${runId}`],
       ]) {
         const { find, clicks } = hands.on(page);
@@ -138,6 +138,30 @@ describe('journeys', () => {
       await page.getByRole('link', { name: 'The spans of the thread' }).waitFor();
       await visitor.context.close();
     });
+
+  it('an investigation that has spent its budget gets more, and who gave it why is told', async () => {
+    const spend = () => lab.call('get_playbooks', { query: 'disk full' }, { investigationId: 'inc/88' });
+    await until(async () => (await spend()).body.code === 'investigation_budget_spent', 'the end of it');
+    const visitor = await lab.visit({ known: [/404/] });
+    const { page } = visitor;
+    await lab.signIn(visitor);
+    await visitor.open('/investigations?spent=true');
+    await page.getByRole('link', { name: 'inc/88' }).click();
+    await page.getByRole('row', { name: /get_playbooks 10 10 spent/ }).waitFor();
+    await page.getByRole('button', { name: 'Set limits' }).click();
+    await page.getByLabel('Calls of get_playbooks').fill('12');
+    await page.getByLabel('Reason').fill('it takes longer');
+    await page.getByRole('dialog').getByRole('button', { name: 'Set limits' }).click();
+    await page.getByRole('row', { name: /get_playbooks 10 12 2 left/ }).waitFor();
+    await page.getByRole('row', { name: /admin Raise investigation it takes longer/ }).waitFor();
+    assert.equal((await spend()).body.status, 'success');
+    await page.getByRole('row', { name: /get_playbooks 11 12 1 left/ }).waitFor();
+    await page.getByRole('button', { name: 'Reset budget' }).click();
+    await page.getByLabel('Reason').fill('it is over');
+    await page.getByRole('dialog').getByRole('button', { name: 'Reset budget' }).click();
+    await page.getByText('The whole budget is there').waitFor();
+    await visitor.context.close();
+  });
 
   it('the rows of executions are gone through by keys, and each has an address', async () => {
     for (let index = 0; index < 3; index += 1) await lab.call('word_count', { text: `call ${index}` });

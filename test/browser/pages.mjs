@@ -30,6 +30,10 @@ const screens = (execution) => [
   [`/executions/${execution}`, 'As the API has it'],
   [`/executions/${execution}/replay`, 'was not captured'],
   ['/executions/absent', 'Try again'],
+  ['/investigations', 'Least is left of'],
+  ['/investigations?q=nothing-fits', 'fits these filters'],
+  ['/investigations/inc-0', '9 left'],
+  ['/investigations/never-seen', 'The whole budget is there'],
   ['/find?id=nothing-has-it', 'Nothing has this id'],
   ['/nowhere', 'There is no such page'],
 ];

@@ -13,6 +13,8 @@ const screens: readonly Entry[] = [
   { name: 'Failed executions', kind: 'Screen', to: '/executions?status=error' },
   { name: 'Executions that timed out', kind: 'Screen', to: '/executions?status=timeout' },
   { name: 'Playbooks', kind: 'Screen', to: '/playbooks' },
+  { name: 'Investigations', kind: 'Screen', to: '/investigations' },
+  { name: 'Investigations with a spent budget', kind: 'Screen', to: '/investigations?spent=true' },
   { name: 'Register a tool', kind: 'Do', to: '/tools/new' },
   { name: 'Register an MCP server', kind: 'Do', to: '/tools/new?from=mcp' },
   { name: 'Write a playbook', kind: 'Do', to: '/playbooks/new' },

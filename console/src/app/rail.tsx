@@ -10,6 +10,7 @@ const screens = [
   { to: '/', name: 'Overview', icon: 'overview' },
   { to: '/tools', name: 'Tools', icon: 'tools' },
   { to: '/executions', name: 'Executions', icon: 'executions' },
+  { to: '/investigations', name: 'Investigations', icon: 'investigations' },
   { to: '/playbooks', name: 'Playbooks', icon: 'playbooks' },
 ] as const;
 

@@ -1,5 +1,6 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import {
+  ApiError,
   ask,
   getCircuit,
   getCustomTool,
@@ -7,12 +8,16 @@ import {
   getErrorPatterns,
   getExecution,
   getHealthSummary,
+  getInvestigation,
   getSeries,
   getTool,
   getToolHealth,
   getToolStats,
   listGradeChanges,
   listCustomTools,
+  listExecutions,
+  listInvestigations,
+  listShownPlaybooks,
   listTools,
   type ToolView,
 } from './api.js';
@@ -121,4 +126,44 @@ export const executionQuery = (id: string) =>
     queryFn: ({ signal }) => ask(getExecution({ path: { id }, signal })),
     // The record of an execution changes no more.
     staleTime: 60_000,
+  });
+
+export const investigationsQuery = queryOptions({
+  queryKey: ['investigations', 'list'],
+  queryFn: async ({ signal }) => (await ask(listInvestigations({ query: { limit: all }, signal }))).data,
+  refetchInterval: 10_000,
+});
+
+/** @returns null for an investigation that the server does not remember: its budget is whole */
+export const investigationQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['investigations', 'one', id],
+    queryFn: async ({ signal }) => {
+      try {
+        return await ask(getInvestigation({ path: { id }, signal }));
+      } catch (error) {
+        if (error instanceof ApiError && error.code === 'not_found') return null;
+        throw error;
+      }
+    },
+    refetchInterval: 5_000,
+  });
+
+export const shownPlaybooksQuery = (investigationId: string) =>
+  queryOptions({
+    queryKey: ['investigations', 'shown', investigationId],
+    queryFn: async ({ signal }) =>
+      (await ask(listShownPlaybooks({ query: { investigationId }, signal }))).playbooks,
+    refetchInterval: 10_000,
+  });
+
+/** The calls of an investigation, in the order in which they began; of very many the newest. */
+export const callsOfQuery = (investigationId: string, limit: number) =>
+  queryOptions({
+    queryKey: ['executions', 'of investigation', investigationId, limit],
+    queryFn: async ({ signal }) => {
+      const { data, nextCursor } = await ask(listExecutions({ query: { investigationId, limit }, signal }));
+      return { calls: data.toReversed(), hasMore: nextCursor !== null };
+    },
+    refetchInterval: 5_000,
   });

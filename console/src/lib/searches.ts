@@ -28,6 +28,8 @@ export const executionsSearch = searchParams({
   exec: text,
 });
 
+export const investigationsSearch = searchParams({ q: text, spent: flag });
+
 /** Hours back from now. */
 export const periodSearch = searchParams({ period: oneOf('1', '24', '168') });
 

@@ -5,7 +5,7 @@ import { Failed } from '../ui/states.js';
 import { nearest } from './nearest.js';
 
 /** The places that somebody may have meant, by the beginnings of their addresses. */
-const places = ['/', '/tools', '/executions', '/playbooks', '/sign-in'] as const;
+const places = ['/', '/tools', '/executions', '/investigations', '/playbooks', '/sign-in'] as const;
 
 export function NotFoundPage(): ReactNode {
   const path = useRouterState({ select: ({ location }) => location.pathname });

@@ -11,6 +11,7 @@ import { ApiError } from '../lib/api.js';
 import { parseSearch, searchParams, stringifySearch, text } from '../lib/search-params.js';
 import {
   executionsSearch,
+  investigationsSearch,
   logsSearch,
   periodSearch,
   playbookEditSearch,
@@ -200,6 +201,23 @@ const playbookVersions = createRoute({
   component: lazyRouteComponent(() => import('../features/playbook/versions-tab.js'), 'VersionsTab'),
 });
 
+const investigations = createRoute({
+  getParentRoute: () => shell,
+  path: '/investigations',
+  validateSearch: investigationsSearch,
+  component: lazyRouteComponent(
+    () => import('../features/investigations/investigations-page.js'),
+    'InvestigationsPage',
+  ),
+});
+const investigation = createRoute({
+  getParentRoute: () => shell,
+  path: '/investigations/$id',
+  component: lazyRouteComponent(
+    () => import('../features/investigation/investigation-page.js'),
+    'InvestigationPage',
+  ),
+});
 const nowhere = createRoute({ getParentRoute: () => shell, path: '$', component: NotFoundPage });
 
 const tree = root.addChildren([
@@ -218,6 +236,8 @@ const tree = root.addChildren([
     newPlaybook,
     editPlaybook,
     playbook.addChildren([playbookHome, playbookVersions]),
+    investigations,
+    investigation,
     nowhere,
   ]),
 ]);

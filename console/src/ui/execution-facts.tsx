@@ -2,12 +2,14 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { ExecutionView } from '../lib/api.js';
 import { bytes, duration, exactTime } from '../lib/format.js';
+import { useTracesPath } from '../lib/use-traces-path.js';
 import { Ended } from './execution-table.js';
-import { Facts, Note, Stack } from './layout.js';
+import { Facts, Note, type Pairs, Stack } from './layout.js';
 
 /** The facts of one execution: its end, its caller, and its process. */
 export function ExecutionFacts({ execution }: { readonly execution: ExecutionView }): ReactNode {
-  const { toolName, investigationId, runId, errorType, errorMessage, semanticFailure, metadata } = execution;
+  const { toolName, errorType, errorMessage, semanticFailure, metadata } = execution;
+  const tracesPath = useTracesPath([execution]);
   return (
     <Stack>
       {errorType !== null && (
@@ -29,22 +31,7 @@ export function ExecutionFacts({ execution }: { readonly execution: ExecutionVie
           ['Took', duration(execution.executionTimeMs)],
           ['In / out', `${bytes(execution.inputSize)} / ${bytes(execution.outputSize)}`],
           ['User', execution.userId],
-          [
-            'Investigation',
-            investigationId && (
-              <Link key="inv" to="/executions" search={{ investigation: investigationId }}>
-                {investigationId}
-              </Link>
-            ),
-          ],
-          [
-            'Run',
-            runId && (
-              <Link key="run" to="/executions" search={{ run: runId }}>
-                {runId}
-              </Link>
-            ),
-          ],
+          ...belongings(execution, tracesPath),
           ['Session', execution.sessionId],
           ['Request', execution.requestId],
           ['Counts against the tool', execution.toolFault ? 'yes' : null],
@@ -63,6 +50,37 @@ export function ExecutionFacts({ execution }: { readonly execution: ExecutionVie
     </Stack>
   );
 }
+
+/** The units of work that the call was a part of. */
+const belongings = (
+  { investigationId, runId, traceId }: ExecutionView,
+  tracesPath: string | undefined,
+): Pairs => [
+  [
+    'Investigation',
+    investigationId && (
+      <Link key="inv" to="/investigations/$id" params={{ id: investigationId }}>
+        {investigationId}
+      </Link>
+    ),
+  ],
+  [
+    'Run',
+    runId && (
+      <Link key="run" to="/executions" search={{ run: runId }}>
+        {runId}
+      </Link>
+    ),
+  ],
+  [
+    'Trace',
+    tracesPath !== undefined && (
+      <a key="trace" href={tracesPath}>
+        {traceId}
+      </a>
+    ),
+  ],
+];
 
 /** "queueMs" → "Queue". */
 function words(name: string): string {

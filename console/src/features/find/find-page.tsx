@@ -7,13 +7,13 @@ import { Empty, Loaded } from '../../ui/states.js';
 
 const route = getRouteApi('/shell/find');
 
-/** The kinds of ids under which a list of executions can be asked for, and where that list is shown. */
+/** The kinds of ids under which executions can be asked for, and where those of one are shown. */
 const kinds = [
-  { filter: 'investigationId', search: 'investigation' },
-  { filter: 'runId', search: 'run' },
-  { filter: 'requestId', search: 'request' },
-  { filter: 'sessionId', search: 'session' },
-  { filter: 'userId', search: 'user' },
+  { filter: 'investigationId', place: '/investigations/' },
+  { filter: 'runId', place: '/executions?run=' },
+  { filter: 'requestId', place: '/executions?request=' },
+  { filter: 'sessionId', place: '/executions?session=' },
+  { filter: 'userId', place: '/executions?user=' },
 ] as const;
 
 /** What has an id: a page of executions, or spans, which are read over the API. */
@@ -23,9 +23,9 @@ interface Found {
 }
 
 async function whatHas(id: string, signal: AbortSignal): Promise<Found> {
-  const lists = kinds.map(async ({ filter, search }) => {
+  const lists = kinds.map(async ({ filter, place }) => {
     const { data } = await ask(listExecutions({ query: { [filter]: id, limit: 1 }, signal }));
-    return data.length > 0 ? `/console/executions?${search}=${encodeURIComponent(id)}` : null;
+    return data.length > 0 ? `/console${place}${encodeURIComponent(id)}` : null;
   });
   const isExecution = ask(getExecution({ path: { id }, signal })).then(
     () => `/console/executions/${encodeURIComponent(id)}`,
@@ -43,7 +43,7 @@ async function whatHas(id: string, signal: AbortSignal): Promise<Found> {
 const spansOf = (kind: FoundIdView['kind'], id: string): string =>
   `/api/v1/spans?${kind}_ids=${encodeURIComponent(id)}`;
 
-/** Leads to whatever has an id: an execution, the executions of an investigation, run, request, session or user, or spans. */
+/** Leads to whatever has an id: an execution, an investigation, the executions of a run, request, session or user, or spans. */
 export function FindPage(): ReactNode {
   const { id = '' } = route.useSearch();
   const query = useQuery({

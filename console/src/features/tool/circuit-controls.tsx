@@ -3,9 +3,10 @@ import { type ReactNode, useState } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
 import { ask, type CircuitView, closeCircuit, openCircuit, resetCircuit } from '../../lib/api.js';
 import { circuitQuery } from '../../lib/queries.js';
-import { Button, TextField } from '../../ui/controls.js';
+import { Button } from '../../ui/controls.js';
 import { FormDialog } from '../../ui/form-dialog.js';
 import { Row } from '../../ui/layout.js';
+import { ReasonField } from '../../ui/reason-field.js';
 import { useToast } from '../../ui/toasts.js';
 
 const acts = {
@@ -85,14 +86,7 @@ function OverrideDialog({ tool, act, onClose }: OverrideDialogProps): ReactNode 
       change={change}
       onClose={onClose}
     >
-      <TextField
-        label="Reason"
-        value={reason}
-        onText={setReason}
-        required
-        maxLength={500}
-        help="It stands in the history, with your name."
-      />
+      <ReasonField value={reason} onText={setReason} help="It stands in the history, with your name." />
     </FormDialog>
   );
 }

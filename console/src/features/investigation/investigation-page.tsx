@@ -1,0 +1,87 @@
+import { useQuery, type UseQueryResult } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { ExecutionView } from '../../lib/api.js';
+import { number } from '../../lib/format.js';
+import { callsOfQuery, investigationQuery, shownPlaybooksQuery } from '../../lib/queries.js';
+import { usePermission } from '../../lib/session.js';
+import { useTracesPath } from '../../lib/use-traces-path.js';
+import { Acts } from '../../ui/acts.js';
+import { buttonLook } from '../../ui/controls.js';
+import { Card, Muted, Page, Stack } from '../../ui/layout.js';
+import { Empty, Loaded } from '../../ui/states.js';
+import { BudgetActions } from './budget-actions.js';
+import { BudgetCard } from './budget-card.js';
+import { CallTable } from './call-table.js';
+import { ShownPlaybooks } from './shown-playbooks.js';
+
+const route = getRouteApi('/shell/investigations/$id');
+
+/** More calls than a person reads in a row: the others are among the executions. */
+const callsShown = 200;
+
+/** One investigation: what it may still spend, what it called in which order, and what it was shown. */
+export function InvestigationPage(): ReactNode {
+  const { id } = route.useParams();
+  const budget = useQuery(investigationQuery(id));
+  const shown = useQuery(shownPlaybooksQuery(id));
+  const calls = useQuery(callsOfQuery(id, callsShown));
+  const tracesPath = useTracesPath(calls.data?.calls ?? []);
+  const maySeeActs = usePermission('admin') === 'yes';
+  return (
+    <Page
+      name={`Investigation ${id}`}
+      title={id}
+      about="An investigation: its budget, the calls it made, and the playbooks it was shown."
+      actions={
+        <>
+          <BudgetActions id={id} budget={budget.data ?? undefined} />
+          {tracesPath !== undefined && (
+            <a href={tracesPath} className={buttonLook()}>
+              Trace as JSON
+            </a>
+          )}
+          <Link to="/executions" search={{ investigation: id }} className={buttonLook()}>
+            Its executions
+          </Link>
+        </>
+      }
+    >
+      <Stack>
+        <Loaded query={budget} lines={3}>
+          {(data) => <BudgetCard budget={data} />}
+        </Loaded>
+        <CallsCard query={calls} />
+        <Card title="Playbooks it was shown" flush>
+          <Loaded query={shown} lines={2}>
+            {(playbooks) => <ShownPlaybooks playbooks={playbooks} />}
+          </Loaded>
+        </Card>
+        {maySeeActs && <Acts target={`investigations/${id}`} />}
+      </Stack>
+    </Page>
+  );
+}
+
+interface Calls {
+  readonly calls: readonly ExecutionView[];
+  readonly hasMore: boolean;
+}
+
+function CallsCard({ query }: { readonly query: UseQueryResult<Calls> }): ReactNode {
+  const { data } = query;
+  const count = data && (data.hasMore ? `the newest ${callsShown} of more` : number(data.calls.length));
+  return (
+    <Card title="Calls in order" flush actions={<Muted>{count}</Muted>}>
+      <Loaded query={query}>
+        {({ calls }) =>
+          calls.length === 0 ? (
+            <Empty title="No call of this investigation is recorded" />
+          ) : (
+            <CallTable calls={calls} />
+          )
+        }
+      </Loaded>
+    </Card>
+  );
+}

@@ -1,0 +1,27 @@
+import type { InvestigationBudgetView, ToolBudgetView } from '../../lib/api.js';
+
+export interface BudgetSums {
+  readonly calls: number;
+  /** Tools that this investigation may not call any more. */
+  readonly spent: readonly string[];
+  /** The tool that is nearest to its limit; undefined where none has one. */
+  readonly nearest: ToolBudgetView | undefined;
+}
+
+export function sumsOf({ tools }: InvestigationBudgetView): BudgetSums {
+  const limited = tools.filter(({ remaining }) => remaining !== null);
+  const [nearest] = limited.toSorted((a, b) => shareLeft(a) - shareLeft(b));
+  return {
+    calls: tools.reduce((sum, { used }) => sum + used, 0),
+    spent: limited.filter(({ remaining }) => remaining === 0).map(({ tool }) => tool),
+    nearest,
+  };
+}
+
+const shareLeft = ({ limit, remaining }: ToolBudgetView): number => (remaining ?? limit) / limit;
+
+/** "3 of 10 left", "spent: 10 of 10", "no limit". */
+export function leftText({ limit, remaining }: ToolBudgetView): string {
+  if (remaining === null) return 'no limit';
+  return remaining === 0 ? `all ${limit} spent` : `${remaining} of ${limit} left`;
+}

@@ -1,0 +1,127 @@
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { InvestigationBudgetView } from '../../lib/api.js';
+import { counted, number } from '../../lib/format.js';
+import { investigationsQuery } from '../../lib/queries.js';
+import type { investigationsSearch } from '../../lib/searches.js';
+import { Badge } from '../../ui/controls.js';
+import { FilterBar, FilterSelect, FilterText } from '../../ui/filters.js';
+import { Muted, Page, Panel, Stack } from '../../ui/layout.js';
+import { Empty, Loaded } from '../../ui/states.js';
+import { type Column, Table } from '../../ui/table.js';
+import { Time } from '../../ui/time.js';
+import { leftText, sumsOf } from './budget.js';
+
+const route = getRouteApi('/shell/investigations');
+
+type Search = ReturnType<typeof investigationsSearch>;
+type Investigation = InvestigationBudgetView;
+
+const columns: readonly Column<Investigation>[] = [
+  {
+    name: 'Investigation',
+    cut: true,
+    cell: ({ investigationId: id }) => (
+      <Link to="/investigations/$id" params={{ id }}>
+        {id}
+      </Link>
+    ),
+  },
+  { name: 'Budget', cell: (investigation) => <BudgetBadge investigation={investigation} /> },
+  { name: 'Calls', isNumber: true, cell: (investigation) => number(sumsOf(investigation).calls) },
+  { name: 'Tools', isNumber: true, cell: ({ tools }) => number(tools.length) },
+  { name: 'Least is left of', cut: true, cell: (investigation) => leastLeft(investigation) },
+  { name: 'Whole again', cell: ({ resetsAt }) => <Time at={resetsAt} /> },
+];
+
+function BudgetBadge({ investigation }: { readonly investigation: Investigation }): ReactNode {
+  const { spent } = sumsOf(investigation);
+  if (spent.length === 0) return <Badge state="within" tone="good" />;
+  return <Badge state={spent.length === 1 ? 'spent' : `spent for ${spent.length} tools`} tone="bad" />;
+}
+
+function leastLeft(investigation: Investigation): ReactNode {
+  const { nearest } = sumsOf(investigation);
+  return nearest ? `${nearest.tool}: ${leftText(nearest)}` : <Muted>no tool has a limit</Muted>;
+}
+
+/** What agents work on, and what each may still spend. */
+export function InvestigationsPage(): ReactNode {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const investigations = useQuery(investigationsQuery);
+  const change = (changes: Search): void =>
+    void navigate({ search: (old) => ({ ...old, ...changes }), replace: true, resetScroll: false });
+  return (
+    <Page
+      name="Investigations"
+      about="The agents’ units of work, the one that called a tool last first. Each may call a tool only so often: its budget."
+    >
+      <Stack>
+        <FilterBar label="Investigations">
+          <FilterText label="Id holds" value={search.q} onChange={(q) => change({ q })} />
+          <FilterSelect
+            label="Budget"
+            value={search.spent ? 'spent' : undefined}
+            options={['spent']}
+            onChange={(spent) => change({ spent: spent && true })}
+          />
+        </FilterBar>
+        <Panel>
+          <Loaded query={investigations}>{(all) => <Investigations all={all} search={search} />}</Loaded>
+        </Panel>
+        <Muted>
+          This is what the server that answered you remembers: since its start, until each budget is whole
+          again. Older ones are found by their id with Ctrl K; replicas count for themselves.
+        </Muted>
+      </Stack>
+    </Page>
+  );
+}
+
+interface InvestigationsProps {
+  readonly all: readonly Investigation[];
+  readonly search: Search;
+}
+
+function Investigations({ all, search: { q, spent } }: InvestigationsProps): ReactNode {
+  const navigate = route.useNavigate();
+  const rows = all.filter(
+    (each) =>
+      (q === undefined || each.investigationId.toLowerCase().includes(q.toLowerCase())) &&
+      (spent !== true || sumsOf(each).spent.length > 0),
+  );
+  if (all.length === 0) {
+    return (
+      <Empty title="No investigation has called a tool yet">
+        <p>
+          A call belongs to one when it names it: <code>x-investigation-id: inc-42</code> as a header, or{' '}
+          <code>{'{"context": {"investigationId": "inc-42"}}'}</code> in the body.
+        </p>
+      </Empty>
+    );
+  }
+  if (rows.length === 0) {
+    return (
+      <Empty title={`None of ${counted(all.length, 'investigation')} fits these filters`}>
+        {q !== undefined && (
+          <p>
+            <Link to="/find" search={{ id: q }}>
+              Look for {q} among all that is recorded
+            </Link>
+          </p>
+        )}
+      </Empty>
+    );
+  }
+  return (
+    <Table
+      label="Investigations"
+      rows={rows}
+      columns={columns}
+      keyOf={({ investigationId }) => investigationId}
+      onOpen={({ investigationId: id }) => void navigate({ to: '/investigations/$id', params: { id } })}
+    />
+  );
+}

@@ -1,0 +1,37 @@
+import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { ask, type AuditEntryView, listAuditEntries } from '../lib/api.js';
+import { Card } from './layout.js';
+import { Loaded } from './states.js';
+import { type Column, Table } from './table.js';
+import { Time } from './time.js';
+
+const columns: readonly Column<AuditEntryView>[] = [
+  { name: 'When', cell: ({ at }) => <Time at={at} /> },
+  { name: 'Who', cut: true, cell: ({ userId }) => userId },
+  { name: 'What', cell: ({ action, status }) => `${words(action)}${status >= 400 ? ': refused' : ''}` },
+  { name: 'Why', cut: true, cell: ({ reason }) => <span title={reason ?? undefined}>{reason}</span> },
+];
+
+/** "raiseInvestigation" → "Raise investigation". */
+function words(action: string): string {
+  const text = action.replaceAll(/([A-Z])/g, ' $1').toLowerCase();
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** What was done by hand to something, as the audit has it, where anything was: for callers with the scope `admin`. */
+export function Acts({ target }: { readonly target: string }): ReactNode {
+  const acts = useQuery({
+    queryKey: ['audit', target],
+    queryFn: async ({ signal }) =>
+      (await ask(listAuditEntries({ query: { target, limit: 50 }, signal }))).data,
+  });
+  if (acts.data?.length === 0) return null;
+  return (
+    <Card title="Done by hand" flush>
+      <Loaded query={acts} lines={2}>
+        {(entries) => <Table label="Done by hand" rows={entries} columns={columns} keyOf={({ id }) => id} />}
+      </Loaded>
+    </Card>
+  );
+}
