@@ -69,9 +69,10 @@ function Main(): ReactNode {
   const main = useRef<HTMLElement>(null);
   const path = useRouterState({ select: ({ location }) => location.pathname });
   const first = useRef(path);
-  // A screen reader is led to the new screen, not left in the rail.
+  // A screen reader is led to the new screen, not left in the rail. The palette may be open again by then.
   useEffect(() => {
-    if (first.current !== path) main.current?.focus({ preventScroll: true });
+    const isInDialog = document.activeElement?.closest('[role="dialog"]') != null;
+    if (first.current !== path && !isInDialog) main.current?.focus({ preventScroll: true });
     first.current = path;
   }, [path]);
   return (
