@@ -122,12 +122,13 @@ const executions = `
  * Spans that were sent, and executions of ours as spans of the kind `tool`. An execution that a span of its project
  * names is that span: the pair counts once.
  * @param finding pattern, severity, source and snippet of an execution's semantic error
+ * @param further columns of `spans` that came later; executions have none of them
  */
-export const allSpans = (finding: string): string => `
+export const allSpans = (finding: string, further: readonly string[] = []): string => `
     SELECT project, start_day, trace_id, span_id, parent_span_id, thread_id, run_id, operation, kind, call_part, start_us,
            finish_us, status, error_message, model, request_model, tool_name, label, cost, cost_source, input_tokens,
            output_tokens, cached_tokens, reasoning_tokens, ttft_us, arguments_hash, tool_calls, tool_errors, key_id,
-           execution_id, semantic_pattern, semantic_severity, semantic_source, semantic_snippet
+           execution_id, ${['semantic_pattern, semantic_severity, semantic_source, semantic_snippet', ...further].join(', ')}
     FROM spans
   UNION ALL
     SELECT ${own.project}, ${own.startDay}, trace_id, ${own.spanId}, parent_span_id, ${own.threadId}, ${own.runId},
@@ -136,7 +137,7 @@ export const allSpans = (finding: string): string => `
            metadata->'labels'->>'label', NULL::numeric, NULL, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint,
            -- The hash of {}: no arguments.
            NULL::bigint, nullif(parameters_hash, '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a'),
-           NULL::jsonb, NULL::jsonb, metadata->>'keyId', metric_id, ${finding}
+           NULL::jsonb, NULL::jsonb, metadata->>'keyId', metric_id, ${[finding, ...further.map(() => 'NULL')].join(', ')}
     FROM tool_metrics AS execution
     ${shown} AND NOT EXISTS (
       SELECT FROM spans AS told

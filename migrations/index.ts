@@ -8,6 +8,7 @@ import { SemanticErrors1764000070000 } from './0007-semantic-errors.js';
 import { PayloadsAndGrades1764000080000 } from './0008-payloads-and-grades.js';
 import { Bundles1764000090000 } from './0009-bundles.js';
 import { Experiments1764000100000 } from './0010-experiments.js';
+import { CallsOfFindings1764000110000 } from './0011-calls-of-findings.js';
 import { AuditReasons1764000130000 } from './0013-audit-reasons.js';
 
 /** Every migration in order; append only. */
@@ -22,5 +23,6 @@ export const migrations = [
   PayloadsAndGrades1764000080000,
   Bundles1764000090000,
   Experiments1764000100000,
+  CallsOfFindings1764000110000,
   AuditReasons1764000130000,
 ];

@@ -9,10 +9,16 @@ export interface SpanAnswers {
 
 export interface SpanFinding extends SemanticFinding {
   readonly source: 'output' | 'input';
+  /** Of its text in the list. */
+  readonly index: number;
 }
 
 /** The most severe error that a span's answers tell of; of several, the first: outputs, then messages. */
 export function findInSpan({ outputs, toolMessages }: SpanAnswers): SpanFinding | undefined {
   const found = findInTexts([...outputs, ...toolMessages]);
-  return found && { ...found.finding, source: found.index < outputs.length ? 'output' : 'input' };
+  if (!found) return undefined;
+  const { finding, index } = found;
+  return index < outputs.length
+    ? { ...finding, source: 'output', index }
+    : { ...finding, source: 'input', index: index - outputs.length };
 }

@@ -46,6 +46,8 @@ const columns: Readonly<Record<keyof SpanRow | 'startDay', Column>> = {
   semanticSeverity: ['text', (row) => row.semanticSeverity],
   semanticSource: ['text', (row) => row.semanticSource],
   semanticSnippet: ['text', (row) => row.semanticSnippet],
+  // A journal may hold rows that were written before there was one.
+  semanticCallId: ['text', (row) => row.semanticCallId ?? null],
   attributes: ['jsonb', (row) => row.attributes],
 };
 

@@ -58,6 +58,8 @@ export interface SpanRow {
   readonly semanticSeverity: SpanFinding['severity'] | null;
   readonly semanticSource: SpanFinding['source'] | null;
   readonly semanticSnippet: string | null;
+  /** The tool call in whose result the finding stands. */
+  readonly semanticCallId: string | null;
   /** The raw attributes, an object as JSON that jsonb takes. */
   readonly attributes: string;
 }

@@ -52,6 +52,35 @@ describe('against a reference that reads what was sent', () => {
   });
 });
 
+it("reports a tool call's result once, at its first span, however often later requests repeat it", async () => {
+  const start = Date.now() * 1_000 - 60_000_000;
+  const spans = (...all: readonly [name: string, attribute: object][]): RawSpan[] =>
+    all.map(([operation_name, attribute], n) => ({
+      trace_id: 'trace',
+      span_id: `${operation_name}-${n}`,
+      operation_name,
+      start_time_us: start + n * 1_000,
+      finish_time_us: start + n * 1_000 + 500,
+      attribute: { ...attribute },
+    }));
+  const said = (tool_call_id: string) => ({ role: 'tool', tool_call_id, content: 'unauthorized' });
+  const project = await projectWith(
+    spans(
+      ['tool_call', { tool_call_id: 'call-1', output: 'unauthorized' }],
+      ['api_invoke', { request: { messages: [said('call-1')] } }],
+      ['api_invoke', { request: { messages: [said('call-1')] } }],
+      // The same words of another call, which has no span of its own.
+      ['api_invoke', { request: { messages: [said('call-2')] } }],
+      ['api_invoke', { request: { messages: [said('call-2')] } }],
+    ),
+  );
+  const { semantic_error_spans: found } = await reads.summary({ project });
+  expect(found).toMatchObject([
+    { span_id: 'tool_call-0', source: 'output' },
+    { span_id: 'api_invoke-3', source: 'input' },
+  ]);
+});
+
 const groupings: readonly {
   readonly grouping: Grouping;
   readonly keyOf: (span: RawSpan) => string | null;

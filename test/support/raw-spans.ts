@@ -135,6 +135,7 @@ function attributesOf(one: Drawn, index: number): Record<string, unknown> {
     ...(one.model !== undefined && { model_name: models[one.model] }),
     ...(one.ttft !== undefined && { ttft: one.ttft }),
     ...(one.text !== undefined && { output: knownTexts[one.text]?.text }),
+    ...(name === 'tool_call' && one.results[0] && { tool_call_id: `call-${one.results[0][0]}` }),
     ...(isModels && {
       request,
       tool_calls: one.calls.map(([tool, given], place) => ({

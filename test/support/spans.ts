@@ -39,6 +39,7 @@ export function spanRow(fields: Partial<SpanRow> = {}): SpanRow {
     semanticSeverity: null,
     semanticSource: null,
     semanticSnippet: null,
+    semanticCallId: null,
     attributes: '{}',
     ...fields,
   };

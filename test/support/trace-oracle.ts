@@ -308,15 +308,16 @@ function toolSections(spans: readonly Told[], texts: readonly KnownText[]): obje
   const order = ['high', 'medium', 'low'];
   const asked: { span: Told; call: ToolCall }[] = [];
   const errors: { span: Told; place: number; id: string; tool?: string; message: string }[] = [];
-  const findings: { span: Told; source: 'output' | 'input'; found: KnownText }[] = [];
+  const findings: { span: Told; source: 'output' | 'input'; found: KnownText; call?: string }[] = [];
   for (const span of spans.toSorted(bySpan)) {
     if (span.part === 'inner') continue;
     const attribute = span.raw.attribute as Any;
     const output = attribute['output'] as string | undefined;
     const isTool = span.raw.operation_name === 'tool_call';
-    const found: { source: 'output' | 'input'; found: KnownText }[] = [];
+    const found: { source: 'output' | 'input'; found: KnownText; call?: string }[] = [];
+    const ownCall = isTool ? (attribute['tool_call_id'] as string | undefined) : undefined;
     const hit = output !== undefined && (span.part || isTool) ? tells(output) : undefined;
-    if (hit) found.push({ source: 'output', found: hit });
+    if (hit) found.push({ source: 'output', found: hit, ...(ownCall && { call: ownCall }) });
     if (span.part) {
       const names = new Map<string, string>();
       const messages = ((attribute['request'] as Any | undefined)?.['messages'] ?? []) as Any[];
@@ -327,7 +328,7 @@ function toolSections(spans: readonly Told[], texts: readonly KnownText[]): obje
       for (const message of messages.filter(({ role }) => role === 'tool') as unknown as ToolMessage[]) {
         const told = tells(message.content);
         if (!told) continue;
-        found.push({ source: 'input', found: told });
+        found.push({ source: 'input', found: told, call: message.tool_call_id });
         if (told.severity !== 'high') continue;
         const unknown = /unknown tool:? (\w+)/i.exec(message.content)?.[1];
         const tool = names.get(message.tool_call_id) ?? unknown;
@@ -351,8 +352,8 @@ function toolSections(spans: readonly Told[], texts: readonly KnownText[]): obje
   const once = <T>(list: readonly T[], keyOf: (item: T) => string): T[] =>
     grouped(list, keyOf).flatMap(([, [first]]) => first ?? []);
   const firstErrors = once(errors, ({ span, id }) => `${span.run} ${id}`);
-  const firstFindings = once(findings, ({ span, source, found }) =>
-    source === 'input' ? `${span.run} ${found.text}` : idOf(span.raw.trace_id, span.raw.span_id),
+  const firstFindings = once(findings, ({ span, call }) =>
+    call ? `${span.run} ${call}` : idOf(span.raw.trace_id, span.raw.span_id),
   ).sort(
     (a, b) =>
       order.indexOf(a.found.severity ?? '') - order.indexOf(b.found.severity ?? '') || bySpan(a.span, b.span),

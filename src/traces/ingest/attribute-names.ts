@@ -79,6 +79,12 @@ export const attributeNames = {
     OpenInference: ['tool.name'],
     'AI SDK': ['ai.toolCall.name'],
   },
+  "a tool call's id": {
+    vLLora: ['tool_call_id', 'tool_calls/0/id'],
+    OpenTelemetry: ['gen_ai.tool.call.id'],
+    OpenInference: ['tool_call.id', 'tool.id'],
+    'AI SDK': ['ai.toolCall.id'],
+  },
   "a tool's arguments": {
     vLLora: ['arguments', 'tool_calls/0/function/arguments', 'input'],
     OpenTelemetry: ['gen_ai.tool.call.arguments', 'traceloop.entity.input'],

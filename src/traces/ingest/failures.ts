@@ -6,7 +6,12 @@ import { cleanName, cleanText } from './storable-json.js';
 
 type Failures = Pick<
   SpanRow,
-  'toolErrors' | 'semanticPattern' | 'semanticSeverity' | 'semanticSource' | 'semanticSnippet'
+  | 'toolErrors'
+  | 'semanticPattern'
+  | 'semanticSeverity'
+  | 'semanticSource'
+  | 'semanticSnippet'
+  | 'semanticCallId'
 >;
 
 const none: Failures = {
@@ -15,16 +20,18 @@ const none: Failures = {
   semanticSeverity: null,
   semanticSource: null,
   semanticSnippet: null,
+  semanticCallId: null,
 };
 /** Spans of our own analysis talk about the errors of others. */
 const ownLabel = 'analyze_with_llm';
 const most = { toolErrors: 5, name: 256, message: 500 };
 
 /** The errors that a span's texts tell of. */
-export function failuresIn({ outputs, toolMessages }: SpanTexts, label: string | null): Failures {
+export function failuresIn({ outputs, toolMessages, toolCallId }: SpanTexts, label: string | null): Failures {
   if (label === ownLabel) return none;
   const finding = findInSpan({ outputs, toolMessages: toolMessages.map(({ text }) => text) });
   if (!finding) return none;
+  const callId = finding.source === 'input' ? toolMessages[finding.index]?.toolCallId : toolCallId;
   const toolErrors = toolMessages.flatMap(toolErrorOf).slice(0, most.toolErrors);
   return {
     toolErrors: toolErrors.length > 0 ? toolErrors : null,
@@ -32,6 +39,7 @@ export function failuresIn({ outputs, toolMessages }: SpanTexts, label: string |
     semanticSeverity: finding.severity,
     semanticSource: finding.source,
     semanticSnippet: cleanText(finding.snippet),
+    semanticCallId: callId === undefined ? null : cleanName(callId, most.name),
   };
 }
 

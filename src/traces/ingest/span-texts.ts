@@ -19,6 +19,8 @@ export interface AskedTool {
 /** The texts of a span in which failures may stand, and the tools that a model asked for in it. */
 export interface SpanTexts {
   readonly outputs: readonly string[];
+  /** The tool call that the outputs are the result of. */
+  readonly toolCallId?: string;
   /** Those since the model's last turn: the earlier ones stood in an earlier span already. */
   readonly toolMessages: readonly ToolMessage[];
   readonly toolCalls: readonly AskedTool[];
@@ -32,7 +34,9 @@ const nothing: SpanTexts = { outputs: [], toolMessages: [], toolCalls: [] };
 export function textsOf(kind: SpanKind, attributes: AttributeLookup): SpanTexts {
   if (kind === 'tool') {
     const result = attributes.find("a tool's result");
-    return result === undefined ? nothing : { ...nothing, outputs: [textOf(fromJson(result))] };
+    const toolCallId = attributes.text("a tool call's id");
+    if (result === undefined) return nothing;
+    return { ...nothing, outputs: [textOf(fromJson(result))], ...(toolCallId !== null && { toolCallId }) };
   }
   if (kind !== 'llm') return nothing;
   const answers = answersIn(fromJson(attributes.find("a model's answer")));

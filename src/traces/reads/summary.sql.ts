@@ -45,7 +45,11 @@ const selfTimes = `
     GROUP BY trace_id, span_id, parent_us
   )`;
 
-/** A tool's answer stands in each later request as well: it counts where it stands first. */
+/** A finding is that of a tool call's result, wherever that stands; of a request that names no call, of its text. */
+const findingKey = `coalesce(semantic_call_id,
+             CASE semantic_source WHEN 'input' THEN semantic_pattern || semantic_snippet ELSE trace_id || span_id END)`;
+
+/** A tool's answer stands in later requests as well as in the tool's own span: it counts where it stands first. */
 const toolErrors = `
   tool_errors AS (
     SELECT DISTINCT ON (run_id, coalesce(error->>'tool_call_id', trace_id || span_id || place))
@@ -55,12 +59,11 @@ const toolErrors = `
     WHERE is_text
     ORDER BY run_id, coalesce(error->>'tool_call_id', trace_id || span_id || place), start_us, span_id, place
   ), findings AS (
-    SELECT DISTINCT ON (run_id, CASE semantic_source WHEN 'input' THEN semantic_pattern || semantic_snippet ELSE trace_id || span_id END)
+    SELECT DISTINCT ON (run_id, ${findingKey})
            start_us, trace_id, span_id, operation, semantic_pattern, semantic_severity, semantic_source, semantic_snippet
     FROM counted
     WHERE is_text AND semantic_pattern IS NOT NULL
-    ORDER BY run_id, CASE semantic_source WHEN 'input' THEN semantic_pattern || semantic_snippet ELSE trace_id || span_id END,
-             start_us, span_id
+    ORDER BY run_id, ${findingKey}, start_us, span_id
   )`;
 
 /** Tools that were called with the same arguments again: by what models asked for, and by the spans of tools. */
