@@ -977,6 +977,10 @@ export type RunResultView = {
         [key: string]: unknown;
     } | null;
     duration_ms: number | null;
+    /**
+     * Where the endpoint names one (`x-trace-id`)
+     */
+    trace_id: string | null;
 };
 
 export type CallFiguresView = {
@@ -5237,6 +5241,10 @@ export type RunExperimentErrors = {
      * `conflict`: The name or version is taken
      */
     409: ProblemView;
+    /**
+     * `rate_limited`: Too many requests
+     */
+    429: ProblemView;
     /**
      * `database_unavailable`: The database does not answer
      */

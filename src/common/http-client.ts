@@ -18,6 +18,8 @@ export interface HttpClientSettings {
   readonly tellsWhy?: boolean;
 }
 
+export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
+
 export interface HttpRequest {
   readonly method: 'GET' | 'POST';
   /** With its query string. */
@@ -27,6 +29,8 @@ export interface HttpRequest {
   readonly body?: string | undefined;
   /** Ends the request, which then fails with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
+  /** Hears the headers of an answer that is none of a failure, by their names in small letters. */
+  readonly onHeaders?: (headers: AnswerHeaders) => void;
 }
 
 /** Requests to one service, bounded in time and size. Redirects are failures: a request is meant for this host only. */
@@ -91,14 +95,20 @@ export class HttpClient {
     }
   }
 
-  private async answered(request: HttpRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+  private async answered(
+    { onHeaders, ...request }: HttpRequest,
+    signal: AbortSignal,
+  ): Promise<Dispatcher.ResponseData> {
     const headers = {
       accept: 'application/json',
       ...(request.body !== undefined && { 'content-type': 'application/json' }),
       ...request.headers,
     };
     const response = await this.pool.request({ ...request, headers, signal });
-    if (response.statusCode >= 200 && response.statusCode < 300) return response;
+    if (response.statusCode >= 200 && response.statusCode < 300) {
+      onHeaders?.(response.headers);
+      return response;
+    }
     const why = this.settings.tellsWhy ? withoutToken(await beginningOf(response), headers) : '';
     drop(response);
     throw failureOf(response, why);

@@ -1,10 +1,14 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { Problem } from '../common/errors.js';
 import { newId } from '../common/ids.js';
 import type { LlmEndpoint } from '../llm/llm-endpoint.js';
+import type { Experiment } from './experiment.types.js';
 import { ExperimentsRepository } from './experiments.repository.js';
 import { modelAnswer } from './model-answer.js';
 
 const limitMs = 60_000;
+/** Each holds a connection to the endpoint, which others need as well. */
+const mostAtOnce = 4;
 
 interface Run {
   readonly stop: AbortController;
@@ -16,28 +20,34 @@ interface Run {
 export class ExperimentRuns implements OnApplicationShutdown {
   private readonly underWay = new Map<string, Run>();
 
+  /** Those that begin among them. */
+  private runs = 0;
+
   constructor(private readonly repository: ExperimentsRepository) {}
 
   /**
    * Resolves when the run is over, whoever still waits for it.
    * @returns false where there is no such experiment, or it runs already
+   * @throws Problem `rate_limited` while as many run as may
    */
   async run(project: string, id: string, endpoint: LlmEndpoint): Promise<boolean> {
-    const runId = newId();
-    const experiment = await this.repository.begin(project, id, runId);
-    if (!experiment) return false;
-    const stop = new AbortController();
-    const over = modelAnswer(endpoint, experiment, { signal: stop.signal, limitMs }).then((end) =>
-      this.repository.end(id, runId, end),
-    );
-    const run = { stop, over };
-    this.underWay.set(id, run);
+    if (this.runs >= mostAtOnce)
+      throw new Problem(
+        'rate_limited',
+        `${mostAtOnce} experiments run at this server, as many as may at a time`,
+        {
+          retryAfterMs: 5_000,
+        },
+      );
+    this.runs += 1;
     try {
-      await over;
+      const runId = newId();
+      const experiment = await this.repository.begin(project, id, runId);
+      if (experiment) await this.toItsEnd(runId, experiment, endpoint);
+      return experiment !== undefined;
     } finally {
-      if (this.underWay.get(id) === run) this.underWay.delete(id);
+      this.runs -= 1;
     }
-    return true;
   }
 
   /** Ends a run whose experiment says so already. One of another server goes on to its end, which changes nothing. */
@@ -49,5 +59,20 @@ export class ExperimentRuns implements OnApplicationShutdown {
     const runs = [...this.underWay.values()];
     for (const { stop } of runs) stop.abort(new Error('The server stopped before the run was over'));
     await Promise.allSettled(runs.map(({ over }) => over));
+  }
+
+  private async toItsEnd(runId: string, experiment: Experiment, endpoint: LlmEndpoint): Promise<void> {
+    const { id } = experiment;
+    const stop = new AbortController();
+    const over = modelAnswer(endpoint, experiment, { signal: stop.signal, limitMs }).then((end) =>
+      this.repository.end(id, runId, end),
+    );
+    const run = { stop, over };
+    this.underWay.set(id, run);
+    try {
+      await over;
+    } finally {
+      if (this.underWay.get(id) === run) this.underWay.delete(id);
+    }
   }
 }

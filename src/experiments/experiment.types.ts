@@ -28,6 +28,8 @@ export interface Original {
 export interface RunResult extends CallResult {
   /** As the endpoint gave it. */
   readonly message: Json;
+  /** The trace in which the endpoint has the call, where it names one. */
+  readonly trace_id: string | null;
 }
 
 export interface Experiment extends ExperimentSettings, Original {

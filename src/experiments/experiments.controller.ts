@@ -4,6 +4,7 @@ import {
   Delete,
   Get,
   HttpCode,
+  Ip,
   Param,
   Patch,
   Post,
@@ -19,6 +20,7 @@ import {
   ApiOperation,
   ApiTags,
 } from '@nestjs/swagger';
+import { CurrentPrincipal, type Principal } from '../auth/principal.decorator.js';
 import { CurrentProject } from '../auth/project.decorator.js';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
@@ -145,12 +147,14 @@ export class ExperimentsController {
       'Answers when the run is over, after a minute at most: `completed` with `result`, or `failed` with `error`. A caller that leaves does not end it.',
   })
   @ApiOkResponse({ type: ExperimentView })
-  @ApiProblems('not_found', 'conflict')
+  @ApiProblems('not_found', 'conflict', 'rate_limited')
   runExperiment(
     @CurrentProject() project: string,
     @Param() { id }: ExperimentParams,
+    @CurrentPrincipal() principal: Principal,
+    @Ip() address: string,
   ): Promise<ExperimentView> {
-    return this.service.run(project, id);
+    return this.service.run(project, id, { principal, address });
   }
 
   @Post(':id/cancel')

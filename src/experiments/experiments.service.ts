@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { CallRates } from '../auth/call-rates.js';
 import { invalidRequest, Problem } from '../common/errors.js';
 import { newId } from '../common/ids.js';
 import { Llm, noLlm } from '../llm/llm.module.js';
@@ -31,6 +32,7 @@ export class ExperimentsService {
     private readonly runs: ExperimentRuns,
     private readonly spans: TraceReads,
     private readonly llm: Llm,
+    private readonly rates: CallRates,
   ) {}
 
   /** @throws Problem `invalid_request` where there is nothing to start from, `conflict` where there are too many */
@@ -86,8 +88,12 @@ export class ExperimentsService {
     this.runs.stop(id);
   }
 
-  /** @throws Problem `not_found`, `conflict` while it runs or where there is no model to ask */
-  async run(project: string, id: string): Promise<ExperimentView> {
+  /**
+   * Counts as a call of its caller.
+   * @throws Problem `not_found`, `rate_limited`, `conflict` while it runs or where there is no model to ask
+   */
+  async run(project: string, id: string, caller: Parameters<CallRates['count']>[0]): Promise<ExperimentView> {
+    await this.rates.count(caller);
     const { endpoint } = this.llm;
     if (!endpoint) throw await this.absentOr(project, id, noLlm);
     const ran = await this.runs.run(project, id, endpoint);

@@ -120,6 +120,8 @@ export class RunResultView implements RunResult {
   @AnyObject({ nullable: true, example: { prompt_tokens: 100, completion_tokens: 20 } })
   readonly usage!: Json | null;
   @NullableNumber(1_500) readonly duration_ms!: number | null;
+  @NullableText('4bf92f3577b34da6a3ce929d0e0e4736', 'Where the endpoint names one (`x-trace-id`)')
+  readonly trace_id!: string | null;
 }
 
 /** `nullable` beside a reference would still ask for an object. */

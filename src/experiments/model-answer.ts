@@ -49,10 +49,12 @@ function threadOf({ thread_id: thread }: Experiment): Record<string, string> {
 }
 
 /** An answer names its figures as vLLora's spans do; a cost that it does not tell is computed. */
-function resultOf({ text, message, body, durationMs }: Completion, request: Json): RunResult {
+function resultOf({ text, message, body, durationMs, traceId }: Completion, request: Json): RunResult {
   const answer = new AttributeLookup([body]);
-  const number = (field: 'input tokens' | 'output tokens' | 'cached tokens'): number | null =>
-    answer.find(field) === undefined ? null : Number(answer.find(field));
+  const number = (field: 'input tokens' | 'output tokens' | 'cached tokens'): number | null => {
+    const told = answer.find(field);
+    return typeof told === 'number' ? told : null;
+  };
   const model = answer.text('model') ?? new AttributeLookup([request]).text('model');
   const usage = {
     inputTokens: number('input tokens'),
@@ -61,11 +63,15 @@ function resultOf({ text, message, body, durationMs }: Completion, request: Json
   };
   const told = answer.find('cost') ?? memberOf(body['usage'], 'cost');
   return {
-    output: text || JSON.stringify(message['tool_calls'] ?? null),
+    output: text || (JSON.stringify(message['tool_calls']) ?? null),
     message,
     model,
-    usage: (body['usage'] as Json | undefined) ?? null,
+    usage: isObject(body['usage']) ? body['usage'] : null,
     cost: typeof told === 'number' || typeof told === 'string' ? told : costOf(model, usage),
     duration_ms: Math.round(durationMs),
+    trace_id: traceId ?? null,
   };
 }
+
+const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

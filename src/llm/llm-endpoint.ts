@@ -1,7 +1,7 @@
 import { CircuitBreaker } from '../common/circuit-breaker.js';
 import type { CircuitSettings } from '../common/circuit-state.js';
 import { systemClock } from '../common/clock.js';
-import { HttpClient, type HttpRequest } from '../common/http-client.js';
+import { type AnswerHeaders, HttpClient, type HttpRequest } from '../common/http-client.js';
 import { type RetrySettings, UpstreamCalls } from '../common/upstream-calls.js';
 import { UpstreamFailure } from '../common/upstream-failure.js';
 
@@ -25,6 +25,8 @@ export interface Completion {
   readonly body: Readonly<Record<string, unknown>>;
   /** Of the try that was answered. */
   readonly durationMs: number;
+  /** The trace in which a gateway has the call (`x-trace-id`); absent where it names none. */
+  readonly traceId: string | undefined;
 }
 
 export interface ChatOptions {
@@ -98,9 +100,11 @@ export class LlmEndpoint {
   }
 
   private async timed(request: HttpRequest, limitMs: number): Promise<TimedAnswer> {
+    let traceId: AnswerHeaders[string];
+    const onHeaders = (headers: AnswerHeaders): void => void (traceId = headers['x-trace-id']);
     const begun = performance.now();
-    const answer = await this.http.ask(request, limitMs);
-    return { answer, durationMs: performance.now() - begun };
+    const answer = await this.http.ask({ ...request, onHeaders }, limitMs);
+    return { answer, durationMs: performance.now() - begun, traceId: [traceId].flat()[0] };
   }
 
   /** Ends what is under way. */
@@ -116,19 +120,18 @@ function completionsUrl(base: string): URL {
   return url;
 }
 
-interface TimedAnswer {
+interface TimedAnswer extends Pick<Completion, 'durationMs' | 'traceId'> {
   readonly answer: unknown;
-  readonly durationMs: number;
 }
 
 function completionIn(timed: unknown): Completion {
-  const { answer, durationMs } = timed as TimedAnswer;
+  const { answer, ...told } = timed as TimedAnswer;
   const body = objectIn(answer);
   const [first] = Array.isArray(body['choices']) ? (body['choices'] as unknown[]) : [];
   const { message } = objectIn(first);
   if (typeof message !== 'object' || message === null)
     throw new UpstreamFailure('invalid_answer', 'its answer has no `choices[0].message`');
-  return { text: textOf(objectIn(message)['content']), message: objectIn(message), body, durationMs };
+  return { ...told, text: textOf(objectIn(message)['content']), message: objectIn(message), body };
 }
 
 const objectIn = (value: unknown): Readonly<Record<string, unknown>> =>

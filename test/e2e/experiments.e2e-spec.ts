@@ -118,6 +118,7 @@ describe('an experiment', () => {
       // 100 tokens at 0.40 and 20 at 1.60 US dollars for a million.
       cost: 0.000072,
       duration_ms: expect.any(Number),
+      trace_id: null,
     });
     const [asked] = llm.asked;
     expect(asked?.body).toEqual({
@@ -160,7 +161,7 @@ describe('an experiment', () => {
     const made = await make({ original_request: hello });
     const calls = [{ id: 'c1', type: 'function', function: { name: 'find', arguments: '{}' } }];
     llm.answer = (_, response) => {
-      response.setHeader('content-type', 'application/json');
+      response.writeHead(200, { 'content-type': 'application/json', 'x-trace-id': 'trace-of-run' });
       response.end(
         JSON.stringify({
           model: 'other-1',
@@ -174,6 +175,7 @@ describe('an experiment', () => {
       model: 'other-1',
       cost: '$0.001',
       output: JSON.stringify(calls),
+      trace_id: 'trace-of-run',
     });
     expect((await evaluation(made)).new).toMatchObject({ cost: 0.001, total_tokens: 7 });
   });
@@ -348,6 +350,26 @@ describe('a run', () => {
     expect(await run(made)).toMatchObject({ status: 'completed', error: null });
   });
 
+  it('waits its turn: four at a time at a server, and no more than the rate of its key', async () => {
+    const answer = Promise.withResolvers<string>();
+    llm.answer = () => answer.promise;
+    const made = await Promise.all(Array.from({ length: 5 }, () => make({ original_request: hello })));
+    const running = made.slice(0, 4).map(run);
+    await until(() => llm.asked.length === 4, { what: 'four runs' });
+    const late = await tk.http.post(`${path}/${made[4]?.id}/run`).expect(429);
+    expect([late.body.detail, late.headers['retry-after']]).toEqual([
+      '4 experiments run at this server, as many as may at a time',
+      '5',
+    ]);
+    answer.resolve('Fine.');
+    for (const { status } of await Promise.all(running)) expect(status).toBe('completed');
+    const body = { name: 'slow', scopes: ['traces:write'], rate: { calls: 1, per: 'minute' } };
+    const key = bearer((await tk.http.post('/api/v1/keys').send(body).expect(201)).body.key);
+    const runOnce = () => tk.anonymous.post(`${path}/${made[4]?.id}/run`).set(key);
+    await runOnce().expect(200);
+    await runOnce().expect(429, /This key may make 1 calls a minute/);
+  });
+
   it('says why there is no answer, and repeats no key', async () => {
     const made = await make({ original_request: hello });
     llm.answer = (_, response) => refuse(response, 401, `Incorrect API key provided: ${apiKey}`);
@@ -420,6 +442,16 @@ it('belongs to its project: with the key of another one there is none', async ()
     const asked = tk.anonymous.post('/api/v1/tools/is_valid_for_optimize/execute').set(key);
     expect((await asked.send({ input: { spanId } }).expect(200)).body.result.valid).toBe(valid);
   }
+});
+
+it('is refused where its project has a thousand', async () => {
+  await tk.db.dataSource.query(
+    `INSERT INTO experiments (id, project, name, original_request, modified_request, headers, prompt_variables, model_parameters)
+     SELECT gen_random_uuid(), 'full', 'x', '{}', '{}', '{}', '{}', '{}' FROM generate_series(1, 1000)`,
+  );
+  const body = { name: 'x', original_request: hello };
+  const refused = tk.http.post(path).set('x-project-id', 'full').send(body);
+  await refused.expect(409, /The project full has 1000 experiments, as many as are kept: delete some/);
 });
 
 describe('is_valid_for_optimize', () => {

@@ -541,6 +541,12 @@ describe('a key reads its own projects alone', () => {
     await get('/spans').set('x-project-id', 'a').expect(403);
   });
 
+  it('has nobody to ask for an experiment where no language model is configured', async () => {
+    const { body } = await get('/experiments', keys['a']).expect(200);
+    const run = tk.http.post(`/api/v1/experiments/${body.data[0].id}/run`).set('x-project-id', 'a');
+    await run.expect(409, /No language model is configured: set LLM_BASE_URL and LLM_MODEL/);
+  });
+
   it('needs traces:read, for the tools as well', async () => {
     const caller = await keyFor(['a'], ['tools:call']);
     await get('/spans', caller).expect(403, /traces:read/);
