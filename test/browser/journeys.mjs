@@ -163,6 +163,52 @@ describe('journeys', () => {
     await visitor.context.close();
   });
 
+  for (const [hands, id, description, query] of [
+    [byMouse, 'stale-peers', 'Peers are stale since their queue restarted.', 'sidecars forget their queue'],
+    [
+      byKeys,
+      'stale-hooks',
+      'Hooks are stale since their broker restarted.',
+      'endpoints miss what the broker said',
+    ],
+  ])
+    it(`E: a playbook that was not found is found after an edit, ${hands.name}`, async () => {
+      const stored = await lab.api('POST', '/api/v1/playbooks', {
+        ...{
+          playbook_id: id,
+          version: '1.0.0',
+          name: 'Refresh what is stale',
+          description,
+          content: 'refresh',
+        },
+      });
+      assert.equal(stored.status, 201);
+      const visitor = await lab.visit();
+      const { page } = visitor;
+      const { press, write, clicks } = hands.on(page);
+      await lab.signIn(visitor);
+      await visitor.open('/playbooks');
+      await write(page.getByLabel('What the incident shows'), query);
+      await page.getByRole('row', { name: new RegExp(`${id}.* the threshold`) }).waitFor();
+      await press(page.getByRole('link', { name: id }));
+      const beside = page.getByRole('complementary', { name: 'Playbook' });
+      await beside.getByText(/below min_confidence 0.7/).waitFor();
+      await press(beside.getByRole('link', { name: 'Edit' }));
+      await press(page.getByRole('button', { name: 'Add to also called' }));
+      await press(page.getByRole('button', { name: 'Save' }));
+      for (const standing of [
+        /^Kept out by the threshold at rank \d+/,
+        /^Shown at rank 1, confidence 0\.[789]/,
+      ])
+        await beside.getByText(standing).waitFor();
+      assert.ok(clicks() <= 4, `${clicks()} clicks`);
+      await page.reload();
+      await beside.getByText(/^Kept out by the threshold at rank/).waitFor();
+      const { body } = await lab.api('GET', `/api/v1/playbooks/${id}/versions/1.0.1`);
+      assert.deepEqual([body.aliases, body.content], [[query], 'refresh']);
+      await visitor.context.close();
+    });
+
   it('the rows of executions are gone through by keys, and each has an address', async () => {
     for (let index = 0; index < 3; index += 1) await lab.call('word_count', { text: `call ${index}` });
     const visitor = await lab.visit();

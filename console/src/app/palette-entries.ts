@@ -21,36 +21,48 @@ const screens: readonly Entry[] = [
   { name: 'Sign in', kind: 'Do', to: '/sign-in' },
 ];
 
-const mostTools = 30;
+/** What is found by its name, as the server lists it. */
+export interface Named {
+  readonly tools: readonly { readonly name: string; readonly kind: string }[];
+  readonly playbooks: readonly { readonly name: string; readonly playbook_id: string }[];
+}
+
+const mostOfAKind = 30;
 
 /** An id has a digit and no space: a name that does, too, is found as a tool first. */
 const looksLikeId = (typed: string): boolean => /^\S*\d\S*$/.test(typed) && typed.length >= 4;
 
-/** The entries that fit the typed text: tools and screens whose name holds all its words, and records that have it as their id. */
-export function entriesFor(
-  typed: string,
-  tools: readonly { readonly name: string; readonly kind: string }[],
-): Entry[] {
+/**
+ * The entries that fit the typed text: what has all its words in its name, what has it as its id, and the playbooks that
+ * an agent finds by it.
+ */
+export function entriesFor(typed: string, { tools, playbooks }: Named): Entry[] {
   const text = typed.trim();
   const words = text.toLowerCase().split(/\s+/);
-  const fits = ({ name }: { readonly name: string }): boolean =>
-    words.every((word) => name.toLowerCase().includes(word));
+  const fits = (said: string): boolean => words.every((word) => said.toLowerCase().includes(word));
   const found = [
     ...tools
-      .filter(fits)
-      .slice(0, mostTools)
+      .filter(({ name }) => fits(name))
+      .slice(0, mostOfAKind)
       .map(({ name, kind }) => ({
         name,
         kind: `Tool, ${kind}`,
         to: `/tools/${encodeURIComponent(name)}/activity`,
       })),
-    ...screens.filter(fits),
+    ...screens.filter(({ name }) => fits(name)),
   ];
   if (text === '') return found;
-  const byId = {
-    name: `Whatever has the id ${text}`,
-    kind: 'Find',
-    to: `/find?id=${encodeURIComponent(text)}`,
-  };
-  return looksLikeId(text) && !tools.some(({ name }) => name === text) ? [byId, ...found] : [...found, byId];
+  const procedures = playbooks
+    .filter(({ name, playbook_id }) => fits(`${name} ${playbook_id}`))
+    .slice(0, mostOfAKind)
+    .map(({ name, playbook_id }) => ({
+      ...{ name, kind: 'Playbook', to: `/playbooks/${encodeURIComponent(playbook_id)}` },
+    }));
+  const asked = encodeURIComponent(text);
+  const byId = { name: `Whatever has the id ${text}`, kind: 'Find', to: `/find?id=${asked}` };
+  const bySearch = { name: `Playbooks for ${text}`, kind: 'Find', to: `/playbooks?q=${asked}` };
+  const all = [...found, ...procedures];
+  return looksLikeId(text) && !tools.some(({ name }) => name === text)
+    ? [byId, ...all, bySearch]
+    : [...all, bySearch, byId];
 }

@@ -3,17 +3,19 @@ import { Dialog } from '@base-ui/react/dialog';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
+import { somePlaybooksQuery } from '../lib/playbook-queries.js';
 import { toolsQuery } from '../lib/queries.js';
 import dialog from '../ui/dialog.module.css';
 import { type Entry, entriesFor } from './palette-entries.js';
 import css from './palette.module.css';
 
-/** Finds tools, whatever has a certain id, screens, and things to do. */
+/** Finds tools, playbooks, whatever has a certain id, screens, and things to do. */
 export function Palette({ onClose }: { readonly onClose: () => void }): ReactNode {
   const [typed, setTyped] = useState('');
   const navigate = useNavigate();
   const { data: tools = [] } = useQuery(toolsQuery);
-  const entries = entriesFor(typed, tools);
+  const { data: playbooks = [] } = useQuery(somePlaybooksQuery);
+  const entries = entriesFor(typed, { tools, playbooks });
   const open = ({ to }: Entry): void => {
     onClose();
     void navigate({ href: `/console${to}` });
@@ -37,7 +39,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }): ReactNod
             <Autocomplete.Input
               className={css.input}
               aria-label="Find or do"
-              placeholder="A tool, an id of any kind, a screen …"
+              placeholder="A tool, a playbook, an id of any kind, a screen …"
             />
             <Autocomplete.List className={css.list}>
               {(entry: Entry) => (

@@ -1,5 +1,5 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
-import { ask, listPlaybookVersions, type PlaybookView, searchPlaybooks } from './api.js';
+import { ask, listPlaybooks, listPlaybookVersions, type PlaybookView, searchPlaybooks } from './api.js';
 import { fetchExactly } from './calls.js';
 import { situationOf } from './label-text.js';
 
@@ -33,6 +33,12 @@ export const explainedSearchQuery = ({ q = '', labels = '', threshold }: Playboo
     // The answer before stays while the next words are typed.
     placeholderData: keepPreviousData,
   });
+
+/** The first of all, by id; a search finds the others. */
+export const somePlaybooksQuery = queryOptions({
+  queryKey: ['playbooks', 'some'],
+  queryFn: async ({ signal }) => (await ask(listPlaybooks({ query: { limit: 100 }, signal }))).data,
+});
 
 export const playbookVersionsQuery = (id: string) =>
   queryOptions({

@@ -49,7 +49,7 @@ function stateOf(label: string, language: 'json' | 'text', changed: (text: strin
   return EditorState.create({
     extensions: [
       EditorView.cspNonce.of(nonce()),
-      EditorView.contentAttributes.of({ 'aria-label': label }),
+      EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
       lineNumbers(),
       history(),
       indentOnInput(),

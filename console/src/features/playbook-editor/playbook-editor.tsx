@@ -43,9 +43,10 @@ export function PlaybookEditor(props: PlaybookEditorProps): ReactNode {
   const act: Act = { method: 'POST', path: '/api/v1/playbooks', body: text };
   const saving = useMutation({
     mutationFn: () => sendExactly<PlaybookCreatedView>(act),
-    onSuccess: (stored) => {
+    onSuccess: async (stored) => {
+      // The screen that comes next shows where the new version stands, not where the old one stood.
+      await client.invalidateQueries({ queryKey: ['playbooks'] });
       onSaved(stored);
-      void client.invalidateQueries({ queryKey: ['playbooks'] });
     },
   });
   const problem = saving.error ? asApiError(saving.error) : undefined;

@@ -110,7 +110,7 @@ function Verdict({ candidate, search: { q = '', was }, standing }: VerdictProps)
         facts={[
           ['Rank', standing?.rank],
           ['Confidence', candidate.confidence?.toFixed(2)],
-          ['By words', lexical?.toFixed(2)],
+          ['By words', cosine !== null && lexical?.toFixed(2)],
           ['By meaning', cosine?.toFixed(2)],
           ['Words in common', terms.length > 0 && <Tags key="shared" words={terms} />],
           ['Words it lacks', missing.length > 0 && <Tags key="missing" words={missing} />],

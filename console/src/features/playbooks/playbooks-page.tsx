@@ -44,7 +44,7 @@ export function PlaybooksPage(): ReactNode {
           />
           <FilterText
             label="Labels of the situation"
-            placeholder="environment=production"
+            placeholder="priority=P0, …"
             value={search.labels}
             onChange={(labels) => change({ labels, was: undefined })}
           />
@@ -62,7 +62,8 @@ export function PlaybooksPage(): ReactNode {
             <code>{wrong}</code> is no label: write <code>environment=production, priority=P0</code>.
           </Note>
         )}
-        {search.q === undefined ? <PlaybookList /> : <SearchResult search={search} change={change} />}
+        {search.q === undefined && <PlaybookList />}
+        {search.q !== undefined && wrong === undefined && <SearchResult search={search} change={change} />}
       </Stack>
     </Page>
   );
