@@ -77,7 +77,10 @@ describe('KnownKeys', () => {
     ['tools:call', 'tools:call'],
     ['tools:admin', 'metrics:read tools:admin tools:call'],
     ['playbooks:write', 'playbooks:write'],
-    ['admin', 'admin metrics:read playbooks:write tools:admin tools:call traces:read traces:write'],
+    [
+      'admin',
+      'admin experiments:write metrics:read playbooks:write tools:admin tools:call traces:read traces:write',
+    ],
   ])('%s is %s', (scope, all) => {
     const key = stored({ scopes: [scope] });
     expect([...(knowing(key).find(key.key)?.scopes ?? [])].sort().join(' ')).toBe(all);

@@ -57,7 +57,7 @@ export class ExperimentsController {
   constructor(private readonly service: ExperimentsService) {}
 
   @Post()
-  @Scopes('traces:write')
+  @Scopes('experiments:write')
   @UseInterceptors(SpansUpToDateInterceptor)
   @ApiOperation({
     summary: 'Make an experiment from the call of a model',
@@ -112,7 +112,7 @@ export class ExperimentsController {
   }
 
   @Patch(':id')
-  @Scopes('traces:write')
+  @Scopes('experiments:write')
   @ApiOperation({
     summary: 'Change an experiment',
     description:
@@ -129,7 +129,7 @@ export class ExperimentsController {
   }
 
   @Delete(':id')
-  @Scopes('traces:write')
+  @Scopes('experiments:write')
   @HttpCode(204)
   @ApiOperation({ summary: 'Delete an experiment', description: 'A run that goes on is ended.' })
   @ApiNoContentResponse({ description: 'It is gone' })
@@ -139,7 +139,7 @@ export class ExperimentsController {
   }
 
   @Post(':id/run')
-  @Scopes('traces:write')
+  @Scopes('experiments:write')
   @HttpCode(200)
   @ApiOperation({
     summary: 'Ask the model with the changed request',
@@ -158,7 +158,7 @@ export class ExperimentsController {
   }
 
   @Post(':id/cancel')
-  @Scopes('traces:write')
+  @Scopes('experiments:write')
   @HttpCode(200)
   @ApiOperation({ summary: 'End the run that goes on', description: 'The experiment is `failed` then.' })
   @ApiOkResponse({ type: ExperimentView })

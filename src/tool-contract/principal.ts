@@ -29,6 +29,7 @@ export const scopes = [
   'playbooks:write',
   'traces:write',
   'traces:read',
+  'experiments:write',
   'admin',
 ] as const;
 export type Scope = (typeof scopes)[number];

@@ -12,6 +12,7 @@ const scopes = [
   'playbooks:write',
   'traces:write',
   'traces:read',
+  'experiments:write',
   'admin',
 ] as const;
 type Scope = (typeof scopes)[number];
@@ -156,13 +157,13 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'GET /api/v1/traces/:id/window': 'traces:read',
 
   'GET /api/v1/experiments': 'traces:read',
-  'POST /api/v1/experiments': 'traces:write',
+  'POST /api/v1/experiments': 'experiments:write',
   'GET /api/v1/experiments/by-span/:id': 'traces:read',
   'GET /api/v1/experiments/:id': 'traces:read',
-  'PATCH /api/v1/experiments/:id': 'traces:write',
-  'DELETE /api/v1/experiments/:id': 'traces:write',
-  'POST /api/v1/experiments/:id/run': 'traces:write',
-  'POST /api/v1/experiments/:id/cancel': 'traces:write',
+  'PATCH /api/v1/experiments/:id': 'experiments:write',
+  'DELETE /api/v1/experiments/:id': 'experiments:write',
+  'POST /api/v1/experiments/:id/run': 'experiments:write',
+  'POST /api/v1/experiments/:id/cancel': 'experiments:write',
   'GET /api/v1/experiments/:id/evaluation': 'traces:read',
 
   'GET /mcp': 'tools:call',

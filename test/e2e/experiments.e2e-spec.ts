@@ -402,7 +402,7 @@ it('belongs to its project: with the key of another one there is none', async ()
       (await tk.http.post('/api/v1/keys').send({ name: projects.join(), projects, scopes }).expect(201)).body
         .key,
     );
-  const scopes = ['traces:read', 'traces:write', 'tools:call'];
+  const scopes = ['traces:read', 'experiments:write', 'tools:call'];
   const [a, b, reader] = [
     await keyFor(['a'], scopes),
     await keyFor(['b'], scopes),
