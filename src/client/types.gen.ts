@@ -57,7 +57,7 @@ export type CreateKeyBody = {
     /**
      * `admin` includes all others, `tools:admin` includes `tools:call` and `metrics:read`
      */
-    scopes: Array<'tools:call' | 'tools:admin' | 'metrics:read' | 'playbooks:write' | 'traces:write' | 'traces:read' | 'admin'>;
+    scopes: Array<'tools:call' | 'tools:admin' | 'metrics:read' | 'playbooks:write' | 'traces:write' | 'traces:read' | 'experiments:write' | 'admin'>;
     /**
      * Whom its calls are recorded for where they name no user. Absent: its name
      */
@@ -68,7 +68,7 @@ export type NewKeyView = {
     id: string;
     name: string;
     owner: string;
-    scopes: Array<'tools:call' | 'tools:admin' | 'metrics:read' | 'playbooks:write' | 'traces:write' | 'traces:read' | 'admin'>;
+    scopes: Array<'tools:call' | 'tools:admin' | 'metrics:read' | 'playbooks:write' | 'traces:write' | 'traces:read' | 'experiments:write' | 'admin'>;
     projects: Array<string> | null;
     tools: Array<string> | null;
     rate: CallRateBody | null;
@@ -89,7 +89,7 @@ export type KeyView = {
     id: string;
     name: string;
     owner: string;
-    scopes: Array<'tools:call' | 'tools:admin' | 'metrics:read' | 'playbooks:write' | 'traces:write' | 'traces:read' | 'admin'>;
+    scopes: Array<'tools:call' | 'tools:admin' | 'metrics:read' | 'playbooks:write' | 'traces:write' | 'traces:read' | 'experiments:write' | 'admin'>;
     projects: Array<string> | null;
     tools: Array<string> | null;
     rate: CallRateBody | null;
@@ -170,7 +170,7 @@ export type NewSessionView = {
      * No key was shown: this is what everybody may do here
      */
     anonymous: boolean;
-    scopes: Array<'tools:call' | 'tools:admin' | 'metrics:read' | 'playbooks:write' | 'traces:write' | 'traces:read' | 'admin'>;
+    scopes: Array<'tools:call' | 'tools:admin' | 'metrics:read' | 'playbooks:write' | 'traces:write' | 'traces:read' | 'experiments:write' | 'admin'>;
     /**
      * null: all
      */
@@ -203,7 +203,7 @@ export type SessionView = {
      * No key was shown: this is what everybody may do here
      */
     anonymous: boolean;
-    scopes: Array<'tools:call' | 'tools:admin' | 'metrics:read' | 'playbooks:write' | 'traces:write' | 'traces:read' | 'admin'>;
+    scopes: Array<'tools:call' | 'tools:admin' | 'metrics:read' | 'playbooks:write' | 'traces:write' | 'traces:read' | 'experiments:write' | 'admin'>;
     /**
      * null: all
      */
