@@ -4,7 +4,7 @@ import type { TraceReads } from '../traces/reads/trace-reads.js';
 import { type Period, periods } from '../traces/reads/trace-queries.shapes.js';
 import type { Listed } from '../traces/reads/reads.types.js';
 import type { Tool } from '../tool-contract/tool.js';
-import { excerptsOf, fitted } from './small-answers.js';
+import { excerptsOf, fitted, withinBytes } from './small-answers.js';
 import { type Ids, ids, listOf, misuse, mostBytes, traceTool } from './trace-tool.js';
 
 interface Paged {
@@ -28,14 +28,15 @@ const runIds = ids('Runs');
 const labels = ids('Labels of spans');
 const modelName = { type: 'string', maxLength: 512, description: 'Only with calls of this model' };
 
-/** The page, as much of it as an answer may hold, and how to go on. @param what in the plural */
+/** The page, as much of it as an answer may hold, and how to go on. @param what in the plural @param most bytes */
 function paged<T, R>(
   what: string,
   { data, pagination }: Listed<T>,
   form: (item: T, share: number) => R,
+  most = mostBytes,
 ): object {
   const make = (share: number) => ({ data: data.map((item) => form(item, share)), pagination });
-  const answer = fitted([1, 0.25, 0.05], make, mostBytes - 256);
+  const answer = fitted([1, 0.25, 0.05], make, most - 256);
   const { offset, total } = pagination;
   const shown = answer.data.length;
   if (offset + shown >= total) return answer;
@@ -169,11 +170,12 @@ export const getRunDetails = (reads: TraceReads): Tool =>
       const { data } = await reads.groups({ by: 'run' }, { spans: filter }, { limit: 1, offset: 0 });
       if (!data[0]) throw misuse(`Run ${runId} not found`);
       const found = await reads.spans(filter, { limit: spansOfRun, offset: 0 }, false);
-      const { data: spans, ...rest } = paged('spans', found, briefly) as { data: object[] };
+      const run = withinBytes({ ...runOf(data[0]) }, mostBytes / 4);
+      const { data: spans, ...rest } = paged('spans', found, briefly, mostBytes * 0.75) as { data: object[] };
       const more = '_note' in rest && {
         _note: `${String(rest._note)} fetch_spans with this runId goes on there.`,
       };
-      return { data: { ...runOf(data[0]) }, spans, total_spans: found.pagination.total, ...more };
+      return { data: run, spans, total_spans: found.pagination.total, ...more };
     },
   });
 

@@ -185,6 +185,9 @@ describe("an agent's spans", () => {
       },
     });
     expect(await stored(`trace_id = '${traceId}'`)).toHaveLength(1);
+    const outside = new Date(Date.now() - 40 * day).toISOString().slice(0, 10).replaceAll('-', '');
+    const [made] = await tk.db.dataSource.query<Row[]>(`SELECT to_regclass('spans_${outside}') AS day`);
+    expect(made).toEqual({ day: null });
   });
 
   it('are repaired where the database could not hold them', async () => {
@@ -447,7 +450,8 @@ describe('while the database takes no spans', () => {
     await tk.app.get(SpanIngest).flush();
     const lock = tk.db.dataSource.createQueryRunner();
     await lock.startTransaction();
-    await lock.query('LOCK TABLE spans IN ACCESS EXCLUSIVE MODE');
+    // Spans are read meanwhile.
+    await lock.query('LOCK TABLE spans IN SHARE MODE');
     try {
       await post(held).expect(200);
       const refused = await post(later).expect(503);
@@ -460,6 +464,8 @@ describe('while the database takes no spans', () => {
       });
       await tk.call('own', {}).expect(200);
       await tk.http.get('/readyz').expect(200);
+      const summary = await tk.call('fetch_spans_summary', { labels: ['none'] }).expect(200);
+      expect(summary.body.result._note).toContain('4 spans were taken and are not counted yet.');
       const metrics = (await tk.http.get('/metrics').expect(200)).text;
       expect(metrics).toMatch(/^toolkeeper_spans_waiting 4$/m);
       expect(metrics).toMatch(/^toolkeeper_spans_journal_bytes \d{6}$/m);

@@ -107,6 +107,28 @@ describe('reading spans over REST', () => {
     expect(body.pagination.total).toBe(expected.length);
   });
 
+  it('reads an hour, a day, a week or thirty days back from now', async () => {
+    const hours = { recent: 0.9, hour: 1.1, day: 25, week: 7 * 24 + 1, month: 30 * 24 + 1 };
+    const spans = Object.entries(hours).map(([id, ago]) => {
+      const start = now - ago * 60 * minute;
+      return { ...spansOf('x')[0], span_id: id, start_time_us: start, finish_time_us: start } as RawSpan;
+    });
+    await writeSpans(tk.db.dataSource, 'periods', spans);
+    const within = async (period: string): Promise<string[]> => {
+      const asked = tk.http.get(`/api/v1/spans?period=${period}`).set('x-project-id', 'periods');
+      return (await asked.expect(200)).body.data.map((span: Json) => span.span_id);
+    };
+    expect(await within('last_hour')).toEqual(['recent']);
+    expect(await within('last_day')).toEqual(['hour', 'recent']);
+    expect(await within('last_week')).toEqual(['day', 'hour', 'recent']);
+    expect(await within('last_month')).toEqual(['week', 'day', 'hour', 'recent']);
+  });
+
+  it('answers a hundred where nothing is said', async () => {
+    for (const path of ['/spans', '/runs', '/group', '/runs/shared-run'])
+      expect([path, (await get(path).expect(200)).body.pagination.limit]).toEqual([path, 100]);
+  });
+
   it('names the field that is wrong', async () => {
     const { body } = await get('/spans?limit=1001&period=ever').expect(400);
     expect(body.errors.map((error: Json) => error.pointer)).toEqual(['/period', '/limit']);
@@ -361,6 +383,15 @@ describe('the tools that read spans', () => {
     expect(full.result.data[0].attribute.request.messages[0].content.length).toBeGreaterThan(5_000);
   });
 
+  it('show contents to one who asked for no summary, and after the summary of another thread', async () => {
+    const own = keys['b'];
+    await run('fetch_spans_summary', { threadIds: 'another' });
+    for (const key of [own, keys['a']]) {
+      const { result } = await run('get_span_content', { spanIds: 'step-1' }, key);
+      expect(result).toMatchObject({ success: true, not_found: [], data: [{ span_id: 'step-1' }] });
+    }
+  });
+
   it('list runs, groups, spans and labels', async () => {
     expect((await run('fetch_runs', { period: 'last_hour' })).result.data[0]).toMatchObject({
       run_id: 'shared-run',
@@ -408,13 +439,41 @@ describe('the tools that read spans', () => {
     expect(metric?.tool_fault ?? false).toBe(false);
   });
 
+  it.each([
+    ['fetch_runs', 50],
+    ['fetch_spans', 10],
+    ['fetch_groups', 100],
+  ])('of %s answer a page of %d where nothing is said', async (tool, limit) => {
+    const { result } = await run(tool, {});
+    expect(result.pagination).toMatchObject({ offset: 0, limit });
+    const { body } = await tk.http
+      .post(`/api/v1/tools/${tool}/execute`)
+      .send({ input: { limit: 1_001 } })
+      .expect(422);
+    expect(body.detail).toMatch(/limit.*1000/);
+  });
+
+  it('say that the store is away when it fails, which is no fault of theirs', async () => {
+    const error = 'The store of spans is not available';
+    await tk.db.dataSource.query('ALTER VIEW all_spans RENAME TO spans_that_are_away');
+    try {
+      expect(await run('fetch_spans_summary', { threadIds: 'shared-thread' })).toMatchObject({
+        status: 'error',
+        error: { type: 'upstream_unavailable', message: error },
+        result: { success: false, error },
+      });
+    } finally {
+      await tk.db.dataSource.query('ALTER VIEW spans_that_are_away RENAME TO all_spans');
+    }
+  });
+
   it('keep an answer small, whatever there is', async () => {
     const big = Array.from({ length: 300 }, (_, at): RawSpan => ({
       ...(spansOf('a')[1] as RawSpan),
       trace_id: 'big',
       span_id: `big-${at}`,
       thread_id: 'big',
-      run_id: `big-${at % 60}`,
+      run_id: at < 120 ? 'big-run' : `big-${at % 60}`,
       operation_name: `operation ${at} ${'x'.repeat(300)}`,
       attribute: {
         error: `${at} ${'ö'.repeat(600)}`,
@@ -429,7 +488,7 @@ describe('the tools that read spans', () => {
       ['fetch_spans', { threadIds, limit: 1_000 }, 32_768],
       ['fetch_runs', { threadIds, limit: 1_000 }, 32_768],
       ['fetch_groups', { threadIds, groupBy: 'run' }, 32_768],
-      ['get_run_details', { runId: 'big-1' }, 32_768],
+      ['get_run_details', { runId: 'big-run' }, 32_768],
       ['get_span_content', { spanIds: ['big-1', 'big-2', 'big-3', 'big-4', 'big-5'] }, 32_768],
       ['get_span_content', { spanIds: ['big-1', 'big-2', 'big-3', 'big-4', 'big-5'], full: true }, 262_144],
     ] as const) {
@@ -437,6 +496,13 @@ describe('the tools that read spans', () => {
       const bytes = Buffer.byteLength(JSON.stringify(result));
       expect([tool, result.success, bytes <= most, bytes > 1_000]).toEqual([tool, true, true, true]);
     }
+    const details = (await run('get_run_details', { runId: 'big-run' })).result;
+    expect([details.total_spans, details.spans.length <= 100, details.spans[0].attribute]).toEqual([
+      120,
+      true,
+      undefined,
+    ]);
+    expect(details._note).toMatch(/of 120 spans.*the next offset is \d+.*fetch_spans with this runId/);
     const summary = (await run('fetch_spans_summary', { threadIds })).result;
     expect([summary.error_spans_total, summary.error_spans.length <= 20]).toEqual([300, true]);
     expect([Object.keys(summary.summary.by_operation).length, summary.summary.by_operation._other]).toEqual([

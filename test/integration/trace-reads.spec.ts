@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import type { Grouping } from '../../src/traces/reads/groups.sql.js';
+import { selectSummary } from '../../src/traces/reads/summary.sql.js';
 import { TraceReads } from '../../src/traces/reads/trace-reads.js';
 import type { Attributes } from '../../src/traces/ingest/attribute-lookup.js';
 import { normaliseSpan } from '../../src/traces/ingest/normalise-span.js';
@@ -45,6 +46,12 @@ describe('against a reference that reads what was sent', () => {
           expect(pagination.total).toBe(data.length);
           const starts = data.map(({ start_time_us: start }) => start);
           expect(starts).toEqual(starts.toSorted((a, b) => b - a));
+          if (grouping.by !== 'run') continue;
+          const some = data.map(({ cost }) => cost)[Math.floor(data.length / 2)] ?? 0;
+          const dear = await reads.groups(grouping, { spans: { project }, groups: { minCost: some } }, all);
+          expect(dear.data.map(({ key }) => key)).toEqual(
+            data.filter(({ cost }) => cost >= some).map(({ key }) => key),
+          );
         }
       }),
       { numRuns: 60 },
@@ -79,6 +86,15 @@ it("reports a tool call's result once, at its first span, however often later re
     { span_id: 'tool_call-0', source: 'output' },
     { span_id: 'api_invoke-3', source: 'input' },
   ]);
+});
+
+it('a summary reads each day of spans once, and nothing of what they carried', async () => {
+  const project = await projectWith(fc.sample(rawSpans(20, 20), 1)[0] ?? []);
+  const { text, values } = selectSummary({ project });
+  const plan = await database.dataSource.query<{ 'QUERY PLAN': string }[]>(`EXPLAIN ${text}`, [...values]);
+  // Whether an execution was told of as well is looked up beside it.
+  const read = plan.flatMap((line) => / on (span\w*_\d{8}) (?!told)/.exec(line['QUERY PLAN'])?.[1] ?? []);
+  expect(read).toEqual([expect.stringMatching(/^spans_\d{8}$/)]);
 });
 
 const groupings: readonly {
