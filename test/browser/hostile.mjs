@@ -81,5 +81,54 @@ describe('what a tool writes', () => {
     await visitor.context.close();
   });
 
+  it('is text in a playbook as well, also where it is searched and edited', async () => {
+    const bad = `${markup} ${rightToLeft}`;
+    const long = { ...Object.fromEntries(Array.from({ length: 2_000 }, (_, index) => [`k${index}`, bad])) };
+    for (const [version, content] of [
+      ['1.0.0', `${'x'.repeat(300_000)}${bad}`],
+      ['1.0.1', long],
+    ]) {
+      const stored = await lab.api('POST', '/api/v1/playbooks', {
+        ...{ playbook_id: 'hostile', version, name: bad, description: bad, owner: bad, content },
+        ...{
+          labels: { team: [bad, '*'] },
+          signals: [bad, bad, '__proto__'],
+          aliases: [bad],
+          when_to_use: bad,
+        },
+      });
+      assert.equal(stored.status, 201, JSON.stringify(stored.body));
+    }
+    const visitor = await lab.visit({ known: [/404/] });
+    const { page } = visitor;
+    await lab.signIn(visitor);
+    for (const [path, drawn] of [
+      ['/playbooks', 'hostile'],
+      [`/playbooks?q=${encodeURIComponent(bad)}&playbook=hostile&was=1,0.5,`, 'Before'],
+      [
+        `/playbooks?q=x&playbook=${encodeURIComponent(markup)}&labels=${encodeURIComponent(markup)}`,
+        'is no label',
+      ],
+      ['/playbooks/hostile', 'Procedure'],
+      ['/playbooks/hostile?v=1.0.0', 'agents never find it'],
+      ['/playbooks/hostile/versions', '/content'],
+      [`/playbooks/hostile/edit?q=${encodeURIComponent(bad)}`, 'It should be found by'],
+    ]) {
+      await visitor.open(path);
+      await page.getByText(drawn).first().waitFor();
+      assert.equal(await page.evaluate(() => window.caught), undefined, path);
+      const nodes = await page.evaluate(() => document.querySelectorAll('*').length);
+      assert.ok(nodes < 2_500, `${nodes} nodes at ${path}`);
+    }
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Before', { exact: true }).waitFor();
+    const { body } = await lab.api('GET', '/api/v1/playbooks/hostile/versions/1.0.2');
+    assert.deepEqual(
+      [body.content, body.signals, body.labels],
+      [long, [bad, bad, '__proto__'], { team: [bad, '*'] }],
+    );
+    await visitor.context.close();
+  });
+
   it('has brought nothing wrong into any page', () => lab.assertQuiet());
 });

@@ -18,6 +18,7 @@ interface ChangesTableProps {
 }
 
 const mostShown = 200;
+const shownCharacters = 10_000;
 
 /** Where two values differ, each place with both sides. */
 export const ChangesTable = ({ label, changes, now = 'After' }: ChangesTableProps): ReactNode => (
@@ -43,5 +44,6 @@ const Value = ({ value }: { readonly value: unknown }): ReactNode => (
 /** Text of several lines reads better as it is than as JSON. */
 const shown = (value: unknown): string => {
   if (value === undefined) return '–';
-  return typeof value === 'string' && value.includes('\n') ? value : JSON.stringify(value);
+  const text = typeof value === 'string' && value.includes('\n') ? value : JSON.stringify(value);
+  return text.length > shownCharacters ? `${text.slice(0, shownCharacters)} …` : text;
 };

@@ -136,8 +136,8 @@ export function Tag({ children }: { readonly children: ReactNode }): ReactNode {
 
 export const Tags = ({ words }: { readonly words: readonly string[] }): ReactNode => (
   <span className={css.tags}>
-    {words.map((word) => (
-      <Tag key={word}>{word}</Tag>
+    {words.map((word, index) => (
+      <Tag key={index}>{word}</Tag>
     ))}
   </span>
 );
