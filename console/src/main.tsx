@@ -22,6 +22,9 @@ const client = new QueryClient({
 });
 const router = createAppRouter(client);
 
+/** After what is looked at is drawn. */
+const aheadMs = 2_000;
+
 const root = document.getElementById('root');
 if (!root) throw new Error('index.html has no #root');
 // A link that does not sign in (any more) leaves the visitor where one without a link is.
@@ -34,3 +37,8 @@ createRoot(root).render(
     </QueryClientProvider>
   </StrictMode>,
 );
+// The other screens are fetched ahead: a server that goes away takes none of them along.
+setTimeout(() => {
+  for (const route of Object.values(router.routesById))
+    void router.loadRouteChunk(route)?.catch(() => undefined);
+}, aheadMs);

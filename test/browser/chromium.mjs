@@ -6,9 +6,12 @@ export const chromiumPath = () =>
     (path) => path !== undefined && existsSync(path),
   );
 
+/** The name of another site that was bound to this machine's address. */
+export const reboundName = 'rebound.test';
+
 /** Whoever is not this machine does not exist. */
 export const launchArguments = [
   '--no-sandbox',
   '--disable-dev-shm-usage',
-  '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
+  `--host-resolver-rules=MAP ${reboundName} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1`,
 ];

@@ -30,8 +30,9 @@ for line in sys.stdin:
 /**
  * A server with its own database and the tools that ship, a browser, and a folder with a tool that is not registered yet:
  * `tool.py`, and `mended.py`, which does not crash.
+ * @param more environment variables of the server
  */
-export async function openLab() {
+export async function openLab(more = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'toolkeeper-browser-'));
   const program = join(folder, 'word_count');
   mkdirSync(program);
@@ -41,6 +42,7 @@ export async function openLab() {
     TOOLKEEPER_DATA_DIR: join(folder, 'data'),
     PLAYBOOKS_DIR: 'playbooks',
     LOG_LEVEL: 'info',
+    ...more,
   };
   let server = await startServer(variables);
   const browser = await chromium.launch({ executablePath: chromiumPath(), args: launchArguments });
@@ -49,7 +51,7 @@ export async function openLab() {
   const api = async (method, path, body) => {
     const reply = await fetch(server.url + path, {
       method,
-      headers: { ...server.key, 'content-type': 'application/json' },
+      headers: { ...server.key, ...(body !== undefined && { 'content-type': 'application/json' }) },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     const text = await reply.text();
@@ -112,9 +114,10 @@ export async function openLab() {
       watched.push(problems);
       return { context, page, problems, open: (path) => page.goto(`${server.url}/console${path}`) };
     },
-    async signIn({ page, open }) {
+    /** @param key the operator's, unless another is given */
+    async signIn({ page, open }, key = server.key.authorization.replace('Bearer ', '')) {
       await open('/sign-in');
-      await page.getByLabel('API key').fill(server.key.authorization.replace('Bearer ', ''));
+      await page.getByLabel('API key').fill(key);
       await page.getByRole('button', { name: 'Sign in' }).click();
       await page.getByRole('heading', { name: 'Overview' }).waitFor();
     },

@@ -23,7 +23,7 @@ export function TopBar({ onFind }: { readonly onFind: () => void }): ReactNode {
       <Environment />
       <button type="button" className={css.find} onClick={onFind}>
         <Icon name="search" />
-        Find or do
+        <span>Find or do</span>
         <kbd className={css.kbd}>{isMac ? '⌘K' : 'Ctrl K'}</kbd>
       </button>
       <span className={css.live} data-status={status} role="status">

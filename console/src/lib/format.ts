@@ -5,14 +5,14 @@ const units = [
   ['second', 1_000],
 ] as const;
 
-const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' });
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'narrow' });
 const exact = new Intl.DateTimeFormat('en-GB', {
   dateStyle: 'medium',
   timeStyle: 'long',
 });
 const numbers = new Intl.NumberFormat('en');
 
-/** "3 min. ago", "in 20 sec." */
+/** "3m ago", "in 20s". */
 export function ago(time: string, now: number): string {
   const differenceMs = Date.parse(time) - now;
   const [unit, sizeMs] = units.find(([, ms]) => Math.abs(differenceMs) >= ms) ?? ['second', 1_000];

@@ -1,5 +1,6 @@
 import { queryOptions, useQueryClient, useSuspenseQuery, type QueryClient } from '@tanstack/react-query';
 import { ask, getSession, type SessionView, signIn, signOut } from './api.js';
+import { forgetDrafts } from './drafts.js';
 import { askOtherTabs, secondHalf } from './second-half.js';
 
 export type Scope = SessionView['scopes'][number];
@@ -43,6 +44,7 @@ export function useSignOut(): () => Promise<void> {
   return async () => {
     await ask(signOut());
     secondHalf.forget();
+    forgetDrafts();
     await client.resetQueries();
   };
 }

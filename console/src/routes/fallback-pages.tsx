@@ -1,8 +1,8 @@
 import { Link, useRouterState } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { nearest } from '../lib/nearest.js';
 import { Page } from '../ui/layout.js';
 import { Failed } from '../ui/states.js';
-import { nearest } from './nearest.js';
 
 /** The places that somebody may have meant, by the beginnings of their addresses. */
 const places = ['/', '/tools', '/executions', '/investigations', '/playbooks', '/sign-in'] as const;

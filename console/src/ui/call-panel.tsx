@@ -1,11 +1,12 @@
 import { useMutation } from '@tanstack/react-query';
-import { type ReactNode, useRef, useState } from 'react';
+import { type ReactNode, useRef } from 'react';
 import { type OutcomeView, asApiError } from '../lib/api.js';
+import { useDraft } from '../lib/drafts.js';
 import { Button } from './controls.js';
 import { InputEditor } from './input-editor.js';
-import { Card, Columns, Note, Row, Stack } from './layout.js';
+import { Card, Columns, Row, Stack } from './layout.js';
 import { Outcome } from './outcome.js';
-import { Loading } from './states.js';
+import { Loading, Problem } from './states.js';
 
 interface CallPanelProps {
   readonly schema: Readonly<Record<string, unknown>>;
@@ -13,12 +14,13 @@ interface CallPanelProps {
   readonly run: (inputText: string, signal: AbortSignal) => Promise<OutcomeView>;
   /** Beside the button: what the call counts as, and how to copy it. */
   readonly options?: (inputText: string) => ReactNode;
-  readonly initial?: string;
+  /** The name under which what was typed survives a reload. */
+  readonly draft: string;
 }
 
 /** An input, the button that runs it, and what came of it. A call that takes long can be cancelled. */
-export function CallPanel({ schema, run, options, initial = '{}' }: CallPanelProps): ReactNode {
-  const [text, setText] = useState(initial);
+export function CallPanel({ schema, run, options, draft }: CallPanelProps): ReactNode {
+  const { text, setText } = useDraft(draft, '{}');
   const abort = useRef<AbortController>(null);
   const call = useMutation({
     mutationFn: () => {
@@ -43,11 +45,7 @@ export function CallPanel({ schema, run, options, initial = '{}' }: CallPanelPro
       </Card>
       <div aria-live="polite">
         {call.isPending && <Loading lines={3} />}
-        {failure && !call.isPending && (
-          <Note tone="bad" alert>
-            <strong>{failure.title}</strong>: {failure.message}
-          </Note>
-        )}
+        {failure && !call.isPending && <Problem problem={failure} />}
         {call.data && !call.isPending && <Outcome outcome={call.data} />}
       </div>
     </Columns>

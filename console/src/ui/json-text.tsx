@@ -6,13 +6,15 @@ import css from './json-text.module.css';
 interface JsonTextProps {
   readonly label: string;
   readonly value: unknown;
+  /** Draws the text; absent: as it is. */
+  readonly children?: (text: string) => ReactNode;
 }
 
 /** More than this a browser draws slowly; the rest is a download away. */
 const shownCharacters = 200_000;
 
 /** A value as indented JSON, or a text as it is. */
-export function JsonText({ label, value }: JsonTextProps): ReactNode {
+export function JsonText({ label, value, children = (shown) => shown }: JsonTextProps): ReactNode {
   const text = useMemo(
     () => (typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? 'nothing')),
     [value],
@@ -29,7 +31,7 @@ export function JsonText({ label, value }: JsonTextProps): ReactNode {
         )}
       </div>
       <pre className={css.text} tabIndex={0} aria-label={label}>
-        {isCut ? `${text.slice(0, shownCharacters)}\n…` : text}
+        {children(isCut ? `${text.slice(0, shownCharacters)}\n…` : text)}
       </pre>
     </div>
   );

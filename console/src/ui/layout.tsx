@@ -110,3 +110,12 @@ export const Note = ({
     {children}
   </div>
 );
+
+/** What must not be overlooked above the rest of a screen; there may be nothing. */
+export const Notes = ({ children }: { children: ReactNode }): ReactNode => (
+  <div className={`${css.stack} ${css.tight} ${css.notes}`}>{children}</div>
+);
+
+export const Centered = ({ children }: { children: ReactNode }): ReactNode => (
+  <p className={css.centered}>{children}</p>
+);

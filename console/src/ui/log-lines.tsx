@@ -1,8 +1,8 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type ReactNode, useEffect, useRef } from 'react';
 import type { LogEntryView } from '../lib/api.js';
-import { piecesOf } from '../lib/ansi.js';
 import { duration } from '../lib/format.js';
+import { AnsiText } from './ansi-text.js';
 import css from './log-lines.module.css';
 
 interface LogLinesProps {
@@ -61,11 +61,7 @@ function LineText({ line }: { readonly line: LogEntryView }): ReactNode {
   const text = textOf(line);
   return (
     <span className={css.text}>
-      {piecesOf(text.slice(0, shownCharacters)).map(({ text: piece, colour, isBold }, index) => (
-        <span key={index} data-colour={colour} data-bold={isBold ? '' : undefined}>
-          {piece}
-        </span>
-      ))}
+      <AnsiText>{text.slice(0, shownCharacters)}</AnsiText>
       {text.length > shownCharacters && ' …'}
     </span>
   );

@@ -1,8 +1,9 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { asApiError } from '../lib/api.js';
+import { type ApiError, asApiError } from '../lib/api.js';
 import { Button } from './controls.js';
 import css from './layout.module.css';
+import { Note } from './layout.js';
 
 export const Loading = ({ lines = 6 }: { lines?: number }): ReactNode => (
   <div className={css.skeleton} role="status" aria-label="Loading">
@@ -41,6 +42,13 @@ export function Failed({ error, retry }: FailedProps): ReactNode {
     </div>
   );
 }
+
+/** A refused act, in the server's own words, beside what was asked for. */
+export const Problem = ({ problem }: { readonly problem: ApiError }): ReactNode => (
+  <Note tone="bad" alert>
+    <strong>{problem.title}</strong>: {problem.message}
+  </Note>
+);
 
 interface LoadedProps<T> {
   readonly query: UseQueryResult<T>;

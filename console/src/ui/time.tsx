@@ -13,7 +13,7 @@ export function Clock({ children }: { readonly children: ReactNode }): ReactNode
   return <Now value={now}>{children}</Now>;
 }
 
-/** "3 min. ago"; the exact time on hover. */
+/** "3m ago"; the exact time on hover. */
 export function Time({ at }: { readonly at: string }): ReactNode {
   const now = useContext(Now);
   return (

@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
-import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useEffect } from 'react';
 import { ask, findById, type FoundIdView, getExecution, listExecutions } from '../../lib/api.js';
+import { buttonLook } from '../../ui/controls.js';
 import { Page } from '../../ui/layout.js';
 import { Empty, Loaded } from '../../ui/states.js';
 
@@ -59,7 +60,9 @@ export function FindPage(): ReactNode {
   return (
     <Page name="Find" about={id}>
       {id === '' ? (
-        <Empty title="No id was given" />
+        <Empty title="No id was given">
+          <p>Ctrl K takes the id of an execution, an investigation, a run, a request, a session or a user.</p>
+        </Empty>
       ) : (
         <Loaded query={query}>{(found) => found.place === null && <NoExecution id={id} {...found} />}</Loaded>
       )}
@@ -75,6 +78,9 @@ function NoExecution({ id, spans }: { readonly id: string } & Found): ReactNode 
           No execution and no span is called <code>{id}</code>, and no investigation, run, thread, trace,
           request, session or user of that name has one that is still kept.
         </p>
+        <Link to="/executions" className={buttonLook()}>
+          All executions
+        </Link>
       </Empty>
     );
   return (

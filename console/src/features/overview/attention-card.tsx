@@ -9,40 +9,48 @@ import { Failures } from './failures.js';
 import css from './overview.module.css';
 import { reasonText } from './reason-text.js';
 
+interface AttentionCardProps {
+  readonly tool: string;
+  /** Absent for a tool that is graded well. */
+  readonly report?: ToolHealthView | undefined;
+  /** Absent for one that is closed. */
+  readonly circuit?: CircuitView | undefined;
+}
+
 /** A tool that is not well: what is wrong, since when, how it fails, and what to do. */
-export function AttentionCard({ report }: { readonly report: ToolHealthView }): ReactNode {
-  const { toolName: name, status, why, recommendations, recentErrors } = report;
-  const since = why.find((reason) => reason.since !== null)?.since;
+export function AttentionCard({ tool: name, report, circuit }: AttentionCardProps): ReactNode {
+  const { status, why = [], recommendations = [], recentErrors = 0 } = report ?? {};
+  const since = circuit?.since ?? why.find((reason) => reason.since !== null)?.since;
+  const isBad = circuit?.state === 'open' || status === 'unhealthy';
+  const params = { name };
+  const look = buttonLook(undefined, true);
   return (
-    <article className={`${css.card} ${status === 'unhealthy' ? css.unhealthy : css.degraded}`}>
+    <article className={`${css.card} ${isBad ? css.unhealthy : css.degraded}`}>
       <div>
         <h2>
-          <Link to="/tools/$name/health" params={{ name }}>
+          <Link to="/tools/$name/health" params={params}>
             {name}
           </Link>
-          <Badge state={status} />
+          {status && <Badge state={status} />}
+          {circuit && <CircuitBadge state={circuit.state} />}
           {since && (
             <small>
               since <Time at={since} />
             </small>
           )}
         </h2>
-        <p>{why.map(reasonText).join(' · ')}</p>
-        {recentErrors > 0 && <Failures tool={name} />}
-        {recommendations[0] !== undefined && <p className={css.todo}>{recommendations[0]}</p>}
+        <p>{[...(circuit ? openedBy(circuit) : []), ...why.map(reasonText)].join(' · ')}</p>
+        {(circuit !== undefined || recentErrors > 0) && <Failures tool={name} />}
+        <p className={css.todo}>{circuit ? <Outlook circuit={circuit} /> : recommendations[0]}</p>
       </div>
       <div className={css.actions}>
-        <Link to="/tools/$name/health" params={{ name }} className={buttonLook(undefined, true)}>
+        <Link to="/tools/$name/health" params={params} className={look}>
           See why
         </Link>
-        <Link
-          to="/executions"
-          search={{ tool: name, status: 'error' }}
-          className={buttonLook(undefined, true)}
-        >
+        <Link to="/executions" search={{ tool: name, status: 'error' }} className={look}>
           Failed calls
         </Link>
-        <Link to="/tools/$name/circuit" params={{ name }} className={buttonLook(undefined, true)}>
+        <Link to="/tools/$name/circuit" params={params} className={look}>
           Circuit
         </Link>
       </div>
@@ -50,44 +58,26 @@ export function AttentionCard({ report }: { readonly report: ToolHealthView }): 
   );
 }
 
-/** A tool whose calls are refused for now. */
-export function CircuitCard({ circuit }: { readonly circuit: CircuitView }): ReactNode {
-  const { tool: name, state, reason, since, nextProbeAt, heldByHand, by } = circuit;
+const openedBy = ({ reason, by }: CircuitView): string[] =>
+  reason === null ? [] : [by === null ? reason : `${reason} (by ${by})`];
+
+/** The way on of a circuit that is not closed. */
+const Outlook = ({ circuit }: { readonly circuit: CircuitView }): ReactNode => {
+  const { heldByHand, nextProbeAt, state } = circuit;
+  if (heldByHand) return 'Its calls are refused until somebody closes the circuit.';
+  if (state === 'half_open') return 'It is being probed: three calls that succeed close it.';
   return (
-    <article className={`${css.card} ${state === 'open' ? css.unhealthy : css.degraded}`}>
-      <div>
-        <h2>
-          <Link to="/tools/$name/circuit" params={{ name }}>
-            {name}
-          </Link>
-          <CircuitBadge state={state} />
-          <small>
-            since <Time at={since} />
-          </small>
-        </h2>
-        <p>
-          {reason}
-          {by !== null && ` (by ${by})`}
-        </p>
-        <Failures tool={name} />
-        <p className={css.todo}>
-          {heldByHand && 'Its calls are refused until somebody closes the circuit.'}
-          {!heldByHand && nextProbeAt !== null && (
-            <>
-              Its calls are refused; the next probe comes <Time at={nextProbeAt} />.
-            </>
-          )}
-          {!heldByHand && state === 'half_open' && 'It is being probed: three calls that succeed close it.'}
-        </p>
-      </div>
-      <div className={css.actions}>
-        <Link to="/tools/$name/circuit" params={{ name }} className={buttonLook(undefined, true)}>
-          Circuit
-        </Link>
-      </div>
-    </article>
+    <>
+      Its calls are refused
+      {nextProbeAt !== null && (
+        <>
+          ; the next probe comes <Time at={nextProbeAt} />
+        </>
+      )}
+      .
+    </>
   );
-}
+};
 
 export function AllWell({
   summary: { healthy, unknown },

@@ -11,7 +11,7 @@ import { Empty, Loaded } from '../../ui/states.js';
 import { Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 import { Traffic } from '../../ui/traffic.js';
-import { AllWell, AttentionCard, CircuitCard } from './attention-card.js';
+import { AllWell, AttentionCard } from './attention-card.js';
 import { TeachingCards } from './teaching-cards.js';
 
 const worst = ['unhealthy', 'degraded'];
@@ -52,18 +52,20 @@ function Overview({ dashboard }: { readonly dashboard: DashboardView }): ReactNo
     refetchInterval: 10_000,
   });
   const { period } = route.useSearch();
-  const isWell = attention.length === 0 && circuits.length === 0;
+  const ailing = new Set([...circuits.map(({ tool }) => tool), ...attention.map(({ toolName }) => toolName)]);
   const isFresh = recent.data?.length === 0;
   return (
     <Stack>
       <Stack tight>
-        {circuits.map((circuit) => (
-          <CircuitCard key={circuit.tool} circuit={circuit} />
+        {[...ailing].map((name) => (
+          <AttentionCard
+            key={name}
+            tool={name}
+            report={attention.find(({ toolName }) => toolName === name)}
+            circuit={circuits.find(({ tool }) => tool === name)}
+          />
         ))}
-        {attention.map((report) => (
-          <AttentionCard key={report.toolName} report={report} />
-        ))}
-        {isWell && !isFresh && <AllWell summary={dashboard.summary} />}
+        {ailing.size === 0 && !isFresh && <AllWell summary={dashboard.summary} />}
       </Stack>
       {isFresh && tools.data && <TeachingCards tools={tools.data} />}
       {!isFresh && <Traffic hours={hoursOf(period)} />}

@@ -1,15 +1,16 @@
 import { useMutation } from '@tanstack/react-query';
-import { lazy, type ReactNode, Suspense, useState } from 'react';
+import { lazy, type ReactNode, Suspense } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
 import { asApiError, type CustomToolCreate, type CustomToolView } from '../../lib/api.js';
 import type { Act } from '../../lib/act.js';
 import { sendExactly } from '../../lib/calls.js';
+import { useDraft } from '../../lib/drafts.js';
 import { jsonObjectOf } from '../../lib/json-object.js';
 import { asCurl } from '../../lib/snippets.js';
 import { Button } from '../../ui/controls.js';
 import { CopyAs } from '../../ui/copy-as.js';
-import { Card, Note, Row, Stack } from '../../ui/layout.js';
-import { Empty, Loading } from '../../ui/states.js';
+import { Card, Row, Stack } from '../../ui/layout.js';
+import { Empty, Loading, Problem } from '../../ui/states.js';
 import { ToolForm } from './tool-form.js';
 import css from './register.module.css';
 import { TrialResult } from './trial-result.js';
@@ -33,16 +34,22 @@ interface ToolEditorProps {
   readonly onSaved: (tool: CustomToolView) => void;
 }
 
+const useSaving = (act: Act, onSuccess: (tool: CustomToolView) => void) =>
+  useMutation({ mutationFn: () => sendExactly<CustomToolView>(act), onSuccess });
+
 /** The settings of a tool beside what it does with them: it is tried before it is saved. */
 export function ToolEditor(props: ToolEditorProps): ReactNode {
   const { initial, mode, isKnown, save, saveName, onSaved } = props;
-  const [text, setText] = useState(() => JSON.stringify(initial, null, 2));
+  const { text, setText, isChanged, forget } = useDraft(
+    `${save.method} ${save.path} ${mode === 'mcp'}`,
+    JSON.stringify(initial, null, 2),
+  );
   const permitted = useAct('tools:admin');
   const tool: Partial<CustomToolCreate> | undefined = jsonObjectOf(text);
   const { trial, log, run, cancel } = useTrial(props.trial, text);
-  const saving = useMutation({
-    mutationFn: () => sendExactly<CustomToolView>({ ...save, body: text }),
-    onSuccess: onSaved,
+  const saving = useSaving({ ...save, body: text }, (saved) => {
+    forget();
+    onSaved(saved);
   });
   const failure = [saving, trial].find(({ error }) => error && error.name !== 'AbortError')?.error;
   const problem = failure && asApiError(failure);
@@ -64,11 +71,7 @@ export function ToolEditor(props: ToolEditorProps): ReactNode {
               onChange={(changes) => setText(JSON.stringify({ ...tool, ...changes }, null, 2))}
             />
           )}
-          {problem && (
-            <Note tone="bad" alert>
-              <strong>{problem.title}</strong>: {problem.message}
-            </Note>
-          )}
+          {problem && <Problem problem={problem} />}
           <Row>
             <Button onClick={() => permitted(() => trial.mutate())} disabled={!tool || trial.isPending}>
               Try
@@ -81,6 +84,7 @@ export function ToolEditor(props: ToolEditorProps): ReactNode {
             >
               {saveName}
             </Button>
+            {isChanged && <Button onClick={forget}>Start over</Button>}
             <CopyAs forms={{ curl: () => asCurl({ ...save, body: text }, window.location.origin) }} />
           </Row>
         </Stack>

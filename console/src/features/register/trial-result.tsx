@@ -15,7 +15,7 @@ interface TrialResultProps {
 export const TrialResult = ({ trial, log, run }: TrialResultProps): ReactNode => (
   <Stack>
     {trial && <Started trial={trial} />}
-    {trial && <CallPanel schema={trial.inputSchema} run={run} />}
+    {trial && <CallPanel draft="trial" schema={trial.inputSchema} run={run} />}
     {log.length > 0 && (
       <Card title="What it wrote" flush>
         <LogLines label="What it wrote" lines={log} follows />

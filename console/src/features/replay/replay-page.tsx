@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
 import {
   ApiError,
@@ -12,12 +12,13 @@ import {
   type ReplayView,
 } from '../../lib/api.js';
 import { sendExactly } from '../../lib/calls.js';
+import { useDraft } from '../../lib/drafts.js';
 import { customToolsQuery, executionQuery, toolQuery } from '../../lib/queries.js';
 import { usePermission } from '../../lib/session.js';
 import { Button, buttonLook, TextField } from '../../ui/controls.js';
 import { InputEditor } from '../../ui/input-editor.js';
 import { Card, Columns, Note, Page, Row, Stack } from '../../ui/layout.js';
-import { Empty, Loaded, Loading } from '../../ui/states.js';
+import { Empty, Loaded, Loading, Problem } from '../../ui/states.js';
 import { Comparison } from './comparison.js';
 
 const route = getRouteApi('/shell/executions/$id/replay');
@@ -114,7 +115,7 @@ function Replay({ execution, payload }: ReplayProps): ReactNode {
   const navigate = route.useNavigate();
   const tool = useQuery(toolQuery(execution.toolName));
   const captured = payload && 'input' in payload ? JSON.stringify(payload.input, null, 2) : undefined;
-  const [text, setText] = useState(captured ?? '{}');
+  const { text, setText } = useDraft(`replay ${execution.metricId}`, captured ?? '{}');
   const replay = useReplay(
     execution,
     text === captured && payload?.redacted !== true ? undefined : text,
@@ -155,11 +156,7 @@ function Replay({ execution, payload }: ReplayProps): ReactNode {
       </Card>
       <div aria-live="polite">
         {replay.isPending && <Loading lines={3} />}
-        {problem && !replay.isPending && (
-          <Note tone="bad" alert>
-            <strong>{problem.title}</strong>: {problem.message}
-          </Note>
-        )}
+        {problem && !replay.isPending && <Problem problem={problem} />}
         {replay.data && !replay.isPending && <Comparison replay={replay.data} />}
       </div>
     </Columns>

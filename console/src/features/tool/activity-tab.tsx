@@ -75,7 +75,8 @@ function StatsFigures({ stats }: { readonly stats: ToolStatsView }): ReactNode {
         ['Median', orNone(p50TimeMs)],
         ['95 %', orNone(p95TimeMs)],
         ['99 %', orNone(p99TimeMs)],
-        ['In / out', `${bytes(totalInputBytes)} / ${bytes(totalOutputBytes)}`],
+        ['In', bytes(totalInputBytes)],
+        ['Out', bytes(totalOutputBytes)],
       ]}
     />
   );

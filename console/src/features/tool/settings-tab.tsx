@@ -6,10 +6,11 @@ import { duration } from '../../lib/format.js';
 import { customToolQuery } from '../../lib/queries.js';
 import { tierText } from '../../lib/tiers.js';
 import { Tag } from '../../ui/controls.js';
-import { Card, Columns, Facts, type Pairs, Row, Stack } from '../../ui/layout.js';
+import { Card, Columns, Facts, type Pairs, Stack } from '../../ui/layout.js';
 import { JsonText } from '../../ui/json-text.js';
 import { Loaded } from '../../ui/states.js';
 import { Time } from '../../ui/time.js';
+import css from './settings-tab.module.css';
 
 const route = getRouteApi('/shell/tools/$name/settings');
 
@@ -29,7 +30,6 @@ const Settings = ({ tool }: { readonly tool: CustomToolView }): ReactNode => (
       <Card title="How it runs">
         <Facts facts={howItRuns(tool)} />
       </Card>
-      <Sandbox tool={tool} />
       {Object.keys(tool.thresholds).length > 0 && (
         <Card title="Limits of its grade">
           <Facts
@@ -38,6 +38,7 @@ const Settings = ({ tool }: { readonly tool: CustomToolView }): ReactNode => (
         </Card>
       )}
     </Columns>
+    <Sandbox tool={tool} />
     <Card title="Input schema" flush>
       <JsonText label="Input schema" value={tool.inputSchema} />
     </Card>
@@ -52,23 +53,13 @@ const whatRuns = (tool: CustomToolView): Pairs => [
   ['Variables', Object.keys(tool.env).join(', ')],
   ['Version', tool.version],
   ['Revision', tool.revision],
-  [
-    'Tags',
-    tool.tags.length > 0 && (
-      <Row key="tags">
-        {tool.tags.map((tag) => (
-          <Tag key={tag}>{tag}</Tag>
-        ))}
-      </Row>
-    ),
-  ],
+  ['Tags', tool.tags.length > 0 && <Tags key="tags" names={tool.tags} />],
   ['Changed', <Time key="changed" at={tool.updatedAt} />],
   ['Registered', <Time key="registered" at={tool.createdAt} />],
 ];
 
 function howItRuns(tool: CustomToolView): Pairs {
   const { keepAlive, minProcesses, poolSize, maxRetries, retryDelayMs, cacheTtlMs, annotations } = tool;
-  const may = Object.entries(annotations).map(([name, holds]) => (holds ? name : `not ${name}`));
   return [
     ['Time a call', duration(tool.timeoutMs)],
     [
@@ -77,11 +68,31 @@ function howItRuns(tool: CustomToolView): Pairs {
     ],
     ['Calls at a time', `${tool.maxConcurrency} a process`],
     ['Repeats', maxRetries === 0 ? 'never' : `${maxRetries}, after ${duration(retryDelayMs)}`],
-    ['Says of itself', may.join(', ')],
+    ['Its calls', natureOf(annotations)],
     ['Calls of an investigation', tool.callsPerInvestigation ?? 'as the server has it'],
     ['Results are kept', cacheTtlMs === null ? 'no' : duration(cacheTtlMs)],
   ];
 }
+
+/** What a caller has to reckon with, in plain words. */
+const natureOf = ({ readOnly, destructive, idempotent, openWorld }: CustomToolView['annotations']): string =>
+  [
+    readOnly
+      ? 'only read'
+      : destructive
+        ? 'may change and delete things'
+        : 'may change things, and delete none',
+    ...(readOnly ? [] : [idempotent ? 'may be repeated safely' : 'must not be repeated blindly']),
+    openWorld ? 'may reach out of this host' : 'stay on this host',
+  ].join('; ');
+
+const Tags = ({ names }: { readonly names: readonly string[] }): ReactNode => (
+  <span className={css.tags}>
+    {names.map((name) => (
+      <Tag key={name}>{name}</Tag>
+    ))}
+  </span>
+);
 
 function Sandbox({
   tool: { effectiveSandbox, permissions, sandbox },
@@ -95,8 +106,8 @@ function Sandbox({
       <Facts
         facts={[
           ['It is held by', tierText(tier)],
-          ['Enforced', enforced.join(', ')],
-          ['Not enforced here', notEnforced.join(', ')],
+          ['Enforced', enforced.length > 0 && <Tags key="enforced" names={enforced} />],
+          ['Not enforced here', notEnforced.length > 0 && <Tags key="not" names={notEnforced} />],
           ...Object.entries(notes).map(([name, note]) => [name, note] as const),
           ['Runs as', runsAs && `user ${runsAs.uid}`],
           ...Object.entries(asked).map(

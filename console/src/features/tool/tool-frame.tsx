@@ -2,10 +2,17 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, Outlet, useMatchRoute } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { CircuitView } from '../../lib/api.js';
-import { circuitQuery, customToolsQuery, healthSummaryQuery, toolQuery } from '../../lib/queries.js';
+import { nearest } from '../../lib/nearest.js';
+import {
+  circuitQuery,
+  customToolsQuery,
+  healthSummaryQuery,
+  toolQuery,
+  toolsQuery,
+} from '../../lib/queries.js';
 import { CircuitBadge } from '../../ui/circuit-badge.js';
 import { Badge, Tag } from '../../ui/controls.js';
-import { Note, Page, Row, Stack } from '../../ui/layout.js';
+import { Centered, Note, Notes, Page, Row } from '../../ui/layout.js';
 import { Failed, Loading } from '../../ui/states.js';
 import { Tabs } from '../../ui/tabs.js';
 import { CircuitControls } from './circuit-controls.js';
@@ -30,7 +37,7 @@ const customTabs = [
 export function ToolFrame(): ReactNode {
   const { name } = route.useParams();
   const tool = useQuery(toolQuery(name));
-  const { data: registered } = useQuery(customToolsQuery);
+  const { data: registered, isPending } = useQuery(customToolsQuery);
   const { data: health } = useQuery(healthSummaryQuery);
   const { data: circuit } = useQuery({ ...circuitQuery(name), retry: false });
   const isAtCircuit = Boolean(useMatchRoute()({ to: '/tools/$name/circuit' }));
@@ -39,8 +46,11 @@ export function ToolFrame(): ReactNode {
   if (!tool.data && !custom) {
     return (
       <Page name={name}>
-        {tool.error && registered ? (
-          <Failed error={tool.error} retry={() => void tool.refetch()} />
+        {tool.error && !isPending ? (
+          <>
+            <Failed error={tool.error} retry={() => void tool.refetch()} />
+            <Meant name={name} />
+          </>
         ) : (
           <Loading />
         )}
@@ -62,10 +72,10 @@ export function ToolFrame(): ReactNode {
       about={tool.data?.description ?? custom?.description}
       actions={custom && <ToolActions custom={custom} />}
     >
-      <Stack>
+      <Notes>
         {custom && custom.errorMessage !== null && <Note tone="bad">{custom.errorMessage}</Note>}
         {circuit && circuit.state !== 'closed' && !isAtCircuit && <Refusing circuit={circuit} />}
-      </Stack>
+      </Notes>
       <Tabs label={name}>
         {[...tabs, ...(custom ? customTabs : [])].map(({ to, name: title }) => (
           <Link key={to} to={to} params={{ name }} activeOptions={{ includeSearch: false }}>
@@ -89,3 +99,27 @@ const Refusing = ({ circuit: { tool, state, reason } }: { readonly circuit: Circ
     </Row>
   </Note>
 );
+
+/** The tools that somebody may have meant who asked for one that is not there. */
+function Meant({ name }: { readonly name: string }): ReactNode {
+  const { data: tools = [] } = useQuery(toolsQuery);
+  const names = nearest(
+    name,
+    tools.map((each) => each.name),
+  );
+  if (names.length === 0) return null;
+  return (
+    <Centered>
+      Did you mean{' '}
+      {names.map((each, index) => (
+        <span key={each}>
+          {index > 0 && ' or '}
+          <Link to="/tools/$name/activity" params={{ name: each }}>
+            {each}
+          </Link>
+        </span>
+      ))}
+      ? <Link to="/tools">All tools</Link>
+    </Centered>
+  );
+}

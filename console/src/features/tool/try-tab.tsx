@@ -35,6 +35,8 @@ export function TryTab(): ReactNode {
             </Note>
           )}
           <CallPanel
+            key={name}
+            draft={`call ${name}`}
             schema={inputSchema}
             run={async (text, signal) => {
               const outcome = await call(callOf(name, text, isTrial), signal);
