@@ -35,4 +35,19 @@ export async function throughput(calls, durationMs) {
   return (counts.reduce((sum, count) => sum + count, 0) * 1_000) / (performance.now() - begun);
 }
 
+/** Calls a light tool of a gateway. @returns the answer's status */
+export function toolCall({ address, adminKey }) {
+  const headers = { 'content-type': 'application/json', 'x-api-key': adminKey };
+  const body = JSON.stringify({ input: { query: 'disk full' } });
+  return async () => {
+    const answer = await fetch(`${address}/api/v1/tools/find_tools/execute`, {
+      method: 'POST',
+      headers,
+      body,
+    });
+    await answer.text();
+    return answer.status;
+  };
+}
+
 export const print = (text) => process.stdout.write(`${text}\n`);

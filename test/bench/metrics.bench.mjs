@@ -194,7 +194,8 @@ async function besideRemoval(load, remove, quietFirst) {
   return { quiet: first ?? (await load(3_000)), during, took };
 }
 
-export async function startGateway(databaseUrl, folder) {
+/** @param variables of the environment, beside those that every one has */
+export async function startGateway(databaseUrl, folder, variables = {}) {
   mkdirSync(folder);
   const env = {
     ...process.env,
@@ -203,6 +204,7 @@ export async function startGateway(databaseUrl, folder) {
     METRICS_RETENTION_DAYS: '60',
     TOOLKEEPER_DATA_DIR: folder,
     CUSTOM_TOOLS_DIR: join(folder, 'none'),
+    ...variables,
   };
   const options = { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'] };
   const child = spawn(process.execPath, ['dist/src/main.js'], options);

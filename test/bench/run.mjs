@@ -11,6 +11,7 @@ const benches = {
   breaker: async () => (await import('./breaker.bench.mjs')).benchBreaker(),
   metrics: async () => (await import('./metrics.bench.mjs')).benchMetrics(),
   spans: async () => (await import('./spans.bench.mjs')).benchSpans(),
+  'beside-spans': async () => (await import('./beside-spans.bench.mjs')).benchBesideSpans(),
   summary: async () => (await import('./summary.bench.mjs')).benchSummary(),
   playbooks: async () => (await import('./playbooks.bench.mjs')).benchPlaybooks(),
   'cached-playbooks': async () => (await import('./cached-playbooks.bench.mjs')).benchCachedPlaybooks(),

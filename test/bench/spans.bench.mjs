@@ -3,18 +3,15 @@
  * same rows in the same run, what their insert alone takes on one connection: the floor of the second figure. A round's
  * sides take turns. BENCH_SPANS sets how many spans (1 KB of attributes each), BENCH_ROUNDS how many rounds.
  */
-import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { median, print } from './measure.mjs';
+import { startGateway, stop } from './metrics.bench.mjs';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
 const count = Number(process.env.BENCH_SPANS ?? 100_000);
 const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
 const [perBatch, perInsert, clients] = [500, 1_000, 4];
@@ -36,8 +33,7 @@ export async function benchSpans() {
       figures.share.push(visible / alone);
     }
   } finally {
-    gateway.child.kill('SIGTERM');
-    await once(gateway.child, 'exit');
+    await stop(gateway.child);
     await server.stop();
     rmSync(folder, { recursive: true, force: true });
   }
@@ -50,25 +46,26 @@ export async function benchSpans() {
   print(`  of it            ${median(figures.share).toFixed(2).padStart(7)}`);
 }
 
-/** Bodies that are made before the clock runs. Every fourth span is a model call, the others are steps around it. */
-function batches() {
+/** Bodies that are made before the clock runs. */
+const batches = () => Array.from({ length: count / perBatch }, (_, batch) => batchOf(batch)[1]);
+
+/** A trace and its spans. Every fourth one is a model call, the others are steps around it. */
+export function batchOf(batch) {
   const startNs = BigInt(Date.now() - 60_000) * 1_000_000n;
-  return Array.from({ length: count / perBatch }, (_, batch) => {
-    const traceId = randomBytes(16).toString('hex');
-    const spans = Array.from({ length: perBatch }, (_, n) => ({
-      traceId,
-      spanId: randomBytes(8).toString('hex'),
-      name: n % 4 === 0 ? 'chat gpt-4o' : 'step',
-      startTimeUnixNano: String(startNs + BigInt(n) * 1_000_000n),
-      endTimeUnixNano: String(startNs + BigInt(n + 5) * 1_000_000n),
-      attributes: [
-        ...(n % 4 === 0 ? call : []),
-        text('session.id', `thread-${batch % 20}`),
-        text('content', words(n)),
-      ],
-    }));
-    return JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] });
-  });
+  const traceId = randomBytes(16).toString('hex');
+  const spans = Array.from({ length: perBatch }, (_, n) => ({
+    traceId,
+    spanId: randomBytes(8).toString('hex'),
+    name: n % 4 === 0 ? 'chat gpt-4o' : 'step',
+    startTimeUnixNano: String(startNs + BigInt(n) * 1_000_000n),
+    endTimeUnixNano: String(startNs + BigInt(n + 5) * 1_000_000n),
+    attributes: [
+      ...(n % 4 === 0 ? call : []),
+      text('session.id', `thread-${batch % 20}`),
+      text('content', words(n)),
+    ],
+  }));
+  return [traceId, JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans }] }] })];
 }
 
 const text = (key, value) => ({ key, value: { stringValue: value } });
@@ -106,7 +103,7 @@ async function send(address, bodies) {
   return { acknowledged: (count * 1_000) / acknowledged, visible: (count * 1_000) / visible };
 }
 
-async function waiting(address) {
+export async function waiting(address) {
   const metrics = await (await fetch(`${address}/metrics`)).text();
   return Number(/^toolkeeper_spans_waiting (\d+)$/m.exec(metrics)?.[1]);
 }
@@ -130,29 +127,4 @@ async function insertAlone(url, bodies) {
   } finally {
     await client.end();
   }
-}
-
-async function startGateway(databaseUrl, folder) {
-  const env = {
-    ...process.env,
-    PORT: '0',
-    DATABASE_URL: databaseUrl,
-    TOOLKEEPER_DATA_DIR: folder,
-    CUSTOM_TOOLS_DIR: join(folder, 'none'),
-  };
-  const child = spawn(process.execPath, ['dist/src/main.js'], {
-    cwd: root,
-    env,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const address = await new Promise((resolve, reject) => {
-    let log = '';
-    child.stdout.on('data', (chunk) => {
-      log = (log + chunk).slice(-10_000);
-      const ready = /ready: (http:\/\/[\w.:[\]]+)/.exec(log);
-      if (ready) resolve(ready[1]);
-    });
-    child.once('exit', (code) => reject(new Error(`The gateway ended with ${code}: ${log}`)));
-  });
-  return { child, address };
 }

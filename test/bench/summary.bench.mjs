@@ -7,7 +7,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DataSource } from 'typeorm';
-import { latencies, median, percentile, print } from './measure.mjs';
+import { latencies, median, percentile, print, toolCall } from './measure.mjs';
 import { startGateway, stop, withClient } from './metrics.bench.mjs';
 
 const many = Number(process.env.BENCH_SPANS ?? 200_000);
@@ -207,18 +207,8 @@ async function pages(ask) {
   }
 }
 
-async function besideCalls(ask, { address, adminKey }) {
-  const headers = { 'content-type': 'application/json', 'x-api-key': adminKey };
-  const body = JSON.stringify({ input: { query: 'disk full' } });
-  const call = async () => {
-    const answer = await fetch(`${address}/api/v1/tools/find_tools/execute`, {
-      method: 'POST',
-      headers,
-      body,
-    });
-    await answer.text();
-    if (answer.status !== 200) throw new Error(`a call was refused: ${answer.status}`);
-  };
+async function besideCalls(ask, gateway) {
+  const call = toolCall(gateway);
   const load = async (ms) => (await Promise.all(Array.from({ length: 4 }, () => latencies(call, ms)))).flat();
   const p99 = (times) =>
     percentile(
