@@ -931,7 +931,7 @@ export type SkeletonView = {
      */
     start_time_us: number;
     /**
-     * Characters of the longest id
+     * Characters (code points) of the longest id
      */
     id_length: number;
     /**

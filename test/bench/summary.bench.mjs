@@ -208,7 +208,11 @@ async function pages(ask) {
 }
 
 async function besideCalls(ask, gateway) {
-  const call = toolCall(gateway);
+  const askTool = toolCall(gateway);
+  const call = async () => {
+    const status = await askTool();
+    if (status !== 200) throw new Error(`a call was refused: ${status}`);
+  };
   const load = async (ms) => (await Promise.all(Array.from({ length: 4 }, () => latencies(call, ms)))).flat();
   const p99 = (times) =>
     percentile(

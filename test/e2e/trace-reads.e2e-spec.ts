@@ -92,6 +92,8 @@ describe('reading spans over REST', () => {
     ['labels=of-default', ['step-1']],
     ['labels=null&operation_names=tool_call', ['step-2']],
     ['has_errors=true', ['step-2']],
+    ['has_errors=false', ['root', 'step-1']],
+    ['has_errors=true&status=success', []],
     ['status=success&order=desc', ['step-1', 'root']],
     ['min_duration_ms=2000', ['root']],
     ['max_cost=0.25&min_cost=0.2', ['step-1']],

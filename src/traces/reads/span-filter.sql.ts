@@ -27,6 +27,8 @@ export interface SpanFilter {
   readonly minCost?: number;
   readonly maxCost?: number;
   readonly status?: 'success' | 'error';
+  /** Whether the status is `error`. */
+  readonly hasErrors?: boolean;
   readonly kinds?: readonly string[];
   /** Text in the operation, the error, the model, the tool or the label, whatever its case. */
   readonly text?: string;
@@ -56,7 +58,7 @@ const idColumns = {
 /** The condition of a filter on the columns of `all_spans`. */
 export function conditionOf(filter: SpanFilter, values: SqlValues): string {
   const conditions = [`project = ${values.add(filter.project)}`];
-  const compare = (comparison: string, value: number | string | undefined): void => {
+  const compare = (comparison: string, value: number | string | boolean | undefined): void => {
     if (value !== undefined) conditions.push(`${comparison} ${values.add(value)}`);
   };
   for (const [name, column] of Object.entries(idColumns)) {
@@ -75,6 +77,7 @@ export function conditionOf(filter: SpanFilter, values: SqlValues): string {
   compare('cost >=', filter.minCost);
   compare('cost <=', filter.maxCost);
   compare('status =', filter.status);
+  compare("(status = 'error') =", filter.hasErrors);
   if (text !== undefined) conditions.push(`${searched} ILIKE ${values.add(`%${asLiteral(text)}%`)}`);
   return conditions.join(' AND ');
 }

@@ -27,8 +27,6 @@ export function wantedIds(words: readonly string[]): WantedId[] {
 
 /** @param query as `GET /spans` has it */
 export function spansOf(project: string, query: Said<ListSpansQuery>): SpanFilter {
-  const { has_errors: hasErrors, status } = query;
-  const failed = hasErrors === undefined ? undefined : hasErrors ? 'error' : 'success';
   return given({
     project,
     spanIds: query.span_ids && wantedIds(query.span_ids),
@@ -44,7 +42,8 @@ export function spansOf(project: string, query: Said<ListSpansQuery>): SpanFilte
     maxDurationMs: query.max_duration_ms,
     minCost: query.min_cost,
     maxCost: query.max_cost,
-    status: status ?? failed,
+    status: query.status,
+    hasErrors: query.has_errors,
     text: query.q,
   });
 }

@@ -245,7 +245,8 @@ export class SkeletonView {
   @ApiProperty({ example: 2, description: 'Spans in the columns' }) readonly spans!: number;
   @ApiProperty({ example: 2, description: 'Spans of the trace' }) readonly total_spans!: number;
   @ApiProperty({ example: us, description: 'Of the first span' }) readonly start_time_us!: number;
-  @ApiProperty({ example: 16, description: 'Characters of the longest id' }) readonly id_length!: number;
+  @ApiProperty({ example: 16, description: 'Characters (code points) of the longest id' })
+  readonly id_length!: number;
   @ApiProperty({
     example: '00f067aa0ba902b7a3ce929d0e0e4736',
     description: 'One after the other, each with spaces behind it up to `id_length`',
