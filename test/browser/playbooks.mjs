@@ -80,7 +80,7 @@ describe('playbooks', () => {
     await page.getByLabel('Reason').fill('made it worse');
     await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click();
     await page.getByRole('row', { name: /disabled admin made it worse/ }).waitFor();
-    await visitor.open('/playbooks?q=NXDOMAIN');
+    await visitor.open('/playbooks?q=NXDOMAIN&by=status');
     await page.getByRole('row', { name: /cluster-dns-repair .* its status .* Enable its latest/ }).waitFor();
     await visitor.open('/playbooks/cluster-dns-repair');
     await button(page, 'Enable').click();

@@ -33,7 +33,8 @@ it('says where a playbook stands, and reads it again from an address', () => {
 });
 
 it('names the words of a query that a playbook lacks, by the stems of those that it has', () => {
-  expect(
-    missingWords('Pods OOMKilled: memory of the pods, exit-code 137', ['oomkil', 'pod', 'memori']),
-  ).toEqual(['exit-code', '137']);
+  const query = 'Pods OOMKilled: memory of the pods, exit-code 137';
+  const matched_terms = ['oomkil', 'pod', 'memori'];
+  expect(missingWords(query, { removed_by: 'threshold', matched_terms })).toEqual(['exit-code', '137']);
+  expect(missingWords(query, { removed_by: 'label', matched_terms: [] })).toEqual([]);
 });

@@ -57,15 +57,21 @@ export const removalNames = {
 
 const leastLetters = 3;
 
+interface Compared {
+  readonly removed_by: Removal | null;
+  readonly matched_terms: readonly string[];
+}
+
 /**
- * The words of a query that a playbook does not have. The terms it shares come stemmed, so a word that begins as one of
- * them is taken for shared.
+ * The words of a query that keep a playbook out, because it does not have them. The terms it shares come stemmed, so a word
+ * that begins as one of them is taken for shared.
  */
-export function missingWords(query: string, sharedTerms: readonly string[]): string[] {
+export function missingWords(query: string, { removed_by, matched_terms }: Compared): string[] {
+  if (removed_by !== 'threshold' && removed_by !== 'no_match') return [];
   const words = query
     .split(/[^\p{L}\p{N}_.-]+/u)
     .filter((word) => word.length > leastLetters || /[\dA-Z]/.test(word));
-  const beginnings = sharedTerms.map((term) => term.slice(0, Math.max(leastLetters, term.length - 1)));
+  const beginnings = matched_terms.map((term) => term.slice(0, Math.max(leastLetters, term.length - 1)));
   const isShared = (word: string): boolean =>
     beginnings.some((beginning) => word.toLowerCase().startsWith(beginning));
   return [...new Set(words)].filter((word) => !isShared(word));

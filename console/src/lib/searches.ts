@@ -46,6 +46,8 @@ const situation = { q: text, labels: text, threshold: share } as const;
 
 export const playbooksSearch = searchParams({
   ...situation,
+  /** Only what this keeps out. */
+  by: oneOf('status', 'label', 'threshold', 'limit'),
   /** The playbook that is looked at beside the answer. */
   playbook: text,
   /** Where it stood before it was changed. */

@@ -13,7 +13,7 @@ interface FilterTextProps {
   readonly value: string | undefined;
   readonly onChange: (value: string | undefined) => void;
   readonly placeholder?: string;
-  /** As much room as there is: a sentence is written here. */
+  /** With its part of the room that there is; the first of the bar takes the most. */
   readonly wide?: boolean;
 }
 

@@ -6,7 +6,7 @@ import { asApiError, type PlaybookCreatedView } from '../../lib/api.js';
 import { sendExactly } from '../../lib/calls.js';
 import { jsonObjectOf } from '../../lib/json-object.js';
 import type { PlaybookSearch } from '../../lib/playbook-queries.js';
-import { asCurl } from '../../lib/snippets.js';
+import { asCurl, asTypeScript } from '../../lib/snippets.js';
 import { Button } from '../../ui/controls.js';
 import { CopyAs } from '../../ui/copy-as.js';
 import { Columns, Note, Page, Stack } from '../../ui/layout.js';
@@ -55,7 +55,7 @@ export function PlaybookEditor(props: PlaybookEditorProps): ReactNode {
       <Button aria-pressed={isJson} onClick={() => setJson(!isJson)}>
         As JSON
       </Button>
-      <CopyAs forms={{ curl: () => asCurl(act, window.location.origin) }} />
+      <CopySave act={act} />
       <Button
         look="primary"
         onClick={() => permitted?.(() => saving.mutate())}
@@ -94,18 +94,29 @@ export function PlaybookEditor(props: PlaybookEditorProps): ReactNode {
   );
 }
 
+const CopySave = ({ act }: { readonly act: Act }): ReactNode => (
+  <CopyAs
+    forms={{
+      curl: () => asCurl(act, window.location.origin),
+      TypeScript: () => asTypeScript(act, window.location.origin),
+    }}
+  />
+);
+
 type FieldsProps = Parameters<typeof VersionFields>[0] & Pick<PlaybookEditorProps, 'search'>;
 
 function Fields({ search, ...fields }: FieldsProps): ReactNode {
   const { draft, onChange } = fields;
   return (
-    <Columns>
-      <SearchedFields {...fields} />
-      <Stack>
-        {search.q !== undefined && <WantedSearch search={search} draft={draft} onChange={onChange} />}
-        <ProcedureField {...fields} />
-        <VersionFields {...fields} />
-      </Stack>
-    </Columns>
+    <Stack>
+      {search.q !== undefined && <WantedSearch search={search} draft={draft} onChange={onChange} />}
+      <Columns>
+        <SearchedFields {...fields} />
+        <Stack>
+          <ProcedureField {...fields} />
+          <VersionFields {...fields} />
+        </Stack>
+      </Columns>
+    </Stack>
   );
 }

@@ -27,7 +27,7 @@ export function WantedSearch({ search, draft, onChange }: WantedSearchProps): Re
   const { data } = useQuery(explainedSearchQuery(search));
   const candidate = data?.candidates.find(({ playbook_id }) => playbook_id === draft.playbook_id);
   const standing = data && candidate && standingOf(data.candidates, candidate.playbook_id);
-  const missing = candidate ? missingWords(q, candidate.matched_terms) : [];
+  const missing = candidate ? missingWords(q, candidate) : [];
   return (
     <Card title="It should be found by">
       <Stack>

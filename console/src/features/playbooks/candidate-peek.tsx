@@ -90,7 +90,7 @@ interface VerdictProps {
 
 function Verdict({ candidate, search: { q = '', was }, standing }: VerdictProps): ReactNode {
   const { playbook_id: id, version, removed_by, reason, lexical, cosine, matched_terms: terms } = candidate;
-  const missing = removed_by === 'threshold' || removed_by === 'no_match' ? missingWords(q, terms) : [];
+  const missing = missingWords(q, candidate);
   const before = was === undefined ? undefined : standingOfText(was);
   return (
     <Stack>

@@ -43,8 +43,9 @@ export function PlaybooksPage(): ReactNode {
             onChange={(q) => change({ q, was: undefined })}
           />
           <FilterText
+            wide
             label="Labels of the situation"
-            placeholder="priority=P0, …"
+            placeholder="environment=production"
             value={search.labels}
             onChange={(labels) => change({ labels, was: undefined })}
           />

@@ -6,7 +6,7 @@ import { counted, number } from '../../lib/format.js';
 import { explainedSearchQuery } from '../../lib/playbook-queries.js';
 import type { playbooksSearch } from '../../lib/searches.js';
 import { Badge, Tags } from '../../ui/controls.js';
-import { FilterText } from '../../ui/filters.js';
+import { FilterSelect, FilterText } from '../../ui/filters.js';
 import { Card, Muted, Note, Row, Stack } from '../../ui/layout.js';
 import { Beside } from '../../ui/peek.js';
 import { Empty, Loaded } from '../../ui/states.js';
@@ -42,7 +42,8 @@ function Candidates({ explanation, search, change }: CandidatesProps): ReactNode
   const { candidates, degraded, total_candidates: total } = explanation;
   const navigate = useNavigate();
   const shown = candidates.filter(({ removed_by }) => removed_by === null);
-  const keptOut = candidates.filter(({ removed_by }) => removed_by !== null && removed_by !== 'no_match');
+  const ranked = candidates.filter(({ removed_by }) => removed_by !== null && removed_by !== 'no_match');
+  const keptOut = ranked.filter(({ removed_by }) => removed_by === (search.by ?? removed_by));
   const strangers = candidates.filter(({ removed_by }) => removed_by === 'no_match');
   const select = (playbook: string | undefined): void => change({ playbook, was: undefined });
   const open = (id: string): void => void navigate({ to: '/playbooks/$id', params: { id } });
@@ -73,8 +74,12 @@ function Candidates({ explanation, search, change }: CandidatesProps): ReactNode
             <Table label="Shown to an agent" rows={shown} columns={shownColumns} {...rows} />
           )}
         </Card>
-        {keptOut.length > 0 && (
-          <Card title={`Kept out: ${number(keptOut.length)}`} flush>
+        {ranked.length > 0 && (
+          <Card
+            title={`Kept out: ${number(keptOut.length)}`}
+            flush
+            actions={<RemovalFilter value={search.by} onChange={(by) => change({ by })} />}
+          >
             <Table
               label="Kept out"
               rows={keptOut}
@@ -91,6 +96,21 @@ function Candidates({ explanation, search, change }: CandidatesProps): ReactNode
     </Beside>
   );
 }
+
+interface RemovalFilterProps {
+  readonly value: Search['by'];
+  readonly onChange: (by: Search['by']) => void;
+}
+
+const RemovalFilter = ({ value, onChange }: RemovalFilterProps): ReactNode => (
+  <FilterSelect
+    label="By"
+    none="anything"
+    value={value}
+    options={['status', 'label', 'threshold', 'limit']}
+    onChange={onChange}
+  />
+);
 
 const playbook: Column<Candidate> = {
   name: 'Playbook',
@@ -119,8 +139,15 @@ const keptOutBy: Column<Candidate> = {
 const shortColumns: readonly Column<Candidate>[] = [playbook, confidence, keptOutBy];
 const keptOutColumns: readonly Column<Candidate>[] = [
   ...shortColumns,
-  { name: 'Why', cell: ({ reason }) => reason },
-  { name: 'What to change', cell: ({ removed_by: by }) => <Muted>{whatToChange(by)}</Muted> },
+  {
+    name: 'Why, and what to change',
+    cell: ({ reason, removed_by: by }) => (
+      <>
+        <p>{reason}.</p>
+        <Muted>{whatToChange(by)}</Muted>
+      </>
+    ),
+  },
 ];
 
 const CandidateLink = ({ id }: { readonly id: string }): ReactNode => (
