@@ -20,8 +20,12 @@ interface TraceToolSpec<Input> {
   /** The properties of its input, as published; `projectId` comes to them. */
   readonly properties: Readonly<Record<string, JsonSchema>>;
   readonly required?: readonly string[];
+  readonly timeoutMs?: number;
   readonly cacheTtlMs?: number;
   readonly asReused?: Tool['asReused'];
+  /** It asks others than the store of spans, which `upstream` names. */
+  readonly openWorld?: boolean;
+  readonly upstream?: string;
   /** @returns the members of its answer beside `success` */
   readonly answer: (input: Input, project: string, run: ToolRun) => Promise<object>;
 }
@@ -42,16 +46,18 @@ export const ids = (description: string): JsonSchema => ({
 
 /** A tool that reads spans of one project and answers `{success: true, …}`, or `{success: false, error}`. */
 export function traceTool<Input extends object>(spec: TraceToolSpec<Input>): Tool {
-  const { answer, required = [], ...said } = spec;
+  const { answer, required = [], openWorld = false, ...said } = spec;
   const properties = { ...spec.properties, projectId };
   return defineTool<Input & Common>({
+    upstream: 'The store of spans',
     ...said,
     published: { type: 'object', properties, required },
     // A missing field, or one too many, is told in the answer, where an agent reads it.
     input: { type: 'object', properties: loosened(properties), additionalProperties: false },
-    annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: false },
+    annotations: { readOnly: true, idempotent: true, destructive: false, openWorld },
     tags: ['traces'],
-    upstream: 'The store of spans',
+    // They tell of the errors of others.
+    semanticErrors: 'off',
     fallback: (reason) => ({ success: false, error: reason }),
     refuses: ({ projectId: project }, caller) =>
       !caller.scopes.has('traces:read')

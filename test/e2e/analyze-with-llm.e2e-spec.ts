@@ -1,5 +1,6 @@
 import { analyzeWithLlm } from '../../src/trace-tools/analysis/analyze-with-llm.tool.js';
 import { SpanIngest } from '../../src/traces/ingest/span-ingest.js';
+import { TraceReads } from '../../src/traces/reads/trace-reads.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
 import { type Heard, model, nextStep } from '../support/investigation.js';
@@ -157,7 +158,11 @@ it('reads no spans of another project, and none for a key that may not', async (
 });
 
 it('says in one sentence that there is no model', async () => {
-  const tool = analyzeWithLlm({ analyst: undefined, spans: async () => [], found: async () => undefined });
+  const tool = analyzeWithLlm({
+    analyst: undefined,
+    reads: tk.app.get(TraceReads),
+    found: async () => undefined,
+  });
   const run = {
     context: { projectId: 'default' },
     principal: { userId: 'u', scopes: new Set(['traces:read']) },

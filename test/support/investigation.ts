@@ -90,8 +90,8 @@ function judge(question: string): Json {
   const lines = question.split('\n');
   const spans = lines.filter((line) => line.startsWith('{"span_id"')).map((line) => JSON.parse(line));
   const others = lines.flatMap((line) => {
-    const [, span_id, operation, ms] = /^(\S+) (\S+) (?:success|error) (\d+) ms: /.exec(line) ?? [];
-    return span_id ? [{ span_id, operation, duration_ms: Number(ms) }] : [];
+    const [, span_id, operation_name, ms] = /^(\S+) (\S+) (?:success|error) (\d+) ms: /.exec(line) ?? [];
+    return span_id ? [{ span_id, operation_name, duration_ms: Number(ms) }] : [];
   });
   const slow = slowedDown([...spans, ...others]);
   const analyses = spans.flatMap((span) =>
@@ -147,7 +147,7 @@ const degraded = ({ output }: Json): Found => ({
 
 /** Of each operation the slowest span, where three of them took twice as long each as the one before. */
 function slowedDown(spans: readonly Json[]): Set<string> {
-  const byOperation = Map.groupBy(spans, ({ operation }) => operation);
+  const byOperation = Map.groupBy(spans, ({ operation_name: name }) => name);
   return new Set(
     [...byOperation.values()].flatMap((list) => {
       const slowest = list.toSorted((a, b) => b.duration_ms - a.duration_ms).slice(0, 3);

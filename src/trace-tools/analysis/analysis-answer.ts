@@ -106,11 +106,11 @@ function issueIn(value: unknown, span: AnalysedSpan): Issue[] {
 }
 
 /** Verbatim, as the text is or as JSON quotes it; an empty quotation proves nothing. */
-function standsIn(snippet: string, { input, output, error, operation }: AnalysedSpan): boolean {
+function standsIn(snippet: string, { input, output, ...span }: AnalysedSpan): boolean {
   const wanted = snippet.trim();
   if (wanted === '') return false;
   const quoted = JSON.stringify(wanted).slice(1, -1);
-  const whole = [input, output, error ?? '', operation];
+  const whole = [input, output, span.error_message ?? '', span.operation_name];
   return whole.some(
     (text) => text.includes(wanted) || text.includes(quoted) || jsonOf(text).includes(wanted),
   );

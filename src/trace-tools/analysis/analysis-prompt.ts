@@ -99,18 +99,24 @@ export function messagesFor({
   ];
 }
 
-function shown({
-  input,
-  output,
-  trace_id: _known,
-  thread_id: _same,
-  key_id: _sender,
-  execution_id: _ours,
-  ...span
-}: AnalysedSpan): object {
+/** The members that a model is shown, by the names that agents know. */
+const shownMembers = [
+  'span_id',
+  'operation_name',
+  'kind',
+  'status',
+  'error_message',
+  'model',
+  'tool_name',
+  'start_time_us',
+  'duration_ms',
+] as const;
+
+function shown({ input, output, ...span }: AnalysedSpan): object {
+  const members = Object.fromEntries(shownMembers.map((name) => [name, span[name]]));
   const forInput = Math.max(spanChars * inputShare, spanChars - output.length);
   const cutInput = cut(input, Math.floor(forInput));
-  return { ...span, input: cutInput, output: cut(output, spanChars - cutInput.length) };
+  return { ...members, input: cutInput, output: cut(output, spanChars - cutInput.length) };
 }
 
 /** The beginning, two thirds, and the end of a text. */
@@ -122,5 +128,5 @@ function cut(whole: string, most: number): string {
   return `${whole.slice(0, kept - tail)}${mark}${tail > 0 ? whole.slice(-tail) : ''}`.toWellFormed();
 }
 
-const lineOf = ({ span_id: id, operation, status, duration_ms: ms, error, output }: AnalysedSpan): string =>
-  `${id} ${operation} ${status} ${ms} ms: ${(error ?? output).replaceAll(/\s+/g, ' ').slice(0, lineChars)}`.toWellFormed();
+const lineOf = ({ span_id: id, status, duration_ms: ms, output, ...span }: AnalysedSpan): string =>
+  `${id} ${span.operation_name} ${status} ${ms} ms: ${(span.error_message ?? output).replaceAll(/\s+/g, ' ').slice(0, lineChars)}`.toWellFormed();

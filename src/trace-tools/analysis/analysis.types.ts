@@ -1,28 +1,31 @@
+import type { SpanRead } from '../../traces/reads/reads.types.js';
+import type { SpanContents } from '../../traces/reads/span-contents.js';
+
 export const issueTypes = ['error', 'performance', 'semantic', 'tool', 'other'] as const;
 export const issueSeverities = ['high', 'medium', 'low'] as const;
 export const focuses = ['all', 'errors', 'performance', 'semantic'] as const;
 export type Focus = (typeof focuses)[number];
 
 /** A span as an analysis reads it. */
-export interface AnalysedSpan {
-  readonly span_id: string;
-  readonly trace_id: string;
-  readonly thread_id: string | null;
-  readonly operation: string;
-  readonly kind: string;
-  readonly status: string;
-  readonly error: string | null;
-  readonly model: string | null;
-  readonly tool_name: string | null;
-  /** The API key that sent it. */
-  readonly key_id: string | null;
-  /** The execution of this server that it tells of. */
-  readonly execution_id: string | null;
-  readonly start_us: number;
-  readonly duration_ms: number;
-  readonly input: string;
-  readonly output: string;
-}
+export interface AnalysedSpan
+  extends
+    SpanContents,
+    Pick<
+      SpanRead,
+      | 'span_id'
+      | 'trace_id'
+      | 'thread_id'
+      | 'operation_name'
+      | 'kind'
+      | 'status'
+      | 'error_message'
+      | 'model'
+      | 'tool_name'
+      | 'key_id'
+      | 'execution_id'
+      | 'start_time_us'
+      | 'duration_ms'
+    > {}
 
 export interface Issue {
   readonly type: (typeof issueTypes)[number];

@@ -1,79 +1,67 @@
-import { projectFor } from '../../auth/project.decorator.js';
-import { errorTable, Problem, Refusal } from '../../common/errors.js';
 import { UpstreamFailure } from '../../common/upstream-failure.js';
 import { noLlm } from '../../llm/llm.module.js';
-import { defineTool } from '../../tool-contract/define-tool.js';
 import type { Tool, ToolRun } from '../../tool-contract/tool.js';
 import { ToolFailure } from '../../tool-contract/tool-outcome.js';
+import type { SpanRead } from '../../traces/reads/reads.types.js';
+import { spanTextsOf } from '../../traces/reads/span-contents.js';
+import type { TraceReads } from '../../traces/reads/trace-reads.js';
+import { type Ids, ids, listOf, misuse, traceTool } from '../trace-tool.js';
 import { type AnalysedSpan, type Analysis, type Focus, focuses } from './analysis.types.js';
 import type { SpanAnalyst } from './span-analyst.js';
 
 const mostSpans = 15;
+/** An id that occurs in several traces is each of those spans. */
+const mostOfOneId = 5;
 const timeoutMs = 120_000;
 
-interface Input {
-  readonly spanIds?: string | readonly string[];
+interface Wanted {
+  readonly spanIds?: Ids;
   readonly focus: Focus;
   readonly context?: string;
-  readonly projectId?: string;
 }
 
 export interface AnalysisSources {
   /** Undefined where no language model is configured. */
   readonly analyst: SpanAnalyst | undefined;
-  readonly spans: (project: string, ids: readonly string[]) => Promise<AnalysedSpan[]>;
+  readonly reads: TraceReads;
   /** Takes note of what was found. */
   readonly found: (analysis: Analysis, spans: readonly AnalysedSpan[]) => Promise<void>;
 }
 
-const properties = {
-  spanIds: { type: 'array', items: { type: 'string' }, description: `At most ${mostSpans} spans` },
-  focus: { type: 'string', enum: focuses, default: 'all', description: 'What is looked for first' },
-  context: { type: 'string', maxLength: 4_000, description: 'What else is known about the run' },
-  projectId: { type: 'string', minLength: 1, maxLength: 256, description: "One of the caller's projects" },
-};
-const given = {
-  anyOf: [
-    { type: 'array', maxItems: 1_000, items: { type: 'string', maxLength: 512 } },
-    { type: 'string', maxLength: 100_000 },
-  ],
-};
-
 /** Lets a language model judge spans: silent failures, buried warnings, degradation, errors of tools. */
-export const analyzeWithLlm = ({ analyst, spans, found }: AnalysisSources): Tool =>
-  defineTool<Input>({
+export const analyzeWithLlm = ({ analyst, reads, found }: AnalysisSources): Tool =>
+  traceTool<Wanted>({
     name: 'analyze_with_llm',
     description:
       'Let a language model judge spans: silent failures under status success, warnings buried in long answers, gradual degradation, wrong tool calls. Use after fetch_spans_summary, on the spans that look odd.',
-    published: { type: 'object', properties, required: ['spanIds'] },
-    // A missing field, or one too many, is told in the answer, where an agent reads it.
-    input: { type: 'object', properties: { ...properties, spanIds: given }, additionalProperties: false },
-    annotations: { readOnly: true, idempotent: true, destructive: false, openWorld: true },
-    tags: ['traces'],
+    properties: {
+      spanIds: ids(`At most ${mostSpans} spans`),
+      focus: { type: 'string', enum: focuses, default: 'all', description: 'What is looked for first' },
+      context: { type: 'string', maxLength: 4_000, description: 'What else is known about the run' },
+    },
+    required: ['spanIds'],
     timeoutMs,
-    // It tells of the errors of others.
-    semanticErrors: 'off',
-    fallback: (error) => ({ success: false, error }),
-    run: async ({ spanIds, focus, context, projectId }, run) => {
-      const project = projectOf(run, projectId);
-      const wanted = idsIn(spanIds);
+    openWorld: true,
+    upstream: 'The store of spans or the language model',
+    answer: async ({ spanIds, focus, context }, project, run) => {
+      const wanted = [...new Set(listOf(spanIds))];
       if (wanted.length === 0) throw misuse('spanIds is required');
       if (wanted.length > mostSpans)
         throw misuse(
           `Maximum ${mostSpans} spans can be analyzed at once. Please reduce the number of span_ids.`,
         );
       if (!analyst) throw new ToolFailure('upstream_unavailable', noLlm);
-      const read = await spans(project, wanted);
-      const missing = wanted.filter((id) => !read.some((span) => span.span_id === id));
-      if (read.length === 0) throw misuse(`None of these spans is there: ${missing.join(', ')}`);
-      const headers = { 'x-label': 'analyze_with_llm', ...threadOf(read, run) };
-      const question = { spans: read, focus, context };
+      const page = { limit: wanted.length * mostOfOneId, offset: 0 };
+      const spans = (await reads.spans({ project, spanIds: wanted }, page)).data.map(analysed);
+      const missing = wanted.filter((id) => !spans.some((span) => span.span_id === id));
+      if (spans.length === 0) throw misuse(`None of these spans is there: ${missing.join(', ')}`);
+      const headers = { 'x-label': 'analyze_with_llm', ...threadOf(spans, run) };
+      const question = { spans, focus, context };
       const { analysis, failed } = await asked(analyst.analyse(question, { headers, signal: run.signal }));
-      await found(analysis, read);
+      await found(analysis, spans);
       return {
-        success: true,
         focus,
-        spans_analyzed: read.length - failed.flatMap(({ span_ids: ids }) => ids).length,
+        spans_analyzed: spans.length - failed.flatMap(({ span_ids: ids }) => ids).length,
         ...(missing.length > 0 && { not_found: missing }),
         ...(failed.length > 0 && { failed_batches: failed }),
         analysis,
@@ -82,24 +70,10 @@ export const analyzeWithLlm = ({ analyst, spans, found }: AnalysisSources): Tool
     },
   });
 
-const misuse = (message: string): ToolFailure =>
-  new ToolFailure('tool_error', message, { code: errorTable.invalid_input.jsonRpc });
-
-/** @throws Refusal `forbidden` */
-function projectOf({ principal, context }: ToolRun, named: string | undefined): string {
-  if (!principal.scopes.has('traces:read'))
-    throw new Refusal('forbidden', 'Reading spans needs the scope traces:read');
-  try {
-    return projectFor(principal, named ?? context.projectId);
-  } catch (error) {
-    throw error instanceof Problem ? new Refusal('forbidden', error.detail) : error;
-  }
-}
-
-/** One id or several: as a list, or as text with commas between them. */
-function idsIn(given: string | readonly string[] | undefined): string[] {
-  const list = typeof given === 'string' ? given.split(',') : (given ?? []);
-  return [...new Set(list.map((id) => id.trim()).filter((id) => id !== ''))];
+/** Where no field of its dialect holds its contents, its attributes say what there is. */
+function analysed({ attribute = {}, ...span }: SpanRead): AnalysedSpan {
+  const { input, output } = spanTextsOf({ kind: span.kind, attribute });
+  return { ...span, input, output: input + output === '' ? JSON.stringify(attribute) : output };
 }
 
 function threadOf(spans: readonly AnalysedSpan[], { context }: ToolRun): Record<string, string> {

@@ -43,7 +43,7 @@ export class SpanAnalyst {
    * @throws UpstreamFailure when all of them fail; the signal's reason when it aborts
    */
   async analyse({ spans, focus, context }: Question, options: ChatOptions): Promise<Analysed> {
-    const inOrder = [...spans].sort((a, b) => a.start_us - b.start_us);
+    const inOrder = [...spans].sort((a, b) => a.start_time_us - b.start_time_us);
     const batches = batchesOf(inOrder);
     const results = await Promise.allSettled(
       batches.map(async (batch) => {

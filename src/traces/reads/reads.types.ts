@@ -28,6 +28,7 @@ export interface SpanRead {
   readonly cached_tokens: number | null;
   readonly ttft_ms: number | null;
   readonly execution_id: string | null;
+  readonly key_id: string | null;
   readonly semantic_pattern: string | null;
   readonly semantic_severity: string | null;
   /** The raw attributes; absent where they were not asked for. */

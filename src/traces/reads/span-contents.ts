@@ -27,7 +27,8 @@ export function spanTextsOf({
   };
   const [messages, answer, calls] = ofModel;
   const [given, result] = ofTool;
-  if (kind === 'llm') return { input: text(messages), output: text(answer, calls) };
+  if (kind === 'llm')
+    return { input: text(messages), output: [text(answer), text(calls)].filter(Boolean).join('\n') };
   if (kind === 'tool') return { input: text(given), output: text(result) };
   return { input: text(messages, given), output: text(answer, result) };
 }

@@ -47,6 +47,12 @@ export class SpanView implements SpanRead {
   @Nullable(Number, 240, 'Milliseconds to the first token') readonly ttft_ms!: number | null;
   @Nullable(String, '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f', 'The execution of this server that it tells of')
   readonly execution_id!: string | null;
+  @Nullable(
+    String,
+    '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f',
+    'The API key that it came with, or that made the call',
+  )
+  readonly key_id!: string | null;
   @Nullable(String, 'not found', 'An error that its text tells of') readonly semantic_pattern!: string | null;
   @Nullable(String, 'medium') readonly semantic_severity!: string | null;
   @AnyObject({
