@@ -622,6 +622,10 @@ export type SpanView = {
      */
     execution_id: string | null;
     /**
+     * The API key that it came with, or that made the call
+     */
+    key_id: string | null;
+    /**
      * An error that its text tells of
      */
     semantic_pattern: string | null;
