@@ -15,6 +15,7 @@ export const screens = (execution) => [
   { path: '/tools/new', full: 'Nothing was tried yet', refused: 'may not register or change tools' },
   { path: '/tools/new?from=json', full: 'Nothing was tried yet' },
   { path: '/tools/new?from=mcp', full: 'Nothing was tried yet' },
+  { path: '/tools/new?from=template&template=python', full: 'Nothing was tried yet' },
   {
     path: '/tools/word_count/activity',
     full: 'tool_crashed',

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { openLab, until } from './lab.mjs';
 
@@ -130,6 +131,82 @@ describe('tools', () => {
     await states.focus();
     await page.keyboard.press('ArrowLeft');
     assert.match(await states.getAttribute('aria-valuetext'), /open: to be seen in the strip/);
+    await visitor.context.close();
+  });
+
+  it('a template is changed, tried and saved with its files, at an address of its own', async () => {
+    const visitor = await lab.visit({ known: [/400/] });
+    const { page } = visitor;
+    await lab.signIn(visitor);
+    await visitor.open('/tools/new');
+    await page.getByLabel('From').selectOption('a template');
+    await page.getByRole('button', { name: 'python', exact: true }).click();
+    await page.getByLabel('Name', { exact: true }).fill('from_template');
+    await page.getByRole('button', { name: 'Try', exact: true }).click();
+    await page.getByRole('heading', { name: 'It starts and answers' }).waitFor();
+    await page.getByLabel('query').fill('pods');
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await page.getByText('Result 1 for pods').waitFor();
+    await page.getByRole('button', { name: 'tool.json' }).click();
+    await until(() => page.url().includes('template=python&file=tool.json'), 'the address');
+    await page
+      .getByRole('textbox', { name: 'tool.json' })
+      .fill('{"command":"python3","args":["nothing.py"]}');
+    await page.getByRole('button', { name: 'Try', exact: true }).click();
+    await page.getByRole('alert').getByText('nothing.py').first().waitFor();
+    await page
+      .getByRole('textbox', { name: 'tool.json' })
+      .fill('{"command":"python3","args":["tool.py"],"tags":["mine"]}');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByRole('heading', { name: 'from_template' }).waitFor();
+    const { body } = await lab.call('from_template', { query: 'nodes', limit: 1 });
+    assert.equal(body.result.items[0].title, 'Result 1 for nodes');
+    const { body: saved } = await lab.api('GET', '/api/v1/custom-tools/from_template');
+    assert.deepEqual(saved.tags, ['mine']);
+    await visitor.context.close();
+  });
+
+  it('a tool.json is opened from a file, and what is wrong with it stands at its fields', async () => {
+    const visitor = await lab.visit({ known: [/400/] });
+    const { page } = visitor;
+    await lab.signIn(visitor);
+    await visitor.open('/tools/new?from=json');
+    const manifest = { name: 'word_count_2', command: 'python3', args: ['tool.py'], workingDir: lab.program };
+    const open = (content) =>
+      page
+        .getByLabel('Open a tool.json')
+        .setInputFiles({ name: 'tool.json', mimeType: 'application/json', buffer: Buffer.from(content) });
+    await open(JSON.stringify({ ...manifest, timeoutMs: 1 }));
+    await page.getByRole('button', { name: 'Try', exact: true }).click();
+    await page.getByRole('alert').getByText('timeoutMs').waitFor();
+    await page.getByLabel('From').selectOption('a program');
+    await page.getByLabel('Name', { exact: true }).fill('not a name');
+    await page.getByRole('button', { name: 'Try', exact: true }).click();
+    await page.getByLabel('Name', { exact: true }).and(page.locator('[aria-invalid]')).waitFor();
+    await page.getByLabel('From').selectOption('tool.json');
+    await open(JSON.stringify(manifest));
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByRole('heading', { name: 'word_count_2' }).waitFor();
+    await visitor.context.close();
+  });
+
+  it('the tools of an MCP server are listed, and called, before it is saved', async () => {
+    const visitor = await lab.visit({ known: [/404/] });
+    const { page } = visitor;
+    await lab.signIn(visitor);
+    await visitor.open('/tools/new?from=mcp');
+    await page.getByLabel('Name', { exact: true }).fill('notes');
+    await page.getByLabel('Command').fill('node mcp-server.mjs');
+    await page.getByLabel('Folder').fill(join(process.cwd(), 'test/fixtures/tools'));
+    await page.getByRole('button', { name: 'Try', exact: true }).click();
+    const row = page.getByRole('table', { name: 'Tools of the server' }).getByRole('row', { name: /echo/ });
+    await row.getByRole('button', { name: 'Call' }).click();
+    await page.getByLabel('text').fill('said to a server that is not saved');
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await page.getByText('success', { exact: true }).waitFor();
+    assert.equal((await lab.api('GET', '/api/v1/custom-tools/notes')).status, 404);
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByRole('heading', { name: 'notes' }).waitFor();
     await visitor.context.close();
   });
 

@@ -31,8 +31,8 @@ export const call = (act: Act, signal: AbortSignal): Promise<OutcomeView> => sen
 interface StreamOptions {
   readonly method: Act['method'] | 'GET';
   readonly url: string;
-  /** JSON text. */
-  readonly body?: string;
+  /** JSON text, or a file. */
+  readonly body?: string | Blob;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -42,7 +42,7 @@ export async function openStream(
   signal: AbortSignal,
 ): Promise<AsyncIterable<StreamEvent>> {
   const { data, response, error } = await client.request<ReadableStream<Uint8Array>, unknown>({
-    ...{ ...request, bodySerializer: String, parseAs: 'stream', signal },
+    ...{ ...request, bodySerializer: (body: unknown) => body, parseAs: 'stream', signal },
     headers: { ...headers, accept: 'text/event-stream' },
   });
   if (response?.ok === true && data) return eventsOf(data);

@@ -14,6 +14,7 @@ import {
   getToolHealth,
   getToolStats,
   listGradeChanges,
+  listTemplates,
   listCustomTools,
   listExecutions,
   listInvestigations,
@@ -60,6 +61,13 @@ export const customToolQuery = (name: string) =>
     queryKey: ['tools', 'custom', name],
     queryFn: ({ signal }) => ask(getCustomTool({ path: { name }, signal })),
   });
+
+export const templatesQuery = queryOptions({
+  queryKey: ['templates'],
+  queryFn: async ({ signal }) => (await ask(listTemplates({ signal }))).data,
+  // They come with the server's version.
+  staleTime: Infinity,
+});
 
 export const dashboardQuery = queryOptions({
   queryKey: ['health', 'dashboard'],

@@ -37,7 +37,12 @@ export const revisionsSearch = searchParams({ revision: count, against: count })
 
 export const logsSearch = searchParams({ q: text, level: oneOf('info', 'warn', 'error'), paused: flag });
 
-export const registerSearch = searchParams({ from: oneOf('command', 'json', 'mcp') });
+export const registerSearch = searchParams({
+  from: oneOf('template', 'path', 'json', 'mcp'),
+  /** The template, and its file that is looked at. */
+  template: text,
+  file: text,
+});
 
 export const replaySearch = searchParams({ revision: count });
 

@@ -1,22 +1,24 @@
 import { useQueries, useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { lazy, type ReactNode, Suspense } from 'react';
 import { ask, type CircuitView, type DashboardView, getEvents, listExecutions } from '../../lib/api.js';
 import { duration } from '../../lib/format.js';
 import { circuitQuery, dashboardQuery, toolsQuery } from '../../lib/queries.js';
 import { Card, Columns, Page, Stack } from '../../ui/layout.js';
 import { ExecutionTable } from '../../ui/execution-table.js';
 import { hoursOf, PeriodSelect } from '../../ui/period.js';
-import { Empty, Loaded } from '../../ui/states.js';
+import { Empty, Loaded, Loading } from '../../ui/states.js';
 import { Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
-import { Traffic } from '../../ui/traffic.js';
 import { AllWell, AttentionCard } from './attention-card.js';
 import { TeachingCards } from './teaching-cards.js';
 
 const worst = ['unhealthy', 'degraded'];
 
 const route = getRouteApi('/shell/');
+
+/** What is broken comes first: the charts may come a moment later. */
+const Traffic = lazy(() => import('../../ui/traffic.js').then(({ Traffic: it }) => ({ default: it })));
 
 export function OverviewPage(): ReactNode {
   const { period } = route.useSearch();
@@ -68,7 +70,11 @@ function Overview({ dashboard }: { readonly dashboard: DashboardView }): ReactNo
         {ailing.size === 0 && !isFresh && <AllWell summary={dashboard.summary} />}
       </Stack>
       {isFresh && tools.data && <TeachingCards tools={tools.data} />}
-      {!isFresh && <Traffic hours={hoursOf(period)} />}
+      {!isFresh && (
+        <Suspense fallback={<Loading lines={9} />}>
+          <Traffic hours={hoursOf(period)} />
+        </Suspense>
+      )}
       {!isFresh && (
         <Columns>
           <Card title="Newest executions" flush actions={<Link to="/executions">All</Link>}>

@@ -33,11 +33,11 @@ export function EditPage(): ReactNode {
       <Loaded query={tool}>
         {(data) => (
           <ToolEditor
-            mode={isJson ? 'json' : data.protocol === 'mcp' ? 'mcp' : 'command'}
+            mode={isJson ? 'json' : data.protocol === 'mcp' ? 'mcp' : 'path'}
             isKnown
             initial={changeable(data)}
             save={{ method: 'PATCH', path }}
-            trial={{ method: 'POST', path: `${path}/try` }}
+            trialPath={`${path}/try`}
             saveName="Save revision"
             onSaved={({ revision }) => {
               void client.invalidateQueries({ queryKey: ['tools'] });

@@ -1,0 +1,51 @@
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import type { CustomToolView } from '../../lib/api.js';
+import { templatesQuery } from '../../lib/queries.js';
+import { Stack } from '../../ui/layout.js';
+import { Modes } from '../../ui/modes.js';
+import { Empty, Loaded } from '../../ui/states.js';
+import { TemplateEditor } from './template-editor.js';
+
+const route = getRouteApi('/shell/tools/new');
+
+/** The templates that the server brings, and the one that was chosen. */
+export function FromTemplate({ onSaved }: { readonly onSaved: (tool: CustomToolView) => void }): ReactNode {
+  const { template: wanted, file } = route.useSearch();
+  const navigate = route.useNavigate();
+  const templates = useQuery(templatesQuery);
+  return (
+    <Loaded query={templates}>
+      {(data) => {
+        const template = data.find(({ name }) => name === wanted) ?? data[0];
+        if (!template) return <Empty title="This server brings no templates" />;
+        return (
+          <Stack>
+            <Modes
+              label="Template"
+              names={Object.fromEntries(data.map(({ name }) => [name, name]))}
+              value={template.name}
+              onChange={(name) =>
+                void navigate({ search: { from: 'template', template: name }, replace: true })
+              }
+            />
+            <TemplateEditor
+              key={template.name}
+              template={template}
+              file={file}
+              onFile={(path) =>
+                void navigate({
+                  search: (old) => ({ ...old, file: path }),
+                  replace: true,
+                  resetScroll: false,
+                })
+              }
+              onSaved={onSaved}
+            />
+          </Stack>
+        );
+      }}
+    </Loaded>
+  );
+}
