@@ -15,12 +15,11 @@ interface Run {
   readonly over: Promise<void>;
 }
 
-/** Runs of experiments at this server, by experiment. */
+/** Runs of experiments at this server, by their ids. */
 @Injectable()
 export class ExperimentRuns implements OnApplicationShutdown {
   private readonly underWay = new Map<string, Run>();
-
-  /** Those that begin among them. */
+  /** Those that only begin among them. */
   private runs = 0;
 
   constructor(private readonly repository: ExperimentsRepository) {}
@@ -51,8 +50,8 @@ export class ExperimentRuns implements OnApplicationShutdown {
   }
 
   /** Ends a run whose experiment says so already. One of another server goes on to its end, which changes nothing. */
-  stop(id: string): void {
-    this.underWay.get(id)?.stop.abort(new Error('The run was cancelled'));
+  stop(runId: string): void {
+    this.underWay.get(runId)?.stop.abort(new Error('The run was cancelled'));
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -62,17 +61,15 @@ export class ExperimentRuns implements OnApplicationShutdown {
   }
 
   private async toItsEnd(runId: string, experiment: Experiment, endpoint: LlmEndpoint): Promise<void> {
-    const { id } = experiment;
     const stop = new AbortController();
     const over = modelAnswer(endpoint, experiment, { signal: stop.signal, limitMs }).then((end) =>
-      this.repository.end(id, runId, end),
+      this.repository.end(experiment.id, runId, end),
     );
-    const run = { stop, over };
-    this.underWay.set(id, run);
+    this.underWay.set(runId, { stop, over });
     try {
       await over;
     } finally {
-      if (this.underWay.get(id) === run) this.underWay.delete(id);
+      this.underWay.delete(runId);
     }
   }
 }

@@ -16,6 +16,10 @@ interface Page {
   readonly offset: number;
 }
 
+interface LastRun {
+  readonly run_id: string | null;
+}
+
 /** Seconds after which a run is over, whatever became of its server: longer than any run may take. */
 const longestRun = 90;
 const isDead = `status = 'running' AND run_started_at < now() - interval '${longestRun} seconds'`;
@@ -100,13 +104,13 @@ export class ExperimentsRepository {
     return changed > 0;
   }
 
-  /** @returns whether there was one */
-  async delete(project: string, id: string): Promise<boolean> {
-    const [, deleted] = await this.db.query<[unknown, number]>(
-      'DELETE FROM experiments WHERE project = $1 AND id = $2',
+  /** @returns its last run, if any; undefined where there was no such experiment */
+  async delete(project: string, id: string): Promise<LastRun | undefined> {
+    const [rows] = await this.db.query<[LastRun[], number]>(
+      'DELETE FROM experiments WHERE project = $1 AND id = $2 RETURNING run_id',
       [project, id],
     );
-    return deleted > 0;
+    return rows[0];
   }
 
   /** @returns the experiment as its run will have it; undefined where there is none, or it runs */
@@ -132,13 +136,14 @@ export class ExperimentsRepository {
     );
   }
 
-  /** @returns whether a run went on */
-  async cancel(project: string, id: string): Promise<boolean> {
-    const [, cancelled] = await this.db.query<[unknown, number]>(
+  /** @returns the run that went on; undefined where none did */
+  async cancel(project: string, id: string): Promise<LastRun | undefined> {
+    const [rows] = await this.db.query<[LastRun[], number]>(
       `UPDATE experiments SET status = 'failed', error = 'The run was cancelled', updated_at = now()
-       WHERE project = $1 AND id = $2 AND ${isRunning}`,
+       WHERE project = $1 AND id = $2 AND ${isRunning}
+       RETURNING run_id`,
       [project, id],
     );
-    return cancelled > 0;
+    return rows[0];
   }
 }

@@ -84,8 +84,9 @@ export class ExperimentsService {
 
   /** @throws Problem `not_found` */
   async delete(project: string, id: string): Promise<void> {
-    if (!(await this.repository.delete(project, id))) throw absent(id);
-    this.runs.stop(id);
+    const deleted = await this.repository.delete(project, id);
+    if (!deleted) throw absent(id);
+    if (deleted.run_id !== null) this.runs.stop(deleted.run_id);
   }
 
   /**
@@ -103,9 +104,9 @@ export class ExperimentsService {
 
   /** @throws Problem `not_found`, `conflict` where no run goes on */
   async cancel(project: string, id: string): Promise<ExperimentView> {
-    if (!(await this.repository.cancel(project, id)))
-      throw await this.absentOr(project, id, 'The experiment does not run');
-    this.runs.stop(id);
+    const cancelled = await this.repository.cancel(project, id);
+    if (!cancelled) throw await this.absentOr(project, id, 'The experiment does not run');
+    if (cancelled.run_id !== null) this.runs.stop(cancelled.run_id);
     return this.get(project, id);
   }
 

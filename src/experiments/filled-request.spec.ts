@@ -90,6 +90,7 @@ it.each([
   ['{{#tags}}<{{.}}>{{/tags}}{{^tags}}none{{/tags}}', { tags: [] }, 'none'],
   ['{{! a remark }}{{=<% %>=}}<% a %> {{a}}', { a: 1 }, '1 {{a}}'],
   ['{{missing}}{{a.b.c}}', { a: {} }, ''],
+  ['{{#a}}'.repeat(32) + 'x' + '{{/a}}'.repeat(32), { a: 1 }, 'x'],
   ['no {braces} at all', {}, 'no {braces} at all'],
 ])('%j with %j', async (template, variables, expected) => {
   expect(await text(template, variables)).toBe(expected);
@@ -110,7 +111,9 @@ it.each([
   ['x'.repeat(65_536) + '{{a}}', {}, /may have 65536 characters/],
   ['{{#a}}{{#a}}{{#a}}x{{/a}}{{/a}}{{/a}}', { a: Array(1_000).fill(1) }, /more than 1000000 characters/],
   ['{{a}}'.repeat(1_000), { a: 'x'.repeat(10_000) }, /more than 1000000 characters/],
-  ['{{#a}}'.repeat(40) + '{{/a}}'.repeat(40), { a: 1 }, /32 deep/],
+  ['{{#a}}{{#a}}{{/a}}{{/a}}', { a: Array(2_000).fill(1) }, /more than 1000000 characters/],
+  ['{{#a}}'.repeat(33) + '{{/a}}'.repeat(33), { a: 1 }, /32 deep/],
+  ['{{^a}}'.repeat(5_000) + '{{/a}}'.repeat(5_000), {}, /32 deep/],
 ])('refuses %.40j', async (template, variables, message) => {
   const error: unknown = await text(template, variables).catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(TemplateError);

@@ -41,10 +41,14 @@ const messages = [
   { role: 'tool', tool_call_id: 'c1', content: 'It is down.' },
 ];
 
+const schema = { type: 'object', properties: { host: { type: 'string' } } };
+const definition = { name: 'status', description: 'Whether a host is up' };
+const tools = [{ type: 'function', function: { ...definition, parameters: schema } }];
+
 const dialects: Readonly<Record<string, Record<string, unknown>>> = {
   vLLora: {
     model_name: 'm-1',
-    request: JSON.stringify({ model: 'm-1', messages }),
+    request: JSON.stringify({ model: 'm-1', messages, tools }),
     output: JSON.stringify({ choices: [{ message: { role: 'assistant', content: 'No.' } }] }),
     usage: { input_tokens: 40, output_tokens: 2 },
   },
@@ -63,6 +67,7 @@ const dialects: Readonly<Record<string, Record<string, unknown>>> = {
     'gen_ai.output.messages': JSON.stringify([
       { role: 'assistant', parts: [{ type: 'text', content: 'No.' }] },
     ]),
+    'gen_ai.tool.definitions': JSON.stringify([{ type: 'function', ...definition, parameters: schema }]),
     'gen_ai.usage.input_tokens': 40,
     'gen_ai.usage.output_tokens': 2,
   },
@@ -83,6 +88,7 @@ const dialects: Readonly<Record<string, Record<string, unknown>>> = {
     'llm.input_messages.3.message.content': 'It is down.',
     'llm.output_messages.0.message.role': 'assistant',
     'llm.output_messages.0.message.content': 'No.',
+    'llm.tools.0.tool.json_schema': JSON.stringify(tools[0]),
     'llm.token_count.prompt': 40,
     'llm.token_count.completion': 2,
   },
@@ -108,6 +114,7 @@ const dialects: Readonly<Record<string, Record<string, unknown>>> = {
         ],
       },
     ]),
+    'ai.prompt.tools': [JSON.stringify({ type: 'function', ...definition, inputSchema: schema })],
     'ai.response.text': 'No.',
     'ai.usage.inputTokens': 40,
     'ai.usage.outputTokens': 2,
@@ -118,7 +125,7 @@ it.each(Object.entries(dialects))(
   'one request and its answer are read the same in %s',
   (dialect, attributes) => {
     const span = spanOf(attributes, dialect === 'vLLora' ? 'api_invoke' : 'chat');
-    expect(requestOf(span)).toEqual({ model: 'm-1', messages });
+    expect(requestOf(span)).toEqual({ model: 'm-1', messages, tools });
     expect(resultOf(span)).toEqual({
       output: 'No.',
       model: 'm-1',

@@ -34,7 +34,8 @@ export function requestOf({ model, attribute = {} }: SpanRead): Json | undefined
   // A list that was cut is no JSON any more.
   if (!Array.isArray(messages) || messages.length === 0) return undefined;
   const chat = messages.flatMap((message) => chatMessages(memberOf(message, 'message') ?? message));
-  return chat.every(isMessage) ? { ...asked, ...parametersIn(attributes), messages: chat } : undefined;
+  if (!chat.every(isMessage)) return undefined;
+  return { ...asked, ...parametersIn(attributes), messages: chat, ...toolsIn(attributes) };
 }
 
 const isMessage = (value: unknown): boolean => typeof memberOf(value, 'role') === 'string';
@@ -59,6 +60,25 @@ function parametersIn(attributes: AttributeLookup): Json {
     ...(typeof invocation === 'object' && invocation),
     ...Object.fromEntries(named.filter(([, value]) => typeof value === 'number')),
   };
+}
+
+/** The tools that a model was offered, as OpenAI has them; each may be written as text. */
+function toolsIn(attributes: AttributeLookup): Json {
+  const list = fromJson(attributes.find("a model's tools"));
+  const tools = (Array.isArray(list) ? list : []).map((written) => {
+    const tool = fromJson(memberOf(memberOf(written, 'tool'), 'json_schema') ?? written);
+    const inner = memberOf(tool, 'function');
+    const schema = ['parameters', 'inputSchema', 'input_schema'].map((name) => memberOf(tool, name));
+    return {
+      type: 'function',
+      function: inner ?? {
+        name: memberOf(tool, 'name'),
+        description: memberOf(tool, 'description'),
+        parameters: schema.find((each) => each !== undefined),
+      },
+    };
+  });
+  return tools.length > 0 ? { tools } : {};
 }
 
 /** A message of any dialect as OpenAI has it, where each answer of a tool is a message of its own. */

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { isDeeperThan } from '../common/json-depth.js';
 import { messageOf } from '../common/message-of.js';
 import { memberOf } from '../traces/ingest/attribute-lookup.js';
 
@@ -39,15 +40,20 @@ export class Templates {
   }
 
   private textOf(tokens: readonly Token[], scopes: readonly unknown[]): string {
+    // A section that holds nothing takes its time as well.
+    this.spend(1);
     return tokens
       .map((token) => {
         const text = this.filled(token, scopes);
-        this.left -= 1 + text.length;
-        if (this.left < 0)
-          throw new TemplateError(`the variables make more than ${mostFilled} characters of it`);
+        this.spend(1 + text.length);
         return text;
       })
       .join('');
+  }
+
+  private spend(characters: number): void {
+    this.left -= characters;
+    if (this.left < 0) throw new TemplateError(`the variables make more than ${mostFilled} characters of it`);
   }
 
   private filled([kind, text, , , inner = []]: Token, scopes: readonly unknown[]): string {
@@ -62,7 +68,6 @@ export class Templates {
   /** A list's section is filled for each member, any other value's once; nothing's not at all. */
   private section(value: unknown, inner: readonly Token[], scopes: readonly unknown[]): string {
     if (isNothing(value)) return '';
-    if (scopes.length > deepest) throw new TemplateError(`sections may stand ${deepest} deep in each other`);
     const members = Array.isArray(value) ? (value as unknown[]) : [value];
     return members.map((member) => this.textOf(inner, [member, ...scopes])).join('');
   }
@@ -70,12 +75,17 @@ export class Templates {
 
 async function parsed(template: string): Promise<readonly Token[]> {
   const { default: mustache } = await import('mustache');
+  let tokens: readonly Token[];
   try {
     // A writer of its own: what the shared one has parsed, it keeps for ever.
-    return new mustache.Writer().parse(template) as readonly Token[];
+    tokens = new mustache.Writer().parse(template) as readonly Token[];
   } catch (error) {
     throw new TemplateError(messageOf(error));
   }
+  // A section is a list of tokens within a token.
+  if (isDeeperThan(tokens, 2 * (deepest + 1)))
+    throw new TemplateError(`sections may stand ${deepest} deep in each other`);
+  return tokens;
 }
 
 const isNothing = (value: unknown): boolean => !value || (Array.isArray(value) && value.length === 0);

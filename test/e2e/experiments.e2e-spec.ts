@@ -363,7 +363,7 @@ describe('a run', () => {
     ]);
     answer.resolve('Fine.');
     for (const { status } of await Promise.all(running)) expect(status).toBe('completed');
-    const body = { name: 'slow', scopes: ['traces:write'], rate: { calls: 1, per: 'minute' } };
+    const body = { name: 'slow', scopes: ['experiments:write'], rate: { calls: 1, per: 'minute' } };
     const key = bearer((await tk.http.post('/api/v1/keys').send(body).expect(201)).body.key);
     const runOnce = () => tk.anonymous.post(`${path}/${made[4]?.id}/run`).set(key);
     await runOnce().expect(200);

@@ -103,6 +103,12 @@ export const attributeNames = {
     OpenInference: ['llm.input_messages.*', 'input.value/messages'],
     'AI SDK': ['ai.prompt.messages', 'ai.prompt'],
   },
+  "a model's tools": {
+    vLLora: ['request/tools'],
+    OpenTelemetry: ['gen_ai.tool.definitions'],
+    OpenInference: ['llm.tools.*'],
+    'AI SDK': ['ai.prompt.tools'],
+  },
   "a model's answer": {
     vLLora: ['output', 'response'],
     OpenTelemetry: ['gen_ai.output.messages', 'gen_ai.completion.*', 'gen_ai.completion'],
