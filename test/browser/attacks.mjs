@@ -160,6 +160,8 @@ describe('attacks', () => {
     assert.equal((await lab.api('DELETE', `/api/v1/keys/${key.id}`)).status, 204);
     await page.getByRole('button', { name: 'Disable' }).click();
     await page.getByText('This session has ended').waitFor();
+    await page.getByRole('button', { name: 'Disable' }).click();
+    await page.getByRole('dialog', { name: 'This needs a key' }).waitFor();
     assert.equal((await lab.api('GET', '/api/v1/custom-tools/word_count')).body.status, 'active');
     await page.reload();
     await page.getByRole('link', { name: 'Sign in' }).waitFor();
@@ -199,4 +201,40 @@ describe('a server that asks nobody for a key', () => {
   });
 
   it('nothing went wrong in any page, and none asked anybody else', () => lab.assertQuiet());
+});
+
+describe('a server that asks everybody for a key', () => {
+  let lab;
+  before(async () => {
+    lab = await openLab({ ADMIN_API_KEY: 'a-key-of-enough-length' });
+    await lab.register('word_count');
+  });
+  after(async () => {
+    await lab.close();
+  });
+
+  it('leads through signing in to the screen that was asked for, and shows nothing after signing out', async () => {
+    const visitor = await lab.visit({ known: [/401/] });
+    const { page } = visitor;
+    const path = '/tools/word_count/health?period=168';
+    await visitor.open(path);
+    await page.getByLabel('API key').fill(lab.adminKey);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { name: 'word_count' }).waitFor();
+    assert.equal(page.url(), `${lab.url}/console${path}`);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'Sign in to Toolkeeper' }).waitFor();
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Sign in to Toolkeeper' }).waitFor();
+    for (const elsewhere of ['//evil.example', 'https://evil.example', '/console/%2F%2Fevil.example']) {
+      await visitor.open(`/sign-in?to=${encodeURIComponent(elsewhere)}`);
+      await page.getByLabel('API key').fill(lab.adminKey);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('button', { name: 'Sign out' }).waitFor();
+      assert.ok(page.url().startsWith(`${lab.url}/console/`), page.url());
+    }
+    await visitor.context.close();
+  });
+
+  it('nothing else went wrong in any page, and none asked anybody else', () => lab.assertQuiet());
 });

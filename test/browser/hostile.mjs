@@ -17,15 +17,19 @@ for line in sys.stdin:
     result = {"status": "healthy"}
     if request["method"] == "initialize":
         result = {"name": "hostile", "description": bad, "version": "1.0.0", "inputSchema": {
-            "type": "object", "title": bad, "properties": {"do": {"type": "string", "title": bad, "description": bad}}}}
+            "type": "object", "title": bad, "properties": {
+                "do": {"type": "string", "title": bad, "description": bad},
+                bad: {"type": "string", "enum": [bad]}}}}
     elif request["method"] == "execute":
         do = request["params"]["input"].get("do")
         print("\\x1b[31m" + bad + "\\x1b]0;title\\x07", file=sys.stderr, flush=True)
         print("x" * 1000000, file=sys.stderr, flush=True)
+        many = {str(i): i for i in range(100000)}
         if do == "fail":
-            print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32001, "message": bad}}), flush=True)
+            error = {"code": -32001, "message": bad, "data": many}
+            print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "error": error}), flush=True)
             continue
-        result = {"text": bad, "many": {str(i): i for i in range(100000)}}
+        result = bad + "x" * 1000000 if do == "line" else {"text": bad, bad: bad, "many": many}
     print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
 `;
 
@@ -37,6 +41,7 @@ describe('what a tool writes', () => {
     const { status, body } = await lab.register('hostile', {
       args: ['hostile.py'],
       tags: [markup.slice(0, 60)],
+      capture: 'all',
     });
     assert.equal(status, 201, JSON.stringify(body));
     for (let index = 0; index < 6; index += 1)
@@ -51,6 +56,7 @@ describe('what a tool writes', () => {
     const { metricId } = await until(async () => (await listed()).body.data[0], 'a failed execution');
     const visitor = await lab.visit({ known: [/404/] });
     const { page } = visitor;
+    await page.addInitScript(countPauses);
     await lab.signIn(visitor);
     for (const path of [
       '/',
@@ -61,8 +67,15 @@ describe('what a tool writes', () => {
       '/tools/hostile/settings',
       '/executions',
       `/executions/${metricId}`,
+      `/executions?exec=${metricId}`,
+      `/executions/${metricId}/replay`,
+      '/tools/hostile/circuit',
+      '/tools/hostile/revisions?revision=1',
+      '/tools/hostile/edit',
       '/investigations',
       `/investigations/${encodeURIComponent(markup)}`,
+      `/find?id=${encodeURIComponent(markup)}`,
+      `/tools/${encodeURIComponent(markup)}/activity`,
     ]) {
       await visitor.open(path);
       await page.getByText('onerror').or(page.getByText('hostile')).first().waitFor();
@@ -70,14 +83,23 @@ describe('what a tool writes', () => {
         async () => (await page.getByRole('status', { name: 'Loading' }).count()) === 0,
         `${path} to load`,
       );
-      assert.equal(await page.evaluate(() => window.caught ?? document.title.includes('title')), false);
+      await isCalm(page, path);
     }
     await visitor.open('/tools/hostile/try');
-    await page.getByRole('button', { name: 'Run', exact: true }).click();
-    await page.getByText('"text": "<img').first().waitFor();
-    assert.equal(await page.evaluate(() => window.caught), undefined);
-    const nodes = await page.evaluate(() => document.querySelectorAll('*').length);
-    assert.ok(nodes < 2_000, `${nodes} nodes`);
+    for (const [input, answer] of [
+      ['all', '"text": "<img'],
+      ['line', 'Download all'],
+      ['fail', 'tool_error'],
+    ]) {
+      await page.getByRole('textbox').first().fill(input);
+      await page.getByRole('button', { name: 'Run', exact: true }).click();
+      await page.getByText(answer).first().waitFor();
+      await isCalm(page, input);
+    }
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Find or do' }).fill('hostile');
+    await page.getByRole('option').first().waitFor();
+    await isCalm(page, 'palette');
     await visitor.context.close();
   });
 
@@ -132,3 +154,27 @@ describe('what a tool writes', () => {
 
   it('has brought nothing wrong into any page', () => lab.assertQuiet());
 });
+
+/** Longer than the slowest screen takes on a busy machine; what draws a hundred thousand nodes takes ten times as long. */
+const longestMs = 2_000;
+
+/** Nothing of it ran, the page is small, and it did not stand still. */
+async function isCalm(page, where) {
+  const found = await page.evaluate(() => ({
+    caught: window.caught,
+    isTitled: document.title === 'title',
+    nodes: document.querySelectorAll('*').length,
+    pause: Math.max(0, ...window.pauses),
+  }));
+  assert.deepEqual([where, found.caught, found.isTitled], [where, undefined, false]);
+  assert.ok(found.nodes < 2_000, `${where}: ${found.nodes} nodes`);
+  assert.ok(found.pause < longestMs, `${where}: stood still for ${found.pause} ms`);
+}
+
+/** Runs in each page before its own scripts. */
+function countPauses() {
+  window.pauses = [];
+  new PerformanceObserver((list) =>
+    window.pauses.push(...list.getEntries().map(({ duration }) => duration)),
+  ).observe({ type: 'longtask' });
+}

@@ -82,6 +82,20 @@ describe('a browser that signs in with a key', () => {
     await page.post('/api/v1/keys').send(key).expect(201);
   });
 
+  it('opens no route that writes to a listener that was sent the cookie', async () => {
+    const { cookieAlone } = await signIn(guarded.url, { key: adminKey });
+    const { body: document } = await guarded.http.get('/openapi.json').expect(200);
+    const writing = ['post', 'put', 'patch', 'delete'] as const;
+    const opened: string[] = [];
+    for (const [pattern, methods] of Object.entries(document.paths as Record<string, object>))
+      for (const method of writing.filter((each) => each in methods)) {
+        const { status } = await cookieAlone[method](pattern.replaceAll(/\{\w+\}/g, 'x')).send({});
+        if (status !== 401) opened.push(`${method} ${pattern} ${status}`);
+      }
+    // Signing in shows a key of its own, and signing out takes a cookie out of the asking browser alone.
+    expect(opened).toEqual(['post /api/v1/session 400', 'delete /api/v1/session 204']);
+  });
+
   it('changes nothing with another half, another session or no cookie, nor from another page', async () => {
     const mine = await signIn(guarded.url, { key: adminKey });
     const other = await signIn(guarded.url, { key: adminKey });

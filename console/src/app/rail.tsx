@@ -1,7 +1,9 @@
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
-import { useSession, useSignOut } from '../lib/session.js';
+import { endSession, useSession } from '../lib/session.js';
+import { asApiError } from '../lib/api.js';
 import { Icon } from '../ui/icons.js';
+import { useToast } from '../ui/toasts.js';
 import css from './shell.module.css';
 import { applyTheme, chosenTheme, themes } from './theme.js';
 
@@ -78,7 +80,7 @@ function ThemeButton(): ReactNode {
 
 function SessionEntry(): ReactNode {
   const { anonymous, userId, scopes } = useSession();
-  const signOut = useSignOut();
+  const toast = useToast();
   if (anonymous && scopes.includes('admin'))
     return <p className={css.open}>Everybody may do everything here: AUTH_MODE is off</p>;
   if (anonymous) {
@@ -93,7 +95,9 @@ function SessionEntry(): ReactNode {
     <button
       type="button"
       className={css.entry}
-      onClick={() => void signOut()}
+      onClick={() =>
+        void endSession().catch((error) => toast('This did not work', asApiError(error).message))
+      }
       title={`Signed in as ${userId}`}
     >
       <Icon name="settings" />

@@ -59,7 +59,10 @@ function Crumbs(): ReactNode {
     <nav className={css.crumbs} aria-label="Breadcrumb">
       <ol>
         {parts.map((part, index) => (
-          <li key={part} aria-current={index === parts.length - 1 ? 'page' : undefined}>
+          <li
+            key={parts.slice(0, index + 1).join('/')}
+            aria-current={index === parts.length - 1 ? 'page' : undefined}
+          >
             {index === parts.length - 1 ? (
               nameOf(part)
             ) : (

@@ -13,6 +13,13 @@ client.interceptors.request.use((request) => {
   return request;
 });
 
+// A half that no longer fits its cookie is of no use: the next act asks for a key.
+client.interceptors.response.use((response, { method }) => {
+  const isSigningIn = new URL(response.url).pathname === '/api/v1/session';
+  if (response.status === 401 && method !== 'GET' && !isSigningIn) secondHalf.forget();
+  return response;
+});
+
 /** A request that failed, in the server's own words where it gave some. */
 export class ApiError extends Error {
   readonly title: string;

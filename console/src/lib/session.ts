@@ -1,4 +1,4 @@
-import { queryOptions, useQueryClient, useSuspenseQuery, type QueryClient } from '@tanstack/react-query';
+import { queryOptions, useSuspenseQuery, type QueryClient } from '@tanstack/react-query';
 import { ask, getSession, type SessionView, signIn, signOut } from './api.js';
 import { forgetDrafts } from './drafts.js';
 import { askOtherTabs, secondHalf } from './second-half.js';
@@ -39,14 +39,12 @@ export async function openSession(
   await client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' });
 }
 
-export function useSignOut(): () => Promise<void> {
-  const client = useQueryClient();
-  return async () => {
-    await ask(signOut());
-    secondHalf.forget();
-    forgetDrafts();
-    await client.resetQueries();
-  };
+/** Leaves nothing of what the caller saw or wrote in this tab: the page begins anew, as for whoever comes next. */
+export async function endSession(): Promise<void> {
+  await ask(signOut());
+  secondHalf.forget();
+  forgetDrafts();
+  window.location.assign('/console/');
 }
 
 /** A link that signs in once: taken out of the address at once, so that neither history nor a screenshot keeps it. */

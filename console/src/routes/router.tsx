@@ -54,7 +54,7 @@ const shell = createRoute({
     } catch (error) {
       if (error instanceof ApiError && error.code === 'unauthorized')
         // eslint-disable-next-line @typescript-eslint/only-throw-error -- the router's own way to lead elsewhere
-        throw redirect({ to: '/sign-in', search: { to: location.href } });
+        throw redirect({ to: '/sign-in', search: { to: location.publicHref } });
       throw error;
     }
   },

@@ -20,6 +20,8 @@ export const Empty = ({ title, children }: { title: string; children?: ReactNode
   </div>
 );
 
+const here = (): string => window.location.pathname + window.location.search;
+
 interface FailedProps {
   readonly error: unknown;
   readonly retry?: (() => void) | undefined;
@@ -37,7 +39,7 @@ export function Failed({ error, retry }: FailedProps): ReactNode {
           <code>{code}</code> · request <code>{requestId}</code>
         </p>
       )}
-      {code === 'unauthorized' && <a href="/console/sign-in">Sign in</a>}
+      {code === 'unauthorized' && <a href={`/console/sign-in?to=${encodeURIComponent(here())}`}>Sign in</a>}
       {retry && <Button onClick={retry}>Try again</Button>}
     </div>
   );
