@@ -28,6 +28,7 @@ describe('playbooks', () => {
     await page.getByLabel('Description').fill('The zyzzyva melts down. Cools it.');
     await page.getByLabel('Labels').fill('team: quux, flux\nempty:');
     await page.getByRole('textbox', { name: 'Procedure' }).fill('1. cool\n2. wait');
+    await page.reload();
     await button(page, 'Add to signals').click();
     await button(page, 'Save').click();
     await page

@@ -4,13 +4,14 @@ import { useAct } from '../../app/sign-in-gate.js';
 import type { Act } from '../../lib/act.js';
 import { asApiError, type PlaybookCreatedView } from '../../lib/api.js';
 import { sendExactly } from '../../lib/calls.js';
+import { useDraft } from '../../lib/drafts.js';
 import { jsonObjectOf } from '../../lib/json-object.js';
 import type { PlaybookSearch } from '../../lib/playbook-queries.js';
 import { asCurl, asTypeScript } from '../../lib/snippets.js';
 import { Button } from '../../ui/controls.js';
 import { CopyAs } from '../../ui/copy-as.js';
-import { Columns, Note, Page, Stack } from '../../ui/layout.js';
-import { Empty, Loading } from '../../ui/states.js';
+import { Columns, Page, Stack } from '../../ui/layout.js';
+import { Empty, Loading, Problem } from '../../ui/states.js';
 import type { Draft } from './draft.js';
 import { SearchedFields } from './playbook-form.js';
 import { ProcedureField } from './procedure-field.js';
@@ -35,56 +36,54 @@ interface PlaybookEditorProps {
 /** A new version as it is written; what is saved is its text as JSON. */
 export function PlaybookEditor(props: PlaybookEditorProps): ReactNode {
   const { title, about, initial, isKnown, search, onSaved } = props;
-  const [text, setText] = useState(() => JSON.stringify(initial, null, 2));
+  const written = useDraft(`playbook ${initial.playbook_id ?? ''}`, JSON.stringify(initial, null, 2));
+  const { text, setText, forget } = written;
   const [isJson, setJson] = useState(false);
+  const [beginnings, setBeginnings] = useState(0);
   const permitted = useAct('playbooks:write');
-  const client = useQueryClient();
-  const draft: Draft | undefined = jsonObjectOf(text);
-  const act: Act = { method: 'POST', path: '/api/v1/playbooks', body: text };
-  const saving = useMutation({
-    mutationFn: () => sendExactly<PlaybookCreatedView>(act),
-    onSuccess: async (stored) => {
-      // The screen that comes next shows where the new version stands, not where the old one stood.
-      await client.invalidateQueries({ queryKey: ['playbooks'] });
-      onSaved(stored);
-    },
+  const saving = useSaving(text, (stored) => {
+    forget();
+    onSaved(stored);
   });
+  const draft: Draft | undefined = jsonObjectOf(text);
   const problem = saving.error ? asApiError(saving.error) : undefined;
-  const actions = (
-    <>
-      <Button aria-pressed={isJson} onClick={() => setJson(!isJson)}>
-        As JSON
-      </Button>
-      <CopySave act={act} />
-      <Button
-        look="primary"
-        onClick={() => permitted?.(() => saving.mutate())}
-        disabled={!draft || saving.isPending}
-      >
-        Save
-      </Button>
-    </>
-  );
+  const startOver = (): void => {
+    forget();
+    setBeginnings(beginnings + 1);
+  };
   if (!permitted)
     return (
       <Page name={title}>
         <Empty title="Your key may not write playbooks" />
       </Page>
     );
+  const actions = (
+    <>
+      {written.isChanged && <Button onClick={startOver}>Start over</Button>}
+      <Button aria-pressed={isJson} onClick={() => setJson(!isJson)}>
+        As JSON
+      </Button>
+      <CopySave act={actOf(text)} />
+      <Button
+        look="primary"
+        onClick={() => permitted(() => saving.mutate())}
+        disabled={!draft || saving.isPending}
+      >
+        Save
+      </Button>
+    </>
+  );
   return (
     <Page name={title} about={about} actions={actions}>
       <Stack>
-        {problem && (
-          <Note tone="bad" alert>
-            <strong>{problem.title}</strong>: {problem.message}
-          </Note>
-        )}
+        {problem && <Problem problem={problem} />}
         {isJson || !draft ? (
           <Suspense fallback={<Loading />}>
             <CodeEditor label="Playbook as JSON" value={text} onChange={setText} />
           </Suspense>
         ) : (
           <Fields
+            key={beginnings}
             {...{ draft, isKnown, search, problems: problem?.fields ?? [] }}
             onChange={(changes) => setText(JSON.stringify({ ...draft, ...changes }, null, 2))}
           />
@@ -92,6 +91,20 @@ export function PlaybookEditor(props: PlaybookEditorProps): ReactNode {
       </Stack>
     </Page>
   );
+}
+
+const actOf = (body: string): Act => ({ method: 'POST', path: '/api/v1/playbooks', body });
+
+function useSaving(text: string, onSaved: (stored: PlaybookCreatedView) => void) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: () => sendExactly<PlaybookCreatedView>(actOf(text)),
+    onSuccess: async (stored) => {
+      // The screen that comes next shows where the new version stands, not where the old one stood.
+      await client.invalidateQueries({ queryKey: ['playbooks'] });
+      onSaved(stored);
+    },
+  });
 }
 
 const CopySave = ({ act }: { readonly act: Act }): ReactNode => (
