@@ -96,11 +96,24 @@ it('a model that is given find_tools alone finds what it needs, and calls it', a
 
 it('Distri’s tools', async () => {
   const after = `
-    const { handler } = tools.find(({ name }) => name === 'log_summary');
-    console.log(JSON.stringify([await handler({ text: 'ERROR disk full' }), await handler({})]));`;
-  const [[{ data: done }], [{ data: refused }]] = JSON.parse(await run('distri', { after }));
-  expect(done).toMatchObject({ success: true, result: { levels: { error: 1 } } });
-  expect(refused).toMatchObject({ success: false, error: expect.stringContaining('text is required') });
+    const call = (wanted, input) => tools.find(({ name }) => name === wanted).handler(input);
+    console.log(JSON.stringify({
+      types: [...new Set(tools.map(({ type }) => type))],
+      answers: [
+        await call('log_summary', { text: 'ERROR disk full' }),
+        await call('log_summary', {}),
+        await call('list_labels', {}),
+        await call('fetch_spans_summary', {}),
+      ],
+    }));`;
+  const { types, answers } = JSON.parse(await run('distri', { after }));
+  expect(types).toEqual(['function']);
+  expect(answers.map((text: string): unknown => JSON.parse(text))).toMatchObject([
+    { levels: { error: 1 } },
+    { success: false, error: expect.stringContaining('text is required') },
+    { success: true, data: [], total: 0 },
+    { success: false, error: 'threadIds, runIds, or labels is required' },
+  ]);
 });
 
 it('nothing that the model was sent was malformed', () => expect(model.refused).toEqual([]));
