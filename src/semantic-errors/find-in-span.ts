@@ -9,7 +9,7 @@ export interface SpanAnswers {
 
 export interface SpanFinding extends SemanticFinding {
   readonly source: 'output' | 'input';
-  /** Of its text in the list. */
+  /** The place of its text in the list. */
   readonly index: number;
 }
 

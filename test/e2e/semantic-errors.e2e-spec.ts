@@ -147,7 +147,9 @@ describe("a client's own span of a call", () => {
     await tell(mine, { message: 'User 7 not found' });
     const elsewhere = await Promise.all(['show', 'off'].map(called));
     for (const id of elsewhere) await tell(id, failed);
-    await tell('01a20dcb-b953-77e5-b8d1-a24ad92ddcd3', failed);
+    // Executions that there are not.
+    const foreign = ['01a20dcb-b953-77e5-b8d1-a24ad92ddcd3', 'ffffffff-ffff-7fff-8fff-ffffffffffff'];
+    for (const id of foreign) await tell(id, failed);
     await lookedAt();
     expect(await Promise.all([mine, ...elsewhere].map(reason))).toEqual([null, null, null]);
   });
