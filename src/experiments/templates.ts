@@ -7,9 +7,11 @@ import { memberOf } from '../traces/ingest/attribute-lookup.js';
 type Token = readonly [kind: string, text: string, start: number, end: number, inner?: readonly Token[]];
 
 /** Parsing takes the event loop about a millisecond for each KiB. */
-const longestTemplate = 65_536;
-/** Sections within sections multiply: texts and tokens of all templates of a request together. */
+const longestTemplate = 32_768;
+/** Sections within sections multiply: characters of all templates of a request together. */
 const mostFilled = 1_000_000;
+/** Characters that a token counts as, for the time that it takes. */
+const ofToken = 32;
 const deepest = 32;
 
 /** A template cannot be read, or its text would be too long. */
@@ -41,11 +43,11 @@ export class Templates {
 
   private textOf(tokens: readonly Token[], scopes: readonly unknown[]): string {
     // A section that holds nothing takes its time as well.
-    this.spend(1);
+    this.spend(ofToken);
     return tokens
       .map((token) => {
         const text = this.filled(token, scopes);
-        this.spend(1 + text.length);
+        this.spend(ofToken + text.length);
         return text;
       })
       .join('');
@@ -53,7 +55,8 @@ export class Templates {
 
   private spend(characters: number): void {
     this.left -= characters;
-    if (this.left < 0) throw new TemplateError(`the variables make more than ${mostFilled} characters of it`);
+    if (this.left < 0)
+      throw new TemplateError(`the variables make too much of it: ${mostFilled} characters are the most`);
   }
 
   private filled([kind, text, , , inner = []]: Token, scopes: readonly unknown[]): string {
