@@ -952,7 +952,7 @@ export type SkeletonView = {
     starts_after_ms: Array<number>;
     durations_ms: Array<number>;
     /**
-     * The commonest first
+     * Each that occurs, by name
      */
     types: Array<SpanTypeView>;
     /**

@@ -198,11 +198,11 @@ describe('reading spans over REST', () => {
       starts_after_ms: [0, 1, 1_999],
       durations_ms: [60_000, 1_000, 1_000],
       types: [
-        { operation: 'run', kind: 'chain', status: 'success' },
         { operation: 'api_invoke', kind: 'llm', status: 'success' },
+        { operation: 'run', kind: 'chain', status: 'success' },
         { operation: 'tool_call', kind: 'tool', status: 'error' },
       ],
-      type: [0, 1, 2],
+      type: [1, 0, 2],
     });
     const plain = await get(path).set('accept-encoding', 'identity').expect(200);
     expect([plain.headers['content-encoding'], plain.body]).toEqual([undefined, body]);

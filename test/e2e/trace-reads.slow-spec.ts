@@ -92,3 +92,15 @@ it('the skeleton of 50,000 spans is at most 600 kB in gzip, and no block of the 
   expect(zipped.length).toBeLessThanOrEqual(600_000);
   expect(busy).toBeLessThan(50 + 2 * idle);
 });
+
+it('runs are found by a text among 30,000 spans of a day that nobody analysed yet', async () => {
+  const startUs = (Date.now() - 3_000_000) * 1_000;
+  const rows = Array.from({ length: 30_000 }, (_, n) =>
+    spanRow({ project: 'many', traceId: `t${Math.floor(n / 10)}`, spanId: `s${n}`, startUs: startUs + n }),
+  );
+  for (let from = 0; from < rows.length; from += 5_000)
+    await storeSpans(tk.db.dataSource, rows.slice(from, from + 5_000));
+  const found = tk.http.get('/api/v1/runs?q=run&limit=50').set('x-project-id', 'many');
+  // A question that takes longer than 20 s is ended.
+  expect((await found.expect(200)).body.pagination.total).toBe(3_000);
+});

@@ -41,10 +41,11 @@ export function selectGroupKeys(
   const values = new SqlValues();
   const key = keyOf(grouping);
   const matching = conditionOf(spans, values);
+  // As an array: of a day that was not analysed yet the planner expects a span or two, and would join each with each.
   const members =
     grouping.by === 'time'
       ? matching
-      : `project = ${values.add(spans.project)} AND ${key} IN (SELECT ${key} FROM all_spans WHERE ${matching})`;
+      : `project = ${values.add(spans.project)} AND ${key} = ANY (ARRAY(SELECT DISTINCT ${key} FROM all_spans WHERE ${matching}))`;
   const having = ['true'];
   const holds = (comparison: string, value: boolean | number | undefined): void => {
     if (value !== undefined) having.push(`${comparison} ${values.add(value)}`);

@@ -32,6 +32,8 @@ const mostDrawn = 50_000;
 const mostTimed = 20_000;
 /** How long one question may take: far more than it needs, and less than its caller waits. */
 const longestMs = 20_000;
+/** Many spans are sorted and joined in memory: on disk 200,000 of them take several times as long. */
+const inMemory = '64MB';
 
 /**
  * Reads spans, those that were sent and the executions of this server alike. Every question names
@@ -91,7 +93,7 @@ export class TraceReads {
 
   /** @returns JSON; undefined where there is no span */
   async skeleton(filter: SpanFilter): Promise<string | undefined> {
-    const [row] = await this.select<{ skeleton: string }>(selectSkeleton(filter, mostDrawn));
+    const [row] = await this.select<{ skeleton: string }>(selectSkeleton(filter, mostDrawn), inMemory);
     return row?.skeleton;
   }
 
@@ -106,8 +108,7 @@ export class TraceReads {
   }
 
   async summary(filter: SpanFilter): Promise<SpansSummary> {
-    // Sorted and joined in memory: on disk 200,000 spans take several times as long.
-    const rows = await this.select<SummaryRow>(selectSummary(filter), '64MB');
+    const rows = await this.select<SummaryRow>(selectSummary(filter), inMemory);
     return summaryOf(rows);
   }
 

@@ -271,7 +271,8 @@ export class SkeletonView {
   })
   readonly starts_after_ms!: number[];
   @ApiProperty({ type: [Number], example: [1_500, 240] }) readonly durations_ms!: number[];
-  @ApiProperty({ type: [SpanTypeView], description: 'The commonest first' }) readonly types!: SpanTypeView[];
+  @ApiProperty({ type: [SpanTypeView], description: 'Each that occurs, by name' })
+  readonly types!: SpanTypeView[];
   @ApiProperty({ type: [Number], example: [0, 0], description: 'Places in `types`, from 0' })
   readonly type!: number[];
 }
