@@ -21,7 +21,7 @@ const screens: readonly Entry[] = [
   { name: 'Sign in', kind: 'Do', to: '/sign-in' },
 ];
 
-/** What is found by its name, as the server lists it. */
+/** Things that are found by their names, as the server lists them. */
 export interface Named {
   readonly tools: readonly { readonly name: string; readonly kind: string }[];
   readonly playbooks: readonly { readonly name: string; readonly playbook_id: string }[];

@@ -3,7 +3,7 @@ import { ask, listPlaybooks, listPlaybookVersions, type PlaybookView, searchPlay
 import { fetchExactly } from './calls.js';
 import { situationOf } from './label-text.js';
 
-/** What a playbook is searched for, as addresses have it. */
+/** A search for playbooks, as addresses have it. */
 export interface PlaybookSearch {
   readonly q?: string | undefined;
   /** As `situationOf` reads them. */

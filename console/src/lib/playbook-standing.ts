@@ -1,4 +1,4 @@
-/** What kept a playbook out of an answer, in the order in which it is tried. */
+/** Filters that keep a playbook out of an answer, in the order in which they are tried. */
 const removals = ['status', 'label', 'no_match', 'threshold', 'limit'] as const;
 export type Removal = (typeof removals)[number];
 
@@ -9,7 +9,7 @@ interface Candidate {
   readonly removed_by: Removal | null;
 }
 
-/** Where a playbook stands in the answer to a search. */
+/** A playbook's place in the answer to a search. */
 export interface Standing extends Omit<Candidate, 'playbook_id'> {
   /** Among all that were ranked, from 1; null: it was not ranked. */
   readonly rank: number | null;

@@ -46,16 +46,16 @@ export const registerSearch = searchParams({
 
 export const replaySearch = searchParams({ revision: count });
 
-/** What a playbook is searched for: words, the labels of the situation, and the least confidence that is worth showing. */
+/** A search for playbooks: words, the labels of the situation, and the least confidence that is worth showing. */
 const situation = { q: text, labels: text, threshold: share } as const;
 
 export const playbooksSearch = searchParams({
   ...situation,
-  /** Only what this keeps out. */
+  /** The one reason to which the list of those kept out is narrowed. */
   by: oneOf('status', 'label', 'threshold', 'limit'),
   /** The playbook that is looked at beside the answer. */
   playbook: text,
-  /** Where it stood before it was changed. */
+  /** Its standing before it was changed. */
   was: text,
 });
 

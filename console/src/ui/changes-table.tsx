@@ -20,7 +20,7 @@ interface ChangesTableProps {
 const mostShown = 200;
 const shownCharacters = 10_000;
 
-/** Where two values differ, each place with both sides. */
+/** Places where two values differ, each with both sides. */
 export const ChangesTable = ({ label, changes, now = 'After' }: ChangesTableProps): ReactNode => (
   <>
     <Table

@@ -10,7 +10,7 @@ interface FormDialogProps {
   /** The button that does it. */
   readonly name: string;
   readonly look?: 'primary' | 'danger';
-  /** What it needs is there. */
+  /** All that it needs is there. */
   readonly isReady: boolean;
   readonly change: Pick<UseMutationResult<unknown, Error, void>, 'mutate' | 'isPending' | 'error'>;
   readonly onClose: () => void;

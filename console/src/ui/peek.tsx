@@ -4,7 +4,7 @@ import { Icon } from './icons.js';
 import css from './peek.module.css';
 
 interface PeekProps {
-  /** What is looked at, for whoever does not see it. */
+  /** The kind of thing that is looked at, for a screen reader. */
   readonly label: string;
   /** Leads to it whole. */
   readonly open: ReactNode;

@@ -3,7 +3,7 @@ import { tinykeys } from 'tinykeys';
 import { isTyping } from '../lib/is-typing.js';
 
 interface RowKeys {
-  /** Of the rows, in the order in which they are shown. */
+  /** Ids of the rows, in the order in which they are shown. */
   readonly ids: readonly string[];
   readonly selected: string | undefined;
   readonly onSelect: (id: string | undefined) => void;

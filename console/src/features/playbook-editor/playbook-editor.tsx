@@ -28,7 +28,7 @@ interface PlaybookEditorProps {
   readonly initial: Draft;
   /** Its id is given and cannot change. */
   readonly isKnown: boolean;
-  /** What should find it. */
+  /** The search that should find it. */
   readonly search: PlaybookSearch;
   readonly onSaved: (stored: PlaybookCreatedView) => void;
 }

@@ -12,14 +12,14 @@ export interface PlaybookFieldsProps {
   readonly problems: readonly FieldProblemView[];
 }
 
-/** What the server says against a field. */
+/** The server's objections to a field. */
 export const wrongOf = (problems: readonly FieldProblemView[], name: string): string | undefined =>
   problems
     .filter(({ pointer }) => pointer.split('/')[1] === name)
     .map(({ detail }) => detail)
     .join('; ') || undefined;
 
-/** What search reads, and an LLM after it. */
+/** The fields that search reads, and an LLM after it. */
 export function SearchedFields(props: PlaybookFieldsProps & { readonly isKnown: boolean }): ReactNode {
   const { draft, onChange, problems, isKnown } = props;
   const wrong = (name: keyof Draft): string | undefined => wrongOf(problems, name);

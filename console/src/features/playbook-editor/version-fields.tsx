@@ -4,7 +4,7 @@ import { TextArea, TextField } from '../../ui/controls.js';
 import { Card, Stack } from '../../ui/layout.js';
 import { type PlaybookFieldsProps, wrongOf } from './playbook-form.js';
 
-/** What is said of this version, and who answers for it. */
+/** Facts of this version, and who answers for it. */
 export function VersionFields(props: PlaybookFieldsProps & { readonly isKnown: boolean }): ReactNode {
   const { draft, onChange, problems, isKnown } = props;
   return (

@@ -6,7 +6,7 @@ import { Button, Tags } from '../../ui/controls.js';
 import { Card, Facts, Row, Stack } from '../../ui/layout.js';
 import type { PlaybookFieldsProps } from './playbook-form.js';
 
-/** Where the playbook stands for the query that it is written for; undefined while that is not known. */
+/** The playbook's standing for the query that it is written for; undefined while that is not known. */
 export function useStanding(search: PlaybookSearch, id: string): Standing | undefined {
   const { data } = useQuery(explainedSearchQuery(search));
   return search.q === undefined || !data ? undefined : standingOf(data.candidates, id);

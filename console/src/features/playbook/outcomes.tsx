@@ -8,7 +8,7 @@ import { FormDialog } from '../../ui/form-dialog.js';
 import { Card, Facts, type Pairs } from '../../ui/layout.js';
 import { useToast } from '../../ui/toasts.js';
 
-/** What came of using this version, beside what its author expects. */
+/** Outcomes of using this version, beside what its author expects. */
 export function Outcomes({ playbook }: { readonly playbook: PlaybookView }): ReactNode {
   const [isRecording, setRecording] = useState(false);
   const permitted = useAct('tools:call');

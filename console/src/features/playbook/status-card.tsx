@@ -8,7 +8,7 @@ import { Time } from '../../ui/time.js';
 import { type StatusAct, statusActs } from './status-acts.js';
 import { StatusDialog } from './status-dialog.js';
 
-/** What each status means for agents. */
+/** The meaning of each status for agents. */
 const meanings: Readonly<Record<PlaybookView['status'], string>> = {
   active: 'Agents find it.',
   disabled: 'Agents do not find it, until it is enabled or a newer version is saved.',
@@ -16,7 +16,7 @@ const meanings: Readonly<Record<PlaybookView['status'], string>> = {
   archived: 'It is kept for the record alone.',
 };
 
-/** Whether agents find this version, who changed that and why, and what can be done about it. */
+/** The status that lets agents find this version or not, who changed it and why, and the acts that change it. */
 export function StatusCard({ playbook }: { readonly playbook: PlaybookView }): ReactNode {
   const { status, status_history: history } = playbook;
   const [act, setAct] = useState<StatusAct>();

@@ -25,7 +25,7 @@ interface CandidatePeekProps {
   readonly onClose: () => void;
 }
 
-/** Why one playbook stands where it stands, and what would change it. */
+/** The reasons why one playbook stands where it stands, and what would change it. */
 export function CandidatePeek({ id, search, explanation, onClose }: CandidatePeekProps): ReactNode {
   const mayWrite = usePermission('playbooks:write');
   const listed = explanation.candidates.find(({ playbook_id }) => playbook_id === id);

@@ -24,7 +24,7 @@ interface SearchResultProps {
   readonly change: (changes: Partial<Search>) => void;
 }
 
-/** What an agent would be shown, and what it would not, each with the reason. */
+/** Playbooks that an agent would be shown, and those that it would not, each with the reason. */
 export function SearchResult({ search, change }: SearchResultProps): ReactNode {
   const answer = useQuery(explainedSearchQuery(search));
   return (
