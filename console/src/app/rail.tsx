@@ -4,6 +4,7 @@ import { endSession, useSession } from '../lib/session.js';
 import { asApiError } from '../lib/api.js';
 import { Icon } from '../ui/icons.js';
 import { useToast } from '../ui/toasts.js';
+import { useShownInSight } from '../ui/use-shown-in-sight.js';
 import css from './shell.module.css';
 import { applyTheme, chosenTheme, themes } from './theme.js';
 
@@ -17,8 +18,9 @@ const screens = [
 ] as const;
 
 export function Rail({ onHelp }: { readonly onHelp: () => void }): ReactNode {
+  const bar = useShownInSight(screens.length);
   return (
-    <nav className={css.rail} aria-label="Screens">
+    <nav ref={bar} className={css.rail} aria-label="Screens">
       <Link to="/" className={css.brand}>
         <svg viewBox="0 0 32 32" aria-hidden="true">
           <rect width="32" height="32" rx="7" fill="#2c5fd6" />
