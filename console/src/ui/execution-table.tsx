@@ -49,7 +49,20 @@ const sizes: Column<ExecutionView> = {
   cell: ({ inputSize, outputSize }) => `${bytes(inputSize)} / ${bytes(outputSize)}`,
 };
 
+const input: Column<ExecutionView> = {
+  name: 'Input',
+  cut: true,
+  cell: ({ inputPreview }) => <code title={inputPreview}>{inputPreview}</code>,
+};
+
 export const executionColumns = [when, tool, ended, took, why, forWhom, sizes];
+
+/** With their inputs, where tools captured some and the caller may see them. */
+export const columnsOf = (rows: readonly ExecutionView[]): readonly Column<ExecutionView>[] =>
+  rows.some(({ inputPreview }) => inputPreview !== undefined)
+    ? executionColumns.toSpliced(2, 0, input)
+    : executionColumns;
+
 const shortColumns = [when, tool, ended, took];
 
 interface ExecutionTableProps {
@@ -64,7 +77,7 @@ export function ExecutionTable({ label, rows, short = false }: ExecutionTablePro
     <Table
       label={label}
       rows={rows}
-      columns={short ? shortColumns : executionColumns}
+      columns={short ? shortColumns : columnsOf(rows)}
       keyOf={({ metricId }) => metricId}
     />
   );

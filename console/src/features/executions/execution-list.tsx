@@ -1,8 +1,8 @@
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
-import { type ReactNode, useEffect, useRef } from 'react';
+import { memo, type ReactNode, useEffect, useMemo, useRef } from 'react';
 import type { ExecutionView } from '../../lib/api.js';
 import { number } from '../../lib/format.js';
-import { executionColumns } from '../../ui/execution-table.js';
+import { columnsOf } from '../../ui/execution-table.js';
 import { useRowKeys } from '../../ui/use-row-keys.js';
 import css from './executions.module.css';
 
@@ -20,6 +20,7 @@ const rowHeight = 37;
 const classes: Readonly<Record<string, string | undefined>> = {
   When: css.when,
   Tool: css.tool,
+  Input: css.input,
   Ended: css.ended,
   Took: `${css.took} ${css.number}`,
   Why: css.why,
@@ -37,13 +38,15 @@ export function ExecutionList(props: ExecutionListProps): ReactNode {
     overscan: 8,
     scrollMargin: frame.current?.offsetTop ?? 0,
   });
+  const ids = useMemo(() => rows.map(({ metricId }) => metricId), [rows]);
+  const columns = useMemo(() => columnsOf(rows), [rows]);
   const items = virtual.getVirtualItems();
   const last = items.at(-1);
   useEffect(() => {
     if (last && last.index >= rows.length - 20 && hasMore && !isBusy) onMore();
   }, [last, rows.length, hasMore, isBusy, onMore]);
   useRowKeys({
-    ...{ ids: rows.map(({ metricId }) => metricId), selected, onSelect, onOpen: props.onOpen },
+    ...{ ids, selected, onSelect, onOpen: props.onOpen },
     show: (index) => virtual.scrollToIndex(index, { align: 'auto' }),
   });
   const above = (items[0]?.start ?? 0) - virtual.options.scrollMargin;
@@ -53,7 +56,7 @@ export function ExecutionList(props: ExecutionListProps): ReactNode {
       <table className={css.table} aria-label="Executions" aria-rowcount={hasMore ? -1 : rows.length + 1}>
         <thead>
           <tr>
-            {executionColumns.map(({ name }) => (
+            {columns.map(({ name }) => (
               <th key={name} scope="col" className={classes[name]}>
                 {name}
               </th>
@@ -69,9 +72,10 @@ export function ExecutionList(props: ExecutionListProps): ReactNode {
                 <ExecutionRow
                   key={row.metricId}
                   row={row}
+                  columns={columns}
                   index={index}
                   isSelected={row.metricId === selected}
-                  onSelect={() => onSelect(row.metricId)}
+                  onSelect={onSelect}
                 />
               )
             );
@@ -96,24 +100,27 @@ const Spacer = ({ height }: { readonly height: number }): ReactNode =>
 
 interface ExecutionRowProps {
   readonly row: ExecutionView;
+  readonly columns: ReturnType<typeof columnsOf>;
   readonly index: number;
   readonly isSelected: boolean;
-  readonly onSelect: () => void;
+  readonly onSelect: (id: string) => void;
 }
 
-const ExecutionRow = ({ row, index, isSelected, onSelect }: ExecutionRowProps): ReactNode => (
+/** Scrolling draws the rows that come into sight, and no other anew. */
+const ExecutionRow = memo(({ row, columns, index, isSelected, onSelect }: ExecutionRowProps) => (
   <tr
     className={css.row}
     aria-rowindex={index + 2}
     data-selected={isSelected ? '' : undefined}
     onClick={(event) => {
-      if (!(event.target instanceof Element) || event.target.closest('a') === null) onSelect();
+      if (!(event.target instanceof Element) || event.target.closest('a') === null) onSelect(row.metricId);
     }}
   >
-    {executionColumns.map(({ name, cell }) => (
+    {columns.map(({ name, cell }) => (
       <td key={name} className={classes[name]}>
         {cell(row)}
       </td>
     ))}
   </tr>
-);
+));
+ExecutionRow.displayName = 'ExecutionRow';

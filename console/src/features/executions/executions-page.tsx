@@ -37,6 +37,8 @@ function useExecutions(search: Search) {
       ask(listExecutions({ query: { ...query, ...(pageParam !== null && { cursor: pageParam }) }, signal })),
     initialPageParam: null as string | null,
     getNextPageParam: ({ nextCursor }) => nextCursor,
+    // Each page would be held against all that came before it.
+    structuralSharing: false,
   });
 }
 
