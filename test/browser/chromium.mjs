@@ -9,7 +9,7 @@ export const chromiumPath = () =>
 /** The name of another site that was bound to this machine's address. */
 export const reboundName = 'rebound.test';
 
-/** Whoever is not this machine does not exist. */
+/** Hosts other than this machine do not exist. */
 export const launchArguments = [
   '--no-sandbox',
   '--disable-dev-shm-usage',
