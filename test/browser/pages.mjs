@@ -125,6 +125,8 @@ describe('pages', () => {
         for (const [path, button] of [
           ['/tools/word_count/circuit', 'Open circuit'],
           ['/tools/word_count/settings', 'Remove'],
+          ['/playbooks/cluster-dns-repair', 'Disable'],
+          ['/playbooks/cluster-dns-repair', 'Record an outcome'],
         ]) {
           await visitor.open(path);
           await page.getByRole('button', { name: button }).click();
