@@ -46,6 +46,9 @@ describe('what a tool writes', () => {
     assert.equal(status, 201, JSON.stringify(body));
     for (let index = 0; index < 6; index += 1)
       await lab.call('hostile', { do: 'fail' }, { investigationId: markup });
+    await lab.api('POST', '/api/v1/tool-health/hostile/circuit/reset', {
+      reason: `${markup} ${rightToLeft}`,
+    });
   });
   after(async () => {
     await lab.close();
@@ -72,6 +75,7 @@ describe('what a tool writes', () => {
       '/tools/hostile/circuit',
       '/tools/hostile/revisions?revision=1',
       '/tools/hostile/edit',
+      '/events',
       '/investigations',
       `/investigations/${encodeURIComponent(markup)}`,
       `/find?id=${encodeURIComponent(markup)}`,

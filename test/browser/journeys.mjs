@@ -232,6 +232,77 @@ describe('journeys', () => {
     for (const { context } of [visitor, elsewhere]) await context.close();
   });
 
+  it('a key is made, shown once, used, limited and revoked with a reason', async () => {
+    const visitor = await lab.visit({ permissions: ['clipboard-read', 'clipboard-write'] });
+    const { page } = visitor;
+    await lab.signIn(visitor);
+    await visitor.open('/settings/keys');
+    await page.getByRole('button', { name: 'Make a key' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('triage');
+    await dialog.getByLabel('Tools', { exact: true }).fill('word_count');
+    await dialog.getByRole('button', { name: 'Make key' }).click();
+    await dialog.getByText('It is shown this once').waitFor();
+    await page.keyboard.press('Escape');
+    await dialog.getByRole('button', { name: 'Copy key' }).click();
+    const secret = await page.evaluate(() => window.navigator.clipboard.readText());
+    assert.equal(await dialog.getByLabel('Key', { exact: true }).inputValue(), secret);
+    await dialog.getByRole('button', { name: 'I have kept it' }).click();
+    await page.getByRole('row', { name: /triage active tools:call 1 tool/ }).waitFor();
+    assert.equal((await page.content()).includes(secret), false);
+    const inputs = { word_count: { text: 'x' }, get_playbooks: { query: 'x' } };
+    const use = async (tool) => {
+      const reply = await fetch(`${lab.url}/api/v1/tools/${tool}/execute`, {
+        ...{ method: 'POST', body: JSON.stringify({ input: inputs[tool] }) },
+        headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+      });
+      return reply.status;
+    };
+    assert.deepEqual([await use('word_count'), await use('get_playbooks')], [200, 403]);
+    const holder = await lab.visit({ known: [/40[13]/] });
+    await holder.open('/sign-in?to=/settings/keys');
+    await holder.page.getByLabel('API key').fill(secret);
+    await holder.page.getByRole('button', { name: 'Sign in' }).click();
+    await holder.page.getByRole('link', { name: 'Settings' }).click();
+    await holder.page.getByText('as triage').waitFor();
+    await holder.page.getByRole('link', { name: 'API keys' }).click();
+    await holder.page.getByText('by a key that has other scopes').waitFor();
+    await page.getByRole('link', { name: 'triage' }).click();
+    await page.getByRole('button', { name: 'Change limits' }).click();
+    await dialog.getByLabel('Tools', { exact: true }).fill('get_*');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('row', { name: /Update key/ }).waitFor();
+    assert.deepEqual([await use('word_count'), await use('get_playbooks')], [403, 200]);
+    await page.getByRole('button', { name: 'Revoke' }).click();
+    await dialog.getByLabel('Reason').fill('it stood in a log');
+    await dialog.getByRole('button', { name: 'Revoke key' }).click();
+    await page.getByRole('row', { name: /admin Revoke key it stood in a log/ }).waitFor();
+    assert.equal(await use('get_playbooks'), 401);
+    for (const { context } of [visitor, holder]) await context.close();
+  });
+
+  it('events come as they happen, stand still while they are read, and have an address', async () => {
+    const circuit = (act, reason) =>
+      lab.api('POST', `/api/v1/tool-health/get_playbooks/circuit/${act}`, { reason });
+    const visitor = await lab.visit();
+    const { page } = visitor;
+    await visitor.open('/events?tool=playbooks');
+    await page.getByText('following').waitFor();
+    await circuit('open', 'before the pause');
+    const row = (reason) => page.getByRole('row', { name: new RegExp(`get_playbooks ${reason}`) });
+    await row('before the pause').waitFor();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await page.getByText('stands still').waitFor();
+    await circuit('reset', 'during the pause');
+    await page.getByRole('button', { name: 'Follow (1 newer)' }).waitFor();
+    assert.equal(await row('during the pause').count(), 0);
+    const other = await lab.visit();
+    await other.page.goto(page.url());
+    await other.page.getByRole('button', { name: 'Follow (1 newer)' }).click();
+    await other.page.getByRole('row', { name: /during the pause admin/ }).waitFor();
+    for (const { context } of [visitor, other]) await context.close();
+  });
+
   it('a log is followed as it is written, and a server that dies and comes back is said and mended', async () => {
     const visitor = await lab.visit({ known: [/ERR_|Failed to load resource|EventSource/] });
     const { page } = visitor;
@@ -240,10 +311,20 @@ describe('journeys', () => {
     await page.getByText('following').waitFor();
     await lab.call('word_count', { text: 'seen-in-the-log' });
     await page.getByText('seen-in-the-log').waitFor();
+    const events = await lab.visit({ known: [/ERR_|Failed to load resource/] });
+    await events.open('/events');
+    await events.page.getByText('following').waitFor();
     await lab.restart(() => page.getByText('The connection to the server is lost').waitFor());
     await page.getByText('The connection to the server is lost').waitFor({ state: 'detached' });
     await page.getByText('Live', { exact: true }).waitFor();
-    await visitor.context.close();
+    await events.page.getByText('The server was started anew').waitFor();
+    await lab.api('POST', '/api/v1/tool-health/word_count/circuit/open', {
+      reason: 'seen after the restart',
+    });
+    await events.page
+      .getByRole('row', { name: /circuit.opened word_count seen after the restart/ })
+      .waitFor();
+    for (const { context } of [visitor, events]) await context.close();
   });
 
   it('nothing went wrong in any page, and none asked anybody else', () => lab.assertQuiet());

@@ -127,6 +127,7 @@ describe('pages', () => {
           ['/tools/word_count/settings', 'Remove'],
           ['/playbooks/cluster-dns-repair', 'Disable'],
           ['/playbooks/cluster-dns-repair', 'Record an outcome'],
+          ['/settings/keys', 'Make a key'],
         ]) {
           await visitor.open(path);
           await page.getByRole('button', { name: button }).click();

@@ -1,12 +1,11 @@
 import { Link } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
-import { endSession, useSession } from '../lib/session.js';
+import type { ReactNode } from 'react';
 import { asApiError } from '../lib/api.js';
+import { endSession, useSession } from '../lib/session.js';
 import { Icon } from '../ui/icons.js';
 import { useToast } from '../ui/toasts.js';
 import { useShownInSight } from '../ui/use-shown-in-sight.js';
 import css from './shell.module.css';
-import { applyTheme, chosenTheme, themes } from './theme.js';
 
 /** The screens, in the order in which an operator asks; what does not work yet is not here. */
 const screens = [
@@ -15,6 +14,7 @@ const screens = [
   { to: '/executions', name: 'Executions', icon: 'executions' },
   { to: '/investigations', name: 'Investigations', icon: 'investigations' },
   { to: '/playbooks', name: 'Playbooks', icon: 'playbooks' },
+  { to: '/events', name: 'Events', icon: 'events' },
 ] as const;
 
 export function Rail({ onHelp }: { readonly onHelp: () => void }): ReactNode {
@@ -46,12 +46,15 @@ export function Rail({ onHelp }: { readonly onHelp: () => void }): ReactNode {
           </a>
         </li>
         <li>
-          <ThemeButton />
+          <Link to="/settings" className={css.entry} activeOptions={{ includeSearch: false }}>
+            <Icon name="settings" />
+            Settings
+          </Link>
         </li>
         <li>
           <button type="button" className={css.entry} onClick={onHelp}>
             <Icon name="keyboard" />
-            Keys
+            Keyboard
           </button>
         </li>
         <li>
@@ -59,24 +62,6 @@ export function Rail({ onHelp }: { readonly onHelp: () => void }): ReactNode {
         </li>
       </ul>
     </nav>
-  );
-}
-
-function ThemeButton(): ReactNode {
-  const [theme, setTheme] = useState(chosenTheme);
-  const next = themes[(themes.indexOf(theme) + 1) % themes.length] ?? 'system';
-  return (
-    <button
-      type="button"
-      className={css.entry}
-      onClick={() => {
-        applyTheme(next);
-        setTheme(next);
-      }}
-    >
-      <Icon name="theme" />
-      Theme: {theme}
-    </button>
   );
 }
 
@@ -88,7 +73,7 @@ function SessionEntry(): ReactNode {
   if (anonymous) {
     return (
       <Link to="/sign-in" className={css.entry}>
-        <Icon name="settings" />
+        <Icon name="session" />
         Sign in
       </Link>
     );
@@ -102,7 +87,7 @@ function SessionEntry(): ReactNode {
       }
       title={`Signed in as ${userId}`}
     >
-      <Icon name="settings" />
+      <Icon name="session" />
       Sign out
     </button>
   );

@@ -1,4 +1,13 @@
-import { count, flag, oneOf, parseSearch, searchParams, stringifySearch, text } from './search-params.js';
+import {
+  count,
+  flag,
+  moment,
+  oneOf,
+  parseSearch,
+  searchParams,
+  stringifySearch,
+  text,
+} from './search-params.js';
 
 const read = searchParams({ q: text, status: oneOf('error', 'timeout'), slowMs: count, follow: flag });
 
@@ -16,4 +25,10 @@ it('leaves out what has no value, what is unknown and what is not allowed', () =
   expect(stringifySearch({ q: '', status: undefined, follow: null })).toBe('');
   expect(read(parseSearch('?q=&status=lost&slowMs=-1&follow=yes&other=1'))).toEqual({});
   expect(read({ slowMs: '1e999' })).toEqual({});
+});
+
+it('reads a moment, however it is written', () => {
+  const at = searchParams({ since: moment });
+  expect(at({ since: '2026-01-23T10:30:00+01:00' })).toEqual({ since: '2026-01-23T09:30:00.000Z' });
+  expect(at({ since: 'yesterday' })).toEqual({});
 });

@@ -50,5 +50,11 @@ export const share: Reader<number> = (raw) => {
   return typeof value === 'number' && value >= 0 && value <= 1 ? value : undefined;
 };
 
+/** A moment as ISO 8601, in UTC to the millisecond. */
+export const moment: Reader<string> = (raw) => {
+  const at = typeof raw === 'string' ? new Date(raw) : undefined;
+  return at && !Number.isNaN(at.getTime()) ? at.toISOString() : undefined;
+};
+
 /** Only `true` is said: what is not there is false. */
 export const flag: Reader<true> = (raw) => (raw === true || raw === 'true' ? true : undefined);

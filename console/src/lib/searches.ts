@@ -1,4 +1,4 @@
-import { count, flag, oneOf, searchParams, share, text } from './search-params.js';
+import { count, flag, moment, oneOf, searchParams, share, text } from './search-params.js';
 
 /*
  * The state that each screen keeps behind the `?` of its address. Defaults are left out.
@@ -26,6 +26,28 @@ export const executionsSearch = searchParams({
   slowMs: count,
   /** The execution that is looked at beside the list. */
   exec: text,
+});
+
+export const eventTypes = [
+  ...['tool.crashed', 'tool.degraded', 'tool.failed', 'tool.recovered', 'health.changed'],
+  ...['circuit.opened', 'circuit.half_opened', 'circuit.closed'],
+] as const;
+
+/** Until a moment: what came later waits, and the list stands still. */
+export const eventsSearch = searchParams({
+  tool: text,
+  type: oneOf(...eventTypes),
+  since: moment,
+  until: moment,
+});
+
+export const keysSearch = searchParams({
+  q: text,
+  status: oneOf('active', 'expired', 'revoked'),
+  /** The key that is looked at beside the list. */
+  key: text,
+  /** One is being made. */
+  make: flag,
 });
 
 export const investigationsSearch = searchParams({ q: text, spent: flag });

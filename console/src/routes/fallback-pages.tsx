@@ -5,7 +5,17 @@ import { Page } from '../ui/layout.js';
 import { Failed } from '../ui/states.js';
 
 /** The places that somebody may have meant, by the beginnings of their addresses. */
-const places = ['/', '/tools', '/executions', '/investigations', '/playbooks', '/sign-in'] as const;
+const places = [
+  '/',
+  '/tools',
+  '/executions',
+  '/investigations',
+  '/playbooks',
+  '/events',
+  '/settings/keys',
+  '/settings/about',
+  '/sign-in',
+] as const;
 
 export function NotFoundPage(): ReactNode {
   const path = useRouterState({ select: ({ location }) => location.pathname });

@@ -10,8 +10,10 @@ import { Shell } from '../app/shell.js';
 import { ApiError } from '../lib/api.js';
 import { parseSearch, searchParams, stringifySearch, text } from '../lib/search-params.js';
 import {
+  eventsSearch,
   executionsSearch,
   investigationsSearch,
+  keysSearch,
   logsSearch,
   periodSearch,
   playbookEditSearch,
@@ -218,6 +220,36 @@ const investigation = createRoute({
     'InvestigationPage',
   ),
 });
+const events = createRoute({
+  getParentRoute: () => shell,
+  path: '/events',
+  validateSearch: eventsSearch,
+  component: lazyRouteComponent(() => import('../features/events/events-page.js'), 'EventsPage'),
+});
+const serverSettings = createRoute({
+  getParentRoute: () => shell,
+  path: '/settings',
+  component: lazyRouteComponent(() => import('../features/settings/settings-frame.js'), 'SettingsFrame'),
+});
+const settingsHome = createRoute({
+  getParentRoute: () => serverSettings,
+  path: '/',
+  beforeLoad: () => {
+    // eslint-disable-next-line @typescript-eslint/only-throw-error -- the router's own way to lead elsewhere
+    throw redirect({ to: '/settings/about', replace: true });
+  },
+});
+const keys = createRoute({
+  getParentRoute: () => serverSettings,
+  path: '/keys',
+  validateSearch: keysSearch,
+  component: lazyRouteComponent(() => import('../features/settings/keys-tab.js'), 'KeysTab'),
+});
+const about = createRoute({
+  getParentRoute: () => serverSettings,
+  path: '/about',
+  component: lazyRouteComponent(() => import('../features/settings/about-tab.js'), 'AboutTab'),
+});
 const nowhere = createRoute({ getParentRoute: () => shell, path: '$', component: NotFoundPage });
 
 const tree = root.addChildren([
@@ -238,6 +270,8 @@ const tree = root.addChildren([
     playbook.addChildren([playbookHome, playbookVersions]),
     investigations,
     investigation,
+    events,
+    serverSettings.addChildren([settingsHome, keys, about]),
     nowhere,
   ]),
 ]);

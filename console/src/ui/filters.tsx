@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect, useState } from 'react';
+import { localTime, utcTime } from '../lib/local-time.js';
 import { inputLook } from './controls.js';
 import css from './filters.module.css';
 
@@ -70,6 +71,29 @@ export function FilterSelect<T extends string>(props: FilterSelectProps<T>): Rea
           </option>
         ))}
       </select>
+    </label>
+  );
+}
+
+interface FilterTimeProps {
+  readonly label: string;
+  /** ISO 8601. */
+  readonly value: string | undefined;
+  readonly onChange: (value: string | undefined) => void;
+}
+
+/** A moment, in the time zone of whoever looks. */
+export function FilterTime({ label, value, onChange }: FilterTimeProps): ReactNode {
+  return (
+    <label className={css.filter}>
+      {label}
+      <input
+        type="datetime-local"
+        step={1}
+        className={`${inputLook} ${css.time}`}
+        value={localTime(value)}
+        onChange={({ target }) => onChange(target.value === '' ? undefined : utcTime(target.value))}
+      />
     </label>
   );
 }

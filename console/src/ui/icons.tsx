@@ -12,7 +12,7 @@ const paths = {
   docs: 'M7 3h7l4 4v14H7zM14 3v4h4M10 12h5M10 16h5',
   settings: 'M4 7h10M18 7h2M4 17h2M10 17h10M16 9.5v-5M8 19.5v-5',
   search: 'M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14zM16 16l5 5',
-  theme: 'M12 3a9 9 0 1 0 0 18zM12 3a9 9 0 0 1 0 18',
+  session: 'M14 4h5v16h-5M4 12h11M11 8l4 4-4 4',
   copy: 'M9 9h11v11H9zM5 15H4V4h11v1',
   check: 'M5 12l5 5 9-10',
   close: 'M6 6l12 12M18 6L6 18',

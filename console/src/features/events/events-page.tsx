@@ -1,0 +1,178 @@
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { counted, number } from '../../lib/format.js';
+import { useConnection } from '../../lib/live.js';
+import type { Connection } from '../../lib/server-stream.js';
+import { eventTypes, type eventsSearch } from '../../lib/searches.js';
+import { Badge, Button, type Tone } from '../../ui/controls.js';
+import { FilterBar, FilterSelect, FilterText, FilterTime } from '../../ui/filters.js';
+import { Card, Muted, Page, Row, Stack } from '../../ui/layout.js';
+import { Empty, Loaded } from '../../ui/states.js';
+import { type Column, Table } from '../../ui/table.js';
+import { Time } from '../../ui/time.js';
+import { type Happening, useEventLog } from './use-event-log.js';
+
+const route = getRouteApi('/shell/events');
+
+type Search = ReturnType<typeof eventsSearch>;
+
+/** A person reads no more at once; the others come by a button. */
+const pageSize = 200;
+
+const tones: Readonly<Record<string, Tone>> = {
+  'tool.crashed': 'bad',
+  'tool.failed': 'bad',
+  'tool.degraded': 'warn',
+  'tool.recovered': 'good',
+  'circuit.opened': 'bad',
+  'circuit.half_opened': 'warn',
+  'circuit.closed': 'good',
+  gap: 'warn',
+};
+const gradeTones: Readonly<Record<string, Tone>> = { healthy: 'good', degraded: 'warn', unhealthy: 'bad' };
+
+const member = (data: object, name: string): string => {
+  const value: unknown = Object.entries(data).find(([key]) => key === name)?.[1];
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+};
+
+const columns: readonly Column<Happening>[] = [
+  { name: 'When', cell: ({ timestamp }) => <Time at={timestamp} /> },
+  {
+    name: 'Event',
+    cell: ({ type, data }) => (
+      <Badge state={type} tone={tones[type] ?? gradeTones[member(data, 'to')] ?? 'none'} />
+    ),
+  },
+  {
+    name: 'Tool',
+    cut: true,
+    cell: ({ type, tool }) => {
+      if (type === 'gap') return null;
+      const to = type.startsWith('circuit') ? '/tools/$name/circuit' : '/tools/$name/health';
+      return (
+        <Link to={to} params={{ name: tool }}>
+          {tool}
+        </Link>
+      );
+    },
+  },
+  { name: 'What happened', cell: ({ message }) => message },
+  { name: 'By', cut: true, cell: ({ data }) => member(data, 'by') },
+];
+
+/** What happens to tools, as it happens, and what happened before. */
+export function EventsPage(): ReactNode {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const { query, happenings } = useEventLog();
+  const change = (changes: Search): void =>
+    void navigate({ search: (old) => ({ ...old, ...changes }), replace: true, resetScroll: false });
+  const wanted = happenings.filter(isWanted(search)).toReversed();
+  const newest = happenings.at(-1)?.timestamp ?? new Date().toISOString();
+  const newer = happenings.filter(isWanted({ ...search, until: undefined })).length - wanted.length;
+  return (
+    <Page name="Events" about="Crashes, recoveries, grades and circuits, the newest first.">
+      <Stack>
+        <EventFilters search={search} change={change}>
+          <Button
+            aria-pressed={search.until !== undefined}
+            onClick={() => change({ until: search.until === undefined ? newest : undefined })}
+          >
+            {search.until === undefined ? 'Pause' : `Follow${newer > 0 ? ` (${number(newer)} newer)` : ''}`}
+          </Button>
+        </EventFilters>
+        <Card
+          title="Events"
+          flush
+          actions={<Following count={wanted.length} isPaused={search.until !== undefined} />}
+        >
+          <Loaded query={query}>{() => <Events rows={wanted} isFiltered={happenings.length > 0} />}</Loaded>
+        </Card>
+        <Muted>
+          As the server that answered you remembers them: the latest 1,000 since its start. Each replica tells
+          what happens to its own processes and circuits.
+        </Muted>
+      </Stack>
+    </Page>
+  );
+}
+
+interface EventFiltersProps {
+  readonly search: Search;
+  readonly change: (changes: Search) => void;
+  readonly children: ReactNode;
+}
+
+const EventFilters = ({ search, change, children }: EventFiltersProps): ReactNode => (
+  <FilterBar label="Events">
+    <FilterText label="Tool" value={search.tool} onChange={(tool) => change({ tool })} />
+    <FilterSelect
+      label="Event"
+      value={search.type}
+      options={eventTypes}
+      onChange={(type) => change({ type })}
+    />
+    <FilterTime label="Since" value={search.since} onChange={(since) => change({ since })} />
+    <FilterTime label="Until" value={search.until} onChange={(until) => change({ until })} />
+    {children}
+  </FilterBar>
+);
+
+const isWanted =
+  ({ tool, type, since, until }: Search) =>
+  (event: Happening): boolean =>
+    (since === undefined || event.timestamp >= since) &&
+    (until === undefined || event.timestamp <= until) &&
+    // What is missing may have been of any tool.
+    (event.type === 'gap' ||
+      ((type === undefined || event.type === type) &&
+        (tool === undefined || event.tool.toLowerCase().includes(tool.toLowerCase()))));
+
+const said: Readonly<Record<Connection, string>> = {
+  live: 'following',
+  connecting: 'connecting …',
+  paused: 'paused while nobody looks',
+  lost: 'not connected: what happens now comes when the server answers',
+  off: 'not following: your key may not',
+};
+
+function Following({ count, isPaused }: { readonly count: number; readonly isPaused: boolean }): ReactNode {
+  const connection = useConnection();
+  return (
+    <Row>
+      <Muted>{counted(count, 'event')}</Muted>
+      <span role="status">
+        <Muted>{isPaused && connection === 'live' ? 'stands still' : said[connection]}</Muted>
+      </span>
+    </Row>
+  );
+}
+
+interface EventsProps {
+  readonly rows: readonly Happening[];
+  readonly isFiltered: boolean;
+}
+
+function Events({ rows, isFiltered }: EventsProps): ReactNode {
+  const [shown, setShown] = useState(pageSize);
+  if (rows.length === 0) {
+    return (
+      <Empty title={isFiltered ? 'No event fits these filters' : 'Nothing has happened yet'}>
+        {!isFiltered && (
+          <p>No tool has crashed, changed its grade or been cut off since the server was started.</p>
+        )}
+      </Empty>
+    );
+  }
+  return (
+    <>
+      <Table label="Events" rows={rows.slice(0, shown)} columns={columns} keyOf={({ id }) => id} />
+      {rows.length > shown && (
+        <Button look="quiet" onClick={() => setShown(shown + pageSize)}>
+          {`${number(Math.min(pageSize, rows.length - shown))} older ones`}
+        </Button>
+      )}
+    </>
+  );
+}

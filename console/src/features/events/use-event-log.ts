@@ -1,0 +1,54 @@
+import { useQuery, type UseQueryResult } from '@tanstack/react-query';
+import { useMemo, useState } from 'react';
+import { ask, type EventView, getEvents } from '../../lib/api.js';
+import type { StreamEvent } from '../../lib/event-stream.js';
+import { counted } from '../../lib/format.js';
+import { useTopic } from '../../lib/live.js';
+import { emptyRing, type LogRing, withLines } from '../../lib/log-ring.js';
+
+/** An event of a tool, or what is said about the list itself where something is missing in it. */
+export type Happening = Omit<EventView, 'type'> & { readonly type: EventView['type'] | 'gap' };
+
+/** As many as the server keeps. */
+const most = 1_000;
+
+export interface EventLog {
+  readonly query: UseQueryResult<readonly EventView[]>;
+  /** Oldest first. */
+  readonly happenings: readonly Happening[];
+}
+
+/** What happened, as far as the server has it, and then each event as the stream of the tab brings it. */
+export function useEventLog(): EventLog {
+  const query = useQuery({
+    // Under a name of its own: news makes all that begins with `events` be asked for anew, and here the stream brings it.
+    queryKey: ['happenings'],
+    queryFn: async ({ signal }) => (await ask(getEvents({ query: { limit: most }, signal }))).data,
+  });
+  const [heard, setHeard] = useState<LogRing<Happening>>(emptyRing);
+  useTopic('events', (event) => setHeard((old) => withLines(old, [happeningIn(event)], most)));
+  const happenings = useMemo(() => inOrder([...(query.data ?? []), ...heard.lines]), [query.data, heard]);
+  return { query, happenings };
+}
+
+/** Each once: an event may stand in the answer and come by the stream as well. */
+function inOrder(happenings: readonly Happening[]): Happening[] {
+  const byId = new Map(happenings.map((each) => [each.id, each]));
+  const sorted = [...byId.values()].sort((a, b) => Date.parse(a.timestamp) - Date.parse(b.timestamp));
+  return sorted.slice(-most);
+}
+
+function happeningIn({ event, data }: StreamEvent): Happening {
+  const remark = remarks[event];
+  if (!remark) return JSON.parse(data) as EventView;
+  const timestamp = new Date().toISOString();
+  return { id: `${event} ${timestamp}`, type: 'gap', tool: '', timestamp, message: remark(data), data: {} };
+}
+
+const remarks: Readonly<Record<string, (data: string) => string>> = {
+  missed: (data) =>
+    `${counted((JSON.parse(data) as { entries: number }).entries, 'event')} had to make room before they were read here`,
+  reset: () =>
+    'The server was started anew, or another one answers: what happened in between may be missing here',
+  refused: (why) => `Events cannot be followed: ${why}`,
+};

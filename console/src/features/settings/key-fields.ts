@@ -1,0 +1,65 @@
+import { localTime, utcTime } from '../../lib/local-time.js';
+
+/** A key's name and limits, as the server has them; null: none. */
+interface Limits {
+  readonly name: string;
+  readonly tools: string[] | null;
+  readonly projects: string[] | null;
+  readonly rate: { readonly calls: number; readonly per: 'second' | 'minute' } | null;
+  readonly expiresAt: string | null;
+}
+
+/** What is typed of them. */
+export interface KeyFields {
+  readonly name: string;
+  /** Separated by commas or white space; empty: all. */
+  readonly tools: string;
+  readonly projects: string;
+  /** Digits; empty: any number. */
+  readonly calls: string;
+  readonly per: 'second' | 'minute';
+  /** Of an input of the type datetime-local; empty: never. */
+  readonly expires: string;
+}
+
+export const noFields: KeyFields = {
+  name: '',
+  tools: '',
+  projects: '',
+  calls: '',
+  per: 'minute',
+  expires: '',
+};
+
+export const fieldsOf = ({ name, tools, projects, rate, expiresAt }: Limits): KeyFields => ({
+  name,
+  tools: tools?.join(', ') ?? '',
+  projects: projects?.join(', ') ?? '',
+  calls: rate === null ? '' : String(rate.calls),
+  per: rate?.per ?? 'minute',
+  expires: localTime(expiresAt),
+});
+
+const names = (text: string): string[] | null => {
+  const found = text.split(/[\s,]+/).filter((name) => name !== '');
+  return found.length === 0 ? null : found;
+};
+
+export const limitsIn = ({ name, tools, projects, calls, per, expires }: KeyFields): Limits => ({
+  name: name.trim(),
+  tools: names(tools),
+  projects: names(projects),
+  rate: calls === '' ? null : { calls: Number(calls), per },
+  expiresAt: expires === '' ? null : utcTime(expires),
+});
+
+/** What is to be changed of a key: a limit that stays is not sent, for one that is over would be refused. */
+export function changesOf(key: Limits, fields: KeyFields): Partial<Limits> {
+  const before = Object.entries(limitsIn(fieldsOf(key)));
+  const now = limitsIn(fields);
+  const stay = before.filter(
+    ([name, value]) => JSON.stringify(value) === JSON.stringify(now[name as keyof typeof now]),
+  );
+  const same = new Set(stay.map(([name]) => name));
+  return Object.fromEntries(Object.entries(now).filter(([name]) => !same.has(name)));
+}

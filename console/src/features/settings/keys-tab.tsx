@@ -1,0 +1,163 @@
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { useAct } from '../../app/sign-in-gate.js';
+import { ask, type KeyView, listKeys } from '../../lib/api.js';
+import { counted, number } from '../../lib/format.js';
+import type { keysSearch } from '../../lib/searches.js';
+import { usePermission, useSession } from '../../lib/session.js';
+import { Badge, Button, Tag } from '../../ui/controls.js';
+import { FilterBar, FilterSelect, FilterText } from '../../ui/filters.js';
+import { Muted, Panel, Row, Stack } from '../../ui/layout.js';
+import { Beside } from '../../ui/peek.js';
+import { Empty, Loaded } from '../../ui/states.js';
+import { type Column, Table } from '../../ui/table.js';
+import { Time } from '../../ui/time.js';
+import { useRowKeys } from '../../ui/use-row-keys.js';
+import { KeyPeek } from './key-peek.js';
+import { MakeKey } from './make-key.js';
+
+const route = getRouteApi('/shell/settings/keys');
+
+type Search = ReturnType<typeof keysSearch>;
+
+/** Keys that let agents, pipelines and dashboards in: for callers with the scope `admin`. */
+export function KeysTab(): ReactNode {
+  const permission = usePermission('admin');
+  const { userId } = useSession();
+  const act = useAct('admin');
+  if (permission === 'yes') return <Keys />;
+  return (
+    <Empty title="Keys are for whoever has the scope admin">
+      <p>
+        {act
+          ? 'A key lets somebody in: who makes them is asked for one of their own first, such as the operator’s.'
+          : `You are signed in as ${userId}, by a key that has other scopes.`}
+      </p>
+      {act && (
+        <Button look="primary" onClick={() => act(() => undefined)}>
+          Sign in
+        </Button>
+      )}
+    </Empty>
+  );
+}
+
+/** So many columns have room beside a key that is looked at. */
+const besidePeek = 3;
+
+const columns: readonly Column<KeyView>[] = [
+  {
+    name: 'Name',
+    cut: true,
+    cell: ({ id, name }) => (
+      <Link from="/settings/keys" to="." search={(old) => ({ ...old, key: id })}>
+        {name}
+      </Link>
+    ),
+  },
+  { name: 'Status', cell: ({ status }) => <Badge state={status} /> },
+  {
+    name: 'Scopes',
+    cell: ({ scopes }) => (
+      <Row>
+        {scopes.map((scope) => (
+          <Tag key={scope}>{scope}</Tag>
+        ))}
+      </Row>
+    ),
+  },
+  { name: 'Limits', cell: (key) => limitsText(key) || <Muted>none</Muted> },
+  { name: 'Expires', cell: ({ expiresAt }) => (expiresAt === null ? 'never' : <Time at={expiresAt} />) },
+  {
+    name: 'Last used',
+    cell: ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : <Time at={lastUsedAt} />),
+  },
+];
+
+/** "100 calls a minute, 2 tools": which ones stands beside the list. */
+const limitsText = ({ tools, projects, rate }: KeyView): string =>
+  [
+    rate && `${number(rate.calls)} calls a ${rate.per}`,
+    tools && counted(tools.length, 'tool'),
+    projects && counted(projects.length, 'project'),
+  ]
+    .filter(Boolean)
+    .join(', ');
+
+const isWanted =
+  ({ q, status }: Search) =>
+  (key: KeyView): boolean =>
+    (status === undefined || key.status === status) &&
+    (q === undefined || `${key.name} ${key.owner} ${key.id}`.toLowerCase().includes(q.toLowerCase()));
+
+function Keys(): ReactNode {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const keys = useQuery({
+    queryKey: ['keys'],
+    queryFn: async ({ signal }) => (await ask(listKeys({ query: { limit: 1_000 }, signal }))).data,
+    refetchInterval: 10_000,
+  });
+  const change = (changes: Search): void =>
+    void navigate({ search: (old) => ({ ...old, ...changes }), replace: true, resetScroll: false });
+  const rows = keys.data?.filter(isWanted(search)) ?? [];
+  const looked = keys.data?.find(({ id }) => id === search.key);
+  const select = (key: string | undefined): void => change({ key });
+  useRowKeys({ ids: rows.map(({ id }) => id), selected: search.key, onSelect: select, onOpen: select });
+  return (
+    <Stack>
+      <FilterBar label="Keys">
+        <FilterText label="Name, owner or id" value={search.q} onChange={(q) => change({ q })} />
+        <FilterSelect
+          label="Status"
+          value={search.status}
+          options={['active', 'expired', 'revoked']}
+          onChange={(status) => change({ status })}
+        />
+        <Button look="primary" onClick={() => change({ make: true })}>
+          Make a key
+        </Button>
+      </FilterBar>
+      <Beside peek={looked && <KeyPeek key={looked.id} apiKey={looked} onClose={() => select(undefined)} />}>
+        <Panel>
+          <Loaded query={keys}>
+            {(all) => <KeyTable all={all} rows={rows} selected={search.key} onSelect={select} />}
+          </Loaded>
+        </Panel>
+      </Beside>
+      <Muted>
+        The operator’s own key (ADMIN_API_KEY, or admin.key in the data directory) is not among them.
+      </Muted>
+      {search.make && <MakeKey onClose={() => change({ make: undefined })} />}
+    </Stack>
+  );
+}
+
+interface KeyTableProps {
+  readonly all: readonly KeyView[];
+  readonly rows: readonly KeyView[];
+  readonly selected: string | undefined;
+  readonly onSelect: (id: string) => void;
+}
+
+function KeyTable({ all, rows, selected, onSelect }: KeyTableProps): ReactNode {
+  if (all.length === 0) {
+    return (
+      <Empty title="No key was made yet">
+        <p>Make one for each agent, pipeline or dashboard, with the scopes that it needs and no more.</p>
+      </Empty>
+    );
+  }
+  if (rows.length === 0) return <Empty title="No key fits these filters" />;
+  return (
+    <Table
+      label="Keys"
+      rows={rows}
+      columns={selected === undefined ? columns : columns.slice(0, besidePeek)}
+      keyOf={({ id }) => id}
+      isSelected={({ id }) => id === selected}
+      onOpen={({ id }) => onSelect(id)}
+    />
+  );
+}

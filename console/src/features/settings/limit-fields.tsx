@@ -1,0 +1,98 @@
+import type { ReactNode } from 'react';
+import type { ApiError } from '../../lib/api.js';
+import type { Scope } from '../../lib/session.js';
+import { Field, inputLook, TextField } from '../../ui/controls.js';
+import { Columns } from '../../ui/layout.js';
+import type { KeyFields } from './key-fields.js';
+
+interface LimitFieldsProps {
+  readonly fields: KeyFields;
+  readonly scopes: readonly Scope[];
+  /** What the server said against them. */
+  readonly error: Error | null;
+  readonly onChange: (changes: Partial<KeyFields>) => void;
+}
+
+const wrongIn = (error: Error | null, pointer: string): string | undefined => {
+  const problems = error && 'fields' in error ? (error as ApiError).fields : [];
+  return problems.find((problem) => problem.pointer.startsWith(pointer))?.detail;
+};
+
+/** Scopes over what belongs to no project: a list of projects would not hold a key that has one. */
+const ofTheWholeServer: readonly Scope[] = ['metrics:read', 'tools:admin', 'admin'];
+
+/** How far a key may go less than its scopes open. */
+export function LimitFields({ fields, scopes, error, onChange }: LimitFieldsProps): ReactNode {
+  const runsAnything = scopes.includes('tools:admin') || scopes.includes('admin');
+  const wide = scopes.filter((scope) => ofTheWholeServer.includes(scope));
+  return (
+    <>
+      <TextField
+        label="Tools"
+        value={fields.tools}
+        placeholder="all"
+        disabled={runsAnything && fields.tools === ''}
+        wrong={wrongIn(error, '/tools')}
+        onText={(tools) => onChange({ tools })}
+        help={
+          runsAnything
+            ? 'Whoever may register tools may run anything.'
+            : 'Names, or beginnings such as disk_*.'
+        }
+      />
+      <TextField
+        label="Projects"
+        value={fields.projects}
+        placeholder="all"
+        disabled={wide.length > 0 && fields.projects === ''}
+        wrong={wrongIn(error, '/projects')}
+        onText={(projects) => onChange({ projects })}
+        help={
+          wide.length > 0
+            ? `${wide.join(', ')}: reaches what belongs to no project.`
+            : 'The first stands in where a call names none.'
+        }
+      />
+      <RateFields fields={fields} error={error} onChange={onChange} />
+      <TextField
+        label="Expires"
+        type="datetime-local"
+        step={1}
+        value={fields.expires}
+        wrong={wrongIn(error, '/expiresAt')}
+        onText={(expires) => onChange({ expires })}
+        help="Empty: never."
+      />
+    </>
+  );
+}
+
+function RateFields({ fields, error, onChange }: Omit<LimitFieldsProps, 'scopes'>): ReactNode {
+  return (
+    <Columns>
+      <TextField
+        label="Calls at most"
+        type="number"
+        min={1}
+        max={1_000_000}
+        placeholder="any number"
+        value={fields.calls}
+        wrong={wrongIn(error, '/rate')}
+        onText={(calls) => onChange({ calls })}
+      />
+      <Field label="Within">
+        {(tie) => (
+          <select
+            {...tie}
+            className={inputLook}
+            value={fields.per}
+            onChange={({ target }) => onChange({ per: target.value === 'second' ? 'second' : 'minute' })}
+          >
+            <option value="minute">a minute</option>
+            <option value="second">a second</option>
+          </select>
+        )}
+      </Field>
+    </Columns>
+  );
+}

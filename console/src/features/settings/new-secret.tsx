@@ -1,0 +1,49 @@
+import { type ReactNode, useRef } from 'react';
+import type { NewKeyView } from '../../lib/api.js';
+import { Button, TextField } from '../../ui/controls.js';
+import { Dialog } from '../../ui/dialog.js';
+import { JsonText } from '../../ui/json-text.js';
+import { Note, Row, Stack } from '../../ui/layout.js';
+import { useToast } from '../../ui/toasts.js';
+
+interface NewSecretProps {
+  readonly made: NewKeyView;
+  readonly onClose: () => void;
+}
+
+/** A key that was just made. Only its own button closes it: a slip of the hand would lose the key. */
+export function NewSecret({ made: { name, key }, onClose }: NewSecretProps): ReactNode {
+  const field = useRef<HTMLInputElement>(null);
+  const toast = useToast();
+  const copy = async (): Promise<void> => {
+    try {
+      await navigator.clipboard.writeText(key);
+      toast('Copied', `the key of ${name}`);
+    } catch {
+      // Over plain HTTP from another machine a browser gives no clipboard.
+      field.current?.select();
+      toast('Not copied', 'The browser does not allow it here; the key is selected.');
+    }
+  };
+  return (
+    <Dialog open onClose={() => undefined} title={`The key of ${name}`}>
+      <Stack>
+        <Note tone="warn">
+          It is shown this once. The server keeps its hash alone: nobody can show it again, and a key that is
+          lost is revoked and made anew.
+        </Note>
+        <TextField ref={field} label="Key" value={key} readOnly spellCheck={false} onText={() => undefined} />
+        <JsonText
+          label="How it is sent"
+          value={`curl -H 'authorization: Bearer ${key.slice(0, 12)}…' ${window.location.origin}/api/v1/tools`}
+        />
+        <Row>
+          <Button look="primary" onClick={() => void copy()}>
+            Copy key
+          </Button>
+          <Button onClick={onClose}>I have kept it</Button>
+        </Row>
+      </Stack>
+    </Dialog>
+  );
+}

@@ -1,0 +1,17 @@
+import { Link, Outlet } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { Page } from '../../ui/layout.js';
+import { Tabs } from '../../ui/tabs.js';
+
+/** What is set for the whole server, and what it says of itself. */
+export const SettingsFrame = (): ReactNode => (
+  <Page name="Settings">
+    <Tabs label="Settings">
+      <Link to="/settings/keys" activeOptions={{ includeSearch: false }}>
+        API keys
+      </Link>
+      <Link to="/settings/about">About</Link>
+    </Tabs>
+    <Outlet />
+  </Page>
+);

@@ -1,0 +1,8 @@
+/** A moment as an input of the type datetime-local takes it: in this time zone, to the second; empty for none. */
+export function localTime(iso: string | null | undefined): string {
+  if (iso === null || iso === undefined) return '';
+  const at = new Date(iso);
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+}
+
+export const utcTime = (local: string): string => new Date(local).toISOString();

@@ -1,0 +1,16 @@
+import type { Scope } from './session.js';
+
+/** What each scope opens, in plain words, from the narrowest to the widest. */
+export const scopeTexts: Readonly<Record<Scope, string>> = {
+  'tools:call': 'see and call tools, over REST and MCP; read playbooks',
+  'metrics:read': 'see executions, health, events and how tools are registered',
+  'traces:write': 'send spans',
+  'traces:read': 'read spans',
+  'experiments:write': 'keep experiments and run them, which asks the model that the server pays for',
+  'playbooks:write': 'store playbooks and change their status',
+  'tools:admin':
+    'register, change and try tools; logs, circuits and budgets; includes tools:call and metrics:read',
+  admin: 'make and revoke keys, read the audit, and everything else',
+};
+
+export const allScopes = Object.keys(scopeTexts) as Scope[];
