@@ -158,6 +158,12 @@ export type EnvironmentView = {
      * What this host can hold of the sandbox, 0 to 3; null without custom tools
      */
     sandboxTier: number | null;
+    /**
+     * Caps that callers and authors of tools meet, by the variable that sets each
+     */
+    limits: {
+        [key: string]: number;
+    };
 };
 
 export type NewSessionView = {

@@ -78,7 +78,7 @@ export const screens = (execution) => [
   { path: '/settings/keys?q=nothing-fits', full: 'The operator’s own key' },
   {
     path: '/settings/about',
-    full: 'Each custom tool is held by',
+    full: 'TOOL_INPUT_MAX_BYTES',
     refused: 'it needs the scope metrics:read',
   },
   { path: '/playbooks', full: 'Repair name resolution inside the cluster' },

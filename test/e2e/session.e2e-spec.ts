@@ -49,6 +49,7 @@ describe('a browser that signs in with a key', () => {
       replica: expect.any(String),
       database: 'own',
       sandboxTier: expect.any(Number),
+      limits: expect.objectContaining({ TOOL_INPUT_MAX_BYTES: 1_048_576 }),
     });
     expect(secondHalf).toMatch(/^[\w-]{43}$/);
     const [cookie = ''] = String(answer.headers['set-cookie']).split(';');

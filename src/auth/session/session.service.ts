@@ -13,6 +13,7 @@ import { adminKeyId, KnownKeys } from '../known-keys.js';
 import { OnceLinks } from '../once-links.js';
 import { principalOf } from '../principal.decorator.js';
 import { type NewSession, Sessions, setCookie } from '../sessions.js';
+import { serverLimits } from './server-limits.js';
 import type { EnvironmentView, NewSessionView, SessionView, SignInBody } from './session.shapes.js';
 
 /** Signs browsers in and out, and tells a caller who it is. */
@@ -89,6 +90,7 @@ export class SessionService {
       replica: hostname(),
       database: this.config.database.url === undefined ? 'embedded' : 'own',
       sandboxTier: typeof tier === 'number' ? tier : null,
+      limits: serverLimits(this.config),
     };
   }
 }

@@ -25,6 +25,13 @@ export class EnvironmentView {
     description: 'What this host can hold of the sandbox, 0 to 3; null without custom tools',
   })
   readonly sandboxTier!: number | null;
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: { type: 'integer' },
+    example: { TOOL_INPUT_MAX_BYTES: 1_048_576 },
+    description: 'Caps that callers and authors of tools meet, by the variable that sets each',
+  })
+  readonly limits!: Readonly<Record<string, number>>;
 }
 
 export class SessionView {

@@ -5,6 +5,7 @@ import { useSession } from '../../lib/session.js';
 import { Tag } from '../../ui/controls.js';
 import { Card, Columns, Facts, Muted } from '../../ui/layout.js';
 import { Time } from '../../ui/time.js';
+import { LimitsCard } from './limits-card.js';
 import { SandboxCard } from './sandbox-card.js';
 
 /** The server, the caller, and how this page looks. */
@@ -13,10 +14,11 @@ export const AboutTab = (): ReactNode => (
     <ServerCard />
     <SandboxCard />
     <CallerCard />
+    <LimitsCard />
+    <ApiCard />
     <Card title="Theme">
       <ThemeChoice />
     </Card>
-    <ApiCard />
   </Columns>
 );
 
