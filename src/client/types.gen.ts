@@ -342,7 +342,7 @@ export type AnthropicToolView = {
     };
 };
 
-export type McpToolView = {
+export type McpListedToolView = {
     name: string;
     description: string;
     inputSchema: {
@@ -861,12 +861,25 @@ export type DifferenceView = {
     change_percent: number | null;
 };
 
-export type ComparisonView = {
-    cost_change_percent: number | null;
-    total_tokens_change_percent: number | null;
-    input_tokens_change_percent: number | null;
-    output_tokens_change_percent: number | null;
-    duration_change_percent: number | null;
+export type RunComparisonView = {
+    /**
+     * The summary of a, as the tool `fetch_spans_summary` gives it
+     */
+    a: {
+        [key: string]: unknown;
+    };
+    /**
+     * That of b
+     */
+    b: {
+        [key: string]: unknown;
+    };
+    /**
+     * Each figure by the name that it has in a summary
+     */
+    differences: {
+        [key: string]: DifferenceView;
+    };
 };
 
 export type BucketView = {
@@ -1001,6 +1014,14 @@ export type CallFiguresView = {
     input_tokens: number | null;
     output_tokens: number | null;
     duration_seconds: number | null;
+};
+
+export type ComparisonView = {
+    cost_change_percent: number | null;
+    total_tokens_change_percent: number | null;
+    input_tokens_change_percent: number | null;
+    output_tokens_change_percent: number | null;
+    duration_change_percent: number | null;
 };
 
 export type CreateExperimentBody = {
@@ -2024,6 +2045,41 @@ export type LogPageView = {
      * Entries after since that had to make room before they were read
      */
     missed: number;
+};
+
+export type McpToolView = {
+    /**
+     * By which agents call it
+     */
+    name: string;
+    /**
+     * As the server calls it
+     */
+    tool: string;
+    /**
+     * `callable`: listed as it was approved; `held`: not so, until it is approved; `refused`: it cannot be approved; `gone`: not listed any more
+     */
+    state: 'callable' | 'held' | 'refused' | 'gone';
+    /**
+     * Why it is not callable
+     */
+    why?: string;
+    /**
+     * What callers read, as it was approved
+     */
+    approved?: {
+        [key: string]: unknown;
+    };
+    /**
+     * What the server lists, where that differs
+     */
+    listed?: {
+        [key: string]: unknown;
+    };
+    /**
+     * What changed since it was approved
+     */
+    changes?: Array<RevisionChangeView>;
 };
 
 export type McpToolsView = {
@@ -3633,7 +3689,7 @@ export type ListToolsError = ListToolsErrors[keyof ListToolsErrors];
 
 export type ListToolsResponses = {
     200: {
-        data: Array<ToolView | OpenAiToolView | OpenAiResponsesToolView | AnthropicToolView | McpToolView | DistriToolView | HolmesToolView>;
+        data: Array<ToolView | OpenAiToolView | OpenAiResponsesToolView | AnthropicToolView | McpListedToolView | DistriToolView | HolmesToolView>;
         nextCursor: string | null;
     };
 };
@@ -3676,7 +3732,7 @@ export type GetToolErrors = {
 export type GetToolError = GetToolErrors[keyof GetToolErrors];
 
 export type GetToolResponses = {
-    200: ToolView | OpenAiToolView | OpenAiResponsesToolView | AnthropicToolView | McpToolView | DistriToolView | HolmesToolView;
+    200: ToolView | OpenAiToolView | OpenAiResponsesToolView | AnthropicToolView | McpListedToolView | DistriToolView | HolmesToolView;
 };
 
 export type GetToolResponse = GetToolResponses[keyof GetToolResponses];
@@ -4721,7 +4777,7 @@ export type CompareRunsErrors = {
 export type CompareRunsError = CompareRunsErrors[keyof CompareRunsErrors];
 
 export type CompareRunsResponses = {
-    200: ComparisonView;
+    200: RunComparisonView;
 };
 
 export type CompareRunsResponse = CompareRunsResponses[keyof CompareRunsResponses];

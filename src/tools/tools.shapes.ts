@@ -151,7 +151,7 @@ class AnthropicToolView {
   @AnyObject({ example: schemaExample }) readonly input_schema!: object;
 }
 
-class McpToolView {
+class McpListedToolView {
   @ApiProperty({ example: 'get_playbooks' }) readonly name!: string;
   @ApiProperty({ example: 'Search for relevant remediation workflows' }) readonly description!: string;
   @AnyObject({ example: schemaExample }) readonly inputSchema!: object;
@@ -177,7 +177,7 @@ const models = [
   OpenAiToolView,
   OpenAiResponsesToolView,
   AnthropicToolView,
-  McpToolView,
+  McpListedToolView,
   DistriToolView,
   HolmesToolView,
 ];

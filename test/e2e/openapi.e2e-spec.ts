@@ -1,5 +1,5 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Client, createClient, createConfig } from '../../src/client/client/index.js';
 import * as api from '../../src/client/sdk.gen.js';
@@ -9,13 +9,14 @@ import { OpenApi, type Operation } from '../support/openapi.js';
 import { shippedPlaybooks } from '../support/playbooks-dir.js';
 import { until } from '../support/wait.js';
 
+const root = join(__dirname, '..', '..');
 let tk: TestApp;
 let document: Json;
 let described: OpenApi;
 
 beforeAll(async () => {
   tk = await startApp({
-    CUSTOM_TOOLS_DIR: join(__dirname, '..', '..', 'tools', 'installed'),
+    CUSTOM_TOOLS_DIR: join(root, 'tools', 'installed'),
     PLAYBOOKS_DIR: shippedPlaybooks,
   });
   document = (await tk.http.get('/openapi.json').expect(200)).body;
@@ -91,8 +92,18 @@ describe('the OpenAPI document', () => {
     expect(run.length).toBeGreaterThan(40);
   });
 
+  it('holds each shape of answers and bodies: of two with one name it would hold one', () => {
+    const shape = /^(?:export )?class (\w+(?:View|Body))\b/gm;
+    const files = globSync('src/**/*.ts', { cwd: root }).map((file) =>
+      readFileSync(join(root, file), 'utf8'),
+    );
+    const names = files.flatMap((text) => [...text.matchAll(shape)].map(([, name]) => name));
+    expect(names.length).toBeGreaterThan(100);
+    expect(names.filter((name, at) => names.indexOf(name) !== at)).toEqual([]);
+  });
+
   it('is the one that docs/openapi.json holds and the client is generated from: npm run client', () => {
-    const kept = readFileSync(join(__dirname, '..', '..', 'docs', 'openapi.json'), 'utf8');
+    const kept = readFileSync(join(root, 'docs', 'openapi.json'), 'utf8');
     expect(JSON.parse(kept)).toEqual(document);
   });
 

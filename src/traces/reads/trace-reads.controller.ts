@@ -173,13 +173,13 @@ export class TraceReadsController {
     summary: 'Two runs beside each other',
     description: 'The summary of each, and what changed from the first to the second.',
   })
-  @ApiOkResponse({ type: views.ComparisonView })
+  @ApiOkResponse({ type: views.RunComparisonView })
   @ApiExtraModels(views.DifferenceView)
   @ApiProblems('not_found')
   compareRuns(
     @CurrentProject() project: string,
     @Query() query: queries.CompareQuery,
-  ): Promise<views.ComparisonView> {
+  ): Promise<views.RunComparisonView> {
     return this.service.compare(project, query);
   }
 

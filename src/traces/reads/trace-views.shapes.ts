@@ -181,7 +181,7 @@ export class DifferenceView implements Difference {
   readonly change_percent!: number | null;
 }
 
-export class ComparisonView implements Comparison {
+export class RunComparisonView implements Comparison {
   @AnyObject({ example: {}, description: 'The summary of a, as the tool `fetch_spans_summary` gives it' })
   readonly a!: SpansSummary;
   @AnyObject({ example: {}, description: 'That of b' }) readonly b!: SpansSummary;
