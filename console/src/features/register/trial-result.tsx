@@ -1,5 +1,5 @@
 import { type ReactNode, useState } from 'react';
-import type { LogEntryView, McpToolView, OutcomeView, TrialView } from '../../lib/api.js';
+import type { LogEntryView, McpListedToolView, OutcomeView, TrialView } from '../../lib/api.js';
 import { counted } from '../../lib/format.js';
 import { tierText } from '../../lib/tiers.js';
 import { CallPanel } from '../../ui/call-panel.js';
@@ -32,13 +32,13 @@ export const TrialResult = ({ trial, log, run }: TrialResultProps): ReactNode =>
   </Stack>
 );
 
-type ServerTrial = TrialView & { readonly handshake: { readonly tools: readonly McpToolView[] } };
+type ServerTrial = TrialView & { readonly handshake: { readonly tools: readonly McpListedToolView[] } };
 
 /** An MCP server answers with its tools. */
 const isServer = (trial: TrialView): trial is ServerTrial => Array.isArray(trial.handshake['tools']);
 
 interface ServerToolsProps extends Pick<TrialResultProps, 'run'> {
-  readonly tools: readonly McpToolView[];
+  readonly tools: readonly McpListedToolView[];
 }
 
 /** The tools of an MCP server before it is saved, and a call of one. */
