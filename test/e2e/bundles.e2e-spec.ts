@@ -53,30 +53,6 @@ const saying = (word: string, manifest: object = {}, ...more: readonly Entry[]):
     ...more,
   ]);
 
-it('a bundle is tried before it is registered, with a call, and nothing of it is registered', async () => {
-  const trial = (query: string, body = saying('tried')) =>
-    tk.http
-      .post(path('attempt', `/bundle/try${query}`))
-      .set('content-type', 'application/gzip')
-      .send(body);
-  const { body: started } = await trial('').expect(200);
-  expect(started).toMatchObject({ handshake: { name: 'x' }, description: 'Says a word', outcome: null });
-  const { body: called } = await trial(`?input=${encodeURIComponent('{"n":1}')}`).expect(200);
-  expect(called.outcome).toMatchObject({
-    status: 'success',
-    result: { word: 'tried', mayWrite: false },
-  });
-  await tk.http.get(path('attempt')).expect(404);
-  for (const [query, body, pointer] of [
-    ['?input=%7B', saying('tried'), '/input'],
-    ['', saying('tried', { name: 'another' }), '/name'],
-    ['', Buffer.from('no archive'), ''],
-  ] as const) {
-    const { body: problem } = await trial(query, body).expect(400);
-    expect(problem.errors[0].pointer).toBe(pointer);
-  }
-});
-
 it('a tool runs the files that it brought, on each replica, and a roll-back brings them back', async () => {
   const { body: made } = await upload('post', 'bundled', saying('first')).expect(201);
   expect(made).toMatchObject({ name: 'bundled', status: 'active', revision: 1, workingDir: null });
@@ -215,4 +191,28 @@ it('what no revision needs any more goes: after an hour, files a round later', a
   await sweeper.sweep();
   expect(unpackedIn(folders[0])).not.toContain(body.bundle);
   expect(await say('bundled')).toMatchObject({ word: 'first' });
+});
+
+it('a bundle is tried before it is registered, with a call, and nothing of it is registered', async () => {
+  const trial = (query: string, body = saying('tried')) =>
+    tk.http
+      .post(path('attempt', `/bundle/try${query}`))
+      .set('content-type', 'application/gzip')
+      .send(body);
+  const { body: started } = await trial('').expect(200);
+  expect(started).toMatchObject({ handshake: { name: 'x' }, description: 'Says a word', outcome: null });
+  const { body: called } = await trial(`?input=${encodeURIComponent('{"n":1}')}`).expect(200);
+  expect(called.outcome).toMatchObject({
+    status: 'success',
+    result: { word: 'tried', mayWrite: false },
+  });
+  await tk.http.get(path('attempt')).expect(404);
+  for (const [query, body, pointer] of [
+    ['?input=%7B', saying('tried'), '/input'],
+    ['', saying('tried', { name: 'another' }), '/name'],
+    ['', Buffer.from('no archive'), ''],
+  ] as const) {
+    const { body: problem } = await trial(query, body).expect(400);
+    expect(problem.errors[0].pointer).toBe(pointer);
+  }
 });

@@ -475,8 +475,8 @@ describe('ToolMetricsRepository', () => {
         { recordedAt: at(4) },
       );
       await expect(repository.getErrorRows('t', 20)).resolves.toStrictEqual([
-        { errorType: null, errorMessage: null, recordedAt: at(2) },
-        { errorType: 'a', errorMessage: 'one', recordedAt: at(1) },
+        { errorType: null, errorMessage: null, recordedAt: at(2), metricId: expect.any(String) },
+        { errorType: 'a', errorMessage: 'one', recordedAt: at(1), metricId: expect.any(String) },
       ]);
       await expect(repository.getErrorRows('t', 1)).resolves.toHaveLength(1);
     });
