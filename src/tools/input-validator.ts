@@ -142,6 +142,8 @@ export class InputSchemas implements OnApplicationShutdown {
         throw new Refusal('shutting_down', 'The server is stopping', { retryAfterMs: passMs });
       if (!(error instanceof WorkerEnded)) throw notValidated(error);
       if (!error.isOutOfMemory) throw error;
+      // Its problems may be too many to hold: the first is told.
+      if (allErrors) return this.passAway(schema, input, false);
       throw invalid(`takes more than ${heapMb} MB of memory to validate: make it smaller`);
     }
   }
