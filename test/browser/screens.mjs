@@ -18,14 +18,14 @@ export const screens = (execution) => [
   { path: '/tools/new?from=template&template=python', full: 'Nothing was tried yet' },
   {
     path: '/tools/word_count/activity',
-    full: 'A process of it ended',
+    full: 'Newest executions',
     fresh: 'Nobody has called this tool yet',
     refused: 'Your key may not see this',
   },
   { path: '/tools/word_count/try', full: 'Copy as', refused: 'Copy as' },
   {
     path: '/tools/word_count/health',
-    full: 'A process of it ended',
+    full: 'How it fails',
     fresh: 'It has not failed in the last day',
     refused: 'Your key may not see this',
   },
