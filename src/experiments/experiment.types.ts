@@ -15,7 +15,7 @@ export interface ExperimentSettings {
   readonly model_parameters: Json;
 }
 
-/** What an experiment is compared with; of a request of its author's own there is no more than that. */
+/** The call that an experiment is compared with; of a request of its author's own there is no more than that. */
 export interface Original {
   readonly original_span_id: string | null;
   readonly original_trace_id: string | null;

@@ -5,7 +5,7 @@ import { StartupWork } from '../common/startup-work.js';
 import { APP_CONFIG } from '../config/app-config.js';
 import { ToolMetricsModule } from '../tool-metrics/tool-metrics.module.js';
 import { BatchRates } from './ingest/batch-rates.js';
-import { FailureEvents } from './ingest/failure-events.js';
+import { BatchEvents } from './ingest/batch-events.js';
 import { IngestController } from './ingest/ingest.controller.js';
 import { ingestMetrics, IngestSampler } from './ingest/ingest.metrics.js';
 import { IngestService } from './ingest/ingest.service.js';
@@ -28,7 +28,7 @@ import { SpanRetention } from './span-retention.js';
   providers: [
     ...ingestMetrics,
     BatchRates,
-    FailureEvents,
+    BatchEvents,
     IngestService,
     IngestSampler,
     SpanJournalLog,
@@ -39,11 +39,11 @@ import { SpanRetention } from './span-retention.js';
     TracesService,
     {
       provide: SpanIngest,
-      inject: [getDataSourceToken(), APP_CONFIG, SpanJournalLog, FailureEvents],
+      inject: [getDataSourceToken(), APP_CONFIG, SpanJournalLog, BatchEvents],
       useFactory: openIngest,
     },
   ],
-  exports: [FailureEvents, SpanIngest, TraceReads],
+  exports: [BatchEvents, SpanIngest, TraceReads],
 })
 export class TracesModule implements OnApplicationBootstrap, OnApplicationShutdown {
   constructor(

@@ -166,7 +166,7 @@ describe('pages', () => {
   it('said nothing wrong, and asked nobody else', () => lab.assertQuiet());
 });
 
-/** What a screen says in the end, but for when it was, and the ids of its requests. */
+/** The words of a screen in the end, but for times and the ids of its requests. */
 async function settledText(page) {
   let last;
   return until(async () => {

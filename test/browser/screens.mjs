@@ -42,7 +42,12 @@ export const screens = (execution) => [
   { path: '/tools/word_count/edit', full: 'Save revision', refused: 'may not' },
   { path: '/tools/absent/activity', full: 'No such tool' },
   { path: '/tools/absent/edit', full: 'Try again' },
-  { path: '/executions', full: 'in all', fresh: 'No execution', refused: 'Your key may not see this' },
+  {
+    path: '/executions',
+    full: 'in all',
+    fresh: 'No tool was called yet',
+    refused: 'Your key may not see this',
+  },
   { path: '/executions?tool=absent', full: 'No execution fits' },
   { path: `/executions?exec=${execution}`, full: 'Open' },
   { path: `/executions/${execution}`, full: 'As the API has it', refused: 'Your key may not see this' },

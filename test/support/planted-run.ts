@@ -17,7 +17,7 @@ export const ordersFound = (isPlanted: boolean): object =>
     ? { orders: [], message: 'customer 4711 not found' }
     : { orders: [{ id: 'A-7' }], message: 'customer 4711 has one order' };
 
-/** What is planted, by the kind of failure: the piece of a span that shows it. */
+/** The planted pieces of spans, by the kind of failure that each shows. */
 const planted = {
   'Silent failure': '"orders":[]',
   'Buried warning': 'WARNING: 3 rates are missing, those of last week stand in for them',

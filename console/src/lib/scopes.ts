@@ -1,6 +1,6 @@
 import type { Scope } from './session.js';
 
-/** What each scope opens, in plain words, from the narrowest to the widest. */
+/** Each scope in plain words, from the narrowest to the widest. */
 export const scopeTexts: Readonly<Record<Scope, string>> = {
   'tools:call': 'see and call tools, over REST and MCP; read playbooks',
   'metrics:read': 'see executions, health, events and how tools are registered',

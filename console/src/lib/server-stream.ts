@@ -70,7 +70,7 @@ export class ServerStream {
     this.topicsChange();
   }
 
-  /** What a screen leaves and the next one follows is one change. */
+  /** A topic that a screen leaves and one that the next follows are one change. */
   private topicsChange(): void {
     if (this.isChanging) return;
     this.isChanging = true;
@@ -128,7 +128,7 @@ export class ServerStream {
     return moved;
   }
 
-  /** What was followed before was not refused: what came last is. */
+  /** Topics that were followed before were not refused: the one that came last is. */
   private refuseNewest(error: unknown): void {
     const [topic, listeners] = [...this.topics].at(-1) ?? [];
     if (topic === undefined) return;
@@ -138,7 +138,7 @@ export class ServerStream {
   }
 }
 
-/** What is said of a topic, and is not one of its own events, names it. */
+/** A remark about a topic, which is none of its own events, names it. */
 function topicIn({ data }: StreamEvent): string | undefined {
   if (data === '') return undefined;
   const { topic } = JSON.parse(data) as { topic?: string };

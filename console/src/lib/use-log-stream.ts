@@ -30,7 +30,7 @@ export function useLogStream(tool: string): LogRing<LogEntryView> {
   return ring;
 }
 
-/** What is said about the log stands between its lines, where it belongs. */
+/** Remarks about the log stand between its lines, where they belong. */
 function entryOf({ event, data }: StreamEvent, tool: string): LogEntryView {
   if (event === 'log') return JSON.parse(data) as LogEntryView;
   const timestamp = new Date().toISOString();

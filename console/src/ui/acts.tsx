@@ -19,7 +19,7 @@ function words(action: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** What was done by hand to something, as the audit has it, where anything was: for callers with the scope `admin`. */
+/** Acts by hand on something, as the audit has them; nothing where there were none. For callers with the scope `admin`. */
 export function Acts({ target }: { readonly target: string }): ReactNode {
   const acts = useQuery({
     queryKey: ['audit', target],

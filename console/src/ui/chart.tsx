@@ -10,9 +10,9 @@ interface ChartProps {
   /** Amounts stand as bars, a figure that goes up and down as a line. */
   readonly kind: 'bars' | 'line';
   readonly format: (value: number) => string;
-  /** What is said of a point beside its time. */
+  /** The words for a point, beside its time. */
   readonly said: (point: ChartPoint) => string;
-  /** What the whole shows, in a sentence. */
+  /** The whole in a sentence. */
   readonly summary: string;
 }
 

@@ -111,7 +111,7 @@ export const Note = ({
   </div>
 );
 
-/** What must not be overlooked above the rest of a screen; there may be nothing. */
+/** Notes above the rest of a screen, where nobody overlooks them; there may be none. */
 export const Notes = ({ children }: { children: ReactNode }): ReactNode => (
   <div className={`${css.stack} ${css.tight} ${css.notes}`}>{children}</div>
 );

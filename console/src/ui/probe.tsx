@@ -3,11 +3,11 @@ import css from './probe.module.css';
 
 interface ProbeProps {
   readonly label: string;
-  /** How many things can be pointed at, side by side. */
+  /** The number of things that can be pointed at, side by side. */
   readonly count: number;
   readonly at: number | undefined;
   readonly onAt: (index: number | undefined) => void;
-  /** What a screen reader says of one. */
+  /** The words of a screen reader for one. */
   readonly textOf: (index: number) => string;
   /** The one at a share of the width; absent: all are as wide. */
   readonly indexAt?: (share: number) => number;

@@ -4,7 +4,7 @@ import { TextField } from './controls.js';
 interface ReasonFieldProps {
   readonly value: string;
   readonly onText: (text: string) => void;
-  /** Where the reason can be read later. */
+  /** The place where the reason can be read later. */
   readonly help: string;
 }
 

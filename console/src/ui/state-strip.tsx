@@ -11,7 +11,7 @@ interface StateStripProps<Kind extends string> {
   readonly kinds: readonly Kind[];
   /** Oldest first. */
   readonly changes: readonly Change<Kind>[];
-  /** Where the strip begins, ms; absent: before the first change. */
+  /** The beginning of the strip, ms; absent: before the first change. */
   readonly start?: number;
 }
 

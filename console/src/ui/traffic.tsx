@@ -15,7 +15,7 @@ interface TrafficProps {
   readonly hours: number;
 }
 
-/** How many executions there were over a period, how many failed, and how long they took. */
+/** Executions over a period: their number, those that failed, and their durations. */
 export function Traffic({ tool, hours }: TrafficProps): ReactNode {
   const series = useQuery(seriesQuery(tool, hours));
   if (series.data?.data.every(({ calls }) => calls === 0)) return <Note>Nothing ran in this time.</Note>;

@@ -3,7 +3,7 @@ import { Llm, LlmModule } from '../../llm/llm.module.js';
 import { ToolMetricsModule } from '../../tool-metrics/tool-metrics.module.js';
 import { ToolRegistry } from '../../tools/tool-registry.js';
 import { ToolsModule } from '../../tools/tools.module.js';
-import { FailureEvents } from '../../traces/ingest/failure-events.js';
+import { BatchEvents } from '../../traces/ingest/batch-events.js';
 import { TraceReads } from '../../traces/reads/trace-reads.js';
 import { TracesModule } from '../../traces/traces.module.js';
 import { analyzeWithLlm } from './analyze-with-llm.tool.js';
@@ -19,7 +19,7 @@ export class AnalysisModule {
   constructor(
     registry: ToolRegistry,
     marks: SemanticMarks,
-    failures: FailureEvents,
+    batches: BatchEvents,
     { endpoint }: Llm,
     reads: TraceReads,
   ) {
@@ -30,6 +30,6 @@ export class AnalysisModule {
         found: (analysis, spans) => marks.judge(analysis, spans),
       }),
     );
-    failures.subscribe((told) => marks.tell(told));
+    batches.subscribe(({ told }) => marks.tell(told));
   }
 }

@@ -31,7 +31,7 @@ export class SemanticMarks {
       if (this.waiting.size >= mostWaiting) break;
       this.waiting.set(`${failure.executionId} ${failure.keyId}`, failure);
     }
-    if (!this.isMarking) void this.markWaiting();
+    if (failures.length > 0 && !this.isMarking) void this.markWaiting();
   }
 
   /** Marks what a model found: a severe issue counts whose quotation stands in the span. */

@@ -12,7 +12,6 @@ import { SpanRetention } from '../span-retention.js';
 import type { TakenSpansView } from './ingest.shapes.js';
 import { isProtobuf, otlpAnswer } from './otlp-answers.js';
 import { SpanIngest, type Taken } from './span-ingest.js';
-import { SpanNews } from './span-news.js';
 import type { SpanBatch } from './span-intake.js';
 
 const longestProject = 256;
@@ -24,7 +23,6 @@ export class IngestService {
     private readonly ingest: SpanIngest,
     private readonly retention: SpanRetention,
     private readonly rates: BatchRates,
-    private readonly news: SpanNews,
     @InjectMetric('toolkeeper_spans_taken_total') private readonly taken: Counter,
     @InjectMetric('toolkeeper_spans_rejected_total') private readonly rejected: Counter,
     @InjectMetric('toolkeeper_span_batches_refused_total') private readonly refused: Counter,
@@ -55,7 +53,6 @@ export class IngestService {
       await this.rates.count({ principal, address: request.ip });
       this.retention.assertRoom();
       const taken = await this.ingest.take(batch);
-      this.news.came(batch.project, taken.taken);
       this.taken.inc(taken.taken);
       this.rejected.inc(taken.rejected);
       return taken;

@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
 import type { AppConfig } from '../../config/app-config.js';
-import type { FailureEvents } from './failure-events.js';
+import type { BatchEvents } from './batch-events.js';
 import { SpanIngest } from './span-ingest.js';
 import type { SpanJournalLog } from './span-journal-log.js';
 
@@ -11,7 +11,7 @@ export function openIngest(
   { options }: DataSource,
   { spans, database, recorder }: Pick<AppConfig, 'spans' | 'database' | 'recorder'>,
   log: SpanJournalLog,
-  failures: FailureEvents,
+  batches: BatchEvents,
 ): SpanIngest {
   if (options.type !== 'postgres' || !options.url) throw new Error('The journal needs a PostgreSQL URL');
   return new SpanIngest(
@@ -35,6 +35,6 @@ export function openIngest(
       },
     },
     (news) => log.hear(news),
-    (told) => failures.emit(told),
+    (kept) => batches.emit(kept),
   );
 }

@@ -4,9 +4,9 @@ import { Refusal } from '../../common/errors.js';
 import { messageOf } from '../../common/message-of.js';
 import { WorkerCalls } from '../../common/worker-calls.js';
 import type { JournalNews, JournalState } from '../../journal/journal.js';
+import type { KeptBatch } from './batch-events.js';
 import type { IngestNews, IngestOrders, IngestRequest } from './ingest.worker.js';
 import type { Intake, SpanBatch } from './span-intake.js';
-import type { ToldFailure } from './told-failures.js';
 
 /** A batch that was taken. */
 export type Taken = Omit<Extract<Intake, { taken: number }>, 'told'>;
@@ -39,7 +39,7 @@ export class SpanIngest {
   constructor(
     private readonly orders: IngestOrders,
     private readonly hear: (news: JournalNews) => void,
-    private readonly tell: (failures: readonly ToldFailure[]) => void,
+    private readonly kept: (batch: KeptBatch) => void,
   ) {}
 
   /** How the journal keeps up, a quarter of a second ago at most. */
@@ -65,8 +65,8 @@ export class SpanIngest {
     try {
       const intake = await this.calls().call({ ask: 'take', batch });
       if (!intake || !('taken' in intake)) throw refusalOf(intake);
-      const { told, ...taken } = intake;
-      if (told) this.tell(told);
+      const { told = [], ...taken } = intake;
+      this.kept({ project: batch.project, spans: taken.taken, told });
       return taken;
     } catch (error) {
       if (error instanceof Refusal) throw error;

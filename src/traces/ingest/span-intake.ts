@@ -33,7 +33,7 @@ export type Intake =
       readonly taken: number;
       readonly rejected: number;
       /** Why one of the rejected was. */ readonly reason?: string;
-      /** What the taken ones say of executions. */ readonly told?: readonly ToldFailure[];
+      /** The word of those that were taken about executions. */ readonly told?: readonly ToldFailure[];
     }
   | { readonly refused: 'full' | 'unwritable' | 'too_large' | 'malformed'; readonly detail: string };
 

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { EventRing } from '../../common/event-ring.js';
 import { StreamTopics } from '../../common/stream-topics.js';
+import { BatchEvents } from './batch-events.js';
 
 /** Spans of a project that this server took within half a second. */
 interface SpansCame {
@@ -30,7 +31,8 @@ export class SpanNews {
     dispose: ({ ring }) => ring.close(),
   });
 
-  constructor(topics: StreamTopics) {
+  constructor(topics: StreamTopics, batches: BatchEvents) {
+    batches.subscribe(({ project, spans }) => this.came(project, spans));
     topics.add('spans', {
       scope: 'traces:read',
       earlier: 0,
@@ -40,7 +42,7 @@ export class SpanNews {
     });
   }
 
-  came(project: string, spans: number): void {
+  private came(project: string, spans: number): void {
     const followed = this.followed.get(project);
     if (!followed || spans === 0) return;
     if (followed.waiting === 0) setTimeout(() => this.tell(project, followed), everyMs).unref();

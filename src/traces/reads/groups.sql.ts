@@ -57,7 +57,7 @@ export function selectGroupKeys(
   holds(`${groupDurationMs} <=`, groups.maxDurationMs);
   holds(`${groupCost} >=`, minCost);
   holds(`${groupCost} <=`, maxCost);
-  // What a group costs takes several times as long to find as its spans: only where it is asked for.
+  // The cost of a group takes several times as long to find as its spans: only where it is asked for.
   const costs = minCost !== undefined || maxCost !== undefined;
   const counted = costs ? `${countedSpans(members, withinOf(grouping))},` : '';
   const text = `

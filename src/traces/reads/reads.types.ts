@@ -35,7 +35,7 @@ export interface SpanRead {
   readonly attribute?: Readonly<Record<string, unknown>>;
 }
 
-/** What an id is the id of, and the first span that has it. */
+/** The kind of thing that has an id, and the first span that has it. */
 export interface FoundId {
   readonly kind: 'trace' | 'run' | 'thread' | 'span';
   readonly trace_id: string;

@@ -48,7 +48,7 @@ export function countSpans(filter: SpanFilter): Statement {
   };
 }
 
-/** Where a span of the filter stands among those of it, by start, counted from 0; no row where it is none of them. */
+/** The place of a span among those of a filter, by start, from 0; no row where it is none of them. */
 export function selectPlace(filter: SpanFilter, spanId: string): Statement {
   const values = new SqlValues();
   const among = conditionOf(filter, values);
@@ -73,7 +73,7 @@ const idKinds = {
   span: 'spanIds',
 } as const satisfies Record<FoundId['kind'], keyof SpanFilter>;
 
-/** What an id is the id of: for each kind of id the first span that has it. */
+/** An id looked up as each kind of id: the first span that has it. */
 export function selectById(project: string, id: string): Statement {
   const values = new SqlValues();
   const firsts = Object.entries(idKinds).map(

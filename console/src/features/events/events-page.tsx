@@ -61,7 +61,7 @@ const columns: readonly Column<Happening>[] = [
   { name: 'By', cut: true, cell: ({ data }) => member(data, 'by') },
 ];
 
-/** What happens to tools, as it happens, and what happened before. */
+/** Events of tools as they happen, and those before. */
 export function EventsPage(): ReactNode {
   const search = route.useSearch();
   const navigate = route.useNavigate();
@@ -124,7 +124,7 @@ const isWanted =
   (event: Happening): boolean =>
     (since === undefined || event.timestamp >= since) &&
     (until === undefined || event.timestamp <= until) &&
-    // What is missing may have been of any tool.
+    // Missing events may have been of any tool.
     (event.type === 'gap' ||
       ((type === undefined || event.type === type) &&
         (tool === undefined || event.tool.toLowerCase().includes(tool.toLowerCase()))));

@@ -18,7 +18,7 @@ export interface EventLog {
   readonly happenings: readonly Happening[];
 }
 
-/** What happened, as far as the server has it, and then each event as the stream of the tab brings it. */
+/** The events that the server has kept, and then each as the stream of the tab brings it. */
 export function useEventLog(): EventLog {
   const query = useQuery({
     // Under a name of its own: news makes all that begins with `events` be asked for anew, and here the stream brings it.

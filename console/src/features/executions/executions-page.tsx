@@ -1,5 +1,5 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { getRouteApi } from '@tanstack/react-router';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { ask, listExecutions } from '../../lib/api.js';
 import type { executionsSearch } from '../../lib/searches.js';
@@ -85,7 +85,7 @@ export function ExecutionsPage(): ReactNode {
           ) : (
             <Loading lines={12} />
           ))}
-        {rows?.length === 0 && <Empty title="No execution fits these filters" />}
+        {rows?.length === 0 && <NoExecutions isFiltered={Object.keys(search).length > 0} />}
         {rows && rows.length > 0 && (
           <Beside peek={peek}>
             <ExecutionList
@@ -103,3 +103,14 @@ export function ExecutionsPage(): ReactNode {
     </Page>
   );
 }
+
+const NoExecutions = ({ isFiltered }: { readonly isFiltered: boolean }): ReactNode =>
+  isFiltered ? (
+    <Empty title="No execution fits these filters" />
+  ) : (
+    <Empty title="No tool was called yet">
+      <p>
+        Every call that runs stands here, with its times and its end. <Link to="/tools">Try a tool</Link>.
+      </p>
+    </Empty>
+  );

@@ -17,7 +17,7 @@ const kinds = [
   { filter: 'userId', place: '/executions?user=' },
 ] as const;
 
-/** What has an id: a page of executions, or spans, which are read over the API. */
+/** Things that have an id: a page of executions, or spans, which are read over the API. */
 interface Found {
   readonly place: string | null;
   readonly spans: readonly FoundIdView[];

@@ -22,7 +22,7 @@ const columns: readonly Column<ShownPlaybookView>[] = [
   { name: 'Last', cell: ({ last_shown_at: at }) => <Time at={at} /> },
 ];
 
-/** What the agent chose from: a choice that is not among them was not made from what it was shown. */
+/** The playbooks that an agent chose from: a choice that is not among them was not made from what it was shown. */
 export function ShownPlaybooks({
   playbooks,
 }: {

@@ -46,7 +46,7 @@ function leastLeft(investigation: Investigation): ReactNode {
   return nearest ? `${nearest.tool}: ${leftText(nearest)}` : <Muted>no tool has a limit</Muted>;
 }
 
-/** What agents work on, and what each may still spend. */
+/** Investigations of agents, and the calls that each has left. */
 export function InvestigationsPage(): ReactNode {
   const search = route.useSearch();
   const navigate = route.useNavigate();

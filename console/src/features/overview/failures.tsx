@@ -6,7 +6,7 @@ import css from './overview.module.css';
 
 const most = 3;
 
-/** How a tool fails, most frequent first: each leads to the newest execution that failed so. */
+/** Failures of a tool, most frequent first: each leads to the newest execution that failed so. */
 export function Failures({ tool }: { readonly tool: string }): ReactNode {
   const { data } = useQuery(errorPatternsQuery(tool));
   if (!data || data.messages.length === 0) return null;

@@ -4,7 +4,7 @@ import { lazy, type ReactNode, Suspense } from 'react';
 import { ask, type CircuitView, type DashboardView, getEvents, listExecutions } from '../../lib/api.js';
 import { duration } from '../../lib/format.js';
 import { circuitQuery, dashboardQuery, toolsQuery } from '../../lib/queries.js';
-import { Card, Columns, Page, Stack } from '../../ui/layout.js';
+import { Card, Columns, Page, Row, Stack } from '../../ui/layout.js';
 import { ExecutionTable } from '../../ui/execution-table.js';
 import { hoursOf, PeriodSelect } from '../../ui/period.js';
 import { Empty, Loaded, Loading } from '../../ui/states.js';
@@ -17,25 +17,13 @@ const worst = ['unhealthy', 'degraded'];
 
 const route = getRouteApi('/shell/');
 
-/** What is broken comes first: the charts may come a moment later. */
+/** Broken tools come first: the charts may come a moment later. */
 const Traffic = lazy(() => import('../../ui/traffic.js').then(({ Traffic: it }) => ({ default: it })));
 
 export function OverviewPage(): ReactNode {
-  const { period } = route.useSearch();
-  const navigate = route.useNavigate();
   const dashboard = useQuery(dashboardQuery);
   return (
-    <Page
-      name="Overview"
-      about="What is broken, since when, and what to do. Of the last 24 hours."
-      actions={
-        <PeriodSelect
-          label="Charts of the"
-          period={period}
-          onChange={(value) => void navigate({ search: { period: value }, replace: true })}
-        />
-      }
-    >
+    <Page name="Overview" about="What is broken, since when, and what to do. Of the last 24 hours.">
       <Loaded query={dashboard}>{(data) => <Overview dashboard={data} />}</Loaded>
     </Page>
   );
@@ -54,6 +42,7 @@ function Overview({ dashboard }: { readonly dashboard: DashboardView }): ReactNo
     refetchInterval: 10_000,
   });
   const { period } = route.useSearch();
+  const navigate = route.useNavigate();
   const ailing = new Set([...circuits.map(({ tool }) => tool), ...attention.map(({ toolName }) => toolName)]);
   const isFresh = recent.data?.length === 0;
   return (
@@ -71,21 +60,28 @@ function Overview({ dashboard }: { readonly dashboard: DashboardView }): ReactNo
       </Stack>
       {isFresh && tools.data && <TeachingCards tools={tools.data} />}
       {!isFresh && (
-        <Suspense fallback={<Loading lines={9} />}>
-          <Traffic hours={hoursOf(period)} />
-        </Suspense>
-      )}
-      {!isFresh && (
-        <Columns>
-          <Card title="Newest executions" flush actions={<Link to="/executions">All</Link>}>
-            <Loaded query={recent}>
-              {(data) => <ExecutionTable label="Newest executions" rows={data} short />}
-            </Loaded>
-          </Card>
-          <Card title="Slowest" flush>
-            <Slowest dashboard={dashboard} />
-          </Card>
-        </Columns>
+        <>
+          <Row>
+            <PeriodSelect
+              label="Charts of the"
+              period={period}
+              onChange={(value) => void navigate({ search: { period: value }, replace: true })}
+            />
+          </Row>
+          <Suspense fallback={<Loading lines={9} />}>
+            <Traffic hours={hoursOf(period)} />
+          </Suspense>
+          <Columns>
+            <Card title="Newest executions" flush actions={<Link to="/executions">All</Link>}>
+              <Loaded query={recent}>
+                {(data) => <ExecutionTable label="Newest executions" rows={data} short />}
+              </Loaded>
+            </Card>
+            <Card title="Slowest" flush>
+              <Slowest dashboard={dashboard} />
+            </Card>
+          </Columns>
+        </>
       )}
     </Stack>
   );

@@ -87,7 +87,7 @@ interface Files {
   readonly texts: Readonly<Record<string, string>>;
 }
 
-/** What is written of a template's files; it survives a reload. */
+/** A template's files as they are being written; they survive a reload. */
 function useFiles({ name: template, toolName, files }: TemplateView) {
   const texts = Object.fromEntries(files.map(({ path, content }) => [path, content]));
   const initial: Files = { name: toolName, texts };

@@ -12,7 +12,7 @@ import { useTrial } from './use-trial.js';
 
 interface WorkbenchProps {
   readonly title: string;
-  /** What is written can be sent. */
+  /** The text can be sent as it is. */
   readonly isReady: boolean;
   readonly attempt: (call?: TrialCall) => Attempt | Promise<Attempt>;
   readonly save: () => Promise<CustomToolView>;
@@ -23,7 +23,7 @@ interface WorkbenchProps {
   readonly children: (problems: readonly FieldProblemView[]) => ReactNode;
 }
 
-/** What makes a tool, beside what comes of it: it is tried before it is saved. */
+/** A tool's definition beside its trial: it is tried before it is saved. */
 export function Workbench(props: WorkbenchProps): ReactNode {
   const { title, isReady, attempt, save, saveName, onSaved, options, children } = props;
   const permitted = useAct('tools:admin');

@@ -9,7 +9,7 @@ interface Limits {
   readonly expiresAt: string | null;
 }
 
-/** What is typed of them. */
+/** The same as a person types them. */
 export interface KeyFields {
   readonly name: string;
   /** Separated by commas or white space; empty: all. */
@@ -53,7 +53,7 @@ export const limitsIn = ({ name, tools, projects, calls, per, expires }: KeyFiel
   expiresAt: expires === '' ? null : utcTime(expires),
 });
 
-/** What is to be changed of a key: a limit that stays is not sent, for one that is over would be refused. */
+/** The changes of a key alone: a limit that stays is not sent, for one that is over would be refused. */
 export function changesOf(key: Limits, fields: KeyFields): Partial<Limits> {
   const before = Object.entries(limitsIn(fieldsOf(key)));
   const now = limitsIn(fields);

@@ -8,7 +8,7 @@ import type { KeyFields } from './key-fields.js';
 interface LimitFieldsProps {
   readonly fields: KeyFields;
   readonly scopes: readonly Scope[];
-  /** What the server said against them. */
+  /** The server's objections to them. */
   readonly error: Error | null;
   readonly onChange: (changes: Partial<KeyFields>) => void;
 }
@@ -21,7 +21,7 @@ const wrongIn = (error: Error | null, pointer: string): string | undefined => {
 /** Scopes over what belongs to no project: a list of projects would not hold a key that has one. */
 const ofTheWholeServer: readonly Scope[] = ['metrics:read', 'tools:admin', 'admin'];
 
-/** How far a key may go less than its scopes open. */
+/** Limits of a key within what its scopes open. */
 export function LimitFields({ fields, scopes, error, onChange }: LimitFieldsProps): ReactNode {
   const runsAnything = scopes.includes('tools:admin') || scopes.includes('admin');
   const wide = scopes.filter((scope) => ofTheWholeServer.includes(scope));

@@ -6,7 +6,7 @@ import { type Column, Table } from '../../ui/table.js';
 
 type Limit = readonly [variable: string, value: number];
 
-/** What each cap bounds, and how its figure is said. */
+/** Each cap in plain words, and how its figure is said. */
 const known: Readonly<Record<string, readonly [about: string, said: (value: number) => string]>> = {
   INVESTIGATION_CALLS_PER_TOOL: [
     'Calls of one tool in an investigation',

@@ -6,7 +6,7 @@ import { useSession } from '../../lib/session.js';
 import { tierText } from '../../lib/tiers.js';
 import { Card, Facts, Stack } from '../../ui/layout.js';
 
-/** How far this host holds tools to what they may do. */
+/** The sandbox of this host, in plain words. */
 export function SandboxCard(): ReactNode {
   const { environment } = useSession();
   const { data: tools = [] } = useQuery({ ...customToolsQuery, enabled: environment !== null });
@@ -33,7 +33,7 @@ export function SandboxCard(): ReactNode {
   );
 }
 
-/** What is not enforced for some tool, with the reason and how many it concerns. */
+/** Rules that are not enforced for some tool, with the reason and how many it concerns. */
 function gapsOf(tools: readonly CustomToolView[]): (readonly [name: string, text: string])[] {
   const gaps = new Map<string, { readonly why: string; tools: number }>();
   for (const { notEnforced, notes } of tools.map(({ effectiveSandbox }) => effectiveSandbox))

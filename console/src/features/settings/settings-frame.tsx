@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { Page } from '../../ui/layout.js';
 import { Tabs } from '../../ui/tabs.js';
 
-/** What is set for the whole server, and what it says of itself. */
+/** Settings of the whole server, and the server's word about itself. */
 export const SettingsFrame = (): ReactNode => (
   <Page name="Settings">
     <Tabs label="Settings">

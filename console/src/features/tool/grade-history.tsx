@@ -16,7 +16,7 @@ interface GradeHistoryProps {
   readonly hours: number;
 }
 
-/** How the grade changed over the period, and why. */
+/** Changes of the grade over the period, with their reasons. */
 export function GradeHistory({ tool, hours }: GradeHistoryProps): ReactNode {
   const changes = useQuery(gradeChangesQuery(tool));
   const start = Date.now() - hours * 3_600_000;

@@ -74,7 +74,7 @@ function howItRuns(tool: CustomToolView): Pairs {
   ];
 }
 
-/** What a caller has to reckon with, in plain words. */
+/** A tool's annotations for its callers, in plain words. */
 const natureOf = ({ readOnly, destructive, idempotent, openWorld }: CustomToolView['annotations']): string =>
   [
     readOnly

@@ -88,7 +88,7 @@ export function ToolFrame(): ReactNode {
   );
 }
 
-/** What an operator has to know on every screen of a tool: its calls do not pass. */
+/** A tool whose calls do not pass says so on each of its screens. */
 const Refusing = ({ circuit: { tool, state, reason } }: { readonly circuit: CircuitView }): ReactNode => (
   <Note tone={state === 'open' ? 'bad' : 'warn'}>
     <Row>
