@@ -3086,7 +3086,7 @@ export type CreateKeyErrors = {
      */
     403: ProblemView;
     /**
-     * `conflict`: The name or version is taken
+     * `conflict`: It conflicts with what is there now
      */
     409: ProblemView;
     /**
@@ -3218,7 +3218,7 @@ export type UpdateKeyErrors = {
      */
     404: ProblemView;
     /**
-     * `conflict`: The name or version is taken
+     * `conflict`: It conflicts with what is there now
      */
     409: ProblemView;
     /**
@@ -3311,7 +3311,7 @@ export type SignInErrors = {
      */
     403: ProblemView;
     /**
-     * `conflict`: The name or version is taken
+     * `conflict`: It conflicts with what is there now
      */
     409: ProblemView;
 };
@@ -3815,7 +3815,7 @@ export type ExecuteToolErrors = {
      */
     404: ProblemView;
     /**
-     * `conflict`: The name or version is taken
+     * `conflict`: It conflicts with what is there now
      */
     409: ProblemView;
     /**
@@ -3908,7 +3908,7 @@ export type ReplayExecutionErrors = {
      */
     404: ProblemView;
     /**
-     * `conflict`: The name or version is taken
+     * `conflict`: It conflicts with what is there now
      */
     409: ProblemView;
     /**
@@ -5064,7 +5064,7 @@ export type CreateExperimentErrors = {
      */
     403: ProblemView;
     /**
-     * `conflict`: The name or version is taken
+     * `conflict`: It conflicts with what is there now
      */
     409: ProblemView;
     /**
@@ -5254,7 +5254,7 @@ export type UpdateExperimentErrors = {
      */
     404: ProblemView;
     /**
-     * `conflict`: The name or version is taken
+     * `conflict`: It conflicts with what is there now
      */
     409: ProblemView;
     /**
@@ -5304,7 +5304,7 @@ export type RunExperimentErrors = {
      */
     404: ProblemView;
     /**
-     * `conflict`: The name or version is taken
+     * `conflict`: It conflicts with what is there now
      */
     409: ProblemView;
     /**
@@ -5358,7 +5358,7 @@ export type CancelExperimentErrors = {
      */
     404: ProblemView;
     /**
-     * `conflict`: The name or version is taken
+     * `conflict`: It conflicts with what is there now
      */
     409: ProblemView;
     /**
@@ -5585,7 +5585,7 @@ export type TryCustomToolErrors = {
      */
     403: ProblemView;
     /**
-     * `conflict`: The name or version is taken
+     * `conflict`: It conflicts with what is there now
      */
     409: ProblemView;
     /**
@@ -5645,7 +5645,7 @@ export type TryToolBundleErrors = {
      */
     403: ProblemView;
     /**
-     * `conflict`: The name or version is taken
+     * `conflict`: It conflicts with what is there now
      */
     409: ProblemView;
     /**
@@ -5704,7 +5704,7 @@ export type TryCustomToolChangeErrors = {
      */
     404: ProblemView;
     /**
-     * `conflict`: The name or version is taken
+     * `conflict`: It conflicts with what is there now
      */
     409: ProblemView;
     /**
@@ -5798,7 +5798,7 @@ export type RegisterCustomToolErrors = {
      */
     403: ProblemView;
     /**
-     * `conflict`: The name or version is taken
+     * `conflict`: It conflicts with what is there now
      */
     409: ProblemView;
     /**
@@ -5929,7 +5929,7 @@ export type UpdateCustomToolErrors = {
      */
     404: ProblemView;
     /**
-     * `conflict`: The name or version is taken
+     * `conflict`: It conflicts with what is there now
      */
     409: ProblemView;
     /**
@@ -6368,7 +6368,7 @@ export type RollBackCustomToolErrors = {
      */
     404: ProblemView;
     /**
-     * `conflict`: The name or version is taken
+     * `conflict`: It conflicts with what is there now
      */
     409: ProblemView;
     /**
@@ -6511,7 +6511,7 @@ export type ApproveMcpToolsErrors = {
      */
     404: ProblemView;
     /**
-     * `conflict`: The name or version is taken
+     * `conflict`: It conflicts with what is there now
      */
     409: ProblemView;
     /**
@@ -6591,7 +6591,7 @@ export type RegisterToolBundleErrors = {
      */
     403: ProblemView;
     /**
-     * `conflict`: The name or version is taken
+     * `conflict`: It conflicts with what is there now
      */
     409: ProblemView;
     /**
@@ -6639,7 +6639,7 @@ export type ReplaceToolBundleErrors = {
      */
     404: ProblemView;
     /**
-     * `conflict`: The name or version is taken
+     * `conflict`: It conflicts with what is there now
      */
     409: ProblemView;
     /**
@@ -6721,7 +6721,7 @@ export type CreatePlaybookErrors = {
      */
     403: ProblemView;
     /**
-     * `conflict`: The name or version is taken
+     * `conflict`: It conflicts with what is there now
      */
     409: ProblemView;
     /**
@@ -6765,7 +6765,7 @@ export type ImportPlaybooksErrors = {
      */
     403: ProblemView;
     /**
-     * `conflict`: The name or version is taken
+     * `conflict`: It conflicts with what is there now
      */
     409: ProblemView;
     /**
@@ -6984,7 +6984,7 @@ export type RecordPlaybookOutcomeErrors = {
      */
     404: ProblemView;
     /**
-     * `conflict`: The name or version is taken
+     * `conflict`: It conflicts with what is there now
      */
     409: ProblemView;
     /**
@@ -7029,7 +7029,7 @@ export type DisablePlaybookErrors = {
      */
     404: ProblemView;
     /**
-     * `conflict`: The name or version is taken
+     * `conflict`: It conflicts with what is there now
      */
     409: ProblemView;
     /**
@@ -7074,7 +7074,7 @@ export type EnablePlaybookErrors = {
      */
     404: ProblemView;
     /**
-     * `conflict`: The name or version is taken
+     * `conflict`: It conflicts with what is there now
      */
     409: ProblemView;
     /**
@@ -7119,7 +7119,7 @@ export type DeprecatePlaybookErrors = {
      */
     404: ProblemView;
     /**
-     * `conflict`: The name or version is taken
+     * `conflict`: It conflicts with what is there now
      */
     409: ProblemView;
     /**
@@ -7164,7 +7164,7 @@ export type ArchivePlaybookErrors = {
      */
     404: ProblemView;
     /**
-     * `conflict`: The name or version is taken
+     * `conflict`: It conflicts with what is there now
      */
     409: ProblemView;
     /**

@@ -24,7 +24,7 @@ export const errorTable = {
   rate_limited: { http: 429, jsonRpc: -32603, title: 'Too many requests' },
   invalid_request: { http: 400, jsonRpc: -32600, title: 'The request is not valid' },
   not_found: { http: 404, jsonRpc: -32600, title: 'No such resource' },
-  conflict: { http: 409, jsonRpc: -32600, title: 'The name or version is taken' },
+  conflict: { http: 409, jsonRpc: -32600, title: 'It conflicts with what is there now' },
   idempotency_key_reused: { http: 422, jsonRpc: -32600, title: 'The key was used with other input' },
   internal_error: { http: 500, jsonRpc: -32603, title: 'Internal error' },
   timeout: { http: 200, jsonRpc: -32000, title: 'The deadline passed' },

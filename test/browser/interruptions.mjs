@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { violationsOf } from './axe.mjs';
 import { openLab, until } from './lab.mjs';
 
 // real: the built server with its own PostgreSQL, tools' processes, Chromium; mock: nothing
@@ -110,6 +111,28 @@ describe('interruptions', () => {
     await page.getByRole('heading', { name: 'What revision 2 changed' }).waitFor();
     await page.getByRole('link', { name: 'Executions' }).click();
     await page.getByText('in all').waitFor();
+    await visitor.context.close();
+  });
+
+  it('is accessible while no server answers', async () => {
+    const visitor = await lab.visit({ known: [/ERR_|Failed to load resource|EventSource/] });
+    const { page } = visitor;
+    await lab.signIn(visitor);
+    await visitor.open('/tools/word_count/edit');
+    await fetchedAhead(page);
+    const found = [];
+    await lab.restart(async () => {
+      await page.getByText('The connection to the server is lost').waitFor();
+      for (const name of ['Tools', 'Executions', 'Investigations', 'Playbooks', 'Events']) {
+        await page.getByRole('link', { name, exact: true }).first().click();
+        await page.getByText('The server does not answer').first().waitFor();
+        for (const colorScheme of ['light', 'dark']) {
+          await page.emulateMedia({ colorScheme });
+          found.push(...(await violationsOf(page, `${name}, ${colorScheme}`)));
+        }
+      }
+    });
+    assert.deepEqual(found, []);
     await visitor.context.close();
   });
 

@@ -1,12 +1,11 @@
-import { AxeBuilder } from '@axe-core/playwright';
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { violationsOf } from './axe.mjs';
 import { openLab, until } from './lab.mjs';
 import { screens } from './screens.mjs';
 
 // real: the built server with its own PostgreSQL, tools' processes, Chromium, axe; mock: nothing
 
-const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 const themes = ['light', 'dark'];
 /** A small telephone; and a window of 1280 pixels at 200 %. */
 const narrow = [
@@ -28,12 +27,6 @@ describe('pages', () => {
     await lab.close();
   });
 
-  const violationsOf = async (page, where) => {
-    const { violations } = await new AxeBuilder({ page }).withTags(rules).analyze();
-    return violations.map(
-      ({ id, nodes }) => `${where}: ${id} at ${nodes.map(({ target }) => target).join(', ')}`,
-    );
-  };
   const check = async (page, where) => assert.deepEqual(await violationsOf(page, where), []);
   const drawn = async (page, text) => {
     await page.getByText(text).first().waitFor();

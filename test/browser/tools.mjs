@@ -28,7 +28,7 @@ describe('tools', () => {
     for (const event of ['requestfinished', 'requestfailed'])
       page.on(event, (request) => open.delete(request));
     await lab.signIn(visitor);
-    await page.clock.install();
+    await page.clock.install({ time: new Date() });
     await page.getByRole('link', { name: 'Tools', exact: true }).click();
     await page.getByRole('link', { name: 'word_count' }).click();
     await page.getByRole('link', { name: 'Logs' }).click();
