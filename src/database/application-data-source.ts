@@ -1,28 +1,18 @@
 import { join } from 'node:path';
-import pg from 'pg';
 import { DataSource, type DataSourceOptions, type QueryRunner, type ReplicationMode } from 'typeorm';
 import type { AppConfig } from '../config/app-config.js';
+import { DatabaseClient } from './database-client.js';
 import { DatabaseLog } from './database-log.js';
 import { DatabaseReach } from './database-reach.js';
 import { EmbeddedPostgres } from './embedded/embedded-postgres.js';
 import { PostgresKeeper } from './embedded/postgres-keeper.js';
 import { migrate, type MigrationClass } from './migrate.js';
+import { SilentServer } from './silent-server.js';
 
 export interface DatabaseSetup {
   readonly config: Pick<AppConfig, 'database' | 'dataDir'>;
   readonly migrations: readonly MigrationClass[];
   readonly entities: DataSourceOptions['entities'];
-}
-
-/**
- * The pool stops listening to a connection a moment before TypeORM begins: an error in between has no listener and
- * would end the process. The connection's user is told by its next query.
- */
-class HeardClient extends pg.Client {
-  constructor(config?: string | pg.ClientConfig) {
-    super(config);
-    this.on('error', () => undefined);
-  }
 }
 
 /** A server to connect to, and what to do when we are done with it. */
@@ -37,12 +27,15 @@ interface Server {
  */
 export class ApplicationDataSource extends DataSource {
   private readonly reach = new DatabaseReach();
+  private readonly silence: SilentServer;
 
   private constructor(
     options: DataSourceOptions,
     private readonly server: Server,
+    patienceMs: number,
   ) {
     super(options);
+    this.silence = new SilentServer(server.url, patienceMs);
   }
 
   /**
@@ -53,7 +46,8 @@ export class ApplicationDataSource extends DataSource {
     const server = await startServer(config);
     try {
       await migrate(server.url, migrations);
-      const dataSource = new ApplicationDataSource(optionsFor(config.database, server.url, entities), server);
+      const options = optionsFor(config.database, server.url, entities);
+      const dataSource = new ApplicationDataSource(options, server, config.database.patienceMs);
       await dataSource.initialize();
       return dataSource;
     } catch (error) {
@@ -64,7 +58,7 @@ export class ApplicationDataSource extends DataSource {
 
   /** Every statement that TypeORM sends to the database goes through a query runner. */
   override createQueryRunner(mode?: ReplicationMode): QueryRunner {
-    return this.reach.watch(super.createQueryRunner(mode));
+    return this.reach.watch(this.silence.watch(super.createQueryRunner(mode)));
   }
 
   override async destroy(): Promise<void> {
@@ -92,7 +86,7 @@ async function startServer({ database, dataDir }: DatabaseSetup['config']): Prom
  */
 const idleMs = 120_000;
 
-/** All four time-outs are needed: without them a frozen server hangs its callers for ever. */
+/** All four time-outs are needed; a server that is frozen is found before they are over (SilentServer). */
 function optionsFor(
   database: AppConfig['database'],
   url: string,
@@ -108,7 +102,7 @@ function optionsFor(
     uuidExtension: 'pgcrypto',
     installExtensions: false,
     extra: {
-      Client: HeardClient,
+      Client: DatabaseClient,
       connectionTimeoutMillis: database.connectTimeoutMs,
       idleTimeoutMillis: idleMs,
       query_timeout: database.queryTimeoutMs,

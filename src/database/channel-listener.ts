@@ -1,11 +1,11 @@
-import pg from 'pg';
 import type { DataSourceOptions } from 'typeorm';
+import { DatabaseClient } from './database-client.js';
 
 const patienceMs = 5_000;
 
 /** Hears of changes over a connection of its own, for as long as that lasts; `listen` makes another one. */
 export class ChannelListener {
-  private client: pg.Client | undefined;
+  private client: DatabaseClient | undefined;
 
   constructor(
     private readonly options: DataSourceOptions,
@@ -20,7 +20,7 @@ export class ChannelListener {
    */
   async listen(): Promise<void> {
     if (this.client || this.options.type !== 'postgres' || this.options.url === undefined) return;
-    const client = new pg.Client({
+    const client = new DatabaseClient({
       connectionString: this.options.url,
       application_name: 'toolkeeper-listener',
       connectionTimeoutMillis: patienceMs,

@@ -28,7 +28,9 @@ describe('a server whose database', () => {
     wire = way.wire;
     tk = await startApp(
       { DATABASE_URL: way.url, DATABASE_POOL_SIZE: '2' },
-      { database: { connectTimeoutMs: 700, queryTimeoutMs: 900, statementTimeoutMs: 500 } },
+      {
+        database: { connectTimeoutMs: 700, patienceMs: 300, queryTimeoutMs: 60_000, statementTimeoutMs: 500 },
+      },
     );
     await until(
       async () => {
@@ -39,7 +41,6 @@ describe('a server whose database', () => {
     );
   });
   afterAll(async () => {
-    await tk.close();
     await wire.cut();
     await db.drop();
   });
@@ -50,6 +51,7 @@ describe('a server whose database', () => {
     ['a change', async () => tk.http.patch('/api/v1/custom-tools/kept').send({ description: 'x' })],
     ['statistics', async () => tk.http.get('/api/v1/tool-metrics/stats/kept')],
     ['a search', async () => tk.http.get('/api/v1/playbooks')],
+    ['a transaction', async () => tk.http.get('/api/v1/runs')],
   ];
   const expectUnavailable = ({ status, headers, body, type }: Json): void => {
     expect({ status, type, body }).toEqual({
@@ -90,10 +92,13 @@ describe('a server whose database', () => {
     await isBack();
   });
 
-  it('goes dead within a statement says so', async () => {
+  it('goes dead within a statement says so, long before the statement is given up', async () => {
     await isBack();
     wire.goDead();
-    expectUnavailable(await tk.http.get('/api/v1/custom-tools'));
+    const asked = performance.now();
+    for (const answer of await Promise.all(routes.map(([, ask]) => ask()))) expectUnavailable(answer);
+    // A look begins after 300 ms, and is over 300 ms later; the journals are waited for 2 s at most.
+    expect(performance.now() - asked).toBeLessThan(6_000);
     await wire.cut();
     await wire.open();
     await isBack();
@@ -110,6 +115,12 @@ describe('a server whose database', () => {
       await holder.release();
     }
     await isBack();
+  });
+
+  // The last one: it ends the server.
+  it('has gone dead stops all the same', async () => {
+    wire.goDead();
+    await expect(tk.close()).resolves.toBeUndefined();
   });
 });
 
