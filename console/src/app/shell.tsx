@@ -1,7 +1,7 @@
 import { Outlet, useRouterState } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
 import { tinykeys } from 'tinykeys';
-import { isTyping } from '../lib/is-typing.js';
+import { isTyping } from '../lib/key-targets.js';
 import { Live, useConnection } from '../lib/live.js';
 import { Note } from '../ui/layout.js';
 import { Clock } from '../ui/time.js';

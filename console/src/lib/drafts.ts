@@ -16,9 +16,11 @@ interface Draft {
  */
 export function useDraft(name: string, initial: string): Draft {
   const key = prefix + name;
-  const [text, setText] = useState(() => readDraft(key, initial) ?? initial);
+  const [draft, setDraft] = useState({ key: '', text: '' });
+  // The same screen may come to show another thing: its draft is another, too.
+  const text = draft.key === key ? draft.text : (readDraft(key, initial) ?? initial);
   const keep = (changed: string): void => {
-    setText(changed);
+    setDraft({ key, text: changed });
     if (changed === initial) window.sessionStorage.removeItem(key);
     else writeDraft(key, initial, changed);
   };

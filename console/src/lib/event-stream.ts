@@ -12,16 +12,21 @@ export async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerato
   const decoder = new TextDecoder();
   const reader = body.getReader();
   let rest = '';
-  for (;;) {
-    const { done, value } = await reader.read();
-    rest += decoder.decode(value, { stream: !done });
-    const blocks = rest.split('\n\n');
-    rest = blocks.pop() ?? '';
-    for (const block of blocks) {
-      const event = eventIn(block);
-      if (event) yield event;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      rest += decoder.decode(value, { stream: !done });
+      const blocks = rest.split('\n\n');
+      rest = blocks.pop() ?? '';
+      for (const block of blocks) {
+        const event = eventIn(block);
+        if (event) yield event;
+      }
+      if (done) return;
     }
-    if (done) return;
+  } finally {
+    // A reader who has heard enough leaves no connection open.
+    await reader.cancel().catch(() => undefined);
   }
 }
 

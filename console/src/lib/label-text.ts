@@ -1,5 +1,5 @@
 /** A label of a playbook: one value, or several. */
-export type LabelValues = Readonly<Record<string, string | readonly string[]>>;
+type LabelValues = Record<string, string | string[]>;
 
 const key = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$/;
 
@@ -44,7 +44,7 @@ export function labelsOfLines(text: string): LabelValues {
   );
 }
 
-function valuesOf(text: string): readonly string[] {
+function valuesOf(text: string): string[] {
   if (text.startsWith('[')) {
     try {
       const values: unknown = JSON.parse(text);

@@ -1,7 +1,8 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from 'react';
+import { createContext, type ReactNode, useContext, useEffect, useEffectEvent, useState } from 'react';
 import { ApiError } from './api.js';
 import { openStream } from './calls.js';
+import { gathered } from './gathered.js';
 import { type Connection, ServerStream, type StreamRequest, type TopicListener } from './server-stream.js';
 import { useSession } from './session.js';
 
@@ -13,8 +14,11 @@ const Stream = createContext<ServerStream | undefined>(undefined);
 /** A tab that nobody looks at gives its connection back after a while. */
 const hiddenMs = 5 * 60_000;
 
+/** Many events may come at once: what they are about is asked for anew so long after the first. */
+const burstMs = 500;
+
 /**
- * Holds the one stream of the tab, and follows the server's events by it: each makes what it is about be asked for
+ * Holds the one stream of the tab, and follows the server's events by it: they make what they are about be asked for
  * anew. A connection that comes back makes everything be asked for anew.
  */
 export function Live({ children }: { readonly children: ReactNode }): ReactNode {
@@ -25,24 +29,23 @@ export function Live({ children }: { readonly children: ReactNode }): ReactNode 
   const session = useSession();
   useEffect(() => {
     let wasAway = false;
-    const changed = (what: 'health' | 'everything'): void =>
-      void client.invalidateQueries({
-        predicate: ({ queryKey: [about] }) =>
-          what === 'everything' ? about !== 'session' : about === 'health' || about === 'events',
-      });
+    const news = gathered(
+      () => client.invalidateQueries({ predicate: ({ queryKey: [about] }) => ofEvents.has(about) }),
+      burstMs,
+    );
+    const everything = (): void =>
+      void client.invalidateQueries({ predicate: ({ queryKey: [about] }) => about !== 'session' });
     const made = new ServerStream({
       open,
       isRefusal: (error) => error instanceof ApiError && error.status >= 400 && error.status < 429,
       tell: (now) => {
         setStatus(now);
-        if (now === 'live' && wasAway) changed('everything');
+        if (now === 'live' && wasAway) everything();
         wasAway = now !== 'live';
       },
     });
     setStream(made);
-    made.follow('events', ({ event }) =>
-      changed(event === 'reset' || event === 'missed' ? 'everything' : 'health'),
-    );
+    made.follow('events', ({ event }) => (event === 'reset' || event === 'missed' ? everything() : news()));
     const stopWatching = pauseWhileHidden(made);
     return () => {
       stopWatching();
@@ -56,12 +59,14 @@ export function Live({ children }: { readonly children: ReactNode }): ReactNode 
   );
 }
 
+/** Beginnings of the keys of what events tell of. */
+const ofEvents: ReadonlySet<unknown> = new Set(['health', 'events', 'tools']);
+
 /** Hears of a topic of the tab's stream while the screen is there, such as `logs:disk_usage`. */
 export function useTopic(topic: string, listener: TopicListener): void {
   const stream = useContext(Stream);
-  const newest = useRef(listener);
-  newest.current = listener;
-  useEffect(() => stream?.follow(topic, (event) => newest.current(event)), [stream, topic]);
+  const heard = useEffectEvent(listener);
+  useEffect(() => stream?.follow(topic, (event) => heard(event)), [stream, topic]);
 }
 
 const open = ({ topics, lastEventId, signal }: StreamRequest) =>

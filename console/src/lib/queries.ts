@@ -24,8 +24,8 @@ import {
 } from './api.js';
 
 /*
- * Questions that several screens ask. The first part of a key says what it is about: events of the server make all that
- * begins with `health` be asked for anew.
+ * Questions that several screens ask. The first part of a key says what it is about: by it, acts and the server's events
+ * make what they change be asked for anew.
  */
 
 const all = 1_000;
@@ -43,7 +43,7 @@ export const toolsQuery = queryOptions({
 
 export const toolQuery = (name: string) =>
   queryOptions({
-    queryKey: ['tools', name],
+    queryKey: ['tools', 'one', name],
     queryFn: async ({ signal }) => {
       const tool = await ask(getTool({ path: { name }, signal }));
       if (!isTool(tool)) throw new Error('This is a tool in the form of a platform.');
@@ -130,7 +130,7 @@ export const seriesQuery = (tool: string | undefined, sinceHours: number) =>
 
 export const executionQuery = (id: string) =>
   queryOptions({
-    queryKey: ['executions', id],
+    queryKey: ['executions', 'one', id],
     queryFn: ({ signal }) => ask(getExecution({ path: { id }, signal })),
     // The record of an execution changes no more.
     staleTime: 60_000,

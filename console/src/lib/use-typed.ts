@@ -1,22 +1,27 @@
-import { useEffect, useRef, useState } from 'react';
+import { useState } from 'react';
+
+/** The ways between a value and the text that stands for it. */
+export interface TextForm<T> {
+  readonly read: (text: string) => T;
+  readonly write: (value: T) => string;
+}
 
 /**
- * A text that stands for a value while it is typed: it is not rewritten under the fingers of whoever types, only when
- * the value changes from elsewhere.
+ * A text that stands for a value while it is typed: it stays as it was typed for as long as it means the value, and is
+ * written anew when the value comes from elsewhere.
  */
-export function useTyped(value: string, onText: (text: string) => void): [string, (text: string) => void] {
-  const [typed, setTyped] = useState(value);
-  const isOwn = useRef(false);
-  useEffect(() => {
-    if (!isOwn.current) setTyped(value);
-    isOwn.current = false;
-  }, [value]);
+export function useTyped<T>(
+  value: T,
+  { read, write }: TextForm<T>,
+  onChange: (value: T) => void,
+): [string, (text: string) => void] {
+  const [typed, setTyped] = useState(() => write(value));
+  const written = write(value);
   return [
-    typed,
+    write(read(typed)) === written ? typed : written,
     (text) => {
-      isOwn.current = true;
       setTyped(text);
-      onText(text);
+      onChange(read(text));
     },
   ];
 }

@@ -2,7 +2,7 @@ import { Menu } from '@base-ui/react/menu';
 import type { ReactNode } from 'react';
 import { buttonLook } from './controls.js';
 import css from './copy-as.module.css';
-import { useToast } from './toasts.js';
+import { useCopy } from './use-copy.js';
 
 interface CopyAsProps {
   /** The text to copy under each name, made when it is chosen. */
@@ -11,11 +11,7 @@ interface CopyAsProps {
 
 /** The same act for a shell or a program. */
 export function CopyAs({ forms }: CopyAsProps): ReactNode {
-  const toast = useToast();
-  const copy = async (name: string, make: () => string): Promise<void> => {
-    await navigator.clipboard.writeText(make());
-    toast('Copied', name);
-  };
+  const copy = useCopy();
   return (
     <Menu.Root modal={false}>
       <Menu.Trigger className={buttonLook()}>Copy as …</Menu.Trigger>
@@ -23,7 +19,7 @@ export function CopyAs({ forms }: CopyAsProps): ReactNode {
         <Menu.Positioner sideOffset={4} align="end" className={css.positioner}>
           <Menu.Popup className={css.popup}>
             {Object.entries(forms).map(([name, make]) => (
-              <Menu.Item key={name} className={css.item} onClick={() => void copy(name, make)}>
+              <Menu.Item key={name} className={css.item} onClick={() => void copy(make(), name)}>
                 {name}
               </Menu.Item>
             ))}

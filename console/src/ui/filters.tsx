@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useState } from 'react';
+import { type ReactNode, useEffect, useEffectEvent, useRef, useState } from 'react';
 import { localTime, utcTime } from '../lib/local-time.js';
 import { inputLook } from './controls.js';
 import css from './filters.module.css';
@@ -16,20 +16,30 @@ interface FilterTextProps {
   readonly placeholder?: string;
   /** With its part of the room that there is; the first of the bar takes the most. */
   readonly wide?: boolean;
+  /** The value that comes back when a text took effect; absent: the same text. */
+  readonly meaning?: (text: string) => string;
 }
 
 const typingMs = 200;
 
 /** Takes effect when the typing pauses. */
 export function FilterText(props: FilterTextProps): ReactNode {
-  const { label, value = '', onChange, placeholder, wide = false } = props;
+  const { label, value = '', placeholder, wide = false, meaning = (text) => text } = props;
   const [typed, setTyped] = useState(value);
-  useEffect(() => setTyped(value), [value]);
+  const sent = useRef(value);
+  const send = useEffectEvent(() => {
+    sent.current = meaning(typed);
+    props.onChange(typed === '' ? undefined : typed);
+  });
+  useEffect(() => {
+    // Its own text that comes back is no news: more may be typed by then.
+    if (value !== sent.current) setTyped(value);
+    sent.current = value;
+  }, [value]);
   useEffect(() => {
     if (typed === value) return undefined;
-    const timer = setTimeout(() => onChange(typed === '' ? undefined : typed), typingMs);
+    const timer = setTimeout(send, typingMs);
     return () => clearTimeout(timer);
-    // A new callback is no reason to wait anew.
   }, [typed, value]);
   return (
     <label className={`${css.filter} ${wide ? css.wide : ''}`}>
@@ -44,6 +54,24 @@ export function FilterText(props: FilterTextProps): ReactNode {
     </label>
   );
 }
+
+interface FilterNumberProps extends Pick<FilterTextProps, 'label' | 'placeholder'> {
+  readonly value: number | undefined;
+  readonly onChange: (value: number | undefined) => void;
+}
+
+/** A number as it is typed; what is none is no filter. */
+export const FilterNumber = ({ value, onChange, ...rest }: FilterNumberProps): ReactNode => (
+  <FilterText
+    {...rest}
+    value={value?.toString()}
+    meaning={(text) => numberIn(text)?.toString() ?? ''}
+    onChange={(text) => onChange(numberIn(text))}
+  />
+);
+
+const numberIn = (text = ''): number | undefined =>
+  text.trim() === '' || Number.isNaN(Number(text)) ? undefined : Number(text);
 
 interface FilterSelectProps<T extends string> {
   readonly label: string;

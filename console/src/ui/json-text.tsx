@@ -1,7 +1,8 @@
-import { type ReactNode, useMemo, useState } from 'react';
+import { type ReactNode, useMemo } from 'react';
 import { bytes } from '../lib/format.js';
 import { Button } from './controls.js';
 import css from './json-text.module.css';
+import { useCopy } from './use-copy.js';
 
 interface JsonTextProps {
   readonly label: string;
@@ -15,6 +16,7 @@ const shownCharacters = 200_000;
 
 /** A value as indented JSON, or a text as it is. */
 export function JsonText({ label, value, children = (shown) => shown }: JsonTextProps): ReactNode {
+  const copy = useCopy();
   const text = useMemo(
     () => (typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? 'nothing')),
     [value],
@@ -23,7 +25,9 @@ export function JsonText({ label, value, children = (shown) => shown }: JsonText
   return (
     <div className={css.frame}>
       <div className={css.tools}>
-        <CopyButton text={text} />
+        <Button small look="quiet" onClick={() => void copy(text, label)}>
+          Copy
+        </Button>
         {isCut && (
           <Button small look="quiet" onClick={() => download(label, text)}>
             Download all {bytes(text.length)}
@@ -34,26 +38,6 @@ export function JsonText({ label, value, children = (shown) => shown }: JsonText
         {children(isCut ? `${text.slice(0, shownCharacters)}\n…` : text)}
       </pre>
     </div>
-  );
-}
-
-export function CopyButton({
-  text,
-  name = 'Copy',
-}: {
-  readonly text: string;
-  readonly name?: string;
-}): ReactNode {
-  const [isDone, setDone] = useState(false);
-  const copy = async (): Promise<void> => {
-    await navigator.clipboard.writeText(text);
-    setDone(true);
-    setTimeout(() => setDone(false), 1_500);
-  };
-  return (
-    <Button small look="quiet" onClick={() => void copy()}>
-      {isDone ? 'Copied' : name}
-    </Button>
   );
 }
 

@@ -1,4 +1,5 @@
 import type { Key, ReactNode } from 'react';
+import { isOnControl } from '../lib/key-targets.js';
 import css from './table.module.css';
 
 export interface Column<T> {
@@ -44,10 +45,7 @@ export function Table<T>({ label, columns, rows, keyOf, onOpen, isSelected }: Ta
             <tr
               key={keyOf(row)}
               data-selected={isSelected?.(row) === true ? '' : undefined}
-              onClick={(event) => {
-                if (!(event.target instanceof Element) || event.target.closest('a, button') === null)
-                  onOpen?.(row);
-              }}
+              onClick={({ nativeEvent }) => !isOnControl(nativeEvent) && onOpen?.(row)}
             >
               {columns.map((column) => (
                 <td key={column.name} className={classOf(column as Column<never>)}>

@@ -1,6 +1,6 @@
 import { useEffect } from 'react';
 import { tinykeys } from 'tinykeys';
-import { isTyping } from '../lib/is-typing.js';
+import { isOnControl, isTyping } from '../lib/key-targets.js';
 
 interface RowKeys {
   /** Ids of the rows, in the order in which they are shown. */
@@ -23,18 +23,14 @@ export function useRowKeys({ ids, selected, onSelect, onOpen, show }: RowKeys): 
       onSelect(id);
       show?.(index);
     };
-    const unlessTyping = (act: () => void) => (event: KeyboardEvent) => {
-      if (!isTyping(event)) act();
+    const unless = (isElsewhere: (event: Event) => boolean, act: () => void) => (event: KeyboardEvent) => {
+      if (!isElsewhere(event)) act();
     };
     return tinykeys(window, {
-      j: unlessTyping(() => go(at + 1)),
-      k: unlessTyping(() => go(at - 1)),
-      Enter: (event) => {
-        const isOnControl =
-          event.target instanceof Element && event.target.closest('a, button, input, select') !== null;
-        if (selected !== undefined && !isOnControl) onOpen(selected);
-      },
-      Escape: () => selected !== undefined && onSelect(undefined),
+      j: unless(isTyping, () => go(at + 1)),
+      k: unless(isTyping, () => go(at - 1)),
+      Enter: unless(isOnControl, () => selected !== undefined && onOpen(selected)),
+      Escape: unless(isTyping, () => selected !== undefined && onSelect(undefined)),
     });
   });
 }

@@ -2,7 +2,9 @@ import { useWindowVirtualizer } from '@tanstack/react-virtual';
 import { memo, type ReactNode, useEffect, useMemo, useRef } from 'react';
 import type { ExecutionView } from '../../lib/api.js';
 import { number } from '../../lib/format.js';
+import { isOnControl } from '../../lib/key-targets.js';
 import { columnsOf } from '../../ui/execution-table.js';
+import { Failed } from '../../ui/states.js';
 import { useRowKeys } from '../../ui/use-row-keys.js';
 import css from './executions.module.css';
 
@@ -10,6 +12,8 @@ interface ExecutionListProps {
   readonly rows: readonly ExecutionView[];
   readonly hasMore: boolean;
   readonly isBusy: boolean;
+  /** Those that were asked for last did not come. */
+  readonly error: Error | null;
   readonly onMore: () => void;
   readonly selected: string | undefined;
   readonly onSelect: (id: string | undefined) => void;
@@ -30,7 +34,7 @@ const classes: Readonly<Record<string, string | undefined>> = {
 
 /** As many executions as were loaded; only those in sight are drawn. */
 export function ExecutionList(props: ExecutionListProps): ReactNode {
-  const { rows, hasMore, isBusy, onMore, selected, onSelect } = props;
+  const { rows, hasMore, isBusy, error, onMore, selected, onSelect } = props;
   const frame = useRef<HTMLDivElement>(null);
   const virtual = useWindowVirtualizer({
     count: rows.length,
@@ -43,8 +47,8 @@ export function ExecutionList(props: ExecutionListProps): ReactNode {
   const items = virtual.getVirtualItems();
   const last = items.at(-1);
   useEffect(() => {
-    if (last && last.index >= rows.length - 20 && hasMore && !isBusy) onMore();
-  }, [last, rows.length, hasMore, isBusy, onMore]);
+    if (last && last.index >= rows.length - 20 && hasMore && !isBusy && !error) onMore();
+  }, [last, rows.length, hasMore, isBusy, error, onMore]);
   useRowKeys({
     ...{ ids, selected, onSelect, onOpen: props.onOpen },
     show: (index) => virtual.scrollToIndex(index, { align: 'auto' }),
@@ -83,12 +87,19 @@ export function ExecutionList(props: ExecutionListProps): ReactNode {
           <Spacer height={below} />
         </tbody>
       </table>
-      <p className={css.foot} role="status">
-        {isBusy ? 'Loading …' : `${number(rows.length)} ${hasMore ? 'loaded; scroll for more' : 'in all'}`}
-      </p>
+      <Foot {...props} />
     </div>
   );
 }
+
+const Foot = ({ rows, hasMore, isBusy, error, onMore }: ExecutionListProps): ReactNode => (
+  <>
+    <p className={css.foot} role="status">
+      {isBusy ? 'Loading …' : `${number(rows.length)} ${hasMore ? 'loaded; scroll for more' : 'in all'}`}
+    </p>
+    {error && !isBusy && <Failed error={error} retry={onMore} />}
+  </>
+);
 
 /** Stands for the rows that are out of sight. */
 const Spacer = ({ height }: { readonly height: number }): ReactNode =>
@@ -112,9 +123,7 @@ const ExecutionRow = memo(({ row, columns, index, isSelected, onSelect }: Execut
     className={css.row}
     aria-rowindex={index + 2}
     data-selected={isSelected ? '' : undefined}
-    onClick={(event) => {
-      if (!(event.target instanceof Element) || event.target.closest('a') === null) onSelect(row.metricId);
-    }}
+    onClick={({ nativeEvent }) => !isOnControl(nativeEvent) && onSelect(row.metricId)}
   >
     {columns.map(({ name, cell }) => (
       <td key={name} className={classes[name]}>

@@ -3,7 +3,7 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { ask, listExecutions } from '../../lib/api.js';
 import type { executionsSearch } from '../../lib/searches.js';
-import { FilterBar, FilterSelect, FilterText } from '../../ui/filters.js';
+import { FilterBar, FilterNumber, FilterSelect, FilterText } from '../../ui/filters.js';
 import { Page, Stack } from '../../ui/layout.js';
 import { Beside } from '../../ui/peek.js';
 import { Empty, Failed, Loading } from '../../ui/states.js';
@@ -39,6 +39,8 @@ function useExecutions(search: Search) {
     getNextPageParam: ({ nextCursor }) => nextCursor,
     // Each page would be held against all that came before it.
     structuralSharing: false,
+    // All that was loaded is not asked for anew by a glance at another window.
+    refetchOnWindowFocus: ({ state }) => (state.data?.pages.length ?? 0) < 2,
   });
 }
 
@@ -71,12 +73,10 @@ export function ExecutionsPage(): ReactNode {
               onChange={(value) => change({ [name]: value })}
             />
           ))}
-          <FilterText
+          <FilterNumber
             label="At least, ms"
-            value={search.slowMs?.toString()}
-            onChange={(value) =>
-              change({ slowMs: value === undefined ? undefined : Number(value) || undefined })
-            }
+            value={search.slowMs}
+            onChange={(slowMs) => change({ slowMs })}
           />
         </FilterBar>
         {!rows &&
@@ -92,6 +92,7 @@ export function ExecutionsPage(): ReactNode {
               rows={rows}
               hasMore={list.hasNextPage}
               isBusy={list.isFetching}
+              error={list.isFetchNextPageError ? list.error : null}
               onMore={() => void list.fetchNextPage()}
               selected={search.exec}
               onSelect={(exec) => change({ exec })}

@@ -39,7 +39,6 @@ export function PlaybookEditor(props: PlaybookEditorProps): ReactNode {
   const written = useDraft(`playbook ${initial.playbook_id ?? ''}`, JSON.stringify(initial, null, 2));
   const { text, setText, forget } = written;
   const [isJson, setJson] = useState(false);
-  const [beginnings, setBeginnings] = useState(0);
   const permitted = useAct('playbooks:write');
   const saving = useSaving(text, (stored) => {
     forget();
@@ -47,10 +46,6 @@ export function PlaybookEditor(props: PlaybookEditorProps): ReactNode {
   });
   const draft: Draft | undefined = jsonObjectOf(text);
   const problem = saving.error ? asApiError(saving.error) : undefined;
-  const startOver = (): void => {
-    forget();
-    setBeginnings(beginnings + 1);
-  };
   if (!permitted)
     return (
       <Page name={title}>
@@ -59,7 +54,7 @@ export function PlaybookEditor(props: PlaybookEditorProps): ReactNode {
     );
   const actions = (
     <>
-      {written.isChanged && <Button onClick={startOver}>Start over</Button>}
+      {written.isChanged && <Button onClick={forget}>Start over</Button>}
       <Button aria-pressed={isJson} onClick={() => setJson(!isJson)}>
         As JSON
       </Button>
@@ -83,7 +78,6 @@ export function PlaybookEditor(props: PlaybookEditorProps): ReactNode {
           </Suspense>
         ) : (
           <Fields
-            key={beginnings}
             {...{ draft, isKnown, search, problems: problem?.fields ?? [] }}
             onChange={(changes) => setText(JSON.stringify({ ...draft, ...changes }, null, 2))}
           />

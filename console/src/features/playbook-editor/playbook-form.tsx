@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import type { FieldProblemView } from '../../lib/api.js';
 import { labelsOfLines, linesOfLabels } from '../../lib/label-text.js';
-import { useTyped } from '../../lib/use-typed.js';
+import { type TextForm, useTyped } from '../../lib/use-typed.js';
 import { TextArea, TextField } from '../../ui/controls.js';
 import { Card, Stack } from '../../ui/layout.js';
 import type { Draft } from './draft.js';
@@ -85,19 +85,22 @@ interface PhrasesFieldProps extends PlaybookFieldsProps {
   readonly help: string;
 }
 
+const phrases: TextForm<readonly string[]> = {
+  read: (text) => text.split('\n').filter((line) => line.trim() !== ''),
+  write: (lines) => lines.join('\n'),
+};
+
 function PhrasesField({ name, label, help, draft, onChange, problems }: PhrasesFieldProps): ReactNode {
-  const [text, setText] = useTyped((draft[name] ?? []).join('\n'), (typed) =>
-    onChange({ [name]: typed.split('\n').filter((line) => line.trim() !== '') }),
-  );
+  const [text, setText] = useTyped(draft[name] ?? [], phrases, (lines) => onChange({ [name]: lines }));
   return (
     <TextArea {...{ label, help, rows: 3 }} value={text} wrong={wrongOf(problems, name)} onText={setText} />
   );
 }
 
+const labelLines = { read: labelsOfLines, write: linesOfLabels } as const;
+
 function LabelsField({ draft, onChange, problems }: PlaybookFieldsProps): ReactNode {
-  const [text, setText] = useTyped(linesOfLabels(draft.labels ?? {}), (typed) =>
-    onChange({ labels: mutable(labelsOfLines(typed)) }),
-  );
+  const [text, setText] = useTyped(draft.labels ?? {}, labelLines, (labels) => onChange({ labels }));
   return (
     <TextArea
       label="Labels"
@@ -110,8 +113,3 @@ function LabelsField({ draft, onChange, problems }: PlaybookFieldsProps): ReactN
     />
   );
 }
-
-const mutable = (labels: ReturnType<typeof labelsOfLines>): NonNullable<Draft['labels']> =>
-  Object.fromEntries(
-    Object.entries(labels).map(([name, values]) => [name, typeof values === 'string' ? values : [...values]]),
-  );

@@ -1,9 +1,10 @@
 import { lazy, type ReactNode, Suspense, useState } from 'react';
 import { jsonObjectOf } from '../../lib/json-object.js';
-import { useTyped } from '../../lib/use-typed.js';
+import { type TextForm, useTyped } from '../../lib/use-typed.js';
 import { Card, Note, Stack } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
 import { Loading } from '../../ui/states.js';
+import type { Draft } from './draft.js';
 import { type PlaybookFieldsProps, wrongOf } from './playbook-form.js';
 
 const CodeEditor = lazy(() =>
@@ -11,19 +12,26 @@ const CodeEditor = lazy(() =>
 );
 
 type Form = 'text' | 'json';
+type Content = Draft['content'];
+
+const write = (content: Content): string =>
+  typeof content === 'object' ? JSON.stringify(content, null, 2) : (content ?? '');
+const forms: Readonly<Record<Form, TextForm<Content>>> = {
+  text: { read: (text) => text, write },
+  json: { read: jsonObjectOf, write },
+};
+const formOf = (content: Content): Form => (typeof content === 'object' ? 'json' : 'text');
 
 /** The procedure: text as its executor reads it, or an object. A broken object is no procedure, and the server says so. */
 export function ProcedureField({ draft, onChange, problems }: PlaybookFieldsProps): ReactNode {
   const { content } = draft;
-  const [form, setForm] = useState<Form>(typeof content === 'object' ? 'json' : 'text');
-  const read = (text: string, as: Form): void =>
-    onChange({ content: as === 'text' ? text : jsonObjectOf(text) });
-  const written = typeof content === 'object' ? JSON.stringify(content, null, 2) : (content ?? '');
-  const [text, setText] = useTyped(written, (typed) => read(typed, form));
+  const [chosen, setChosen] = useState(formOf(content));
+  const form = content === undefined ? chosen : formOf(content);
+  const [text, setText] = useTyped(content, forms[form], (changed) => onChange({ content: changed }));
   const wrong = wrongOf(problems, 'content');
   const take = (as: Form): void => {
-    setForm(as);
-    read(text, as);
+    setChosen(as);
+    onChange({ content: forms[as].read(text) });
   };
   return (
     <Card

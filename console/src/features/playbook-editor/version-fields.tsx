@@ -1,7 +1,8 @@
 import type { ReactNode } from 'react';
-import { useTyped } from '../../lib/use-typed.js';
+import { type TextForm, useTyped } from '../../lib/use-typed.js';
 import { TextArea, TextField } from '../../ui/controls.js';
 import { Card, Stack } from '../../ui/layout.js';
+import type { Draft } from './draft.js';
 import { type PlaybookFieldsProps, wrongOf } from './playbook-form.js';
 
 /** Facts of this version, and who answers for it. */
@@ -44,10 +45,13 @@ interface NumberFieldProps extends PlaybookFieldsProps {
   readonly label: string;
 }
 
+const digits: TextForm<Draft['expected_success_rate']> = {
+  read: (text) => (text === '' ? undefined : Number(text)),
+  write: (value) => value?.toString() ?? '',
+};
+
 function NumberField({ name, label, draft, onChange, problems }: NumberFieldProps): ReactNode {
-  const [text, setText] = useTyped(draft[name]?.toString() ?? '', (typed) =>
-    onChange({ [name]: typed === '' ? undefined : Number(typed) }),
-  );
+  const [text, setText] = useTyped(draft[name], digits, (value) => onChange({ [name]: value }));
   return (
     <TextField
       label={label}

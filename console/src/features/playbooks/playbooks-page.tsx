@@ -4,7 +4,7 @@ import { situationOf } from '../../lib/label-text.js';
 import type { playbooksSearch } from '../../lib/searches.js';
 import { usePermission } from '../../lib/session.js';
 import { buttonLook } from '../../ui/controls.js';
-import { FilterBar, FilterText } from '../../ui/filters.js';
+import { FilterBar, FilterNumber, FilterText } from '../../ui/filters.js';
 import { Note, Page, Stack } from '../../ui/layout.js';
 import { PlaybookList } from './playbook-list.js';
 import { SearchResult } from './search-result.js';
@@ -49,13 +49,11 @@ export function PlaybooksPage(): ReactNode {
             value={search.labels}
             onChange={(labels) => change({ labels, was: undefined })}
           />
-          <FilterText
+          <FilterNumber
             label="Least confidence"
             placeholder="0.7"
-            value={search.threshold?.toString()}
-            onChange={(text) =>
-              change({ threshold: text === undefined ? undefined : Number(text), was: undefined })
-            }
+            value={search.threshold}
+            onChange={(threshold) => change({ threshold, was: undefined })}
           />
         </FilterBar>
         {wrong !== undefined && (

@@ -86,12 +86,13 @@ interface CommandFieldProps extends Pick<ToolFormProps, 'tool' | 'onChange' | 'i
   readonly wrong: string | undefined;
 }
 
+const commandLine = { read: wordsOf, write: commandOf } as const;
+
 function CommandField({ tool, onChange, isServer, wrong }: CommandFieldProps): ReactNode {
-  const words = [tool.command ?? '', ...(tool.args ?? [])].filter((word) => word !== '');
-  const [command, setCommand] = useTyped(commandOf(words), (text) => {
-    const [first, ...args] = wordsOf(text);
-    onChange({ command: first, args });
-  });
+  const words = [tool.command, ...(tool.args ?? [])].filter((word) => word !== undefined);
+  const [command, setCommand] = useTyped(words, commandLine, ([first, ...args]) =>
+    onChange({ command: first, args }),
+  );
   return (
     <TextField
       label="Command"

@@ -25,7 +25,7 @@ const route = getRouteApi('/shell/executions/$id/replay');
 
 /** The captured payload of an execution; null where none was captured, or its time is over. */
 const payloadQuery = (id: string, mayRead: boolean) => ({
-  queryKey: ['executions', id, 'payload'],
+  queryKey: ['executions', 'payload', id],
   queryFn: async ({ signal }: { signal: AbortSignal }): Promise<PayloadView | null> => {
     try {
       return await ask(getExecutionPayload({ path: { id }, signal }));

@@ -4,7 +4,7 @@ import { Button, TextField } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
 import { JsonText } from '../../ui/json-text.js';
 import { Note, Row, Stack } from '../../ui/layout.js';
-import { useToast } from '../../ui/toasts.js';
+import { useCopy } from '../../ui/use-copy.js';
 
 interface NewSecretProps {
   readonly made: NewKeyView;
@@ -14,16 +14,9 @@ interface NewSecretProps {
 /** A key that was just made. Only its own button closes it: a slip of the hand would lose the key. */
 export function NewSecret({ made: { name, key }, onClose }: NewSecretProps): ReactNode {
   const field = useRef<HTMLInputElement>(null);
-  const toast = useToast();
-  const copy = async (): Promise<void> => {
-    try {
-      await navigator.clipboard.writeText(key);
-      toast('Copied', `the key of ${name}`);
-    } catch {
-      // Over plain HTTP from another machine a browser gives no clipboard.
-      field.current?.select();
-      toast('Not copied', 'The browser does not allow it here; the key is selected.');
-    }
+  const copy = useCopy();
+  const copyKey = async (): Promise<void> => {
+    if (!(await copy(key, `the key of ${name}`))) field.current?.select();
   };
   return (
     <Dialog open onClose={() => undefined} title={`The key of ${name}`}>
@@ -38,7 +31,7 @@ export function NewSecret({ made: { name, key }, onClose }: NewSecretProps): Rea
           value={`curl -H 'authorization: Bearer ${key.slice(0, 12)}…' ${window.location.origin}/api/v1/tools`}
         />
         <Row>
-          <Button look="primary" onClick={() => void copy()}>
+          <Button look="primary" onClick={() => void copyKey()}>
             Copy key
           </Button>
           <Button onClick={onClose}>I have kept it</Button>
