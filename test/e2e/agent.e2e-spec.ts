@@ -1,8 +1,9 @@
+import { carefulModel, offeredTools } from '../agent/careful-model.js';
 import { complexIncident, simpleIncident } from '../agent/incidents.js';
 import { Investigator, type Report } from '../agent/investigator.js';
-import { type ScriptedLlm, startScriptedLlm } from '../agent/scripted-llm.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { DataStorageServer } from '../support/data-storage.js';
+import { type LlmServer, startLlmServer } from '../support/llm-endpoint.js';
 import { shippedPlaybooks } from '../support/playbooks-dir.js';
 
 /**
@@ -11,14 +12,14 @@ import { shippedPlaybooks } from '../support/playbooks-dir.js';
  * scripted: the model, which answers from what it is sent and nothing else.
  */
 describe('an agent by OpenAI’s SDK', () => {
-  let llm: ScriptedLlm;
+  let llm: LlmServer;
   let storage: DataStorageServer;
   let tk: TestApp;
   /** Gives up soon on a service that does not answer; /metrics is of the server that started last. */
   let hasty: TestApp;
 
   beforeAll(async () => {
-    [llm, storage] = await Promise.all([startScriptedLlm(), DataStorageServer.start()]);
+    [llm, storage] = await Promise.all([startLlmServer(carefulModel), DataStorageServer.start()]);
     const { url } = storage;
     const patientFor = (tryMs: number, inAllMs: number): Promise<TestApp> =>
       startApp(
@@ -61,8 +62,9 @@ describe('an agent by OpenAI’s SDK', () => {
 
   it('is offered get_playbooks in OpenAI’s own format', async () => {
     await investigate(simpleIncident, 'inv-offer');
-    const offered = llm.requests.at(-1)?.tools?.map(({ function: { name } }) => name);
-    expect(offered).toEqual(expect.arrayContaining(['get_playbooks', 'get_context']));
+    expect(offeredTools(llm.asked.at(-1)?.body)).toEqual(
+      expect.arrayContaining(['get_playbooks', 'get_context']),
+    );
   });
 
   it('investigates a simple incident without asking for playbooks', async () => {

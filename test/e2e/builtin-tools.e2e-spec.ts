@@ -77,7 +77,7 @@ describe('built-in tools', () => {
   }, 120_000);
   afterAll(async () => {
     await tk.close();
-    site.stop();
+    await site.stop();
     await mail.stop();
     rmSync(files, { recursive: true, force: true });
   });

@@ -1,7 +1,4 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { runInThisContext } from 'node:vm';
@@ -12,45 +9,39 @@ import type { Json } from '../support/json.js';
 import { type ServerProcess, startServer } from '../support/server-process.js';
 import { makeTestFolder } from '../support/test-folder.js';
 import { until } from '../support/wait.js';
+import { type SeenRequest, WebSite } from '../support/web-site.js';
 
 const secret = 'a secret for webhooks';
 const folder = makeTestFolder();
 let db: TestDatabase;
 let server: ServerProcess;
-let receiver: Server;
-const tries: { readonly headers: IncomingHttpHeaders; readonly body: string }[] = [];
+let receiver: WebSite;
 
 beforeAll(async () => {
   // The first two tries fail.
-  receiver = createServer((request, answer) => {
-    let body = '';
-    request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
-    request.on('end', () => {
-      tries.push({ headers: request.headers, body });
-      answer.writeHead(tries.length <= 2 ? 503 : 200).end();
-    });
-  });
-  await once(receiver.listen(0, '127.0.0.1'), 'listening');
+  receiver = await WebSite.start((_request, answer) =>
+    answer.writeHead(receiver.seen.length <= 2 ? 503 : 200).end(),
+  );
   db = await createTestDatabase();
   server = await startServer({
     DATABASE_URL: db.url,
     TOOLKEEPER_DATA_DIR: folder,
     CUSTOM_TOOLS_DIR: folder,
     CIRCUIT_FAILURES: '2',
-    WEBHOOK_URLS: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook?token=hidden`,
+    WEBHOOK_URLS: `${receiver.url}/hook?token=hidden`,
     WEBHOOK_SECRET: secret,
     WEBHOOK_EVENTS: 'circuit.opened,circuit.closed',
   });
 });
 afterAll(async () => {
   await server.end('SIGTERM');
-  receiver.close();
+  await receiver.stop();
   await db.drop();
   rmSync(folder, { recursive: true, force: true });
 });
 
 /** The check that docs/events.md shows, run as it stands there. */
-function isGenuine({ headers, body }: (typeof tries)[number], key = secret): boolean {
+function isGenuine({ headers, body }: Pick<SeenRequest, 'headers' | 'body'>, key = secret): boolean {
   const page = readFileSync(join(__dirname, '..', '..', 'docs', 'events.md'), 'utf8');
   const code = /```js\nimport .*\n([^]*?)```/.exec(page)?.[1] ?? '';
   const make = runInThisContext(`(createHmac, timingSafeEqual, Buffer) => { ${code}; return isGenuine; }`);
@@ -66,6 +57,7 @@ it('tells a receiver that was away for a while of a circuit, signed, and of noth
   const crash = { input: { action: 'crash' } };
   for (let n = 0; n < 2; n++) await http.post('/api/v1/tools/frail/execute').send(crash).expect(200);
   await http.post('/api/v1/tool-health/frail/circuit/close').send({ reason: 'repaired' });
+  const { seen: tries } = receiver;
   await until(() => tries.length === 4, { what: 'both events' });
   const events: Json[] = tries.map(({ body }) => JSON.parse(body));
   expect(events.map(({ type }) => type)).toEqual([

@@ -101,7 +101,7 @@ describe('a document that is made to take long', () => {
     pages = new Pages(new OutboundHttp(rules, () => undefined), reader, limits);
   });
   afterAll(async () => {
-    site.stop();
+    await site.stop();
     await reader.stop();
   });
 

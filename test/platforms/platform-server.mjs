@@ -5,8 +5,19 @@ import { join } from 'node:path';
 
 const { startServer } = await import('../support/server-process.ts');
 
+const started = [];
+
 /** The built server, with the tools that ship, in a folder of its own. */
-export async function startPlatformServer(variables = {}) {
+export function startPlatformServer(variables) {
+  const server = start(variables);
+  started.push(server);
+  return server;
+}
+
+/** Stops those that still run: a run that a signal ends does not come to the `after` of its suites. */
+export const stopAll = () => Promise.allSettled(started.map(async (server) => (await server).stop()));
+
+async function start(variables) {
   const folder = mkdtempSync(join(tmpdir(), 'toolkeeper-platforms-'));
   const server = await startServer({
     PORT: '0',

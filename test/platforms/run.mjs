@@ -4,6 +4,7 @@
  */
 import '../support/typescript.mjs';
 import { execFileSync } from 'node:child_process';
+import { stopAll } from './platform-server.mjs';
 
 const suites = ['conformance', 'clients', 'formats', 'servers', 'spans', 'investigation'];
 const asked = process.argv.slice(2);
@@ -12,4 +13,6 @@ const npm = process.env.npm_execpath;
 const install = ['install', '--no-save', '--ignore-scripts', '--loglevel=error'];
 execFileSync(npm ? process.execPath : 'npm', [...(npm ? [npm] : []), ...install], { stdio: 'inherit' });
 process.chdir(new URL('../..', import.meta.url).pathname);
+for (const signal of ['SIGINT', 'SIGTERM'])
+  process.once(signal, () => void stopAll().then(() => process.kill(process.pid, signal)));
 for (const suite of suites) if (asked.length === 0 || asked.includes(suite)) await import(`./${suite}.mjs`);

@@ -6,8 +6,6 @@ import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import { generateText, isStepCount, jsonSchema, tool } from 'ai';
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import pg from 'pg';
@@ -15,29 +13,26 @@ import { startPlatformServer } from './platform-server.mjs';
 
 // real: the built server, HTTP, OpenTelemetry's exporters, the AI SDK and both forms of its spans; mock: the model
 
-const { EmbeddedPostgres } = await import('../../src/database/embedded/embedded-postgres.ts');
+const { ClusterFiles } = await import('../../src/database/embedded/cluster-files.ts');
 const { startScriptedModel } = await import('../support/scripted-model.ts');
 const { until } = await import('../support/wait.ts');
 
 describe('spans that an agent exports', () => {
-  let postgres;
   let database;
   let server;
   let model;
-  const folder = mkdtempSync(join(tmpdir(), 'toolkeeper-platforms-'));
   before(async () => {
     model = await startScriptedModel();
-    postgres = await new EmbeddedPostgres({ directory: join(folder, 'postgres'), settings: {} }).start();
-    server = await startPlatformServer({ DATABASE_URL: postgres.url });
-    database = new pg.Client({ connectionString: postgres.url });
+    server = await startPlatformServer();
+    const cluster = new ClusterFiles(join(server.folder, 'postgres'));
+    const login = `toolkeeper:${cluster.password()}`;
+    database = new pg.Client(`postgres://${login}@127.0.0.1:${cluster.postmaster().port}/postgres`);
     await database.connect();
   });
   after(async () => {
     await database?.end();
     await server?.stop();
-    await postgres?.stop();
     await model?.close();
-    rmSync(folder, { recursive: true, force: true });
   });
 
   /** An agent whose model calls a tool once, then answers. */
@@ -104,8 +99,8 @@ describe('spans that an agent exports', () => {
         },
         {
           models: [
-            ['scripted', '1', '1'],
-            ['scripted', '1', '1'],
+            ['scripted', '100', '20'],
+            ['scripted', '100', '20'],
           ],
           asked: [['log_summary'], undefined],
           told: [undefined, [['log_summary', '{"error":"failed to open: disk full"}']]],

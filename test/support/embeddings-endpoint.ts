@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { text } from 'node:stream/consumers';
+import type { ServerResponse } from 'node:http';
+import { WebSite } from './web-site.js';
 
 /** Words that mean the same. */
 const meanings: Readonly<Record<string, string>> = { titles: 'names', understood: 'resolved' };
@@ -18,22 +17,20 @@ export class EmbeddingsServer {
   /** A word for which it rejects whatever holds it. */
   rejects: string | undefined;
 
-  private constructor(private readonly server: Server) {}
+  private constructor(private readonly site: WebSite) {}
 
   static async start(): Promise<EmbeddingsServer> {
-    const server = createServer();
-    const endpoint = new EmbeddingsServer(server);
-    server.on('request', (request, reply) => void endpoint.answer(request, reply));
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const site = await WebSite.start((_request, reply, body) => endpoint.answer(body, reply));
+    const endpoint = new EmbeddingsServer(site);
     return endpoint;
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/v1`;
+    return `${this.site.url}/v1`;
   }
 
-  private async answer(request: IncomingMessage, reply: ServerResponse): Promise<void> {
-    const { input } = JSON.parse(await text(request)) as { input: string[] };
+  private answer(body: Buffer, reply: ServerResponse): void {
+    const { input } = JSON.parse(body.toString()) as { input: string[] };
     if (this.hangs) return;
     const { rejects } = this;
     if (rejects !== undefined && input.some((each) => each.includes(rejects)))
@@ -44,9 +41,8 @@ export class EmbeddingsServer {
     reply.end(JSON.stringify({ object: 'list', data }));
   }
 
-  async close(): Promise<void> {
-    this.server.closeAllConnections();
-    await new Promise((resolve) => this.server.close(resolve));
+  close(): Promise<void> {
+    return this.site.stop();
   }
 }
 

@@ -1,7 +1,6 @@
-import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Json } from './json.js';
+import { WebSite } from './web-site.js';
 
 export interface AskedOfLlm {
   readonly path: string;
@@ -27,29 +26,15 @@ export interface LlmServer {
 }
 
 export async function startLlmServer(answer: Answer = () => 'Fine.'): Promise<LlmServer> {
-  const asked: AskedOfLlm[] = [];
-  const server = createServer((request, response) => {
-    serve(request, response).catch((error: unknown) =>
+  const site = await WebSite.start((request, response, body) => {
+    serve(request, response, body.toString()).catch((error: unknown) =>
       refuse(response, 400, `The script failed: ${String(error)}`),
     );
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const llm: LlmServer = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
-    asked,
-    answer,
-    close: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
-  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    let text = '';
-    for await (const chunk of request) text += String(chunk);
+  const llm: LlmServer = { url: `${site.url}/v1`, asked: [], answer, close: () => site.stop() };
+  async function serve(request: IncomingMessage, response: ServerResponse, text: string): Promise<void> {
     const question = { path: request.url ?? '', headers: request.headers, body: JSON.parse(text) };
-    asked.push(question);
+    llm.asked.push(question);
     const said = await llm.answer(question, response);
     if (said === undefined || response.writableEnded) return;
     response.setHeader('content-type', 'application/json');
@@ -58,6 +43,7 @@ export async function startLlmServer(answer: Answer = () => 'Fine.'): Promise<Ll
       JSON.stringify({
         id: 'chatcmpl-1',
         object: 'chat.completion',
+        created: 0,
         model: question.body.model,
         choices: [{ index: 0, finish_reason: message.tool_calls ? 'tool_calls' : 'stop', message }],
         usage: { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 },

@@ -1,7 +1,6 @@
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { WebSite } from './web-site.js';
 
 interface Request {
   readonly id?: string;
@@ -23,22 +22,18 @@ export class McpHttpServer {
     description: `For tests: ${name}`,
     inputSchema: object,
   }));
-  private readonly server: Server;
   private readonly listeners = new Set<ServerResponse>();
 
-  private constructor() {
-    this.server = createServer((request, response) => void this.serve(request, response));
-  }
+  private constructor(private readonly site: WebSite) {}
 
   static async start(): Promise<McpHttpServer> {
-    const started = new McpHttpServer();
-    started.server.listen(0, '127.0.0.1');
-    await once(started.server, 'listening');
+    const site = await WebSite.start((request, response, body) => started.serve(request, response, body));
+    const started = new McpHttpServer(site);
     return started;
   }
 
   url(path: string): string {
-    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}${path}`;
+    return `${this.site.url}${path}`;
   }
 
   /** Says to all who listen that its tools changed. */
@@ -63,22 +58,18 @@ export class McpHttpServer {
     return this.listeners.size;
   }
 
-  async stop(): Promise<void> {
-    this.server.closeAllConnections();
-    this.server.close();
-    await once(this.server, 'close');
+  stop(): Promise<void> {
+    return this.site.stop();
   }
 
-  private async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  private serve(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
     const session = String(request.headers['mcp-session-id'] ?? '');
     if (request.method === 'DELETE') {
       this.sessions.delete(session);
       return void response.writeHead(204).end();
     }
     if (request.method === 'GET') return this.listen(response);
-    let body = '';
-    for await (const chunk of request) body += String(chunk);
-    const message = JSON.parse(body) as Request;
+    const message = JSON.parse(body.toString()) as Request;
     this.heard.push(message.method ?? 'an answer');
     if (message.method !== 'initialize' && !this.sessions.has(session))
       return void response.writeHead(404).end();

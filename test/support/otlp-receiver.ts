@@ -1,9 +1,8 @@
-import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingHttpHeaders } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import { buffersIn, type Fields, fieldsOf, messagesIn, numberIn, textIn } from './protobuf.js';
 import { until } from './wait.js';
+import { WebSite } from './web-site.js';
 
 export interface ReceivedSpan {
   readonly name: string;
@@ -38,21 +37,17 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   const spans: ReceivedSpan[] = [];
   const headers: IncomingHttpHeaders[] = [];
   let behaviour: number | 'hang' = 200;
-  const server = createServer((request, response) => {
-    void bodyOf(request).then((body) => {
-      if (behaviour === 'hang') return;
-      const status = request.url === '/v1/traces' ? behaviour : 404;
-      if (status === 200) {
-        headers.push(request.headers);
-        spans.push(...spansIn(body));
-      }
-      response.writeHead(status, { 'content-type': 'application/x-protobuf' }).end();
-    });
+  const site = await WebSite.start((request, response, body) => {
+    if (behaviour === 'hang') return;
+    const status = request.url === '/v1/traces' ? behaviour : 404;
+    if (status === 200) {
+      headers.push(request.headers);
+      spans.push(...spansIn(request.headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body));
+    }
+    response.writeHead(status, { 'content-type': 'application/x-protobuf' }).end();
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: site.url,
     spans,
     headers,
     behave: (next) => (behaviour = next),
@@ -66,11 +61,7 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
       spans.length = 0;
       headers.length = 0;
     },
-    close: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
+    close: () => site.stop(),
   };
 }
 
@@ -83,13 +74,6 @@ export function treeOf(spans: readonly ReceivedSpan[], parentId = '', indent = '
     .filter(isChild)
     .sort((a, b) => Number(a.startNs - b.startNs))
     .flatMap((span) => [`${indent}${span.name}`, ...treeOf(spans, span.spanId, `${indent}  `)]);
-}
-
-async function bodyOf(request: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
-  const body = Buffer.concat(chunks);
-  return request.headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body;
 }
 
 /** Field numbers of opentelemetry/proto/collector/trace/v1 and opentelemetry/proto/trace/v1. */

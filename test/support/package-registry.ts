@@ -1,12 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { archiveOf } from './bundle.js';
+import { WebSite } from './web-site.js';
 
 const wheelOf = `
 import sys, zipfile
@@ -22,27 +20,27 @@ with zipfile.ZipFile(path, 'w') as wheel:
 /** A registry of npm, and an index of pip, on loopback. */
 export class PackageRegistry {
   private readonly files = new Map<string, Buffer>();
-  /** Paths that were asked for. */
-  readonly asked: string[] = [];
 
-  private constructor(private readonly server: Server) {}
+  private constructor(private readonly site: WebSite) {}
 
   static async start(): Promise<PackageRegistry> {
-    const server = createServer();
-    const registry = new PackageRegistry(server);
-    server.on('request', ({ url = '' }, response) => {
-      registry.asked.push(url);
+    const site = await WebSite.start(({ url = '' }, response) => {
       const file = registry.files.get(url);
       response
         .writeHead(file ? 200 : 404, url.endsWith('/') ? { 'content-type': 'text/html' } : {})
         .end(file);
     });
-    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const registry = new PackageRegistry(site);
     return registry;
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+    return this.site.url;
+  }
+
+  /** Paths that were asked for. */
+  get asked(): string[] {
+    return this.site.seen.map(({ url }) => url);
   }
 
   /** @returns how a lock names it */
@@ -74,8 +72,7 @@ export class PackageRegistry {
     rmSync(folder, { recursive: true });
   }
 
-  async close(): Promise<void> {
-    this.server.closeAllConnections();
-    await new Promise((resolve) => this.server.close(resolve));
+  close(): Promise<void> {
+    return this.site.stop();
   }
 }

@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Json } from './json.js';
+import { refuse, startLlmServer, type ToolCalls } from './llm-endpoint.js';
 
 export interface ScriptedModel {
   /** http://127.0.0.1:<port>: `/v1/chat/completions` as OpenAI has it, `/v1/messages` as Anthropic. */
@@ -36,33 +34,19 @@ interface Asked {
  */
 export async function startScriptedModel(): Promise<ScriptedModel> {
   const refused: string[] = [];
-  const server = createServer((request, response) => {
-    let text = '';
-    request.on('data', (chunk: Buffer) => (text += chunk.toString()));
-    request.on('end', () => {
-      const answer = request.url?.endsWith('/messages') ? anthropicMessage : openAiCompletion;
-      response.setHeader('content-type', 'application/json');
-      try {
-        response.end(JSON.stringify(answer(JSON.parse(text))));
-      } catch (error) {
-        const { message } = error as Error;
-        refused.push(message);
-        response.statusCode = 400;
-        response.end(JSON.stringify({ error: { type: 'invalid_request_error', message } }));
-      }
-    });
+  const llm = await startLlmServer(({ path, body }, response) => {
+    try {
+      if (!path.endsWith('/messages')) return openAiTurn(body);
+      return response
+        .setHeader('content-type', 'application/json')
+        .end(JSON.stringify(anthropicMessage(body)));
+    } catch (error) {
+      const { message } = error as Error;
+      refused.push(message);
+      return refuse(response, 400, message);
+    }
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    refused,
-    close: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
+  return { url: new URL(llm.url).origin, refused, close: () => llm.close() };
 }
 
 /** @returns the model's next call, or what it says at last */
@@ -113,7 +97,7 @@ const textOf = (content: Json): string => {
   return content.map((part: Json) => part.text).join('');
 };
 
-function openAiCompletion({ model, messages, tools = [] }: Json): object {
+function openAiTurn({ messages, tools = [] }: Json): string | ToolCalls {
   for (const { type, function: tool } of tools) {
     must(type === 'function' && /^[\w-]{1,64}$/.test(tool?.name), 'tools must be functions with a name');
     must(isSchemaOfObject(tool.parameters), `parameters of ${tool.name} must be a schema of an object`);
@@ -134,28 +118,9 @@ function openAiCompletion({ model, messages, tools = [] }: Json): object {
     task: textOf(messages.find(({ role }: Json) => role === 'user').content),
     ...(calling && { heard: results.map(({ content }: Json) => textOf(content)).join('\n') }),
   });
-  const message =
-    typeof said === 'string'
-      ? { content: said }
-      : {
-          content: null,
-          tool_calls: [
-            {
-              id: `call_${randomUUID()}`,
-              type: 'function',
-              function: { name: said.tool, arguments: JSON.stringify(said.input) },
-            },
-          ],
-        };
-  const finish_reason = typeof said === 'string' ? 'stop' : 'tool_calls';
-  return {
-    id: `chatcmpl-${randomUUID()}`,
-    object: 'chat.completion',
-    created: 0,
-    model,
-    choices: [{ index: 0, message: { role: 'assistant', refusal: null, ...message }, finish_reason }],
-    usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
-  };
+  if (typeof said === 'string') return said;
+  const call = { name: said.tool, arguments: JSON.stringify(said.input) };
+  return { tool_calls: [{ id: `call_${randomUUID()}`, type: 'function', function: call }] };
 }
 
 function anthropicMessage({ model, max_tokens, messages, tools = [] }: Json): object {

@@ -1,5 +1,11 @@
 import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type RequestListener, type Server } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface SeenRequest {
@@ -9,20 +15,24 @@ export interface SeenRequest {
   readonly body: string;
 }
 
+/** Called once the whole request has come. */
+export type Answer = (request: IncomingMessage, response: ServerResponse, body: Buffer) => void;
+
 /** A web server on loopback that answers as the test says, and remembers what it was asked. */
 export class WebSite {
   readonly seen: SeenRequest[] = [];
 
   private constructor(private readonly server: Server) {}
 
-  static async start(answer: RequestListener, host = '127.0.0.1', port = 0): Promise<WebSite> {
+  static async start(answer: Answer, host = '127.0.0.1', port = 0): Promise<WebSite> {
     const server = createServer((request, response) => {
-      let body = '';
-      request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
       request.on('end', () => {
+        const body = Buffer.concat(chunks);
         const { method = '', url = '', headers } = request;
-        site.seen.push({ method, url, headers, body });
-        answer(request, response);
+        site.seen.push({ method, url, headers, body: body.toString() });
+        answer(request, response, body);
       });
     });
     const site = new WebSite(server);
@@ -38,8 +48,10 @@ export class WebSite {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  stop(): void {
+  /** Ends what is under way; the port is free then. */
+  async stop(): Promise<void> {
+    const ended = once(this.server.close(), 'close');
     this.server.closeAllConnections();
-    this.server.close();
+    await ended;
   }
 }

@@ -6,7 +6,7 @@ import { NotSent, type OutboundAnswer, OutboundHttp, type OutboundRequest } from
 
 /** real: HTTP and name servers, both on loopback. */
 describe('OutboundHttp', () => {
-  const running: { stop(): void }[] = [];
+  const running: { stop(): unknown }[] = [];
   let site: WebSite;
   let inner: WebSite;
   let http: OutboundHttp;
@@ -25,8 +25,8 @@ describe('OutboundHttp', () => {
     http = httpWith([`127.0.0.1:${site.port}`, `localhost:${site.port}`]);
     running.push(site, inner);
   });
-  afterAll(() => {
-    for (const each of running) each.stop();
+  afterAll(async () => {
+    for (const each of running) await each.stop();
   });
 
   const httpWith = (allow: string[], names?: NameServer, ownPort?: number): OutboundHttp => {
@@ -157,7 +157,7 @@ describe('OutboundHttp', () => {
     await expect(get(`${site.url}/to?/to%3F/to%3F/page`)).rejects.toThrow('redirected more than 2 times');
     const gone = await WebSite.start(() => undefined);
     const { url, port } = gone;
-    gone.stop();
+    await gone.stop();
     const refused = get(url, {}, httpWith([`127.0.0.1:${port}`]));
     await expect(refused).rejects.toThrow(`127.0.0.1:${port} cannot be reached: ECONNREFUSED`);
     await expect(refused).rejects.toBeInstanceOf(NotSent);

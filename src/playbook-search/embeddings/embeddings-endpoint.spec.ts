@@ -1,6 +1,5 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { text } from 'node:stream/consumers';
+import type { ServerResponse } from 'node:http';
+import { WebSite } from '../../../test/support/web-site.js';
 import { CircuitBreaker } from '../../common/circuit-breaker.js';
 import { type EmbeddingKind, EmbeddingsEndpoint, type EndpointAddress } from './embeddings-endpoint.js';
 
@@ -27,8 +26,7 @@ const status =
 
 /** real: HTTP, the client, time-outs, the breaker; ours: an endpoint that answers what the test says, in order. */
 describe('EmbeddingsEndpoint', () => {
-  let server: Server;
-  let base: string;
+  let site: WebSite;
   let asked: Asked[];
   let answers: Answer[];
   let endpoint: EmbeddingsEndpoint;
@@ -44,7 +42,7 @@ describe('EmbeddingsEndpoint', () => {
   } = {}): EmbeddingsEndpoint => {
     const patience = { timeoutMs, pauseMs: 1, deadlineMs: 20_000 };
     endpoint = new EmbeddingsEndpoint(
-      { url: `${base}/v1`, model: 'small', apiKey: 'key', ...address },
+      { url: `${site.url}/v1`, model: 'small', apiKey: 'key', ...address },
       { query: { ...patience, retries: 1 }, document: { ...patience, retries: 3 } },
       new CircuitBreaker(
         { failures, minFailureRate: 0.5, windowMs: 60_000, openMs: 60_000, maxOpenMs: 60_000, probes: 1 },
@@ -60,21 +58,16 @@ describe('EmbeddingsEndpoint', () => {
   beforeEach(async () => {
     asked = [];
     answers = [];
-    const answer = async (request: IncomingMessage, reply: ServerResponse): Promise<void> => {
-      const { url, headers } = request;
-      const body = JSON.parse(await text(request)) as Asked['body'];
-      const each = { url, authorization: headers.authorization, body };
+    site = await WebSite.start(({ url, headers }, reply, body) => {
+      const { authorization } = headers;
+      const each = { url, authorization, body: JSON.parse(body.toString()) as Asked['body'] };
       asked.push(each);
       (answers.shift() ?? vectors)(each, reply);
-    };
-    server = createServer((request, reply) => void answer(request, reply));
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    });
   });
   afterEach(async () => {
     await endpoint.close();
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
+    await site.stop();
   });
 
   it('asks in batches, as OpenAI has it, and gives vectors of length 1 in the order of the texts', async () => {
@@ -160,7 +153,6 @@ describe('EmbeddingsEndpoint', () => {
   });
 
   it('says that nobody listens', async () => {
-    server.close();
     open({ address: { url: 'http://127.0.0.1:1' } });
     await expect(embed(['a'], 'query')).rejects.toThrow('ECONNREFUSED');
   });
