@@ -171,11 +171,13 @@ describe('a call fails', () => {
   it('past its deadline: the process is killed and its late answer harms nobody', async () => {
     const pool = bench.lab.pool();
     const slow = await pidOf(result(pool, { action: 'pid' }));
-    const late = expect(call(pool, { action: 'sleep', ms: 150 }, { timeoutMs: 100 })).rejects.toMatchObject({
-      reason: 'timeout',
-      written: true,
-      message: 'The tool did not answer within 100 ms',
-    });
+    const late = expect(call(pool, { action: 'sleep', ms: 1_000 }, { timeoutMs: 100 })).rejects.toMatchObject(
+      {
+        reason: 'timeout',
+        written: true,
+        message: 'The tool did not answer within 100 ms',
+      },
+    );
     const next = call(pool, { next: 1 });
     await late;
     const { reply, notes } = await next;

@@ -100,7 +100,7 @@ export async function openLab(more = {}) {
       page.on('console', (message) => {
         const text = message.text();
         if (message.type() === 'error' && !known.some((each) => each.test(text)))
-          problems.push(`console: ${text}`);
+          problems.push(`console: ${text} ${message.location().url}`);
       });
       page.on('request', (request) => {
         const { protocol, origin } = new URL(request.url());

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { violationsOf } from './axe.mjs';
 import { openLab, until } from './lab.mjs';
@@ -22,6 +23,10 @@ describe('pages', () => {
   before(async () => {
     lab = await openLab();
     await lab.register('word_count');
+    await lab.register('notes', {
+      ...{ protocol: 'mcp', command: 'node', args: ['mcp-server.mjs'] },
+      workingDir: join(process.cwd(), 'test/fixtures/tools'),
+    });
   });
   after(async () => {
     await lab.close();
@@ -73,6 +78,16 @@ describe('pages', () => {
           { text: index % 3 === 0 ? '' : 'two words' },
           { investigationId: `inc-${index}` },
         );
+      for (const [version, hours] of [
+        ['1.0.0', 4],
+        ['1.1.0', 8],
+      ]) {
+        const steps = Array.from({ length: 12 }, (_, index) => `${index}. Wait ${index === 6 ? hours : 1} h`);
+        await lab.api('POST', '/api/v1/playbooks', {
+          ...{ playbook_id: 'twice-written', version, name: 'Wait', description: 'When nothing else helps.' },
+          content: steps.join('\n'),
+        });
+      }
       const listed = () => lab.api('GET', '/api/v1/tool-metrics/executions?status=error');
       execution = (await until(async () => (await listed()).body.data[0], 'a failed execution')).metricId;
     });

@@ -40,6 +40,7 @@ export const screens = (execution) => [
   { path: '/tools/word_count/revisions?revision=1', full: 'What revision 1 changed' },
   { path: '/tools/word_count/settings', full: 'It is held by' },
   { path: '/tools/word_count/edit', full: 'Save revision', refused: 'may not' },
+  { path: '/tools/notes/tools?tool=echo', full: 'echo as it was approved' },
   { path: '/tools/absent/activity', full: 'No such tool' },
   { path: '/tools/absent/edit', full: 'Try again' },
   {
@@ -92,6 +93,7 @@ export const screens = (execution) => [
   { path: '/playbooks?q=pod&labels=environment', full: 'is no label' },
   { path: '/playbooks/cluster-dns-repair', full: 'Procedure' },
   { path: '/playbooks/cluster-dns-repair/versions', full: 'there is nothing to compare' },
+  { path: '/playbooks/twice-written/versions', full: 'lines are the same' },
   {
     path: '/playbooks/cluster-dns-repair/edit?q=names+vanish',
     full: 'It should be found by',

@@ -1,9 +1,20 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { openLab, until } from './lab.mjs';
 
+/** Where the MCP server is that tests register. */
+const servers = join(process.cwd(), 'test/fixtures/tools');
+
 // real: the built server with its own PostgreSQL, tools' processes, Chromium; mock: nothing
+
+/** The page as one that is looked at (`visible`), or as one behind others (`hidden`). */
+const look = (page, state) =>
+  page.evaluate((value) => {
+    Object.defineProperty(document, 'visibilityState', { value, configurable: true });
+    document.dispatchEvent(new window.Event('visibilitychange'));
+  }, state);
 
 describe('tools', () => {
   let lab;
@@ -39,25 +50,38 @@ describe('tools', () => {
     await page.clock.runFor(200);
     await page.getByText('before-the-pause').waitFor();
 
-    const look = (state) =>
-      page.evaluate((value) => {
-        Object.defineProperty(document, 'visibilityState', { value, configurable: true });
-        document.dispatchEvent(new window.Event('visibilitychange'));
-      }, state);
-    await look('hidden');
+    await look(page, 'hidden');
     await page.clock.fastForward(4 * 60_000);
     assert.equal(open.size, 1);
     await page.clock.fastForward(61_000);
     await until(() => open.size === 0, 'the end of the stream');
     await page.getByText('Paused', { exact: true }).waitFor();
     await lab.call('word_count', { text: 'during-the-pause' });
-    await look('visible');
+    await look(page, 'visible');
     await until(() => open.size === 1, 'the stream again');
     const { 'last-event-id': place } = await asked.at(-1).allHeaders();
     assert.match(place, /events=[^,]+,logs:word_count=/);
     await page.clock.runFor(200);
     await page.getByText('during-the-pause').waitFor();
     assert.equal(await page.getByText('before-the-pause').count(), 1);
+    await visitor.context.close();
+  });
+
+  it('a tab that looked away for long says how many events it has not seen', async () => {
+    const visitor = await lab.visit();
+    const { page } = visitor;
+    await visitor.open('/events');
+    await page.getByText('following').waitFor();
+    await page.clock.install({ time: new Date() });
+    const ended = page.waitForEvent('requestfailed', (request) => request.url().includes('/console/stream'));
+    await look(page, 'hidden');
+    await page.clock.fastForward(5 * 60_000);
+    await ended;
+    const act = (name) =>
+      lab.api('POST', `/api/v1/tool-health/get_playbooks/circuit/${name}`, { reason: 'to make room' });
+    for (let index = 0; index < 502; index += 1) for (const name of ['open', 'reset']) await act(name);
+    await look(page, 'visible');
+    await page.getByText(/\d events had to make room before they were read here/).waitFor();
     await visitor.context.close();
   });
 
@@ -184,20 +208,28 @@ describe('tools', () => {
     await page.getByRole('button', { name: 'Try', exact: true }).click();
     await page.getByLabel('Name', { exact: true }).and(page.locator('[aria-invalid]')).waitFor();
     await page.getByLabel('From').selectOption('tool.json');
-    await open(JSON.stringify(manifest));
+    const dropped = await page.evaluateHandle((text) => {
+      const transfer = new window.DataTransfer();
+      transfer.items.add(new window.File([text], 'tool.json', { type: 'application/json' }));
+      return transfer;
+    }, JSON.stringify(manifest));
+    await page
+      .getByRole('textbox', { name: 'Settings as JSON' })
+      .dispatchEvent('drop', { dataTransfer: dropped });
+    await page.getByText('"word_count_2"').waitFor();
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByRole('heading', { name: 'word_count_2' }).waitFor();
     await visitor.context.close();
   });
 
-  it('the tools of an MCP server are listed, and called, before it is saved', async () => {
-    const visitor = await lab.visit({ known: [/404/] });
+  it('the tools of an MCP server are listed, and called, before it is saved and after', async () => {
+    const visitor = await lab.visit();
     const { page } = visitor;
     await lab.signIn(visitor);
     await visitor.open('/tools/new?from=mcp');
     await page.getByLabel('Name', { exact: true }).fill('notes');
     await page.getByLabel('Command').fill('node mcp-server.mjs');
-    await page.getByLabel('Folder').fill(join(process.cwd(), 'test/fixtures/tools'));
+    await page.getByLabel('Folder').fill(servers);
     await page.getByRole('button', { name: 'Try', exact: true }).click();
     const row = page.getByRole('table', { name: 'Tools of the server' }).getByRole('row', { name: /echo/ });
     await row.getByRole('button', { name: 'Call' }).click();
@@ -207,6 +239,82 @@ describe('tools', () => {
     assert.equal((await lab.api('GET', '/api/v1/custom-tools/notes')).status, 404);
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByRole('heading', { name: 'notes' }).waitFor();
+    const tools = page.getByRole('table', { name: 'Tools of notes' });
+    await tools.getByRole('link', { name: 'echo' }).click();
+    await page.getByRole('heading', { name: 'notes__echo' }).waitFor();
+    await page.getByRole('link', { name: 'Its server' }).click();
+    await tools.getByRole('row', { name: /echo callable/ }).waitFor();
+    await page.getByRole('link', { name: 'Tools', exact: true }).first().click();
+    await page.getByRole('link', { name: 'notes', exact: true }).click();
+    await tools.waitFor();
+    await visitor.open('/tools/notes/activity');
+    await page.waitForURL('**/console/tools/notes/tools');
+    await visitor.context.close();
+  });
+
+  it('a tool that its MCP server changed waits until somebody has read what changed', async () => {
+    const lists = join(lab.program, 'lists.json');
+    const late = (description) =>
+      writeFileSync(lists, JSON.stringify([{ name: 'late', description, inputSchema: { type: 'object' } }]));
+    late('Reads a report.\nIt changes nothing.');
+    const { status } = await lab.register('changing', {
+      ...{ protocol: 'mcp', command: 'node', args: ['mcp-server.mjs', `--lists=${lists}`] },
+      ...{ workingDir: servers, sandbox: { allowedPaths: [lab.program] } },
+    });
+    assert.equal(status, 201);
+    late('Reads a report.\nIt sends it elsewhere.');
+    await lab.call('changing__change', {});
+    const visitor = await lab.visit();
+    const { page } = visitor;
+    await lab.signIn(visitor);
+    await visitor.open('/tools/changing');
+    await page.getByText('1 tool of this server waits for approval').waitFor();
+    await page
+      .getByRole('row', { name: /late held/ })
+      .getByRole('button', { name: 'Show' })
+      .click();
+    await page.getByRole('row', { name: 'It changes nothing. It sends it elsewhere.' }).waitFor();
+    await page.getByRole('button', { name: 'Approve late' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Approve' }).click();
+    await page.getByRole('row', { name: /late callable/ }).waitFor();
+    assert.equal((await lab.call('changing__late', {})).status, 200);
+    await visitor.context.close();
+  });
+
+  it('a tool that is disabled can still be tried', async () => {
+    await lab.register('resting');
+    await lab.api('POST', '/api/v1/custom-tools/resting/disable');
+    const visitor = await lab.visit();
+    const { page } = visitor;
+    await lab.signIn(visitor);
+    await visitor.open('/tools/resting/try');
+    await page.getByLabel('text').fill('one two three');
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await page.getByText('"words": 3').waitFor();
+    await visitor.context.close();
+  });
+
+  it('a grade and its reason are there after the server was started anew', async () => {
+    await lab.register('graded');
+    const look = () => lab.api('GET', '/api/v1/tool-health/graded');
+    // A grade has changed where another one was seen before.
+    await look();
+    for (let index = 0; index < 5; index += 1) await lab.call('graded', { text: '' });
+    const changes = () => lab.api('GET', '/api/v1/tool-health/graded/history');
+    await until(async () => (await look()) && (await changes()).body.data.length > 0, 'a grade');
+    const visitor = await lab.visit({
+      known: [/Failed to load resource/],
+    });
+    const { page } = visitor;
+    await lab.signIn(visitor);
+    await visitor.open('/tools/graded/health');
+    const kept = page
+      .getByRole('table', { name: 'Changes of the grade' })
+      .getByRole('row', { name: /unknown unhealthy/ });
+    const said = await kept.getByRole('cell').last().innerText();
+    await lab.restart(async () => undefined);
+    await page.reload();
+    assert.equal(await kept.getByRole('cell').last().innerText(), said);
     await visitor.context.close();
   });
 

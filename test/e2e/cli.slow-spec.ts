@@ -147,7 +147,7 @@ it('words are completed: commands, options, tools', async () => {
   const complete = async (...words: string[]): Promise<string[]> =>
     (await ok(cli.run('complete', '--', ...words))).split('\n').filter(Boolean);
   expect(await complete('tool', 're')).toEqual(['register', 'revisions']);
-  expect(await complete('tool', 'call', 'get_')).toEqual(['get_playbooks']);
+  expect(await complete('tool', 'call', 'get_p')).toEqual(['get_playbooks']);
   expect(await complete('tool', 'logs', '--fo')).toEqual(['--follow']);
   expect(await complete('completion', '')).toEqual(['bash', 'zsh', 'fish']);
   const script = await ok(cli.run('completion', 'bash'));

@@ -18,6 +18,7 @@ import {
   listCustomTools,
   listExecutions,
   listInvestigations,
+  listMcpTools,
   listShownPlaybooks,
   listTools,
   type ToolView,
@@ -60,6 +61,14 @@ export const customToolQuery = (name: string) =>
   queryOptions({
     queryKey: ['tools', 'custom', name],
     queryFn: ({ signal }) => ask(getCustomTool({ path: { name }, signal })),
+  });
+
+/** The tools of an MCP server, with what is not callable of them. */
+export const serverToolsQuery = (server: string) =>
+  queryOptions({
+    queryKey: ['tools', 'of server', server],
+    queryFn: ({ signal }) => ask(listMcpTools({ path: { name: server }, signal })),
+    refetchInterval: 10_000,
   });
 
 export const templatesQuery = queryOptions({

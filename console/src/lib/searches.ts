@@ -6,7 +6,7 @@ import { count, flag, moment, oneOf, searchParams, share, text } from './search-
 
 export const toolsSearch = searchParams({
   q: text,
-  kind: oneOf('builtin', 'custom', 'mcp'),
+  kind: oneOf('builtin', 'custom', 'mcp', 'server'),
   grade: oneOf('healthy', 'degraded', 'unhealthy', 'unknown'),
   status: oneOf('active', 'inactive', 'error'),
   sort: oneOf('calls', 'success', 'latency', 'used'),
@@ -54,6 +54,9 @@ export const investigationsSearch = searchParams({ q: text, spent: flag });
 
 /** Hours back from now. */
 export const periodSearch = searchParams({ period: oneOf('1', '24', '168') });
+
+/** The tool of an MCP server whose definition is looked at. */
+export const serverToolsSearch = searchParams({ tool: text });
 
 export const revisionsSearch = searchParams({ revision: count, against: count });
 

@@ -9,22 +9,7 @@ import {
 import { Shell } from '../app/shell.js';
 import { ApiError } from '../lib/api.js';
 import { parseSearch, searchParams, stringifySearch, text } from '../lib/search-params.js';
-import {
-  eventsSearch,
-  executionsSearch,
-  investigationsSearch,
-  keysSearch,
-  logsSearch,
-  periodSearch,
-  playbookEditSearch,
-  playbookSearch,
-  playbooksSearch,
-  playbookVersionsSearch,
-  registerSearch,
-  replaySearch,
-  revisionsSearch,
-  toolsSearch,
-} from '../lib/searches.js';
+import * as searches from '../lib/searches.js';
 import { sessionQuery } from '../lib/session.js';
 import { Failed, Loading } from '../ui/states.js';
 import { FatalPage, NotFoundPage } from './fallback-pages.js';
@@ -65,7 +50,7 @@ const shell = createRoute({
 const overview = createRoute({
   getParentRoute: () => shell,
   path: '/',
-  validateSearch: periodSearch,
+  validateSearch: searches.periodSearch,
   component: lazyRouteComponent(() => import('../features/overview/overview-page.js'), 'OverviewPage'),
 });
 
@@ -79,14 +64,14 @@ const find = createRoute({
 const tools = createRoute({
   getParentRoute: () => shell,
   path: '/tools',
-  validateSearch: toolsSearch,
+  validateSearch: searches.toolsSearch,
   component: lazyRouteComponent(() => import('../features/tools/tools-page.js'), 'ToolsPage'),
 });
 
 const newTool = createRoute({
   getParentRoute: () => shell,
   path: '/tools/new',
-  validateSearch: registerSearch,
+  validateSearch: searches.registerSearch,
   component: lazyRouteComponent(() => import('../features/register/register-page.js'), 'RegisterPage'),
 });
 const editTool = createRoute({
@@ -111,7 +96,7 @@ const toolHome = createRoute({
 const activity = createRoute({
   getParentRoute: () => tool,
   path: '/activity',
-  validateSearch: periodSearch,
+  validateSearch: searches.periodSearch,
   component: lazyRouteComponent(() => import('../features/tool/activity-tab.js'), 'ActivityTab'),
 });
 const tryIt = createRoute({
@@ -119,16 +104,22 @@ const tryIt = createRoute({
   path: '/try',
   component: lazyRouteComponent(() => import('../features/tool/try-tab.js'), 'TryTab'),
 });
+const serverTools = createRoute({
+  getParentRoute: () => tool,
+  path: '/tools',
+  validateSearch: searches.serverToolsSearch,
+  component: lazyRouteComponent(() => import('../features/tool/server-tools-tab.js'), 'ServerToolsTab'),
+});
 const logs = createRoute({
   getParentRoute: () => tool,
   path: '/logs',
-  validateSearch: logsSearch,
+  validateSearch: searches.logsSearch,
   component: lazyRouteComponent(() => import('../features/tool/logs-tab.js'), 'LogsTab'),
 });
 const health = createRoute({
   getParentRoute: () => tool,
   path: '/health',
-  validateSearch: periodSearch,
+  validateSearch: searches.periodSearch,
   component: lazyRouteComponent(() => import('../features/tool/health-tab.js'), 'HealthTab'),
 });
 const circuit = createRoute({
@@ -139,7 +130,7 @@ const circuit = createRoute({
 const revisions = createRoute({
   getParentRoute: () => tool,
   path: '/revisions',
-  validateSearch: revisionsSearch,
+  validateSearch: searches.revisionsSearch,
   component: lazyRouteComponent(() => import('../features/tool/revisions-tab.js'), 'RevisionsTab'),
 });
 const settings = createRoute({
@@ -151,7 +142,7 @@ const settings = createRoute({
 const executions = createRoute({
   getParentRoute: () => shell,
   path: '/executions',
-  validateSearch: executionsSearch,
+  validateSearch: searches.executionsSearch,
   component: lazyRouteComponent(() => import('../features/executions/executions-page.js'), 'ExecutionsPage'),
 });
 const execution = createRoute({
@@ -163,26 +154,26 @@ const execution = createRoute({
 const replay = createRoute({
   getParentRoute: () => shell,
   path: '/executions/$id/replay',
-  validateSearch: replaySearch,
+  validateSearch: searches.replaySearch,
   component: lazyRouteComponent(() => import('../features/replay/replay-page.js'), 'ReplayPage'),
 });
 
 const playbooks = createRoute({
   getParentRoute: () => shell,
   path: '/playbooks',
-  validateSearch: playbooksSearch,
+  validateSearch: searches.playbooksSearch,
   component: lazyRouteComponent(() => import('../features/playbooks/playbooks-page.js'), 'PlaybooksPage'),
 });
 const newPlaybook = createRoute({
   getParentRoute: () => shell,
   path: '/playbooks/new',
-  validateSearch: playbookEditSearch,
+  validateSearch: searches.playbookEditSearch,
   component: lazyRouteComponent(() => import('../features/playbook-editor/new-page.js'), 'NewPlaybookPage'),
 });
 const editPlaybook = createRoute({
   getParentRoute: () => shell,
   path: '/playbooks/$id/edit',
-  validateSearch: playbookEditSearch,
+  validateSearch: searches.playbookEditSearch,
   component: lazyRouteComponent(() => import('../features/playbook-editor/edit-page.js'), 'EditPage'),
 });
 const playbook = createRoute({
@@ -193,20 +184,20 @@ const playbook = createRoute({
 const playbookHome = createRoute({
   getParentRoute: () => playbook,
   path: '/',
-  validateSearch: playbookSearch,
+  validateSearch: searches.playbookSearch,
   component: lazyRouteComponent(() => import('../features/playbook/playbook-tab.js'), 'PlaybookTab'),
 });
 const playbookVersions = createRoute({
   getParentRoute: () => playbook,
   path: '/versions',
-  validateSearch: playbookVersionsSearch,
+  validateSearch: searches.playbookVersionsSearch,
   component: lazyRouteComponent(() => import('../features/playbook/versions-tab.js'), 'VersionsTab'),
 });
 
 const investigations = createRoute({
   getParentRoute: () => shell,
   path: '/investigations',
-  validateSearch: investigationsSearch,
+  validateSearch: searches.investigationsSearch,
   component: lazyRouteComponent(
     () => import('../features/investigations/investigations-page.js'),
     'InvestigationsPage',
@@ -223,7 +214,7 @@ const investigation = createRoute({
 const events = createRoute({
   getParentRoute: () => shell,
   path: '/events',
-  validateSearch: eventsSearch,
+  validateSearch: searches.eventsSearch,
   component: lazyRouteComponent(() => import('../features/events/events-page.js'), 'EventsPage'),
 });
 const serverSettings = createRoute({
@@ -242,7 +233,7 @@ const settingsHome = createRoute({
 const keys = createRoute({
   getParentRoute: () => serverSettings,
   path: '/keys',
-  validateSearch: keysSearch,
+  validateSearch: searches.keysSearch,
   component: lazyRouteComponent(() => import('../features/settings/keys-tab.js'), 'KeysTab'),
 });
 const about = createRoute({
@@ -260,7 +251,7 @@ const tree = root.addChildren([
     tools,
     newTool,
     editTool,
-    tool.addChildren([toolHome, activity, tryIt, health, circuit, logs, revisions, settings]),
+    tool.addChildren([toolHome, activity, tryIt, health, circuit, serverTools, logs, revisions, settings]),
     executions,
     execution,
     replay,

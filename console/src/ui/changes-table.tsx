@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 import css from './changes-table.module.css';
 import { Note } from './layout.js';
+import { LineDiff } from './line-diff.js';
 import { Table } from './table.js';
 
 /** A place where two values differ; `undefined` stands for what is not there. */
@@ -20,22 +21,41 @@ interface ChangesTableProps {
 const mostShown = 200;
 const shownCharacters = 10_000;
 
-/** Places where two values differ, each with both sides. */
-export const ChangesTable = ({ label, changes, now = 'After' }: ChangesTableProps): ReactNode => (
-  <>
-    <Table
-      label={label}
-      rows={changes.slice(0, mostShown)}
-      keyOf={({ pointer }) => pointer}
-      columns={[
-        { name: 'Where', cell: ({ pointer }) => <code>{pointer || 'all of it'}</code> },
-        { name: 'Before', cell: ({ before }) => <Value value={before} /> },
-        { name: now, cell: ({ after }) => <Value value={after} /> },
-      ]}
-    />
-    {changes.length > mostShown && <Note>{changes.length - mostShown} more are not shown.</Note>}
-  </>
-);
+/** Places where two values differ, each with both sides: texts line by line, all else as values. */
+export function ChangesTable({ label, changes, now = 'After' }: ChangesTableProps): ReactNode {
+  const shownChanges = changes.slice(0, mostShown);
+  const values = shownChanges.filter((change) => !isOfTexts(change));
+  return (
+    <>
+      {values.length > 0 && (
+        <Table
+          label={label}
+          rows={values}
+          keyOf={({ pointer }) => pointer}
+          columns={[
+            { name: 'Where', cell: ({ pointer }) => <code>{pointer || 'all of it'}</code> },
+            { name: 'Before', cell: ({ before }) => <Value value={before} /> },
+            { name: now, cell: ({ after }) => <Value value={after} /> },
+          ]}
+        />
+      )}
+      {shownChanges.filter(isOfTexts).map(({ pointer, before, after }) => (
+        <section key={pointer} className={css.texts}>
+          <h3>
+            <code>{pointer || 'all of it'}</code>
+          </h3>
+          <LineDiff label={`${label}: ${pointer}`} before={before} after={after} now={now} />
+        </section>
+      ))}
+      {changes.length > mostShown && <Note>{changes.length - mostShown} more are not shown.</Note>}
+    </>
+  );
+}
+
+const isOfTexts = (change: Change): change is Change & { before: string; after: string } =>
+  typeof change.before === 'string' &&
+  typeof change.after === 'string' &&
+  `${change.before}${change.after}`.includes('\n');
 
 const Value = ({ value }: { readonly value: unknown }): ReactNode => (
   <code className={css.value}>{shown(value)}</code>

@@ -23,7 +23,7 @@ export function RegisterPage(): ReactNode {
   const onSaved = ({ name, protocol }: CustomToolView): void => {
     void client.invalidateQueries({ queryKey: ['tools'] });
     toast('Registered', name);
-    const to = protocol === 'mcp' ? '/tools/$name/settings' : '/tools/$name/try';
+    const to = protocol === 'mcp' ? '/tools/$name/tools' : '/tools/$name/try';
     void navigate({ to, params: { name } });
   };
   return (

@@ -1,22 +1,17 @@
 import { useQuery } from '@tanstack/react-query';
-import { getRouteApi, Link, Outlet, useMatchRoute } from '@tanstack/react-router';
+import { getRouteApi, Link, Navigate, Outlet, useMatchRoute } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { CircuitView } from '../../lib/api.js';
 import { nearest } from '../../lib/nearest.js';
-import {
-  circuitQuery,
-  customToolsQuery,
-  healthSummaryQuery,
-  toolQuery,
-  toolsQuery,
-} from '../../lib/queries.js';
+import { circuitQuery, healthSummaryQuery, toolQuery, toolsQuery } from '../../lib/queries.js';
 import { CircuitBadge } from '../../ui/circuit-badge.js';
-import { Badge, Tag } from '../../ui/controls.js';
+import { Badge, buttonLook, Tag } from '../../ui/controls.js';
 import { Centered, Note, Notes, Page, Row } from '../../ui/layout.js';
 import { Failed, Loading } from '../../ui/states.js';
 import { Tabs } from '../../ui/tabs.js';
 import { CircuitControls } from './circuit-controls.js';
 import { ToolActions } from './tool-actions.js';
+import { useRegistration } from './use-registration.js';
 
 const route = getRouteApi('/shell/tools/$name');
 
@@ -26,27 +21,31 @@ const tabs = [
   { to: '/tools/$name/health', name: 'Health' },
   { to: '/tools/$name/circuit', name: 'Circuit' },
 ] as const;
-/** Of registered executables alone. */
+/** Of what is registered alone. */
 const customTabs = [
   { to: '/tools/$name/logs', name: 'Logs' },
   { to: '/tools/$name/revisions', name: 'Revisions' },
   { to: '/tools/$name/settings', name: 'Settings' },
 ] as const;
+/** An MCP server is no tool that could be called or graded: each of those that it lists is. */
+const serverTabs = [{ to: '/tools/$name/tools', name: 'Tools' }, ...customTabs] as const;
 
 /** One tool: what it is, how it is, and its screens. */
 export function ToolFrame(): ReactNode {
   const { name } = route.useParams();
-  const tool = useQuery(toolQuery(name));
-  const { data: registered, isPending } = useQuery(customToolsQuery);
+  const { custom, isCertain } = useRegistration(name);
+  const isServer = custom?.protocol === 'mcp';
+  const isTool = isCertain && !isServer;
+  const tool = useQuery({ ...toolQuery(name), enabled: isTool && custom?.status !== 'inactive' });
   const { data: health } = useQuery(healthSummaryQuery);
-  const { data: circuit } = useQuery({ ...circuitQuery(name), retry: false });
-  const isAtCircuit = Boolean(useMatchRoute()({ to: '/tools/$name/circuit' }));
-  const custom = registered?.find((each) => each.name === name);
+  const { data: circuit } = useQuery({ ...circuitQuery(name), enabled: isTool });
+  const isAt = useMatchRoute();
+  const isAtCircuit = Boolean(isAt({ to: '/tools/$name/circuit' }));
   // A tool that is disabled or cannot start is not callable, and still has its history.
   if (!tool.data && !custom) {
     return (
       <Page name={name}>
-        {tool.error && !isPending ? (
+        {tool.error && isCertain ? (
           <>
             <Failed error={tool.error} retry={() => void tool.refetch()} />
             <Meant name={name} />
@@ -63,30 +62,41 @@ export function ToolFrame(): ReactNode {
       title={
         <>
           {name}
-          <Badge state={health?.tools[name]?.status ?? 'unknown'} />
+          {!isServer && <Badge state={health?.tools[name]?.status ?? 'unknown'} />}
           {custom && custom.status !== 'active' && <Badge state={custom.status} />}
           {circuit && <CircuitBadge state={circuit.state} />}
-          <Tag>{tool.data?.kind ?? 'custom'}</Tag>
+          <Tag>{isServer ? 'server' : (tool.data?.kind ?? 'custom')}</Tag>
         </>
       }
       about={tool.data?.description ?? custom?.description}
-      actions={custom && <ToolActions custom={custom} />}
+      actions={custom ? <ToolActions custom={custom} /> : tool.data?.kind === 'mcp' && <Server of={name} />}
     >
       <Notes>
         {custom && custom.errorMessage !== null && <Note tone="bad">{custom.errorMessage}</Note>}
         {circuit && circuit.state !== 'closed' && !isAtCircuit && <Refusing circuit={circuit} />}
       </Notes>
       <Tabs label={name}>
-        {[...tabs, ...(custom ? customTabs : [])].map(({ to, name: title }) => (
+        {(isServer ? serverTabs : [...tabs, ...(custom ? customTabs : [])]).map(({ to, name: title }) => (
           <Link key={to} to={to} params={{ name }} activeOptions={{ includeSearch: false }}>
             {title}
           </Link>
         ))}
       </Tabs>
-      <Outlet />
+      {isServer && tabs.some(({ to }) => isAt({ to })) ? (
+        <Navigate to="/tools/$name/tools" params={{ name }} replace />
+      ) : (
+        <Outlet />
+      )}
     </Page>
   );
 }
+
+/** The way from a tool to the MCP server that lists it, by the part of its name before the `__`. */
+const Server = ({ of: tool }: { readonly of: string }): ReactNode => (
+  <Link to="/tools/$name/tools" params={{ name: tool.split('__')[0] ?? tool }} className={buttonLook()}>
+    Its server
+  </Link>
+);
 
 /** A tool whose calls do not pass says so on each of its screens. */
 const Refusing = ({ circuit: { tool, state, reason } }: { readonly circuit: CircuitView }): ReactNode => (

@@ -4,9 +4,10 @@ import type { CustomToolView, ToolHealthSummaryView, ToolView } from '../../lib/
 export interface ToolRow {
   readonly name: string;
   readonly description: string;
-  readonly kind: ToolView['kind'];
+  /** A `server` is one of MCP: what agents call are the tools that it lists. */
+  readonly kind: ToolView['kind'] | 'server';
   readonly status: CustomToolView['status'];
-  readonly grade: ToolHealthSummaryView['status'];
+  readonly grade: ToolHealthSummaryView['status'] | undefined;
   readonly calls: number;
   readonly successRate: number;
   readonly latencyMs: number;
@@ -21,7 +22,7 @@ export interface Wanted {
   readonly sort?: 'calls' | 'success' | 'latency' | 'used' | undefined;
 }
 
-/** The tools that can be called, and the registered ones that cannot: disabled, or not startable. */
+/** The tools that can be called, the registered ones that cannot (disabled, or not startable), and MCP servers. */
 export function toolRows(
   tools: readonly ToolView[],
   custom: readonly CustomToolView[],
@@ -30,13 +31,16 @@ export function toolRows(
   const known = new Set(tools.map(({ name }) => name));
   const statuses = new Map(custom.map(({ name, status }) => [name, status]));
   const hidden = custom
-    .filter(({ name, protocol }) => !known.has(name) && protocol === 'jsonrpc')
-    .map(({ name, description }) => ({ name, description, kind: 'custom' as const }));
+    .filter(({ name }) => !known.has(name))
+    .map(({ name, description, protocol }) => ({
+      ...{ name, description, kind: protocol === 'mcp' ? ('server' as const) : ('custom' as const) },
+    }));
   return [...tools, ...hidden].map(({ name, description, kind }) => {
     const figures = health[name];
     return {
       ...{ name, description, kind, status: statuses.get(name) ?? 'active' },
-      grade: figures?.status ?? 'unknown',
+      // Grade and circuit are those of each tool, not of its server.
+      grade: kind === 'server' ? undefined : (figures?.status ?? 'unknown'),
       calls: figures?.totalCalls ?? 0,
       successRate: figures?.successRate ?? 0,
       latencyMs: figures?.avgLatencyMs ?? 0,

@@ -24,7 +24,7 @@ const columns = [
       </Link>
     ),
   },
-  { name: 'Health', cell: ({ grade }: ToolRow) => <Badge state={grade} /> },
+  { name: 'Health', cell: ({ grade }: ToolRow) => (grade === undefined ? '–' : <Badge state={grade} />) },
   {
     name: 'Status',
     cell: ({ status, kind }: ToolRow) => (status === 'active' ? <Tag>{kind}</Tag> : <Badge state={status} />),
@@ -62,7 +62,7 @@ function ToolFilters({ search, change }: ToolFiltersProps): ReactNode {
       <FilterSelect
         label="Kind"
         value={search.kind}
-        options={['builtin', 'custom', 'mcp']}
+        options={['builtin', 'custom', 'mcp', 'server']}
         onChange={(kind) => change({ kind })}
       />
       <FilterSelect

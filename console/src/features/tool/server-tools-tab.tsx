@@ -1,0 +1,208 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { useAct } from '../../app/sign-in-gate.js';
+import { approveMcpTools, ask, type McpToolsView, type McpToolView } from '../../lib/api.js';
+import { counted } from '../../lib/format.js';
+import { serverToolsQuery } from '../../lib/queries.js';
+import { ChangesTable } from '../../ui/changes-table.js';
+import { Badge, Button, type Tone } from '../../ui/controls.js';
+import { FormDialog } from '../../ui/form-dialog.js';
+import { JsonText } from '../../ui/json-text.js';
+import { Card, Note, Stack } from '../../ui/layout.js';
+import { Empty, Loaded } from '../../ui/states.js';
+import { Table } from '../../ui/table.js';
+import { useToast } from '../../ui/toasts.js';
+
+const route = getRouteApi('/shell/tools/$name/tools');
+
+const tones: Readonly<Record<McpToolView['state'], Tone>> = {
+  callable: 'good',
+  held: 'warn',
+  refused: 'bad',
+  gone: 'none',
+};
+
+/** What an MCP server lists, which of it agents may call, and the approval of what they may not call yet. */
+export function ServerToolsTab(): ReactNode {
+  const { name } = route.useParams();
+  const list = useQuery(serverToolsQuery(name));
+  return <Loaded query={list}>{(data) => <ServerTools server={name} list={data} />}</Loaded>;
+}
+
+interface ServerToolsProps {
+  readonly server: string;
+  readonly list: McpToolsView;
+}
+
+function ServerTools({ server, list: { listHash, data } }: ServerToolsProps): ReactNode {
+  const chosen = data.find(({ tool }) => tool === route.useSearch().tool);
+  const held = data.filter(({ state }) => state === 'held');
+  return (
+    <Stack>
+      {held.length > 0 && (
+        <Note tone="warn">
+          {counted(held.length, 'tool')} of this server {held.length === 1 ? 'waits' : 'wait'} for approval:
+          read what {held.length === 1 ? 'it says' : 'they say'}, since agents follow it.
+        </Note>
+      )}
+      <Card
+        title="Tools that it lists"
+        flush
+        actions={
+          listHash !== null &&
+          held.length > 0 && <Approval server={server} listHash={listHash} name="Approve all that wait" />
+        }
+      >
+        {data.length === 0 ? <Empty title="It lists no tool" /> : <List server={server} tools={data} />}
+      </Card>
+      {chosen && (
+        <Definition
+          tool={chosen}
+          actions={
+            listHash !== null &&
+            chosen.state === 'held' && (
+              <Approval
+                server={server}
+                listHash={listHash}
+                tool={chosen.tool}
+                name={`Approve ${chosen.tool}`}
+              />
+            )
+          }
+        />
+      )}
+    </Stack>
+  );
+}
+
+interface ListProps {
+  readonly server: string;
+  readonly tools: readonly McpToolView[];
+}
+
+function List({ server, tools }: ListProps): ReactNode {
+  const { tool: chosen } = route.useSearch();
+  const navigate = route.useNavigate();
+  const open = (tool: string): void => void navigate({ search: { tool }, replace: true, resetScroll: false });
+  return (
+    <Table
+      label={`Tools of ${server}`}
+      rows={tools}
+      keyOf={({ tool }) => tool}
+      isSelected={({ tool }) => tool === chosen}
+      onOpen={({ tool }) => open(tool)}
+      columns={[
+        {
+          name: 'Tool',
+          cell: ({ tool, name, state }) =>
+            state === 'callable' ? (
+              <Link to="/tools/$name/activity" params={{ name }}>
+                {tool}
+              </Link>
+            ) : (
+              <code>{tool}</code>
+            ),
+        },
+        { name: 'State', cell: ({ state }) => <Badge state={state} tone={tones[state]} /> },
+        { name: 'Why', cell: ({ why }) => why },
+        {
+          name: 'What it does',
+          cut: true,
+          cell: descriptionOf,
+        },
+        {
+          name: 'Definition',
+          cell: ({ tool }) => (
+            <Button small look="quiet" aria-pressed={tool === chosen} onClick={() => open(tool)}>
+              Show
+            </Button>
+          ),
+        },
+      ]}
+    />
+  );
+}
+
+const descriptionOf = ({ approved, listed }: McpToolView): string => {
+  const description = (listed ?? approved)?.['description'];
+  return typeof description === 'string' ? description : '';
+};
+
+interface DefinitionProps {
+  readonly tool: McpToolView;
+  readonly actions: ReactNode;
+}
+
+/** What agents read of a tool; of one that changed since it was approved, what changed. */
+const Definition = ({ tool: { tool, approved, listed, changes }, actions }: DefinitionProps): ReactNode => (
+  <>
+    {changes && changes.length > 0 && (
+      <Card title={`What changed in ${tool} since it was approved`} flush>
+        <ChangesTable
+          label="What changed since it was approved"
+          changes={changes.map(({ path, before, after }) => ({ pointer: path, before, after }))}
+          now="Listed now"
+        />
+      </Card>
+    )}
+    <Card
+      title={listed ? `${tool} as it is listed now` : `${tool} as it was approved`}
+      flush
+      actions={actions}
+    >
+      <JsonText label={`Definition of ${tool}`} value={listed ?? approved} />
+    </Card>
+  </>
+);
+
+interface ApprovalProps {
+  readonly server: string;
+  readonly listHash: string;
+  /** Absent: all that are held. */
+  readonly tool?: string;
+  readonly name: string;
+}
+
+/** An approval is of the list that was looked at: the server refuses it for another one. */
+function Approval({ server, listHash, tool, name }: ApprovalProps): ReactNode {
+  const [isAsking, setAsking] = useState(false);
+  const permitted = useAct('tools:admin');
+  const client = useQueryClient();
+  const toast = useToast();
+  const change = useMutation({
+    mutationFn: () =>
+      ask(
+        approveMcpTools({
+          path: { name: server },
+          body: { listHash, ...(tool !== undefined && { tools: [tool] }) },
+        }),
+      ),
+    onSuccess: ({ revision }) => {
+      void client.invalidateQueries({ queryKey: ['tools'] });
+      toast('Approved', `${server}, as its revision ${revision}`);
+      setAsking(false);
+    },
+    onError: () => client.invalidateQueries({ queryKey: serverToolsQuery(server).queryKey }),
+  });
+  if (!permitted) return null;
+  return (
+    <>
+      <Button small onClick={() => permitted(() => setAsking(true))}>
+        {name}
+      </Button>
+      {isAsking && (
+        <FormDialog
+          title={`${name} of ${server}?`}
+          about="Agents then read these definitions as they are listed now, and may call the tools. It can be rolled back as a revision."
+          name="Approve"
+          isReady
+          change={change}
+          onClose={() => setAsking(false)}
+        >
+          {null}
+        </FormDialog>
+      )}
+    </>
+  );
+}
