@@ -1,4 +1,4 @@
-import { invalidRequest, type Problem } from './errors.js';
+import { invalidRequest } from './errors.js';
 
 export interface Page<T> {
   readonly data: T[];
@@ -13,21 +13,30 @@ export function pageOf<T>(
   limit: number,
   cursor?: string,
 ): Page<T> {
-  const after = cursor === undefined ? undefined : decodeCursor(cursor);
-  const rest = after === undefined ? sorted : sorted.filter((item) => keyOf(item) > after);
-  const data = rest.slice(0, limit);
+  const after = keyIn(cursor);
+  return pageFrom(after === undefined ? sorted : sorted.filter((item) => keyOf(item) > after), keyOf, limit);
+}
+
+/** The page that begins with the first item; any item beyond the limit tells that there is another page. */
+export function pageFrom<T>(items: readonly T[], keyOf: (item: T) => string, limit: number): Page<T> {
+  const data = items.slice(0, limit);
   const last = data.at(-1);
-  return { data, nextCursor: last !== undefined && rest.length > limit ? encodeCursor(keyOf(last)) : null };
+  return { data, nextCursor: last !== undefined && items.length > limit ? cursorAt(keyOf(last)) : null };
 }
 
-export const encodeCursor = (key: string): string => Buffer.from(key).toString('base64url');
+const cursorAt = (key: string): string => Buffer.from(key).toString('base64url');
 
-/** @throws Problem `invalid_request` when the text never was a cursor */
-export function decodeCursor(cursor: string): string {
-  const key = Buffer.from(cursor, 'base64url').toString();
-  if (key !== '' && encodeCursor(key) === cursor) return key;
-  throw wrongCursor();
+/**
+ * The key of the item after which a page begins; undefined for the first page.
+ * @param read undefined for what is no key of this list
+ * @throws Problem `invalid_request` when the text never was a cursor of it
+ */
+export function keyIn(cursor: string | undefined): string | undefined;
+export function keyIn<K>(cursor: string | undefined, read: (key: string) => K | undefined): K | undefined;
+export function keyIn(cursor: string | undefined, read = (key: string): unknown => key): unknown {
+  if (cursor === undefined) return undefined;
+  const text = Buffer.from(cursor, 'base64url').toString();
+  const key = text !== '' && cursorAt(text) === cursor ? read(text) : undefined;
+  if (key !== undefined) return key;
+  throw invalidRequest({ pointer: '/cursor', detail: 'must be the nextCursor of an earlier answer' });
 }
-
-export const wrongCursor = (): Problem =>
-  invalidRequest({ pointer: '/cursor', detail: 'must be the nextCursor of an earlier answer' });

@@ -1,3 +1,4 @@
+import { isObject } from '../common/json.js';
 import { messageOf } from '../common/message-of.js';
 import { UpstreamFailure } from '../common/upstream-failure.js';
 import type { Completion, LlmEndpoint } from '../llm/llm-endpoint.js';
@@ -72,6 +73,3 @@ function resultOf({ text, message, body, durationMs, traceId }: Completion, requ
     trace_id: traceId ?? null,
   };
 }
-
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,3 +1,4 @@
+import { isObject } from '../common/json.js';
 /**
  * One message to a journal about a record, in JSON values that mean something to its owner alone. `start` by itself
  * begins a record, `end` by itself ends the one of the same id, and both are a record in one piece; an id alone takes
@@ -34,5 +35,3 @@ export function isWritten(value: unknown): value is [place: number, at: number, 
   const { id, start = {}, end = {} } = entry as Partial<JournalEntry>;
   return typeof id === 'string' && isObject(start) && isObject(end);
 }
-
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;

@@ -2,6 +2,7 @@ import { CircuitBreaker } from '../common/circuit-breaker.js';
 import type { CircuitSettings } from '../common/circuit-state.js';
 import { systemClock } from '../common/clock.js';
 import { type AnswerHeaders, HttpClient, type HttpRequest } from '../common/http-client.js';
+import { isObject, type JsonObject } from '../common/json.js';
 import { type RetrySettings, UpstreamCalls } from '../common/upstream-calls.js';
 import { UpstreamFailure } from '../common/upstream-failure.js';
 
@@ -129,13 +130,12 @@ function completionIn(timed: unknown): Completion {
   const body = objectIn(answer);
   const [first] = Array.isArray(body['choices']) ? (body['choices'] as unknown[]) : [];
   const { message } = objectIn(first);
-  if (typeof message !== 'object' || message === null)
+  if (!isObject(message))
     throw new UpstreamFailure('invalid_answer', 'its answer has no `choices[0].message`');
-  return { ...told, text: textOf(objectIn(message)['content']), message: objectIn(message), body };
+  return { ...told, text: textOf(message['content']), message, body };
 }
 
-const objectIn = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+const objectIn = (value: unknown): JsonObject => (isObject(value) ? value : {});
 
 /** A text, or the texts of a list of parts. */
 function textOf(content: unknown): string {

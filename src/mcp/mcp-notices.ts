@@ -1,5 +1,5 @@
 import type { ServerSentEvent } from '../common/sse.js';
-import type { ToolNotice } from '../tool-contract/tool-notice.js';
+import type { ToolNotice } from '../common/tool-notice.js';
 import { type Notification, notificationOf } from './mcp-messages.js';
 import { messageEvent } from './mcp-streams.js';
 

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { isObject } from '../common/json.js';
 import type { JsonSchema } from '../tool-contract/tool.js';
 import { plainHeader } from './mcp-revisions.js';
 
@@ -48,6 +49,3 @@ const isSame = (said: string | undefined, value: string | number | boolean): boo
 
 const memberOf = (of: unknown, name: string): unknown =>
   isObject(of) && Object.hasOwn(of, name) ? of[name] : undefined;
-
-const isObject = (value: unknown): value is JsonSchema =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,5 +1,6 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import type { Problem, ProblemCode } from '../common/errors.js';
+import { isObject, type JsonObject } from '../common/json.js';
 import { problemBody } from '../common/problem.filter.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 import { type ReadableAnswer, readableOutcome, readableProblem, textOf } from '../tools/readable-answer.js';
@@ -12,10 +13,9 @@ const protocolErrors: ReadonlySet<ProblemCode> = new Set([
   'invalid_request',
   'internal_error',
 ]);
-type Members = Readonly<Record<string, unknown>>;
 const areTexts = (...values: unknown[]): boolean => values.every((value) => typeof value === 'string');
 /** The members that a client insists on in each kind of content. */
-const blocks = new Map<unknown, (block: Members) => boolean>([
+const blocks = new Map<unknown, (block: JsonObject) => boolean>([
   ['text', ({ text }) => areTexts(text)],
   ['image', ({ data, mimeType }) => areTexts(data, mimeType)],
   ['audio', ({ data, mimeType }) => areTexts(data, mimeType)],
@@ -66,6 +66,3 @@ function withText(result: Partial<CallToolResult>): CallToolResult {
 }
 
 const isBlock = (block: unknown): boolean => isObject(block) && (blocks.get(block['type'])?.(block) ?? false);
-
-const isObject = (value: unknown): value is Members =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

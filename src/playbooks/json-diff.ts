@@ -1,3 +1,5 @@
+import { escapePointer } from '../common/field-problems.js';
+
 /** One place where two JSON values differ. */
 export interface JsonChange {
   /** JSON pointer into both values. */
@@ -21,7 +23,7 @@ export function jsonDiff(from: unknown, to: unknown, pointer = ''): JsonChange[]
     return [{ pointer, change: 'changed', from, to }];
   }
   const keys = new Set([...Object.keys(from), ...Object.keys(to)]);
-  return [...keys].flatMap((key) => jsonDiff(own(from, key), own(to, key), `${pointer}/${escaped(key)}`));
+  return [...keys].flatMap((key) => jsonDiff(own(from, key), own(to, key), `${pointer}/${escapePointer(key)}`));
 }
 
 const isContainer = (value: unknown): value is Record<string, unknown> =>
@@ -30,5 +32,3 @@ const isContainer = (value: unknown): value is Record<string, unknown> =>
 /** A key such as `constructor` is a key like any other. */
 const own = (value: Record<string, unknown>, key: string): unknown =>
   Object.hasOwn(value, key) ? value[key] : undefined;
-
-const escaped = (key: string): string => key.replaceAll('~', '~0').replaceAll('/', '~1');

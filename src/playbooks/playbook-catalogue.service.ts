@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { canonicalJson, sha256 } from '../common/canonical-json.js';
 import { type FieldProblem, Problem } from '../common/errors.js';
-import { decodeCursor, encodeCursor, type Page } from '../common/page.js';
+import { keyIn, type Page, pageFrom } from '../common/page.js';
 import { TypedEvents } from '../common/typed-events.js';
 import type { NewPlaybook } from './playbook.types.js';
 import { type JsonChange, jsonDiff } from './json-diff.js';
@@ -101,15 +101,9 @@ export class PlaybookCatalogueService {
 
   /** Latest versions by id. */
   async list(limit: number, cursor: string | undefined): Promise<Page<PlaybookSummary>> {
-    const after = cursor === undefined ? undefined : decodeCursor(cursor);
-    if (after !== undefined && !isPlaybookId(after)) {
-      const detail = 'cursor must be the nextCursor of an earlier answer';
-      throw new Problem('invalid_request', detail, { errors: [{ pointer: '/cursor', detail }] });
-    }
+    const after = keyIn(cursor, (id) => (isPlaybookId(id) ? id : undefined));
     const rows = await this.repository.listLatest(after, limit + 1);
-    const data = rows.slice(0, limit);
-    const last = data.at(-1);
-    return { data, nextCursor: last && rows.length > limit ? encodeCursor(last.playbook_id) : null };
+    return pageFrom(rows, ({ playbook_id }) => playbook_id, limit);
   }
 
   /** @throws Problem `not_found` when the id has no version at all */

@@ -1,6 +1,7 @@
+import type { JsonObject } from '../common/json.js';
+import type { NoticeListener } from '../common/tool-notice.js';
 import { classify, freshId } from './json-rpc.js';
-import type { JsonObject } from './message-reader.js';
-import { type AddressedNotice, type NoticeListener, readNotice as readOwnNotice } from './notices.js';
+import { type AddressedNotice, readNotice as readOwnNotice } from './notices.js';
 import type {
   Dialect,
   Ending,

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { jsonExcerpt } from '../common/json-depth.js';
+import { isObject } from '../common/json.js';
 import { readNotice } from './notices.js';
 import type { Capabilities, Dialect, Handshake, ProcessSpec, Reply } from './pool.types.js';
 
@@ -64,9 +65,6 @@ function readCapabilities(declared: unknown): { readonly capabilities?: Capabili
   };
   return Object.keys(capabilities).length > 0 ? { capabilities } : {};
 }
-
-export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 export function text<K extends string>(
   from: Readonly<Record<string, unknown>>,

@@ -1,4 +1,4 @@
-import type { JsonObject } from './message-reader.js';
+import type { JsonObject } from '../common/json.js';
 import type { Reply } from './pool.types.js';
 
 /**

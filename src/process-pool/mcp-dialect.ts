@@ -2,8 +2,8 @@ import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { backOff } from '../common/back-off.js';
 import { isDeeperThan, jsonExcerpt } from '../common/json-depth.js';
-import { isObject, text } from './handshake.js';
-import type { JsonObject } from './message-reader.js';
+import { isObject, type JsonObject } from '../common/json.js';
+import { text } from './handshake.js';
 import { type AddressedNotice, readLog, readProgress } from './notices.js';
 import type { Dialect, Handshake, Hear, Reply, Talk } from './pool.types.js';
 

@@ -1,4 +1,4 @@
-export type JsonObject = Readonly<Record<string, unknown>>;
+import type { JsonObject } from '../common/json.js';
 
 /** Where the objects of a tool's output go. */
 export interface MessageSink {

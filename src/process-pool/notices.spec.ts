@@ -1,6 +1,6 @@
 import { call, PoolLab } from '../../test/fixtures/tools/pool-lab.js';
-import type { ToolNotice } from '../tool-contract/tool-notice.js';
 import { Gate } from '../../test/fixtures/tools/gate.js';
+import type { ToolNotice } from '../common/tool-notice.js';
 import { readNotice } from './notices.js';
 
 describe('readNotice', () => {

@@ -1,30 +1,6 @@
 import { isDeeperThan } from '../common/json-depth.js';
-import type { JsonObject } from './message-reader.js';
-
-const levels = ['debug', 'info', 'warn', 'error'] as const;
-export type NoticeLevel = (typeof levels)[number];
-
-/** How far a call is: `progress` of `total`, in a unit of the tool's own. */
-export interface ProgressNotice {
-  readonly type: 'progress';
-  readonly progress: number;
-  readonly total?: number;
-  readonly message?: string;
-}
-
-export interface LogNotice {
-  readonly type: 'log';
-  readonly level: NoticeLevel;
-  readonly message: string;
-  /** Any JSON value. */
-  readonly data?: unknown;
-}
-
-/** A message that a tool sends while a call runs. */
-export type Notice = ProgressNotice | LogNotice;
-
-/** Called synchronously where the tool's output is read, so it must neither throw nor wait. */
-export type NoticeListener = (notice: Notice) => void;
+import type { JsonObject } from '../common/json.js';
+import { type NoticeLevel, noticeLevels, type ToolNotice } from '../common/tool-notice.js';
 
 /** Characters of a notice's message that are kept. */
 export const maxNoticeChars = 4_096;
@@ -33,7 +9,7 @@ const maxDataLevels = 64;
 
 /** A notice and the call it names, if it names one. */
 export interface AddressedNotice {
-  readonly notice: Notice;
+  readonly notice: ToolNotice;
   readonly id?: string;
   readonly executionId?: string;
 }
@@ -50,7 +26,7 @@ export function readNotice(method: unknown, params: unknown): AddressedNotice | 
   return notice ? { notice, ...addressOf(members) } : 'malformed';
 }
 
-export function readProgress({ progress, total, message }: JsonObject): Notice | undefined {
+export function readProgress({ progress, total, message }: JsonObject): ToolNotice | undefined {
   if (typeof progress !== 'number') return undefined;
   return {
     type: 'progress',
@@ -60,7 +36,7 @@ export function readProgress({ progress, total, message }: JsonObject): Notice |
   };
 }
 
-export function readLog({ level, message, data }: JsonObject): Notice | undefined {
+export function readLog({ level, message, data }: JsonObject): ToolNotice | undefined {
   if (typeof message !== 'string') return undefined;
   return {
     type: 'log',
@@ -80,7 +56,7 @@ const otherLevels = new Map<unknown, NoticeLevel>([
 ]);
 
 function levelOf(word: unknown): NoticeLevel {
-  return levels.find((level) => level === word) ?? otherLevels.get(word) ?? 'info';
+  return noticeLevels.find((level) => level === word) ?? otherLevels.get(word) ?? 'info';
 }
 
 function addressOf({ id, executionId }: JsonObject): { id?: string; executionId?: string } {

@@ -1,10 +1,11 @@
+import type { JsonObject } from '../common/json.js';
 import { LineBudget } from '../common/line-budget.js';
 import { LineFramer } from '../common/line-framer.js';
 import { PacedStream, unitBytes } from '../common/paced-stream.js';
 import { ByteTail } from './byte-tail.js';
 import type { Conversation } from './conversation.js';
 import type { LaunchedProcess } from './launcher.js';
-import { type JsonObject, MessageReader } from './message-reader.js';
+import { MessageReader } from './message-reader.js';
 import type { PoolFailureReason, ProcessLimits, ProcessOutput } from './pool.types.js';
 
 const noiseChars = 500;

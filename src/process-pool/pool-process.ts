@@ -1,9 +1,9 @@
+import type { JsonObject } from '../common/json.js';
 import { Conversation, type Exchange } from './conversation.js';
 import { ownDialect, whyNotStarted } from './handshake.js';
 import { encodeNotification, encodeReply, encodeRequest } from './json-rpc.js';
 import type { LaunchedProcess, Launcher } from './launcher.js';
 import { LineWriter } from './line-writer.js';
-import type { JsonObject } from './message-reader.js';
 import { OutputReader } from './output-reader.js';
 import {
   type Capabilities,

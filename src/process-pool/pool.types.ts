@@ -1,6 +1,7 @@
 import type { Deadline } from '../common/deadline.js';
-import type { JsonObject } from './message-reader.js';
-import type { AddressedNotice, LogNotice, NoticeListener } from './notices.js';
+import type { JsonObject } from '../common/json.js';
+import type { LogNotice, NoticeListener } from '../common/tool-notice.js';
+import type { AddressedNotice } from './notices.js';
 
 /** How one process of a tool is started. The environment is complete: nothing is inherited. */
 export interface ProcessSpec {

@@ -1,7 +1,7 @@
+import type { NoticeListener } from '../common/tool-notice.js';
 import type { CallContext } from './call-context.js';
 import type { BudgetState, CallTicket } from './call-ticket.js';
 import type { Principal } from './principal.js';
-import type { NoticeListener } from './tool-notice.js';
 import type { ToolOutcome } from './tool-outcome.js';
 
 /** A call that is about to run: it can no longer be refused. */

@@ -1,8 +1,8 @@
 import type { Deadline } from '../common/deadline.js';
 import type { FieldProblem } from '../common/errors.js';
+import type { NoticeListener } from '../common/tool-notice.js';
 import type { CallContext } from './call-context.js';
 import type { Principal } from './principal.js';
-import type { NoticeListener } from './tool-notice.js';
 import type { ToolThresholds } from './tool-thresholds.js';
 
 export type ToolKind = 'builtin' | 'custom' | 'mcp';

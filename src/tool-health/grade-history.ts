@@ -7,7 +7,7 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { CLOCK, type Clock } from '../common/clock.js';
-import { decodeCursor, encodeCursor, type Page, wrongCursor } from '../common/page.js';
+import { keyIn, type Page, pageFrom } from '../common/page.js';
 import type { PageQuery } from '../common/shapes.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { GradeChangesRepository } from './grade-changes.repository.js';
@@ -56,18 +56,12 @@ export class GradeHistory implements OnModuleInit, OnApplicationBootstrap, OnApp
   /** The newest first. @throws the database's error */
   async page(tool: string, { limit, cursor }: PageQuery): Promise<Page<GradeChangeView>> {
     await this.written.flush();
-    const before = cursor === undefined ? undefined : placeIn(cursor);
+    const before = keyIn(cursor, (place) => (/^\d{1,18}$/.test(place) ? place : undefined));
     const rows = await this.repository.page(tool, limit + 1, before);
-    const shown = rows.slice(0, limit);
-    const last = shown.at(-1);
-    const data = shown.map(({ from, to, why, at }) => ({ from, to, why, at: at.toISOString() }));
-    return { data, nextCursor: last && rows.length > limit ? encodeCursor(last.seq) : null };
+    const { data, nextCursor } = pageFrom(rows, ({ seq }) => seq, limit);
+    return {
+      data: data.map(({ from, to, why, at }) => ({ from, to, why, at: at.toISOString() })),
+      nextCursor,
+    };
   }
-}
-
-/** @throws Problem `invalid_request` */
-function placeIn(cursor: string): string {
-  const place = decodeCursor(cursor);
-  if (/^\d{1,18}$/.test(place)) return place;
-  throw wrongCursor();
 }

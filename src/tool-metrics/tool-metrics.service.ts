@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { invalidRequest, Problem } from '../common/errors.js';
-import { decodeCursor, encodeCursor, type Page, wrongCursor } from '../common/page.js';
+import { keyIn, type Page, pageFrom } from '../common/page.js';
 import type { Principal } from '../tool-contract/principal.js';
 import { ExecutionRecorder } from './execution-recorder.js';
 import { PayloadsService } from './payloads.service.js';
@@ -57,11 +57,10 @@ export class ToolMetricsService {
     caller: Principal,
   ): Promise<Page<ExecutionView>> {
     assertInOrder(filter.since, filter.until);
-    const after = cursor === undefined ? undefined : positionOf(cursor);
+    const after = keyIn(cursor, positionOf);
     const rows = await this.repository.getExecutions({ ...filter, limit: limit + 1, after });
-    const data = await this.payloads.withPreviews(rows.slice(0, limit), caller);
-    const last = data.at(-1);
-    return { data, nextCursor: last && rows.length > limit ? cursorOf(last) : null };
+    const { data, nextCursor } = pageFrom(rows, keyOf, limit);
+    return { data: await this.payloads.withPreviews(data, caller), nextCursor };
   }
 
   /** @throws Problem `not_found` */
@@ -115,16 +114,13 @@ function assertInOrder(since: Date | undefined, until: Date | undefined): void {
   throw invalidRequest({ pointer: '/since', detail: 'must not be after until' });
 }
 
-const cursorOf = ({ recordedAt, metricId }: PagePosition): string =>
-  encodeCursor(`${recordedAt.toISOString()}|${metricId}`);
+const keyOf = ({ recordedAt, metricId }: PagePosition): string => `${recordedAt.toISOString()}|${metricId}`;
 
 const position =
   /^(?<at>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)\|(?<id>[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})$/;
 
-/** @throws Problem `invalid_request` when the text never was a cursor of this list */
-function positionOf(cursor: string): PagePosition {
-  const { at = '', id = '' } = position.exec(decodeCursor(cursor))?.groups ?? {};
+function positionOf(key: string): PagePosition | undefined {
+  const { at = '', id = '' } = position.exec(key)?.groups ?? {};
   const recordedAt = new Date(at);
-  if (!Number.isNaN(recordedAt.getTime())) return { recordedAt, metricId: id };
-  throw wrongCursor();
+  return Number.isNaN(recordedAt.getTime()) ? undefined : { recordedAt, metricId: id };
 }

@@ -4,8 +4,8 @@ import { EventRing, type Placed } from '../common/event-ring.js';
 import { problemBody, toldProblem } from '../common/problem.filter.js';
 import { type ServerSentEvent, sseComment, sseHeaders } from '../common/sse.js';
 import { SseStream } from '../common/sse-stream.js';
+import type { ToolNotice } from '../common/tool-notice.js';
 import type { CallAnswer, CallRequest, CallStart } from '../tool-contract/tool-call.js';
-import type { ToolNotice } from '../tool-contract/tool-notice.js';
 import { headersOf } from './answer-headers.js';
 
 /** Notices that wait for a client that reads slowly: then the oldest make room. */

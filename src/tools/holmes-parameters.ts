@@ -1,3 +1,4 @@
+import { isObject } from '../common/json.js';
 import type { JsonSchema } from '../tool-contract/tool.js';
 
 /**
@@ -79,9 +80,6 @@ export function holmesParameters(root: JsonSchema): Record<string, HolmesParamet
 
   return parameters(root, []);
 }
-
-const isObject = (value: unknown): value is JsonSchema =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const isTexts = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((each) => typeof each === 'string');

@@ -1,4 +1,5 @@
 import { isDeeperThan, tooDeep, writableLevels } from '../common/json-depth.js';
+import { isObject } from '../common/json.js';
 import { type ReadableAnswer, textOf } from './readable-answer.js';
 
 /** A platform's own call, read. */
@@ -113,6 +114,4 @@ function readArguments(given: unknown): Pick<NativeCall, 'input' | 'malformed'> 
 }
 
 const mayHoldNull = (given: unknown): boolean => typeof given !== 'string' || given.includes('null');
-const isObject = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';

@@ -1,3 +1,4 @@
+import { isObject } from '../common/json.js';
 import type { JsonSchema } from '../tool-contract/tool.js';
 
 /*
@@ -33,7 +34,7 @@ export function strictSchema(schema: JsonSchema): JsonSchema | undefined {
     const found = { root: schema, members: 0 };
     const root = strictObject(schema, 1, found);
     for (const place of definitions) {
-      if (!isSchema(schema[place])) continue;
+      if (!isObject(schema[place])) continue;
       const own = Object.entries(schema[place]);
       root[place] = Object.fromEntries(own.map(([name, each]) => [name, strict(each, 1, found)]));
     }
@@ -51,7 +52,7 @@ interface Found {
 }
 
 function strict(schema: unknown, level: number, found: Found): Record<string, unknown> {
-  if (!isSchema(schema) || level > mostLevels || beyondStrict.some((keyword) => keyword in schema))
+  if (!isObject(schema) || level > mostLevels || beyondStrict.some((keyword) => keyword in schema))
     throw new NotStrict();
   const { $ref, anyOf = schema['oneOf'], type, enum: members } = schema;
   if ($ref !== undefined) {
@@ -170,31 +171,28 @@ function takesNull(schema: unknown, root: JsonSchema): boolean {
 /** @returns undefined for what is no schema of its own, or refers to none */
 function resolved(schema: unknown, root: JsonSchema): JsonSchema | undefined {
   let own = schema;
-  for (let step = 0; step < mostLevels && isSchema(own) && typeof own['$ref'] === 'string'; step++) {
+  for (let step = 0; step < mostLevels && isObject(own) && typeof own['$ref'] === 'string'; step++) {
     if (!knownReference.test(own['$ref'])) return undefined;
     own = own['$ref'].split('/').slice(1).reduce<unknown>(memberOf, root);
   }
-  return isSchema(own) && own['$ref'] === undefined ? own : undefined;
+  return isObject(own) && own['$ref'] === undefined ? own : undefined;
 }
 
 const memberOf = (schema: unknown, name: string): unknown =>
-  isSchema(schema) && Object.hasOwn(schema, name) ? schema[name] : undefined;
+  isObject(schema) && Object.hasOwn(schema, name) ? schema[name] : undefined;
 
 /** Of alternatives those that have members: where there are several, it is not known which one a value means. */
 const formed = (alternatives: readonly unknown[]): unknown[] =>
   alternatives.filter(
-    (each) => isSchema(each) && ('properties' in each || 'items' in each || '$ref' in each),
+    (each) => isObject(each) && ('properties' in each || 'items' in each || '$ref' in each),
   );
 
 const hasAlternatives = (schema: JsonSchema | undefined): boolean =>
   schema !== undefined && ('anyOf' in schema || 'oneOf' in schema);
 
 const hasOptional = (schema: unknown): boolean => {
-  if (!isSchema(schema)) return false;
+  if (!isObject(schema)) return false;
   const { properties = {}, required = [], items, $ref } = schema;
   const names = Object.keys(properties as object);
   return $ref !== undefined || items !== undefined || names.length > (required as string[]).length;
 };
-
-const isSchema = (value: unknown): value is JsonSchema =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,5 +1,5 @@
+import type { ToolNotice } from '../../src/common/tool-notice.js';
 import type { PoolFailure } from '../../src/process-pool/pool.types.js';
-import type { Notice } from '../../src/process-pool/notices.js';
 import type { ProcessPool } from '../../src/process-pool/process-pool.js';
 import { Gate } from '../fixtures/tools/gate.js';
 import { call, eventually, PoolLab, result } from '../fixtures/tools/pool-lab.js';
@@ -137,7 +137,7 @@ describe('a tool that attacks the protocol', () => {
   /** Attacks while two honest calls are open, one of them on the attacking process itself. */
   async function attack(latin1: string, then?: string, timeoutMs = 10_000): Promise<unknown> {
     const [far, near] = [`far ${++turn}`, `near ${turn}`];
-    const notices: Notice[] = [];
+    const notices: ToolNotice[] = [];
     const other = call(honest, gate.input(far), {
       executionId: 'other',
       onNotice: (each) => notices.push(each),

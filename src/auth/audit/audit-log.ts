@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { isUuid, newId } from '../../common/ids.js';
-import { decodeCursor, encodeCursor, type Page, wrongCursor } from '../../common/page.js';
+import { keyIn, type Page, pageFrom } from '../../common/page.js';
 import type { AuditEntryView, AuditQuery } from './audit.shapes.js';
 import { AuditRepository } from './audit.repository.js';
 
@@ -23,11 +23,8 @@ export class AuditLog {
 
   async list(query: AuditQuery): Promise<Page<AuditEntryView>> {
     const { limit, cursor } = query;
-    const before = cursor === undefined ? undefined : decodeCursor(cursor);
-    if (before !== undefined && !isUuid(before)) throw wrongCursor();
+    const before = keyIn(cursor, (id) => (isUuid(id) ? id : undefined));
     const rows = await this.repository.page({ ...query, limit: limit + 1 }, before);
-    const data = rows.slice(0, limit);
-    const last = data.at(-1);
-    return { data, nextCursor: last && rows.length > limit ? encodeCursor(last.id) : null };
+    return pageFrom(rows, ({ id }) => id, limit);
   }
 }

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { invalidRequest, Problem } from '../../common/errors.js';
-import { decodeCursor, encodeCursor, type Page } from '../../common/page.js';
+import { keyIn, type Page, pageFrom } from '../../common/page.js';
 import type { PageQuery } from '../../common/shapes.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import type { Scope } from '../../tool-contract/principal.js';
@@ -38,11 +38,8 @@ export class KeysService {
 
   async list({ limit, cursor }: PageQuery): Promise<Page<KeyView>> {
     await this.follower.writeUses();
-    const after = cursor === undefined ? undefined : decodeCursor(cursor);
-    const rows = await this.repository.page(limit + 1, after);
-    const data = rows.slice(0, limit).map((key) => viewOf(key));
-    const last = data.at(-1);
-    return { data, nextCursor: last && rows.length > limit ? encodeCursor(last.id) : null };
+    const rows = await this.repository.page(limit + 1, keyIn(cursor));
+    return pageFrom(rows.map(viewOf), ({ id }) => id, limit);
   }
 
   /** @throws Problem `not_found` */

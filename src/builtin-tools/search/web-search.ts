@@ -1,4 +1,5 @@
 import { HttpClient } from '../../common/http-client.js';
+import { isObject, type JsonObject } from '../../common/json.js';
 import { UpstreamFailure } from '../../common/upstream-failure.js';
 import type { SearchProvider } from '../../config/builtin-settings.js';
 import type { SearchRow } from './search-html.js';
@@ -67,14 +68,10 @@ export class WebSearch {
   }
 }
 
-type Json = Readonly<Record<string, unknown>>;
-
 /** @throws UpstreamFailure when there is no list of objects at this place */
-function listIn(answer: unknown, path: readonly string[]): Json[] {
-  let found = answer;
-  for (const name of path) found = (found as Json | null | undefined)?.[name];
-  if (Array.isArray(found) && found.every((row) => typeof row === 'object' && row !== null))
-    return found as Json[];
+function listIn(answer: unknown, path: readonly string[]): JsonObject[] {
+  const found = path.reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), answer);
+  if (Array.isArray(found) && found.every(isObject)) return found;
   throw new UpstreamFailure('invalid_answer', `the answer has no list at ${path.join('.')}`);
 }
 

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { isObject } from '../../common/json.js';
 import { messageOf } from '../../common/message-of.js';
 import { CliError, exit } from '../exit.js';
 
@@ -15,8 +16,7 @@ export function inputOf(argument: string): Record<string, unknown> {
           ? readFileSync(argument.slice(1), 'utf8')
           : argument;
     const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value))
-      return value as Record<string, unknown>;
+    if (isObject(value)) return value;
     throw new Error('it is no object');
   } catch (error) {
     throw new CliError(

@@ -1,4 +1,6 @@
 import { canonicalJson, sha256 } from '../../common/canonical-json.js';
+import { escapePointer } from '../../common/field-problems.js';
+import { isObject, type JsonObject } from '../../common/json.js';
 import type { CustomTool } from './custom-tool.entity.js';
 import { identityOf, type StoredEnv, withoutValues } from './stored-env.js';
 import type { ProgramFile, ToolConfiguration } from './tool-revision.entity.js';
@@ -116,7 +118,7 @@ export function fieldChanges(path: string, before: unknown, after: unknown): Rev
   // An empty object that came or went has no members that could tell of it.
   if (!from || !to || names.size === 0) return [change(path, before, after)];
   return [...names].flatMap((name) =>
-    fieldChanges(`${path}/${escaped(name)}`, ownMember(from, name), ownMember(to, name)),
+    fieldChanges(`${path}/${escapePointer(name)}`, ownMember(from, name), ownMember(to, name)),
   );
 }
 
@@ -128,7 +130,7 @@ function environmentChanges(before: RevisionContent['env'], after: RevisionConte
     .filter((name) => ownMember(from, name) !== ownMember(to, name))
     .map((name) =>
       change(
-        `/configuration/env/${escaped(name)}`,
+        `/configuration/env/${escapePointer(name)}`,
         ownMember(hiddenBefore, name),
         ownMember(hiddenAfter, name),
       ),
@@ -143,7 +145,7 @@ function fileChanges(before: readonly ProgramFile[], after: readonly ProgramFile
   return differingFiles(before, after).map((path) => {
     const of = (files: readonly ProgramFile[]): ProgramFile | undefined =>
       files.find((file) => file.path === path);
-    return change(`/files/${escaped(path)}`, of(before), of(after));
+    return change(`/files/${escapePointer(path)}`, of(before), of(after));
   });
 }
 
@@ -153,11 +155,9 @@ function isSame(before: unknown, after: unknown): boolean {
 }
 
 /** The members of an object; of nothing at all: none. Lists and plain values have none to compare. */
-function membersOf(value: unknown): Record<string, unknown> | undefined {
+function membersOf(value: unknown): JsonObject | undefined {
   if (value === undefined) return {};
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : undefined;
+  return isObject(value) ? value : undefined;
 }
 
 const change = (path: string, before: unknown, after: unknown): RevisionChange => ({
@@ -165,6 +165,3 @@ const change = (path: string, before: unknown, after: unknown): RevisionChange =
   ...(before !== undefined && { before }),
   ...(after !== undefined && { after }),
 });
-
-/** A member's name as a JSON pointer takes it. */
-const escaped = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { canonicalJson } from '../../common/canonical-json.js';
 import { Problem } from '../../common/errors.js';
-import { decodeCursor, encodeCursor, type Page, wrongCursor } from '../../common/page.js';
+import { keyIn, type Page, pageFrom } from '../../common/page.js';
 import type { PageQuery } from '../../common/shapes.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolManager } from '../manager/custom-tool-manager.js';
@@ -39,12 +39,8 @@ export class ToolRevisionsService {
   /** The newest first. */
   async list(name: string, { limit, cursor }: PageQuery): Promise<Page<RevisionSummaryView>> {
     const { id } = await this.manager.get(name);
-    const before = cursor === undefined ? undefined : numberIn(cursor);
-    const rows = await this.revisions.list(id, limit + 1, before);
-    const data = rows.slice(0, limit);
-    const last = data.at(-1);
-    const nextCursor = last && rows.length > limit ? encodeCursor(String(last.revision)) : null;
-    return { data: data.map(revisionSummary), nextCursor };
+    const rows = await this.revisions.list(id, limit + 1, keyIn(cursor, revisionOf));
+    return pageFrom(rows.map(revisionSummary), ({ revision }) => String(revision), limit);
   }
 
   async get({ name, revision }: RevisionParams): Promise<RevisionView> {
@@ -92,8 +88,7 @@ export class ToolRevisionsService {
   }
 }
 
-function numberIn(cursor: string): number {
-  const revision = Number(decodeCursor(cursor));
-  if (Number.isInteger(revision) && revision > 0 && revision < 2 ** 31) return revision;
-  throw wrongCursor();
+function revisionOf(key: string): number | undefined {
+  const revision = Number(key);
+  return Number.isInteger(revision) && revision > 0 && revision < 2 ** 31 ? revision : undefined;
 }

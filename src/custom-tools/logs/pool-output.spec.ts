@@ -1,5 +1,5 @@
+import type { LogNotice } from '../../common/tool-notice.js';
 import type { PoolEvent } from '../../process-pool/pool.types.js';
-import type { LogNotice } from '../../tool-contract/tool-notice.js';
 import { Redactor } from '../secrets/redactor.js';
 import { LineBudget } from '../../common/line-budget.js';
 import { EventRing } from '../../common/event-ring.js';

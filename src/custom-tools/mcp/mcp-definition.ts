@@ -1,4 +1,5 @@
 import { canonicalJson, sha256 } from '../../common/canonical-json.js';
+import { isObject } from '../../common/json.js';
 import type { JsonSchema } from '../../tool-contract/tool.js';
 
 /** MCP's hints, and a title. */
@@ -76,6 +77,3 @@ const isStorable = (value: unknown): boolean =>
 
 const isSchema = (value: unknown): value is JsonSchema =>
   isObject(value) && (value['type'] === undefined || value['type'] === 'object');
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,5 +1,5 @@
+import type { ToolNotice } from '../../common/tool-notice.js';
 import { maxNoticeChars } from '../../process-pool/notices.js';
-import type { ToolNotice } from '../../tool-contract/tool-notice.js';
 import type { PlainEnv } from './secret-box.js';
 
 /** Shorter values stand in half of all texts by chance. */

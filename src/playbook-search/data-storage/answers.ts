@@ -1,3 +1,4 @@
+import { isObject } from '../../common/json.js';
 import { UpstreamFailure } from '../../common/upstream-failure.js';
 import type { PlaybookAnswer, PlaybookHit, PlaybookSearch } from '../playbook-source.js';
 
@@ -56,9 +57,6 @@ function hitOf(value: unknown, index: number): PlaybookHit {
 
 const isText = (value: unknown, longest: number): value is string =>
   typeof value === 'string' && value.trim() !== '' && value.length <= longest;
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function fieldsOf(value: unknown, what: string): Record<string, unknown> {
   if (!isObject(value)) throw invalid(`${what} is no object`);

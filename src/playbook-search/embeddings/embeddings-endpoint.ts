@@ -3,6 +3,7 @@ import { CircuitBreaker } from '../../common/circuit-breaker.js';
 import type { CircuitSettings } from '../../common/circuit-state.js';
 import { systemClock } from '../../common/clock.js';
 import { HttpClient } from '../../common/http-client.js';
+import { isObject } from '../../common/json.js';
 import { type Question, type RetrySettings, UpstreamCalls } from '../../common/upstream-calls.js';
 import { UpstreamFailure } from '../../common/upstream-failure.js';
 
@@ -136,11 +137,9 @@ interface Datum {
 }
 
 function dataIn(answer: unknown): readonly Datum[] {
-  const data = typeof answer === 'object' && answer !== null && 'data' in answer ? answer.data : undefined;
-  if (!Array.isArray(data) || !data.every((each) => typeof each === 'object' && each !== null)) {
-    throw wrong('has no list `data`');
-  }
-  return data as readonly Datum[];
+  const data = isObject(answer) ? answer['data'] : undefined;
+  if (!Array.isArray(data) || !data.every(isObject)) throw wrong('has no list `data`');
+  return data;
 }
 
 /** Of length 1; a vector of zeros stays one: its cosine with anything is 0. */

@@ -1,4 +1,5 @@
 import { Problem } from '../../common/errors.js';
+import { isObject } from '../../common/json.js';
 
 /** Playbooks stored by one request: they are stored in one transaction, during which no other change is. */
 export const maxItems = 1_000;
@@ -36,8 +37,6 @@ function listed(document: unknown): DocumentItem[] {
 const members = (list: readonly unknown[], parent: string): DocumentItem[] =>
   list.map((value, index) => ({ value, pointer: `${parent}/${index}` }));
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const invalid = (pointer: string, detail: string): Problem =>
   new Problem('invalid_request', detail, { errors: [{ pointer, detail }] });

@@ -1,4 +1,5 @@
 import { parse } from 'secure-json-parse';
+import { isObject, type JsonObject } from '../../common/json.js';
 import {
   type AnalysedSpan,
   type Analysis,
@@ -11,8 +12,6 @@ import {
 
 /** A model's answer about some spans, as far as it can be used. */
 export type BatchAnalysis = Omit<Analysis, 'issue_count'>;
-
-type Members = Readonly<Record<string, unknown>>;
 
 /**
  * Reads what a model said: JSON, with or without a Markdown fence around it. Spans that it was not asked about are
@@ -58,7 +57,7 @@ export function merged(answers: readonly BatchAnalysis[], known: ReadonlySet<str
 
 const fence = /```(?:json)?\s*([\s\S]*?)```/i;
 
-function jsonIn(said: string): Members | undefined {
+function jsonIn(said: string): JsonObject | undefined {
   const fenced = fence.exec(said)?.[1];
   const braces = said.slice(said.indexOf('{'), said.lastIndexOf('}') + 1);
   for (const text of [said, fenced, braces]) {
@@ -76,8 +75,6 @@ function parsed(text: string): unknown {
   }
 }
 
-const isObject = (value: unknown): value is Members =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const textIn = (value: unknown): string => (typeof value === 'string' ? value : '');
 const listIn = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
