@@ -277,4 +277,24 @@ describe('IntervalLoop', () => {
     await again.promise;
     await loop.stop();
   });
+
+  it('says of a failure whether it is the first one in a row', async () => {
+    const ends = [false, false, true, false];
+    const told: boolean[] = [];
+    const done = Promise.withResolvers<void>();
+    const loop = new IntervalLoop(
+      async () => {
+        if (ends.shift() === false) throw new Error('no');
+      },
+      1,
+      (_error, again) => {
+        told.push(again);
+        if (ends.length === 0) done.resolve();
+      },
+    );
+    loop.start(0);
+    await done.promise;
+    await loop.stop();
+    expect(told).toEqual([false, true, false]);
+  });
 });

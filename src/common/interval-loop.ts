@@ -1,22 +1,26 @@
 /** Runs an asynchronous task again and again, `intervalMs` after the last run ended: it cannot overlap itself. */
 export class IntervalLoop {
   private timer: NodeJS.Timeout | undefined;
-  private running: Promise<void> = Promise.resolve();
+  private running: Promise<unknown> = Promise.resolve();
   private isRunning = false;
   private stopped = true;
   private regularlyAt = 0;
   private hastenedBy: number | undefined;
+  private hasFailed = false;
 
+  /** @param onError told of each failure; `again`: the run before failed as well */
   constructor(
     private readonly task: () => Promise<void>,
     private readonly intervalMs: number,
-    private readonly onError: (error: unknown) => void,
+    private readonly onError: (error: unknown, again: boolean) => unknown,
   ) {}
 
-  start(): void {
+  /** The first run comes in `delayMs`. */
+  start(delayMs = this.intervalMs): void {
     if (!this.stopped) return;
     this.stopped = false;
     this.schedule();
+    this.hasten(delayMs);
   }
 
   /**
@@ -49,10 +53,19 @@ export class IntervalLoop {
     this.timer.unref();
   }
 
+  private failed(error: unknown): void {
+    const again = this.hasFailed;
+    this.hasFailed = true;
+    this.onError(error, again);
+  }
+
   private run(): void {
     this.isRunning = true;
     this.running = this.task()
-      .catch(this.onError)
+      .then(
+        () => (this.hasFailed = false),
+        (error: unknown) => this.failed(error),
+      )
       .finally(() => {
         this.isRunning = false;
         this.schedule();

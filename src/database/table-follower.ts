@@ -20,7 +20,6 @@ export class TableFollower {
   private readonly logger = new Logger(TableFollower.name);
   private readonly loop: IntervalLoop;
   private readonly listener: ChannelListener;
-  private isFailing = false;
   private onlyLooks = false;
 
   /** @param look asks whether anything changed, and reads it */
@@ -32,15 +31,15 @@ export class TableFollower {
     this.loop = new IntervalLoop(
       () => this.follow(),
       followed.intervalMs,
-      (error) => this.failed(error),
+      // The database may be away for long: one line is enough.
+      (error, again) => again || this.logger.error(error, `Changes of ${followed.what} are not seen for now`),
     );
     this.listener = new ChannelListener(options, followed.channel, () => this.loop.hasten(0));
   }
 
   /** The first look is taken at once. */
   start(): void {
-    this.loop.start();
-    this.loop.hasten(0);
+    this.loop.start(0);
   }
 
   async stop(): Promise<void> {
@@ -52,18 +51,11 @@ export class TableFollower {
     // The look does not wait for it: a connection may take long where the database is hard to reach.
     void this.listener.listen().catch((error: unknown) => this.cannotListen(error));
     await this.look();
-    this.isFailing = false;
   }
 
   private cannotListen(error: unknown): void {
     if (!this.onlyLooks)
       this.logger.warn(`Changes of ${this.followed.what} are looked for only: ${String(error)}`);
     this.onlyLooks = true;
-  }
-
-  /** The database may be away for long: one line is enough. */
-  private failed(error: unknown): void {
-    if (!this.isFailing) this.logger.error(error, `Changes of ${this.followed.what} are not seen for now`);
-    this.isFailing = true;
   }
 }

@@ -1,17 +1,8 @@
-import { CircuitBreaker } from '../common/circuit-breaker.js';
-import type { CircuitSettings } from '../common/circuit-state.js';
-import { systemClock } from '../common/clock.js';
 import { type AnswerHeaders, HttpClient, type HttpRequest } from '../common/http-client.js';
 import { isObject, type JsonObject } from '../common/json.js';
+import { endpointBreaker, endpointUrl, keyHeader, type ModelAddress } from '../common/model-endpoint.js';
 import { type RetrySettings, UpstreamCalls } from '../common/upstream-calls.js';
 import { UpstreamFailure } from '../common/upstream-failure.js';
-
-export interface LlmAddress {
-  /** Up to `/chat/completions`, which is added unless it ends so. */
-  readonly url: string;
-  readonly model: string;
-  readonly apiKey: string | undefined;
-}
 
 /** The body of a chat completion as OpenAI has it; `model` is the configured one where it is absent. */
 export type ChatRequest = Readonly<Record<string, unknown>>;
@@ -41,18 +32,6 @@ const tryMs = 60_000;
 const connections = 8;
 const maxAnswerBytes = 8_388_608;
 
-/** An endpoint that fails half of its tries is left alone; then one request probes it. */
-const circuit: CircuitSettings = {
-  failures: 1,
-  minCalls: 5,
-  minFailureRate: 0.5,
-  windowMs: 300_000,
-  openMs: 30_000,
-  maxOpenMs: 30_000,
-  probes: 1,
-  faultsAre: 'failures',
-};
-
 /** Any OpenAI-compatible `/chat/completions`. */
 export class LlmEndpoint {
   private readonly url: URL;
@@ -60,10 +39,10 @@ export class LlmEndpoint {
   private readonly calls: UpstreamCalls;
 
   constructor(
-    private readonly address: LlmAddress,
+    private readonly address: ModelAddress,
     times = patience,
   ) {
-    this.url = completionsUrl(address.url);
+    this.url = endpointUrl(address, '/chat/completions');
     const { origin } = this.url;
     this.http = new HttpClient({
       origin,
@@ -72,8 +51,11 @@ export class LlmEndpoint {
       maxResponseBytes: maxAnswerBytes,
       tellsWhy: true,
     });
-    const breaker = new CircuitBreaker(circuit, systemClock, Math.random);
-    this.calls = new UpstreamCalls(times, (request, limitMs) => this.timed(request, limitMs), breaker);
+    this.calls = new UpstreamCalls(
+      times,
+      (request, limitMs) => this.timed(request, limitMs),
+      endpointBreaker(),
+    );
   }
 
   /**
@@ -86,13 +68,12 @@ export class LlmEndpoint {
 
   /** @throws UpstreamFailure when the endpoint gives no answer; the signal's reason when it aborts */
   complete(request: ChatRequest, { headers, signal }: ChatOptions): Promise<Completion> {
-    const { model, apiKey } = this.address;
     return this.calls.ask(
       {
         method: 'POST',
         path: this.url.pathname + this.url.search,
-        headers: { ...headers, ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }) },
-        body: JSON.stringify({ model, ...request }),
+        headers: { ...headers, ...keyHeader(this.address) },
+        body: JSON.stringify({ model: this.address.model, ...request }),
         signal,
         read: completionIn,
       },
@@ -112,13 +93,6 @@ export class LlmEndpoint {
   close(): Promise<void> {
     return this.http.close();
   }
-}
-
-function completionsUrl(base: string): URL {
-  const url = new URL(base);
-  const path = url.pathname.replace(/\/+$/, '');
-  url.pathname = path.endsWith('/chat/completions') ? path : `${path}/chat/completions`;
-  return url;
 }
 
 interface TimedAnswer extends Pick<Completion, 'durationMs' | 'traceId'> {

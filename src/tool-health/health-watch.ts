@@ -10,7 +10,6 @@ const everyMs = 60_000;
 export class HealthWatch implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(HealthWatch.name);
   private readonly loop: IntervalLoop;
-  private isFailing = false;
 
   constructor(
     private readonly health: ToolHealthService,
@@ -19,7 +18,8 @@ export class HealthWatch implements OnApplicationBootstrap, OnApplicationShutdow
     this.loop = new IntervalLoop(
       () => this.look(),
       everyMs,
-      (error) => this.failed(error),
+      // The database may be away for long: one line is enough.
+      (error, again) => again || this.logger.warn(error, 'the health of tools is not watched for now'),
     );
   }
 
@@ -34,12 +34,5 @@ export class HealthWatch implements OnApplicationBootstrap, OnApplicationShutdow
   private async look(): Promise<void> {
     this.circuits.look();
     await this.health.look();
-    this.isFailing = false;
-  }
-
-  /** The database may be away for long: one line is enough. */
-  private failed(error: unknown): void {
-    if (!this.isFailing) this.logger.warn(error, 'the health of tools is not watched for now');
-    this.isFailing = true;
   }
 }

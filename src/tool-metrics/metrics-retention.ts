@@ -51,8 +51,7 @@ export class MetricsRetention implements OnApplicationBootstrap, OnApplicationSh
 
   /** A server that restarts every day cleans as well; the start does not wait for it. */
   onApplicationBootstrap(): void {
-    this.loop.start();
-    this.loop.hasten(0);
+    this.loop.start(0);
   }
 
   async onApplicationShutdown(): Promise<void> {

@@ -43,8 +43,7 @@ export class SpanRetention implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   onApplicationBootstrap(): void {
-    this.loop.start();
-    this.loop.hasten(0);
+    this.loop.start(0);
   }
 
   async onApplicationShutdown(): Promise<void> {

@@ -48,8 +48,7 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   onApplicationBootstrap(): void {
-    this.sweeps.start();
-    this.sweeps.hasten(0);
+    this.sweeps.start(0);
   }
 
   onApplicationShutdown(): Promise<void> {

@@ -67,7 +67,6 @@ export class Reconciler {
   /** Work that a round left to the next one, which follows as soon as what is under way has ended. */
   private readonly left = new Set<Work>();
   private checksDueAt = 0;
-  private isFailing = false;
   private isStopping = false;
 
   constructor(
@@ -82,7 +81,8 @@ export class Reconciler {
     this.loop = new IntervalLoop(
       () => this.round(performance.now() >= this.checksDueAt),
       Math.min(reloadIntervalMs, healthCheckIntervalMs),
-      (error) => this.failed(error),
+      // The database may be away for long: one line is enough.
+      (error, again) => again || this.logger.error(error, 'What is changed of tools is not seen for now'),
     );
     this.folders = new InstalledFolders(config.customTools.dir, () => this.loop.hasten(settledMs));
   }
@@ -94,8 +94,7 @@ export class Reconciler {
       await this.round(false);
       await this.underWay.get('imports');
     } finally {
-      this.loop.start();
-      this.loop.hasten(0);
+      this.loop.start(0);
     }
   }
 
@@ -147,7 +146,6 @@ export class Reconciler {
 
   private async look(checks: boolean): Promise<Found[]> {
     const rows = new Map((await this.repository.states()).map((row) => [row.name, row]));
-    this.isFailing = false;
     const names = new Set([...rows.keys(), ...this.running.all().map(({ definition }) => definition.name)]);
     this.failures.keep(names);
     const found: Found[] = [];
@@ -270,12 +268,6 @@ export class Reconciler {
   private processesOf(name: string): number {
     const { starting = 0, idle = 0, busy = 0 } = this.health.processesOf(name) ?? {};
     return starting + idle + busy;
-  }
-
-  /** The database may be away for long: one line is enough. */
-  private failed(error: unknown): void {
-    if (!this.isFailing) this.logger.error(error, 'What is changed of tools is not seen for now');
-    this.isFailing = true;
   }
 }
 

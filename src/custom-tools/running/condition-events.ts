@@ -78,6 +78,7 @@ export class ToolEventSource {
     this.conditions = new ConditionEvents((event) => events.say(event));
     running.events.subscribe((event) => this.on(event));
     repository.conditions.subscribe((condition) => this.conditions.written(condition));
+    running.deletions.subscribe((tool) => this.conditions.forget(tool));
   }
 
   private on(event: RuntimeEvent): void {

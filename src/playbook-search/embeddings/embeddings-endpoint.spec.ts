@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { WebSite } from '../../../test/support/web-site.js';
 import { CircuitBreaker } from '../../common/circuit-breaker.js';
-import { type EmbeddingKind, EmbeddingsEndpoint, type EndpointAddress } from './embeddings-endpoint.js';
+import type { ModelAddress } from '../../common/model-endpoint.js';
+import { type EmbeddingKind, EmbeddingsEndpoint } from './embeddings-endpoint.js';
 
 interface Asked {
   readonly url: string | undefined;
@@ -36,7 +37,7 @@ describe('EmbeddingsEndpoint', () => {
     timeoutMs = 5_000,
     failures = 100,
   }: {
-    address?: Partial<EndpointAddress>;
+    address?: Partial<ModelAddress>;
     timeoutMs?: number;
     failures?: number;
   } = {}): EmbeddingsEndpoint => {

@@ -1,18 +1,9 @@
 import { abortable } from '../../common/abortable.js';
-import { CircuitBreaker } from '../../common/circuit-breaker.js';
-import type { CircuitSettings } from '../../common/circuit-state.js';
-import { systemClock } from '../../common/clock.js';
 import { HttpClient } from '../../common/http-client.js';
 import { isObject } from '../../common/json.js';
+import { endpointBreaker, endpointUrl, keyHeader, type ModelAddress } from '../../common/model-endpoint.js';
 import { type Question, type RetrySettings, UpstreamCalls } from '../../common/upstream-calls.js';
 import { UpstreamFailure } from '../../common/upstream-failure.js';
-
-export interface EndpointAddress {
-  /** Up to `/embeddings`, which is added unless it ends so. */
-  readonly url: string;
-  readonly model: string;
-  readonly apiKey: string | undefined;
-}
 
 /** A query is waited for by an investigation, documents by nobody. */
 export type EmbeddingKind = 'query' | 'document';
@@ -25,18 +16,6 @@ export interface EndpointPatience extends RetrySettings {
 const patience: Readonly<Record<EmbeddingKind, EndpointPatience>> = {
   query: { timeoutMs: 1_000, retries: 1, pauseMs: 200, deadlineMs: 1_000 },
   document: { timeoutMs: 30_000, retries: 3, pauseMs: 200, deadlineMs: 120_000 },
-};
-
-/** An endpoint that fails half of its tries is left alone; then one request probes it. */
-const circuit: CircuitSettings = {
-  failures: 1,
-  minCalls: 5,
-  minFailureRate: 0.5,
-  windowMs: 300_000,
-  openMs: 30_000,
-  maxOpenMs: 30_000,
-  probes: 1,
-  faultsAre: 'failures',
 };
 
 /** Texts of one request: what text-embeddings-inference takes at most, unless it is told otherwise. */
@@ -53,11 +32,11 @@ export class EmbeddingsEndpoint {
   private readonly calls: Readonly<Record<EmbeddingKind, UpstreamCalls>>;
 
   constructor(
-    private readonly address: EndpointAddress,
+    private readonly address: ModelAddress,
     times = patience,
-    breaker = new CircuitBreaker(circuit, systemClock, Math.random),
+    breaker = endpointBreaker(),
   ) {
-    this.url = embeddingsUrl(address.url);
+    this.url = endpointUrl(address, '/embeddings');
     const { origin, host, pathname } = this.url;
     this.id = `openai:${host}${pathname.replace(/\/embeddings$/, '')}:${address.model}`;
     const timeoutMs = Math.max(times.query.timeoutMs, times.document.timeoutMs);
@@ -97,22 +76,14 @@ export class EmbeddingsEndpoint {
   }
 
   private question(texts: readonly string[]): Question<Float32Array[]> {
-    const { model, apiKey } = this.address;
     return {
       method: 'POST',
       path: this.url.pathname + this.url.search,
-      ...(apiKey !== undefined && { headers: { authorization: `Bearer ${apiKey}` } }),
-      body: JSON.stringify({ model, input: texts }),
+      headers: keyHeader(this.address),
+      body: JSON.stringify({ model: this.address.model, input: texts }),
       read: (answer) => vectorsIn(answer, texts.length),
     };
   }
-}
-
-function embeddingsUrl(base: string): URL {
-  const url = new URL(base);
-  const path = url.pathname.replace(/\/+$/, '');
-  url.pathname = path.endsWith('/embeddings') ? path : `${path}/embeddings`;
-  return url;
 }
 
 /** @throws UpstreamFailure unless the answer is a list of `count` vectors of one length, numbers all of them */

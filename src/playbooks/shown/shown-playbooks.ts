@@ -65,7 +65,8 @@ export class ShownPlaybooks implements OnApplicationBootstrap, OnApplicationShut
   private readonly writer = new IntervalLoop(
     () => this.write(),
     retryMs,
-    (error) => this.writeFailed(error),
+    // The database may be away for long: one line is enough.
+    (error, again) => again || this.writeFailed(error),
   );
   private readonly sweeper = new IntervalLoop(
     async () => void (await this.repository.deleteExpired()),
@@ -73,7 +74,6 @@ export class ShownPlaybooks implements OnApplicationBootstrap, OnApplicationShut
     (error) => this.logger.warn(`Expired showings could not be removed: ${String(error)}`),
   );
   private writing: Promise<void> = Promise.resolve();
-  private isFailing = false;
   private isDropping = false;
 
   constructor(private readonly repository: ShownPlaybooksRepository) {}
@@ -134,17 +134,15 @@ export class ShownPlaybooks implements OnApplicationBootstrap, OnApplicationShut
     const showings = this.waiting.take();
     try {
       await this.repository.add(showings);
-      this.isFailing = this.isDropping = false;
+      this.isDropping = false;
     } catch (error) {
       for (const showing of showings) if (!this.waiting.add(showing)) this.dropped();
       throw error;
     }
   }
 
-  /** The database may be away for long: one line is enough. */
   private writeFailed(error: unknown): void {
-    if (!this.isFailing) this.logger.error(error, 'What investigations are shown cannot be stored for now');
-    this.isFailing = true;
+    this.logger.error(error, 'What investigations are shown cannot be stored for now');
   }
 
   private dropped(): void {
