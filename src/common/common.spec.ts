@@ -127,6 +127,9 @@ describe('pageOf', () => {
 
   it('refuses a cursor that never was one', () => {
     expect(() => pageOf(['a'], (item) => item, 1, 'not a cursor!')).toThrow('nextCursor');
+    expect(() => pageOf(['a'], (item) => item, 1, Buffer.from('a\0').toString('base64url'))).toThrow(
+      'nextCursor',
+    );
   });
 });
 

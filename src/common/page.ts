@@ -1,4 +1,5 @@
 import { invalidRequest } from './errors.js';
+import { storableText } from './pg-text.js';
 
 export interface Page<T> {
   readonly data: T[];
@@ -36,7 +37,8 @@ export function keyIn<K>(cursor: string | undefined, read: (key: string) => K | 
 export function keyIn(cursor: string | undefined, read = (key: string): unknown => key): unknown {
   if (cursor === undefined) return undefined;
   const text = Buffer.from(cursor, 'base64url').toString();
-  const key = text !== '' && cursorAt(text) === cursor ? read(text) : undefined;
+  const isOurs = text !== '' && cursorAt(text) === cursor && storableText(text) === text;
+  const key = isOurs ? read(text) : undefined;
   if (key !== undefined) return key;
   throw invalidRequest({ pointer: '/cursor', detail: 'must be the nextCursor of an earlier answer' });
 }

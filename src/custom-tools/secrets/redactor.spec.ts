@@ -27,6 +27,13 @@ describe('Redactor', () => {
     expect(redactor.clean('key: MIIEvQIBADAN }')).toBe('key: [secret PEM] }');
   });
 
+  it('finds a value of any length, of which a regular expression can hold no more than a part', () => {
+    const value = Array.from({ length: 20_000 }, (_, n) => n.toString(36)).join('.');
+    const redactor = new Redactor({ KEYS: value });
+    expect(redactor.clean(`<${value}>`)).toMatch(/^<(\[secret KEYS\])+>$/);
+    expect(redactor.clean(value.slice(0, 5_000), { end: true })).toMatch(/^(\[secret KEYS\])+$/);
+  });
+
   it('finds the part of a value that is left where a text was cut off', () => {
     const redactor = new Redactor({ TOKEN: 'abcdefgh' });
     expect(redactor.clean('efgh: failed', { start: true })).toBe('[secret TOKEN]: failed');

@@ -6,6 +6,8 @@ import type { PlainEnv } from './secret-box.js';
 const shortest = 4;
 /** A line of a value that spans lines, such as a PEM key, shows up by itself; lines like `}` are no secret. */
 const shortestLine = 8;
+/** A longer value is looked for in pieces: what a regular expression may hold has an end. */
+const longestPiece = 4_096;
 
 /** Takes the values of a tool's environment out of texts. For failures and log lines, not for the hot path. */
 export class Redactor {
@@ -82,7 +84,7 @@ export function cleanNotice<N extends ToolNotice>(notice: N, redactor: Redactor)
   };
 }
 
-/** The value itself, as it stands inside JSON and URLs, and its lines. */
+/** The value itself, as it stands inside JSON and URLs, and its lines; in pieces where they are long. */
 function formsOf(value: string): string[] {
   const lines = value.split(/\r?\n/);
   const forms = [
@@ -92,5 +94,12 @@ function formsOf(value: string): string[] {
     encodeURIComponent(value),
     ...(lines.length > 1 ? lines.filter((line) => line.length >= shortestLine) : []),
   ];
-  return [...new Set(forms)].filter((form) => form.length >= shortest);
+  return [...new Set(forms.flatMap(piecesOf))].filter((form) => form.length >= shortest);
+}
+
+/** The last one takes what is left over: a short piece would stand in other texts by chance. */
+function piecesOf(form: string): string[] {
+  const count = Math.max(1, Math.floor(form.length / longestPiece));
+  const cuts = Array.from({ length: count }, (_, n) => n * longestPiece);
+  return cuts.map((start, n) => form.slice(start, cuts[n + 1]));
 }
