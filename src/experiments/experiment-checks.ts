@@ -1,11 +1,14 @@
 import type { FieldProblem } from '../common/errors.js';
 import { escapePointer } from '../common/field-problems.js';
+import { isDeeperThan } from '../common/json-depth.js';
 import { memberOf } from '../traces/ingest/attribute-lookup.js';
 import type { ExperimentSettings, Json } from './experiment.types.js';
 
 /** Characters of JSON. */
 const longest = { request: 524_288, variables: 131_072, parameters: 16_384 };
 const mostHeaders = 32;
+/** A span's request may be as deep as its sender likes; a body that holds one may not. */
+const deepestRequest = 100;
 
 const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
 const headerValue = /^[\t\x20-\x7e]{0,1000}$/;
@@ -42,6 +45,7 @@ const named = (pointer: string, detail: string | undefined): FieldProblem[] =>
 
 /** @returns why no model can be asked with a request; undefined: one can */
 export function requestProblem(request: Json): string | undefined {
+  if (isDeeperThan(request, deepestRequest)) return `must be nested at most ${deepestRequest} levels deep`;
   const { messages } = request;
   if (!Array.isArray(messages) || messages.length === 0) return 'must have messages, as OpenAI has them';
   if (!messages.every((message) => typeof memberOf(message, 'role') === 'string'))

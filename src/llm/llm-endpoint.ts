@@ -1,5 +1,6 @@
 import { type AnswerHeaders, HttpClient, type HttpRequest } from '../common/http-client.js';
 import { isObject, type JsonObject } from '../common/json.js';
+import { isDeeperThan, tooDeep, writableLevels } from '../common/json-depth.js';
 import { endpointBreaker, endpointUrl, keyHeader, type ModelAddress } from '../common/model-endpoint.js';
 import { type RetrySettings, UpstreamCalls } from '../common/upstream-calls.js';
 import { UpstreamFailure } from '../common/upstream-failure.js';
@@ -101,6 +102,8 @@ interface TimedAnswer extends Pick<Completion, 'durationMs' | 'traceId'> {
 
 function completionIn(timed: unknown): Completion {
   const { answer, ...told } = timed as TimedAnswer;
+  if (isDeeperThan(answer, writableLevels))
+    throw new UpstreamFailure('invalid_answer', `its answer ${tooDeep}`);
   const body = objectIn(answer);
   const [first] = Array.isArray(body['choices']) ? (body['choices'] as unknown[]) : [];
   const { message } = objectIn(first);

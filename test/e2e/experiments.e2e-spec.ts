@@ -262,7 +262,7 @@ describe('a bad experiment is refused by the name of its field', () => {
     expect(problem.errors[0].pointer).toMatch(/^\/\w/);
   });
 
-  it('also where a span is not the call of a model, has lost its request, or stands in several traces', async () => {
+  it('also where a span is not the call of a model, has lost its request or nests it endlessly, or stands in several traces', async () => {
     const refusal = async (body: Json): Promise<string> =>
       (
         await tk.http
@@ -276,6 +276,9 @@ describe('a bad experiment is refused by the name of its field', () => {
     expect(await refusal({ original_span_id: poor })).toMatch(
       /without its whole request: give that as original_request/,
     );
+    const request = `{"messages":[{"role":"user","content":${'['.repeat(9_000)}${']'.repeat(9_000)}}]}`;
+    const endless = await sent({}, { request });
+    expect(await refusal({ original_span_id: endless })).toMatch(/names a span whose request must be nested/);
     await make({ original_span_id: poor, original_request: hello });
     const twice = await sent();
     await sent({ span_id: twice });
@@ -380,6 +383,11 @@ describe('a run', () => {
         /^The language model gave no answer: it answered 401: .*Incorrect API key provided: \[token\]/,
       ),
     ]);
+    llm.answer = (_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(`{"choices":[{"message":{"content":${'['.repeat(9_000)}${']'.repeat(9_000)}}}]}`);
+    };
+    expect((await run(made)).error).toMatch(/its answer is nested deeper than 1000 levels/);
     const [{ text }] = await tk.db.dataSource.query(
       `SELECT string_agg(e::text, '') AS text FROM experiments e`,
     );
