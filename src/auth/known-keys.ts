@@ -33,7 +33,7 @@ export class KnownKeys {
   private readonly admin: KnownKey;
   private used = new Map<string, number>();
   private readonly logger = new Logger(KnownKeys.name);
-  /** Says the id of each key that was good and is so no more. */
+  /** Says the id of each key that is good no more, or for other projects or tools than it was. */
   readonly ended = new TypedEvents<string>((error) => this.logger.error(error));
 
   constructor({ hash }: AdminKey) {
@@ -74,7 +74,7 @@ export class KnownKeys {
   replace(stored: readonly StoredKey[]): void {
     const before = this.keys;
     this.keys = new Map(stored.map((key) => [key.id, knownKey(key)]));
-    for (const id of before.keys()) if (!this.keys.has(id)) this.ended.emit(id);
+    for (const [id, key] of before) if (!opensTheSame(key, this.keys.get(id))) this.ended.emit(id);
   }
 
   /** Forgets the keys whose time is over. */
@@ -93,6 +93,12 @@ export class KnownKeys {
     this.used = new Map();
     return used;
   }
+}
+
+/** A key's scopes never change. */
+function opensTheSame(before: KnownKey, after: KnownKey | undefined): boolean {
+  const limits = ({ principal: { projects, tools } }: KnownKey): string => JSON.stringify([projects, tools]);
+  return after !== undefined && limits(before) === limits(after);
 }
 
 function knownKey({ id, hash, owner, scopes: given, projects, tools, rate, expiresAt }: StoredKey): KnownKey {

@@ -100,15 +100,29 @@ describe('a key', () => {
     expect(refused.detail).toMatch(/expired or was revoked/);
   });
 
-  it('takes the streams with it that it opened', async () => {
-    const { id, key } = await make({ scopes: ['metrics:read'] });
-    const follow = rawRequest(`${tk.url}/api/v1/events`, {
+  it.each<[string, Json, (id: string) => PromiseLike<unknown>]>([
+    ['revoked', { scopes: ['metrics:read'] }, (id) => tk.http.delete(`/api/v1/keys/${id}`).expect(204)],
+    [
+      'limited',
+      { scopes: ['traces:read'], projects: ['a', 'b'] },
+      (id) =>
+        tk.http
+          .patch(`/api/v1/keys/${id}`)
+          .send({ projects: ['b'] })
+          .expect(200),
+    ],
+  ])('that is %s takes the streams with it that it opened', async (_, body, change) => {
+    const { id, key } = await make(body);
+    const topic = body.projects ? 'spans:a' : 'events';
+    const follow = rawRequest(`${tk.url}/api/v1/console/stream?topics=${topic}`, {
       headers: { ...bearer(key), accept: 'text/event-stream' },
     }).end();
     const [answer] = (await once(follow, 'response')) as [NodeJS.ReadableStream & { statusCode: number }];
     expect(answer.statusCode).toBe(200);
     const ended = new Promise((resolve) => answer.once('close', resolve).once('error', resolve).resume());
-    await tk.http.delete(`/api/v1/keys/${id}`).expect(204);
+    await tk.http.patch(`/api/v1/keys/${id}`).send({ name: 'renamed' }).expect(200);
+    expect(answer).toMatchObject({ destroyed: false });
+    await change(id);
     await ended;
   });
 
