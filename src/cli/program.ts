@@ -1,7 +1,5 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { packageRoot } from './surroundings.js';
+import { manifest } from '../common/project.js';
 
 /*
  * The commands and their options. What a command does is loaded when it is run: `--help` is answered, and words are
@@ -11,7 +9,7 @@ import { packageRoot } from './surroundings.js';
 export function buildProgram(): Command {
   const program = new Command('toolkeeper')
     .description('Toolkeeper runs the tools that AI agents call.')
-    .version(versionOfPackage())
+    .version(manifest().version)
     .option('--url <url>', 'the server; else TOOLKEEPER_URL, else the one that runs here')
     .option('--json', 'answer with JSON')
     .configureHelp({ showGlobalOptions: true })
@@ -22,13 +20,6 @@ export function buildProgram(): Command {
   addKeys(program);
   addServer(program);
   return program;
-}
-
-function versionOfPackage(): string {
-  const { version } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as {
-    version: string;
-  };
-  return version;
 }
 
 const session = async (command: Command) => (await import('./session.js')).sessionOf(command);
@@ -227,7 +218,7 @@ function addServer(program: Command): void {
     .command('start')
     .description('run the server')
     .action(async (_: unknown, command: Command) => {
-      const { start } = await import('./server/start.js');
+      const { start } = await import('./server/start-server.js');
       process.exitCode = await start(await surroundings(command));
     });
   program

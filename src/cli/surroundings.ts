@@ -1,7 +1,7 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { dirname, join, resolve, sep } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join, resolve, sep } from 'node:path';
+import { projectRoot } from '../common/project.js';
 import { runningServer } from '../common/server-file.js';
 
 /** Where commands go, and what they show there. */
@@ -10,16 +10,9 @@ export interface ServerAddress {
   readonly key: string | undefined;
 }
 
-/** The folder of this package. */
-export function packageRoot(): string {
-  let folder = dirname(fileURLToPath(import.meta.url));
-  while (!existsSync(join(folder, 'package.json'))) folder = dirname(folder);
-  return folder;
-}
-
 /** What stands around a command; only this file of the command line reads the environment. */
 export class Surroundings {
-  readonly root = packageRoot();
+  readonly root = projectRoot();
   /** A package among others has its data in the home directory, for npm may remove its folder; a clone in its own. */
   readonly dataDir: string;
   /** Named by hand; undefined: the server of the data directory. */

@@ -1,12 +1,13 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { isIPv4 } from 'node:net';
 import { join, resolve } from 'node:path';
+import { projectRoot } from '../common/project.js';
 import { builtinProblems } from './builtin-settings.js';
 import { removedSettings } from './removed-settings.js';
-import { ConfigurationError, projectRoot, Setting, type Values } from './setting.js';
+import { ConfigurationError, Setting, type Values } from './setting.js';
 import { settings } from './settings.js';
 
-export { ConfigurationError, projectRoot };
+export { ConfigurationError };
 
 /** The typed configuration tree. Inject it with `@Inject(APP_CONFIG)`. */
 export type AppConfig = ReturnType<typeof toConfig>;

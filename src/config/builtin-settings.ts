@@ -1,12 +1,12 @@
 import { relative } from 'node:path';
 import { OutboundRules } from '../common/outbound-rules.js';
+import { projectRoot } from '../common/project.js';
 import {
   ConfigurationError,
   folder,
   kind,
   type Kind,
   list,
-  projectRoot,
   secret,
   setting,
   type Values,

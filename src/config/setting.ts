@@ -1,6 +1,5 @@
-import { existsSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { resolve } from 'node:path';
+import { projectRoot } from '../common/project.js';
 
 /** Thrown when variables are wrong; the message names every one of them. */
 export class ConfigurationError extends Error {
@@ -139,13 +138,6 @@ export const baseUrl: Kind<string> = kind('an http or https URL without password
   const { username, password, search, hash } = new URL(value);
   return username + password + search + hash === '' ? value : undefined;
 });
-
-/** The folder that holds package.json: the same for src/, dist/ and the image. */
-export function projectRoot(): string {
-  let folder = dirname(fileURLToPath(import.meta.url));
-  while (!existsSync(join(folder, 'package.json'))) folder = dirname(folder);
-  return folder;
-}
 
 const keyBytes = 32;
 

@@ -1,5 +1,5 @@
 /** The confidence from which something is worth showing: the threshold that callers use by default. */
-export const worthShowing = 0.7;
+const worthShowing = 0.7;
 
 /**
  * Puts a raw score on the common scale, straight in between: floor → 0, cut → 0.70, 1 → 1. The cut of a kind of score

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { Problem } from '../common/errors.js';
+import { projectRoot } from '../common/project.js';
 import { ShapePipe } from '../common/shapes.js';
-import { projectRoot } from '../config/app-config.js';
 import { CreatePlaybookBody } from './playbook-bodies.shapes.js';
 
 const good = { playbook_id: 'a', version: '1.0.0', name: 'n', description: 'd', content: { kind: 'x' } };

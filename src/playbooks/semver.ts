@@ -1,7 +1,7 @@
 import { compare, valid } from 'semver';
 
 /** Longest version that is stored. */
-export const maxVersionLength = 64;
+const maxVersionLength = 64;
 
 /** @returns whether the text is `v?MAJOR[.MINOR[.PATCH]][-pre]` */
 export const isVersion = (text: string): boolean => wholeOf(text) !== null;

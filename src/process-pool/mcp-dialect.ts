@@ -8,7 +8,7 @@ import { type AddressedNotice, readLog, readProgress } from './notices.js';
 import type { Dialect, Handshake, Hear, Reply, Talk } from './pool.types.js';
 
 /** The revisions of MCP that begin with `initialize`, the newest first. */
-export const mcpRevisions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
+const mcpRevisions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
 
 /** A server's list of tools is read no further than this. */
 export const listLimits = { tools: 512, pages: 64, bytes: 1_048_576, levels: 64 } as const;

@@ -43,7 +43,7 @@ export function grade(stats: GradedStats, thresholds: ToolThresholds = defaultTh
     };
   }
   const parts = [gradeSuccessRate(stats.successRate, thresholds), gradeLatency(stats.avgTimeMs, thresholds)];
-  const status = worst(parts.map((part) => part.status));
+  const status = overallStatus(parts.map((part) => part.status));
   return {
     status,
     why: parts.flatMap((part) => (part.status === status ? part.why : [])),
@@ -62,7 +62,7 @@ export const neverExecuted: Grade = {
 
 /** The worst of what is known; unknown tools do not lower it, and only unknown ones leave it unknown. */
 export function overallStatus(statuses: readonly HealthStatus[]): HealthStatus {
-  return worst(statuses);
+  return worstFirst.find((status) => statuses.includes(status)) ?? 'unknown';
 }
 
 /** How many tools have each status. */
@@ -73,10 +73,6 @@ export function countByStatus(statuses: readonly HealthStatus[]): Record<HealthS
 }
 
 const worstFirst = ['unhealthy', 'degraded', 'healthy'] as const;
-
-function worst(statuses: readonly HealthStatus[]): HealthStatus {
-  return worstFirst.find((status) => statuses.includes(status)) ?? 'unknown';
-}
 
 function gradeSuccessRate(rate: number, { successRateHealthy, successRateDegraded }: ToolThresholds): Grade {
   const why = (threshold: number): HealthReason[] => [

@@ -42,7 +42,7 @@ export interface Queryable {
 export const directSlot = 0;
 
 /** A metric that cannot even be sent. */
-export class UnstorableMetric extends Error {
+class UnstorableMetric extends Error {
   override readonly name = 'UnstorableMetric';
 }
 

@@ -3,7 +3,7 @@ import type { ToolCall } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 
 /** Bytes of JSON that are kept of an input, and as many of what it was answered with. */
-export const maxCapturedBytes = 65_536;
+const maxCapturedBytes = 65_536;
 const previewLength = 200;
 
 /** An execution's input and answer, without what its tool knows to be secret. */

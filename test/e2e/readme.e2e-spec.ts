@@ -3,7 +3,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { projectRoot } from '../../src/config/app-config.js';
+import { projectRoot } from '../../src/common/project.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { shippedPlaybooks } from '../support/playbooks-dir.js';
 import { makeTestFolder } from '../support/test-folder.js';

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
+import { projectRoot } from '../../src/common/project.js';
 import type { NewPlaybook } from '../../src/playbooks/playbook.types.js';
-import { projectRoot } from '../../src/config/app-config.js';
 
 export interface EvalQuery {
   readonly id: string;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { projectRoot } from '../../src/config/app-config.js';
+import { projectRoot } from '../../src/common/project.js';
 import { ToolRegistry } from '../../src/tools/tool-registry.js';
 import { countWords } from '../fixtures/builtin-tools/count-words.tool.js';
 import { startApp, type TestApp } from '../support/app.js';

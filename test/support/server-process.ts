@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
+import { manifest } from '../../src/common/project.js';
 import { loadConfig } from '../../src/config/app-config.js';
 import { adminKeyOf, bearer } from './admin-key.js';
 import { built } from './built.js';
@@ -49,14 +49,6 @@ export async function startServer(
   };
 }
 
-/** What `npm start` runs, its memory settings included. */
-function startCommand(root: string): string {
-  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
-    scripts: { start: string };
-  };
-  return scripts.start;
-}
-
 /** For starts that are expected to fail. */
 export function launchServer(
   variables: Record<string, string>,
@@ -66,7 +58,7 @@ export function launchServer(
   const { DATABASE_URL: _theRunsOwn, ...inherited } = process.env;
   // With the Node of this run first, as npm would find it; `exec` makes the server this very child.
   const path = `${dirname(process.execPath)}:${inherited['PATH'] ?? ''}`;
-  const child = spawn('sh', ['-c', `${before}; ${startCommand(root)}`], {
+  const child = spawn('sh', ['-c', `${before}; ${manifest().scripts.start}`], {
     cwd: root,
     env: {
       ...inherited,

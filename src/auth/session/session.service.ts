@@ -1,10 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { join } from 'node:path';
 import { invalidRequest, Problem } from '../../common/errors.js';
-import { APP_CONFIG, type AppConfig, projectRoot } from '../../config/app-config.js';
+import { manifest } from '../../common/project.js';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { Contributors } from '../../observability/contributors.js';
 import type { Principal } from '../../tool-contract/principal.js';
 import { unauthorized } from '../access-policy.js';
@@ -28,10 +27,7 @@ export class SessionService {
     private readonly sessions: Sessions,
     private readonly contributors: Contributors,
   ) {
-    const { version } = JSON.parse(readFileSync(join(projectRoot(), 'package.json'), 'utf8')) as {
-      version: string;
-    };
-    this.version = version;
+    this.version = manifest().version;
   }
 
   /**

@@ -8,17 +8,16 @@ import {
   updateCustomTool,
 } from '../../client/sdk.gen.js';
 import type { CustomToolView } from '../../client/types.gen.js';
+import { projectRoot } from '../../common/project.js';
 import { ask } from '../api.js';
 import { type Bundle, bundleAt, packed } from '../bundle.js';
 import { CliError, codeOf, exit, withHint } from '../exit.js';
 import type { Output } from '../output.js';
 import { projectAt, toolName } from '../project.js';
 import type { Session } from '../session.js';
-import { packageRoot } from '../surroundings.js';
 import { told } from './tools.js';
 
-export const templates = ['python', 'node', 'bash'] as const;
-export type Template = (typeof templates)[number];
+export type Template = 'python' | 'node' | 'bash';
 
 export interface RegisterOptions {
   readonly name?: string;
@@ -83,7 +82,7 @@ export function create(out: Output, path: string, template: Template): void {
     );
   if (existsSync(folder) && readdirSync(folder).length > 0)
     throw new CliError(`${folder} is there already, and not empty`, exit.usage);
-  const source = join(packageRoot(), 'tools', 'templates', template);
+  const source = join(projectRoot(), 'tools', 'templates', template);
   const entries = readdirSync(source, { withFileTypes: true }).filter((entry) => entry.isFile());
   const files = entries.map((entry) => entry.name);
   mkdirSync(folder, { recursive: true });

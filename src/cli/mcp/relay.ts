@@ -3,7 +3,6 @@ import { backOff } from '../../common/back-off.js';
 import { messageOf } from '../../common/message-of.js';
 import { patientFetch } from '../patient-fetch.js';
 import type { LocalServer } from '../server/local-server.js';
-import { dataOf } from './sse-data.js';
 
 /** A message of JSON-RPC, as far as the relay looks into it. */
 interface Message {
@@ -169,4 +168,21 @@ const wasRefused = (error: unknown): boolean =>
 function reasonOf(error: unknown): string {
   const { cause } = error as Error;
   return cause instanceof Error ? cause.message : messageOf(error);
+}
+
+/** The data of each event of a stream; comments and names of events are left out. */
+async function* dataOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  let rest = '';
+  let data: string[] = [];
+  const decoder = new TextDecoder();
+  for await (const chunk of stream) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split(/\r?\n/);
+    rest = lines.pop() ?? '';
+    for (const line of lines) {
+      if (line.startsWith('data:')) data.push(line.slice(5).trimStart());
+      if (line !== '' || data.length === 0) continue;
+      yield data.join('\n');
+      data = [];
+    }
+  }
 }

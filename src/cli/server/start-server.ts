@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, type StdioOptions } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
+import { manifest } from '../../common/project.js';
 import type { Surroundings } from '../surroundings.js';
 
 /** Starts the server of this package as `npm start` does, with the Node that runs this. */
@@ -9,10 +9,7 @@ export function startServer(
   stdio: StdioOptions,
   settings: Readonly<Record<string, string>> = {},
 ): ChildProcess {
-  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
-    scripts: { start: string };
-  };
-  return spawn('sh', ['-c', scripts.start], {
+  return spawn('sh', ['-c', manifest().scripts.start], {
     cwd: root,
     env: {
       ...environment,
@@ -21,5 +18,17 @@ export function startServer(
       ...settings,
     },
     stdio,
+  });
+}
+
+/** The server in the foreground. @returns its exit code */
+export function start(surroundings: Surroundings): Promise<number> {
+  const child = startServer(surroundings, 'inherit');
+  // A Ctrl-C reaches it by itself; this process goes on until it has drained.
+  process.on('SIGINT', () => undefined);
+  process.on('SIGTERM', () => child.kill('SIGTERM'));
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', (code) => resolve(code ?? 1));
   });
 }

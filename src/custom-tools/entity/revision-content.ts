@@ -76,7 +76,7 @@ export function envIdentity(env: StoredEnv): Record<string, string> {
 }
 
 /** When a file was written counts only where its content is too large to be read. */
-export function fileIdentity({ hash, size, modifiedAt }: ProgramFile): string {
+function fileIdentity({ hash, size, modifiedAt }: ProgramFile): string {
   return hash ?? `${size} bytes of ${modifiedAt}`;
 }
 

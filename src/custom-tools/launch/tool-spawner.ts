@@ -18,7 +18,7 @@ import type { PreparedLaunch } from './launch-preparation.js';
 import { remoteLauncher, type RemoteLimits } from './remote-server.js';
 import { StartSlots } from '../../process-pool/start-slots.js';
 
-export const spawnerMetricNames = {
+const spawnerMetricNames = {
   up: 'toolkeeper_spawner_up',
   waiting: 'toolkeeper_spawner_waiting',
   restarts: 'toolkeeper_spawner_restarts_total',

@@ -194,6 +194,6 @@ function merged<T extends object>(stored: T | null, changes: T | null | undefine
   return kept.length === 0 ? null : (Object.fromEntries(kept) as T);
 }
 
-export function withoutUndefined<T extends object>(value: T): Partial<T> {
+function withoutUndefined<T extends object>(value: T): Partial<T> {
   return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as Partial<T>;
 }

@@ -78,7 +78,7 @@ function reviewOf(listed: McpDefinition, approved: McpDefinition | undefined, li
 }
 
 /** Names that a reader takes for each other. */
-export const folded = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
+const folded = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
 
 function nameIn({ name }: Readonly<Record<string, unknown>>): string {
   return typeof name === 'string' ? JSON.stringify(name.slice(0, 100)).slice(1, -1) : '(no name)';

@@ -7,7 +7,7 @@ import { CallMetrics } from '../../tools/call.metrics.js';
 import { residentBytes } from './resident-memory.js';
 import { RunningTools, type RuntimeEvent } from './running-tools.js';
 
-export const processMetricNames = {
+const processMetricNames = {
   spawns: 'toolkeeper_process_spawns_total',
   terminations: 'toolkeeper_process_terminations_total',
   strayLines: 'toolkeeper_process_stray_lines_total',

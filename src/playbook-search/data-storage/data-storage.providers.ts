@@ -15,7 +15,7 @@ import { DataStorageMetrics } from './data-storage.metrics.js';
 
 /** Tells the operator when the service is left alone and when it is back, and lets go of it at the end. */
 @Injectable()
-export class DataStorageLink implements OnModuleInit, OnApplicationShutdown {
+class DataStorageLink implements OnModuleInit, OnApplicationShutdown {
   private readonly logger = new Logger(DataStorageLink.name);
 
   constructor(

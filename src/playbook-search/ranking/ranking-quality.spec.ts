@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { projectRoot } from '../../config/app-config.js';
+import { projectRoot } from '../../common/project.js';
 import { LexicalRanker } from './lexical.ranker.js';
 import type { PlaybookRanking } from '../playbook-ranker.js';
 import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';

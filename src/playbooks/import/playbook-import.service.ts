@@ -11,7 +11,7 @@ import { CreatePlaybookBody } from '../playbook-bodies.shapes.js';
 import { type DocumentItem, itemsOf } from './import-document.js';
 import { acceptYaml } from './yaml-body.js';
 
-export const importRoute = '/api/v1/playbooks/import';
+const importRoute = '/api/v1/playbooks/import';
 /** Of everything else than `content`, which has its own limit. */
 const maxDepth = 64;
 /** Imports of YAML at a time: one is read, the others wait. Each takes a thread and, made for it, 512 MB and ten seconds. */

@@ -3,7 +3,7 @@ import { Problem } from '../../common/errors.js';
 
 export const yamlTypes = ['application/yaml', 'application/x-yaml', 'text/yaml', 'text/x-yaml'] as const;
 /** Some two thousand playbooks. */
-export const maxYamlBytes = 1_048_576;
+const maxYamlBytes = 1_048_576;
 
 /** Lets one route take YAML, which it gets as text; the others answer 415 to it, as before. */
 export function acceptYaml(fastify: FastifyInstance, route: string): void {

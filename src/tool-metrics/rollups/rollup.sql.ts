@@ -47,7 +47,7 @@ export const countedByBucket = (from: string, byMinute = false): string => `
 export const bucketEntry = 'metric_latency_entry(bucket, calls)';
 
 /** The columns that put cells, or buckets, together; `latency` is the entries' expression. */
-export const summed = (latency: string): string => `
+const summed = (latency: string): string => `
   sum(calls) AS calls, sum(total_ms) AS total_ms, min(min_ms) AS min_ms, max(max_ms) AS max_ms,
   sum(input_bytes) AS input_bytes, sum(output_bytes) AS output_bytes, sum(semantic_failures) AS semantic_failures,
   max(last_at) AS last_at, string_agg(${latency}, ''::bytea) AS latency`;
