@@ -2121,6 +2121,26 @@ export type BundleView = {
     uploadedAt: string;
 };
 
+export type BundleFileView = {
+    path: string;
+    /**
+     * Null: it is no text, or there is too much of it
+     */
+    content: string | null;
+    executable: boolean;
+};
+
+export type BundleFilesView = {
+    /**
+     * By path
+     */
+    data: Array<BundleFileView>;
+    /**
+     * All files are there with their contents
+     */
+    complete: boolean;
+};
+
 export type CreatePlaybookBody = {
     playbook_id: string;
     /**
@@ -6659,6 +6679,51 @@ export type ReplaceToolBundleResponses = {
 };
 
 export type ReplaceToolBundleResponse = ReplaceToolBundleResponses[keyof ReplaceToolBundleResponses];
+
+export type GetToolBundleFilesData = {
+    body?: never;
+    path: {
+        name: string;
+    };
+    query?: {
+        /**
+         * Absent: those that it runs now
+         */
+        revision?: number;
+    };
+    url: '/api/v1/custom-tools/{name}/bundle/files';
+};
+
+export type GetToolBundleFilesErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type GetToolBundleFilesError = GetToolBundleFilesErrors[keyof GetToolBundleFilesErrors];
+
+export type GetToolBundleFilesResponses = {
+    200: BundleFilesView;
+};
+
+export type GetToolBundleFilesResponse = GetToolBundleFilesResponses[keyof GetToolBundleFilesResponses];
 
 export type ListPlaybooksData = {
     body?: never;

@@ -187,6 +187,25 @@ describe('tools', () => {
     assert.equal(body.result.items[0].title, 'Result 1 for nodes');
     const { body: saved } = await lab.api('GET', '/api/v1/custom-tools/from_template');
     assert.deepEqual(saved.tags, ['mine']);
+    await page.getByRole('link', { name: 'Edit' }).click();
+    const code = page.getByRole('textbox', { name: 'tool.py' });
+    const text = (await lab.api('GET', '/api/v1/custom-tools/from_template/bundle/files')).body.data.find(
+      ({ path }) => path === 'tool.py',
+    ).content;
+    await code.fill(text.replaceAll('Result {', 'Finding {'));
+    await page.reload();
+    await page.getByRole('button', { name: 'Try', exact: true }).click();
+    await page.getByLabel('query').fill('nodes');
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await page.getByText('Finding 1 for nodes').waitFor();
+    await page.getByRole('button', { name: 'Save revision', exact: true }).click();
+    await page.getByRole('heading', { name: 'What revision 2 changed' }).waitFor();
+    await page
+      .getByRole('region', { name: 'tool.py' })
+      .getByText(/Finding/)
+      .waitFor();
+    const { body: mended } = await lab.call('from_template', { query: 'nodes', limit: 1 });
+    assert.equal(mended.result.items[0].title, 'Finding 1 for nodes');
     await visitor.context.close();
   });
 

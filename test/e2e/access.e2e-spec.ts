@@ -68,6 +68,7 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'POST /api/v1/custom-tools/:name/rollback': 'tools:admin',
   'GET /api/v1/custom-tools/:name/tools': 'tools:admin',
   'GET /api/v1/custom-tools/:name/bundle': 'metrics:read',
+  'GET /api/v1/custom-tools/:name/bundle/files': 'tools:admin',
   'POST /api/v1/custom-tools/:name/bundle': 'tools:admin',
   'POST /api/v1/custom-tools/:name/bundle/try': 'tools:admin',
   'PUT /api/v1/custom-tools/:name/bundle': 'tools:admin',

@@ -216,3 +216,52 @@ it('a bundle is tried before it is registered, with a call, and nothing of it is
     expect(problem.errors[0].pointer).toBe(pointer);
   }
 });
+
+it('its files can be read, and what would replace them tried', async () => {
+  await upload('post', 'mended', saying('wrong')).expect(201);
+  await tk.http
+    .patch(path('mended'))
+    .send({ env: { TZ: 'UTC' }, timeoutMs: 9_000 })
+    .expect(200);
+  const files = () => tk.http.get(path('mended', '/bundle/files')).expect(200);
+  const { body } = await files();
+  expect(body).toEqual({
+    data: [
+      { path: 'lib/word.mjs', content: 'export const word = "wrong";', executable: false },
+      { path: 'tool.json', content: '{"command":"node","args":["tool.mjs"]}', executable: false },
+      { path: 'tool.mjs', content: program, executable: false },
+    ],
+    complete: true,
+  });
+  const attempt = (archive: Buffer) =>
+    tk.http
+      .post(path('mended', '/bundle/try?input=%7B%7D'))
+      .set('content-type', 'application/gzip')
+      .send(archive);
+  const { body: tried } = await attempt(saying('right')).expect(200);
+  expect(tried.outcome.result).toMatchObject({ word: 'right' });
+  expect(await say('mended')).toMatchObject({ word: 'wrong' });
+  await attempt(saying('right', { protocol: 'mcp' })).expect(400, /stays jsonrpc/);
+
+  const much = { path: 'much.txt', content: 'x'.repeat(1_048_577) };
+  await upload(
+    'put',
+    'mended',
+    saying('right', {}, { path: 'run.sh', content: '', mode: 0o755 }, much),
+  ).expect(200);
+  const { body: large } = await files();
+  expect(large.complete).toBe(false);
+  expect(large.data.filter(({ path: each }: { path: string }) => !each.startsWith('tool'))).toEqual([
+    { path: 'lib/word.mjs', content: 'export const word = "right";', executable: false },
+    { path: 'much.txt', content: null, executable: false },
+    { path: 'run.sh', content: '', executable: true },
+  ]);
+  const many = Array.from({ length: 200 }, (_, index) => ({ path: `${index}.bin`, content: '\0' }));
+  await upload('put', 'mended', saying('right', {}, ...many)).expect(200);
+  const { body: cut } = await files();
+  expect([cut.complete, cut.data.length, cut.data[0].content]).toEqual([false, 200, null]);
+  const { body: first } = await tk.http.get(path('mended', '/bundle/files?revision=1')).expect(200);
+  expect(first).toEqual(body);
+  await tk.http.get(path('mended', '/bundle/files?revision=9')).expect(404, /has no revision 9/);
+  await tk.http.get(path('disk_usage', '/bundle/files')).expect(404);
+});

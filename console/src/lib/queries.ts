@@ -11,6 +11,7 @@ import {
   getInvestigation,
   getSeries,
   getTool,
+  getToolBundleFiles,
   getToolHealth,
   getToolStats,
   listGradeChanges,
@@ -61,6 +62,13 @@ export const customToolQuery = (name: string) =>
   queryOptions({
     queryKey: ['tools', 'custom', name],
     queryFn: ({ signal }) => ask(getCustomTool({ path: { name }, signal })),
+  });
+
+/** The files that a tool brought. @param revision absent: those that it runs now */
+export const bundleFilesQuery = (tool: string, revision?: number) =>
+  queryOptions({
+    queryKey: ['tools', 'files', tool, revision],
+    queryFn: ({ signal }) => ask(getToolBundleFiles({ path: { name: tool }, query: { revision }, signal })),
   });
 
 /** The tools of an MCP server, with what is not callable of them. */

@@ -69,6 +69,12 @@ export const registerSearch = searchParams({
   file: text,
 });
 
+export const editSearch = searchParams({
+  /** The form that is used: absent: that of settings, or of files where the tool brought them. */
+  as: oneOf('files', 'settings', 'json'),
+  file: text,
+});
+
 export const replaySearch = searchParams({ revision: count });
 
 /** A search for playbooks: words, the labels of the situation, and the least confidence that is worth showing. */

@@ -1,20 +1,26 @@
 import { gunzipSync } from 'node:zlib';
 import { Parser, type ReadEntry } from 'tar';
-import { archiveOf } from './tar.js';
+import { archiveOf, type TextFile } from './tar.js';
 
 it('packs files so that others can unpack them', async () => {
   const files = [
-    { path: 'tool.json', content: '{"name":"ü"}' },
-    { path: 'lib/empty', content: '' },
-    { path: 'tool.py', content: 'x'.repeat(1_024) },
+    { path: 'tool.json', content: '{"name":"ü"}', executable: false },
+    { path: 'lib/empty', content: '', executable: false },
+    { path: 'tool.py', content: 'x'.repeat(1_024), executable: true },
   ];
   const packed = await archiveOf(files);
-  const read: { path: string; content: string }[] = [];
+  const read: TextFile[] = [];
   const parser = new Parser({ strict: true });
   parser.on('entry', (entry: ReadEntry) => {
     const chunks: Buffer[] = [];
     entry.on('data', (chunk: Buffer) => chunks.push(chunk));
-    entry.on('end', () => read.push({ path: entry.path, content: Buffer.concat(chunks).toString() }));
+    entry.on('end', () =>
+      read.push({
+        path: entry.path,
+        content: Buffer.concat(chunks).toString(),
+        executable: entry.mode === 0o755,
+      }),
+    );
   });
   parser.end(gunzipSync(await packed.bytes()));
   expect(packed.type).toBe('application/gzip');

@@ -2,6 +2,7 @@ export interface TextFile {
   /** At most 100 bytes. */
   readonly path: string;
   readonly content: string;
+  readonly executable?: boolean;
 }
 
 const block = 512;
@@ -9,24 +10,24 @@ const encoder = new TextEncoder();
 
 /** Files as a gzipped tar. @throws RangeError for a path that is too long */
 export function archiveOf(files: readonly TextFile[]): Promise<Blob> {
-  const entries = files.flatMap(({ path, content }) => {
+  const entries = files.flatMap(({ path, content, executable = false }) => {
     const bytes = encoder.encode(content);
     const padding = new Uint8Array((block - (bytes.length % block)) % block);
-    return [headOf(path, bytes.length), bytes, padding];
+    return [headOf(path, bytes.length, executable), bytes, padding];
   });
   const tar = new Blob([...entries, new Uint8Array(2 * block)]);
   const packed = tar.stream().pipeThrough(new CompressionStream('gzip'));
   return new Response(packed, { headers: { 'content-type': 'application/gzip' } }).blob();
 }
 
-/** The head of a plain file that its owner may write and everybody read. */
-function headOf(path: string, size: number): Uint8Array<ArrayBuffer> {
+/** The head of a plain file that its owner may write and everybody read, or run. */
+function headOf(path: string, size: number, executable: boolean): Uint8Array<ArrayBuffer> {
   const head = new Uint8Array(block);
   const write = (offset: number, text: string): void => head.set(encoder.encode(text), offset);
   const octal = (value: number, digits: number): string => `${value.toString(8).padStart(digits, '0')}\0`;
   if (encoder.encode(path).length > 100) throw new RangeError(`The path ${path} is too long`);
   write(0, path);
-  write(100, octal(0o644, 7));
+  write(100, octal(executable ? 0o755 : 0o644, 7));
   write(108, octal(0, 7));
   write(116, octal(0, 7));
   write(124, octal(size, 11));

@@ -77,6 +77,7 @@ const newTool = createRoute({
 const editTool = createRoute({
   getParentRoute: () => shell,
   path: '/tools/$name/edit',
+  validateSearch: searches.editSearch,
   component: lazyRouteComponent(() => import('../features/register/edit-page.js'), 'EditPage'),
 });
 

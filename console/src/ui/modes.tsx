@@ -5,7 +5,7 @@ import css from './modes.module.css';
 interface ModesProps<T extends string> {
   readonly label: string;
   /** The ways, by their values. */
-  readonly names: Readonly<Record<T, string>>;
+  readonly names: Readonly<Partial<Record<T, string>>>;
   readonly value: T;
   readonly onChange: (value: T) => void;
   readonly isOff?: (value: T) => boolean;

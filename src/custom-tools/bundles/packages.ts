@@ -57,6 +57,9 @@ const pip: Ecosystem = {
   ],
 };
 
+/** Where packages lie. */
+export const packageFolders: readonly string[] = [npm.folder, pip.folder];
+
 /** @returns those of whose packages the bundle names some and brings none */
 export async function missingPackages(bundle: string): Promise<Ecosystem[]> {
   const missing: Ecosystem[] = [];

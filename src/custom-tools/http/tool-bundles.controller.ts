@@ -1,4 +1,4 @@
-import { Controller, Get, Param, Post, Put, Req } from '@nestjs/common';
+import { Controller, Get, Param, Post, Put, Query, Req } from '@nestjs/common';
 import {
   ApiConsumes,
   ApiCreatedResponse,
@@ -17,7 +17,7 @@ import { ToolAudit } from '../manager/tool.audit.js';
 import { ApiArchive, bundleTypes } from './bundle-body.js';
 import { CustomToolView } from './custom-tool.shapes.js';
 import { ToolBundlesService } from './tool-bundles.service.js';
-import { BundleView } from './tool-bundles.shapes.js';
+import { BundleFilesQuery, BundleFilesView, BundleView } from './tool-bundles.shapes.js';
 
 const ApiName = (): MethodDecorator => ApiParam({ name: 'name', example: 'log_summary' });
 
@@ -78,5 +78,21 @@ export class ToolBundlesController {
   @ApiProblems('not_found')
   getToolBundle(@Param('name') name: string): Promise<BundleView> {
     return this.service.get(name);
+  }
+
+  @Get('files')
+  @ApiName()
+  @ApiOperation({
+    summary: "Read a bundle's files",
+    description:
+      'As text, to be changed and sent again by `PUT`: at most 200 of them with 1 MiB in all. Packages that this server installed are left out.',
+  })
+  @ApiOkResponse({ type: BundleFilesView })
+  @ApiProblems('not_found')
+  getToolBundleFiles(
+    @Param('name') name: string,
+    @Query() query: BundleFilesQuery,
+  ): Promise<BundleFilesView> {
+    return this.service.files(name, query);
   }
 }

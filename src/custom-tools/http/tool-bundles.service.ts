@@ -1,12 +1,14 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { BundleFiles } from '../bundles/bundle-files.js';
 import type { StoredBundle } from '../bundles/bundles.repository.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { BundleRegistration } from '../manager/bundle-registration.js';
 import { RunningTools } from '../running/running-tools.js';
 import { acceptBundles, uploadIn } from './bundle-body.js';
 import { type CustomToolView, customToolView } from './custom-tool.shapes.js';
+import type { BundleFilesQuery } from './tool-bundles.shapes.js';
 
 /** Bundles as the REST answers show them. */
 @Injectable()
@@ -31,6 +33,10 @@ export class ToolBundlesService implements OnModuleInit {
 
   get(name: string): Promise<StoredBundle> {
     return this.registration.get(name);
+  }
+
+  files(name: string, { revision }: BundleFilesQuery): Promise<BundleFiles> {
+    return this.registration.files(name, revision);
   }
 
   private view(tool: CustomTool): CustomToolView {

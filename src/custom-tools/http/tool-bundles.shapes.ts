@@ -1,5 +1,8 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { OptionalInt } from '../../common/shapes.js';
+import type { BundleFile, BundleFiles } from '../bundles/bundle-files.js';
 import type { StoredBundle } from '../bundles/bundles.repository.js';
+import { largestRevision } from './tool-revisions.shapes.js';
 
 /** The files that a tool brought along. */
 export class BundleView implements StoredBundle {
@@ -20,4 +23,27 @@ export class BundleView implements StoredBundle {
   readonly installLog!: string | null;
   @ApiProperty({ type: String, format: 'date-time', example: '2026-01-23T10:30:00.000Z' })
   readonly uploadedAt!: Date;
+}
+
+export class BundleFilesQuery {
+  @OptionalInt(1, largestRevision, { example: 1, description: 'Absent: those that it runs now' })
+  readonly revision?: number;
+}
+
+class BundleFileView implements BundleFile {
+  @ApiProperty({ example: 'tool.py' }) readonly path!: string;
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: '#!/usr/bin/env python3\n…',
+    description: 'Null: it is no text, or there is too much of it',
+  })
+  readonly content!: string | null;
+  @ApiProperty({ example: false }) readonly executable!: boolean;
+}
+
+export class BundleFilesView implements BundleFiles {
+  @ApiProperty({ type: [BundleFileView], description: 'By path' }) readonly data!: readonly BundleFileView[];
+  @ApiProperty({ example: true, description: 'All files are there with their contents' })
+  readonly complete!: boolean;
 }

@@ -3,7 +3,7 @@ import { withoutValues } from '../entity/stored-env.js';
 import { type CustomToolRevision, revisionSources } from '../entity/tool-revision.entity.js';
 import { OptionalInt, PageOf } from '../../common/shapes.js';
 
-const largest = 2_147_483_647;
+export const largestRevision = 2_147_483_647;
 
 export class RevisionFileView {
   @ApiProperty({ example: 'tools/installed/log_summary/tool.py' }) readonly path!: string;
@@ -78,18 +78,20 @@ export class RevisionDiffView {
 
 export class RevisionParams {
   @ApiProperty({ example: 'log_summary' }) readonly name!: string;
-  @ApiProperty({ type: 'integer', minimum: 1, maximum: largest, example: 1 }) readonly revision!: number;
+  @ApiProperty({ type: 'integer', minimum: 1, maximum: largestRevision, example: 1 })
+  readonly revision!: number;
 }
 
 export class RevisionDiffQuery {
-  @OptionalInt(1, largest, { example: 1, description: 'Absent: the one before' }) readonly against?: number;
+  @OptionalInt(1, largestRevision, { example: 1, description: 'Absent: the one before' })
+  readonly against?: number;
 }
 
 export class RollbackBody {
   @ApiProperty({
     type: 'integer',
     minimum: 1,
-    maximum: largest,
+    maximum: largestRevision,
     example: 1,
     description: 'The revision whose configuration comes back',
   })

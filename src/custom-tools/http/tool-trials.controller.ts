@@ -67,7 +67,7 @@ export class ToolTrialsController {
   @ApiOperation({
     summary: 'Try a bundle without registering anything',
     description:
-      'As `POST /api/v1/custom-tools/try`, with the files of `POST /api/v1/custom-tools/{name}/bundle`. They are forgotten within hours where nothing registers them.',
+      'As `POST /api/v1/custom-tools/try`, with the files of `POST /api/v1/custom-tools/{name}/bundle`, or of `PUT` where there is such a tool. They are forgotten within hours where nothing registers them.',
   })
   @ApiTrial()
   tryToolBundle(

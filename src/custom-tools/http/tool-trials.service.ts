@@ -48,8 +48,10 @@ export class ToolTrialsService {
   ): Promise<TrialView> | Readable {
     const asked = this.callOf(callIn(query), request, reply);
     const run = async (book: LogBook): Promise<Trial> => {
-      const { create, hash } = await this.bundles.take(name, uploadIn(request));
-      return this.trials.register(create, book, asked, hash);
+      const taken = await this.bundles.attempt(name, uploadIn(request));
+      return 'create' in taken
+        ? this.trials.register(taken.create, book, asked, taken.hash)
+        : this.trials.change(name, taken.changes, book, asked, taken.hash);
     };
     return this.answer(name, run, request, reply);
   }

@@ -50,9 +50,15 @@ export class ToolTrials {
   }
 
   /** The same of a change. @throws Problem `not_found` */
-  async change(name: string, changes: CustomToolUpdate, book: LogBook, call?: TrialCall): Promise<Trial> {
+  async change(
+    name: string,
+    changes: CustomToolUpdate,
+    book: LogBook,
+    call?: TrialCall,
+    bundle?: string,
+  ): Promise<Trial> {
     const tool = await this.repository.get(name);
-    this.drafts.apply(tool, changes);
+    this.drafts.apply(tool, changes, bundle);
     const inspected = await this.drafts.answeredAgain(tool, into(book));
     return this.run({ inspected, prepared: await this.drafts.prepare(tool, inspected) }, book, call);
   }

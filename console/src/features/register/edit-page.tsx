@@ -1,51 +1,80 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import type { CustomToolCreate, CustomToolView } from '../../lib/api.js';
 import { customToolQuery } from '../../lib/queries.js';
-import { Button } from '../../ui/controls.js';
 import { Page } from '../../ui/layout.js';
+import { Modes } from '../../ui/modes.js';
 import { Loaded } from '../../ui/states.js';
 import { useToast } from '../../ui/toasts.js';
+import { BundleEditor } from './bundle-editor.js';
 import { ToolEditor } from './tool-editor.js';
 
 const route = getRouteApi('/shell/tools/$name/edit');
 
+const forms = { settings: 'Settings', json: 'Settings as JSON' } as const;
+const formsOfBundle = { files: 'Files', ...forms } as const;
+
+const aboutFiles = 'All files are kept together, as one revision, which can be rolled back.';
+const aboutSettings =
+  'What is left out stays as it is. Values of variables are not shown; write one to change it.';
+
 /** Changes a tool: saving makes a new revision, which can be rolled back. */
 export function EditPage(): ReactNode {
   const { name } = route.useParams();
+  const { as, file } = route.useSearch();
   const navigate = route.useNavigate();
   const client = useQueryClient();
   const toast = useToast();
-  const [isJson, setJson] = useState(false);
   const tool = useQuery({ ...customToolQuery(name), staleTime: Infinity });
+  const hasFiles = typeof tool.data?.bundle === 'string';
+  const form = as ?? (hasFiles ? 'files' : 'settings');
   const path = `/api/v1/custom-tools/${encodeURIComponent(name)}`;
+  const onSaved = ({ revision }: CustomToolView): void => {
+    void client.invalidateQueries({ queryKey: ['tools'] });
+    toast(`Saved ${name}`, `as revision ${revision}`);
+    void navigate({ to: '/tools/$name/revisions', params: { name }, search: { revision } });
+  };
   return (
     <Page
       name={`Edit ${name}`}
-      about="What is left out stays as it is. Values of variables are not shown; write one to change it."
+      about={form === 'files' ? aboutFiles : aboutSettings}
       actions={
-        <Button aria-pressed={isJson} onClick={() => setJson(!isJson)}>
-          As JSON
-        </Button>
+        <Modes
+          label="What is edited"
+          names={hasFiles ? formsOfBundle : forms}
+          value={form}
+          onChange={(chosen) => void navigate({ search: { as: chosen }, replace: true })}
+        />
       }
     >
       <Loaded query={tool}>
-        {(data) => (
-          <ToolEditor
-            mode={isJson ? 'json' : data.protocol === 'mcp' ? 'mcp' : 'path'}
-            isKnown
-            initial={changeable(data)}
-            save={{ method: 'PATCH', path }}
-            trialPath={`${path}/try`}
-            saveName="Save revision"
-            onSaved={({ revision }) => {
-              void client.invalidateQueries({ queryKey: ['tools'] });
-              toast(`Saved ${name}`, `as revision ${revision}`);
-              void navigate({ to: '/tools/$name/revisions', params: { name }, search: { revision } });
-            }}
-          />
-        )}
+        {(data) =>
+          form === 'files' ? (
+            <BundleEditor
+              tool={name}
+              file={file}
+              onFile={(chosen) =>
+                void navigate({
+                  search: (old) => ({ ...old, file: chosen }),
+                  replace: true,
+                  resetScroll: false,
+                })
+              }
+              onSaved={onSaved}
+            />
+          ) : (
+            <ToolEditor
+              mode={form === 'json' ? 'json' : data.protocol === 'mcp' ? 'mcp' : 'path'}
+              isKnown
+              initial={changeable(data)}
+              save={{ method: 'PATCH', path }}
+              trialPath={`${path}/try`}
+              saveName="Save revision"
+              onSaved={onSaved}
+            />
+          )
+        }
       </Loaded>
     </Page>
   );

@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { CustomToolView } from '../../lib/api.js';
+import { ask, type CustomToolView, registerToolBundle } from '../../lib/api.js';
 import { templatesQuery } from '../../lib/queries.js';
 import { Stack } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
 import { Empty, Loaded } from '../../ui/states.js';
-import { TemplateEditor } from './template-editor.js';
+import { FilesEditor } from './files-editor.js';
 
 const route = getRouteApi('/shell/tools/new');
 
@@ -30,9 +30,15 @@ export function FromTemplate({ onSaved }: { readonly onSaved: (tool: CustomToolV
                 void navigate({ search: { from: 'template', template: name }, replace: true })
               }
             />
-            <TemplateEditor
+            <FilesEditor
               key={template.name}
-              template={template}
+              draft={`template ${template.name}`}
+              about={template.description}
+              toolName={template.toolName}
+              isKnown={false}
+              files={template.files}
+              save={(name, body) => ask(registerToolBundle({ path: { name }, body }))}
+              saveName="Save"
               file={file}
               onFile={(path) =>
                 void navigate({

@@ -2,8 +2,14 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
-import { ask, diffCustomToolRevision, listCustomToolRevisions, rollBackCustomTool } from '../../lib/api.js';
-import { customToolQuery } from '../../lib/queries.js';
+import {
+  ask,
+  type BundleFilesView,
+  diffCustomToolRevision,
+  listCustomToolRevisions,
+  rollBackCustomTool,
+} from '../../lib/api.js';
+import { bundleFilesQuery, customToolQuery } from '../../lib/queries.js';
 import { ChangesTable } from '../../ui/changes-table.js';
 import { Button, Tag } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
@@ -95,22 +101,62 @@ function Changes({ tool: name, revision, against }: ChangesProps): ReactNode {
       ),
   });
   return (
-    <Card title={`What revision ${revision} changed`} flush>
-      <Loaded query={diff}>
-        {({ changes, against: before }) =>
-          changes.length === 0 ? (
-            <Empty title={before === null ? 'It is the first' : `Nothing, against revision ${before}`} />
-          ) : (
-            <ChangesTable
-              label="Changes"
-              changes={changes.map(({ path, before: old, after }) => ({ pointer: path, before: old, after }))}
-            />
-          )
-        }
-      </Loaded>
+    <>
+      <Card title={`What revision ${revision} changed`} flush>
+        <Loaded query={diff}>
+          {({ changes, against: before }) =>
+            changes.length === 0 ? (
+              <Empty title={before === null ? 'It is the first' : `Nothing, against revision ${before}`} />
+            ) : (
+              <ChangesTable
+                label="Changes"
+                changes={changes.map(({ path, before: old, after }) => ({
+                  pointer: path,
+                  before: old,
+                  after,
+                }))}
+              />
+            )
+          }
+        </Loaded>
+      </Card>
+      {diff.data?.changes.some(({ path }) => path === '/configuration/bundle') === true &&
+        diff.data.against !== null && (
+          <FileChanges tool={name} revision={revision} against={diff.data.against} />
+        )}
+    </>
+  );
+}
+
+interface FileChangesProps {
+  readonly tool: string;
+  readonly revision: number;
+  readonly against: number;
+}
+
+/** What differs between the files that a tool brought in two revisions; those that are no text are left out. */
+function FileChanges({ tool, revision, against }: FileChangesProps): ReactNode {
+  const [before, after] = [
+    useQuery(bundleFilesQuery(tool, against)),
+    useQuery(bundleFilesQuery(tool, revision)),
+  ];
+  if (!before.data || !after.data) return null;
+  const [old, now] = [contentsOf(before.data), contentsOf(after.data)];
+  const paths = [...new Set([...old.keys(), ...now.keys()])].filter(
+    (path) => old.get(path) !== now.get(path),
+  );
+  return (
+    <Card title="What changed in its files" flush>
+      <ChangesTable
+        label="What changed in its files"
+        changes={paths.map((path) => ({ pointer: path, before: old.get(path), after: now.get(path) }))}
+      />
     </Card>
   );
 }
+
+const contentsOf = ({ data }: BundleFilesView): ReadonlyMap<string, string | null> =>
+  new Map(data.map(({ path, content }) => [path, content]));
 
 function RollBack({ tool: name, to }: { readonly tool: string; readonly to: number }): ReactNode {
   const [isAsking, setAsking] = useState(false);

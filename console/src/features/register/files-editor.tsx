@@ -1,7 +1,7 @@
 import { lazy, type ReactNode, Suspense } from 'react';
-import { ask, type CustomToolView, registerToolBundle, type TemplateView } from '../../lib/api.js';
+import type { CustomToolView } from '../../lib/api.js';
 import { useDraft } from '../../lib/drafts.js';
-import { archiveOf } from '../../lib/tar.js';
+import { archiveOf, type TextFile } from '../../lib/tar.js';
 import { Button, TextField } from '../../ui/controls.js';
 import { Muted, Stack } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
@@ -12,25 +12,31 @@ const CodeEditor = lazy(() =>
   import('../../ui/code-editor.js').then(({ CodeEditor: it }) => ({ default: it })),
 );
 
-interface TemplateEditorProps {
-  readonly template: TemplateView;
+interface FilesEditorProps {
+  /** Under which the files survive a reload while they are being written. */
+  readonly draft: string;
+  readonly about: ReactNode;
+  readonly toolName: string;
+  /** The tool is there under its name; else another name takes its place in all files. */
+  readonly isKnown: boolean;
+  readonly files: readonly TextFile[];
   /** The path of the file that is looked at; absent: the program. */
   readonly file: string | undefined;
   readonly onFile: (path: string) => void;
+  readonly save: (name: string, archive: Blob) => Promise<CustomToolView>;
+  readonly saveName: string;
   readonly onSaved: (tool: CustomToolView) => void;
 }
 
-/** A template's files, to be changed and registered together: the server keeps them. */
-export function TemplateEditor({ template, file, onFile, onSaved }: TemplateEditorProps): ReactNode {
-  const { name, texts, change, isChanged, forget } = useFiles(template);
-  const paths = pathsOf(template);
+/** The files of a tool, to be changed, tried and saved together: the server keeps them. */
+export function FilesEditor(props: FilesEditorProps): ReactNode {
+  const { draft, about, toolName, isKnown, files, file, onFile, save, saveName, onSaved } = props;
+  const { name, texts, change, isChanged, forget } = useFiles(draft, toolName, files);
+  const paths = pathsOf(files);
   const path = file !== undefined && file in texts ? file : (paths[0] ?? '');
   const archive = (): Promise<Blob> =>
     archiveOf(
-      Object.entries(texts).map(([each, text]) => ({
-        path: each,
-        content: text.replaceAll(template.toolName, name),
-      })),
+      files.map((each) => ({ ...each, content: (texts[each.path] ?? '').replaceAll(toolName, name) })),
     );
   const address = `/api/v1/custom-tools/${encodeURIComponent(name)}/bundle/try`;
   return (
@@ -41,8 +47,8 @@ export function TemplateEditor({ template, file, onFile, onSaved }: TemplateEdit
         path: call ? `${address}?input=${encodeURIComponent(call.input)}` : address,
         body: await archive(),
       })}
-      save={async () => ask(registerToolBundle({ path: { name }, body: await archive() }))}
-      saveName="Save"
+      save={async () => save(name, await archive())}
+      saveName={saveName}
       onSaved={(saved) => {
         forget();
         onSaved(saved);
@@ -51,14 +57,16 @@ export function TemplateEditor({ template, file, onFile, onSaved }: TemplateEdit
     >
       {(problems) => (
         <Stack>
-          <Muted>{template.description}</Muted>
-          <TextField
-            label="Name"
-            value={name}
-            wrong={problems.find(({ pointer }) => pointer === '/name')?.detail}
-            onText={(changed) => change({ name: changed, texts })}
-            help={`What agents call it by. It takes the place of ${template.toolName} in all files.`}
-          />
+          <Muted>{about}</Muted>
+          {!isKnown && (
+            <TextField
+              label="Name"
+              value={name}
+              wrong={problems.find(({ pointer }) => pointer === '/name')?.detail}
+              onText={(changed) => change({ name: changed, texts })}
+              help={`What agents call it by. It takes the place of ${toolName} in all files.`}
+            />
+          )}
           <Modes
             label="File"
             names={Object.fromEntries(paths.map((each) => [each, each]))}
@@ -81,23 +89,22 @@ export function TemplateEditor({ template, file, onFile, onSaved }: TemplateEdit
 }
 
 interface Files {
-  /** The tool's, in place of the template's. */
   readonly name: string;
   /** Contents by path. */
   readonly texts: Readonly<Record<string, string>>;
 }
 
-/** A template's files as they are being written; they survive a reload. */
-function useFiles({ name: template, toolName, files }: TemplateView) {
+/** Files as they are being written; they survive a reload. */
+function useFiles(draft: string, name: string, files: readonly TextFile[]) {
   const texts = Object.fromEntries(files.map(({ path, content }) => [path, content]));
-  const initial: Files = { name: toolName, texts };
-  const { text, setText, isChanged, forget } = useDraft(`template ${template}`, JSON.stringify(initial));
+  const initial: Files = { name, texts };
+  const { text, setText, isChanged, forget } = useDraft(draft, JSON.stringify(initial));
   const change = (changed: Files): void => setText(JSON.stringify(changed));
   return { ...(JSON.parse(text) as Files), change, isChanged, forget };
 }
 
 /** The program first, then its registration, then what belongs to them. */
-function pathsOf({ files }: TemplateView): string[] {
+function pathsOf(files: readonly TextFile[]): string[] {
   const order = (path: string): number => {
     if (path === 'tool.json') return 1;
     return path.startsWith('tool.') ? 0 : 2;

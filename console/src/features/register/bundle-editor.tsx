@@ -1,0 +1,48 @@
+import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { ask, type BundleFileView, type CustomToolView, replaceToolBundle } from '../../lib/api.js';
+import { bundleFilesQuery } from '../../lib/queries.js';
+import { Empty, Loaded } from '../../ui/states.js';
+import { FilesEditor } from './files-editor.js';
+
+interface BundleEditorProps {
+  readonly tool: string;
+  readonly file: string | undefined;
+  readonly onFile: (path: string) => void;
+  readonly onSaved: (tool: CustomToolView) => void;
+}
+
+/** The files that a registered tool brought. They are replaced together: where one of them cannot be read, none is. */
+export function BundleEditor({ tool, file, onFile, onSaved }: BundleEditorProps): ReactNode {
+  const files = useQuery({ ...bundleFilesQuery(tool), staleTime: Infinity });
+  return (
+    <Loaded query={files}>
+      {({ data, complete }) =>
+        complete ? (
+          <FilesEditor
+            draft={`files ${tool}`}
+            about="A trial runs these files with the settings that the tool has."
+            toolName={tool}
+            isKnown
+            files={data.filter(isText)}
+            file={file}
+            onFile={onFile}
+            save={(name, body) => ask(replaceToolBundle({ path: { name }, body }))}
+            saveName="Save revision"
+            onSaved={onSaved}
+          />
+        ) : (
+          <Empty title="Its files are not all text, or too much of it to be edited here">
+            <p>
+              Change them where they come from, and send them again:{' '}
+              <code>npx toolkeeper tool register ./folder --update</code>
+            </p>
+          </Empty>
+        )
+      }
+    </Loaded>
+  );
+}
+
+const isText = (file: BundleFileView): file is BundleFileView & { readonly content: string } =>
+  file.content !== null;
