@@ -1,5 +1,9 @@
-import { BlockList, isIPv6, type Server } from 'node:net';
+import { BlockList, isIPv4, isIPv6, type Server } from 'node:net';
 import { networkInterfaces } from 'node:os';
+
+/** Whether a host, by name or address, is this machine alone. */
+export const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 
 /** Whether this is a port of this host that this server listens on. */
 export function isOwnAddress(address: string, port: number, ownPort: number | undefined): boolean {

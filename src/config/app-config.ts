@@ -1,6 +1,6 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
-import { isIPv4 } from 'node:net';
 import { join, resolve } from 'node:path';
+import { isLoopback } from '../common/own-address.js';
 import { projectRoot } from '../common/project.js';
 import { builtinProblems } from './builtin-settings.js';
 import { removedSettings } from './removed-settings.js';
@@ -78,8 +78,6 @@ const otherFolders = ({ dataDir, customTools, playbooks, recorder }: Values<type
   PLAYBOOKS_DIR: playbooks.dir,
   ...(recorder.journalDir && { JOURNAL_DIR: recorder.journalDir }),
 });
-
-const isLoopback = (host: string): boolean => host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 
 const llmOf = ({ url, model, apiKey }: Values<typeof settings>['llm']) =>
   url && model ? { url, model, apiKey } : undefined;

@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { DataSource, EntityManager } from 'typeorm';
 import { sqlStateOf } from './sql-state.js';
 
-export const dayMs = 86_400_000;
 /** A statement that waits for a lock holds up all behind it; so it waits shortly, and often. */
 const lockTimeout = '200ms';
 const tries = 50;

@@ -50,6 +50,12 @@ export interface JournalState {
   readonly lastWriteFailureAt: number;
 }
 
+const maxSegmentBytes = 16_777_216;
+
+/** Of a journal that may take so many bytes: several segments, of which those that are done with can go. */
+export const segmentBytesFor = (maxBytes: number): number =>
+  Math.max(1, Math.min(maxSegmentBytes, Math.floor(maxBytes / 8)));
+
 /** Long enough to learn that the gateway of another container is gone. */
 const lockTimeoutMs = takeOverMs + 2_000;
 

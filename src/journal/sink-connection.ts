@@ -1,10 +1,22 @@
 import pg from 'pg';
+import type { DataSource } from 'typeorm';
+import type { AppConfig } from '../config/app-config.js';
 
 /** Durations in milliseconds. */
 export interface SinkSettings {
   readonly url: string;
   readonly connectTimeoutMs: number;
   readonly queryTimeoutMs: number;
+}
+
+/** Those of the database that everything else works on. */
+export function sinkSettings(
+  { options }: DataSource,
+  { database }: Pick<AppConfig, 'database'>,
+): SinkSettings {
+  if (options.type !== 'postgres' || !options.url) throw new Error('The journal needs a PostgreSQL URL');
+  const { connectTimeoutMs, queryTimeoutMs } = database;
+  return { url: options.url, connectTimeoutMs, queryTimeoutMs };
 }
 
 /**

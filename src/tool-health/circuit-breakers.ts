@@ -14,7 +14,7 @@ import type {
   CircuitPast,
   CircuitSettings,
 } from '../common/circuit-state.js';
-import { CLOCK, type Clock } from '../common/clock.js';
+import { CLOCK, type Clock, minuteMs } from '../common/clock.js';
 import { Problem } from '../common/errors.js';
 import { newId } from '../common/ids.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
@@ -34,7 +34,6 @@ export interface TrackedCircuit {
 const maxHistory = 50;
 /** Circuits of tools that are gone are kept up to this number in all. */
 const maxTracked = 10_000;
-const minuteMs = 60_000;
 
 /**
  * The circuits of all tools: in memory, fed by what the recorder says, filled from what the database knows at start.

@@ -1,5 +1,5 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import { CLOCK, type Clock } from '../common/clock.js';
+import { CLOCK, type Clock, hourMs, minuteMs } from '../common/clock.js';
 import { Problem } from '../common/errors.js';
 import { newToolMetric } from '../tool-metrics/new-tool-metric.js';
 import type { ToolMetric } from '../tool-metrics/tool-metric.entity.js';
@@ -56,8 +56,6 @@ type GradedFleet = Omit<SystemHealthView, 'toolReports'> & {
   readonly tools: readonly GradedTool[];
 };
 
-const hourMs = 3_600_000;
-const minuteMs = 60_000;
 const dayHours = 24;
 /** The period whose changes are told and kept. */
 const gradedHour = '1';

@@ -4,6 +4,7 @@ import {
   type OnApplicationShutdown,
   type OnModuleInit,
 } from '@nestjs/common';
+import { dayMs } from '../common/clock.js';
 import { IntervalLoop } from '../common/interval-loop.js';
 import { messageOf } from '../common/message-of.js';
 import type { TypedEvents } from '../common/typed-events.js';
@@ -12,7 +13,6 @@ const batchSize = 500;
 /** Beyond this the oldest are dropped: the database has been away for very long. */
 const maxPending = 10_000;
 const retryMs = 5_000;
-const dayMs = 86_400_000;
 
 /** Where what happened is kept. */
 export interface Keeping<Row> {

@@ -1,28 +1,21 @@
+import type { Queryable } from '../database/column-arrays.js';
 import { isValueFault } from '../database/sql-state.js';
-import { metricColumns, metricParameters } from './metric-columns.js';
+import { metricColumns } from './metric-columns.js';
 import { rollUp } from './rollups/rollup.sql.js';
 import type { ToolMetric } from './tool-metric.entity.js';
 
-const nameOf = (column: string): string =>
-  column.replaceAll(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
-const columns = Object.keys(metricColumns).map(nameOf);
-const arrays = Object.entries(metricColumns).map(
-  ([column, [type]], at) => `unnest($${at + 1}::${type}[]) AS ${nameOf(column)}`,
-);
-const values = columns.map((column) =>
-  column === 'recorded_at' ? 'to_timestamp(recorded_at / 1000)' : column,
-);
-const writer = columns.length + 1;
+const { names } = metricColumns;
+const values = names.map((name) => (name === 'recorded_at' ? 'to_timestamp(recorded_at / 1000)' : name));
+const writer = names.length + 1;
 
 /** The columns of a row that the cells count. */
 const returned =
   'tool_name, status, error_type, is_test, execution_time_ms, input_size, output_size, semantic_failure, recorded_at';
 
-/** Arrays are opened among the selected: `FROM unnest(…)` puts each of them aside first, which takes longer. */
 const insertRows = `
-    INSERT INTO tool_metrics (${columns.join(', ')})
+    INSERT INTO tool_metrics (${names.join(', ')})
     SELECT ${values.join(', ')}
-    FROM (SELECT ${arrays.join(', ')}) AS batch`;
+    FROM (${metricColumns.select}) AS batch`;
 
 /**
  * One array a column, in the order of `metricColumns`, then the writer's slot. A row that is there already stays as it
@@ -32,11 +25,6 @@ const insertMetrics = rollUp(
   `${insertRows} ON CONFLICT (recorded_at, metric_id) DO NOTHING RETURNING ${returned}`,
   `$${writer}::int`,
 );
-
-/** A sender of statements: a `pg` client, a pool, TypeORM's data source. */
-export interface Queryable {
-  query(text: string, values: unknown[]): Promise<unknown>;
-}
 
 /** The writer slot of metrics that come without a journal; journals lease theirs from 1 on. */
 export const directSlot = 0;
@@ -67,7 +55,7 @@ export function isRowFault(error: unknown): boolean {
 
 function parametersOf(metrics: readonly ToolMetric[]): string[] {
   try {
-    return metricParameters(metrics);
+    return metricColumns.parametersOf(metrics);
   } catch (error) {
     throw new UnstorableMetric('The metric cannot be written down', { cause: error });
   }

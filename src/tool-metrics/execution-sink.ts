@@ -1,10 +1,11 @@
 import type pg from 'pg';
 import { messageOf } from '../common/message-of.js';
 import { storableText } from '../common/pg-text.js';
+import type { Queryable } from '../database/column-arrays.js';
 import type { DrainSink } from '../journal/drain-thread.js';
 import type { JournalRecord } from '../journal/journal-entry.js';
 import { SinkConnection, type SinkSettings } from '../journal/sink-connection.js';
-import { insertBatch, isRowFault, type Queryable } from './batch-insert.js';
+import { insertBatch, isRowFault } from './batch-insert.js';
 import { type ExecutionEnd, type ExecutionStart, metricOf } from './execution-record.js';
 import { insertPayloads, type PayloadRow } from './payload-insert.js';
 import { ResultReader, type ResultToRead } from './semantic/result-reader.js';

@@ -1,7 +1,6 @@
-import { arrayLiteral, storableJson, storableText } from '../common/pg-text.js';
+import { storableJson, storableText } from '../common/pg-text.js';
+import { type Column, ColumnArrays } from '../database/column-arrays.js';
 import type { ToolMetric } from './tool-metric.entity.js';
-
-type Column = readonly [type: string, of: (metric: ToolMetric) => string | number | boolean | null];
 
 const maxInteger = 2_147_483_647;
 const wholeNumber = (value: number): number => Math.min(Math.max(Math.round(value), 0), maxInteger) || 0;
@@ -13,8 +12,7 @@ function storableTime(date: Date): number {
   return time;
 }
 
-/** Columns in the order of the insert's parameters, each as the database can hold it. */
-export const metricColumns: Readonly<Record<keyof ToolMetric, Column>> = {
+const columns: Readonly<Record<keyof ToolMetric, Column<ToolMetric>>> = {
   metricId: ['uuid', (metric) => metric.metricId],
   toolName: ['text', (metric) => storableText(metric.toolName)],
   userId: ['text', (metric) => storableText(metric.userId)],
@@ -38,9 +36,5 @@ export const metricColumns: Readonly<Record<keyof ToolMetric, Column>> = {
   recordedAt: ['float8', (metric) => storableTime(metric.recordedAt)],
 };
 
-/**
- * One array a column.
- * @throws when a metric cannot be written down (metadata that is no JSON, an invalid date)
- */
-export const metricParameters = (metrics: readonly ToolMetric[]): string[] =>
-  Object.values(metricColumns).map(([, of]) => arrayLiteral(metrics.map(of)));
+/** A metric that cannot be written down (metadata that is no JSON, an invalid date) throws. */
+export const metricColumns = new ColumnArrays(columns);

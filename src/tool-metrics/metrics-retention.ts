@@ -7,13 +7,13 @@ import {
 } from '@nestjs/common';
 import { InjectMetric, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
 import type { Gauge } from 'prom-client';
+import { hourMs } from '../common/clock.js';
 import { IntervalLoop } from '../common/interval-loop.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { MetricPartitions } from './rollups/metric-partitions.js';
 import { PayloadsRepository } from './payloads.repository.js';
 import { ToolMetricsRepository } from './tool-metrics.repository.js';
 
-const hourMs = 3_600_000;
 /** Executions go to their day even if no new days are made for a week. */
 const daysAhead = 7;
 

@@ -2,32 +2,29 @@ import type { DataSource } from 'typeorm';
 import { LockHeld } from '../common/lock.js';
 import type { AppConfig } from '../config/app-config.js';
 import { drainThread } from '../journal/drain-thread.js';
-import { Journal } from '../journal/journal.js';
+import { Journal, segmentBytesFor } from '../journal/journal.js';
+import { sinkSettings } from '../journal/sink-connection.js';
 import type { ExecutionEnd, ExecutionStart } from './execution-record.js';
 import { ExecutionRecorder } from './execution-recorder.js';
 import type { ExecutionSinkSettings } from './execution-sink.js';
 import { ResultBacklog } from './semantic/result-backlog.js';
 import type { JournalLog } from './journal-log.js';
 
-const maxSegmentBytes = 16_777_216;
-
 /** @throws Error when another gateway has the journal */
 export async function openRecorder(
-  { options }: DataSource,
-  { recorder, database }: AppConfig,
+  db: DataSource,
+  config: AppConfig,
   log: JournalLog,
 ): Promise<ExecutionRecorder> {
-  if (options.type !== 'postgres' || !options.url) throw new Error('The journal needs a PostgreSQL URL');
+  const { recorder } = config;
   const backlog = new ResultBacklog();
   const sink: ExecutionSinkSettings = {
-    url: options.url,
-    connectTimeoutMs: database.connectTimeoutMs,
-    queryTimeoutMs: database.queryTimeoutMs,
+    ...sinkSettings(db, config),
     resultBacklog: backlog.memory,
   };
   const settings = {
     folder: recorder.journalDir,
-    segmentBytes: Math.max(1, Math.min(maxSegmentBytes, Math.floor(recorder.maxBytes / 8))),
+    segmentBytes: segmentBytesFor(recorder.maxBytes),
     durability: recorder.durability,
     batchSize: recorder.batchSize,
     intervalMs: recorder.flushIntervalMs,

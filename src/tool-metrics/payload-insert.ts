@@ -1,5 +1,5 @@
 import { arrayLiteral, storableText } from '../common/pg-text.js';
-import type { Queryable } from './batch-insert.js';
+import type { Queryable } from '../database/column-arrays.js';
 import type { CapturedPayload } from './captured-payload.js';
 
 /** A payload of the execution that began then, in milliseconds since 1970. */

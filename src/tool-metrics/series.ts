@@ -1,10 +1,9 @@
+import { dayMs, minuteMs } from '../common/clock.js';
 import { invalidRequest } from '../common/errors.js';
 import type { SeriesRange, SeriesRow } from './queries/series.sql.js';
 import { figuresOf, latencyOf } from './queries/tool-figures.js';
 import type { SeriesPointView, SeriesQuery } from './series.shapes.js';
 
-const dayMs = 86_400_000;
-const minuteMs = 60_000;
 /** Each divides a day, or is some. */
 const usualBuckets = [1, 5, 15, 60, 180, 360, 1_440].map((minutes) => minutes * minuteMs);
 const fewPoints = 120;

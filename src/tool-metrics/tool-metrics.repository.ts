@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
+import { dayMs } from '../common/clock.js';
 import { isUuid, timeOfId } from '../common/ids.js';
 import { directSlot, insertBatch } from './batch-insert.js';
 import { storableText } from '../common/pg-text.js';
@@ -37,7 +38,6 @@ interface LastUse {
 export type ErrorRow = Pick<ToolMetric, 'metricId' | 'errorType' | 'errorMessage' | 'recordedAt'>;
 export type RecentOutcome = Pick<ToolMetric, 'status' | 'errorMessage' | 'recordedAt'>;
 
-const dayMs = 86_400_000;
 /** Executions longer than this may be missing from a window that they end in. */
 const longestExecution = '10 minutes';
 

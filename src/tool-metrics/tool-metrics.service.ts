@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { dayMs } from '../common/clock.js';
 import { invalidRequest, Problem } from '../common/errors.js';
 import { keyIn, type Page, pageFrom } from '../common/page.js';
 import type { Principal } from '../tool-contract/principal.js';
@@ -102,8 +103,6 @@ export class ToolMetricsService {
     await this.recorder.flush().catch(() => undefined);
   }
 }
-
-const dayMs = 86_400_000;
 
 const noSuchExecution = (id: string): Problem =>
   new Problem('not_found', `There is no execution ${JSON.stringify(id)}`);

@@ -1,17 +1,9 @@
-import { arrayLiteral } from '../common/pg-text.js';
+import { type Column, ColumnArrays, type Queryable } from '../database/column-arrays.js';
 import { type SpanRow, startDayOf } from './span-row.js';
-
-/** A sender of statements: a `pg` client, a pool, TypeORM's data source. */
-export interface Queryable {
-  query(text: string, values: unknown[]): Promise<unknown>;
-}
-
-type Column = readonly [type: string, of: (row: SpanRow) => string | number | null];
 
 const json = (value: unknown): string | null => (value === null ? null : JSON.stringify(value));
 
-/** Columns in the order of the insert's parameters. */
-const columns: Readonly<Record<keyof SpanRow | 'startDay', Column>> = {
+const columns: Readonly<Record<keyof SpanRow | 'startDay', Column<SpanRow>>> = {
   project: ['text', (row) => row.project],
   startDay: ['date', startDayOf],
   traceId: ['text', (row) => row.traceId],
@@ -51,19 +43,14 @@ const columns: Readonly<Record<keyof SpanRow | 'startDay', Column>> = {
   attributes: ['jsonb', (row) => row.attributes],
 };
 
-const nameOf = (column: string): string =>
-  column.replaceAll(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
-const names = Object.keys(columns).map(nameOf);
-const arrays = Object.values(columns).map(
-  ([type], at) => `unnest($${at + 1}::${type}[]) AS ${names[at] ?? ''}`,
-);
+const batch = new ColumnArrays(columns);
 const key = ['project', 'trace_id', 'span_id', 'start_day'];
-const narrow = names.filter((name) => name !== 'attributes');
+const narrow = batch.names.filter((name) => name !== 'attributes');
 const changes = narrow.filter((name) => !key.includes(name)).map((name) => `${name} = excluded.${name}`);
 
 /** Of two spans with one key the later finish wins, else the first; its attributes go with it. */
 const insertStatement = `
-  WITH batch AS MATERIALIZED (SELECT ${arrays.join(', ')}),
+  WITH batch AS MATERIALIZED (${batch.select}),
   written AS (
     INSERT INTO spans AS known (${narrow.join(', ')})
     SELECT ${narrow.join(', ')} FROM batch
@@ -82,10 +69,7 @@ const insertStatement = `
 export async function insertSpans(db: Queryable, rows: readonly SpanRow[]): Promise<void> {
   const once = inOrder(rows);
   if (once.length === 0) return;
-  await db.query(
-    insertStatement,
-    Object.values(columns).map(([, of]) => arrayLiteral(once.map(of))),
-  );
+  await db.query(insertStatement, batch.parametersOf(once));
 }
 
 /** Makes the partitions of days (UTC, as in `2026-01-23`) that are not there yet. */

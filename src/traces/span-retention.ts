@@ -7,13 +7,13 @@ import {
 } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
+import { dayMs, minuteMs } from '../common/clock.js';
 import { Refusal } from '../common/errors.js';
 import { IntervalLoop } from '../common/interval-loop.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
-import { dayMs, DayPartitions } from '../database/day-partitions.js';
+import { DayPartitions } from '../database/day-partitions.js';
 import { oldestKept } from './ingest/normalise-span.js';
 
-const minuteMs = 60_000;
 const sizeOfDays = `
   SELECT coalesce(sum(pg_total_relation_size(inhrelid)), 0)::float8 AS bytes
   FROM pg_inherits WHERE inhparent IN ('spans'::regclass, 'span_contents'::regclass)`;
@@ -58,7 +58,8 @@ export class SpanRetention implements OnApplicationBootstrap, OnApplicationShutd
     throw new Refusal('spans_full', detail, { retryAfterMs: minuteMs });
   }
 
-  async run(now = Date.now()): Promise<void> {
+  async run(): Promise<void> {
+    const now = Date.now();
     const { retentionDays, maxBytes } = this.config.spans;
     const cut = oldestKept(now, retentionDays);
     const today = Math.floor(now / dayMs) * dayMs;

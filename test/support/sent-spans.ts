@@ -1,4 +1,5 @@
-import { insertSpans, makeSpanDays, type Queryable } from '../../src/traces/insert-spans.js';
+import type { Queryable } from '../../src/database/column-arrays.js';
+import { insertSpans, makeSpanDays } from '../../src/traces/insert-spans.js';
 import { normaliseSpan } from '../../src/traces/ingest/normalise-span.js';
 import { spansOfVllora } from '../../src/traces/ingest/vllora-json.js';
 import { startDayOf } from '../../src/traces/span-row.js';

@@ -1,5 +1,5 @@
 import type { Transporter } from 'nodemailer';
-import { isIPv4 } from 'node:net';
+import { isLoopback } from '../../common/own-address.js';
 import type { MailServer } from '../../config/builtin-settings.js';
 import type { ToolFailure } from '../../tool-contract/tool-outcome.js';
 import { awayFailure, callerMistake } from '../failures.js';
@@ -76,9 +76,6 @@ export class MailTransport {
     });
   }
 }
-
-const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 
 type MailError = Error & {
   readonly code?: string;

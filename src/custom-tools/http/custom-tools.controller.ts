@@ -4,7 +4,6 @@ import {
   ApiNoContentResponse,
   ApiOkResponse,
   ApiOperation,
-  ApiParam,
   ApiTags,
 } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -17,6 +16,7 @@ import type { Page } from '../../common/page.js';
 import type { Principal } from '../../tool-contract/principal.js';
 import type { ToolOutcome } from '../../tool-contract/tool-outcome.js';
 import { ApiExecute } from '../../tools/api-execute.decorator.js';
+import { ApiName } from './api-name.decorator.js';
 import {
   CustomToolView,
   CustomToolHealthView,
@@ -27,8 +27,6 @@ import type { CustomToolHealth } from '../manager/reconciler.js';
 import { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from '../manager/custom-tools.shapes.js';
 import { CustomToolsService } from './custom-tools.service.js';
 import { ToolAudit } from '../manager/tool.audit.js';
-
-const ApiName = (): MethodDecorator => ApiParam({ name: 'name', example: 'log_summary' });
 
 @ApiTags('custom-tools')
 @Scopes('tools:admin')

@@ -1,16 +1,15 @@
 import { Body, Controller, Get, HttpCode, Param, Post } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Audited } from '../../auth/audit/audited.decorator.js';
 import { CurrentPrincipal } from '../../auth/principal.decorator.js';
 import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
 import type { Principal } from '../../tool-contract/principal.js';
+import { ApiName } from './api-name.decorator.js';
 import { CustomToolView } from './custom-tool.shapes.js';
 import { McpToolsService } from './mcp-tools.service.js';
 import { ApproveBody, McpToolsView } from './mcp-tools.shapes.js';
 import { ToolAudit } from '../manager/tool.audit.js';
-
-const ApiName = (): MethodDecorator => ApiParam({ name: 'name', example: 'files' });
 
 @ApiTags('custom-tools')
 @Scopes('tools:admin')
@@ -21,7 +20,7 @@ export class McpToolsController {
   constructor(private readonly service: McpToolsService) {}
 
   @Get('tools')
-  @ApiName()
+  @ApiName('files')
   @ApiOperation({
     summary: "List an MCP server's tools, and which of them can be called",
     description:
@@ -34,7 +33,7 @@ export class McpToolsController {
 
   @Post('approve')
   @HttpCode(200)
-  @ApiName()
+  @ApiName('files')
   @ApiOperation({
     summary: 'Approve the tools that an MCP server lists now',
     description: 'As a new revision; its processes go on.',

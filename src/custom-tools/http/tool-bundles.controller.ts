@@ -1,12 +1,5 @@
 import { Controller, Get, Param, Post, Put, Query, Req } from '@nestjs/common';
-import {
-  ApiConsumes,
-  ApiCreatedResponse,
-  ApiOkResponse,
-  ApiOperation,
-  ApiParam,
-  ApiTags,
-} from '@nestjs/swagger';
+import { ApiConsumes, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import { Audited } from '../../auth/audit/audited.decorator.js';
 import { CurrentPrincipal } from '../../auth/principal.decorator.js';
@@ -14,12 +7,11 @@ import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
 import type { Principal } from '../../tool-contract/principal.js';
 import { ToolAudit } from '../manager/tool.audit.js';
+import { ApiName } from './api-name.decorator.js';
 import { ApiArchive, bundleTypes } from './bundle-body.js';
 import { CustomToolView } from './custom-tool.shapes.js';
 import { ToolBundlesService } from './tool-bundles.service.js';
 import { BundleFilesQuery, BundleFilesView, BundleView } from './tool-bundles.shapes.js';
-
-const ApiName = (): MethodDecorator => ApiParam({ name: 'name', example: 'log_summary' });
 
 @ApiTags('custom-tools')
 @Scopes('tools:admin')

@@ -4,7 +4,6 @@ import {
   ApiHeader,
   ApiOkResponse,
   ApiOperation,
-  ApiParam,
   ApiTags,
   getSchemaPath,
 } from '@nestjs/swagger';
@@ -12,6 +11,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
+import { ApiName } from './api-name.decorator.js';
 import { LogPageView, LogsQuery } from './tool-logs.shapes.js';
 import { ToolLogsService } from './tool-logs.service.js';
 
@@ -30,7 +30,7 @@ export class ToolLogsController {
   constructor(private readonly service: ToolLogsService) {}
 
   @Get(':name/logs')
-  @ApiParam({ name: 'name', example: 'log_summary' })
+  @ApiName()
   @ApiHeader({ name: 'last-event-id', required: false, description: 'Where a stream goes on after a break' })
   @ApiOperation({
     summary: "Read a tool's log, or follow it",

@@ -1,5 +1,5 @@
 import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Audited } from '../../auth/audit/audited.decorator.js';
 import { CurrentPrincipal } from '../../auth/principal.decorator.js';
 import { Scopes } from '../../auth/scopes.decorator.js';
@@ -7,6 +7,7 @@ import { ApiProblems } from '../../common/api-problems.decorator.js';
 import type { Page } from '../../common/page.js';
 import { PageQuery } from '../../common/shapes.js';
 import type { Principal } from '../../tool-contract/principal.js';
+import { ApiName } from './api-name.decorator.js';
 import { CustomToolView } from './custom-tool.shapes.js';
 import {
   RevisionDiffQuery,
@@ -19,8 +20,6 @@ import {
 } from './tool-revisions.shapes.js';
 import { ToolRevisionsService } from './tool-revisions.service.js';
 import { ToolAudit } from '../manager/tool.audit.js';
-
-const ApiName = (): MethodDecorator => ApiParam({ name: 'name', example: 'log_summary' });
 
 @ApiTags('custom-tools')
 @Scopes('metrics:read')

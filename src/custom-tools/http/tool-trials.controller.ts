@@ -4,7 +4,6 @@ import {
   ApiExtraModels,
   ApiOkResponse,
   ApiOperation,
-  ApiParam,
   ApiTags,
   getSchemaPath,
 } from '@nestjs/swagger';
@@ -12,6 +11,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
+import { ApiName } from './api-name.decorator.js';
 import { ApiArchive, bundleTypes } from './bundle-body.js';
 import { BundleTrialQuery, TrialView, TryChangeBody, TryToolBody } from './tool-trials.shapes.js';
 import { ToolTrialsService } from './tool-trials.service.js';
@@ -61,7 +61,7 @@ export class ToolTrialsController {
   }
 
   @Post(':name/bundle/try')
-  @ApiParam({ name: 'name', example: 'word_count' })
+  @ApiName('word_count')
   @ApiConsumes(...bundleTypes)
   @ApiArchive()
   @ApiOperation({
@@ -80,7 +80,7 @@ export class ToolTrialsController {
   }
 
   @Post(':name/try')
-  @ApiParam({ name: 'name', example: 'log_summary' })
+  @ApiName()
   @ApiOperation({
     summary: 'Try a change without changing anything',
     description:

@@ -1,6 +1,7 @@
 import { canonicalJson, sha256 } from '../../common/canonical-json.js';
+import { dayMs } from '../../common/clock.js';
+import { isUuid } from '../../common/ids.js';
 import { isDeeperThan } from '../../common/json-depth.js';
-import { dayMs } from '../../database/day-partitions.js';
 import type { SpanRow, ToolCalled } from '../span-row.js';
 import { AttributeLookup, fromJson, memberOf } from './attribute-lookup.js';
 import type { Field } from './attribute-names.js';
@@ -83,9 +84,8 @@ export const oldestKept = (now: number, retentionDays: number): number =>
 const named = (text: string | null | undefined): string | null =>
   text ? cleanName(text, longest.name) : null;
 
-const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 const executionId = (text: string | null): string | null =>
-  text !== null && uuid.test(text) ? text.toLowerCase() : null;
+  text !== null && isUuid(text) ? text.toLowerCase() : null;
 
 /** An `error` of "", false or null is none. What an event says may have been overcome. */
 function statusOf(span: IncomingSpan, found: AttributeLookup): Pick<SpanRow, 'status' | 'errorMessage'> {

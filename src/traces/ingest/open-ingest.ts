@@ -1,33 +1,29 @@
 import type { DataSource } from 'typeorm';
 import type { AppConfig } from '../../config/app-config.js';
+import { segmentBytesFor } from '../../journal/journal.js';
+import { sinkSettings } from '../../journal/sink-connection.js';
 import type { BatchEvents } from './batch-events.js';
 import { SpanIngest } from './span-ingest.js';
 import type { SpanJournalLog } from './span-journal-log.js';
 
-const maxSegmentBytes = 16_777_216;
-
 /** The ingest of a server, at work when the first batch comes. */
 export function openIngest(
-  { options }: DataSource,
-  { spans, database, recorder }: Pick<AppConfig, 'spans' | 'database' | 'recorder'>,
+  db: DataSource,
+  config: Pick<AppConfig, 'spans' | 'database' | 'recorder'>,
   log: SpanJournalLog,
   batches: BatchEvents,
 ): SpanIngest {
-  if (options.type !== 'postgres' || !options.url) throw new Error('The journal needs a PostgreSQL URL');
+  const { spans, recorder } = config;
   return new SpanIngest(
     {
       journal: {
         folder: spans.journalDir,
-        segmentBytes: Math.max(1, Math.min(maxSegmentBytes, Math.floor(spans.journalMaxBytes / 8))),
+        segmentBytes: segmentBytesFor(spans.journalMaxBytes),
         durability: recorder.durability,
         batchSize: spans.batchSize,
         intervalMs: spans.flushIntervalMs,
       },
-      sink: {
-        url: options.url,
-        connectTimeoutMs: database.connectTimeoutMs,
-        queryTimeoutMs: database.queryTimeoutMs,
-      },
+      sink: sinkSettings(db, config),
       intake: {
         maxJournalBytes: spans.journalMaxBytes,
         maxInflatedBytes: spans.maxInflatedBytes,

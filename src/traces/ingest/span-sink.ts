@@ -1,11 +1,12 @@
 import type pg from 'pg';
 import { messageOf } from '../../common/message-of.js';
 import { storableText } from '../../common/pg-text.js';
+import type { Queryable } from '../../database/column-arrays.js';
 import { isValueFault, sqlStateOf } from '../../database/sql-state.js';
 import type { RecordSink } from '../../journal/journal-drain.js';
 import type { JournalRecord } from '../../journal/journal-entry.js';
 import { SinkConnection, type SinkSettings } from '../../journal/sink-connection.js';
-import { insertSpans, makeSpanDays, type Queryable } from '../insert-spans.js';
+import { insertSpans, makeSpanDays } from '../insert-spans.js';
 import { type SpanRow, startDayOf } from '../span-row.js';
 
 const insertQuarantined = `
