@@ -266,6 +266,10 @@ describe('tools', () => {
     await page.getByRole('link', { name: 'Tools', exact: true }).first().click();
     await page.getByRole('link', { name: 'notes', exact: true }).click();
     await tools.waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Find or do' }).fill('notes');
+    await page.getByRole('option', { name: 'notes Tool, server' }).waitFor();
+    await page.keyboard.press('Escape');
     await visitor.open('/tools/notes/activity');
     await page.waitForURL('**/console/tools/notes/tools');
     await visitor.context.close();

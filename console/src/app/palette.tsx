@@ -3,8 +3,9 @@ import { Dialog } from '@base-ui/react/dialog';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
+import { allTools } from '../lib/all-tools.js';
 import { somePlaybooksQuery } from '../lib/playbook-queries.js';
-import { toolsQuery } from '../lib/queries.js';
+import { customToolsQuery, toolsQuery } from '../lib/queries.js';
 import dialog from '../ui/dialog.module.css';
 import { type Entry, entriesFor } from './palette-entries.js';
 import css from './palette.module.css';
@@ -13,9 +14,10 @@ import css from './palette.module.css';
 export function Palette({ onClose }: { readonly onClose: () => void }): ReactNode {
   const [typed, setTyped] = useState('');
   const navigate = useNavigate();
-  const { data: tools = [] } = useQuery(toolsQuery);
+  const { data: callable = [] } = useQuery(toolsQuery);
+  const { data: custom = [] } = useQuery(customToolsQuery);
   const { data: playbooks = [] } = useQuery(somePlaybooksQuery);
-  const entries = entriesFor(typed, { tools, playbooks });
+  const entries = entriesFor(typed, { tools: allTools(callable, custom), playbooks });
   const open = ({ to }: Entry): void => {
     onClose();
     void navigate({ href: `/console${to}` });

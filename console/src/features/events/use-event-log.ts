@@ -11,6 +11,8 @@ export type Happening = Omit<EventView, 'type'> & { readonly type: EventView['ty
 
 /** As many as the server keeps. */
 const most = 1_000;
+/** After a gap comes all that the server keeps: what is said of the gap has room beside it. */
+const mostHeard = 2 * most;
 
 export interface EventLog {
   readonly query: UseQueryResult<readonly EventView[]>;
@@ -26,7 +28,7 @@ export function useEventLog(): EventLog {
     queryFn: async ({ signal }) => (await ask(getEvents({ query: { limit: most }, signal }))).data,
   });
   const [heard, setHeard] = useState<LogRing<Happening>>(emptyRing);
-  useTopic('events', (event) => setHeard((old) => withLines(old, [happeningIn(event)], most)));
+  useTopic('events', (event) => setHeard((old) => withLines(old, [happeningIn(event)], mostHeard)));
   const happenings = useMemo(() => inOrder([...(query.data ?? []), ...heard.lines]), [query.data, heard]);
   return { query, happenings };
 }

@@ -1,11 +1,8 @@
 import type { CustomToolView, ToolHealthSummaryView, ToolView } from '../../lib/api.js';
+import { allTools, type ListedTool } from '../../lib/all-tools.js';
 
 /** A tool as its line in the list: what it is, and how it did in the last hour. */
-export interface ToolRow {
-  readonly name: string;
-  readonly description: string;
-  /** A `server` is one of MCP: what agents call are the tools that it lists. */
-  readonly kind: ToolView['kind'] | 'server';
+export interface ToolRow extends ListedTool {
   readonly status: CustomToolView['status'];
   readonly grade: ToolHealthSummaryView['status'] | undefined;
   readonly calls: number;
@@ -22,20 +19,13 @@ export interface Wanted {
   readonly sort?: 'calls' | 'success' | 'latency' | 'used' | undefined;
 }
 
-/** The tools that can be called, the registered ones that cannot (disabled, or not startable), and MCP servers. */
 export function toolRows(
   tools: readonly ToolView[],
   custom: readonly CustomToolView[],
   health: Readonly<Record<string, ToolHealthSummaryView>>,
 ): ToolRow[] {
-  const known = new Set(tools.map(({ name }) => name));
   const statuses = new Map(custom.map(({ name, status }) => [name, status]));
-  const hidden = custom
-    .filter(({ name }) => !known.has(name))
-    .map(({ name, description, protocol }) => ({
-      ...{ name, description, kind: protocol === 'mcp' ? ('server' as const) : ('custom' as const) },
-    }));
-  return [...tools, ...hidden].map(({ name, description, kind }) => {
+  return allTools(tools, custom).map(({ name, description, kind }) => {
     const figures = health[name];
     return {
       ...{ name, description, kind, status: statuses.get(name) ?? 'active' },
