@@ -54,7 +54,7 @@ export class IdempotentCalls {
       if (state?.kind === 'ended')
         return { outcome: JSON.parse(state.outcome) as ToolOutcome, replayed: true };
       if (state === undefined) continue;
-      await within(call.deadline, call.signal, delay(backOff(looks, pauses)));
+      await pause(backOff(looks, pauses), call);
     }
   }
 
@@ -116,21 +116,12 @@ function scopeOf({ principal, context, tool, idempotencyKey }: KeyedCall): strin
 }
 
 /** @throws Refusal `conflict` when the time is up or the caller leaves before */
-async function within<T>(deadline: Deadline, signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
-  const given = new AbortController();
-  const over = AbortSignal.any(signal ? [signal, given.signal] : [given.signal]);
-  // Not unref'd: while somebody waits there is something to do.
-  const late = delay(deadline.remainingMs(), undefined, { signal: over })
-    .catch(() => undefined)
-    .then((): never => {
-      throw stillRuns();
-    });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    given.abort();
-    late.catch(() => undefined);
-  }
+async function pause(ms: number, { deadline, signal }: KeyedCall): Promise<void> {
+  const leftMs = deadline.remainingMs();
+  await delay(Math.min(ms, leftMs), undefined, { signal }).catch(() => {
+    throw stillRuns();
+  });
+  if (leftMs <= ms) throw stillRuns();
 }
 
 function stillRuns(): Refusal {

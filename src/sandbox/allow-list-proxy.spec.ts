@@ -1,34 +1,26 @@
 import { once } from 'node:events';
-import { createServer, request, type IncomingMessage, type Server } from 'node:http';
+import { request, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
+import { WebSite } from '../../test/support/web-site.js';
 import { AllowListProxy, type ProxyLimits } from './allow-list-proxy.js';
 
 // real: the proxy on its unix socket, an HTTP server behind it; mock: nothing
 
-let upstream: Server;
+let upstream: WebSite;
 let port: number;
 const proxies: AllowListProxy[] = [];
 
 beforeAll(async () => {
-  upstream = createServer((incoming, response) => {
-    if (incoming.url === '/huge') return response.end(Buffer.alloc(300_000));
-    if (incoming.url === '/silent') return undefined;
-    incoming
-      .resume()
-      .on('end', () => response.end(`${incoming.method} ${incoming.url} ${incoming.headers.host}`));
-    return undefined;
+  upstream = await WebSite.start(({ method, url, headers }, response) => {
+    if (url === '/huge') response.end(Buffer.alloc(300_000));
+    else if (url !== '/silent') response.end(`${method} ${url} ${headers.host}`);
   });
-  upstream.listen(0, '127.0.0.1');
-  await once(upstream, 'listening');
-  port = (upstream.address() as AddressInfo).port;
+  ({ port } = upstream);
 });
 afterEach(async () => {
   await Promise.all(proxies.splice(0).map((proxy) => proxy.close()));
 });
-afterAll(() => {
-  upstream.closeAllConnections();
-  upstream.close();
-});
+afterAll(() => upstream.stop());
 
 async function proxyFor(hosts: string[], limits: Partial<ProxyLimits> = {}): Promise<AllowListProxy> {
   const proxy = await AllowListProxy.listen(hosts, limits);

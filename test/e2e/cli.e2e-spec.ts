@@ -1,11 +1,11 @@
 import { once } from 'node:events';
-import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { announceServer } from '../../src/common/server-file.js';
 import { startApp, type TestApp } from '../support/app.js';
-import { CommandLine, type Ended } from '../support/command-line.js';
+import { CommandLine, type Ended, ok } from '../support/command-line.js';
 import { relayedClient } from '../support/mcp-relay.js';
 import { makeTestFolder } from '../support/test-folder.js';
 import { until } from '../support/wait.js';
@@ -26,18 +26,6 @@ afterAll(async () => {
   await tk.close();
   for (const folder of [data, desk]) rmSync(folder, { recursive: true, force: true });
 });
-
-const ok = async (ended: Promise<Ended>): Promise<string> => {
-  const { code, stdout, stderr } = await ended;
-  expect([code, stderr]).toEqual([0, expect.any(String)]);
-  return stdout;
-};
-const edit = (file: string, from: string | RegExp, to: string): void => {
-  const path = join(desk, file);
-  const text = readFileSync(path, 'utf8');
-  expect(text.replace(from, to)).not.toBe(text);
-  writeFileSync(path, text.replace(from, to));
-};
 
 it('from an empty folder to a tool that was broken, mended and removed', async () => {
   const name = 'main_path';
@@ -68,9 +56,9 @@ it('from an empty folder to a tool that was broken, mended and removed', async (
 
   // The next revision crashes.
   copyFileSync(join(desk, name, 'tool.py'), join(desk, name, 'broken.py'));
-  edit(`${name}/broken.py`, 'items = []', 'sys.exit("broken")');
-  edit(`${name}/tool.json`, '"tool.py"', '"broken.py"');
-  edit(`${name}/broken.py`, 'except Exception', 'except KeyError');
+  cli.edit(`${name}/broken.py`, 'items = []', 'sys.exit("broken")');
+  cli.edit(`${name}/tool.json`, '"tool.py"', '"broken.py"');
+  cli.edit(`${name}/broken.py`, 'except Exception', 'except KeyError');
   expect(await ok(cli.run('tool', 'register', name, '--update'))).toMatch(/^revision: +2$/m);
   const broken = await Promise.all(Array.from({ length: 5 }, () => call('pods')));
   expect(broken[0]).toMatchObject({ code: 1, stderr: expect.stringContaining('tool_crashed') });

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { announceServer } from '../../src/common/server-file.js';
 import { startApp, type TestApp } from '../support/app.js';
-import { CommandLine, type Ended } from '../support/command-line.js';
+import { CommandLine, ok } from '../support/command-line.js';
 import { makeTestFolder } from '../support/test-folder.js';
 import { until } from '../support/wait.js';
 
@@ -23,18 +23,6 @@ afterAll(async () => {
   await tk.close();
   for (const folder of [data, desk]) rmSync(folder, { recursive: true, force: true });
 });
-
-const ok = async (ended: Promise<Ended>): Promise<string> => {
-  const { code, stdout, stderr } = await ended;
-  expect([code, stderr]).toEqual([0, expect.any(String)]);
-  return stdout;
-};
-const edit = (file: string, from: string | RegExp, to: string): void => {
-  const path = join(desk, file);
-  const text = readFileSync(path, 'utf8');
-  expect(text.replace(from, to)).not.toBe(text);
-  writeFileSync(path, text.replace(from, to));
-};
 
 const ownTests = {
   python: ['python3', '-m', 'unittest'],
@@ -71,7 +59,7 @@ it('a changed file starts the tool at the desk anew, with the last input', async
   child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()));
   child.stdin.write('{"query":"x","limit":1}\n');
   await until(() => said.includes('"title":"Result 1 for x"'), { what: 'the first answer' });
-  edit('changing/tool.sh', 'Result $number for', 'Finding $number of');
+  cli.edit('changing/tool.sh', 'Result $number for', 'Finding $number of');
   await until(() => said.includes('"title":"Finding 1 of x"'), { what: 'the answer of the changed tool' });
   expect(said).toContain('tool.sh has changed');
   child.stdin.end();

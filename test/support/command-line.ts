@@ -1,5 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { built } from './built.js';
 
@@ -42,4 +43,19 @@ export class CommandLine {
     const [code] = (await once(child, 'close')) as [number | null];
     return { code, ...text };
   }
+
+  /** Changes a file of its folder. */
+  edit(file: string, from: string | RegExp, to: string): void {
+    const path = join(this.folder, file);
+    const text = readFileSync(path, 'utf8');
+    expect(text.replace(from, to)).not.toBe(text);
+    writeFileSync(path, text.replace(from, to));
+  }
+}
+
+/** What a command that must succeed printed. */
+export async function ok(ended: Promise<Ended>): Promise<string> {
+  const { code, stdout, stderr } = await ended;
+  expect([code, stderr]).toEqual([0, expect.any(String)]);
+  return stdout;
 }

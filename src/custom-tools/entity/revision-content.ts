@@ -44,7 +44,7 @@ export function configurationOf(tool: CustomTool): ToolConfiguration {
 }
 
 /** The members of a tool that a revision says, those that were unknown to it included. */
-export const settingsOf = ({
+const settingsOf = ({
   configuration,
   env,
 }: Pick<RevisionContent, 'configuration' | 'env'>): ToolConfiguration & Pick<CustomTool, 'env'> => ({
@@ -55,6 +55,12 @@ export const settingsOf = ({
   ...configuration,
   env,
 });
+
+/** Configures a tool as a revision says. The place of its command was pinned for that command alone. */
+export function restore(tool: CustomTool, revision: Pick<RevisionContent, 'configuration' | 'env'>): void {
+  const isSameCommand = tool.command === revision.configuration.command;
+  Object.assign(tool, settingsOf(revision), !isSameCommand && { pinnedCommand: null });
+}
 
 /** SHA-256 of the canonical JSON of configuration, environment and the content of the program's files; no value is guessed by it. */
 export function contentHashOf({ configuration, env, files }: RevisionContent): string {

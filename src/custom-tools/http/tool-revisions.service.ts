@@ -13,7 +13,7 @@ import {
   configurationOf,
   differingFiles,
   envIdentity,
-  settingsOf,
+  restore,
 } from '../entity/revision-content.js';
 import type { CustomToolRevision } from '../entity/tool-revision.entity.js';
 import {
@@ -64,8 +64,7 @@ export class ToolRevisionsService {
     const restored = await this.manager.change(name, origin, async (tool) => {
       const wanted = await this.revisions.get(tool, revision);
       await this.refuseFilesOnly(tool, wanted);
-      const samePath = tool.command === wanted.configuration.command;
-      Object.assign(tool, settingsOf(wanted), !samePath && { pinnedCommand: null });
+      restore(tool, wanted);
     });
     return customToolView(restored, this.running.effective(restored));
   }

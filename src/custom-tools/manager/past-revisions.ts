@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Tool } from '../../tool-contract/tool.js';
 import { PastTools, type PastToolsKeeper } from '../../tools/past-tools.js';
-import { settingsOf } from '../entity/revision-content.js';
+import { restore } from '../entity/revision-content.js';
 import { ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
 import { ToolInspector } from '../launch/tool-inspector.js';
 import { serverOf } from '../mcp/mcp-names.js';
@@ -28,9 +28,7 @@ export class PastRevisions implements PastToolsKeeper {
   ): Promise<T> {
     if (revision === undefined) return this.manager.withTool(name, work);
     const tool = await this.manager.get(serverOf(name) ?? name);
-    const wanted = await this.revisions.get(tool, revision);
-    const sameCommand = tool.command === wanted.configuration.command;
-    Object.assign(tool, settingsOf(wanted), !sameCommand && { pinnedCommand: null });
+    restore(tool, await this.revisions.get(tool, revision));
     const wrapper = await this.running.build(await this.inspector.prepare(tool), revision, {});
     try {
       return await work(offeredAs(name, wrapper));

@@ -1,59 +1,36 @@
 import { createHmac } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import { until } from '../../../test/support/wait.js';
+import { WebSite } from '../../../test/support/web-site.js';
 import { type LaneSettings, type LaneReport, WebhookLane } from './webhook-lane.js';
-
-interface Received {
-  readonly headers: IncomingHttpHeaders;
-  readonly body: string;
-  readonly answer: ServerResponse;
-}
 
 const key = Buffer.from('a key of some length');
 const secret = `whsec_${key.toString('base64')}`;
 
 /** A receiver that answers as the test says: with each status in turn, then 204. */
-class Receiver {
-  readonly received: Received[] = [];
-  private readonly server: Server;
-  url = '';
-
-  constructor(private readonly statuses: (number | 'never' | 'cut')[]) {
-    this.server = createServer((request, answer) => {
-      let body = '';
-      request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
-      request.on('end', () => {
-        this.received.push({ headers: request.headers, body, answer });
-        const status = this.statuses.shift() ?? 204;
-        if (status === 'cut') request.socket.destroy();
-        else if (status !== 'never') answer.writeHead(status, { location: `${this.url}/elsewhere` }).end();
-      });
-    });
-  }
-
-  async listen(): Promise<this> {
-    await once(this.server.listen(0, '127.0.0.1'), 'listening');
-    this.url = `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
-    return this;
-  }
-
-  close(): void {
-    this.server.closeAllConnections();
-    this.server.close();
-  }
+async function startReceiver(
+  statuses: (number | 'never' | 'cut')[],
+  held: ServerResponse[],
+): Promise<WebSite> {
+  const receiver = await WebSite.start((request, answer) => {
+    const status = statuses.shift() ?? 204;
+    if (status === 'cut') request.socket.destroy();
+    else if (status === 'never') held.push(answer);
+    else answer.writeHead(status, { location: `${receiver.url}/elsewhere` }).end();
+  });
+  return receiver;
 }
 
-const receivers: Receiver[] = [];
+const receivers: WebSite[] = [];
 const lanes: WebhookLane[] = [];
 afterEach(async () => {
   for (const lane of lanes.splice(0)) await lane.stop();
-  for (const receiver of receivers.splice(0)) receiver.close();
+  for (const receiver of receivers.splice(0)) await receiver.stop();
 });
 
 async function setUp(statuses: (number | 'never' | 'cut')[] = [], changes: Partial<LaneSettings> = {}) {
-  const receiver = await new Receiver(statuses).listen();
+  const held: ServerResponse[] = [];
+  const receiver = await startReceiver(statuses, held);
   receivers.push(receiver);
   const results: string[] = [];
   const reasons: (string | undefined)[] = [];
@@ -64,7 +41,7 @@ async function setUp(statuses: (number | 'never' | 'cut')[] = [], changes: Parti
   const limits = { timeoutMs: 60_000, maxAttempts: 5, maxQueue: 3, pause: { firstMs: 5, longestMs: 20 } };
   const lane = new WebhookLane({ url: `${receiver.url}/hook`, secret, ...limits, ...changes }, report);
   lanes.push(lane);
-  return { receiver, lane, results, reasons };
+  return { receiver, held, lane, results, reasons };
 }
 const message = (id: string) => ({ id, body: JSON.stringify({ id, text: 'wörld' }) });
 const delivered = (results: string[], count: number) =>
@@ -75,7 +52,7 @@ describe('WebhookLane', () => {
     const { receiver, lane, results } = await setUp();
     lane.send(message('m-1'));
     await delivered(results, 1);
-    const [first] = receiver.received;
+    const [first] = receiver.seen;
     if (!first) throw new Error('nothing was received');
     const { headers, body } = first;
     expect(body).toBe('{"id":"m-1","text":"wörld"}');
@@ -93,7 +70,7 @@ describe('WebhookLane', () => {
     lane.send(message('m-1'));
     lane.send(message('m-2'));
     await delivered(results, 2);
-    expect(receiver.received.map(({ headers }) => headers['webhook-id'])).toEqual([
+    expect(receiver.seen.map(({ headers }) => headers['webhook-id'])).toEqual([
       ...Array<string>(5).fill('m-1'),
       'm-2',
     ]);
@@ -106,7 +83,7 @@ describe('WebhookLane', () => {
     const { receiver, lane, results } = await setUp([307, 308], { maxAttempts: 2 });
     lane.send(message('m-1'));
     await until(() => results.includes('given_up'), { what: 'the end' });
-    expect(receiver.received).toHaveLength(2);
+    expect(receiver.seen).toHaveLength(2);
   });
 
   it('waits no longer for an answer than it may, and gives up after all tries', async () => {
@@ -119,13 +96,13 @@ describe('WebhookLane', () => {
   });
 
   it('lets no more wait than it may: the oldest that waits makes room', async () => {
-    const { receiver, lane, results } = await setUp(['never']);
+    const { receiver, held, lane, results } = await setUp(['never']);
     for (const id of ['m-1', 'm-2', 'm-3', 'm-4', 'm-5']) lane.send(message(id));
     expect(lane.depth).toBe(3);
-    await until(() => receiver.received[0], { what: 'the first' });
-    receiver.received[0]?.answer.writeHead(200).end();
+    await until(() => held[0], { what: 'the first' });
+    held[0]?.writeHead(200).end();
     await delivered(results, 3);
-    expect(receiver.received.map(({ headers }) => headers['webhook-id'])).toEqual(['m-1', 'm-4', 'm-5']);
+    expect(receiver.seen.map(({ headers }) => headers['webhook-id'])).toEqual(['m-1', 'm-4', 'm-5']);
     expect(results.filter((result) => result === 'dropped')).toHaveLength(2);
   });
 
@@ -133,7 +110,7 @@ describe('WebhookLane', () => {
     const { receiver, lane, results } = await setUp(['never']);
     lane.send(message('m-1'));
     lane.send(message('m-2'));
-    await until(() => receiver.received.length === 1, { what: 'the first' });
+    await until(() => receiver.seen.length === 1, { what: 'the first' });
     await lane.stop();
     lane.send(message('m-3'));
     expect(results).toEqual(['dropped', 'dropped']);
