@@ -100,8 +100,8 @@ export class ToolMetricsController {
   })
   @ApiOkResponse({ type: ExecutionView })
   @ApiProblems('not_found')
-  getExecution(@Param('id') id: string): Promise<ExecutionView> {
-    return this.service.execution(id);
+  getExecution(@Param('id') id: string, @CurrentPrincipal() caller: Principal): Promise<ExecutionView> {
+    return this.service.executionFor(id, caller);
   }
 
   @Post('executions/:id/semantic-failure')

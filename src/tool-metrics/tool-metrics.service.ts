@@ -69,6 +69,13 @@ export class ToolMetricsService {
     return this.payloads.get(await this.execution(id));
   }
 
+  /** With its input in one line, where that was captured and the caller may see it. @throws Problem `not_found` */
+  async executionFor(id: string, caller: Principal): Promise<ExecutionView> {
+    const execution = await this.execution(id);
+    const [withPreview = execution] = await this.payloads.withPreviews([execution], caller);
+    return withPreview;
+  }
+
   /** @throws Problem `not_found` */
   async execution(id: string): Promise<ExecutionView> {
     const find = (): Promise<ExecutionView | undefined> => this.repository.getExecution(id);

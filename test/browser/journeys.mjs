@@ -322,7 +322,7 @@ describe('journeys', () => {
       reason: 'seen after the restart',
     });
     await events.page
-      .getByRole('row', { name: /circuit.opened word_count seen after the restart/ })
+      .getByRole('row', { name: /circuit opened word_count seen after the restart/ })
       .waitFor();
     for (const { context } of [visitor, events]) await context.close();
   });

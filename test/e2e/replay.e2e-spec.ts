@@ -58,13 +58,15 @@ describe('what is captured', () => {
     expect([input, result, omitted]).toEqual([undefined, undefined, ['input', 'result']]);
   });
 
-  it('is shown in one line of lists, to those who may see it', async () => {
+  it('is shown in one line, to those who may see it', async () => {
     const id = await run('all', { text: 'y'.repeat(300) });
     const list = async (http: TestApp['http']): Promise<Json> =>
       (await http.get('/api/v1/tool-metrics/executions?tool=all&limit=1').expect(200)).body.data[0];
     const { metricId, inputPreview } = await list(tk.http);
     expect([metricId, inputPreview]).toEqual([id, `{"text":"${'y'.repeat(191)}`]);
+    expect((await tk.http.get(at(id)).expect(200)).body).toMatchObject({ inputPreview });
     expect(await list(tk.anonymous)).not.toHaveProperty('inputPreview');
+    expect((await tk.anonymous.get(at(id)).expect(200)).body).not.toHaveProperty('inputPreview');
     await tk.anonymous.get(`${at(id)}/payload`).expect(401);
   });
 

@@ -3,8 +3,10 @@ import type { ReactNode } from 'react';
 import type { ExecutionView } from '../lib/api.js';
 import { bytes, duration, exactTime } from '../lib/format.js';
 import { useTracesPath } from '../lib/use-traces-path.js';
+import { AnsiText } from './ansi-text.js';
 import { Ended } from './execution-table.js';
-import { Facts, Note, type Pairs, Stack } from './layout.js';
+import { JsonText } from './json-text.js';
+import { Facts, Muted, Note, type Pairs, Stack } from './layout.js';
 
 /** The facts of one execution: its end, its caller, and its process. */
 export function ExecutionFacts({ execution }: { readonly execution: ExecutionView }): ReactNode {
@@ -17,6 +19,7 @@ export function ExecutionFacts({ execution }: { readonly execution: ExecutionVie
           <strong>{errorType}</strong>: {errorMessage}
         </Note>
       )}
+      <Stderr metadata={metadata} />
       {semanticFailure !== null && <Note tone="warn">Marked as of no use: {semanticFailure}</Note>}
       <Facts
         facts={[
@@ -40,14 +43,24 @@ export function ExecutionFacts({ execution }: { readonly execution: ExecutionVie
             execution.parametersHash && <code key="hash">{execution.parametersHash.slice(0, 16)}…</code>,
           ],
           ['Id', <code key="id">{execution.metricId}</code>],
-          ...Object.entries(metadata)
-            .filter(
-              ([name, value]) => ['string', 'number', 'boolean'].includes(typeof value) && name !== 'stderr',
-            )
-            .map(([name, value]) => [words(name), figure(name, value)] as const),
+          ...notesIn(metadata),
         ]}
       />
     </Stack>
+  );
+}
+
+/** The end of what its process wrote to stderr. */
+function Stderr({ metadata }: Pick<ExecutionView, 'metadata'>): ReactNode {
+  const text = metadata['stderr'] ?? metadata['stderrTail'];
+  if (typeof text !== 'string' || text === '') return null;
+  return (
+    <div>
+      <Muted>It wrote to stderr</Muted>
+      <JsonText label="stderr" value={text}>
+        {(shown) => <AnsiText>{shown}</AnsiText>}
+      </JsonText>
+    </div>
   );
 }
 
@@ -82,6 +95,24 @@ const belongings = (
   ],
 ];
 
+/** Notes that stand elsewhere: among the facts above, in the message, or below as a text of their own. */
+const saidElsewhere = new Set(['runId', 'resultUnknown', 'stderr', 'stderrTail']);
+const noteNames: Readonly<Record<string, string>> = {
+  keyId: 'Key',
+  pid: 'Process',
+  queueMs: 'Waited for a process',
+  spawnMs: 'Start of the process',
+  version: 'Version of the tool',
+  revision: 'Revision of the tool',
+  errorCode: 'JSON-RPC code',
+  probe: 'Probe of the circuit',
+};
+
+const notesIn = (metadata: ExecutionView['metadata']): Pairs =>
+  Object.entries(metadata)
+    .filter(([name, value]) => !saidElsewhere.has(name) && typeof value !== 'object')
+    .map(([name, value]) => [noteNames[name] ?? words(name), figure(name, value)] as const);
+
 /** "queueMs" → "Queue". */
 function words(name: string): string {
   const text = name
@@ -91,5 +122,14 @@ function words(name: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-const figure = (name: string, value: unknown): string =>
-  name.endsWith('Ms') && typeof value === 'number' ? duration(value) : String(value);
+function figure(name: string, value: unknown): ReactNode {
+  if (name === 'replayOf' && typeof value === 'string') {
+    return (
+      <Link key={name} to="/executions/$id" params={{ id: value }}>
+        {value}
+      </Link>
+    );
+  }
+  if (value === true) return 'yes';
+  return name.endsWith('Ms') && typeof value === 'number' ? duration(value) : String(value);
+}

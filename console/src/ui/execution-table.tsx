@@ -55,12 +55,12 @@ const input: Column<ExecutionView> = {
   cell: ({ inputPreview }) => <code title={inputPreview}>{inputPreview}</code>,
 };
 
-export const executionColumns = [when, tool, ended, took, why, forWhom, sizes];
+const executionColumns = [when, tool, ended, took, why, forWhom, sizes];
 
-/** With their inputs, where tools captured some and the caller may see them. */
+/** With their inputs in place of the sizes, where tools captured some and the caller may see them. */
 export const columnsOf = (rows: readonly ExecutionView[]): readonly Column<ExecutionView>[] =>
   rows.some(({ inputPreview }) => inputPreview !== undefined)
-    ? executionColumns.toSpliced(2, 0, input)
+    ? executionColumns.toSpliced(2, 0, input).filter((column) => column !== sizes)
     : executionColumns;
 
 const shortColumns = [when, tool, ended, took];
@@ -70,14 +70,22 @@ interface ExecutionTableProps {
   readonly rows: readonly ExecutionView[];
   /** Without the columns that need the width of a page. */
   readonly short?: boolean;
+  /** The tool goes without saying. */
+  readonly ofOneTool?: boolean;
 }
 
-export function ExecutionTable({ label, rows, short = false }: ExecutionTableProps): ReactNode {
+export function ExecutionTable({
+  label,
+  rows,
+  short = false,
+  ofOneTool = false,
+}: ExecutionTableProps): ReactNode {
+  const columns = short ? shortColumns : columnsOf(rows);
   return (
     <Table
       label={label}
       rows={rows}
-      columns={short ? shortColumns : columnsOf(rows)}
+      columns={ofOneTool ? columns.filter((each) => each !== tool) : columns}
       keyOf={({ metricId }) => metricId}
     />
   );

@@ -77,13 +77,15 @@ interface FilterSelectProps<T extends string> {
   readonly label: string;
   readonly value: T | undefined;
   readonly options: readonly T[];
+  /** Their names where they are not read as they are. */
+  readonly names?: Readonly<Record<T, string>>;
   /** The label of no choice. */
   readonly none?: string;
   readonly onChange: (value: T | undefined) => void;
 }
 
 export function FilterSelect<T extends string>(props: FilterSelectProps<T>): ReactNode {
-  const { label, value, options, none = 'any', onChange } = props;
+  const { label, value, options, names, none = 'any', onChange } = props;
   return (
     <label className={css.filter}>
       {label}
@@ -95,7 +97,7 @@ export function FilterSelect<T extends string>(props: FilterSelectProps<T>): Rea
         <option value="">{none}</option>
         {options.map((option) => (
           <option key={option} value={option}>
-            {option}
+            {names?.[option] ?? option}
           </option>
         ))}
       </select>

@@ -67,7 +67,7 @@ function LineText({ line }: { readonly line: LogEntryView }): ReactNode {
   );
 }
 
-/** An entry's text: its message, and the members of its event. */
+/** An entry's text: its message, and the members of its event that the message does not say. */
 export function textOf({ message, error, reason, exitCode, signal, durationMs, pid }: LogEntryView): string {
   const facts = [
     error,
@@ -76,6 +76,6 @@ export function textOf({ message, error, reason, exitCode, signal, durationMs, p
     signal ?? undefined,
     durationMs === undefined ? undefined : duration(durationMs),
     message === undefined && pid !== undefined ? `process ${pid}` : undefined,
-  ].filter((fact) => fact !== undefined);
-  return [message, ...facts].filter((part) => part !== undefined).join(' · ');
+  ].filter((fact) => fact !== undefined && message?.includes(fact) !== true);
+  return [...new Set([message, ...facts])].filter((part) => part !== undefined).join(' · ');
 }

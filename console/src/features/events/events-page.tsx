@@ -29,6 +29,18 @@ const tones: Readonly<Record<string, Tone>> = {
   'circuit.closed': 'good',
   gap: 'warn',
 };
+/** What the types mean to a person. */
+const typeNames: Readonly<Record<Happening['type'], string>> = {
+  'tool.crashed': 'crashed',
+  'tool.degraded': 'degraded',
+  'tool.failed': 'cannot start',
+  'tool.recovered': 'recovered',
+  'health.changed': 'grade changed',
+  'circuit.opened': 'circuit opened',
+  'circuit.half_opened': 'circuit half-open',
+  'circuit.closed': 'circuit closed',
+  gap: 'gap',
+};
 const gradeTones: Readonly<Record<string, Tone>> = { healthy: 'good', degraded: 'warn', unhealthy: 'bad' };
 
 const member = (data: object, name: string): string => {
@@ -41,7 +53,9 @@ const columns: readonly Column<Happening>[] = [
   {
     name: 'Event',
     cell: ({ type, data }) => (
-      <Badge state={type} tone={tones[type] ?? gradeTones[member(data, 'to')] ?? 'none'} />
+      <span title={type}>
+        <Badge state={typeNames[type]} tone={tones[type] ?? gradeTones[member(data, 'to')] ?? 'none'} />
+      </span>
     ),
   },
   {
@@ -57,7 +71,13 @@ const columns: readonly Column<Happening>[] = [
       );
     },
   },
-  { name: 'What happened', cell: ({ message }) => message },
+  {
+    name: 'What happened',
+    cell: ({ type, message }) =>
+      type === 'circuit.half_opened'
+        ? `A few calls try it again. It was opened because: ${message}`
+        : message,
+  },
   { name: 'By', cut: true, cell: ({ data }) => member(data, 'by') },
 ];
 
@@ -111,6 +131,7 @@ const EventFilters = ({ search, change, children }: EventFiltersProps): ReactNod
       label="Event"
       value={search.type}
       options={eventTypes}
+      names={typeNames}
       onChange={(type) => change({ type })}
     />
     <FilterTime label="Since" value={search.since} onChange={(since) => change({ since })} />

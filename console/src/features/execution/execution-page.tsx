@@ -1,14 +1,15 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { ExecutionView } from '../../lib/api.js';
+import type { ExecutionView, PayloadView } from '../../lib/api.js';
+import { exactTime } from '../../lib/format.js';
+import { payloadQuery } from '../../lib/payload-query.js';
 import { executionQuery } from '../../lib/queries.js';
 import { usePermission } from '../../lib/session.js';
-import { AnsiText } from '../../ui/ansi-text.js';
 import { buttonLook } from '../../ui/controls.js';
 import { ExecutionFacts } from '../../ui/execution-facts.js';
 import { JsonText } from '../../ui/json-text.js';
-import { Card, Columns, Page, Stack } from '../../ui/layout.js';
+import { Card, Columns, Muted, Page, Stack } from '../../ui/layout.js';
 import { Loaded } from '../../ui/states.js';
 
 const route = getRouteApi('/shell/executions/$id');
@@ -27,8 +28,7 @@ export function ExecutionPage(): ReactNode {
 /** One call that ran: its record, and what is left of its process. */
 function Execution({ execution }: { readonly execution: ExecutionView }): ReactNode {
   const mayReplay = usePermission('tools:admin');
-  const { toolName, metricId, metadata } = execution;
-  const stderr = metadata['stderr'] ?? metadata['stderrTail'];
+  const { toolName, metricId } = execution;
   return (
     <Page
       name={`Execution of ${toolName}`}
@@ -50,22 +50,50 @@ function Execution({ execution }: { readonly execution: ExecutionView }): ReactN
       }
     >
       <Columns>
-        <Stack>
-          <Card title="Record">
-            <ExecutionFacts execution={execution} />
-          </Card>
-          {typeof stderr === 'string' && stderr !== '' && (
-            <Card title="What it wrote to stderr" flush>
-              <JsonText label="stderr" value={stderr}>
-                {(shown) => <AnsiText>{shown}</AnsiText>}
-              </JsonText>
-            </Card>
-          )}
-        </Stack>
-        <Card title="As the API has it" flush>
-          <JsonText label="Record" value={execution} />
+        <Card title="Record">
+          <ExecutionFacts execution={execution} />
         </Card>
+        <Stack>
+          {execution.inputPreview !== undefined && <Payload id={metricId} />}
+          <Card title="As the API has it" flush>
+            <JsonText label="Record" value={execution} />
+          </Card>
+        </Stack>
       </Columns>
     </Page>
+  );
+}
+
+/** The input and the answer that the tool's setting `capture` kept. */
+function Payload({ id }: { readonly id: string }): ReactNode {
+  const payload = useQuery(payloadQuery(id, true));
+  return (
+    <Loaded query={payload}>
+      {(kept) =>
+        kept && (
+          <>
+            <Part name="input" title="Input" kept={kept} />
+            <Part name="result" title="Result" kept={kept} />
+            <Part name="error" title="Error" kept={kept} />
+          </>
+        )
+      }
+    </Loaded>
+  );
+}
+
+interface PartProps {
+  readonly name: 'input' | 'result' | 'error';
+  readonly title: string;
+  readonly kept: PayloadView;
+}
+
+function Part({ name, title, kept }: PartProps): ReactNode {
+  const isOmitted = kept.omitted.includes(name);
+  if (!(name in kept) && !isOmitted) return null;
+  return (
+    <Card title={title} flush={!isOmitted} actions={<Muted>kept until {exactTime(kept.keptUntil)}</Muted>}>
+      {isOmitted ? 'It was too large to be kept.' : <JsonText label={title} value={kept[name]} />}
+    </Card>
   );
 }

@@ -1,13 +1,12 @@
 import type { ReactNode } from 'react';
 import type { ExecutionView } from '../../lib/api.js';
 import { duration } from '../../lib/format.js';
-import { executionColumns } from '../../ui/execution-table.js';
+import { columnsOf } from '../../ui/execution-table.js';
 import { type Column, Table } from '../../ui/table.js';
-
-const [when, ...rest] = executionColumns.filter(({ name }) => name !== 'For');
 
 /** Calls in the order in which they began, with how long after the first. */
 export function CallTable({ calls }: { readonly calls: readonly ExecutionView[] }): ReactNode {
+  const [when, ...rest] = columnsOf(calls).filter(({ name }) => name !== 'For');
   const start = Date.parse(calls[0]?.recordedAt ?? '');
   const after: Column<ExecutionView> = {
     name: 'After',

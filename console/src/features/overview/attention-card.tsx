@@ -4,8 +4,9 @@ import type { CircuitView, StatusCountsView, ToolHealthView } from '../../lib/ap
 import { counted } from '../../lib/format.js';
 import { CircuitBadge } from '../../ui/circuit-badge.js';
 import { Badge, buttonLook } from '../../ui/controls.js';
+import { StatusBadge } from '../../ui/status-badge.js';
 import { Time } from '../../ui/time.js';
-import { Failures } from './failures.js';
+import { FailedCalls, Failures } from './failures.js';
 import css from './overview.module.css';
 import { reasonText } from './reason-text.js';
 
@@ -15,13 +16,16 @@ interface AttentionCardProps {
   readonly report?: ToolHealthView | undefined;
   /** Absent for one that is closed. */
   readonly circuit?: CircuitView | undefined;
+  /** What hinders its start; absent for one that starts. */
+  readonly fault?: string | undefined;
 }
 
 /** A tool that is not well: what is wrong, since when, how it fails, and what to do. */
-export function AttentionCard({ tool: name, report, circuit }: AttentionCardProps): ReactNode {
+export function AttentionCard({ tool: name, report, circuit, fault }: AttentionCardProps): ReactNode {
   const { status, why = [], recommendations = [], recentErrors = 0 } = report ?? {};
   const since = circuit?.since ?? why.find((reason) => reason.since !== null)?.since;
-  const isBad = circuit?.state === 'open' || status === 'unhealthy';
+  const isBad = fault !== undefined || circuit?.state === 'open' || status === 'unhealthy';
+  const hasFailed = circuit !== undefined || recentErrors > 0;
   const params = { name };
   const look = buttonLook(undefined, true);
   return (
@@ -32,6 +36,7 @@ export function AttentionCard({ tool: name, report, circuit }: AttentionCardProp
             {name}
           </Link>
           {status && <Badge state={status} />}
+          {fault !== undefined && <StatusBadge status="error" />}
           {circuit && <CircuitBadge state={circuit.state} />}
           {since && (
             <small>
@@ -39,24 +44,42 @@ export function AttentionCard({ tool: name, report, circuit }: AttentionCardProp
             </small>
           )}
         </h2>
-        <p>{[...(circuit ? openedBy(circuit) : []), ...why.map(reasonText)].join(' · ')}</p>
-        {(circuit !== undefined || recentErrors > 0) && <Failures tool={name} />}
-        <p className={css.todo}>{circuit ? <Outlook circuit={circuit} /> : recommendations[0]}</p>
+        <p>
+          {[fault, ...(circuit ? openedBy(circuit) : []), ...why.map(reasonText)].filter(Boolean).join(' · ')}
+        </p>
+        {hasFailed && <Failures tool={name} />}
+        <p className={css.todo}>
+          {fault !== undefined ? mendIt : circuit ? <Outlook circuit={circuit} /> : recommendations[0]}
+        </p>
       </div>
       <div className={css.actions}>
-        <Link to="/tools/$name/health" params={params} className={look}>
-          See why
-        </Link>
-        <Link to="/executions" search={{ tool: name, status: 'error' }} className={look}>
-          Failed calls
-        </Link>
-        <Link to="/tools/$name/circuit" params={params} className={look}>
-          Circuit
-        </Link>
+        {fault !== undefined ? (
+          <>
+            <Link to="/tools/$name/logs" params={params} className={look}>
+              Log
+            </Link>
+            <Link to="/tools/$name/edit" params={params} className={look}>
+              Edit
+            </Link>
+          </>
+        ) : (
+          <>
+            <Link to="/tools/$name/health" params={params} className={look}>
+              See why
+            </Link>
+            {hasFailed && <FailedCalls tool={name} />}
+            <Link to="/tools/$name/circuit" params={params} className={look}>
+              Circuit
+            </Link>
+          </>
+        )}
       </div>
     </article>
   );
 }
+
+const mendIt =
+  'Its calls are refused until a process of it starts. Its editor tries it, and shows what it writes.';
 
 const openedBy = ({ reason, by }: CircuitView): string[] =>
   reason === null ? [] : [by === null ? reason : `${reason} (by ${by})`];

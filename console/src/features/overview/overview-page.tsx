@@ -3,7 +3,7 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense } from 'react';
 import { ask, type CircuitView, type DashboardView, getEvents, listExecutions } from '../../lib/api.js';
 import { duration } from '../../lib/format.js';
-import { circuitQuery, dashboardQuery, toolsQuery } from '../../lib/queries.js';
+import { circuitQuery, customToolsQuery, dashboardQuery, toolsQuery } from '../../lib/queries.js';
 import { Card, Columns, Page, Row, Stack } from '../../ui/layout.js';
 import { ExecutionTable } from '../../ui/execution-table.js';
 import { hoursOf, PeriodSelect } from '../../ui/period.js';
@@ -30,11 +30,6 @@ export function OverviewPage(): ReactNode {
 }
 
 function Overview({ dashboard }: { readonly dashboard: DashboardView }): ReactNode {
-  // A tool without a grade is nothing to worry about.
-  const attention = dashboard.toolsNeedingAttention
-    .filter(({ status }) => worst.includes(status))
-    .sort((a, b) => worst.indexOf(a.status) - worst.indexOf(b.status) || a.successRate - b.successRate);
-  const circuits = useOpenCircuits(attention.map(({ toolName }) => toolName));
   const tools = useQuery(toolsQuery);
   const recent = useQuery({
     queryKey: ['executions', 'newest'],
@@ -43,21 +38,10 @@ function Overview({ dashboard }: { readonly dashboard: DashboardView }): ReactNo
   });
   const { period } = route.useSearch();
   const navigate = route.useNavigate();
-  const ailing = new Set([...circuits.map(({ tool }) => tool), ...attention.map(({ toolName }) => toolName)]);
   const isFresh = recent.data?.length === 0;
   return (
     <Stack>
-      <Stack tight>
-        {[...ailing].map((name) => (
-          <AttentionCard
-            key={name}
-            tool={name}
-            report={attention.find(({ toolName }) => toolName === name)}
-            circuit={circuits.find(({ tool }) => tool === name)}
-          />
-        ))}
-        {ailing.size === 0 && !isFresh && <AllWell summary={dashboard.summary} />}
-      </Stack>
+      <Attention dashboard={dashboard} isFresh={isFresh} />
       {isFresh && tools.data && <TeachingCards tools={tools.data} />}
       {!isFresh && (
         <>
@@ -85,6 +69,48 @@ function Overview({ dashboard }: { readonly dashboard: DashboardView }): ReactNo
       )}
     </Stack>
   );
+}
+
+interface AttentionProps {
+  readonly dashboard: DashboardView;
+  /** Nothing was called yet: that all is well says nothing. */
+  readonly isFresh: boolean;
+}
+
+/** The tools that are not well, the worst first. */
+function Attention({ dashboard, isFresh }: AttentionProps): ReactNode {
+  // A tool without a grade is nothing to worry about.
+  const attention = dashboard.toolsNeedingAttention
+    .filter(({ status }) => worst.includes(status))
+    .sort((a, b) => worst.indexOf(a.status) - worst.indexOf(b.status) || a.successRate - b.successRate);
+  const circuits = useOpenCircuits(attention.map(({ toolName }) => toolName));
+  const broken = useBroken();
+  const ailing = new Set([
+    ...broken.keys(),
+    ...circuits.map(({ tool }) => tool),
+    ...attention.map(({ toolName }) => toolName),
+  ]);
+  return (
+    <Stack tight>
+      {[...ailing].map((name) => (
+        <AttentionCard
+          key={name}
+          tool={name}
+          report={attention.find(({ toolName }) => toolName === name)}
+          circuit={circuits.find(({ tool }) => tool === name)}
+          fault={broken.get(name)}
+        />
+      ))}
+      {ailing.size === 0 && !isFresh && <AllWell summary={dashboard.summary} />}
+    </Stack>
+  );
+}
+
+/** What hinders the start of the tools that cannot start, by name: nobody calls them any more, so no grade tells of it. */
+function useBroken(): ReadonlyMap<string, string> {
+  const { data = [] } = useQuery(customToolsQuery);
+  const broken = data.filter(({ status }) => status === 'error');
+  return new Map(broken.map(({ name, errorMessage }) => [name, errorMessage ?? '']));
 }
 
 /** Of the tools that need attention, and of those whose circuits opened lately: they may refuse calls and be graded well. */

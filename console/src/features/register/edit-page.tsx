@@ -19,6 +19,12 @@ const aboutFiles = 'All files are kept together, as one revision, which can be r
 const aboutSettings =
   'What is left out stays as it is. Values of variables are not shown; write one to change it.';
 
+/** Asked for anew each time, so that saving takes back nothing that somebody else has changed; and not while it is edited. */
+const editedQuery = (name: string) => ({
+  ...customToolQuery(name),
+  ...{ queryKey: ['edited', name], staleTime: Infinity, gcTime: 0 },
+});
+
 /** Changes a tool: saving makes a new revision, which can be rolled back. */
 export function EditPage(): ReactNode {
   const { name } = route.useParams();
@@ -26,7 +32,7 @@ export function EditPage(): ReactNode {
   const navigate = route.useNavigate();
   const client = useQueryClient();
   const toast = useToast();
-  const tool = useQuery({ ...customToolQuery(name), staleTime: Infinity });
+  const tool = useQuery(editedQuery(name));
   const hasFiles = typeof tool.data?.bundle === 'string';
   const form = as ?? (hasFiles ? 'files' : 'settings');
   const path = `/api/v1/custom-tools/${encodeURIComponent(name)}`;

@@ -2,17 +2,10 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
-import {
-  ApiError,
-  ask,
-  asApiError,
-  type ExecutionView,
-  getExecutionPayload,
-  type PayloadView,
-  type ReplayView,
-} from '../../lib/api.js';
+import { asApiError, type ExecutionView, type PayloadView, type ReplayView } from '../../lib/api.js';
 import { sendExactly } from '../../lib/calls.js';
 import { useDraft } from '../../lib/drafts.js';
+import { payloadQuery } from '../../lib/payload-query.js';
 import { customToolsQuery, executionQuery, toolQuery } from '../../lib/queries.js';
 import { usePermission } from '../../lib/session.js';
 import { Button, buttonLook, TextField } from '../../ui/controls.js';
@@ -22,20 +15,6 @@ import { Empty, Loaded, Loading, Problem } from '../../ui/states.js';
 import { Comparison } from './comparison.js';
 
 const route = getRouteApi('/shell/executions/$id/replay');
-
-/** The captured payload of an execution; null where none was captured, or its time is over. */
-const payloadQuery = (id: string, mayRead: boolean) => ({
-  queryKey: ['executions', 'payload', id],
-  queryFn: async ({ signal }: { signal: AbortSignal }): Promise<PayloadView | null> => {
-    try {
-      return await ask(getExecutionPayload({ path: { id }, signal }));
-    } catch (error) {
-      if (error instanceof ApiError && error.status === 404) return null;
-      throw error;
-    }
-  },
-  enabled: mayRead,
-});
 
 interface ReplayActionsProps {
   readonly execution: ExecutionView;

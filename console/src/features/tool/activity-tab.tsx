@@ -50,7 +50,7 @@ export function ActivityTab(): ReactNode {
             data.length === 0 ? (
               <Empty title="Nobody has called this tool yet" />
             ) : (
-              <ExecutionTable label="Newest executions" rows={data} />
+              <ExecutionTable label="Newest executions" rows={data} ofOneTool />
             )
           }
         </Loaded>
@@ -73,8 +73,8 @@ function StatsFigures({ stats }: { readonly stats: ToolStatsView }): ReactNode {
         ['Time-outs', number(timeoutCount)],
         ['Average', orNone(avgTimeMs)],
         ['Median', orNone(p50TimeMs)],
-        ['95 %', orNone(p95TimeMs)],
-        ['99 %', orNone(p99TimeMs)],
+        ['95 % within', orNone(p95TimeMs)],
+        ['99 % within', orNone(p99TimeMs)],
         ['In', bytes(totalInputBytes)],
         ['Out', bytes(totalOutputBytes)],
       ]}

@@ -58,7 +58,7 @@ function Circuit({ circuit }: { readonly circuit: CircuitView }): ReactNode {
           <StateStrip
             label="States of the circuit"
             kinds={['closed', 'half_open', 'open']}
-            changes={history.map((change) => ({ ...change, why: change.reason }))}
+            changes={history.map((change) => ({ ...change, why: whyOf(change) }))}
           />
         </Stack>
       </Card>
@@ -66,6 +66,10 @@ function Circuit({ circuit }: { readonly circuit: CircuitView }): ReactNode {
     </Stack>
   );
 }
+
+/** A circuit that is half-open keeps the reason that opened it; what changed is that its time was over. */
+const whyOf = ({ to, reason }: CircuitView['history'][number]): string =>
+  to === 'half_open' ? 'Its time is over: a few calls try the tool' : reason;
 
 const WhatHappened = ({
   circuit: { history, historyComplete },
@@ -89,7 +93,7 @@ const WhatHappened = ({
           { name: 'When', cell: ({ at }) => <Time at={at} /> },
           { name: 'From', cell: ({ from }) => <Badge state={from} /> },
           { name: 'To', cell: ({ to }) => <Badge state={to} /> },
-          { name: 'Why', cell: ({ reason: why }) => why },
+          { name: 'Why', cell: whyOf },
           { name: 'By', cell: ({ by: who }) => who ?? 'itself' },
         ]}
       />

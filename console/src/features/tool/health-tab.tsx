@@ -76,15 +76,17 @@ interface RuleRow {
   readonly since: string | null;
 }
 
-/** The rules that lowered the grade, then the figures of those that did not, then what is not graded. */
+/** The rules that lowered the grade, then the figures of those that did not, then what is not graded: too few calls tell nothing. */
 function ruleRows({ why, status, ...report }: ToolHealthView): RuleRow[] {
-  const kept = (rule: HealthReasonView['rule'], figure: string): RuleRow[] =>
-    why.some((reason) => reason.rule === rule)
-      ? []
-      : [{ rule: ruleNames[rule], figure, limit: '', grade: 'healthy', since: null }];
   const plain = (rule: string, figure: string): RuleRow => ({
     ...{ rule, figure, limit: 'not graded', grade: null, since: null },
   });
+  const kept = (rule: HealthReasonView['rule'], figure: string): RuleRow[] =>
+    why.some((reason) => reason.rule === rule)
+      ? []
+      : status === 'unknown'
+        ? [plain(ruleNames[rule], figure)]
+        : [{ rule: ruleNames[rule], figure, limit: 'kept', grade: 'healthy', since: null }];
   return [
     ...why.map((reason) => {
       const [figure, limit] = said(reason);
@@ -155,7 +157,7 @@ function Patterns({ tool }: { readonly tool: string }): ReactNode {
                 {
                   name: 'Message',
                   cut: true,
-                  cell: ({ message, example }) => <span title={example}>{message || example}</span>,
+                  cell: ({ example }) => <span title={example}>{example}</span>,
                 },
                 { name: 'Last', cell: ({ lastSeen }) => <Time at={lastSeen} /> },
                 {

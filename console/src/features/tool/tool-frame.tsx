@@ -8,6 +8,7 @@ import { CircuitBadge } from '../../ui/circuit-badge.js';
 import { Badge, buttonLook, Tag } from '../../ui/controls.js';
 import { Centered, Note, Notes, Page, Row } from '../../ui/layout.js';
 import { Failed, Loading } from '../../ui/states.js';
+import { StatusBadge } from '../../ui/status-badge.js';
 import { Tabs } from '../../ui/tabs.js';
 import { CircuitControls } from './circuit-controls.js';
 import { ToolActions } from './tool-actions.js';
@@ -63,7 +64,7 @@ export function ToolFrame(): ReactNode {
         <>
           {name}
           {!isServer && <Badge state={health?.tools[name]?.status ?? 'unknown'} />}
-          {custom && custom.status !== 'active' && <Badge state={custom.status} />}
+          {custom && <StatusBadge status={custom.status} />}
           {circuit && <CircuitBadge state={circuit.state} />}
           <Tag>{isServer ? 'server' : (tool.data?.kind ?? 'custom')}</Tag>
         </>
@@ -71,10 +72,6 @@ export function ToolFrame(): ReactNode {
       about={tool.data?.description ?? custom?.description}
       actions={custom ? <ToolActions custom={custom} /> : tool.data?.kind === 'mcp' && <Server of={name} />}
     >
-      <Notes>
-        {custom && custom.errorMessage !== null && <Note tone="bad">{custom.errorMessage}</Note>}
-        {circuit && circuit.state !== 'closed' && !isAtCircuit && <Refusing circuit={circuit} />}
-      </Notes>
       <Tabs label={name}>
         {(isServer ? serverTabs : [...tabs, ...(custom ? customTabs : [])]).map(({ to, name: title }) => (
           <Link key={to} to={to} params={{ name }} activeOptions={{ includeSearch: false }}>
@@ -82,6 +79,10 @@ export function ToolFrame(): ReactNode {
           </Link>
         ))}
       </Tabs>
+      <Notes>
+        {custom && custom.errorMessage !== null && <Note tone="bad">{custom.errorMessage}</Note>}
+        {circuit && circuit.state !== 'closed' && !isAtCircuit && <Refusing circuit={circuit} />}
+      </Notes>
       {isServer && tabs.some(({ to }) => isAt({ to })) ? (
         <Navigate to="/tools/$name/tools" params={{ name }} replace />
       ) : (

@@ -6,8 +6,9 @@ import { duration, number, percent } from '../../lib/format.js';
 import { usePermission } from '../../lib/session.js';
 import { Badge, buttonLook, Tag } from '../../ui/controls.js';
 import { FilterBar, FilterSelect, FilterText } from '../../ui/filters.js';
-import { Page, Panel, Stack } from '../../ui/layout.js';
+import { Page, Panel, Row, Stack } from '../../ui/layout.js';
 import { Empty, Loaded } from '../../ui/states.js';
+import { StatusBadge, statusNames } from '../../ui/status-badge.js';
 import { Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 import { type ToolRow, toolRows, type Wanted, wantedRows } from './tool-rows.js';
@@ -24,11 +25,16 @@ const columns = [
       </Link>
     ),
   },
-  { name: 'Health', cell: ({ grade }: ToolRow) => (grade === undefined ? '–' : <Badge state={grade} />) },
   {
-    name: 'Status',
-    cell: ({ status, kind }: ToolRow) => (status === 'active' ? <Tag>{kind}</Tag> : <Badge state={status} />),
+    name: 'Health',
+    cell: ({ grade, status }: ToolRow) => (
+      <Row>
+        {grade === undefined ? '–' : <Badge state={grade} />}
+        <StatusBadge status={status} />
+      </Row>
+    ),
   },
+  { name: 'Kind', cell: ({ kind }: ToolRow) => <Tag>{kind}</Tag> },
   { name: 'Calls, 1 h', isNumber: true, cell: ({ calls }: ToolRow) => number(calls) },
   {
     name: 'Success',
@@ -69,6 +75,7 @@ function ToolFilters({ search, change }: ToolFiltersProps): ReactNode {
         label="Status"
         value={search.status}
         options={['active', 'inactive', 'error']}
+        names={statusNames}
         onChange={(status) => change({ status })}
       />
       <FilterSelect
