@@ -83,6 +83,21 @@ it('an act says why, whether its reason stands in the body or in the address', a
   ]);
 });
 
+it('an act on what cannot be has its entry, too', async () => {
+  const long = Array.from({ length: 500 }, (_, n) =>
+    String.fromCodePoint(0x4e00 + ((n * 7_919) % 20_000)),
+  ).join('');
+  await tk.http.delete('/api/v1/custom-tools/a%00b').expect(404);
+  await tk.http
+    .patch(encodeURI(`/api/v1/playbooks/${long}/${long}/disable`))
+    .send({})
+    .expect(400);
+  expect((await entries('?limit=2')).map(({ target }) => target)).toEqual([
+    `playbooks/${long}/${long}`.slice(0, 512),
+    'custom-tools/a\ufffdb',
+  ]);
+});
+
 it('what changes nothing, is a call, or was refused for want of the scope has no entry', async () => {
   const before = await entries();
   await tk.http.get('/api/v1/keys').expect(200);

@@ -16,7 +16,7 @@ import { principalOf } from '../principal.decorator.js';
 import { neededScopes } from '../scopes.decorator.js';
 import { AUDITED, type AuditedResource, type PathParams } from './audited.decorator.js';
 import { AuditLog } from './audit-log.js';
-import { maxReasonLength } from './audit.shapes.js';
+import { maxReasonLength, maxTargetLength } from './audit.shapes.js';
 
 /** Rights beyond calling tools and sending what was observed of them. */
 const administrative: ReadonlySet<Scope> = new Set(['tools:admin', 'playbooks:write', 'admin']);
@@ -38,7 +38,9 @@ export class AuditInterceptor implements NestInterceptor {
     const resource = this.resourceOf(context);
     const before = await hashOfState(resource, params);
     const write = async (status: number, made: PathParams = {}): Promise<void> => {
-      const target = [targetOf(request.route, params), ...Object.values(made)].join('/');
+      const path = [targetOf(request.route, params), ...Object.values(made)].join('/');
+      // A path names whatever its sender likes: the entry of an act that found no such thing is kept as well.
+      const target = storableText(path.slice(0, maxTargetLength));
       const after = await hashOfState(resource, { ...params, ...made });
       const action = context.getHandler().name;
       await this.log.write({ ...request.by, action, target, status, beforeHash: before, afterHash: after });

@@ -3,6 +3,7 @@ import { Cursor, Limit, OptionalText, PageOf } from '../../common/shapes.js';
 
 const word = 'custom-tools/word_count';
 export const maxReasonLength = 500;
+export const maxTargetLength = 512;
 /** Why an act is done, where its route takes a reason. */
 export const Reason = (): PropertyDecorator =>
   OptionalText(maxReasonLength, {
@@ -19,7 +20,10 @@ const Hash = (description: string): PropertyDecorator =>
   ApiProperty({ type: String, nullable: true, example: hash, description });
 
 export class AuditQuery {
-  @OptionalText(512, { example: word, description: 'What it was done to, and what lies below it' })
+  @OptionalText(maxTargetLength, {
+    example: word,
+    description: 'What it was done to, and what lies below it',
+  })
   readonly target?: string;
   @OptionalText(128, { example: 'updateCustomTool', description: 'An operation of this document, by its id' })
   readonly action?: string;
