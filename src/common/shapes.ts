@@ -72,7 +72,7 @@ export function PageOf<T>(item: Type<T>, said: ApiPropertyOptions = {}): Type<Pa
 
 /** Reads what a handler takes: every wrong field is named once, and fields that the shape does not know are refused. */
 export class ShapePipe implements PipeTransform {
-  private readonly compiled = new Map<Type, ValidateFunction>();
+  private readonly compiled = new Map<Type, Validators>();
 
   transform(value: unknown, { type, metatype }: ArgumentMetadata): unknown {
     if (!metatype || propertiesOf(metatype).length === 0) return value;
@@ -82,16 +82,52 @@ export class ShapePipe implements PipeTransform {
   /**
    * @param asJson false: each value is a text, as a query or a path has it, and is converted to what the shape says
    * @returns the value itself, with what the shape gives where it is absent
-   * @throws Problem `invalid_request` naming every wrong field
+   * @throws Problem `invalid_request` naming every wrong field; of a value with thousands of parts the first one alone
    */
   read<T>(shape: Type<T>, value: unknown, asJson = true): T {
     const given = asJson ? value : { ...listed(shape, value as Record<string, unknown>) };
-    const validate = this.compiled.get(shape) ?? compile(schemaOf(shape), !asJson);
-    this.compiled.set(shape, validate);
-    const problems = validate(given) ? unstorable(given, '') : problemsIn(validate);
+    const { first, all } = this.validators(shape, !asJson);
+    const problems = first(given)
+      ? unstorable(given, '')
+      : problemsIn(hasManyParts(given) ? first : all(given));
     if (problems.length > 0) throw invalidRequest(...onePerField(problems));
     return (asJson ? given : dated(shape, given as Record<string, unknown>)) as T;
   }
+
+  private validators(shape: Type, coerceTypes: boolean): Validators {
+    const known = this.compiled.get(shape);
+    if (known) return known;
+    const schema = schemaOf(shape);
+    let every: ValidateFunction | undefined;
+    const all = (value: unknown): ValidateFunction => {
+      every ??= compile(schema, { coerceTypes, allErrors: true });
+      every(value);
+      return every;
+    };
+    const validators = { first: compile(schema, { coerceTypes, allErrors: false }), all };
+    this.compiled.set(shape, validators);
+    return validators;
+  }
+}
+
+interface Validators {
+  /** Stops at the first problem. */
+  readonly first: ValidateFunction;
+  /** @returns what holds all problems of the value */
+  readonly all: (value: unknown) => ValidateFunction;
+}
+
+/** A body may break its shape a hundred thousand times: to find them all would hold up every other request. */
+const manyParts = 2_000;
+
+function hasManyParts(value: unknown): boolean {
+  let left = manyParts;
+  const isOver = (part: unknown): boolean => {
+    if (typeof part !== 'object' || part === null) return false;
+    for (const name in part) if (--left < 0 || isOver((part as Schema)[name])) return true;
+    return false;
+  };
+  return isOver(value);
 }
 
 /** A rule says best what a value should be. */
@@ -102,10 +138,13 @@ function problemsIn({ errors }: ValidateFunction): FieldProblem[] {
 
 const isRule = ({ keyword }: { keyword: string }): boolean => keyword === 'rulesOf';
 
-function compile(schema: Schema, coerceTypes: boolean): ValidateFunction {
+function compile(
+  schema: Schema,
+  { coerceTypes, allErrors }: { readonly coerceTypes: boolean; readonly allErrors: boolean },
+): ValidateFunction {
   const ajv = new Ajv2020({
     strict: false,
-    allErrors: true,
+    allErrors,
     verbose: true,
     ownProperties: true,
     coerceTypes,

@@ -31,13 +31,16 @@ export function problemsIn(
     ...(modified ? named('/modified_request', requestProblem(modified)) : []),
     ...named('/prompt_variables', tooLong(given.prompt_variables, longest.variables)),
     ...named('/model_parameters', tooLong(given.model_parameters, longest.parameters)),
-    ...(Object.keys(headers).length > mostHeaders
-      ? named('/headers', `may hold ${mostHeaders} headers`)
-      : []),
-    ...Object.entries(headers).flatMap(([name, value]) =>
-      named(`/headers/${escapePointer(name)}`, headerProblem(name, value)),
-    ),
+    ...headerProblems(headers),
   ];
+}
+
+function headerProblems(headers: Readonly<Record<string, string>>): FieldProblem[] {
+  const given = Object.entries(headers);
+  if (given.length > mostHeaders) return named('/headers', `may hold ${mostHeaders} headers`);
+  return given.flatMap(([name, value]) =>
+    named(`/headers/${escapePointer(name)}`, headerProblem(name, value)),
+  );
 }
 
 const named = (pointer: string, detail: string | undefined): FieldProblem[] =>
