@@ -21,6 +21,21 @@ describe('jsonDiff', () => {
     expect(jsonDiff(from, to)).toEqual(expected);
   });
 
+  it('names no more places than fit into an answer: what holds too many is one difference', () => {
+    const long = 'K'.repeat(20_000);
+    const content = (n: number) => ({
+      title: n,
+      [long]: { small: n, steps: Object.fromEntries(Array.from({ length: 500 }, (_, at) => [at, n])) },
+    });
+    const [from, to] = [content(1), content(2)];
+    expect(jsonDiff(from, to).map(({ pointer }) => pointer.replace(long, 'K'))).toEqual([
+      '/title',
+      '/K/small',
+      '/K/steps',
+    ]);
+    expect(jsonDiff(from, to).at(-1)).toMatchObject({ change: 'changed', to: { 499: 2 } });
+  });
+
   it('finds nothing exactly between equal values', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), (a, b) => {

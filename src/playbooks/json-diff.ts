@@ -1,4 +1,4 @@
-import { escapePointer } from '../common/field-problems.js';
+import { jsonDifferences } from '../common/json-differences.js';
 
 /** One place where two JSON values differ. */
 export interface JsonChange {
@@ -15,20 +15,18 @@ export interface JsonChange {
  * Every place where two JSON values differ, as deep as possible; list members are compared by their position.
  * The order of an object's keys is no difference; absent and undefined are the same.
  */
-export function jsonDiff(from: unknown, to: unknown, pointer = ''): JsonChange[] {
-  if (Object.is(from, to)) return [];
-  if (from === undefined) return [{ pointer, change: 'added', to }];
-  if (to === undefined) return [{ pointer, change: 'removed', from }];
-  if (!isContainer(from) || !isContainer(to) || Array.isArray(from) !== Array.isArray(to)) {
-    return [{ pointer, change: 'changed', from, to }];
-  }
-  const keys = new Set([...Object.keys(from), ...Object.keys(to)]);
-  return [...keys].flatMap((key) => jsonDiff(own(from, key), own(to, key), `${pointer}/${escapePointer(key)}`));
-}
+export const jsonDiff = (from: unknown, to: unknown): JsonChange[] =>
+  jsonDifferences<JsonChange>(from, to, {
+    isSame: Object.is,
+    namesIn: (before, after) =>
+      isContainer(before) && isContainer(after) && Array.isArray(before) === Array.isArray(after)
+        ? new Set([...Object.keys(before), ...Object.keys(after)])
+        : undefined,
+    tell: (pointer, before, after) => {
+      if (before === undefined) return { pointer, change: 'added', to: after };
+      if (after === undefined) return { pointer, change: 'removed', from: before };
+      return { pointer, change: 'changed', from: before, to: after };
+    },
+  });
 
-const isContainer = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null;
-
-/** A key such as `constructor` is a key like any other. */
-const own = (value: Record<string, unknown>, key: string): unknown =>
-  Object.hasOwn(value, key) ? value[key] : undefined;
+const isContainer = (value: unknown): value is object => typeof value === 'object' && value !== null;

@@ -1,5 +1,6 @@
 import { canonicalJson, sha256 } from '../../common/canonical-json.js';
 import { escapePointer } from '../../common/field-problems.js';
+import { jsonDifferences } from '../../common/json-differences.js';
 import { isObject, type JsonObject } from '../../common/json.js';
 import type { CustomTool } from './custom-tool.entity.js';
 import { identityOf, type StoredEnv, withoutValues } from './stored-env.js';
@@ -117,15 +118,14 @@ export function changesBetween(
 }
 
 /** Where two JSON values differ. @param path of both, a JSON pointer */
-export function fieldChanges(path: string, before: unknown, after: unknown): RevisionChange[] {
-  if (isSame(before, after)) return [];
+export const fieldChanges = (path: string, before: unknown, after: unknown): RevisionChange[] =>
+  jsonDifferences(before, after, { isSame, namesIn, tell: change }, path);
+
+function namesIn(before: unknown, after: unknown): ReadonlySet<string> | undefined {
   const [from, to] = [membersOf(before), membersOf(after)];
   const names = new Set([...Object.keys(from ?? {}), ...Object.keys(to ?? {})]);
   // An empty object that came or went has no members that could tell of it.
-  if (!from || !to || names.size === 0) return [change(path, before, after)];
-  return [...names].flatMap((name) =>
-    fieldChanges(`${path}/${escapePointer(name)}`, ownMember(from, name), ownMember(to, name)),
-  );
+  return from && to && names.size > 0 ? names : undefined;
 }
 
 function environmentChanges(before: RevisionContent['env'], after: RevisionContent['env']): RevisionChange[] {
@@ -155,8 +155,10 @@ function fileChanges(before: readonly ProgramFile[], after: readonly ProgramFile
   });
 }
 
-/** JSON knows no `undefined`: there it would be `null`. */
+/** Objects with members are the same where these are, which are compared one by one. */
 function isSame(before: unknown, after: unknown): boolean {
+  if (isObject(before) && isObject(after)) return namesIn(before, after) === undefined;
+  // JSON knows no `undefined`: there it would be `null`.
   return (before === undefined) === (after === undefined) && canonicalJson(before) === canonicalJson(after);
 }
 
