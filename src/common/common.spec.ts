@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { randomUUID } from 'node:crypto';
+import { endsWithin } from './abortable.js';
 import { canonicalJson } from './canonical-json.js';
 import { Deadline } from './deadline.js';
 import { forEachOf } from './for-each-of.js';
@@ -130,6 +131,14 @@ describe('pageOf', () => {
     expect(() => pageOf(['a'], (item) => item, 1, Buffer.from('a\0').toString('base64url'))).toThrow(
       'nextCursor',
     );
+  });
+});
+
+describe('endsWithin', () => {
+  it('tells an end from a time that is over, and passes on what went wrong', async () => {
+    expect(await endsWithin(60_000, Promise.resolve())).toBe(true);
+    expect(await endsWithin(1, new Promise(() => undefined))).toBe(false);
+    await expect(endsWithin(60_000, Promise.reject(new Error('no')))).rejects.toThrow('no');
   });
 });
 

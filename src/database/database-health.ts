@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { setTimeout as pause } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
+import { endsWithin } from '../common/abortable.js';
 import type { PartHealth } from '../observability/contributors.js';
 
 const pingTimeoutMs = 2_000;
@@ -32,16 +32,7 @@ export class DatabaseHealth {
    */
   async ping(timeoutMs: number): Promise<void> {
     this.asking ??= this.dataSource.query('SELECT 1').finally(() => (this.asking = undefined));
-    const over = new AbortController();
-    const late = pause(timeoutMs, undefined, { signal: over.signal }).then(() => {
+    if (!(await endsWithin(timeoutMs, this.asking)))
       throw new Error(`The database did not answer within ${timeoutMs} ms`);
-    });
-    try {
-      await Promise.race([this.asking, late]);
-    } finally {
-      over.abort();
-      late.catch(() => undefined);
-      this.asking?.catch(() => undefined);
-    }
   }
 }

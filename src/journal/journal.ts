@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { endsWithin } from '../common/abortable.js';
 import { acquireLock, type Release, takeOverMs } from '../common/lock.js';
 import { messageOf } from '../common/message-of.js';
 import type { RunningDrain, StartDrain } from './drain-thread.js';
@@ -164,18 +164,13 @@ export class Journal<Start extends object, End extends object> {
 
   /** Drains what it can within the time, and says loudly when something is left. */
   async close(withinMs: number): Promise<void> {
-    const controller = new AbortController();
-    const timeUp = pause(withinMs, undefined, { signal: controller.signal }).then(() => {
-      throw new Error(`The database took no records within ${withinMs} ms`);
-    });
     try {
       if (!(await this.writer.close())) throw new Error('The journal cannot be written');
-      await Promise.race([this.drain.ask('finish'), timeUp]);
+      if (!(await endsWithin(withinMs, this.drain.ask('finish'))))
+        throw new Error(`The database took no records within ${withinMs} ms`);
     } catch (error) {
       this.tell({ event: 'left', error: messageOf(error) });
     } finally {
-      controller.abort();
-      await timeUp.catch(() => undefined);
       await this.drain.stop();
       await this.release();
     }

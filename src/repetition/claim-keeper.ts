@@ -1,3 +1,4 @@
+import { endsWithin } from '../common/abortable.js';
 import { IntervalLoop } from '../common/interval-loop.js';
 import type { Claim, IdempotencyStore } from './idempotency-store.js';
 
@@ -57,10 +58,7 @@ export class ClaimKeeper {
   async end(claim: Claim, end: End): Promise<void> {
     const held = { claim, end };
     this.held.set(claim.id, held);
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, patienceMs)));
-    await Promise.race([this.settle(held), late]);
-    clearTimeout(timer);
+    await endsWithin(patienceMs, this.settle(held));
   }
 
   private ended(): Held[] {

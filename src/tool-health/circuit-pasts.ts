@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { setTimeout as delay } from 'node:timers/promises';
+import { endsWithin } from '../common/abortable.js';
 import type { CircuitPast } from '../common/circuit-state.js';
 import { ExecutionRecorder } from '../tool-metrics/execution-recorder.js';
 import { ToolMetricsRepository } from '../tool-metrics/tool-metrics.repository.js';
@@ -55,12 +55,7 @@ export class CircuitPasts {
    * start.
    */
   private async lastJournal(): Promise<void> {
-    const controller = new AbortController();
-    const timeUp = delay(replayPatienceMs, true, { signal: controller.signal, ref: false });
-    const late = await Promise.race([this.recorder.replayed, timeUp]);
-    controller.abort();
-    await timeUp.catch(() => undefined);
-    if (late)
+    if (!(await endsWithin(replayPatienceMs, this.recorder.replayed)))
       this.logger.warn('circuits start without what the last journal holds: it is not in the database yet');
   }
 }

@@ -1,4 +1,4 @@
-import { abortable } from '../common/abortable.js';
+import { endsWithin } from '../common/abortable.js';
 import { Refusal } from '../common/errors.js';
 import { InFlight } from '../common/in-flight.js';
 import type { Journal, JournalState } from '../journal/journal.js';
@@ -107,7 +107,7 @@ export class ExecutionRecorder {
    * now do not hide those that are there.
    */
   async catchUp(): Promise<void> {
-    await abortable(this.flush(), AbortSignal.timeout(catchUpMs)).catch(() => undefined);
+    await endsWithin(catchUpMs, this.flush()).catch(() => undefined);
   }
 
   /** Waits a moment for executions in flight and for the database; what is left then stays in the journal. */

@@ -1,5 +1,6 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { setTimeout as delay } from 'node:timers/promises';
+import { endsWithin } from '../../common/abortable.js';
 import type { BackOff } from '../../common/back-off.js';
 import { Problem } from '../../common/errors.js';
 import { forEachOf } from '../../common/for-each-of.js';
@@ -103,7 +104,7 @@ export class Reconciler {
     this.isStopping = true;
     await this.loop.stop();
     this.folders.close();
-    await Promise.race([Promise.all(this.underWay.values()), delay(lastWorkMs, undefined, { ref: false })]);
+    await endsWithin(lastWorkMs, Promise.all(this.underWay.values()));
   }
 
   /** One round; resolves when all that it began has ended. @param checks tools are also asked how they are */

@@ -1,5 +1,5 @@
 import { Global, Inject, Logger, Module, type OnApplicationShutdown } from '@nestjs/common';
-import { setTimeout as delay } from 'node:timers/promises';
+import { endsWithin } from '../../common/abortable.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import type { ExportLog } from './logged-exporter.js';
 import { Tracer } from './tracer.js';
@@ -24,12 +24,8 @@ export class TracingModule implements OnApplicationShutdown {
 
   /** Spans that wait are sent as far as there is time: a receiver that hangs must not hold up the end. */
   async onApplicationShutdown(): Promise<void> {
-    const over = new AbortController();
-    const { signal } = over;
     const withinMs = Math.min(longestFlushMs, this.config.server.drainTimeoutMs);
-    const tooLate = delay(withinMs, undefined, { signal }).catch(() => undefined);
-    await Promise.race([this.tracing.close().catch(() => undefined), tooLate]);
-    over.abort();
+    await endsWithin(withinMs, this.tracing.close()).catch(() => undefined);
   }
 }
 

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { abortable } from '../../common/abortable.js';
+import { endsWithin } from '../../common/abortable.js';
 import { Refusal } from '../../common/errors.js';
 import { messageOf } from '../../common/message-of.js';
 import { WorkerCalls } from '../../common/worker-calls.js';
@@ -84,8 +84,7 @@ export class SpanIngest {
 
   /** For reads: a caller that asks right after sending finds its spans. It waits 2 s at most. */
   async catchUp(): Promise<void> {
-    if (this.last.state.depth > 0)
-      await abortable(this.flush(), AbortSignal.timeout(catchUpMs)).catch(() => undefined);
+    if (this.last.state.depth > 0) await endsWithin(catchUpMs, this.flush()).catch(() => undefined);
   }
 
   /** Waits a moment for the database; what is left then stays in the journal. */
