@@ -4,6 +4,7 @@ import { lookup } from 'node:dns/promises';
 import type { LookupFunction } from 'node:net';
 import { parse } from 'secure-json-parse';
 import { type Dispatcher, Pool } from 'undici';
+import { readAtMost } from './read-at-most.js';
 import { SingleFlight } from './single-flight.js';
 import { type FailureKind, UpstreamFailure } from './upstream-failure.js';
 
@@ -122,14 +123,9 @@ export class HttpClient {
       drop(response);
       throw tooLarge();
     }
-    const chunks: Buffer[] = [];
-    let size = 0;
-    for await (const chunk of response.body) {
-      size += (chunk as Buffer).length;
-      if (size > maxResponseBytes) throw tooLarge();
-      chunks.push(chunk as Buffer);
-    }
-    return Buffer.concat(chunks).toString('utf8');
+    const { body, whole } = await readAtMost(response.body, maxResponseBytes);
+    if (!whole) throw tooLarge();
+    return body.toString();
   }
 }
 
@@ -150,14 +146,8 @@ const whyBytes = 2_048;
 const whyChars = 300;
 
 async function beginningOf({ body }: Dispatcher.ResponseData): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of body) {
-    chunks.push(chunk as Buffer);
-    if ((size += (chunk as Buffer).length) >= whyBytes) break;
-  }
-  const text = Buffer.concat(chunks).toString('utf8').replaceAll(/\s+/g, ' ').trim();
-  return text.slice(0, whyChars);
+  const beginning = await readAtMost(body, whyBytes);
+  return beginning.body.toString().replaceAll(/\s+/g, ' ').trim().slice(0, whyChars);
 }
 
 /** A service may repeat the token that it was shown. A shorter one is a placeholder, and may stand in any word. */

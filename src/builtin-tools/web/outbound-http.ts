@@ -3,6 +3,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import { Agent, fetch, type Response } from 'undici';
 import { isOwnAddress } from '../../common/own-address.js';
 import type { OutboundRules } from '../../common/outbound-rules.js';
+import { readAtMost } from '../../common/read-at-most.js';
 import { ToolFailure } from '../../tool-contract/tool-outcome.js';
 import { awayFailure, callerMistake } from '../failures.js';
 
@@ -38,7 +39,6 @@ export class NotSent extends ToolFailure {
 
 const maxUrlLength = 8_192;
 /** Of the memory for a body, which doubles as it is filled. */
-const firstBytes = 65_536;
 const redirects = [301, 302, 303, 307, 308];
 
 /**
@@ -108,7 +108,7 @@ export class OutboundHttp {
         status,
         statusText,
         headers: response.headers,
-        ...(await read(response, maxBytes)),
+        ...(await readAtMost(response.body ?? [], maxBytes)),
       };
     } finally {
       void agent.destroy();
@@ -184,24 +184,6 @@ export class OutboundHttp {
 }
 
 const portOf = ({ port, protocol }: URL): number => Number(port) || (protocol === 'https:' ? 443 : 80);
-
-/** Copied together as they come: a server may send each byte by itself, and a list of them would take a hundred times as much. */
-async function read({ body }: Response, maxBytes: number): Promise<Pick<OutboundAnswer, 'body' | 'whole'>> {
-  let kept = Buffer.alloc(firstBytes);
-  let size = 0;
-  for await (const chunk of body ?? []) {
-    const bytes = chunk as Uint8Array;
-    if (size + bytes.length > maxBytes) {
-      const rest = bytes.subarray(0, maxBytes - size);
-      return { body: Buffer.concat([kept.subarray(0, size), rest]), whole: false };
-    }
-    if (size + bytes.length > kept.length)
-      kept = Buffer.concat([kept], Math.max(2 * kept.length, size + bytes.length));
-    kept.set(bytes, size);
-    size += bytes.length;
-  }
-  return { body: kept.subarray(0, size), whole: true };
-}
 
 /** Failed before a byte of the request was out. */
 const unsent = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);

@@ -5,6 +5,7 @@ import { Agent, buildConnector, type Dispatcher } from 'undici';
 import { LineBudget } from '../../common/line-budget.js';
 import { LineFramer } from '../../common/line-framer.js';
 import { messageOf } from '../../common/message-of.js';
+import { readAtMost } from '../../common/read-at-most.js';
 import type { LaunchedProcess, Launcher, LaunchEvents } from '../../process-pool/launcher.js';
 import { isOwnAddress } from '../../common/own-address.js';
 
@@ -170,17 +171,11 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     message: (text: string) => Promise<void>,
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    const { body } = response;
-    const { maxBytes } = this.limits;
     if (isEvents(response)) return this.readEvents(response, message, signal);
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      bytes += chunk.length;
-      if (bytes > maxBytes) return `Its answer is over ${maxBytes} bytes`;
-      chunks.push(chunk);
-    }
-    if (bytes > 0) await message(Buffer.concat(chunks).toString());
+    const { maxBytes } = this.limits;
+    const { body, whole } = await readAtMost(response.body, maxBytes);
+    if (!whole) return `Its answer is over ${maxBytes} bytes`;
+    if (body.length > 0) await message(body.toString());
     return undefined;
   }
 
