@@ -1,8 +1,10 @@
 import type { UseMutationResult } from '@tanstack/react-query';
 import type { FormEvent, ReactNode } from 'react';
+import { asApiError } from '../lib/api.js';
 import { Button } from './controls.js';
 import { Dialog } from './dialog.js';
-import { Note, Row, Stack } from './layout.js';
+import { Row, Stack } from './layout.js';
+import { Problem } from './states.js';
 
 interface FormDialogProps {
   readonly title: string;
@@ -10,16 +12,16 @@ interface FormDialogProps {
   /** The button that does it. */
   readonly name: string;
   readonly look?: 'primary' | 'danger';
-  /** All that it needs is there. */
-  readonly isReady: boolean;
+  /** All that it needs is there; absent: it needs nothing. */
+  readonly isReady?: boolean;
   readonly change: Pick<UseMutationResult<unknown, Error, void>, 'mutate' | 'isPending' | 'error'>;
   readonly onClose: () => void;
-  readonly children: ReactNode;
+  readonly children?: ReactNode;
 }
 
-/** An act that asks for something first; what the server says against it stands in it. */
+/** An act that asks for something first, or only whether it is meant; what the server says against it stands in it. */
 export function FormDialog(props: FormDialogProps): ReactNode {
-  const { title, about, name, look = 'primary', isReady, change, onClose, children } = props;
+  const { title, about, name, look = 'primary', isReady = true, change, onClose, children } = props;
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     change.mutate();
@@ -29,11 +31,7 @@ export function FormDialog(props: FormDialogProps): ReactNode {
       <form onSubmit={submit}>
         <Stack>
           {children}
-          {change.error && (
-            <Note tone="bad" alert>
-              {change.error.message}
-            </Note>
-          )}
+          {change.error && <Problem problem={asApiError(change.error)} />}
           <Row>
             <Button type="submit" look={look} disabled={!isReady || change.isPending}>
               {name}

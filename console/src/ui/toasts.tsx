@@ -1,4 +1,5 @@
 import { Toast } from '@base-ui/react/toast';
+import { useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import css from './toasts.module.css';
 
@@ -30,4 +31,18 @@ function ToastList(): ReactNode {
 export function useToast(): (title: string, text?: string) => void {
   const { add } = Toast.useToastManager();
   return (title, text) => add({ title, ...(text !== undefined && { description: text }) });
+}
+
+/**
+ * For the end of an act.
+ * @param changed what the act changed, by the first parts of the queries' keys
+ * @returns what makes it be asked for anew, and says what was done
+ */
+export function useDone(...changed: readonly string[]): (title: string, text: string) => void {
+  const client = useQueryClient();
+  const toast = useToast();
+  return (title, text) => {
+    for (const about of changed) void client.invalidateQueries({ queryKey: [about] });
+    toast(title, text);
+  };
 }

@@ -1,4 +1,4 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
 import {
@@ -12,7 +12,7 @@ import { Button, TextField } from '../../ui/controls.js';
 import { FormDialog } from '../../ui/form-dialog.js';
 import { Muted } from '../../ui/layout.js';
 import { inAudit, ReasonField } from '../../ui/reason-field.js';
-import { useToast } from '../../ui/toasts.js';
+import { useDone } from '../../ui/toasts.js';
 
 interface BudgetActionsProps {
   readonly id: string;
@@ -38,27 +38,19 @@ export function BudgetActions({ id, budget }: BudgetActionsProps): ReactNode {
   );
 }
 
-/** After an act on a budget all that tells of it is asked for anew. */
-function useDone(id: string, onClose: () => void): (title: string) => void {
-  const client = useQueryClient();
-  const toast = useToast();
-  return (title) => {
-    for (const about of ['investigations', 'audit']) void client.invalidateQueries({ queryKey: [about] });
-    toast(title, id);
-    onClose();
-  };
-}
-
 interface DialogProps extends BudgetActionsProps {
   readonly onClose: () => void;
 }
 
 function ResetDialog({ id, onClose }: Omit<DialogProps, 'budget'>): ReactNode {
-  const done = useDone(id, onClose);
+  const done = useDone('investigations', 'audit');
   const [reason, setReason] = useState('');
   const reset = useMutation({
     mutationFn: () => ask(resetInvestigation({ path: { id }, query: { reason } })),
-    onSuccess: () => done('Budget reset'),
+    onSuccess: () => {
+      done('Budget reset', id);
+      onClose();
+    },
   });
   return (
     <FormDialog
@@ -82,11 +74,14 @@ const everyTool = '*';
 function RaiseDialog({ id, budget, onClose }: DialogProps): ReactNode {
   const [typed, setTyped] = useState<Typed>({});
   const [reason, setReason] = useState('');
-  const done = useDone(id, onClose);
+  const done = useDone('investigations', 'audit');
   const changes = changesIn(typed);
   const raise = useMutation({
     mutationFn: () => ask(raiseInvestigation({ path: { id }, body: { ...changes, reason } })),
-    onSuccess: () => done('Limits set'),
+    onSuccess: () => {
+      done('Limits set', id);
+      onClose();
+    },
   });
   const field = (tool: string, label: string, now: number | undefined, used?: number): ReactNode => (
     <TextField

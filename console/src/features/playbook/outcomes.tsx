@@ -1,4 +1,4 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
 import { ask, type PlaybookView, recordPlaybookOutcome } from '../../lib/api.js';
@@ -6,7 +6,7 @@ import { counted, duration, number, percent } from '../../lib/format.js';
 import { Button, Checkbox, TextField } from '../../ui/controls.js';
 import { FormDialog } from '../../ui/form-dialog.js';
 import { Card, Facts, type Pairs } from '../../ui/layout.js';
-import { useToast } from '../../ui/toasts.js';
+import { useDone } from '../../ui/toasts.js';
 
 /** Outcomes of using this version, beside what its author expects. */
 export function Outcomes({ playbook }: { readonly playbook: PlaybookView }): ReactNode {
@@ -38,16 +38,14 @@ function RecordDialog({
 }): ReactNode {
   const [success, setSuccess] = useState(true);
   const [execution, setExecution] = useState('');
-  const client = useQueryClient();
-  const toast = useToast();
+  const done = useDone('playbooks');
   const change = useMutation({
     mutationFn: () => {
       const body = { success, ...(execution.trim() !== '' && { execution_id: execution.trim() }) };
       return ask(recordPlaybookOutcome({ path: { id, version }, body }));
     },
     onSuccess: ({ counted: isNew }) => {
-      void client.invalidateQueries({ queryKey: ['playbooks'] });
-      toast(isNew ? 'Recorded' : 'It had been recorded before', id);
+      done(isNew ? 'Recorded' : 'It had been recorded before', id);
       onClose();
     },
   });

@@ -1,10 +1,10 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import type { PlaybookView } from '../../lib/api.js';
 import { useSession } from '../../lib/session.js';
 import { TextField } from '../../ui/controls.js';
 import { FormDialog } from '../../ui/form-dialog.js';
-import { useToast } from '../../ui/toasts.js';
+import { useDone } from '../../ui/toasts.js';
 import type { StatusAct } from './status-acts.js';
 
 interface StatusDialogProps {
@@ -19,13 +19,11 @@ export function StatusDialog({ playbook, act, onClose }: StatusDialogProps): Rea
   const { userId } = useSession();
   const [by, setBy] = useState(userId);
   const [reason, setReason] = useState('');
-  const client = useQueryClient();
-  const toast = useToast();
+  const done = useDone('playbooks');
   const change = useMutation({
     mutationFn: () => act.send({ id, version }, by.trim(), reason.trim()),
     onSuccess: () => {
-      void client.invalidateQueries({ queryKey: ['playbooks'] });
-      toast(act.done, `${id} ${version}`);
+      done(act.done, `${id} ${version}`);
       onClose();
     },
   });

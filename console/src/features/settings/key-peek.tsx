@@ -1,4 +1,4 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { ask, type KeyView, revokeKey, updateKey } from '../../lib/api.js';
 import { exactTime, number } from '../../lib/format.js';
@@ -10,7 +10,7 @@ import { FormDialog } from '../../ui/form-dialog.js';
 import { Facts, Note, type Pairs, Row, Stack } from '../../ui/layout.js';
 import { Peek } from '../../ui/peek.js';
 import { inAudit, ReasonField } from '../../ui/reason-field.js';
-import { useToast } from '../../ui/toasts.js';
+import { useDone } from '../../ui/toasts.js';
 import { changesOf, fieldsOf, type KeyFields } from './key-fields.js';
 import { LimitFields } from './limit-fields.js';
 
@@ -77,25 +77,17 @@ const factsOf = (key: KeyView): Pairs => [
   ['Id', <code key="id">{key.id}</code>],
 ];
 
-/** After an act on a key all that tells of keys is asked for anew. */
-function useDone(onClose: () => void): (title: string, name: string) => void {
-  const client = useQueryClient();
-  const toast = useToast();
-  return (title, name) => {
-    for (const about of ['keys', 'audit']) void client.invalidateQueries({ queryKey: [about] });
-    toast(title, name);
-    onClose();
-  };
-}
-
 function ChangeDialog({ apiKey, onClose }: KeyProps): ReactNode {
   const [fields, setFields] = useState(() => fieldsOf(apiKey));
   const set = (changes: Partial<KeyFields>): void => setFields((old) => ({ ...old, ...changes }));
-  const done = useDone(onClose);
+  const done = useDone('keys', 'audit');
   const body = changesOf(apiKey, fields);
   const change = useMutation({
     mutationFn: () => ask(updateKey({ path: { id: apiKey.id }, body })),
-    onSuccess: ({ name }) => done('Limits changed', name),
+    onSuccess: ({ name }) => {
+      done('Limits changed', name);
+      onClose();
+    },
   });
   return (
     <FormDialog
@@ -114,11 +106,14 @@ function ChangeDialog({ apiKey, onClose }: KeyProps): ReactNode {
 
 function RevokeDialog({ apiKey: { id, name }, onClose }: KeyProps): ReactNode {
   const [reason, setReason] = useState('');
-  const done = useDone(onClose);
+  const done = useDone('keys', 'audit');
   const isOwn = useSession().keyId === id;
   const revoke = useMutation({
     mutationFn: () => ask(revokeKey({ path: { id }, query: { reason } })),
-    onSuccess: () => done('Key revoked', name),
+    onSuccess: () => {
+      done('Key revoked', name);
+      onClose();
+    },
   });
   return (
     <FormDialog

@@ -7,7 +7,7 @@ import { Button } from '../../ui/controls.js';
 import { FormDialog } from '../../ui/form-dialog.js';
 import { Row } from '../../ui/layout.js';
 import { ReasonField } from '../../ui/reason-field.js';
-import { useToast } from '../../ui/toasts.js';
+import { useDone } from '../../ui/toasts.js';
 
 const acts = {
   open: {
@@ -65,14 +65,13 @@ interface OverrideDialogProps {
 function OverrideDialog({ tool, act, onClose }: OverrideDialogProps): ReactNode {
   const [reason, setReason] = useState('');
   const client = useQueryClient();
-  const toast = useToast();
-  const { name, about, done, ask: override } = acts[act];
+  const done = useDone('health');
+  const { name, about, ask: override } = acts[act];
   const change = useMutation({
     mutationFn: () => ask<CircuitView>(override({ path: { tool }, body: { reason: reason.trim() } })),
     onSuccess: (circuit) => {
       client.setQueryData(circuitQuery(tool).queryKey, circuit);
-      void client.invalidateQueries({ queryKey: ['health'] });
-      toast(done, tool);
+      done(acts[act].done, tool);
       onClose();
     },
   });

@@ -1,4 +1,4 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
@@ -10,23 +10,19 @@ import {
   removeCustomTool,
 } from '../../lib/api.js';
 import { Button, buttonLook } from '../../ui/controls.js';
-import { Dialog } from '../../ui/dialog.js';
-import { Note } from '../../ui/layout.js';
-import { useToast } from '../../ui/toasts.js';
+import { FormDialog } from '../../ui/form-dialog.js';
+import { useDone, useToast } from '../../ui/toasts.js';
 
 /** The operator's actions on a registered tool. */
 export function ToolActions({ custom }: { readonly custom: CustomToolView }): ReactNode {
   const { name, status } = custom;
   const [isRemoving, setRemoving] = useState(false);
   const permitted = useAct('tools:admin');
-  const client = useQueryClient();
+  const done = useDone('tools');
   const toast = useToast();
   const change = useMutation({
     mutationFn: () => ask((status === 'inactive' ? enableCustomTool : disableCustomTool)({ path: { name } })),
-    onSuccess: ({ status: now }) => {
-      void client.invalidateQueries({ queryKey: ['tools'] });
-      toast(now === 'inactive' ? 'Disabled' : 'Enabled', name);
-    },
+    onSuccess: ({ status: now }) => done(now === 'inactive' ? 'Disabled' : 'Enabled', name),
     onError: (error) => toast('This did not work', error.message),
   });
   if (!permitted) return null;
@@ -45,37 +41,23 @@ export function ToolActions({ custom }: { readonly custom: CustomToolView }): Re
 }
 
 function RemoveDialog({ name, onClose }: { readonly name: string; readonly onClose: () => void }): ReactNode {
-  const client = useQueryClient();
   const navigate = useNavigate();
-  const toast = useToast();
+  const done = useDone('tools');
   const removal = useMutation({
     mutationFn: () => ask(removeCustomTool({ path: { name } })),
     onSuccess: () => {
-      void client.invalidateQueries({ queryKey: ['tools'] });
-      toast('Removed', name);
+      done('Removed', name);
       void navigate({ to: '/tools' });
     },
   });
   return (
-    <Dialog
-      open
-      onClose={onClose}
+    <FormDialog
       title={`Remove ${name}?`}
       about="Its processes end and agents can no longer call it. Its executions and revisions stay on record."
-      foot={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="danger" disabled={removal.isPending} onClick={() => removal.mutate()}>
-            Remove
-          </Button>
-        </>
-      }
-    >
-      {removal.error && (
-        <Note tone="bad" alert>
-          {removal.error.message}
-        </Note>
-      )}
-    </Dialog>
+      name="Remove"
+      look="danger"
+      change={removal}
+      onClose={onClose}
+    />
   );
 }
