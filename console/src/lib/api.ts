@@ -1,5 +1,6 @@
 import { client } from '../../../src/client/client.gen.js';
 import type { FieldProblemView, ProblemView } from '../../../src/client/index.js';
+import { isObject } from './exact-json.js';
 import { secondHalf } from './second-half.js';
 
 /** The one place where the console knows the server: everything else takes the generated client from here. */
@@ -42,6 +43,13 @@ export class ApiError extends Error {
   }
 }
 
+/** The server's objections to the members that begin with one of these names. */
+export const wrongOf = (problems: readonly FieldProblemView[], ...names: string[]): string | undefined =>
+  problems
+    .filter(({ pointer }) => names.includes(pointer.split('/')[1] ?? ''))
+    .map(({ detail }) => detail)
+    .join('; ') || undefined;
+
 /** Whatever was thrown, as what a person reads of it. */
 export function asApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
@@ -61,8 +69,9 @@ interface Answered<T> {
 export async function ask<T>(answer: Promise<Answered<T>>): Promise<T> {
   const { data, error, response } = await answer;
   if (response?.ok === true) return data as T;
-  throw new ApiError(isProblem(error) ? error : {}, response);
+  throw failureOf(error, response);
 }
 
-const isProblem = (value: unknown): value is ProblemView =>
-  typeof value === 'object' && value !== null && 'code' in value;
+/** An answer's failure: a problem in the server's words, or whatever stood in its place. */
+export const failureOf = (error: unknown, response: Response | undefined): ApiError =>
+  new ApiError(isObject(error) ? error : {}, response);

@@ -1,5 +1,5 @@
 import type { Act } from './act.js';
-import { ApiError, client, type OutcomeView } from './api.js';
+import { client, failureOf, type OutcomeView } from './api.js';
 import { eventsOf, type StreamEvent } from './event-stream.js';
 import { readExactly } from './exact-json.js';
 
@@ -23,7 +23,7 @@ async function exactly<T>(request: Request, signal: AbortSignal | undefined): Pr
     ...(signal && { signal }),
   });
   if (response?.ok === true) return readExactly(data ?? 'null') as T;
-  throw new ApiError(objectIn(error), response);
+  throw failureOf(error, response);
 }
 
 export const call = (act: Act, signal: AbortSignal): Promise<OutcomeView> => sendExactly(act, signal);
@@ -46,7 +46,5 @@ export async function openStream(
     headers: { ...headers, accept: 'text/event-stream' },
   });
   if (response?.ok === true && data) return eventsOf(data);
-  throw new ApiError(objectIn(error), response);
+  throw failureOf(error, response);
 }
-
-const objectIn = (value: unknown): object => (typeof value === 'object' && value !== null ? value : {});

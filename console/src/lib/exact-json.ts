@@ -4,7 +4,10 @@ interface Source {
 }
 type Reviver = (this: unknown, name: string, value: unknown, context?: Source) => unknown;
 
-const raw = (JSON as { rawJSON?: (text: string) => unknown }).rawJSON;
+const { rawJSON: raw, isRawJSON: isRaw } = JSON as {
+  readonly rawJSON?: (text: string) => unknown;
+  readonly isRawJSON?: (value: unknown) => boolean;
+};
 
 /**
  * Reads JSON so that numbers which JavaScript cannot hold are written out again as they came.
@@ -16,4 +19,18 @@ export function readExactly(text: string): unknown {
       ? raw(context.source)
       : value;
   return JSON.parse(text, keep);
+}
+
+/** A number that is kept as it came is none. */
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && isRaw?.(value) !== true;
+
+/** @returns the members of an object, its numbers as they are written; undefined for a text that is none */
+export function jsonObjectOf(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value = readExactly(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }

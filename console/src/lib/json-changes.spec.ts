@@ -1,3 +1,4 @@
+import { readExactly } from './exact-json.js';
 import { jsonChanges } from './json-changes.js';
 
 it('tells each difference at its place, and nothing of what is the same', () => {
@@ -15,4 +16,6 @@ it('tells each difference at its place, and nothing of what is the same', () => 
 it('tells values of different kinds as one difference', () => {
   expect(jsonChanges([], {})).toEqual([{ pointer: '', before: [], after: {} }]);
   expect(jsonChanges({ a: null }, { a: null })).toEqual([]);
+  const large = ['{"id":90071992547409931}', '{"id":90071992547409932}'].map(readExactly);
+  expect(jsonChanges(...(large as [unknown, unknown])).map(({ pointer }) => pointer)).toEqual(['/id']);
 });

@@ -1,3 +1,5 @@
+import { isObject } from './exact-json.js';
+
 /** A place where two values differ. */
 export interface JsonChange {
   /** JSON pointer; empty for the whole. */
@@ -5,9 +7,6 @@ export interface JsonChange {
   readonly before: unknown;
   readonly after: unknown;
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const escape = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
 

@@ -1,5 +1,6 @@
 import { lazy, type ReactNode, Suspense, useState } from 'react';
 import type { FieldProblemView } from '../lib/api.js';
+import { CodeEditor } from './code-editor.js';
 import { Note, Stack } from './layout.js';
 import { Modes } from './modes.js';
 import { Loading } from './states.js';
@@ -7,7 +8,6 @@ import { Loading } from './states.js';
 const SchemaForm = lazy(() =>
   import('./schema-form/schema-form.js').then(({ SchemaForm: it }) => ({ default: it })),
 );
-const CodeEditor = lazy(() => import('./code-editor.js').then(({ CodeEditor: it }) => ({ default: it })));
 
 interface InputEditorProps {
   readonly schema: Readonly<Record<string, unknown>>;
@@ -31,18 +31,18 @@ export function InputEditor({ schema, text, onText, problems }: InputEditorProps
         onChange={setMode}
         isOff={(each) => each === 'form' && value === undefined}
       />
-      <Suspense fallback={<Loading lines={3} />}>
-        {mode === 'form' && value !== undefined ? (
+      {mode === 'form' && value !== undefined ? (
+        <Suspense fallback={<Loading lines={3} />}>
           <SchemaForm
             schema={schema}
             value={value}
             problems={problems}
             onChange={(changed) => onText(JSON.stringify(changed ?? {}, null, 2))}
           />
-        ) : (
-          <CodeEditor label="Input as JSON" value={text} onChange={onText} />
-        )}
-      </Suspense>
+        </Suspense>
+      ) : (
+        <CodeEditor label="Input as JSON" value={text} onChange={onText} />
+      )}
       {elsewhere.map(({ pointer, detail }) => (
         <Note key={pointer + detail} tone="bad" alert>
           <code>{pointer}</code> {detail}

@@ -1,26 +1,23 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { lazy, type ReactNode, Suspense, useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
 import type { Act } from '../../lib/act.js';
 import { asApiError, type PlaybookCreatedView } from '../../lib/api.js';
 import { sendExactly } from '../../lib/calls.js';
 import { useDraft } from '../../lib/drafts.js';
-import { jsonObjectOf } from '../../lib/json-object.js';
+import { jsonObjectOf } from '../../lib/exact-json.js';
 import type { PlaybookSearch } from '../../lib/playbook-queries.js';
 import { asCurl, asTypeScript } from '../../lib/snippets.js';
+import { CodeEditor } from '../../ui/code-editor.js';
 import { Button } from '../../ui/controls.js';
 import { CopyAs } from '../../ui/copy-as.js';
 import { Columns, Page, Stack } from '../../ui/layout.js';
-import { Empty, Loading, Problem } from '../../ui/states.js';
+import { Empty, Problem } from '../../ui/states.js';
 import type { Draft } from './draft.js';
 import { SearchedFields } from './playbook-form.js';
 import { ProcedureField } from './procedure-field.js';
 import { VersionFields } from './version-fields.js';
 import { WantedSearch } from './wanted-search.js';
-
-const CodeEditor = lazy(() =>
-  import('../../ui/code-editor.js').then(({ CodeEditor: it }) => ({ default: it })),
-);
 
 interface PlaybookEditorProps {
   readonly title: string;
@@ -73,9 +70,7 @@ export function PlaybookEditor(props: PlaybookEditorProps): ReactNode {
       <Stack>
         {problem && <Problem problem={problem} />}
         {isJson || !draft ? (
-          <Suspense fallback={<Loading />}>
-            <CodeEditor label="Playbook as JSON" value={text} onChange={setText} />
-          </Suspense>
+          <CodeEditor label="Playbook as JSON" value={text} onChange={setText} />
         ) : (
           <Fields
             {...{ draft, isKnown, search, problems: problem?.fields ?? [] }}

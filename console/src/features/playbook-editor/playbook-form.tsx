@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import type { FieldProblemView } from '../../lib/api.js';
+import { type FieldProblemView, wrongOf } from '../../lib/api.js';
 import { labelsOfLines, linesOfLabels } from '../../lib/label-text.js';
 import { type TextForm, useTyped } from '../../lib/use-typed.js';
 import { TextArea, TextField } from '../../ui/controls.js';
@@ -11,13 +11,6 @@ export interface PlaybookFieldsProps {
   readonly onChange: (changes: Draft) => void;
   readonly problems: readonly FieldProblemView[];
 }
-
-/** The server's objections to a field. */
-export const wrongOf = (problems: readonly FieldProblemView[], name: string): string | undefined =>
-  problems
-    .filter(({ pointer }) => pointer.split('/')[1] === name)
-    .map(({ detail }) => detail)
-    .join('; ') || undefined;
 
 /** The fields that search reads, and an LLM after it. */
 export function SearchedFields(props: PlaybookFieldsProps & { readonly isKnown: boolean }): ReactNode {

@@ -1,15 +1,12 @@
-import { lazy, type ReactNode, Suspense, useState } from 'react';
-import { jsonObjectOf } from '../../lib/json-object.js';
+import { type ReactNode, useState } from 'react';
+import { wrongOf } from '../../lib/api.js';
+import { jsonObjectOf } from '../../lib/exact-json.js';
 import { type TextForm, useTyped } from '../../lib/use-typed.js';
+import { CodeEditor } from '../../ui/code-editor.js';
 import { Card, Note, Stack } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
-import { Loading } from '../../ui/states.js';
 import type { Draft } from './draft.js';
-import { type PlaybookFieldsProps, wrongOf } from './playbook-form.js';
-
-const CodeEditor = lazy(() =>
-  import('../../ui/code-editor.js').then(({ CodeEditor: it }) => ({ default: it })),
-);
+import type { PlaybookFieldsProps } from './playbook-form.js';
 
 type Form = 'text' | 'json';
 type Content = Draft['content'];
@@ -46,9 +43,7 @@ export function ProcedureField({ draft, onChange, problems }: PlaybookFieldsProp
       }
     >
       <Stack tight>
-        <Suspense fallback={<Loading lines={4} />}>
-          <CodeEditor label="Procedure" value={text} onChange={setText} language={form} />
-        </Suspense>
+        <CodeEditor label="Procedure" value={text} onChange={setText} language={form} />
         {form === 'json' && content === undefined && text !== '' && (
           <Note tone="warn">This is no JSON object yet. Text of any other form is saved as Text.</Note>
         )}

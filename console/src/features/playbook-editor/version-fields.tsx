@@ -1,9 +1,10 @@
 import type { ReactNode } from 'react';
+import { wrongOf } from '../../lib/api.js';
 import { type TextForm, useTyped } from '../../lib/use-typed.js';
 import { TextArea, TextField } from '../../ui/controls.js';
 import { Card, Stack } from '../../ui/layout.js';
 import type { Draft } from './draft.js';
-import { type PlaybookFieldsProps, wrongOf } from './playbook-form.js';
+import type { PlaybookFieldsProps } from './playbook-form.js';
 
 /** Facts of this version, and who answers for it. */
 export function VersionFields(props: PlaybookFieldsProps & { readonly isKnown: boolean }): ReactNode {

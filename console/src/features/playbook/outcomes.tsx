@@ -54,7 +54,6 @@ function RecordDialog({
       title="What came of it?"
       about={`Of using ${id} ${version}.`}
       name="Record"
-      isReady
       change={change}
       onClose={onClose}
     >

@@ -1,16 +1,12 @@
-import { lazy, type ReactNode, Suspense } from 'react';
-import type { CustomToolView } from '../../lib/api.js';
+import type { ReactNode } from 'react';
+import { type CustomToolView, wrongOf } from '../../lib/api.js';
 import { useDraft } from '../../lib/drafts.js';
 import { archiveOf, type TextFile } from '../../lib/tar.js';
+import { CodeEditor } from '../../ui/code-editor.js';
 import { Button, TextField } from '../../ui/controls.js';
 import { Muted, Stack } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
-import { Loading } from '../../ui/states.js';
 import { Workbench } from './workbench.js';
-
-const CodeEditor = lazy(() =>
-  import('../../ui/code-editor.js').then(({ CodeEditor: it }) => ({ default: it })),
-);
 
 interface FilesEditorProps {
   /** Under which the files survive a reload while they are being written. */
@@ -62,7 +58,7 @@ export function FilesEditor(props: FilesEditorProps): ReactNode {
             <TextField
               label="Name"
               value={name}
-              wrong={problems.find(({ pointer }) => pointer === '/name')?.detail}
+              wrong={wrongOf(problems, 'name')}
               onText={(changed) => change({ name: changed, texts })}
               help={`What agents call it by. It takes the place of ${toolName} in all files.`}
             />
@@ -73,15 +69,13 @@ export function FilesEditor(props: FilesEditorProps): ReactNode {
             value={path}
             onChange={onFile}
           />
-          <Suspense fallback={<Loading />}>
-            <CodeEditor
-              key={path}
-              label={path}
-              language={path.endsWith('.json') ? 'json' : 'text'}
-              value={texts[path] ?? ''}
-              onChange={(text) => change({ name, texts: { ...texts, [path]: text } })}
-            />
-          </Suspense>
+          <CodeEditor
+            key={path}
+            label={path}
+            language={path.endsWith('.json') ? 'json' : 'text'}
+            value={texts[path] ?? ''}
+            onChange={(text) => change({ name, texts: { ...texts, [path]: text } })}
+          />
         </Stack>
       )}
     </Workbench>

@@ -1,21 +1,17 @@
-import { lazy, type ReactNode, Suspense } from 'react';
+import type { ReactNode } from 'react';
 import type { CustomToolCreate, CustomToolView } from '../../lib/api.js';
 import type { Act } from '../../lib/act.js';
 import { sendExactly } from '../../lib/calls.js';
 import { useDraft } from '../../lib/drafts.js';
-import { jsonObjectOf } from '../../lib/json-object.js';
+import { jsonObjectOf } from '../../lib/exact-json.js';
 import { asCurl } from '../../lib/snippets.js';
+import { CodeEditor } from '../../ui/code-editor.js';
 import { Button } from '../../ui/controls.js';
 import { CopyAs } from '../../ui/copy-as.js';
-import { Loading } from '../../ui/states.js';
 import { FileDrop } from './file-drop.js';
 import { ToolForm } from './tool-form.js';
 import { withCall } from './trial.js';
 import { Workbench } from './workbench.js';
-
-const CodeEditor = lazy(() =>
-  import('../../ui/code-editor.js').then(({ CodeEditor: it }) => ({ default: it })),
-);
 
 export type Mode = 'path' | 'json' | 'mcp';
 
@@ -60,9 +56,7 @@ export function ToolEditor(props: ToolEditorProps): ReactNode {
       {(problems) =>
         mode === 'json' || !tool ? (
           <FileDrop label="Open a tool.json" onText={setText}>
-            <Suspense fallback={<Loading />}>
-              <CodeEditor label="Settings as JSON" value={text} onChange={setText} />
-            </Suspense>
+            <CodeEditor label="Settings as JSON" value={text} onChange={setText} />
           </FileDrop>
         ) : (
           <ToolForm

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import type { CustomToolCreate, FieldProblemView } from '../../lib/api.js';
+import { type CustomToolCreate, type FieldProblemView, wrongOf } from '../../lib/api.js';
 import { commandOf, wordsOf } from '../../lib/command-words.js';
 import { Checkbox, TextField } from '../../ui/controls.js';
 import { Stack } from '../../ui/layout.js';
@@ -31,11 +31,7 @@ const fields = [
 
 /** The settings that most tools need; all others are members of the JSON. */
 export function ToolForm({ tool, onChange, problems, isServer, isKnown }: ToolFormProps): ReactNode {
-  const wrong = (...names: string[]): string | undefined =>
-    problems
-      .filter(({ pointer }) => names.includes(pointer.split('/')[1] ?? ''))
-      .map(({ detail }) => detail)
-      .join('; ') || undefined;
+  const wrong = (...names: string[]): string | undefined => wrongOf(problems, ...names);
   return (
     <Stack>
       {!isKnown && (

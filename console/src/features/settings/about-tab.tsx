@@ -1,12 +1,11 @@
 import type { ReactNode } from 'react';
 import { ThemeChoice } from '../../app/theme-choice.js';
-import { scopeTexts } from '../../lib/scopes.js';
 import { useSession } from '../../lib/session.js';
-import { Tag } from '../../ui/controls.js';
 import { Card, Columns, Facts, Muted } from '../../ui/layout.js';
 import { Time } from '../../ui/time.js';
 import { LimitsCard } from './limits-card.js';
 import { SandboxCard } from './sandbox-card.js';
+import { ScopeList } from './scope-list.js';
 
 /** The server, the caller, and how this page looks. */
 export const AboutTab = (): ReactNode => (
@@ -57,16 +56,7 @@ function CallerCard(): ReactNode {
           ['Ends', expiresAt && <Time key="ends" at={expiresAt} />],
           ['Projects', projects?.join(', ') ?? 'all'],
           ['Tools', tools?.join(', ') ?? 'all'],
-          [
-            'May',
-            <ul key="scopes">
-              {scopes.map((scope) => (
-                <li key={scope}>
-                  <Tag>{scope}</Tag> {scopeTexts[scope]}
-                </li>
-              ))}
-            </ul>,
-          ],
+          ['May', <ScopeList key="scopes" scopes={scopes} />],
         ]}
       />
     </Card>

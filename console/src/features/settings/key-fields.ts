@@ -55,11 +55,8 @@ export const limitsIn = ({ name, tools, projects, calls, per, expires }: KeyFiel
 
 /** The changes of a key alone: a limit that stays is not sent, for one that is over would be refused. */
 export function changesOf(key: Limits, fields: KeyFields): Partial<Limits> {
-  const before = Object.entries(limitsIn(fieldsOf(key)));
-  const now = limitsIn(fields);
-  const stay = before.filter(
-    ([name, value]) => JSON.stringify(value) === JSON.stringify(now[name as keyof typeof now]),
-  );
-  const same = new Set(stay.map(([name]) => name));
-  return Object.fromEntries(Object.entries(now).filter(([name]) => !same.has(name)));
+  const before = new Map(Object.entries(limitsIn(fieldsOf(key))));
+  const isNew = ([name, value]: [string, unknown]): boolean =>
+    JSON.stringify(value) !== JSON.stringify(before.get(name));
+  return Object.fromEntries(Object.entries(limitsIn(fields)).filter(isNew));
 }

@@ -2,10 +2,9 @@ import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { ask, type KeyView, revokeKey, updateKey } from '../../lib/api.js';
 import { exactTime, number } from '../../lib/format.js';
-import { scopeTexts } from '../../lib/scopes.js';
 import { useSession } from '../../lib/session.js';
 import { Acts } from '../../ui/acts.js';
-import { Badge, Button, Tag, TextField } from '../../ui/controls.js';
+import { Badge, Button, TextField } from '../../ui/controls.js';
 import { FormDialog } from '../../ui/form-dialog.js';
 import { Facts, Note, type Pairs, Row, Stack } from '../../ui/layout.js';
 import { Peek } from '../../ui/peek.js';
@@ -13,6 +12,7 @@ import { inAudit, ReasonField } from '../../ui/reason-field.js';
 import { useDone } from '../../ui/toasts.js';
 import { changesOf, fieldsOf, type KeyFields } from './key-fields.js';
 import { LimitFields } from './limit-fields.js';
+import { ScopeList } from './scope-list.js';
 
 interface KeyProps {
   readonly apiKey: KeyView;
@@ -56,16 +56,7 @@ export function KeyPeek({ apiKey, onClose }: KeyProps): ReactNode {
 
 const factsOf = (key: KeyView): Pairs => [
   ['Status', <Badge key="status" state={key.status} />],
-  [
-    'May',
-    <ul key="scopes">
-      {key.scopes.map((scope) => (
-        <li key={scope}>
-          <Tag>{scope}</Tag> {scopeTexts[scope]}
-        </li>
-      ))}
-    </ul>,
-  ],
+  ['May', <ScopeList key="scopes" scopes={key.scopes} />],
   ['Tools', key.tools?.join(', ') ?? 'all'],
   ['Projects', key.projects?.join(', ') ?? 'all'],
   ['Calls', key.rate ? `${number(key.rate.calls)} a ${key.rate.per}` : 'any number'],

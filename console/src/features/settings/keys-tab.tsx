@@ -1,14 +1,14 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { useAct } from '../../app/sign-in-gate.js';
+import { NeedsScope } from '../../app/needs-scope.js';
 import { ask, type KeyView, listKeys } from '../../lib/api.js';
 import { counted, number } from '../../lib/format.js';
 import type { keysSearch } from '../../lib/searches.js';
-import { usePermission, useSession } from '../../lib/session.js';
-import { Badge, Button, Tag } from '../../ui/controls.js';
+import { useSession } from '../../lib/session.js';
+import { Badge, Button, Tags } from '../../ui/controls.js';
 import { FilterBar, FilterSelect, FilterText } from '../../ui/filters.js';
-import { Muted, Panel, Row, Stack } from '../../ui/layout.js';
+import { Muted, Panel, Stack } from '../../ui/layout.js';
 import { Beside } from '../../ui/peek.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { type Column, Table } from '../../ui/table.js';
@@ -23,23 +23,19 @@ type Search = ReturnType<typeof keysSearch>;
 
 /** Keys that let agents, pipelines and dashboards in: for callers with the scope `admin`. */
 export function KeysTab(): ReactNode {
-  const permission = usePermission('admin');
-  const { userId } = useSession();
-  const act = useAct('admin');
-  if (permission === 'yes') return <Keys />;
+  const { userId, scopes, anonymous } = useSession();
   return (
-    <Empty title="Keys are for whoever has the scope admin">
-      <p>
-        {act
+    <NeedsScope
+      scope="admin"
+      title="Keys are for whoever has the scope admin"
+      why={
+        anonymous || scopes.includes('admin')
           ? 'A key lets somebody in: who makes them is asked for one of their own first, such as the operator’s.'
-          : `You are signed in as ${userId}, by a key that has other scopes.`}
-      </p>
-      {act && (
-        <Button look="primary" onClick={() => act(() => undefined)}>
-          Sign in
-        </Button>
-      )}
-    </Empty>
+          : `You are signed in as ${userId}, by a key that has other scopes.`
+      }
+    >
+      <Keys />
+    </NeedsScope>
   );
 }
 
@@ -59,13 +55,7 @@ const columns: readonly Column<KeyView>[] = [
   { name: 'Status', cell: ({ status }) => <Badge state={status} /> },
   {
     name: 'Scopes',
-    cell: ({ scopes }) => (
-      <Row>
-        {scopes.map((scope) => (
-          <Tag key={scope}>{scope}</Tag>
-        ))}
-      </Row>
-    ),
+    cell: ({ scopes }) => <Tags words={scopes} />,
   },
   { name: 'Limits', cell: (key) => limitsText(key) || <Muted>none</Muted> },
   { name: 'Expires', cell: ({ expiresAt }) => (expiresAt === null ? 'never' : <Time at={expiresAt} />) },

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import type { ApiError } from '../../lib/api.js';
+import { ApiError, wrongOf } from '../../lib/api.js';
 import type { Scope } from '../../lib/session.js';
 import { Field, inputLook, TextField } from '../../ui/controls.js';
 import { Columns } from '../../ui/layout.js';
@@ -13,10 +13,8 @@ interface LimitFieldsProps {
   readonly onChange: (changes: Partial<KeyFields>) => void;
 }
 
-const wrongIn = (error: Error | null, pointer: string): string | undefined => {
-  const problems = error && 'fields' in error ? (error as ApiError).fields : [];
-  return problems.find((problem) => problem.pointer.startsWith(pointer))?.detail;
-};
+const wrongIn = (error: Error | null, name: string): string | undefined =>
+  error instanceof ApiError ? wrongOf(error.fields, name) : undefined;
 
 /** Scopes over what belongs to no project: a list of projects would not hold a key that has one. */
 const ofTheWholeServer: readonly Scope[] = ['metrics:read', 'tools:admin', 'admin'];
@@ -32,7 +30,7 @@ export function LimitFields({ fields, scopes, error, onChange }: LimitFieldsProp
         value={fields.tools}
         placeholder="all"
         disabled={runsAnything && fields.tools === ''}
-        wrong={wrongIn(error, '/tools')}
+        wrong={wrongIn(error, 'tools')}
         onText={(tools) => onChange({ tools })}
         help={
           runsAnything
@@ -45,7 +43,7 @@ export function LimitFields({ fields, scopes, error, onChange }: LimitFieldsProp
         value={fields.projects}
         placeholder="all"
         disabled={wide.length > 0 && fields.projects === ''}
-        wrong={wrongIn(error, '/projects')}
+        wrong={wrongIn(error, 'projects')}
         onText={(projects) => onChange({ projects })}
         help={
           wide.length > 0
@@ -59,7 +57,7 @@ export function LimitFields({ fields, scopes, error, onChange }: LimitFieldsProp
         type="datetime-local"
         step={1}
         value={fields.expires}
-        wrong={wrongIn(error, '/expiresAt')}
+        wrong={wrongIn(error, 'expiresAt')}
         onText={(expires) => onChange({ expires })}
         help="Empty: never."
       />
@@ -77,7 +75,7 @@ function RateFields({ fields, error, onChange }: Omit<LimitFieldsProps, 'scopes'
         max={1_000_000}
         placeholder="any number"
         value={fields.calls}
-        wrong={wrongIn(error, '/rate')}
+        wrong={wrongIn(error, 'rate')}
         onText={(calls) => onChange({ calls })}
       />
       <Field label="Within">

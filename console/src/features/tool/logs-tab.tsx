@@ -1,10 +1,10 @@
 import { getRouteApi } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { useAct } from '../../app/sign-in-gate.js';
+import { NeedsScope } from '../../app/needs-scope.js';
 import type { LogEntryView } from '../../lib/api.js';
 import { counted } from '../../lib/format.js';
-import { usePermission } from '../../lib/session.js';
 import { useConnection } from '../../lib/live.js';
+import type { logsSearch } from '../../lib/searches.js';
 import { useLogStream } from '../../lib/use-log-stream.js';
 import { Button } from '../../ui/controls.js';
 import { FilterBar, FilterSelect, FilterText } from '../../ui/filters.js';
@@ -15,22 +15,15 @@ import { Empty } from '../../ui/states.js';
 const route = getRouteApi('/shell/tools/$name/logs');
 
 /** The stderr of the tool's processes and the events of their lives, as they happen. */
-export function LogsTab(): ReactNode {
-  const permission = usePermission('tools:admin');
-  const act = useAct('tools:admin');
-  // Logs are read by the cookie alone; only a caller without any key is asked.
-  if (permission === 'yes') return <Logs />;
-  return (
-    <Empty title="What a tool writes may hold secrets">
-      <p>Its log is for whoever may change it: the scope is tools:admin.</p>
-      {act && (
-        <Button look="primary" onClick={() => act(() => undefined)}>
-          Sign in
-        </Button>
-      )}
-    </Empty>
-  );
-}
+export const LogsTab = (): ReactNode => (
+  <NeedsScope
+    scope="tools:admin"
+    title="What a tool writes may hold secrets"
+    why="Its log is for whoever may change it: the scope is tools:admin."
+  >
+    <Logs />
+  </NeedsScope>
+);
 
 const levels = ['debug', 'info', 'warn', 'error'];
 
@@ -41,11 +34,8 @@ function Logs(): ReactNode {
   const ring = useLogStream(name);
   const connection = useConnection();
   const wanted = ring.lines.filter(isWanted(q, level));
-  const change = (changes: {
-    q?: string | undefined;
-    level?: typeof level;
-    paused?: true | undefined;
-  }): void => void navigate({ search: (old) => ({ ...old, ...changes }), replace: true, resetScroll: false });
+  const change = (changes: ReturnType<typeof logsSearch>): void =>
+    void navigate({ search: (old) => ({ ...old, ...changes }), replace: true, resetScroll: false });
   return (
     <Stack>
       <FilterBar label="Log">

@@ -12,7 +12,7 @@ import { JsonText } from '../../ui/json-text.js';
 import { Card, Note, Stack } from '../../ui/layout.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { Table } from '../../ui/table.js';
-import { useToast } from '../../ui/toasts.js';
+import { useDone } from '../../ui/toasts.js';
 
 const route = getRouteApi('/shell/tools/$name/tools');
 
@@ -169,7 +169,7 @@ function Approval({ server, listHash, tool, name }: ApprovalProps): ReactNode {
   const [isAsking, setAsking] = useState(false);
   const permitted = useAct('tools:admin');
   const client = useQueryClient();
-  const toast = useToast();
+  const done = useDone('tools');
   const change = useMutation({
     mutationFn: () =>
       ask(
@@ -179,8 +179,7 @@ function Approval({ server, listHash, tool, name }: ApprovalProps): ReactNode {
         }),
       ),
     onSuccess: ({ revision }) => {
-      void client.invalidateQueries({ queryKey: ['tools'] });
-      toast('Approved', `${server}, as its revision ${revision}`);
+      done('Approved', `${server}, as its revision ${revision}`);
       setAsking(false);
     },
     onError: () => client.invalidateQueries({ queryKey: serverToolsQuery(server).queryKey }),
@@ -196,12 +195,9 @@ function Approval({ server, listHash, tool, name }: ApprovalProps): ReactNode {
           title={`${name} of ${server}?`}
           about="Agents then read these definitions as they are listed now, and may call the tools. It can be rolled back as a revision."
           name="Approve"
-          isReady
           change={change}
           onClose={() => setAsking(false)}
-        >
-          {null}
-        </FormDialog>
+        />
       )}
     </>
   );

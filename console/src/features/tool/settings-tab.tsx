@@ -5,12 +5,11 @@ import type { CustomToolView } from '../../lib/api.js';
 import { duration } from '../../lib/format.js';
 import { customToolQuery } from '../../lib/queries.js';
 import { tierText } from '../../lib/tiers.js';
-import { Tag } from '../../ui/controls.js';
+import { Tags } from '../../ui/controls.js';
 import { Card, Columns, Facts, type Pairs, Stack } from '../../ui/layout.js';
 import { JsonText } from '../../ui/json-text.js';
 import { Loaded } from '../../ui/states.js';
 import { Time } from '../../ui/time.js';
-import css from './settings-tab.module.css';
 
 const route = getRouteApi('/shell/tools/$name/settings');
 
@@ -53,7 +52,7 @@ const whatRuns = (tool: CustomToolView): Pairs => [
   ['Variables', Object.keys(tool.env).join(', ')],
   ['Version', tool.version],
   ['Revision', tool.revision],
-  ['Tags', tool.tags.length > 0 && <Tags key="tags" names={tool.tags} />],
+  ['Tags', tool.tags.length > 0 && <Tags key="tags" words={tool.tags} />],
   ['Changed', <Time key="changed" at={tool.updatedAt} />],
   ['Registered', <Time key="registered" at={tool.createdAt} />],
 ];
@@ -86,14 +85,6 @@ const natureOf = ({ readOnly, destructive, idempotent, openWorld }: CustomToolVi
     openWorld ? 'may reach out of this host' : 'stay on this host',
   ].join('; ');
 
-const Tags = ({ names }: { readonly names: readonly string[] }): ReactNode => (
-  <span className={css.tags}>
-    {names.map((name) => (
-      <Tag key={name}>{name}</Tag>
-    ))}
-  </span>
-);
-
 function Sandbox({
   tool: { effectiveSandbox, permissions, sandbox },
 }: {
@@ -106,8 +97,8 @@ function Sandbox({
       <Facts
         facts={[
           ['It is held by', tierText(tier)],
-          ['Enforced', enforced.length > 0 && <Tags key="enforced" names={enforced} />],
-          ['Not enforced here', notEnforced.length > 0 && <Tags key="not" names={notEnforced} />],
+          ['Enforced', enforced.length > 0 && <Tags key="enforced" words={enforced} />],
+          ['Not enforced here', notEnforced.length > 0 && <Tags key="not" words={notEnforced} />],
           ...Object.entries(notes).map(([name, note]) => [name, note] as const),
           ['Runs as', runsAs && `user ${runsAs.uid}`],
           ...Object.entries(asked).map(

@@ -1,0 +1,30 @@
+import type { ReactNode } from 'react';
+import { type Scope, usePermission } from '../lib/session.js';
+import { Button } from '../ui/controls.js';
+import { Empty } from '../ui/states.js';
+import { useAct } from './sign-in-gate.js';
+
+interface NeedsScopeProps {
+  readonly scope: Scope;
+  /** For everybody else, and why. */
+  readonly title: string;
+  readonly why: ReactNode;
+  readonly children: ReactNode;
+}
+
+/** A screen for callers with a scope; who has shown no key may sign in. */
+export function NeedsScope({ scope, title, why, children }: NeedsScopeProps): ReactNode {
+  const permission = usePermission(scope);
+  const act = useAct(scope);
+  if (permission === 'yes') return children;
+  return (
+    <Empty title={title}>
+      <p>{why}</p>
+      {act && (
+        <Button look="primary" onClick={() => act(() => undefined)}>
+          Sign in
+        </Button>
+      )}
+    </Empty>
+  );
+}

@@ -1,0 +1,14 @@
+import type { ReactNode } from 'react';
+import { scopeTexts } from '../../lib/scopes.js';
+import type { Scope } from '../../lib/session.js';
+import { Tag } from '../../ui/controls.js';
+
+export const ScopeList = ({ scopes }: { readonly scopes: readonly Scope[] }): ReactNode => (
+  <ul>
+    {scopes.map((scope) => (
+      <li key={scope}>
+        <Tag>{scope}</Tag> {scopeTexts[scope]}
+      </li>
+    ))}
+  </ul>
+);
