@@ -26,7 +26,7 @@ const screens: readonly Entry[] = [
 ];
 
 /** Things that are found by their names, as the server lists them. */
-export interface Named {
+interface Named {
   readonly tools: readonly { readonly name: string; readonly kind: string }[];
   readonly playbooks: readonly { readonly name: string; readonly playbook_id: string }[];
 }

@@ -3,6 +3,7 @@ import type { ReactNode } from 'react';
 import { useConnection } from '../lib/live.js';
 import type { Connection } from '../lib/server-stream.js';
 import { useSession } from '../lib/session.js';
+import { tierName } from '../lib/tiers.js';
 import { Icon } from '../ui/icons.js';
 import css from './shell.module.css';
 
@@ -33,14 +34,12 @@ export function TopBar({ onFind }: { readonly onFind: () => void }): ReactNode {
   );
 }
 
-const tiers = ['none', 'rules', 'namespaces', 'full'] as const;
-
 /** Where this page comes from: how well tools are shut in, whose database it is, and which replica answered. */
 function Environment(): ReactNode {
   const { environment } = useSession();
   if (!environment) return null;
   const { sandboxTier: tier, database, replica, version } = environment;
-  const sandbox = tier === null ? 'no custom tools' : `sandbox ${tier} (${tiers[tier] ?? tier})`;
+  const sandbox = tier === null ? 'no custom tools' : `sandbox ${tier} (${tierName(tier)})`;
   return (
     <span className={css.environment} title={`Toolkeeper ${version} on ${replica}`}>
       {sandbox} · {database} database
@@ -78,23 +77,12 @@ function Crumbs(): ReactNode {
 /** Screens are written with a capital letter; names and ids stay as they are. */
 function nameOf(part: string): string {
   const text = decodeURIComponent(part);
-  return /^[a-z-]{3,14}$/.test(text) && screenNames.has(text)
-    ? text.charAt(0).toUpperCase() + text.slice(1).replaceAll('-', ' ')
-    : text;
+  return screenNames.has(text) ? text.charAt(0).toUpperCase() + text.slice(1).replaceAll('-', ' ') : text;
 }
 
-const screenNames = new Set([
-  ...[
-    'tools',
-    'executions',
-    'investigations',
-    'playbooks',
-    'events',
-    'settings',
-    'sign-in',
-    'new',
-    'edit',
-    'replay',
-  ],
-  ...['activity', 'try', 'health', 'circuit', 'logs', 'revisions', 'keys', 'about', 'versions', 'find'],
-]);
+const screenNames = new Set(
+  (
+    'tools executions investigations playbooks events settings sign-in new edit replay activity try health ' +
+    'circuit logs revisions keys about versions find'
+  ).split(' '),
+);

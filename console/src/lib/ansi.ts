@@ -1,7 +1,7 @@
 import Anser from 'anser';
 
 /** A piece of a line in one colour and weight. */
-export interface Piece {
+interface Piece {
   readonly text: string;
   /** `red`, `bright-red` … as terminals call them; absent: the text's own. */
   readonly colour?: string;

@@ -1,7 +1,7 @@
 import { isObject } from './exact-json.js';
 
 /** A place where two values differ. */
-export interface JsonChange {
+interface JsonChange {
   /** JSON pointer; empty for the whole. */
   readonly pointer: string;
   readonly before: unknown;

@@ -4,7 +4,7 @@ type LabelValues = Record<string, string | string[]>;
 const key = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$/;
 
 /** The labels of a situation as they are typed: `environment=production, priority=P0`. */
-export interface Situation {
+interface Situation {
   readonly labels: Readonly<Record<string, string>>;
   /** The first part that is no label. */
   readonly wrong: string | undefined;

@@ -5,7 +5,7 @@
 export type Search = Readonly<Record<string, unknown>>;
 type Reader<T> = (raw: unknown) => T | undefined;
 type Readers = Readonly<Record<string, Reader<unknown>>>;
-export type SearchOf<R extends Readers> = { [K in keyof R]?: NonNullable<ReturnType<R[K]>> | undefined };
+type SearchOf<R extends Readers> = { [K in keyof R]?: NonNullable<ReturnType<R[K]>> | undefined };
 
 export function parseSearch(query: string): Record<string, string> {
   return Object.fromEntries(new URLSearchParams(query));

@@ -1,7 +1,7 @@
-import { useMutation } from '@tanstack/react-query';
-import { type ReactNode, useRef } from 'react';
-import { type OutcomeView, asApiError } from '../lib/api.js';
+import type { ReactNode } from 'react';
+import type { OutcomeView } from '../lib/api.js';
 import { useDraft } from '../lib/drafts.js';
+import { useCancellable } from '../lib/use-cancellable.js';
 import { Button } from './controls.js';
 import { InputEditor } from './input-editor.js';
 import { Card, Columns, Row, Stack } from './layout.js';
@@ -21,24 +21,17 @@ interface CallPanelProps {
 /** An input, the button that runs it, and what came of it. A call that takes long can be cancelled. */
 export function CallPanel({ schema, run, options, draft }: CallPanelProps): ReactNode {
   const { text, setText } = useDraft(draft, '{}');
-  const abort = useRef<AbortController>(null);
-  const call = useMutation({
-    mutationFn: () => {
-      abort.current = new AbortController();
-      return run(text, abort.current.signal);
-    },
-  });
-  const failure = call.error && call.error.name !== 'AbortError' ? asApiError(call.error) : undefined;
+  const { failure, ...call } = useCancellable((signal) => run(text, signal));
   return (
     <Columns>
       <Card title="Input">
         <Stack>
           <InputEditor schema={schema} text={text} onText={setText} problems={failure?.fields ?? []} />
           <Row>
-            <Button look="primary" onClick={() => call.mutate()} disabled={call.isPending}>
+            <Button look="primary" onClick={call.start} disabled={call.isPending}>
               Run
             </Button>
-            {call.isPending && <Button onClick={() => abort.current?.abort()}>Cancel</Button>}
+            {call.isPending && <Button onClick={call.cancel}>Cancel</Button>}
             {options?.(text)}
           </Row>
         </Stack>

@@ -15,8 +15,6 @@ export function Button({ look, small, className, ...rest }: ButtonProps): ReactN
   return <button type="button" className={`${buttonLook(look, small)} ${className ?? ''}`} {...rest} />;
 }
 
-export const inputLook = css.input;
-
 interface FieldProps {
   readonly label: string;
   readonly help?: ReactNode;
@@ -58,9 +56,7 @@ interface TextFieldProps extends Omit<ComponentProps<'input'>, 'onChange'> {
 export function TextField({ label, help, wrong, onText, ...rest }: TextFieldProps): ReactNode {
   return (
     <Field label={label} help={help} wrong={wrong}>
-      {(tie) => (
-        <input {...rest} {...tie} className={css.input} onChange={({ target }) => onText(target.value)} />
-      )}
+      {(tie) => <input {...rest} {...tie} onChange={({ target }) => onText(target.value)} />}
     </Field>
   );
 }
@@ -82,7 +78,7 @@ export function TextArea({ label, help, wrong, value, onText, rows = 2, ...rest 
     <Field label={label} help={help} wrong={wrong}>
       {(tie) => (
         <textarea
-          {...{ ...rest, ...tie, value, rows: height, className: css.input }}
+          {...{ ...rest, ...tie, value, rows: height }}
           onChange={({ target }) => onText(target.value)}
         />
       )}

@@ -1,6 +1,5 @@
 import { type ReactNode, useEffect, useEffectEvent, useRef, useState } from 'react';
 import { localTime, utcTime } from '../lib/local-time.js';
-import { inputLook } from './controls.js';
 import css from './filters.module.css';
 
 export const FilterBar = ({ label, children }: { label: string; children: ReactNode }): ReactNode => (
@@ -46,7 +45,6 @@ export function FilterText(props: FilterTextProps): ReactNode {
       {label}
       <input
         type="search"
-        className={inputLook}
         placeholder={placeholder}
         value={typed}
         onChange={({ target }) => setTyped(target.value)}
@@ -90,7 +88,6 @@ export function FilterSelect<T extends string>(props: FilterSelectProps<T>): Rea
     <label className={css.filter}>
       {label}
       <select
-        className={inputLook}
         value={value ?? ''}
         onChange={({ target }) => onChange(options.find((option) => option === target.value))}
       >
@@ -120,7 +117,7 @@ export function FilterTime({ label, value, onChange }: FilterTimeProps): ReactNo
       <input
         type="datetime-local"
         step={1}
-        className={`${inputLook} ${css.time}`}
+        className={css.time}
         value={localTime(value)}
         onChange={({ target }) => onChange(target.value === '' ? undefined : utcTime(target.value))}
       />

@@ -13,18 +13,11 @@ const paths = {
   settings: 'M4 7h10M18 7h2M4 17h2M10 17h10M16 9.5v-5M8 19.5v-5',
   search: 'M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14zM16 16l5 5',
   session: 'M14 4h5v16h-5M4 12h11M11 8l4 4-4 4',
-  copy: 'M9 9h11v11H9zM5 15H4V4h11v1',
-  check: 'M5 12l5 5 9-10',
   close: 'M6 6l12 12M18 6L6 18',
-  plus: 'M12 5v14M5 12h14',
-  menu: 'M4 7h16M4 12h16M4 17h16',
-  back: 'M15 5l-7 7 7 7',
   keyboard: 'M3 6h18v12H3zM7 10h.01M11 10h.01M15 10h.01M8 14h8',
 } as const;
 
-export type IconName = keyof typeof paths;
-
-export const Icon = ({ name }: { name: IconName }): ReactNode => (
+export const Icon = ({ name }: { name: keyof typeof paths }): ReactNode => (
   <svg className={css.icon} viewBox="0 0 24 24" aria-hidden="true">
     <path d={paths[name]} />
   </svg>

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import { FilterSelect } from './filters.js';
 
 /** Hours back from now, as they stand in the address. */
-export type Period = '1' | '24' | '168';
+type Period = '1' | '24' | '168';
 
 const names = { 'last hour': '1', 'last day': '24', 'last week': '168' } as const;
 type Name = keyof typeof names;

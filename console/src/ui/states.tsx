@@ -53,14 +53,16 @@ export const Problem = ({ problem }: { readonly problem: ApiError }): ReactNode 
 );
 
 interface LoadedProps<T> {
-  readonly query: UseQueryResult<T>;
+  readonly query: Pick<UseQueryResult<T>, 'data' | 'error'> & { readonly refetch: () => unknown };
   readonly lines?: number;
+  /** Frames what is shown in place of the data; absent: it stands alone. */
+  readonly within?: (state: ReactNode) => ReactNode;
   readonly children: (data: T) => ReactNode;
 }
 
 /** Draws what was asked for: while it loads, when it failed, and when it is there. What was there stays while it is asked anew. */
-export function Loaded<T>({ query, lines, children }: LoadedProps<T>): ReactNode {
+export function Loaded<T>({ query, lines, within = (state) => state, children }: LoadedProps<T>): ReactNode {
   if (query.data !== undefined) return children(query.data);
-  if (query.error) return <Failed error={query.error} retry={() => void query.refetch()} />;
-  return <Loading {...(lines !== undefined && { lines })} />;
+  if (query.error) return within(<Failed error={query.error} retry={() => void query.refetch()} />);
+  return within(<Loading {...(lines !== undefined && { lines })} />);
 }

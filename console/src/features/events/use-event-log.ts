@@ -14,7 +14,7 @@ const most = 1_000;
 /** After a gap comes all that the server keeps: what is said of the gap has room beside it. */
 const mostHeard = 2 * most;
 
-export interface EventLog {
+interface EventLog {
   readonly query: UseQueryResult<readonly EventView[]>;
   /** Oldest first. */
   readonly happenings: readonly Happening[];

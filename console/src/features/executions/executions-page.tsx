@@ -6,7 +6,7 @@ import type { executionsSearch } from '../../lib/searches.js';
 import { FilterBar, FilterNumber, FilterSelect, FilterText } from '../../ui/filters.js';
 import { Page, Stack } from '../../ui/layout.js';
 import { Beside } from '../../ui/peek.js';
-import { Empty, Failed, Loading } from '../../ui/states.js';
+import { Empty, Loaded } from '../../ui/states.js';
 import { ExecutionList } from './execution-list.js';
 import { ExecutionPeek } from './execution-peek.js';
 
@@ -49,7 +49,6 @@ export function ExecutionsPage(): ReactNode {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const list = useExecutions(search);
-  const rows = list.data?.pages.flatMap(({ data }) => data);
   const change = (changes: Partial<Search>): void =>
     void navigate({ search: (old) => ({ ...old, ...changes }), replace: true, resetScroll: false });
   const peek = search.exec !== undefined && (
@@ -79,27 +78,26 @@ export function ExecutionsPage(): ReactNode {
             onChange={(slowMs) => change({ slowMs })}
           />
         </FilterBar>
-        {!rows &&
-          (list.error ? (
-            <Failed error={list.error} retry={() => void list.refetch()} />
-          ) : (
-            <Loading lines={12} />
-          ))}
-        {rows?.length === 0 && <NoExecutions isFiltered={Object.keys(search).length > 0} />}
-        {rows && rows.length > 0 && (
-          <Beside peek={peek}>
-            <ExecutionList
-              rows={rows}
-              hasMore={list.hasNextPage}
-              isBusy={list.isFetching}
-              error={list.isFetchNextPageError ? list.error : null}
-              onMore={() => void list.fetchNextPage()}
-              selected={search.exec}
-              onSelect={(exec) => change({ exec })}
-              onOpen={(id) => void navigate({ to: '/executions/$id', params: { id } })}
-            />
-          </Beside>
-        )}
+        <Loaded query={list} lines={12}>
+          {({ pages }) => {
+            const rows = pages.flatMap(({ data }) => data);
+            if (rows.length === 0) return <NoExecutions isFiltered={Object.keys(search).length > 0} />;
+            return (
+              <Beside peek={peek}>
+                <ExecutionList
+                  rows={rows}
+                  hasMore={list.hasNextPage}
+                  isBusy={list.isFetching}
+                  error={list.isFetchNextPageError ? list.error : null}
+                  onMore={() => void list.fetchNextPage()}
+                  selected={search.exec}
+                  onSelect={(exec) => change({ exec })}
+                  onOpen={(id) => void navigate({ to: '/executions/$id', params: { id } })}
+                />
+              </Beside>
+            );
+          }}
+        </Loaded>
       </Stack>
     </Page>
   );

@@ -1,6 +1,6 @@
 import type { InvestigationBudgetView, ToolBudgetView } from '../../lib/api.js';
 
-export interface BudgetSums {
+interface BudgetSums {
   readonly calls: number;
   /** Tools that this investigation may not call any more. */
   readonly spent: readonly string[];

@@ -20,27 +20,25 @@ export function EditPage(): ReactNode {
   const toast = useToast();
   const playbook = useQuery({ ...playbookQuery(id), staleTime: Infinity });
   const before = useStanding(search, id);
-  if (!playbook.data)
-    return (
-      <Page name={`Edit ${id}`}>
-        <Loaded query={playbook}>{() => null}</Loaded>
-      </Page>
-    );
   return (
-    <PlaybookEditor
-      title={`Edit ${playbook.data.name}`}
-      about="Saving makes a new version, which agents find from then on; the one before stays as it is."
-      initial={draftOf(playbook.data)}
-      isKnown
-      search={search}
-      onSaved={({ version }) => {
-        toast('Saved', `${id} ${version}`);
-        if (search.q === undefined) void navigate({ to: '/playbooks/$id', params: { id } });
-        else {
-          const was = before && textOfStanding(before);
-          void navigate({ to: '/playbooks', search: { ...search, playbook: id, was } });
-        }
-      }}
-    />
+    <Loaded query={playbook} within={(state) => <Page name={`Edit ${id}`}>{state}</Page>}>
+      {(data) => (
+        <PlaybookEditor
+          title={`Edit ${data.name}`}
+          about="Saving makes a new version, which agents find from then on; the one before stays as it is."
+          initial={draftOf(data)}
+          isKnown
+          search={search}
+          onSaved={({ version }) => {
+            toast('Saved', `${id} ${version}`);
+            if (search.q === undefined) void navigate({ to: '/playbooks/$id', params: { id } });
+            else {
+              const was = before && textOfStanding(before);
+              void navigate({ to: '/playbooks', search: { ...search, playbook: id, was } });
+            }
+          }}
+        />
+      )}
+    </Loaded>
   );
 }

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, Outlet } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import type { PlaybookView } from '../../lib/api.js';
 import { playbookQuery } from '../../lib/playbook-queries.js';
 import { usePermission } from '../../lib/session.js';
 import { Badge, buttonLook, Tag } from '../../ui/controls.js';
@@ -13,15 +14,17 @@ const route = getRouteApi('/shell/playbooks/$id');
 /** One playbook: its latest version, and its screens. */
 export function PlaybookFrame(): ReactNode {
   const { id } = route.useParams();
-  const mayWrite = usePermission('playbooks:write');
   const playbook = useQuery(playbookQuery(id));
-  if (!playbook.data)
-    return (
-      <Page name={id}>
-        <Loaded query={playbook}>{() => null}</Loaded>
-      </Page>
-    );
-  const { name, status, version, description } = playbook.data;
+  return (
+    <Loaded query={playbook} within={(state) => <Page name={id}>{state}</Page>}>
+      {(data) => <Frame playbook={data} />}
+    </Loaded>
+  );
+}
+
+function Frame({ playbook }: { readonly playbook: PlaybookView }): ReactNode {
+  const mayWrite = usePermission('playbooks:write');
+  const { playbook_id: id, name, status, version, description } = playbook;
   return (
     <Page
       name={name}

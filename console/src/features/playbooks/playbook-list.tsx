@@ -5,7 +5,7 @@ import { ask, listPlaybooks, type ListedPlaybookView } from '../../lib/api.js';
 import { number, percent } from '../../lib/format.js';
 import { Badge, Button } from '../../ui/controls.js';
 import { Muted, Panel, Row, Stack } from '../../ui/layout.js';
-import { Empty, Failed, Loading } from '../../ui/states.js';
+import { Empty, Loaded } from '../../ui/states.js';
 import { type Column, Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 
@@ -50,33 +50,33 @@ export function PlaybookList(): ReactNode {
     initialPageParam: null as string | null,
     getNextPageParam: ({ nextCursor }) => nextCursor,
   });
-  if (!list.data)
-    return list.error ? (
-      <Failed error={list.error} retry={() => void list.refetch()} />
-    ) : (
-      <Loading lines={12} />
-    );
-  const rows = list.data.pages.flatMap(({ data }) => data);
-  if (rows.length === 0) return <NoPlaybooks />;
   return (
-    <Stack>
-      <Panel>
-        <Table
-          label="Playbooks"
-          rows={rows}
-          columns={columns}
-          keyOf={({ playbook_id }) => playbook_id}
-          onOpen={({ playbook_id: id }) => void navigate({ to: '/playbooks/$id', params: { id } })}
-        />
-      </Panel>
-      {list.hasNextPage && (
-        <Row>
-          <Button onClick={() => void list.fetchNextPage()} disabled={list.isFetching}>
-            Show more
-          </Button>
-        </Row>
-      )}
-    </Stack>
+    <Loaded query={list} lines={12}>
+      {({ pages }) => {
+        const rows = pages.flatMap(({ data }) => data);
+        if (rows.length === 0) return <NoPlaybooks />;
+        return (
+          <Stack>
+            <Panel>
+              <Table
+                label="Playbooks"
+                rows={rows}
+                columns={columns}
+                keyOf={({ playbook_id }) => playbook_id}
+                onOpen={({ playbook_id: id }) => void navigate({ to: '/playbooks/$id', params: { id } })}
+              />
+            </Panel>
+            {list.hasNextPage && (
+              <Row>
+                <Button onClick={() => void list.fetchNextPage()} disabled={list.isFetching}>
+                  Show more
+                </Button>
+              </Row>
+            )}
+          </Stack>
+        );
+      }}
+    </Loaded>
   );
 }
 

@@ -13,7 +13,7 @@ import { ToolForm } from './tool-form.js';
 import { withCall } from './trial.js';
 import { Workbench } from './workbench.js';
 
-export type Mode = 'path' | 'json' | 'mcp';
+type Mode = 'path' | 'json' | 'mcp';
 
 interface ToolEditorProps {
   readonly initial: Partial<CustomToolCreate>;

@@ -27,10 +27,9 @@ interface WorkbenchProps {
 export function Workbench(props: WorkbenchProps): ReactNode {
   const { title, isReady, attempt, save, saveName, onSaved, options, children } = props;
   const permitted = useAct('tools:admin');
-  const { trial, log, run, cancel } = useTrial(attempt);
+  const { trial, log, run } = useTrial(attempt);
   const saving = useMutation({ mutationFn: save, onSuccess: onSaved });
-  const failure = [saving, trial].find(({ error }) => error && error.name !== 'AbortError')?.error;
-  const problem = failure && asApiError(failure);
+  const problem = saving.error ? asApiError(saving.error) : trial.failure;
   if (!permitted) return <Empty title="Your key may not register or change tools" />;
   return (
     <div className={css.editor}>
@@ -39,10 +38,10 @@ export function Workbench(props: WorkbenchProps): ReactNode {
           {children(problem?.fields ?? [])}
           {problem && <Problem problem={problem} />}
           <Row>
-            <Button onClick={() => permitted(() => trial.mutate())} disabled={!isReady || trial.isPending}>
+            <Button onClick={() => permitted(() => trial.start())} disabled={!isReady || trial.isPending}>
               Try
             </Button>
-            {trial.isPending && <Button onClick={cancel}>Cancel</Button>}
+            {trial.isPending && <Button onClick={trial.cancel}>Cancel</Button>}
             <Button
               look="primary"
               onClick={() => permitted(() => saving.mutate())}

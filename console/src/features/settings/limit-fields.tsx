@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { ApiError, wrongOf } from '../../lib/api.js';
 import type { Scope } from '../../lib/session.js';
-import { Field, inputLook, TextField } from '../../ui/controls.js';
+import { Field, TextField } from '../../ui/controls.js';
 import { Columns } from '../../ui/layout.js';
 import type { KeyFields } from './key-fields.js';
 
@@ -82,7 +82,6 @@ function RateFields({ fields, error, onChange }: Omit<LimitFieldsProps, 'scopes'
         {(tie) => (
           <select
             {...tie}
-            className={inputLook}
             value={fields.per}
             onChange={({ target }) => onChange({ per: target.value === 'second' ? 'second' : 'minute' })}
           >
