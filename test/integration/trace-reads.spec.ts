@@ -32,6 +32,32 @@ async function projectWith(spans: readonly RawSpan[]): Promise<string> {
 
 const all = { limit: 1_000, offset: 0 };
 
+it('a page holds so much of what its spans carried, from its beginning, and says what it leaves out', async () => {
+  const now = Date.now() * 1_000;
+  const project = await projectWith(
+    ['a', 'b', 'c'].map((span_id, at) => ({
+      trace_id: 't',
+      span_id,
+      operation_name: 'task',
+      start_time_us: now + at,
+      finish_time_us: now + at,
+      attribute: { text: 'x'.repeat(1_000) },
+    })),
+  );
+  const carried = async (page: object) =>
+    (await reads.spans({ project }, { ...all, ...page })).data.map(
+      ({ span_id: id, attribute = {} }) => `${id}: ${Object.keys(attribute).join()}`,
+    );
+  expect(await carried({})).toEqual(['a: text', 'b: text', 'c: text']);
+  const narrow = { mostBytes: 2_500 };
+  expect(await carried(narrow)).toEqual(['a: text', 'b: text', 'c: toolkeeper.cut']);
+  expect(await carried({ ...narrow, newestFirst: true })).toEqual([
+    'c: text',
+    'b: text',
+    'a: toolkeeper.cut',
+  ]);
+});
+
 describe('against a reference that reads what was sent', () => {
   it('a summary and the figures of runs, threads and spans of time say the same', async () => {
     await fc.assert(

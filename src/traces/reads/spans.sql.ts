@@ -7,7 +7,11 @@ export interface SpanPage {
   readonly offset: number;
   /** By start; the oldest first unless told otherwise. */
   readonly newestFirst?: boolean | undefined;
+  /** Of what the spans carried: the attributes of those beyond are left out, and a mark says so. Absent: 16 MiB. */
+  readonly mostBytes?: number;
 }
+
+const usualBytes = 16_777_216;
 
 /** Columns of a span by the names that it has on the wire; the driver gives bigint as text, so times are float8. */
 const shown = `
@@ -20,25 +24,30 @@ const shown = `
 /** One page of spans; with what they carried in `attribute`, if asked for. */
 export function selectSpans(filter: SpanFilter, page: SpanPage, contents: boolean): Statement {
   const values = new SqlValues();
-  const direction = page.newestFirst ? 'DESC' : 'ASC';
+  const order = `start_us ${page.newestFirst ? 'DESC' : 'ASC'}, span_id, trace_id`;
   const text = `
     WITH page AS (
       SELECT *
       FROM all_spans
       WHERE ${conditionOf(filter, values)}
-      ORDER BY start_us ${direction}, span_id, trace_id
+      ORDER BY ${order}
       LIMIT ${values.add(page.limit)} OFFSET ${values.add(page.offset)}
     )
-    SELECT ${shown}${contents ? `, ${attributes}` : ''}
-    FROM page
-    ORDER BY start_us ${direction}, span_id, trace_id`;
+    SELECT ${shown}${contents ? `, ${attributesWithin(values.add(page.mostBytes ?? usualBytes), order)}` : ''}
+    FROM ${contents ? `(SELECT *, ${carried} FROM page) AS page` : 'page'}
+    ORDER BY ${order}`;
   return { text, values: values.all };
 }
 
-const attributes = `coalesce((
+const carried = `coalesce((
         SELECT attributes FROM all_span_contents AS contents
         WHERE contents.project = page.project AND contents.trace_id = page.trace_id AND contents.span_id = page.span_id
-          AND contents.start_day = page.start_day LIMIT 1), '{}') AS attribute`;
+          AND contents.start_day = page.start_day LIMIT 1), '{}') AS carried`;
+
+/** A thousand spans may carry a gigabyte. */
+const attributesWithin = (most: string, order: string): string =>
+  `CASE WHEN sum(octet_length(carried::text)) OVER (ORDER BY ${order} ROWS UNBOUNDED PRECEDING) <= ${most} THEN carried
+    ELSE '{"toolkeeper.cut": "left out: the spans before it fill this page, ask for fewer at a time"}' END AS attribute`;
 
 export function countSpans(filter: SpanFilter): Statement {
   const values = new SqlValues();

@@ -30,6 +30,8 @@ import { TraceReads } from './trace-reads.js';
 
 const dayUs = 86_400_000_000;
 const mostBottlenecks = 20;
+/** Of what the spans of all groups of a batch carried. */
+const mostBatchBytes = 16_777_216;
 
 /** Spans, runs and groups as REST asks for them. */
 @Injectable()
@@ -93,7 +95,8 @@ export class TraceReadsService {
     const data: BatchSpansView['data'] = {};
     // One after the other: a page with a hundred groups takes one connection, not all of them.
     for (const { name, filter } of wanted) {
-      const { data: spans, pagination } = await this.reads.spans(filter, { limit, offset: 0 });
+      const page = { limit, offset: 0, mostBytes: Math.floor(mostBatchBytes / wanted.length) };
+      const { data: spans, pagination } = await this.reads.spans(filter, page);
       data[name] = { spans: spans, pagination };
     }
     return { data };

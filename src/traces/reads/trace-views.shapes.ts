@@ -58,7 +58,8 @@ export class SpanView implements SpanRead {
   @AnyObject({
     required: false,
     example: { 'gen_ai.request.model': 'gpt-4.1' },
-    description: 'What the span carried',
+    description:
+      'What the span carried; `toolkeeper.cut` in it says what was left out, as where a page would be larger than 16 MiB',
   })
   readonly attribute?: Record<string, unknown>;
 }
