@@ -637,7 +637,7 @@ export type SpanView = {
     semantic_pattern: string | null;
     semantic_severity: string | null;
     /**
-     * What the span carried
+     * What the span carried; `toolkeeper.cut` in it says what was left out, as where a page would be larger than 16 MiB
      */
     attribute?: {
         [key: string]: unknown;
