@@ -1,5 +1,6 @@
-const firstDelayMs = 100;
-const longestDelayMs = 60_000;
+import { backOff } from '../common/back-off.js';
+
+const pauses = { firstMs: 100, longestMs: 60_000 };
 /** A process that lived this long and then died was no failed start. */
 const sustainedMs = 10_000;
 
@@ -70,7 +71,6 @@ export class RestartPolicy {
   }
 
   private backOff(now: number): void {
-    this.nextAt = now + Math.min(longestDelayMs, firstDelayMs * 2 ** Math.min(this.strikes, 16));
-    this.strikes++;
+    this.nextAt = now + backOff(++this.strikes, pauses);
   }
 }

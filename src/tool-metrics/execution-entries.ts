@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { canonicalJson, sha256 } from '../common/canonical-json.js';
+import { messageOf } from '../common/message-of.js';
 import type { CallContext } from '../tool-contract/call-context.js';
 import type { ToolCall } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
@@ -93,7 +94,7 @@ export function endOfBug(call: ToolCall, error: unknown): ExecutionEnd {
     status: 'error',
     executionTimeMs: call.ticket.elapsedMs(),
     errorType: 'internal_error',
-    errorMessage: (error instanceof Error ? error.message : String(error)).slice(0, maxText),
+    errorMessage: messageOf(error).slice(0, maxText),
     metadata: notesOf(call, undefined),
     payload: capturedPayload(call, undefined),
   };

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { sha256 } from '../common/canonical-json.js';
 import type { ToolFormat } from './tool-formats.js';
 
 /** What a platform takes as a name. */
@@ -67,7 +67,7 @@ const isTaken = (name: string, { longest, refused }: NameRule): boolean =>
   name.length <= longest && name.search(refused) < 0;
 
 function aliasOf(name: string, { longest, refused }: NameRule, again: number): string {
-  const hash = createHash('sha256').update(again === 0 ? name : `${name} ${again}`);
+  const hash = sha256(again === 0 ? name : `${name} ${again}`);
   const start = name.replaceAll(refused, '_').slice(0, longest - hashLength - 1);
-  return `${start}_${hash.digest('hex').slice(0, hashLength)}`;
+  return `${start}_${hash.slice(0, hashLength)}`;
 }

@@ -1,9 +1,13 @@
 const head = 1_200;
 const tail = 600;
 
-/** The beginning and the end of a text, and how much is left out between them. @param share of the usual lengths */
+/** The beginning and the end of a text, as long as answers show them. @param share of that length */
 export function excerptOf(text: string, share = 1): string {
-  const [first, last] = [Math.floor(head * share), Math.floor(tail * share)];
+  return endsOf(text, Math.floor(head * share), Math.floor(tail * share));
+}
+
+/** The first and the last so many characters of a text, and how many are left out between them. */
+export function endsOf(text: string, first: number, last: number): string {
   const left = text.length - first - last;
   if (left <= 0) return text;
   const [begin, end] = [text.slice(0, first), last > 0 ? text.slice(-last) : ''];

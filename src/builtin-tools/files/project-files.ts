@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, mkdir, open, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
+import { sha256 } from '../../common/canonical-json.js';
 import { callerMistake } from '../failures.js';
 
 /** How a tool's input names a file. */
@@ -145,7 +145,7 @@ function partsOf(path: string): string[] {
 /** A folder's name for a project's id, which is any text. */
 function nameOf(project: string): string {
   if (/^\w[\w.-]{0,99}$/.test(project)) return project;
-  return `~${createHash('sha256').update(project).digest('hex')}`;
+  return `~${sha256(project)}`;
 }
 
 /** A file with a second name may have it anywhere. */

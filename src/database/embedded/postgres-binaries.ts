@@ -5,6 +5,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
+import { messageOf } from '../../common/message-of.js';
 import { copyOnce } from './binaries-copy.js';
 import { EmbeddedPostgresError } from './embedded-postgres.error.js';
 import type { ServerUser } from './server-user.js';
@@ -37,7 +38,7 @@ export class PostgresBinaries {
       try {
         return await proven(await place(), user);
       } catch (error) {
-        reasons.push(error instanceof Error ? error.message.trim() : String(error));
+        reasons.push(messageOf(error).trim());
       }
     }
     throw new EmbeddedPostgresError(`its programs do not run here (${reasons.join('; ')})`);

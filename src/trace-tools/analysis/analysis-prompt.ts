@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { endsOf } from '../small-answers.js';
 import { type AnalysedSpan, type Focus, issueSeverities, issueTypes } from './analysis.types.js';
 
 const text = { type: 'string' } as const;
@@ -119,13 +120,15 @@ function shown({ input, output, ...span }: AnalysedSpan): object {
   return { ...members, input: cutInput, output: cut(output, spanChars - cutInput.length) };
 }
 
+/** Room for the words that say how much was cut. */
+const markChars = 40;
+
 /** The beginning, two thirds, and the end of a text. */
 function cut(whole: string, most: number): string {
   if (whole.length <= most) return whole;
-  const mark = ` […${whole.length - most} characters cut…] `;
-  const kept = Math.max(0, most - mark.length);
+  const kept = Math.max(0, most - markChars);
   const tail = Math.floor(kept / 3);
-  return `${whole.slice(0, kept - tail)}${mark}${tail > 0 ? whole.slice(-tail) : ''}`.toWellFormed();
+  return endsOf(whole, kept - tail, tail);
 }
 
 const lineOf = ({ span_id: id, status, duration_ms: ms, output, ...span }: AnalysedSpan): string =>
