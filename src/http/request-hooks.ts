@@ -92,6 +92,9 @@ function endWhatIsUnderWay(
 const isEventStream = (raw: ServerResponse): boolean =>
   String(raw.getHeader('content-type')).startsWith('text/event-stream');
 
+/** A route that needs no key reads no more of a stranger's body than a key needs. */
+const publicBodyBytes = 16_384;
+
 interface KnownRoute {
   readonly path: RegExp;
   readonly methods: readonly string[];
@@ -100,7 +103,9 @@ interface KnownRoute {
 /** The routes as they are added: Fastify finds a route by its method and path together. */
 function knownRoutes(fastify: FastifyInstance): readonly KnownRoute[] {
   const routes: KnownRoute[] = [];
-  fastify.addHook('onRoute', ({ url, method }) => {
+  fastify.addHook('onRoute', (route) => {
+    const { url, method, config } = route;
+    if (config?.public) route.bodyLimit = publicBodyBytes;
     const path = new RegExp(`^${url.replaceAll(/:\w+/g, '[^/]+').replaceAll('*', '.*')}$`);
     if (url !== '*' && url !== '/*') routes.push({ path, methods: [method].flat() });
   });

@@ -35,6 +35,14 @@ const make = async (body: object): Promise<{ id: string; key: string }> =>
 const session = (app: TestApp, headers: Record<string, string>) =>
   supertest(app.url).get('/api/v1/session').set(headers);
 
+it('a stranger is read no longer body than a key needs', async () => {
+  const body = { key: 'x', more: 'x'.repeat(20_000) };
+  await tk.anonymous
+    .post('/api/v1/session')
+    .send(body)
+    .expect(413, /payload_too_large/);
+});
+
 describe('a browser that signs in with a key', () => {
   it('gets a cookie that no script reads, and is told who it is', async () => {
     const answer = await guarded.anonymous.post('/api/v1/session').send({ key: adminKey }).expect(201);
