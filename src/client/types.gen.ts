@@ -3334,6 +3334,10 @@ export type SignInErrors = {
      * `conflict`: It conflicts with what is there now
      */
     409: ProblemView;
+    /**
+     * `payload_too_large`: The input is over its cap
+     */
+    413: ProblemView;
 };
 
 export type SignInError = SignInErrors[keyof SignInErrors];
