@@ -2,13 +2,13 @@ import { Logger, Module, type OnApplicationBootstrap, type OnApplicationShutdown
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { InjectMetric, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
 import type { Gauge } from 'prom-client';
+import { IntervalLoop } from '../common/interval-loop.js';
 import { Lifecycle } from '../common/lifecycle.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { Contributors } from '../observability/contributors.js';
 import { Tracer } from '../observability/tracing/tracer.js';
 import { ClaimKeeper, type KeeperReport } from './claim-keeper.js';
 import { IdempotencyRepository } from './idempotency.repository.js';
-import { IdempotencySweep } from './idempotency-sweep.js';
 import { IdempotentCalls } from './idempotent-calls.js';
 import { ResultCache } from './result-cache.js';
 
@@ -17,6 +17,8 @@ const cacheBytes = 'toolkeeper_result_cache_bytes';
 const maxCachedBytes = 67_108_864;
 /** Of a larger outcome it is only kept that it was. */
 const maxOutcomeBytes = 1_048_576;
+/** Between two removals of keys whose time is over. */
+const sweepEveryMs = 300_000;
 
 /** Idempotency keys and kept results: both keep a call from being run twice. */
 @Module({
@@ -24,7 +26,6 @@ const maxOutcomeBytes = 1_048_576;
   imports: [TypeOrmModule.forFeature([])],
   providers: [
     IdempotencyRepository,
-    IdempotencySweep,
     {
       provide: ClaimKeeper,
       inject: [IdempotencyRepository, APP_CONFIG],
@@ -47,14 +48,22 @@ const maxOutcomeBytes = 1_048_576;
   exports: [IdempotentCalls, ResultCache],
 })
 export class RepetitionModule implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly sweep: IntervalLoop;
+
   constructor(
     private readonly keeper: ClaimKeeper,
-    private readonly sweep: IdempotencySweep,
+    keys: IdempotencyRepository,
     cache: ResultCache,
     contributors: Contributors,
     @InjectMetric(cacheBytes) bytes: Gauge,
   ) {
     contributors.addSampler(() => bytes.set(cache.bytes));
+    const logger = new Logger(RepetitionModule.name);
+    this.sweep = new IntervalLoop(
+      async () => void (await keys.deleteExpired()),
+      sweepEveryMs,
+      (error) => logger.warn(`Expired idempotency keys could not be removed: ${String(error)}`),
+    );
   }
 
   onApplicationBootstrap(): void {

@@ -1,10 +1,12 @@
+import { readFileSync } from 'node:fs';
 import { executeTool, getCustomToolLogs, testCustomTool } from '../../client/sdk.gen.js';
 import type { LogEntryView, OutcomeView } from '../../client/types.gen.js';
+import { isObject } from '../../common/json.js';
+import { messageOf } from '../../common/message-of.js';
 import { ask } from '../api.js';
-import { CliError } from '../exit.js';
+import { CliError, exit } from '../exit.js';
 import type { Output } from '../output.js';
 import type { Session } from '../session.js';
-import { inputOf } from './json-input.js';
 
 export interface CallOptions {
   readonly investigation?: string;
@@ -83,4 +85,27 @@ function lineOf(out: Output, entry: LogEntryView): string {
   const told = [message, error, ...ending].filter(Boolean).join(', ');
   const head = `${timestamp} ${String(pid ?? '').padStart(7)} ${event.padEnd(9)}`;
   return `${out.styled('dim', head)} ${level === 'error' ? out.styled('red', told) : told}`;
+}
+
+/**
+ * The JSON object that an argument stands for: itself, `@file`, or `-` for stdin.
+ * @throws CliError `usage`
+ */
+function inputOf(argument: string): Record<string, unknown> {
+  try {
+    const text =
+      argument === '-'
+        ? readFileSync(0, 'utf8')
+        : argument.startsWith('@')
+          ? readFileSync(argument.slice(1), 'utf8')
+          : argument;
+    const value: unknown = JSON.parse(text);
+    if (isObject(value)) return value;
+    throw new Error('it is no object');
+  } catch (error) {
+    throw new CliError(
+      `the input must be a JSON object, such as '{"query": "x"}', @file.json, or - for stdin: ${messageOf(error)}`,
+      exit.usage,
+    );
+  }
 }
