@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { DataSource } from 'typeorm';
 import type { Grouping } from '../../src/traces/reads/groups.sql.js';
 import { selectSummary } from '../../src/traces/reads/summary.sql.js';
 import { TraceReads } from '../../src/traces/reads/trace-reads.js';
@@ -9,6 +10,7 @@ import { startDayOf } from '../../src/traces/span-row.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { knownTexts, rawSpans } from '../support/raw-spans.js';
 import { writeSpans } from '../support/sent-spans.js';
+import { until } from '../support/wait.js';
 import { expectedFigures, expectedSummary, type RawSpan } from '../support/trace-oracle.js';
 
 // real: PostgreSQL, the insert of ingest; mock: nothing
@@ -56,6 +58,35 @@ it('a page holds so much of what its spans carried, from its beginning, and says
     'b: text',
     'a: toolkeeper.cut',
   ]);
+});
+
+it('questions that take long leave connections to all else', async () => {
+  const { url } = database;
+  const small = await new DataSource({
+    type: 'postgres',
+    url,
+    poolSize: 4,
+    installExtensions: false,
+    extra: { connectionTimeoutMillis: 1_000 },
+  }).initialize();
+  const busy = new TraceReads(small);
+  const holder = database.dataSource.createQueryRunner();
+  await holder.startTransaction();
+  await holder.query('LOCK TABLE spans');
+  const asked = Array.from({ length: 8 }, () => busy.countSpans({ project: 'none' }));
+  const held = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+  try {
+    await until(async () => (await database.dataSource.query<unknown[]>(held)).length >= 2, {
+      what: 'the lock',
+    });
+    await expect(small.query('SELECT 1 AS one')).resolves.toEqual([{ one: 1 }]);
+  } finally {
+    await holder.rollbackTransaction();
+    await holder.release();
+    await Promise.allSettled(asked);
+    await small.destroy();
+  }
+  await expect(Promise.all(asked)).resolves.toEqual(Array(8).fill(0));
 });
 
 describe('against a reference that reads what was sent', () => {

@@ -1,6 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
+import { bulkhead } from 'cockatiel';
 import type { DataSource } from 'typeorm';
+import { DatabaseUnavailable } from '../../common/errors.js';
 import { type Bottleneck, bottlenecks, type TimedSpan } from './bottlenecks.js';
 import { selectFigures } from './figures.sql.js';
 import {
@@ -32,6 +34,8 @@ const mostDrawn = 50_000;
 const mostTimed = 20_000;
 /** How long one question may take: far more than it needs, and less than its caller waits. */
 const longestMs = 20_000;
+/** How long it waits for its turn: as long as for a connection. */
+const longestWaitMs = 5_000;
 /** Many spans are sorted and joined in memory: on disk 200,000 of them take several times as long. */
 const inMemory = '64MB';
 
@@ -41,7 +45,12 @@ const inMemory = '64MB';
  */
 @Injectable()
 export class TraceReads {
-  constructor(@InjectDataSource() private readonly db: DataSource) {}
+  /** Half of the connections: questions that take long leave the others to all else that the server does. */
+  private readonly turns;
+
+  constructor(@InjectDataSource() private readonly db: DataSource) {
+    this.turns = bulkhead(Math.max(1, Math.floor((db.options.poolSize ?? 10) / 2)), Infinity);
+  }
 
   async spans(filter: SpanFilter, page: SpanPage, contents = true): Promise<Listed<SpanRead>> {
     const data = await this.select<SpanRead>(selectSpans(filter, page, contents));
@@ -128,12 +137,29 @@ export class TraceReads {
     return first?.total ?? 0;
   }
 
+  /** @throws DatabaseUnavailable where too many others take long, or as the database does */
   private select<Row>({ text, values }: Statement, memory?: string): Promise<Row[]> {
-    return this.db.transaction(async (db) => {
-      await db.query(`SET LOCAL statement_timeout = ${longestMs}`);
-      if (memory !== undefined) await db.query(`SET LOCAL work_mem = '${memory}'`);
-      return db.query<Row[]>(text, [...values]);
+    return this.inTurn(() =>
+      this.db.transaction(async (db) => {
+        await db.query(`SET LOCAL statement_timeout = ${longestMs}`);
+        if (memory !== undefined) await db.query(`SET LOCAL work_mem = '${memory}'`);
+        return db.query<Row[]>(text, [...values]);
+      }),
+    );
+  }
+
+  private inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const waiting = Promise.withResolvers<never>();
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      waiting.reject(new DatabaseUnavailable('As many questions about spans as may at a time take long'));
+    }, longestWaitMs);
+    const done = this.turns.execute(() => {
+      clearTimeout(timer);
+      return isLate ? waiting.promise : work();
     });
+    return Promise.race([waiting.promise, done]);
   }
 }
 
