@@ -1,7 +1,9 @@
-import { createContext, type ReactNode, useContext, useState } from 'react';
+import { createContext, lazy, type ReactNode, Suspense, useContext, useState } from 'react';
 import { type Scope, usePermission } from '../lib/session.js';
-import { Dialog } from '../ui/dialog.js';
-import { SignInForm } from './sign-in-form.js';
+
+const SignInDialog = lazy(() =>
+  import('./sign-in-dialog.js').then(({ SignInDialog: it }) => ({ default: it })),
+);
 
 type Pending = (() => void) | undefined;
 const Gate = createContext<(then: () => void) => void>(() => undefined);
@@ -27,14 +29,7 @@ export function SignInGate({ children }: { readonly children: ReactNode }): Reac
   return (
     <Gate value={(then) => setPending({ then })}>
       {children}
-      <Dialog
-        open={pending !== undefined}
-        onClose={() => setPending(undefined)}
-        title="This needs a key"
-        about="Reading and calling tools is open to everybody on this machine; this changes something."
-      >
-        <SignInForm onDone={done} />
-      </Dialog>
+      <Suspense>{pending && <SignInDialog onDone={done} onClose={() => setPending(undefined)} />}</Suspense>
     </Gate>
   );
 }

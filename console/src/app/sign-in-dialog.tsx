@@ -1,0 +1,20 @@
+import type { ReactNode } from 'react';
+import { Dialog } from '../ui/dialog.js';
+import { SignInForm } from './sign-in-form.js';
+
+interface SignInDialogProps {
+  readonly onDone: () => void;
+  readonly onClose: () => void;
+}
+
+/** Asks for a key before an act that needs one. */
+export const SignInDialog = ({ onDone, onClose }: SignInDialogProps): ReactNode => (
+  <Dialog
+    open
+    onClose={onClose}
+    title="This needs a key"
+    about="Reading and calling tools is open to everybody on this machine; this changes something."
+  >
+    <SignInForm onDone={onDone} />
+  </Dialog>
+);
