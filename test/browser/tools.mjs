@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -314,6 +315,26 @@ describe('tools', () => {
     await page.getByLabel('text').fill('one two three');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await page.getByText('"words": 3').waitFor();
+    await visitor.context.close();
+  });
+
+  it('an act that is copied runs in a shell, and is none before', async () => {
+    await lab.register('copied');
+    const visitor = await lab.visit({ permissions: ['clipboard-read', 'clipboard-write'] });
+    const { page } = visitor;
+    await lab.signIn(visitor);
+    await visitor.open('/tools/copied/circuit');
+    await page.getByRole('button', { name: 'Open circuit' }).click();
+    await page.getByLabel('Reason').fill(`it's "so"`);
+    await page.getByRole('button', { name: 'Copy as …', exact: true }).click();
+    await page.getByRole('menuitem', { name: 'curl' }).click();
+    await page.getByText('Copied').waitFor();
+    const command = await page.evaluate(() => navigator.clipboard.readText());
+    const circuit = () => lab.api('GET', '/api/v1/tool-health/copied/circuit');
+    assert.equal((await circuit()).body.state, 'closed');
+    execFileSync('bash', ['-c', command], { env: { ...process.env, TOOLKEEPER_KEY: lab.adminKey } });
+    const { state, reason } = (await circuit()).body;
+    assert.deepEqual({ state, reason }, { state: 'open', reason: `it's "so"` });
     await visitor.context.close();
   });
 

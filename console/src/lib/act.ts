@@ -1,10 +1,15 @@
-/** The request of an act: the same one runs and can be copied. */
-export interface Act {
-  readonly method: 'POST' | 'PATCH';
+/** The request of an act, by any method: it can be copied. */
+export interface AnyAct {
+  readonly method: string;
   /** Below the server's address. */
   readonly path: string;
-  /** JSON text. */
+  /** JSON text; empty for none. */
   readonly body: string;
+}
+
+/** The request of an act: the same one runs and can be copied. */
+export interface Act extends AnyAct {
+  readonly method: 'POST' | 'PATCH';
 }
 
 /** A call of a tool; as a trial it spends no budget and counts neither for grade nor circuit. */
@@ -16,3 +21,23 @@ export function callOf(tool: string, inputText: string, isTrial: boolean): Act {
     body: `{"input":${inputText}}`,
   };
 }
+
+/** Who sends a request: the browser, unless another is given. */
+export interface Sending {
+  readonly fetch?: typeof fetch;
+}
+
+/** A request by the generated client. */
+export type Send = (options?: Sending) => Promise<unknown>;
+
+/** The act that a request by the generated client would be: it is made, and not sent. */
+export const actOf = (send: Send): Promise<AnyAct> =>
+  new Promise((resolve, reject) => {
+    const note: typeof fetch = async (input, init) => {
+      const request = new Request(input, init);
+      const { pathname, search } = new URL(request.url);
+      resolve({ method: request.method, path: pathname + search, body: await request.text() });
+      throw new Error('It is noted, and not sent.');
+    };
+    send({ fetch: note }).catch(reject);
+  });

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { actOf } from './act.js';
 import { asCommand, asCurl, asTypeScript } from './snippets.js';
 
 const text = `it's "so" $HOME \`x\``;
@@ -15,10 +16,29 @@ const words = (command: string): string[] =>
 
 it('is read by a shell as it was meant, whatever is in the input', () => {
   expect(words(asCurl(act, 'http://127.0.0.1:3000'))).toEqual(expect.arrayContaining([act.body]));
-  expect(words(asCommand('a', act.body))).toEqual(['toolkeeper', 'tool', 'call', 'a', act.body, '']);
+  expect(words(asCommand('tool call', 'a', act.body))).toEqual([
+    'toolkeeper',
+    'tool',
+    'call',
+    'a',
+    act.body,
+    '',
+  ]);
 });
 
 it('is TypeScript whose body is the same text', () => {
   const [, literal = ''] = /body: (".*"),/.exec(asTypeScript(act, 'http://x')) ?? [];
   expect(JSON.parse(literal)).toBe(act.body);
+});
+
+it('says no more than there is, of an act without a body', () => {
+  const removal = { method: 'DELETE', path: '/api/v1/custom-tools/a', body: '' };
+  expect(words(asCurl(removal, 'http://x'))).not.toContain('-d');
+  expect(asTypeScript(removal, 'http://x')).not.toContain('body');
+});
+
+it('is of the request that would be sent, which is not', async () => {
+  const send = ({ fetch = globalThis.fetch } = {}) =>
+    fetch(new Request('http://x/api/v1/keys/k?reason=lost', { method: 'DELETE' }));
+  expect(await actOf(send)).toEqual({ method: 'DELETE', path: '/api/v1/keys/k?reason=lost', body: '' });
 });

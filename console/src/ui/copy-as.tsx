@@ -1,25 +1,32 @@
 import { Menu } from '@base-ui/react/menu';
 import type { ReactNode } from 'react';
+import { actOf, type AnyAct, type Send } from '../lib/act.js';
+import { asCurl, asTypeScript } from '../lib/snippets.js';
 import { buttonLook } from './controls.js';
 import css from './copy-as.module.css';
 import { useCopy } from './use-copy.js';
 
 interface CopyAsProps {
+  /** Where it is not clear from the place what is copied. */
+  readonly label?: string | undefined;
   /** The text to copy under each name, made when it is chosen. */
-  readonly forms: Readonly<Record<string, () => string>>;
+  readonly forms: Readonly<Record<string, () => string | Promise<string>>>;
 }
 
 /** The same act for a shell or a program. */
-export function CopyAs({ forms }: CopyAsProps): ReactNode {
+export function CopyAs({ label = 'Copy as …', forms }: CopyAsProps): ReactNode {
   const copy = useCopy();
+  const copyMade = async (name: string, make: () => string | Promise<string>): Promise<void> => {
+    await copy(await make(), name);
+  };
   return (
     <Menu.Root modal={false}>
-      <Menu.Trigger className={buttonLook()}>Copy as …</Menu.Trigger>
+      <Menu.Trigger className={buttonLook()}>{label}</Menu.Trigger>
       <Menu.Portal>
         <Menu.Positioner sideOffset={4} align="end" className={css.positioner}>
           <Menu.Popup className={css.popup}>
             {Object.entries(forms).map(([name, make]) => (
-              <Menu.Item key={name} className={css.item} onClick={() => void copy(make(), name)}>
+              <Menu.Item key={name} className={css.item} onClick={() => void copyMade(name, make)}>
                 {name}
               </Menu.Item>
             ))}
@@ -29,3 +36,23 @@ export function CopyAs({ forms }: CopyAsProps): ReactNode {
     </Menu.Root>
   );
 }
+
+/** The forms of an act: for a shell and for a program. */
+export const formsOf = (act: () => AnyAct | Promise<AnyAct>) => ({
+  curl: async () => asCurl(await act(), window.location.origin),
+  TypeScript: async () => asTypeScript(await act(), window.location.origin),
+});
+
+interface CopyActProps extends Pick<CopyAsProps, 'label'> {
+  readonly send: Send;
+  /** The same for the command line, where that has it. */
+  readonly command?: string | undefined;
+}
+
+/** The act of a button beside it, to be copied. */
+export const CopyAct = ({ label, send, command }: CopyActProps): ReactNode => (
+  <CopyAs
+    label={label}
+    forms={{ ...formsOf(() => actOf(send)), ...(command !== undefined && { 'Command line': () => command }) }}
+  />
+);

@@ -1,7 +1,9 @@
 import type { UseMutationResult } from '@tanstack/react-query';
 import type { FormEvent, ReactNode } from 'react';
+import type { Send } from '../lib/act.js';
 import { asApiError } from '../lib/api.js';
 import { Button } from './controls.js';
+import { CopyAct } from './copy-as.js';
 import { Dialog } from './dialog.js';
 import { Row, Stack } from './layout.js';
 import { Problem } from './states.js';
@@ -15,13 +17,18 @@ interface FormDialogProps {
   /** All that it needs is there; absent: it needs nothing. */
   readonly isReady?: boolean;
   readonly change: Pick<UseMutationResult<unknown, Error, void>, 'mutate' | 'isPending' | 'error'>;
+  /** The request that the change sends, to be copied. */
+  readonly send: Send;
+  /** The same for the command line, where that has it. */
+  readonly command?: string | undefined;
   readonly onClose: () => void;
   readonly children?: ReactNode;
 }
 
 /** An act that asks for something first, or only whether it is meant; what the server says against it stands in it. */
 export function FormDialog(props: FormDialogProps): ReactNode {
-  const { title, about, name, look = 'primary', isReady = true, change, onClose, children } = props;
+  const { title, about, name, look = 'primary', isReady = true, onClose, children } = props;
+  const { change, send, command } = props;
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     change.mutate();
@@ -37,6 +44,7 @@ export function FormDialog(props: FormDialogProps): ReactNode {
               {name}
             </Button>
             <Button onClick={onClose}>Cancel</Button>
+            {isReady && <CopyAct {...{ send, command }} />}
           </Row>
         </Stack>
       </form>

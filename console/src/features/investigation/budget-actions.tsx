@@ -1,6 +1,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
+import type { Sending } from '../../lib/act.js';
 import {
   ask,
   type InvestigationBudgetView,
@@ -45,8 +46,9 @@ interface DialogProps extends BudgetActionsProps {
 function ResetDialog({ id, onClose }: Omit<DialogProps, 'budget'>): ReactNode {
   const done = useDone('investigations', 'audit');
   const [reason, setReason] = useState('');
+  const send = (options: Sending = {}) => resetInvestigation({ path: { id }, query: { reason }, ...options });
   const reset = useMutation({
-    mutationFn: () => ask(resetInvestigation({ path: { id }, query: { reason } })),
+    mutationFn: () => ask(send()),
     onSuccess: () => {
       done('Budget reset', id);
       onClose();
@@ -59,6 +61,7 @@ function ResetDialog({ id, onClose }: Omit<DialogProps, 'budget'>): ReactNode {
       look="danger"
       isReady={reason.trim() !== ''}
       change={reset}
+      send={send}
       onClose={onClose}
       about="What it spent is forgotten, and so are limits that were set by hand: it begins anew with those of every investigation. What it called stays recorded."
     >
@@ -76,8 +79,10 @@ function RaiseDialog({ id, budget, onClose }: DialogProps): ReactNode {
   const [reason, setReason] = useState('');
   const done = useDone('investigations', 'audit');
   const changes = changesIn(typed);
+  const send = (options: Sending = {}) =>
+    raiseInvestigation({ path: { id }, body: { ...changes, reason }, ...options });
   const raise = useMutation({
-    mutationFn: () => ask(raiseInvestigation({ path: { id }, body: { ...changes, reason } })),
+    mutationFn: () => ask(send()),
     onSuccess: () => {
       done('Limits set', id);
       onClose();
@@ -103,6 +108,7 @@ function RaiseDialog({ id, budget, onClose }: DialogProps): ReactNode {
       name="Set limits"
       isReady={changes !== undefined && reason.trim() !== ''}
       change={raise}
+      send={send}
       onClose={onClose}
       about="Calls in all, those that were made included. 0 means no limit; an empty field stays as it is."
     >

@@ -7,10 +7,9 @@ import { sendExactly } from '../../lib/calls.js';
 import { useDraft } from '../../lib/drafts.js';
 import { jsonObjectOf } from '../../lib/exact-json.js';
 import type { PlaybookSearch } from '../../lib/playbook-queries.js';
-import { asCurl, asTypeScript } from '../../lib/snippets.js';
 import { CodeEditor } from '../../ui/code-editor.js';
 import { Button } from '../../ui/controls.js';
-import { CopyAs } from '../../ui/copy-as.js';
+import { CopyAs, formsOf } from '../../ui/copy-as.js';
 import { Columns, Page, Stack } from '../../ui/layout.js';
 import { Empty, Problem } from '../../ui/states.js';
 import type { Draft } from './draft.js';
@@ -55,7 +54,7 @@ export function PlaybookEditor(props: PlaybookEditorProps): ReactNode {
       <Button aria-pressed={isJson} onClick={() => setJson(!isJson)}>
         As JSON
       </Button>
-      <CopySave act={actOf(text)} />
+      <CopyAs forms={formsOf(() => actOf(text))} />
       <Button
         look="primary"
         onClick={() => permitted(() => saving.mutate())}
@@ -95,15 +94,6 @@ function useSaving(text: string, onSaved: (stored: PlaybookCreatedView) => void)
     },
   });
 }
-
-const CopySave = ({ act }: { readonly act: Act }): ReactNode => (
-  <CopyAs
-    forms={{
-      curl: () => asCurl(act, window.location.origin),
-      TypeScript: () => asTypeScript(act, window.location.origin),
-    }}
-  />
-);
 
 type FieldsProps = Parameters<typeof VersionFields>[0] & Pick<PlaybookEditorProps, 'search'>;
 

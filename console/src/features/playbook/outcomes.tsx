@@ -1,6 +1,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
+import type { Sending } from '../../lib/act.js';
 import { ask, type PlaybookView, recordPlaybookOutcome } from '../../lib/api.js';
 import { counted, duration, number, percent } from '../../lib/format.js';
 import { Button, Checkbox, TextField } from '../../ui/controls.js';
@@ -39,11 +40,12 @@ function RecordDialog({
   const [success, setSuccess] = useState(true);
   const [execution, setExecution] = useState('');
   const done = useDone('playbooks');
+  const send = (options: Sending = {}) => {
+    const body = { success, ...(execution.trim() !== '' && { execution_id: execution.trim() }) };
+    return recordPlaybookOutcome({ path: { id, version }, body, ...options });
+  };
   const change = useMutation({
-    mutationFn: () => {
-      const body = { success, ...(execution.trim() !== '' && { execution_id: execution.trim() }) };
-      return ask(recordPlaybookOutcome({ path: { id, version }, body }));
-    },
+    mutationFn: () => ask(send()),
     onSuccess: ({ counted: isNew }) => {
       done(isNew ? 'Recorded' : 'It had been recorded before', id);
       onClose();
@@ -54,7 +56,7 @@ function RecordDialog({
       title="What came of it?"
       about={`Of using ${id} ${version}.`}
       name="Record"
-      change={change}
+      {...{ change, send }}
       onClose={onClose}
     >
       <Checkbox label="It remedied the incident" checked={success} onChange={setSuccess} />

@@ -1,6 +1,7 @@
+import type { Sending } from '../../lib/act.js';
 import {
   archivePlaybook,
-  ask,
+  type ask,
   deprecatePlaybook,
   disablePlaybook,
   enablePlaybook,
@@ -21,7 +22,12 @@ export interface StatusAct {
   readonly reasonLabel: string;
   readonly needsReason: boolean;
   readonly look: 'primary' | 'danger';
-  readonly send: (path: Version, by: string, reason: string) => Promise<unknown>;
+  readonly send: (
+    path: Version,
+    by: string,
+    reason: string,
+    options?: Sending,
+  ) => Parameters<typeof ask<unknown>>[0];
 }
 
 export const statusActs: readonly StatusAct[] = [
@@ -35,10 +41,11 @@ export const statusActs: readonly StatusAct[] = [
       look: 'primary',
     },
     about: 'Agents find it again.',
-    send: (path, by, reason) =>
-      ask(
-        enablePlaybook({ path, body: { enabled_by: by, ...(reason !== '' && { enabled_reason: reason }) } }),
-      ),
+    send: (path, by, reason, options = {}) =>
+      enablePlaybook({
+        ...{ path, body: { enabled_by: by, ...(reason !== '' && { enabled_reason: reason }) } },
+        ...options,
+      }),
   },
   {
     ...{
@@ -51,8 +58,8 @@ export const statusActs: readonly StatusAct[] = [
     },
     about:
       'Agents no longer find it, and no older version takes its place, until it is enabled or a newer version is saved.',
-    send: (path, by, reason) =>
-      ask(disablePlaybook({ path, body: { disabled_by: by, disabled_reason: reason } })),
+    send: (path, by, reason, options = {}) =>
+      disablePlaybook({ path, body: { disabled_by: by, disabled_reason: reason }, ...options }),
   },
   {
     ...{
@@ -65,8 +72,8 @@ export const statusActs: readonly StatusAct[] = [
     },
     about:
       'Agents no longer find it, and this version can only be archived afterwards. The notice is for those who still use it.',
-    send: (path, by, reason) =>
-      ask(deprecatePlaybook({ path, body: { deprecated_by: by, deprecation_notice: reason } })),
+    send: (path, by, reason, options = {}) =>
+      deprecatePlaybook({ path, body: { deprecated_by: by, deprecation_notice: reason }, ...options }),
   },
   {
     ...{
@@ -77,7 +84,7 @@ export const statusActs: readonly StatusAct[] = [
       needsReason: true,
     },
     ...{ look: 'danger', about: 'For good: this version stays readable, and cannot be enabled again.' },
-    send: (path, by, reason) =>
-      ask(archivePlaybook({ path, body: { archived_by: by, archived_reason: reason } })),
+    send: (path, by, reason, options = {}) =>
+      archivePlaybook({ path, body: { archived_by: by, archived_reason: reason }, ...options }),
   },
 ];

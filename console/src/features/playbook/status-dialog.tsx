@@ -1,6 +1,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import type { PlaybookView } from '../../lib/api.js';
+import type { Sending } from '../../lib/act.js';
+import { ask, type PlaybookView } from '../../lib/api.js';
 import { useSession } from '../../lib/session.js';
 import { TextField } from '../../ui/controls.js';
 import { FormDialog } from '../../ui/form-dialog.js';
@@ -20,8 +21,9 @@ export function StatusDialog({ playbook, act, onClose }: StatusDialogProps): Rea
   const [by, setBy] = useState(userId);
   const [reason, setReason] = useState('');
   const done = useDone('playbooks');
+  const send = (options?: Sending) => act.send({ id, version }, by.trim(), reason.trim(), options);
   const change = useMutation({
-    mutationFn: () => act.send({ id, version }, by.trim(), reason.trim()),
+    mutationFn: () => ask(send()),
     onSuccess: () => {
       done(act.done, `${id} ${version}`);
       onClose();
@@ -34,7 +36,7 @@ export function StatusDialog({ playbook, act, onClose }: StatusDialogProps): Rea
       name={act.name}
       look={act.look}
       isReady={by.trim() !== '' && (reason.trim() !== '' || !act.needsReason)}
-      change={change}
+      {...{ change, send }}
       onClose={onClose}
     >
       <TextField

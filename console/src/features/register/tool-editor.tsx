@@ -4,10 +4,9 @@ import type { Act } from '../../lib/act.js';
 import { sendExactly } from '../../lib/calls.js';
 import { useDraft } from '../../lib/drafts.js';
 import { jsonObjectOf } from '../../lib/exact-json.js';
-import { asCurl } from '../../lib/snippets.js';
 import { CodeEditor } from '../../ui/code-editor.js';
 import { Button } from '../../ui/controls.js';
-import { CopyAs } from '../../ui/copy-as.js';
+import { CopyAs, formsOf } from '../../ui/copy-as.js';
 import { FileDrop } from './file-drop.js';
 import { ToolForm } from './tool-form.js';
 import { withCall } from './trial.js';
@@ -49,7 +48,11 @@ export function ToolEditor(props: ToolEditorProps): ReactNode {
       options={
         <>
           {isChanged && <Button onClick={forget}>Start over</Button>}
-          <CopyAs forms={{ curl: () => asCurl({ ...save, body: text }, window.location.origin) }} />
+          <CopyAs
+            label="Copy trying as …"
+            forms={formsOf(() => ({ method: 'POST', path: trialPath, body: text }))}
+          />
+          <CopyAs label="Copy saving as …" forms={formsOf(() => ({ ...save, body: text }))} />
         </>
       }
     >

@@ -5,10 +5,12 @@ import { useAct } from '../../app/sign-in-gate.js';
 import { asApiError, type ExecutionView, type PayloadView, type ReplayView } from '../../lib/api.js';
 import { sendExactly } from '../../lib/calls.js';
 import { useDraft } from '../../lib/drafts.js';
+import type { Act } from '../../lib/act.js';
 import { payloadQuery } from '../../lib/payload-query.js';
 import { customToolsQuery, executionQuery, toolQuery } from '../../lib/queries.js';
 import { usePermission } from '../../lib/session.js';
 import { Button, buttonLook, TextField } from '../../ui/controls.js';
+import { CopyAs, formsOf } from '../../ui/copy-as.js';
 import { InputEditor } from '../../ui/input-editor.js';
 import { Card, Columns, Note, Page, Row, Stack } from '../../ui/layout.js';
 import { Empty, Loaded, Loading, Problem } from '../../ui/states.js';
@@ -69,17 +71,19 @@ function ReplayActions({ execution: { metricId, toolName: name } }: ReplayAction
 }
 
 /** @param input JSON text; undefined for what was captured, which the server then sends exactly as it was */
-function useReplay({ metricId }: ExecutionView, input: string | undefined, revision: number | undefined) {
+function replayOf({ metricId }: ExecutionView, input: string | undefined, revision: number | undefined): Act {
+  const members = [
+    ...(revision === undefined ? [] : [`"revision":${revision}`]),
+    ...(input === undefined ? [] : [`"input":${input}`]),
+  ];
+  const path = `/api/v1/tool-metrics/executions/${metricId}/replay`;
+  return { method: 'POST', path, body: `{${members.join(',')}}` };
+}
+
+function useReplay(act: Act) {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: () => {
-      const members = [
-        ...(revision === undefined ? [] : [`"revision":${revision}`]),
-        ...(input === undefined ? [] : [`"input":${input}`]),
-      ];
-      const path = `/api/v1/tool-metrics/executions/${metricId}/replay`;
-      return sendExactly<ReplayView>({ method: 'POST', path, body: `{${members.join(',')}}` });
-    },
+    mutationFn: () => sendExactly<ReplayView>(act),
     onSuccess: () => client.invalidateQueries({ queryKey: ['executions'] }),
   });
 }
@@ -95,11 +99,9 @@ function Replay({ execution, payload }: ReplayProps): ReactNode {
   const tool = useQuery(toolQuery(execution.toolName));
   const captured = payload && 'input' in payload ? JSON.stringify(payload.input, null, 2) : undefined;
   const { text, setText } = useDraft(`replay ${execution.metricId}`, captured ?? '{}');
-  const replay = useReplay(
-    execution,
-    text === captured && payload?.redacted !== true ? undefined : text,
-    revision,
-  );
+  const isAsCaptured = text === captured && payload?.redacted !== true;
+  const act = replayOf(execution, isAsCaptured ? undefined : text, revision);
+  const replay = useReplay(act);
   const problem = replay.error && asApiError(replay.error);
   return (
     <Columns>
@@ -130,6 +132,7 @@ function Replay({ execution, payload }: ReplayProps): ReactNode {
             <Button look="primary" disabled={replay.isPending} onClick={() => replay.mutate()}>
               Replay
             </Button>
+            <CopyAs forms={formsOf(() => act)} />
           </Row>
         </Stack>
       </Card>

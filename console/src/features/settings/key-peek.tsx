@@ -1,8 +1,10 @@
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
+import type { Sending } from '../../lib/act.js';
 import { ask, type KeyView, revokeKey, updateKey } from '../../lib/api.js';
 import { exactTime, number } from '../../lib/format.js';
 import { useSession } from '../../lib/session.js';
+import { asCommand } from '../../lib/snippets.js';
 import { Acts } from '../../ui/acts.js';
 import { Badge, Button, TextField } from '../../ui/controls.js';
 import { FormDialog } from '../../ui/form-dialog.js';
@@ -73,8 +75,9 @@ function ChangeDialog({ apiKey, onClose }: KeyProps): ReactNode {
   const set = (changes: Partial<KeyFields>): void => setFields((old) => ({ ...old, ...changes }));
   const done = useDone('keys', 'audit');
   const body = changesOf(apiKey, fields);
+  const send = (options: Sending = {}) => updateKey({ path: { id: apiKey.id }, body, ...options });
   const change = useMutation({
-    mutationFn: () => ask(updateKey({ path: { id: apiKey.id }, body })),
+    mutationFn: () => ask(send()),
     onSuccess: ({ name }) => {
       done('Limits changed', name);
       onClose();
@@ -86,7 +89,7 @@ function ChangeDialog({ apiKey, onClose }: KeyProps): ReactNode {
       about="Every replica obeys within a second. Its scopes stay: other scopes are another key."
       name="Save"
       isReady={fields.name.trim() !== '' && Object.keys(body).length > 0}
-      change={change}
+      {...{ change, send }}
       onClose={onClose}
     >
       <TextField label="Name" required maxLength={128} value={fields.name} onText={(name) => set({ name })} />
@@ -99,8 +102,9 @@ function RevokeDialog({ apiKey: { id, name }, onClose }: KeyProps): ReactNode {
   const [reason, setReason] = useState('');
   const done = useDone('keys', 'audit');
   const isOwn = useSession().keyId === id;
+  const send = (options: Sending = {}) => revokeKey({ path: { id }, query: { reason }, ...options });
   const revoke = useMutation({
-    mutationFn: () => ask(revokeKey({ path: { id }, query: { reason } })),
+    mutationFn: () => ask(send()),
     onSuccess: () => {
       done('Key revoked', name);
       onClose();
@@ -114,6 +118,8 @@ function RevokeDialog({ apiKey: { id, name }, onClose }: KeyProps): ReactNode {
       look="danger"
       isReady={reason.trim() !== ''}
       change={revoke}
+      send={send}
+      command={asCommand('key revoke', id)}
       onClose={onClose}
     >
       {isOwn && <Note tone="warn">You are signed in with this key: your session ends with it.</Note>}

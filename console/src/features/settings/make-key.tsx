@@ -1,5 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
+import type { Sending } from '../../lib/act.js';
 import { ask, createKey, type NewKeyView } from '../../lib/api.js';
 import { allScopes, scopeTexts } from '../../lib/scopes.js';
 import type { Scope } from '../../lib/session.js';
@@ -19,11 +20,12 @@ export function MakeKey({ onClose }: { readonly onClose: () => void }): ReactNod
   const [made, setMade] = useState<NewKeyView>();
   const client = useQueryClient();
   const change = (changes: Partial<KeyFields>): void => setFields((old) => ({ ...old, ...changes }));
+  const send = (options: Sending = {}) => {
+    const body = { ...limitsIn(fields), scopes: [...scopes], ...(owner.trim() && { owner: owner.trim() }) };
+    return createKey({ body, ...options });
+  };
   const make = useMutation({
-    mutationFn: () => {
-      const body = { ...limitsIn(fields), scopes: [...scopes], ...(owner.trim() && { owner: owner.trim() }) };
-      return ask(createKey({ body }));
-    },
+    mutationFn: () => ask(send()),
     onSuccess: (key) => {
       void client.invalidateQueries({ queryKey: ['keys'] });
       setMade(key);
@@ -39,6 +41,7 @@ export function MakeKey({ onClose }: { readonly onClose: () => void }): ReactNod
       name="Make key"
       isReady={fields.name.trim() !== '' && scopes.length > 0}
       change={make}
+      send={send}
       onClose={onClose}
     >
       <TextField

@@ -1,6 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
+import type { Sending } from '../../lib/act.js';
 import { ask, type CircuitView, closeCircuit, openCircuit, resetCircuit } from '../../lib/api.js';
 import { circuitQuery } from '../../lib/queries.js';
 import { Button } from '../../ui/controls.js';
@@ -67,8 +68,10 @@ function OverrideDialog({ tool, act, onClose }: OverrideDialogProps): ReactNode 
   const client = useQueryClient();
   const done = useDone('health');
   const { name, about, ask: override } = acts[act];
+  const send = (options: Sending = {}) =>
+    override({ path: { tool }, body: { reason: reason.trim() }, ...options });
   const change = useMutation({
-    mutationFn: () => ask<CircuitView>(override({ path: { tool }, body: { reason: reason.trim() } })),
+    mutationFn: () => ask<CircuitView>(send()),
     onSuccess: (circuit) => {
       client.setQueryData(circuitQuery(tool).queryKey, circuit);
       done(acts[act].done, tool);
@@ -82,7 +85,7 @@ function OverrideDialog({ tool, act, onClose }: OverrideDialogProps): ReactNode 
       name={name}
       look={act === 'open' ? 'danger' : 'primary'}
       isReady={reason.trim() !== ''}
-      change={change}
+      {...{ change, send }}
       onClose={onClose}
     >
       <ReasonField value={reason} onText={setReason} help="It stands in the history, with your name." />

@@ -2,6 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
+import type { Sending } from '../../lib/act.js';
 import {
   ask,
   type BundleFilesView,
@@ -10,10 +11,11 @@ import {
   rollBackCustomTool,
 } from '../../lib/api.js';
 import { bundleFilesQuery, customToolQuery } from '../../lib/queries.js';
+import { asCommand } from '../../lib/snippets.js';
 import { ChangesTable } from '../../ui/changes-table.js';
 import { Button, Tag } from '../../ui/controls.js';
-import { Dialog } from '../../ui/dialog.js';
-import { Card, Note, Row, Stack } from '../../ui/layout.js';
+import { FormDialog } from '../../ui/form-dialog.js';
+import { Card, Row, Stack } from '../../ui/layout.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
@@ -163,8 +165,10 @@ function RollBack({ tool: name, to }: { readonly tool: string; readonly to: numb
   const client = useQueryClient();
   const toast = useToast();
   const permitted = useAct('tools:admin');
+  const send = (options: Sending = {}) =>
+    rollBackCustomTool({ path: { name }, body: { revision: to }, ...options });
   const change = useMutation({
-    mutationFn: () => ask(rollBackCustomTool({ path: { name }, body: { revision: to } })),
+    mutationFn: () => ask(send()),
     onSuccess: ({ revision }) => {
       void client.invalidateQueries({ queryKey: ['tools'] });
       toast(`${name} is as revision ${to} again`, `as its revision ${revision}`);
@@ -177,26 +181,17 @@ function RollBack({ tool: name, to }: { readonly tool: string; readonly to: numb
       <Button small onClick={() => permitted(() => setAsking(true))}>
         Roll back
       </Button>
-      <Dialog
-        open={isAsking}
-        onClose={() => setAsking(false)}
-        title={`Roll ${name} back to revision ${to}?`}
-        about="Its settings become those of that revision, as a new revision; this can be rolled back as well. Its processes start anew."
-        foot={
-          <>
-            <Button onClick={() => setAsking(false)}>Cancel</Button>
-            <Button look="primary" disabled={change.isPending} onClick={() => change.mutate()}>
-              Roll back
-            </Button>
-          </>
-        }
-      >
-        {change.error && (
-          <Note tone="bad" alert>
-            {change.error.message}
-          </Note>
-        )}
-      </Dialog>
+      {isAsking && (
+        <FormDialog
+          title={`Roll ${name} back to revision ${to}?`}
+          about="Its settings become those of that revision, as a new revision; this can be rolled back as well. Its processes start anew."
+          name="Roll back"
+          isReady
+          {...{ change, send }}
+          command={asCommand('tool rollback', name, String(to))}
+          onClose={() => setAsking(false)}
+        />
+      )}
     </>
   );
 }

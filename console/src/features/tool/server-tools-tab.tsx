@@ -2,6 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
+import type { Sending } from '../../lib/act.js';
 import { approveMcpTools, ask, type McpToolsView, type McpToolView } from '../../lib/api.js';
 import { counted } from '../../lib/format.js';
 import { serverToolsQuery } from '../../lib/queries.js';
@@ -170,14 +171,14 @@ function Approval({ server, listHash, tool, name }: ApprovalProps): ReactNode {
   const permitted = useAct('tools:admin');
   const client = useQueryClient();
   const done = useDone('tools');
+  const send = (options: Sending = {}) =>
+    approveMcpTools({
+      path: { name: server },
+      body: { listHash, ...(tool !== undefined && { tools: [tool] }) },
+      ...options,
+    });
   const change = useMutation({
-    mutationFn: () =>
-      ask(
-        approveMcpTools({
-          path: { name: server },
-          body: { listHash, ...(tool !== undefined && { tools: [tool] }) },
-        }),
-      ),
+    mutationFn: () => ask(send()),
     onSuccess: ({ revision }) => {
       done('Approved', `${server}, as its revision ${revision}`);
       setAsking(false);
@@ -195,7 +196,7 @@ function Approval({ server, listHash, tool, name }: ApprovalProps): ReactNode {
           title={`${name} of ${server}?`}
           about="Agents then read these definitions as they are listed now, and may call the tools. It can be rolled back as a revision."
           name="Approve"
-          change={change}
+          {...{ change, send }}
           onClose={() => setAsking(false)}
         />
       )}

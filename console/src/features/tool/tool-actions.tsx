@@ -2,6 +2,7 @@ import { useMutation } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
+import type { Sending } from '../../lib/act.js';
 import {
   ask,
   type CustomToolView,
@@ -9,7 +10,9 @@ import {
   enableCustomTool,
   removeCustomTool,
 } from '../../lib/api.js';
+import { asCommand } from '../../lib/snippets.js';
 import { Button, buttonLook } from '../../ui/controls.js';
+import { CopyAct } from '../../ui/copy-as.js';
 import { FormDialog } from '../../ui/form-dialog.js';
 import { useDone, useToast } from '../../ui/toasts.js';
 
@@ -20,8 +23,11 @@ export function ToolActions({ custom }: { readonly custom: CustomToolView }): Re
   const permitted = useAct('tools:admin');
   const done = useDone('tools');
   const toast = useToast();
+  const isOff = status === 'inactive';
+  const send = (options: Sending = {}) =>
+    (isOff ? enableCustomTool : disableCustomTool)({ path: { name }, ...options });
   const change = useMutation({
-    mutationFn: () => ask((status === 'inactive' ? enableCustomTool : disableCustomTool)({ path: { name } })),
+    mutationFn: () => ask(send()),
     onSuccess: ({ status: now }) => done(now === 'inactive' ? 'Disabled' : 'Enabled', name),
     onError: (error) => toast('This did not work', error.message),
   });
@@ -32,8 +38,13 @@ export function ToolActions({ custom }: { readonly custom: CustomToolView }): Re
         Edit
       </Link>
       <Button disabled={change.isPending} onClick={() => permitted(() => change.mutate())}>
-        {status === 'inactive' ? 'Enable' : 'Disable'}
+        {isOff ? 'Enable' : 'Disable'}
       </Button>
+      <CopyAct
+        label={isOff ? 'Copy enabling as …' : 'Copy disabling as …'}
+        send={send}
+        command={asCommand(isOff ? 'tool enable' : 'tool disable', name)}
+      />
       <Button onClick={() => permitted(() => setRemoving(true))}>Remove</Button>
       {isRemoving && <RemoveDialog name={name} onClose={() => setRemoving(false)} />}
     </>
@@ -43,8 +54,9 @@ export function ToolActions({ custom }: { readonly custom: CustomToolView }): Re
 function RemoveDialog({ name, onClose }: { readonly name: string; readonly onClose: () => void }): ReactNode {
   const navigate = useNavigate();
   const done = useDone('tools');
-  const removal = useMutation({
-    mutationFn: () => ask(removeCustomTool({ path: { name } })),
+  const send = (options: Sending = {}) => removeCustomTool({ path: { name }, ...options });
+  const change = useMutation({
+    mutationFn: () => ask(send()),
     onSuccess: () => {
       done('Removed', name);
       void navigate({ to: '/tools' });
@@ -56,7 +68,8 @@ function RemoveDialog({ name, onClose }: { readonly name: string; readonly onClo
       about="Its processes end and agents can no longer call it. Its executions and revisions stay on record."
       name="Remove"
       look="danger"
-      change={removal}
+      {...{ change, send }}
+      command={asCommand('tool unregister', name)}
       onClose={onClose}
     />
   );

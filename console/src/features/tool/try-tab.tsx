@@ -6,10 +6,10 @@ import type { ToolView } from '../../lib/api.js';
 import { call } from '../../lib/calls.js';
 import { usePermission } from '../../lib/session.js';
 import { toolQuery } from '../../lib/queries.js';
-import { asCommand, asCurl, asTypeScript } from '../../lib/snippets.js';
+import { asCommand } from '../../lib/snippets.js';
 import { Checkbox } from '../../ui/controls.js';
 import { CallPanel } from '../../ui/call-panel.js';
-import { CopyAs } from '../../ui/copy-as.js';
+import { CopyAs, formsOf } from '../../ui/copy-as.js';
 import { Note, Stack } from '../../ui/layout.js';
 import { Loaded } from '../../ui/states.js';
 import { useRegistration } from './use-registration.js';
@@ -38,7 +38,6 @@ function Call({ name, tool: { inputSchema, annotations }, mayTest }: CallProps):
   const [counts, setCounts] = useState(false);
   const client = useQueryClient();
   const isTrial = mayTest && !counts;
-  const origin = window.location.origin;
   return (
     <Stack>
       {annotations.destructive && (
@@ -59,9 +58,8 @@ function Call({ name, tool: { inputSchema, annotations }, mayTest }: CallProps):
           <>
             <CopyAs
               forms={{
-                curl: () => asCurl(callOf(name, text, isTrial), origin),
-                'Command line': () => asCommand(name, text),
-                TypeScript: () => asTypeScript(callOf(name, text, isTrial), origin),
+                ...formsOf(() => callOf(name, text, isTrial)),
+                'Command line': () => asCommand(isTrial ? 'tool test' : 'tool call', name, text),
               }}
             />
             {mayTest && (
