@@ -319,18 +319,18 @@ describe('tools', () => {
   });
 
   it('an act that is copied runs in a shell, and is none before', async () => {
-    await lab.register('copied');
+    await lab.register('cut_off');
     const visitor = await lab.visit({ permissions: ['clipboard-read', 'clipboard-write'] });
     const { page } = visitor;
     await lab.signIn(visitor);
-    await visitor.open('/tools/copied/circuit');
+    await visitor.open('/tools/cut_off/circuit');
     await page.getByRole('button', { name: 'Open circuit' }).click();
     await page.getByLabel('Reason').fill(`it's "so"`);
     await page.getByRole('button', { name: 'Copy as …', exact: true }).click();
     await page.getByRole('menuitem', { name: 'curl' }).click();
-    await page.getByText('Copied').waitFor();
+    await page.getByText('Copied', { exact: true }).first().waitFor();
     const command = await page.evaluate(() => navigator.clipboard.readText());
-    const circuit = () => lab.api('GET', '/api/v1/tool-health/copied/circuit');
+    const circuit = () => lab.api('GET', '/api/v1/tool-health/cut_off/circuit');
     assert.equal((await circuit()).body.state, 'closed');
     execFileSync('bash', ['-c', command], { env: { ...process.env, TOOLKEEPER_KEY: lab.adminKey } });
     const { state, reason } = (await circuit()).body;
