@@ -329,7 +329,7 @@ describe('tools', () => {
     await page.getByRole('button', { name: 'Copy as …', exact: true }).click();
     await page.getByRole('menuitem', { name: 'curl' }).click();
     await page.getByText('Copied', { exact: true }).first().waitFor();
-    const command = await page.evaluate(() => navigator.clipboard.readText());
+    const command = await page.evaluate(() => window.navigator.clipboard.readText());
     const circuit = () => lab.api('GET', '/api/v1/tool-health/cut_off/circuit');
     assert.equal((await circuit()).body.state, 'closed');
     execFileSync('bash', ['-c', command], { env: { ...process.env, TOOLKEEPER_KEY: lab.adminKey } });
