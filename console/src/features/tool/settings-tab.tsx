@@ -57,6 +57,12 @@ const whatRuns = (tool: CustomToolView): Pairs => [
   ['Registered', <Time key="registered" at={tool.createdAt} />],
 ];
 
+const captured: Readonly<Record<CustomToolView['capture'], string>> = {
+  none: 'no, so that a replay asks for the input',
+  failures: 'of calls that fail',
+  all: 'of all calls',
+};
+
 function howItRuns(tool: CustomToolView): Pairs {
   const { keepAlive, minProcesses, poolSize, maxRetries, retryDelayMs, cacheTtlMs, annotations } = tool;
   return [
@@ -69,7 +75,8 @@ function howItRuns(tool: CustomToolView): Pairs {
     ['Repeats', maxRetries === 0 ? 'never' : `${maxRetries}, after ${duration(retryDelayMs)}`],
     ['Its calls', natureOf(annotations)],
     ['Calls of an investigation', tool.callsPerInvestigation ?? 'as the server has it'],
-    ['Results are kept', cacheTtlMs === null ? 'no' : duration(cacheTtlMs)],
+    ['Results answer equal calls', cacheTtlMs === null ? 'never' : `for ${duration(cacheTtlMs)}`],
+    ['Inputs and answers are kept', captured[tool.capture]],
   ];
 }
 
