@@ -1,3 +1,5 @@
+import { screens } from '../lib/screens.js';
+
 export interface Entry {
   readonly name: string;
   /** The entry's kind, shown beside its name. */
@@ -6,16 +8,11 @@ export interface Entry {
   readonly to: string;
 }
 
-const screens: readonly Entry[] = [
-  { name: 'Overview', kind: 'Screen', to: '/' },
-  { name: 'Tools', kind: 'Screen', to: '/tools' },
-  { name: 'Executions', kind: 'Screen', to: '/executions' },
+const places: readonly Entry[] = [
+  ...screens.map(({ name, to }) => ({ name, kind: 'Screen', to })),
   { name: 'Failed executions', kind: 'Screen', to: '/executions?status=error' },
   { name: 'Executions that timed out', kind: 'Screen', to: '/executions?status=timeout' },
-  { name: 'Playbooks', kind: 'Screen', to: '/playbooks' },
-  { name: 'Investigations', kind: 'Screen', to: '/investigations' },
   { name: 'Investigations with a spent budget', kind: 'Screen', to: '/investigations?spent=true' },
-  { name: 'Events', kind: 'Screen', to: '/events' },
   { name: 'API keys', kind: 'Screen', to: '/settings/keys' },
   { name: 'About this server, theme', kind: 'Screen', to: '/settings/about' },
   { name: 'Make an API key', kind: 'Do', to: '/settings/keys?make=true' },
@@ -53,7 +50,7 @@ export function entriesFor(typed: string, { tools, playbooks }: Named): Entry[] 
         kind: `Tool, ${kind}`,
         to: `/tools/${encodeURIComponent(name)}/activity`,
       })),
-    ...screens.filter(({ name }) => fits(name)),
+    ...places.filter(({ name }) => fits(name)),
   ];
   if (text === '') return found;
   const procedures = playbooks

@@ -1,21 +1,12 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { asApiError } from '../lib/api.js';
+import { screens } from '../lib/screens.js';
 import { endSession, useSession } from '../lib/session.js';
 import { Icon } from '../ui/icons.js';
 import { useToast } from '../ui/toasts.js';
 import { useShownInSight } from '../ui/use-shown-in-sight.js';
 import css from './shell.module.css';
-
-/** The screens, in the order in which an operator asks; what does not work yet is not here. */
-const screens = [
-  { to: '/', name: 'Overview', icon: 'overview' },
-  { to: '/tools', name: 'Tools', icon: 'tools' },
-  { to: '/executions', name: 'Executions', icon: 'executions' },
-  { to: '/investigations', name: 'Investigations', icon: 'investigations' },
-  { to: '/playbooks', name: 'Playbooks', icon: 'playbooks' },
-  { to: '/events', name: 'Events', icon: 'events' },
-] as const;
 
 export function Rail({ onHelp }: { readonly onHelp: () => void }): ReactNode {
   const bar = useShownInSight(screens.length);

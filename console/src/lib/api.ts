@@ -72,6 +72,16 @@ export async function ask<T>(answer: Promise<Answered<T>>): Promise<T> {
   throw failureOf(error, response);
 }
 
+/** @returns null in place of what is not there */
+export async function orNull<T>(answer: Promise<T>): Promise<T | null> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return null;
+    throw error;
+  }
+}
+
 /** An answer's failure: a problem in the server's words, or whatever stood in its place. */
 export const failureOf = (error: unknown, response: Response | undefined): ApiError =>
   new ApiError(isObject(error) ? error : {}, response);

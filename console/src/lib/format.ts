@@ -54,11 +54,19 @@ export function duration(ms: number): string {
 
 /** "340 B", "1.2 kB", "3 MB". */
 export function bytes(size: number): string {
-  const unit = ['B', 'kB', 'MB', 'GB'].find((_, index) => size < 1_000 ** (index + 1)) ?? 'TB';
-  const value = size / 1_000 ** ['B', 'kB', 'MB', 'GB', 'TB'].indexOf(unit);
-  return `${Number(value.toFixed(value < 10 && unit !== 'B' ? 1 : 0))} ${unit}`;
+  const power = byteUnits.findLastIndex((_, index) => index === 0 || size >= 1_000 ** index);
+  const value = size / 1_000 ** power;
+  return `${Number(value.toFixed(value < 10 && power > 0 ? 1 : 0))} ${byteUnits[power]}`;
 }
+
+const byteUnits = ['B', 'kB', 'MB', 'GB', 'TB'] as const;
 
 /** One of them, or several: "1 call", "2 calls". */
 export const counted = (amount: number, noun: string): string =>
   `${number(amount)} ${noun}${amount === 1 ? '' : 's'}`;
+
+/** "raiseInvestigation" → "Raise investigation". */
+export function words(name: string): string {
+  const text = name.replaceAll(/([A-Z])/g, ' $1').toLowerCase();
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -1,12 +1,12 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import {
-  ApiError,
   ask,
   getCircuit,
   getCustomTool,
   getDashboard,
   getErrorPatterns,
   getExecution,
+  getExecutionPayload,
   getHealthSummary,
   getInvestigation,
   getSeries,
@@ -22,6 +22,7 @@ import {
   listMcpTools,
   listShownPlaybooks,
   listTools,
+  orNull,
   type ToolView,
 } from './api.js';
 
@@ -124,22 +125,19 @@ export const circuitQuery = (tool: string) =>
     refetchInterval: 5_000,
   });
 
+const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString();
+
 export const statsQuery = (tool: string, sinceHours: number) =>
   queryOptions({
     queryKey: ['health', 'stats', tool, sinceHours],
-    queryFn: ({ signal }) => {
-      const since = new Date(Date.now() - sinceHours * 3_600_000).toISOString();
-      return ask(getToolStats({ path: { tool }, query: { since }, signal }));
-    },
+    queryFn: ({ signal }) =>
+      ask(getToolStats({ path: { tool }, query: { since: hoursAgo(sinceHours) }, signal })),
   });
 
 export const seriesQuery = (tool: string | undefined, sinceHours: number) =>
   queryOptions({
     queryKey: ['health', 'series', tool, sinceHours],
-    queryFn: ({ signal }) => {
-      const since = new Date(Date.now() - sinceHours * 3_600_000).toISOString();
-      return ask(getSeries({ query: { since, tool }, signal }));
-    },
+    queryFn: ({ signal }) => ask(getSeries({ query: { since: hoursAgo(sinceHours), tool }, signal })),
     refetchInterval: 30_000,
     // Another period is drawn over the one before, not into an empty place.
     placeholderData: keepPreviousData,
@@ -153,6 +151,20 @@ export const executionQuery = (id: string) =>
     staleTime: 60_000,
   });
 
+export const newestExecutionsQuery = (query: { readonly tool?: string; readonly limit: number }) =>
+  queryOptions({
+    queryKey: ['executions', 'newest', query],
+    queryFn: async ({ signal }) => (await ask(listExecutions({ query, signal }))).data,
+    refetchInterval: 10_000,
+  });
+
+/** The captured payload of an execution; null where none was captured, or its time is over. For the scope `tools:admin`. */
+export const payloadQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['executions', 'payload', id],
+    queryFn: ({ signal }) => orNull(ask(getExecutionPayload({ path: { id }, signal }))),
+  });
+
 export const investigationsQuery = queryOptions({
   queryKey: ['investigations', 'list'],
   queryFn: async ({ signal }) => (await ask(listInvestigations({ query: { limit: all }, signal }))).data,
@@ -163,14 +175,7 @@ export const investigationsQuery = queryOptions({
 export const investigationQuery = (id: string) =>
   queryOptions({
     queryKey: ['investigations', 'one', id],
-    queryFn: async ({ signal }) => {
-      try {
-        return await ask(getInvestigation({ path: { id }, signal }));
-      } catch (error) {
-        if (error instanceof ApiError && error.code === 'not_found') return null;
-        throw error;
-      }
-    },
+    queryFn: ({ signal }) => orNull(ask(getInvestigation({ path: { id }, signal }))),
     refetchInterval: 5_000,
   });
 

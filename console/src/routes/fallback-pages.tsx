@@ -1,21 +1,12 @@
 import { Link, useRouterState } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { nearest } from '../lib/nearest.js';
+import { screens } from '../lib/screens.js';
 import { Page } from '../ui/layout.js';
 import { Failed } from '../ui/states.js';
 
 /** The places that somebody may have meant, by the beginnings of their addresses. */
-const places = [
-  '/',
-  '/tools',
-  '/executions',
-  '/investigations',
-  '/playbooks',
-  '/events',
-  '/settings/keys',
-  '/settings/about',
-  '/sign-in',
-] as const;
+const places = [...screens.map(({ to }) => to), '/settings/keys', '/settings/about', '/sign-in'] as const;
 
 export function NotFoundPage(): ReactNode {
   const path = useRouterState({ select: ({ location }) => location.pathname });

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { ask, type AuditEntryView, listAuditEntries } from '../lib/api.js';
+import { words } from '../lib/format.js';
 import { Card } from './layout.js';
 import { Loaded } from './states.js';
 import { type Column, Table } from './table.js';
@@ -12,12 +13,6 @@ const columns: readonly Column<AuditEntryView>[] = [
   { name: 'What', cell: ({ action, status }) => `${words(action)}${status >= 400 ? ': refused' : ''}` },
   { name: 'Why', cut: true, cell: ({ reason }) => <span title={reason ?? undefined}>{reason}</span> },
 ];
-
-/** "raiseInvestigation" → "Raise investigation". */
-function words(action: string): string {
-  const text = action.replaceAll(/([A-Z])/g, ' $1').toLowerCase();
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}
 
 /** Acts by hand on something, as the audit has them; nothing where there were none. For callers with the scope `admin`. */
 export function Acts({ target }: { readonly target: string }): ReactNode {

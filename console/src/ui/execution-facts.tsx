@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { ExecutionView } from '../lib/api.js';
-import { bytes, duration, exactTime } from '../lib/format.js';
+import { bytes, duration, exactTime, words } from '../lib/format.js';
 import { useTracesPath } from '../lib/use-traces-path.js';
 import { AnsiText } from './ansi-text.js';
 import { Ended } from './execution-table.js';
@@ -111,16 +111,9 @@ const noteNames: Readonly<Record<string, string>> = {
 const notesIn = (metadata: ExecutionView['metadata']): Pairs =>
   Object.entries(metadata)
     .filter(([name, value]) => !saidElsewhere.has(name) && typeof value !== 'object')
-    .map(([name, value]) => [noteNames[name] ?? words(name), figure(name, value)] as const);
-
-/** "queueMs" → "Queue". */
-function words(name: string): string {
-  const text = name
-    .replace(/Ms$/, '')
-    .replace(/([A-Z])/g, ' $1')
-    .toLowerCase();
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}
+    .map(
+      ([name, value]) => [noteNames[name] ?? words(name.replace(/Ms$/, '')), figure(name, value)] as const,
+    );
 
 function figure(name: string, value: unknown): ReactNode {
   if (name === 'replayOf' && typeof value === 'string') {

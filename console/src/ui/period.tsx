@@ -1,29 +1,30 @@
 import type { ReactNode } from 'react';
+import type { periodSearch } from '../lib/searches.js';
+import { useChange } from '../lib/use-change.js';
 import { FilterSelect } from './filters.js';
 
-/** Hours back from now, as they stand in the address. */
-type Period = '1' | '24' | '168';
+/** Hours back from now, as they stand in the address; absent: a day. */
+type Period = ReturnType<typeof periodSearch>['period'];
 
-const names = { 'last hour': '1', 'last day': '24', 'last week': '168' } as const;
-type Name = keyof typeof names;
+export const hoursOf = (period: Period): number => Number(period ?? '24');
 
-export const hoursOf = (period: Period | undefined): number => Number(period ?? '24');
+const names = { '1': 'last hour', '24': 'last day', '168': 'last week' } as const;
 
 interface PeriodSelectProps {
   readonly label?: string;
-  readonly period: Period | undefined;
-  readonly onChange: (period: Period | undefined) => void;
+  readonly period: Period;
 }
 
-export function PeriodSelect({ label = 'Period', period, onChange }: PeriodSelectProps): ReactNode {
-  const options: readonly Name[] = ['last hour', 'last week'];
+export function PeriodSelect({ label = 'Period', period }: PeriodSelectProps): ReactNode {
+  const change = useChange<ReturnType<typeof periodSearch>>();
   return (
-    <FilterSelect<Name>
+    <FilterSelect
       label={label}
-      none="last day"
-      options={options}
-      value={options.find((name) => names[name] === period)}
-      onChange={(name) => onChange(name && names[name])}
+      none={names['24']}
+      names={names}
+      options={['1', '168']}
+      value={period}
+      onChange={(chosen) => change({ period: chosen })}
     />
   );
 }

@@ -4,6 +4,7 @@ import { counted, number } from '../../lib/format.js';
 import { useConnection } from '../../lib/live.js';
 import type { Connection } from '../../lib/server-stream.js';
 import { eventTypes, type eventsSearch } from '../../lib/searches.js';
+import { useChange } from '../../lib/use-change.js';
 import { Badge, Button, type Tone } from '../../ui/controls.js';
 import { FilterBar, FilterSelect, FilterText, FilterTime } from '../../ui/filters.js';
 import { Card, Muted, Page, Row, Stack } from '../../ui/layout.js';
@@ -84,10 +85,8 @@ const columns: readonly Column<Happening>[] = [
 /** Events of tools as they happen, and those before. */
 export function EventsPage(): ReactNode {
   const search = route.useSearch();
-  const navigate = route.useNavigate();
   const { query, happenings } = useEventLog();
-  const change = (changes: Search): void =>
-    void navigate({ search: (old) => ({ ...old, ...changes }), replace: true, resetScroll: false });
+  const change = useChange<Search>();
   const wanted = happenings.filter(isWanted(search)).toReversed();
   const newest = happenings.at(-1)?.timestamp ?? new Date().toISOString();
   const newer = happenings.filter(isWanted({ ...search, until: undefined })).length - wanted.length;

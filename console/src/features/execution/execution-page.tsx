@@ -3,8 +3,7 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { ExecutionView, PayloadView } from '../../lib/api.js';
 import { exactTime } from '../../lib/format.js';
-import { payloadQuery } from '../../lib/payload-query.js';
-import { executionQuery } from '../../lib/queries.js';
+import { executionQuery, payloadQuery } from '../../lib/queries.js';
 import { usePermission } from '../../lib/session.js';
 import { buttonLook } from '../../ui/controls.js';
 import { ExecutionFacts } from '../../ui/execution-facts.js';
@@ -17,11 +16,15 @@ const route = getRouteApi('/shell/executions/$id');
 export function ExecutionPage(): ReactNode {
   const { id } = route.useParams();
   const execution = useQuery(executionQuery(id));
-  if (execution.data) return <Execution execution={execution.data} />;
-  return (
+  const framed = (state: ReactNode): ReactNode => (
     <Page name="Execution" about={<code>{id}</code>}>
-      <Loaded query={execution}>{() => null}</Loaded>
+      {state}
     </Page>
+  );
+  return (
+    <Loaded query={execution} within={framed}>
+      {(data) => <Execution execution={data} />}
+    </Loaded>
   );
 }
 
@@ -66,7 +69,7 @@ function Execution({ execution }: { readonly execution: ExecutionView }): ReactN
 
 /** The input and the answer that the tool's setting `capture` kept. */
 function Payload({ id }: { readonly id: string }): ReactNode {
-  const payload = useQuery(payloadQuery(id, true));
+  const payload = useQuery(payloadQuery(id));
   return (
     <Loaded query={payload}>
       {(kept) =>

@@ -3,6 +3,7 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { ask, listExecutions } from '../../lib/api.js';
 import type { executionsSearch } from '../../lib/searches.js';
+import { useChange } from '../../lib/use-change.js';
 import { FilterBar, FilterNumber, FilterSelect, FilterText } from '../../ui/filters.js';
 import { Page, Stack } from '../../ui/layout.js';
 import { Beside } from '../../ui/peek.js';
@@ -49,8 +50,7 @@ export function ExecutionsPage(): ReactNode {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const list = useExecutions(search);
-  const change = (changes: Partial<Search>): void =>
-    void navigate({ search: (old) => ({ ...old, ...changes }), replace: true, resetScroll: false });
+  const change = useChange<Search>();
   const peek = search.exec !== undefined && (
     <ExecutionPeek id={search.exec} onClose={() => change({ exec: undefined })} />
   );

@@ -5,6 +5,7 @@ import type { InvestigationBudgetView } from '../../lib/api.js';
 import { counted, number } from '../../lib/format.js';
 import { investigationsQuery } from '../../lib/queries.js';
 import type { investigationsSearch } from '../../lib/searches.js';
+import { useChange } from '../../lib/use-change.js';
 import { Badge } from '../../ui/controls.js';
 import { FilterBar, FilterSelect, FilterText } from '../../ui/filters.js';
 import { Muted, Page, Panel, Stack } from '../../ui/layout.js';
@@ -49,10 +50,8 @@ function leastLeft(investigation: Investigation): ReactNode {
 /** Investigations of agents, and the calls that each has left. */
 export function InvestigationsPage(): ReactNode {
   const search = route.useSearch();
-  const navigate = route.useNavigate();
   const investigations = useQuery(investigationsQuery);
-  const change = (changes: Search): void =>
-    void navigate({ search: (old) => ({ ...old, ...changes }), replace: true, resetScroll: false });
+  const change = useChange<Search>();
   return (
     <Page
       name="Investigations"

@@ -1,9 +1,15 @@
 import { useQueries, useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense } from 'react';
-import { ask, type CircuitView, type DashboardView, getEvents, listExecutions } from '../../lib/api.js';
+import { ask, type CircuitView, type DashboardView, getEvents } from '../../lib/api.js';
 import { duration } from '../../lib/format.js';
-import { circuitQuery, customToolsQuery, dashboardQuery, toolsQuery } from '../../lib/queries.js';
+import {
+  circuitQuery,
+  customToolsQuery,
+  dashboardQuery,
+  newestExecutionsQuery,
+  toolsQuery,
+} from '../../lib/queries.js';
 import { Card, Columns, Page, Row, Stack } from '../../ui/layout.js';
 import { ExecutionTable } from '../../ui/execution-table.js';
 import { hoursOf, PeriodSelect } from '../../ui/period.js';
@@ -31,13 +37,8 @@ export function OverviewPage(): ReactNode {
 
 function Overview({ dashboard }: { readonly dashboard: DashboardView }): ReactNode {
   const tools = useQuery(toolsQuery);
-  const recent = useQuery({
-    queryKey: ['executions', 'newest'],
-    queryFn: async ({ signal }) => (await ask(listExecutions({ query: { limit: 10 }, signal }))).data,
-    refetchInterval: 10_000,
-  });
+  const recent = useQuery(newestExecutionsQuery({ limit: 10 }));
   const { period } = route.useSearch();
-  const navigate = route.useNavigate();
   const isFresh = recent.data?.length === 0;
   return (
     <Stack>
@@ -46,11 +47,7 @@ function Overview({ dashboard }: { readonly dashboard: DashboardView }): ReactNo
       {!isFresh && (
         <>
           <Row>
-            <PeriodSelect
-              label="Charts of the"
-              period={period}
-              onChange={(value) => void navigate({ search: { period: value }, replace: true })}
-            />
+            <PeriodSelect label="Charts of the" period={period} />
           </Row>
           <Suspense fallback={<Loading lines={9} />}>
             <Traffic hours={hoursOf(period)} />

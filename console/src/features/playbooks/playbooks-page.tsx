@@ -3,6 +3,7 @@ import type { ReactNode } from 'react';
 import { situationOf } from '../../lib/label-text.js';
 import type { playbooksSearch } from '../../lib/searches.js';
 import { usePermission } from '../../lib/session.js';
+import { useChange } from '../../lib/use-change.js';
 import { buttonLook } from '../../ui/controls.js';
 import { FilterBar, FilterNumber, FilterText } from '../../ui/filters.js';
 import { Note, Page, Stack } from '../../ui/layout.js';
@@ -16,11 +17,9 @@ type Search = ReturnType<typeof playbooksSearch>;
 /** All playbooks, or the answer that an agent would get to a query, with what kept every other playbook out. */
 export function PlaybooksPage(): ReactNode {
   const search = route.useSearch();
-  const navigate = route.useNavigate();
   const mayWrite = usePermission('playbooks:write');
   const { wrong } = situationOf(search.labels ?? '');
-  const change = (changes: Partial<Search>): void =>
-    void navigate({ search: (old) => ({ ...old, ...changes }), replace: true, resetScroll: false });
+  const change = useChange<Search>();
   return (
     <Page
       name="Playbooks"

@@ -1,12 +1,14 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { CustomToolCreate, CustomToolView } from '../../lib/api.js';
 import { customToolQuery } from '../../lib/queries.js';
+import type { editSearch } from '../../lib/searches.js';
+import { useChange } from '../../lib/use-change.js';
 import { Page } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
 import { Loaded } from '../../ui/states.js';
-import { useToast } from '../../ui/toasts.js';
+import { useDone } from '../../ui/toasts.js';
 import { BundleEditor } from './bundle-editor.js';
 import { ToolEditor } from './tool-editor.js';
 
@@ -30,15 +32,14 @@ export function EditPage(): ReactNode {
   const { name } = route.useParams();
   const { as, file } = route.useSearch();
   const navigate = route.useNavigate();
-  const client = useQueryClient();
-  const toast = useToast();
+  const change = useChange<ReturnType<typeof editSearch>>();
+  const done = useDone('tools');
   const tool = useQuery(editedQuery(name));
   const hasFiles = typeof tool.data?.bundle === 'string';
   const form = as ?? (hasFiles ? 'files' : 'settings');
   const path = `/api/v1/custom-tools/${encodeURIComponent(name)}`;
   const onSaved = ({ revision }: CustomToolView): void => {
-    void client.invalidateQueries({ queryKey: ['tools'] });
-    toast(`Saved ${name}`, `as revision ${revision}`);
+    done(`Saved ${name}`, `as revision ${revision}`);
     void navigate({ to: '/tools/$name/revisions', params: { name }, search: { revision } });
   };
   return (
@@ -60,13 +61,7 @@ export function EditPage(): ReactNode {
             <BundleEditor
               tool={name}
               file={file}
-              onFile={(chosen) =>
-                void navigate({
-                  search: (old) => ({ ...old, file: chosen }),
-                  replace: true,
-                  resetScroll: false,
-                })
-              }
+              onFile={(chosen) => change({ file: chosen })}
               onSaved={onSaved}
             />
           ) : (

@@ -3,6 +3,8 @@ import { getRouteApi } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { ask, type CustomToolView, registerToolBundle } from '../../lib/api.js';
 import { templatesQuery } from '../../lib/queries.js';
+import type { registerSearch } from '../../lib/searches.js';
+import { useChange } from '../../lib/use-change.js';
 import { Stack } from '../../ui/layout.js';
 import { Modes } from '../../ui/modes.js';
 import { Empty, Loaded } from '../../ui/states.js';
@@ -13,7 +15,7 @@ const route = getRouteApi('/shell/tools/new');
 /** The templates that the server brings, and the one that was chosen. */
 export function FromTemplate({ onSaved }: { readonly onSaved: (tool: CustomToolView) => void }): ReactNode {
   const { template: wanted, file } = route.useSearch();
-  const navigate = route.useNavigate();
+  const change = useChange<ReturnType<typeof registerSearch>>();
   const templates = useQuery(templatesQuery);
   return (
     <Loaded query={templates}>
@@ -26,9 +28,7 @@ export function FromTemplate({ onSaved }: { readonly onSaved: (tool: CustomToolV
               label="Template"
               names={Object.fromEntries(data.map(({ name }) => [name, name]))}
               value={template.name}
-              onChange={(name) =>
-                void navigate({ search: { from: 'template', template: name }, replace: true })
-              }
+              onChange={(name) => change({ template: name, file: undefined })}
             />
             <FilesEditor
               key={template.name}
@@ -40,13 +40,7 @@ export function FromTemplate({ onSaved }: { readonly onSaved: (tool: CustomToolV
               save={(name, body) => ask(registerToolBundle({ path: { name }, body }))}
               saveName="Save"
               file={file}
-              onFile={(path) =>
-                void navigate({
-                  search: (old) => ({ ...old, file: path }),
-                  replace: true,
-                  resetScroll: false,
-                })
-              }
+              onFile={(path) => change({ file: path })}
               onSaved={onSaved}
             />
           </Stack>

@@ -1,28 +1,23 @@
-import { useQueryClient } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { CustomToolView } from '../../lib/api.js';
 import { FilterSelect } from '../../ui/filters.js';
 import { Page, Row, Stack } from '../../ui/layout.js';
-import { useToast } from '../../ui/toasts.js';
+import { useDone } from '../../ui/toasts.js';
 import { FromTemplate } from './from-template.js';
 import { ToolEditor } from './tool-editor.js';
 
 const route = getRouteApi('/shell/tools/new');
 
-const names = { 'a template': 'template', 'an MCP server': 'mcp', 'tool.json': 'json' } as const;
-type Name = keyof typeof names;
-const options: readonly Name[] = ['a template', 'an MCP server', 'tool.json'];
+const names = { path: 'a program', template: 'a template', mcp: 'an MCP server', json: 'tool.json' } as const;
 
 /** Makes a tool of a template, of a program, of an MCP server, or of what a tool.json says. */
 export function RegisterPage(): ReactNode {
   const { from = 'path' } = route.useSearch();
   const navigate = route.useNavigate();
-  const client = useQueryClient();
-  const toast = useToast();
+  const done = useDone('tools');
   const onSaved = ({ name, protocol }: CustomToolView): void => {
-    void client.invalidateQueries({ queryKey: ['tools'] });
-    toast('Registered', name);
+    done('Registered', name);
     const to = protocol === 'mcp' ? '/tools/$name/tools' : '/tools/$name/try';
     void navigate({ to, params: { name } });
   };
@@ -33,12 +28,13 @@ export function RegisterPage(): ReactNode {
     >
       <Stack>
         <Row>
-          <FilterSelect<Name>
+          <FilterSelect
             label="From"
-            none="a program"
-            options={options}
-            value={options.find((name) => names[name] === from)}
-            onChange={(name) => void navigate({ search: { from: name && names[name] }, replace: true })}
+            none={names.path}
+            names={names}
+            options={['template', 'mcp', 'json']}
+            value={from === 'path' ? undefined : from}
+            onChange={(chosen) => void navigate({ search: { from: chosen }, replace: true })}
           />
         </Row>
         {from === 'template' ? (

@@ -1,60 +1,53 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { useAct } from '../../app/sign-in-gate.js';
+import { NeedsScope } from '../../app/needs-scope.js';
 import { asApiError, type ExecutionView, type PayloadView, type ReplayView } from '../../lib/api.js';
 import { sendExactly } from '../../lib/calls.js';
 import { useDraft } from '../../lib/drafts.js';
 import type { Act } from '../../lib/act.js';
-import { payloadQuery } from '../../lib/payload-query.js';
-import { customToolsQuery, executionQuery, toolQuery } from '../../lib/queries.js';
-import { usePermission } from '../../lib/session.js';
+import { customToolsQuery, executionQuery, payloadQuery, toolQuery } from '../../lib/queries.js';
 import { Button, buttonLook, TextField } from '../../ui/controls.js';
 import { CopyAs, formsOf } from '../../ui/copy-as.js';
 import { InputEditor } from '../../ui/input-editor.js';
 import { Card, Columns, Note, Page, Row, Stack } from '../../ui/layout.js';
-import { Empty, Loaded, Loading, Problem } from '../../ui/states.js';
+import { Loaded, Loading, Problem } from '../../ui/states.js';
 import { Comparison } from './comparison.js';
 
 const route = getRouteApi('/shell/executions/$id/replay');
 
-interface ReplayActionsProps {
+interface ExecutionProps {
   readonly execution: ExecutionView;
 }
 
 /** The same call once more, and how it differs from the first time. */
 export function ReplayPage(): ReactNode {
   const { id } = route.useParams();
-  const permission = usePermission('tools:admin');
-  const act = useAct('tools:admin');
   const execution = useQuery(executionQuery(id));
-  const payload = useQuery(payloadQuery(id, permission === 'yes'));
   return (
     <Page
       name="Replay"
       about="It really runs, as a trial: it spends no budget and counts neither for grade nor circuit."
       actions={execution.data && <ReplayActions execution={execution.data} />}
     >
-      {permission !== 'yes' ? (
-        <Empty title="A replay shows and runs what somebody else has sent">
-          <p>It is for whoever may change the tool: the scope is tools:admin.</p>
-          {act && (
-            <Button look="primary" onClick={() => act(() => undefined)}>
-              Sign in
-            </Button>
-          )}
-        </Empty>
-      ) : (
-        <Loaded query={execution}>
-          {(data) => <Loaded query={payload}>{(kept) => <Replay execution={data} payload={kept} />}</Loaded>}
-        </Loaded>
-      )}
+      <NeedsScope
+        scope="tools:admin"
+        title="A replay shows and runs what somebody else has sent"
+        why="It is for whoever may change the tool: the scope is tools:admin."
+      >
+        <Loaded query={execution}>{(data) => <WithPayload execution={data} />}</Loaded>
+      </NeedsScope>
     </Page>
   );
 }
 
+function WithPayload({ execution }: ExecutionProps): ReactNode {
+  const payload = useQuery(payloadQuery(execution.metricId));
+  return <Loaded query={payload}>{(kept) => <Replay execution={execution} payload={kept} />}</Loaded>;
+}
+
 /** The way back to the first time, and on to the program that is to be mended. */
-function ReplayActions({ execution: { metricId, toolName: name } }: ReplayActionsProps): ReactNode {
+function ReplayActions({ execution: { metricId, toolName: name } }: ExecutionProps): ReactNode {
   const { data: registered } = useQuery(customToolsQuery);
   return (
     <>

@@ -6,6 +6,7 @@ import { ask, type KeyView, listKeys } from '../../lib/api.js';
 import { counted, number } from '../../lib/format.js';
 import type { keysSearch } from '../../lib/searches.js';
 import { useSession } from '../../lib/session.js';
+import { useChange } from '../../lib/use-change.js';
 import { Badge, Button, Tags } from '../../ui/controls.js';
 import { FilterBar, FilterSelect, FilterText } from '../../ui/filters.js';
 import { Muted, Panel, Stack } from '../../ui/layout.js';
@@ -83,14 +84,12 @@ const isWanted =
 
 function Keys(): ReactNode {
   const search = route.useSearch();
-  const navigate = route.useNavigate();
   const keys = useQuery({
     queryKey: ['keys'],
     queryFn: async ({ signal }) => (await ask(listKeys({ query: { limit: 1_000 }, signal }))).data,
     refetchInterval: 10_000,
   });
-  const change = (changes: Search): void =>
-    void navigate({ search: (old) => ({ ...old, ...changes }), replace: true, resetScroll: false });
+  const change = useChange<Search>();
   const rows = keys.data?.filter(isWanted(search)) ?? [];
   const looked = keys.data?.find(({ id }) => id === search.key);
   const select = (key: string | undefined): void => change({ key });

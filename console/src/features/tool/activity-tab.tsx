@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { ask, listExecutions, type ToolStatsView } from '../../lib/api.js';
+import type { ToolStatsView } from '../../lib/api.js';
 import { bytes, duration, number, percent } from '../../lib/format.js';
-import { statsQuery } from '../../lib/queries.js';
+import { newestExecutionsQuery, statsQuery } from '../../lib/queries.js';
 import { ExecutionTable } from '../../ui/execution-table.js';
 import { Card, Figures, Row, Stack } from '../../ui/layout.js';
 import { hoursOf, PeriodSelect } from '../../ui/period.js';
@@ -16,21 +16,12 @@ const route = getRouteApi('/shell/tools/$name/activity');
 export function ActivityTab(): ReactNode {
   const { name } = route.useParams();
   const { period } = route.useSearch();
-  const navigate = route.useNavigate();
   const stats = useQuery(statsQuery(name, hoursOf(period)));
-  const newest = useQuery({
-    queryKey: ['executions', 'newest', name],
-    queryFn: async ({ signal }) =>
-      (await ask(listExecutions({ query: { tool: name, limit: 20 }, signal }))).data,
-    refetchInterval: 10_000,
-  });
+  const newest = useQuery(newestExecutionsQuery({ tool: name, limit: 20 }));
   return (
     <Stack>
       <Row>
-        <PeriodSelect
-          period={period}
-          onChange={(value) => void navigate({ search: { period: value }, replace: true })}
-        />
+        <PeriodSelect period={period} />
       </Row>
       <Loaded query={stats} lines={2}>
         {(data) => <StatsFigures stats={data} />}

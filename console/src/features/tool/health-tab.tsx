@@ -18,15 +18,11 @@ const route = getRouteApi('/shell/tools/$name/health');
 export function HealthTab(): ReactNode {
   const { name } = route.useParams();
   const { period } = route.useSearch();
-  const navigate = route.useNavigate();
   const health = useQuery(healthQuery(name, hoursOf(period)));
   return (
     <Stack>
       <Row>
-        <PeriodSelect
-          period={period}
-          onChange={(value) => void navigate({ search: { period: value }, replace: true })}
-        />
+        <PeriodSelect period={period} />
       </Row>
       <Loaded query={health}>
         {(report) => (

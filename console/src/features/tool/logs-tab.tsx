@@ -5,6 +5,7 @@ import type { LogEntryView } from '../../lib/api.js';
 import { counted } from '../../lib/format.js';
 import { useConnection } from '../../lib/live.js';
 import type { logsSearch } from '../../lib/searches.js';
+import { useChange } from '../../lib/use-change.js';
 import { useLogStream } from '../../lib/use-log-stream.js';
 import { Button } from '../../ui/controls.js';
 import { FilterBar, FilterSelect, FilterText } from '../../ui/filters.js';
@@ -30,12 +31,10 @@ const levels = ['debug', 'info', 'warn', 'error'];
 function Logs(): ReactNode {
   const { name } = route.useParams();
   const { q, level, paused } = route.useSearch();
-  const navigate = route.useNavigate();
   const ring = useLogStream(name);
   const connection = useConnection();
   const wanted = ring.lines.filter(isWanted(q, level));
-  const change = (changes: ReturnType<typeof logsSearch>): void =>
-    void navigate({ search: (old) => ({ ...old, ...changes }), replace: true, resetScroll: false });
+  const change = useChange<ReturnType<typeof logsSearch>>();
   return (
     <Stack>
       <FilterBar label="Log">

@@ -1,5 +1,6 @@
 import type { CustomToolView, ToolHealthSummaryView, ToolView } from '../../lib/api.js';
 import { allTools, type ListedTool } from '../../lib/all-tools.js';
+import type { toolsSearch } from '../../lib/searches.js';
 
 /** A tool as its line in the list: what it is, and how it did in the last hour. */
 export interface ToolRow extends ListedTool {
@@ -11,13 +12,7 @@ export interface ToolRow extends ListedTool {
   readonly lastUsed: string | null;
 }
 
-export interface Wanted {
-  readonly q?: string | undefined;
-  readonly kind?: ToolRow['kind'] | undefined;
-  readonly grade?: ToolRow['grade'] | undefined;
-  readonly status?: ToolRow['status'] | undefined;
-  readonly sort?: 'calls' | 'success' | 'latency' | 'used' | undefined;
-}
+export type Wanted = ReturnType<typeof toolsSearch>;
 
 export function toolRows(
   tools: readonly ToolView[],

@@ -4,6 +4,7 @@ import type { ReactNode } from 'react';
 import { customToolsQuery, healthSummaryQuery, toolsQuery } from '../../lib/queries.js';
 import { duration, number, percent } from '../../lib/format.js';
 import { usePermission } from '../../lib/session.js';
+import { useChange } from '../../lib/use-change.js';
 import { Badge, buttonLook, Tag } from '../../ui/controls.js';
 import { FilterBar, FilterSelect, FilterText } from '../../ui/filters.js';
 import { Page, Panel, Row, Stack } from '../../ui/layout.js';
@@ -96,8 +97,7 @@ export function ToolsPage(): ReactNode {
   const tools = useQuery(toolsQuery);
   const { data: custom = [] } = useQuery(customToolsQuery);
   const { data: health } = useQuery(healthSummaryQuery);
-  const change = (changes: Wanted): void =>
-    void navigate({ search: (old) => ({ ...old, ...changes }), replace: true });
+  const change = useChange<Wanted>();
   return (
     <Page
       name="Tools"
