@@ -5,7 +5,6 @@ const SignInDialog = lazy(() =>
   import('./sign-in-dialog.js').then(({ SignInDialog: it }) => ({ default: it })),
 );
 
-type Pending = (() => void) | undefined;
 const Gate = createContext<(then: () => void) => void>(() => undefined);
 
 /**
@@ -21,9 +20,9 @@ export function useAct(scope: Scope): ((act: () => void) => void) | undefined {
 }
 
 export function SignInGate({ children }: { readonly children: ReactNode }): ReactNode {
-  const [pending, setPending] = useState<{ then: Pending }>();
+  const [pending, setPending] = useState<{ readonly then: () => void }>();
   const done = (): void => {
-    pending?.then?.();
+    pending?.then();
     setPending(undefined);
   };
   return (

@@ -6,6 +6,7 @@ import { isOnControl } from '../../lib/key-targets.js';
 import { columnsOf } from '../../ui/execution-table.js';
 import { Failed } from '../../ui/states.js';
 import { useRowKeys } from '../../ui/use-row-keys.js';
+import shared from '../../ui/table.module.css';
 import css from './executions.module.css';
 
 interface ExecutionListProps {
@@ -21,15 +22,16 @@ interface ExecutionListProps {
 }
 
 const rowHeight = 37;
+const tableLook = `${shared.table} ${shared.clickable} ${css.table}`;
 const classes: Readonly<Record<string, string | undefined>> = {
   When: css.when,
   Tool: css.tool,
   Input: css.input,
   Ended: css.ended,
-  Took: `${css.took} ${css.number}`,
+  Took: `${css.took} ${shared.number}`,
   Why: css.why,
   For: css.for,
-  'In / out': `${css.sizes} ${css.number}`,
+  'In / out': `${css.sizes} ${shared.number}`,
 };
 
 /** As many executions as were loaded; only those in sight are drawn. */
@@ -57,7 +59,7 @@ export function ExecutionList(props: ExecutionListProps): ReactNode {
   const below = virtual.getTotalSize() - ((last?.end ?? 0) - virtual.options.scrollMargin);
   return (
     <div ref={frame} className={css.list}>
-      <table className={css.table} aria-label="Executions" aria-rowcount={hasMore ? -1 : rows.length + 1}>
+      <table className={tableLook} aria-label="Executions" aria-rowcount={hasMore ? -1 : rows.length + 1}>
         <thead>
           <tr>
             {columns.map(({ name }) => (
@@ -120,7 +122,6 @@ interface ExecutionRowProps {
 /** Scrolling draws the rows that come into sight, and no other anew. */
 const ExecutionRow = memo(({ row, columns, index, isSelected, onSelect }: ExecutionRowProps) => (
   <tr
-    className={css.row}
     aria-rowindex={index + 2}
     data-selected={isSelected ? '' : undefined}
     onClick={({ nativeEvent }) => !isOnControl(nativeEvent) && onSelect(row.metricId)}

@@ -21,11 +21,17 @@ const aboutFiles = 'All files are kept together, as one revision, which can be r
 const aboutSettings =
   'What is left out stays as it is. Values of variables are not shown; write one to change it.';
 
-/** Asked for anew each time, so that saving takes back nothing that somebody else has changed; and not while it is edited. */
-const editedQuery = (name: string) => ({
-  ...customToolQuery(name),
-  ...{ queryKey: ['edited', name], staleTime: Infinity, gcTime: 0 },
-});
+/**
+ * Asked for anew each time, so that saving takes back nothing that somebody else has changed; and not while it is edited.
+ * What was there before is shown where the server does not answer.
+ */
+function useEdited(name: string) {
+  const tool = useQuery({
+    ...customToolQuery(name),
+    ...{ queryKey: ['edited', name], staleTime: Infinity, refetchOnMount: 'always' },
+  });
+  return tool.isFetchedAfterMount ? tool : { ...tool, data: undefined, error: null };
+}
 
 /** Changes a tool: saving makes a new revision, which can be rolled back. */
 export function EditPage(): ReactNode {
@@ -34,7 +40,7 @@ export function EditPage(): ReactNode {
   const navigate = route.useNavigate();
   const change = useChange<ReturnType<typeof editSearch>>();
   const done = useDone('tools');
-  const tool = useQuery(editedQuery(name));
+  const tool = useEdited(name);
   const hasFiles = typeof tool.data?.bundle === 'string';
   const form = as ?? (hasFiles ? 'files' : 'settings');
   const path = `/api/v1/custom-tools/${encodeURIComponent(name)}`;
