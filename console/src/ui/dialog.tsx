@@ -8,12 +8,10 @@ interface DialogProps {
   readonly title: string;
   readonly about?: ReactNode;
   readonly children: ReactNode;
-  /** The buttons, the one that does it last. */
-  readonly foot?: ReactNode;
 }
 
 /** Takes the focus while it is open, gives it back, and closes at Esc. */
-export function Dialog({ open, onClose, title, about, children, foot }: DialogProps): ReactNode {
+export function Dialog({ open, onClose, title, about, children }: DialogProps): ReactNode {
   return (
     <Base.Root open={open} onOpenChange={(isOpen) => !isOpen && onClose()}>
       <Base.Portal>
@@ -22,7 +20,6 @@ export function Dialog({ open, onClose, title, about, children, foot }: DialogPr
           <Base.Title>{title}</Base.Title>
           {about !== undefined && <Base.Description>{about}</Base.Description>}
           {children}
-          {foot !== undefined && <div className={css.foot}>{foot}</div>}
         </Base.Popup>
       </Base.Portal>
     </Base.Root>

@@ -1,4 +1,4 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { useAct } from '../../app/sign-in-gate.js';
@@ -19,7 +19,7 @@ import { Card, Row, Stack } from '../../ui/layout.js';
 import { Empty, Loaded } from '../../ui/states.js';
 import { Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
-import { useToast } from '../../ui/toasts.js';
+import { useDone } from '../../ui/toasts.js';
 
 const route = getRouteApi('/shell/tools/$name/revisions');
 
@@ -162,16 +162,14 @@ const contentsOf = ({ data }: BundleFilesView): ReadonlyMap<string, string | nul
 
 function RollBack({ tool: name, to }: { readonly tool: string; readonly to: number }): ReactNode {
   const [isAsking, setAsking] = useState(false);
-  const client = useQueryClient();
-  const toast = useToast();
+  const done = useDone('tools');
   const permitted = useAct('tools:admin');
   const send = (options: Sending = {}) =>
     rollBackCustomTool({ path: { name }, body: { revision: to }, ...options });
   const change = useMutation({
     mutationFn: () => ask(send()),
     onSuccess: ({ revision }) => {
-      void client.invalidateQueries({ queryKey: ['tools'] });
-      toast(`${name} is as revision ${to} again`, `as its revision ${revision}`);
+      done(`${name} is as revision ${to} again`, `as its revision ${revision}`);
       setAsking(false);
     },
   });
