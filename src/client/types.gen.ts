@@ -2806,6 +2806,62 @@ export type HealthSummaryView = {
     checkedAt: string;
 };
 
+export type CircuitRulesView = {
+    /**
+     * Tool faults in the window …
+     */
+    faults: number;
+    /**
+     * … that are at least this share of the window's calls
+     */
+    minFailureRate: number;
+    windowMs: number;
+};
+
+export type CircuitStateView = {
+    tool: string;
+    state: 'closed' | 'open' | 'half_open';
+    /**
+     * Why the circuit is in this state; null while it was always closed
+     */
+    reason: string | null;
+    /**
+     * Who put it into this state by hand; null: it went there by itself
+     */
+    by: string | null;
+    /**
+     * Beginning of the state
+     */
+    since: string;
+    /**
+     * When an open circuit lets the first calls try the tool; null when none is to come
+     */
+    nextProbeAt: string | null;
+    /**
+     * Opened by hand: it stays open until it is closed or reset by hand, also across restarts
+     */
+    heldByHand: boolean;
+    /**
+     * Tool faults in the window
+     */
+    faultsInWindow: number;
+    /**
+     * Calls in the window
+     */
+    callsInWindow: number;
+    /**
+     * What opens it
+     */
+    opensAt: CircuitRulesView;
+};
+
+export type CircuitListView = {
+    /**
+     * By name of their tools
+     */
+    data: Array<CircuitStateView>;
+};
+
 export type GradeChangeView = {
     from: 'healthy' | 'degraded' | 'unhealthy' | 'unknown';
     to: 'healthy' | 'degraded' | 'unhealthy' | 'unknown';
@@ -2896,18 +2952,6 @@ export type ToolHealthInfoView = {
     lastSuccess: string | null;
     lastFailure: string | null;
     lastError: string | null;
-};
-
-export type CircuitRulesView = {
-    /**
-     * Tool faults in the window …
-     */
-    faults: number;
-    /**
-     * … that are at least this share of the window's calls
-     */
-    minFailureRate: number;
-    windowMs: number;
 };
 
 export type CircuitTransitionView = {
@@ -7951,6 +7995,40 @@ export type GetHealthSummaryResponses = {
 };
 
 export type GetHealthSummaryResponse = GetHealthSummaryResponses[keyof GetHealthSummaryResponses];
+
+export type ListOpenCircuitsData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/api/v1/tool-health/circuits';
+};
+
+export type ListOpenCircuitsErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type ListOpenCircuitsError = ListOpenCircuitsErrors[keyof ListOpenCircuitsErrors];
+
+export type ListOpenCircuitsResponses = {
+    200: CircuitListView;
+};
+
+export type ListOpenCircuitsResponse = ListOpenCircuitsResponses[keyof ListOpenCircuitsResponses];
 
 export type GetToolHealthData = {
     body?: never;

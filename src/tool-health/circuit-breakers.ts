@@ -99,6 +99,13 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     throw new Problem('not_found', `There is no circuit of a tool named ${JSON.stringify(tool)}`);
   }
 
+  /** The tools whose circuits are not closed, by name. */
+  notClosed(): string[] {
+    const held = [...(this.pasts ?? [])].filter(([, past]) => past.held).map(([tool]) => tool);
+    const others = [...this.circuits].filter(([, { breaker }]) => breaker.current().kind !== 'closed');
+    return [...held, ...others.map(([tool]) => tool)].sort();
+  }
+
   /** Looks at every circuit, so that what time has brought about is told. */
   look(): void {
     for (const { breaker } of this.circuits.values()) breaker.current();

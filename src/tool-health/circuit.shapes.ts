@@ -56,7 +56,7 @@ export class CircuitRulesView {
   @ApiProperty({ example: 300_000 }) readonly windowMs!: number;
 }
 
-export class CircuitView {
+export class CircuitStateView {
   @ApiProperty({ example: 'log_summary' }) readonly tool!: string;
   @ApiProperty({ enum: states, example: 'open' }) readonly state!: CircuitKind;
   @ApiProperty({
@@ -90,6 +90,14 @@ export class CircuitView {
   @ApiProperty({ example: 5, description: 'Tool faults in the window' }) readonly faultsInWindow!: number;
   @ApiProperty({ example: 5, description: 'Calls in the window' }) readonly callsInWindow!: number;
   @ApiProperty({ type: CircuitRulesView, description: 'What opens it' }) readonly opensAt!: CircuitRulesView;
+}
+
+export class CircuitListView {
+  @ApiProperty({ type: [CircuitStateView], description: 'By name of their tools' })
+  readonly data!: readonly CircuitStateView[];
+}
+
+export class CircuitView extends CircuitStateView {
   @ApiProperty({ type: [CircuitTransitionView], description: 'The newest changes of state, oldest first' })
   readonly history!: CircuitTransitionView[];
   @ApiProperty({

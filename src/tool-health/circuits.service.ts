@@ -4,7 +4,12 @@ import type { CircuitOverride } from '../common/circuit-state.js';
 import { CircuitBreakers, type TrackedCircuit } from './circuit-breakers.js';
 import type { CircuitTransition } from './circuit-events.js';
 import { CircuitHistory } from './circuit-history.js';
-import type { CircuitView, OverrideCircuitBody } from './circuit.shapes.js';
+import type {
+  CircuitListView,
+  CircuitStateView,
+  CircuitView,
+  OverrideCircuitBody,
+} from './circuit.shapes.js';
 
 const shownByDefault = 50;
 
@@ -32,6 +37,11 @@ export class CircuitsService {
     // First: looking at the state may add the transition that time has brought about.
     tracked.breaker.current();
     return viewOfCircuit(tool, tracked.breaker, await this.shown(tool, tracked, limit));
+  }
+
+  notClosed(): CircuitListView {
+    const data = this.circuits.notClosed().map((tool) => stateOf(tool, this.circuits.find(tool).breaker));
+    return { data };
   }
 
   /** Refuses every call of the tool until its circuit is closed or reset. @throws Problem `not_found` */
@@ -72,7 +82,13 @@ function override(
 }
 
 /** A circuit as operators see it; times in ISO 8601. */
-function viewOfCircuit(tool: string, breaker: CircuitBreaker, history: ShownHistory): CircuitView {
+const viewOfCircuit = (tool: string, breaker: CircuitBreaker, history: ShownHistory): CircuitView => ({
+  ...stateOf(tool, breaker),
+  history: history.transitions.map(({ at, from, to, reason, by }) => ({ at: iso(at), from, to, reason, by })),
+  historyComplete: history.complete,
+});
+
+function stateOf(tool: string, breaker: CircuitBreaker): CircuitStateView {
   const state = breaker.current();
   const { faults, calls } = breaker.counts();
   const { failures, minFailureRate, windowMs } = breaker.rules();
@@ -88,14 +104,6 @@ function viewOfCircuit(tool: string, breaker: CircuitBreaker, history: ShownHist
     faultsInWindow: faults,
     callsInWindow: calls,
     opensAt: { faults: failures, minFailureRate, windowMs },
-    history: history.transitions.map(({ at, from, to, reason, by }) => ({
-      at: iso(at),
-      from,
-      to,
-      reason,
-      by,
-    })),
-    historyComplete: history.complete,
   };
 }
 

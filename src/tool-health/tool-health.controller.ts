@@ -11,6 +11,7 @@ import { UpToDateInterceptor } from '../tool-metrics/up-to-date.interceptor.js';
 import {
   CircuitAdviceQuery,
   CircuitAdviceView,
+  CircuitListView,
   CircuitQuery,
   CircuitView,
   OverrideCircuitBody,
@@ -73,6 +74,16 @@ export class ToolHealthController {
   @ApiOkResponse({ type: HealthSummaryView })
   getHealthSummary(): Promise<HealthSummaryView> {
     return this.health.getHealthSummary();
+  }
+
+  @Get('circuits')
+  @ApiOperation({
+    summary: 'Circuits that are not closed',
+    description: 'Of tools that refuse calls, or let a few try. Each is shown without its history.',
+  })
+  @ApiOkResponse({ type: CircuitListView })
+  listOpenCircuits(): CircuitListView {
+    return this.circuits.notClosed();
   }
 
   @Get(':tool')

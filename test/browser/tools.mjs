@@ -315,6 +315,14 @@ describe('tools', () => {
     await page.getByLabel('text').fill('one two three');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await page.getByText('"words": 3').waitFor();
+    await page.getByRole('button', { name: 'JSON', exact: true }).click();
+    await page
+      .getByRole('textbox', { name: 'Input as JSON' })
+      .fill('{"text":"one two","id":12345678901234567890}');
+    await page.getByText('a number that they would round').waitFor();
+    assert.ok(await page.getByRole('button', { name: 'Form', exact: true }).isDisabled());
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await page.getByText('"words": 2').waitFor();
     await visitor.context.close();
   });
 

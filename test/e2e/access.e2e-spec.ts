@@ -96,6 +96,7 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'GET /api/v1/tool-health': 'metrics:read',
   'GET /api/v1/tool-health/dashboard': 'metrics:read',
   'GET /api/v1/tool-health/summary': 'metrics:read',
+  'GET /api/v1/tool-health/circuits': 'metrics:read',
   'GET /api/v1/tool-health/:tool': 'metrics:read',
   'GET /api/v1/tool-health/:tool/history': 'metrics:read',
   'GET /api/v1/tool-health/:tool/error-patterns': 'metrics:read',

@@ -138,7 +138,15 @@ describe('the circuit', () => {
       tk.http.post(`/api/v1/tool-health/manual/circuit/${action}`).send({ reason: 'maintenance' });
     expect((await post('open').expect(200)).body).toMatchObject({ state: 'open' });
     await tk.call('manual').expect(503);
+    const list = async (app: TestApp) =>
+      (await app.http.get('/api/v1/tool-health/circuits').expect(200)).body.data;
+    const held = { tool: 'manual', state: 'open', reason: 'maintenance', heldByHand: true };
+    expect(await list(tk)).toContainEqual(expect.objectContaining(held));
+    const second = await startApp({ DATABASE_URL: tk.db.url });
+    expect(await list(second)).toContainEqual(expect.objectContaining(held));
+    await second.close();
     expect((await post('close').expect(200)).body).toMatchObject({ state: 'closed' });
+    expect(await list(tk)).not.toContainEqual(expect.objectContaining({ tool: 'manual' }));
     await tk.call('manual').expect(200);
     expect((await post('reset').expect(200)).body).toMatchObject({ state: 'closed', callsInWindow: 0 });
   });

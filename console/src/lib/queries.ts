@@ -19,6 +19,7 @@ import {
   listCustomTools,
   listExecutions,
   listInvestigations,
+  listOpenCircuits,
   listMcpTools,
   listShownPlaybooks,
   listTools,
@@ -117,6 +118,13 @@ export const errorPatternsQuery = (tool: string) =>
     queryKey: ['health', 'patterns', tool],
     queryFn: ({ signal }) => ask(getErrorPatterns({ path: { tool }, signal })),
   });
+
+/** The circuits that are not closed. */
+export const openCircuitsQuery = queryOptions({
+  queryKey: ['health', 'circuits'],
+  queryFn: async ({ signal }) => (await ask(listOpenCircuits({ signal }))).data,
+  refetchInterval: 5_000,
+});
 
 export const circuitQuery = (tool: string) =>
   queryOptions({

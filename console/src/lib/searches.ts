@@ -8,6 +8,7 @@ export const toolsSearch = searchParams({
   q: text,
   kind: oneOf('builtin', 'custom', 'mcp', 'server'),
   grade: oneOf('healthy', 'degraded', 'unhealthy', 'unknown'),
+  circuit: oneOf('open', 'half_open', 'closed'),
   status: oneOf('active', 'inactive', 'error'),
   sort: oneOf('calls', 'success', 'latency', 'used'),
 });

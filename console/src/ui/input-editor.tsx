@@ -1,7 +1,8 @@
 import { lazy, type ReactNode, Suspense, useState } from 'react';
 import type { FieldProblemView } from '../lib/api.js';
+import { readExactly } from '../lib/exact-json.js';
 import { CodeEditor } from './code-editor.js';
-import { Note, Stack } from './layout.js';
+import { Muted, Note, Stack } from './layout.js';
 import { Modes } from './modes.js';
 import { Loading } from './states.js';
 
@@ -43,6 +44,11 @@ export function InputEditor({ schema, text, onText, problems }: InputEditorProps
       ) : (
         <CodeEditor label="Input as JSON" value={text} onChange={onText} />
       )}
+      {value === undefined && (
+        <Muted>
+          Fields cannot stand for this text: it is no JSON, or holds a number that they would round.
+        </Muted>
+      )}
       {elsewhere.map(({ pointer, detail }) => (
         <Note key={pointer + detail} tone="bad" alert>
           <code>{pointer}</code> {detail}
@@ -52,9 +58,11 @@ export function InputEditor({ schema, text, onText, problems }: InputEditorProps
   );
 }
 
+/** Undefined for a text that fields cannot stand for: no JSON, or with a number that they would write otherwise. */
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    const value = JSON.parse(text) as unknown;
+    return JSON.stringify(value) === JSON.stringify(readExactly(text)) ? value : undefined;
   } catch {
     return undefined;
   }

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { CircuitView, StatusCountsView, ToolHealthView } from '../../lib/api.js';
+import type { CircuitStateView, StatusCountsView, ToolHealthView } from '../../lib/api.js';
 import { counted } from '../../lib/format.js';
 import { CircuitBadge } from '../../ui/circuit-badge.js';
 import { Badge, buttonLook } from '../../ui/controls.js';
@@ -15,7 +15,7 @@ interface AttentionCardProps {
   /** Absent for a tool that is graded well. */
   readonly report?: ToolHealthView | undefined;
   /** Absent for one that is closed. */
-  readonly circuit?: CircuitView | undefined;
+  readonly circuit?: CircuitStateView | undefined;
   /** What hinders its start; absent for one that starts. */
   readonly fault?: string | undefined;
 }
@@ -81,11 +81,11 @@ export function AttentionCard({ tool: name, report, circuit, fault }: AttentionC
 const mendIt =
   'Its calls are refused until a process of it starts. Its editor tries it, and shows what it writes.';
 
-const openedBy = ({ reason, by }: CircuitView): string[] =>
+const openedBy = ({ reason, by }: CircuitStateView): string[] =>
   reason === null ? [] : [by === null ? reason : `${reason} (by ${by})`];
 
 /** The way on of a circuit that is not closed. */
-const Outlook = ({ circuit }: { readonly circuit: CircuitView }): ReactNode => {
+const Outlook = ({ circuit }: { readonly circuit: CircuitStateView }): ReactNode => {
   const { heldByHand, nextProbeAt, state } = circuit;
   if (heldByHand) return 'Its calls are refused until somebody closes the circuit.';
   if (state === 'half_open') return 'It is being probed: three calls that succeed close it.';

@@ -1,13 +1,13 @@
-import { useQueries, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense } from 'react';
-import { ask, type CircuitView, type DashboardView, getEvents } from '../../lib/api.js';
+import type { DashboardView } from '../../lib/api.js';
 import { duration } from '../../lib/format.js';
 import {
-  circuitQuery,
   customToolsQuery,
   dashboardQuery,
   newestExecutionsQuery,
+  openCircuitsQuery,
   toolsQuery,
 } from '../../lib/queries.js';
 import { Card, Columns, Page, Row, Stack } from '../../ui/layout.js';
@@ -80,7 +80,7 @@ function Attention({ dashboard, isFresh }: AttentionProps): ReactNode {
   const attention = dashboard.toolsNeedingAttention
     .filter(({ status }) => worst.includes(status))
     .sort((a, b) => worst.indexOf(a.status) - worst.indexOf(b.status) || a.successRate - b.successRate);
-  const circuits = useOpenCircuits(attention.map(({ toolName }) => toolName));
+  const { data: circuits = [] } = useQuery(openCircuitsQuery);
   const broken = useBroken();
   const ailing = new Set([
     ...broken.keys(),
@@ -108,20 +108,6 @@ function useBroken(): ReadonlyMap<string, string> {
   const { data = [] } = useQuery(customToolsQuery);
   const broken = data.filter(({ status }) => status === 'error');
   return new Map(broken.map(({ name, errorMessage }) => [name, errorMessage ?? '']));
-}
-
-/** Of the tools that need attention, and of those whose circuits opened lately: they may refuse calls and be graded well. */
-function useOpenCircuits(attention: readonly string[]): CircuitView[] {
-  const opened = useQuery({
-    queryKey: ['events', 'opened'],
-    queryFn: async ({ signal }) => {
-      const { data } = await ask(getEvents({ query: { type: ['circuit.opened'], limit: 50 }, signal }));
-      return data.map(({ tool }) => tool);
-    },
-  });
-  const tools = [...new Set([...(opened.data ?? []), ...attention])];
-  const circuits = useQueries({ queries: tools.map(circuitQuery) });
-  return circuits.flatMap(({ data }) => (data && data.state !== 'closed' ? [data] : []));
 }
 
 function Slowest({ dashboard: { slowExecutions } }: { readonly dashboard: DashboardView }): ReactNode {

@@ -1,4 +1,4 @@
-import type { CustomToolView, ToolHealthSummaryView, ToolView } from '../../lib/api.js';
+import type { CircuitStateView, CustomToolView, ToolHealthSummaryView, ToolView } from '../../lib/api.js';
 import { allTools, type ListedTool } from '../../lib/all-tools.js';
 import type { toolsSearch } from '../../lib/searches.js';
 
@@ -6,6 +6,7 @@ import type { toolsSearch } from '../../lib/searches.js';
 export interface ToolRow extends ListedTool {
   readonly status: CustomToolView['status'];
   readonly grade: ToolHealthSummaryView['status'] | undefined;
+  readonly circuit: CircuitStateView['state'];
   readonly calls: number;
   readonly successRate: number;
   readonly latencyMs: number;
@@ -18,6 +19,7 @@ export function toolRows(
   tools: readonly ToolView[],
   custom: readonly CustomToolView[],
   health: Readonly<Record<string, ToolHealthSummaryView>>,
+  circuits: readonly CircuitStateView[],
 ): ToolRow[] {
   const statuses = new Map(custom.map(({ name, status }) => [name, status]));
   return allTools(tools, custom).map(({ name, description, kind }) => {
@@ -26,6 +28,7 @@ export function toolRows(
       ...{ name, description, kind, status: statuses.get(name) ?? 'active' },
       // Grade and circuit are those of each tool, not of its server.
       grade: kind === 'server' ? undefined : (figures?.status ?? 'unknown'),
+      circuit: circuits.find(({ tool }) => tool === name)?.state ?? 'closed',
       calls: figures?.totalCalls ?? 0,
       successRate: figures?.successRate ?? 0,
       latencyMs: figures?.avgLatencyMs ?? 0,
@@ -45,7 +48,7 @@ const rate = ({ calls, successRate }: ToolRow): number => (calls === 0 ? 2 : suc
 
 export function wantedRows(
   rows: readonly ToolRow[],
-  { q = '', kind, grade, status, sort }: Wanted,
+  { q = '', kind, grade, circuit, status, sort }: Wanted,
 ): ToolRow[] {
   const words = q.toLowerCase().split(/\s+/);
   const byName = rows
@@ -54,6 +57,7 @@ export function wantedRows(
         words.every((word) => `${row.name} ${row.description}`.toLowerCase().includes(word)) &&
         (kind === undefined || row.kind === kind) &&
         (grade === undefined || row.grade === grade) &&
+        (circuit === undefined || row.circuit === circuit) &&
         (status === undefined || row.status === status),
     )
     .sort((a, b) => a.name.localeCompare(b.name));

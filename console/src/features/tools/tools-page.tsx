@@ -1,10 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { customToolsQuery, healthSummaryQuery, toolsQuery } from '../../lib/queries.js';
+import { customToolsQuery, healthSummaryQuery, openCircuitsQuery, toolsQuery } from '../../lib/queries.js';
 import { duration, number, percent } from '../../lib/format.js';
 import { usePermission } from '../../lib/session.js';
 import { useChange } from '../../lib/use-change.js';
+import { CircuitBadge } from '../../ui/circuit-badge.js';
 import { Badge, buttonLook, Tag } from '../../ui/controls.js';
 import { FilterBar, FilterSelect, FilterText } from '../../ui/filters.js';
 import { Page, Panel, Row, Stack } from '../../ui/layout.js';
@@ -15,6 +16,8 @@ import { Time } from '../../ui/time.js';
 import { type ToolRow, toolRows, type Wanted, wantedRows } from './tool-rows.js';
 
 const route = getRouteApi('/shell/tools');
+
+const circuitNames = { open: 'open', half_open: 'half-open', closed: 'closed' } as const;
 
 const columns = [
   {
@@ -28,10 +31,11 @@ const columns = [
   },
   {
     name: 'Health',
-    cell: ({ grade, status }: ToolRow) => (
+    cell: ({ grade, status, circuit }: ToolRow) => (
       <Row>
         {grade === undefined ? '–' : <Badge state={grade} />}
         <StatusBadge status={status} />
+        {circuit !== 'closed' && <CircuitBadge state={circuit} />}
       </Row>
     ),
   },
@@ -67,6 +71,13 @@ function ToolFilters({ search, change }: ToolFiltersProps): ReactNode {
         onChange={(grade) => change({ grade })}
       />
       <FilterSelect
+        label="Circuit"
+        value={search.circuit}
+        options={['open', 'half_open', 'closed']}
+        names={circuitNames}
+        onChange={(circuit) => change({ circuit })}
+      />
+      <FilterSelect
         label="Kind"
         value={search.kind}
         options={['builtin', 'custom', 'mcp', 'server']}
@@ -97,6 +108,7 @@ export function ToolsPage(): ReactNode {
   const tools = useQuery(toolsQuery);
   const { data: custom = [] } = useQuery(customToolsQuery);
   const { data: health } = useQuery(healthSummaryQuery);
+  const { data: circuits = [] } = useQuery(openCircuitsQuery);
   const change = useChange<Wanted>();
   return (
     <Page
@@ -115,7 +127,7 @@ export function ToolsPage(): ReactNode {
         <Panel>
           <Loaded query={tools}>
             {(data) => {
-              const rows = wantedRows(toolRows(data, custom, health?.tools ?? {}), search);
+              const rows = wantedRows(toolRows(data, custom, health?.tools ?? {}, circuits), search);
               return rows.length === 0 ? (
                 <Empty title={data.length === 0 ? 'No tool is registered' : 'No tool fits these filters'} />
               ) : (
