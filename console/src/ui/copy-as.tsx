@@ -21,7 +21,7 @@ export function CopyAs({ label = 'Copy as …', forms }: CopyAsProps): ReactNode
   };
   return (
     <Menu.Root modal={false}>
-      <Menu.Trigger className={buttonLook()}>{label}</Menu.Trigger>
+      <Menu.Trigger className={buttonLook('quiet')}>{label}</Menu.Trigger>
       <Menu.Portal>
         <Menu.Positioner sideOffset={4} align="end" className={css.positioner}>
           <Menu.Popup className={css.popup}>
