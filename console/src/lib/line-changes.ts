@@ -1,14 +1,14 @@
 import { diffLines } from 'diff';
 
 /** One line beside what stands in its place; `undefined` stands for none. */
-export interface LinePair {
+interface LinePair {
   readonly before: string | undefined;
   readonly after: string | undefined;
   readonly isSame: boolean;
 }
 
 /** So many lines that are the same on both sides are left out. */
-export interface LinesLeftOut {
+interface LinesLeftOut {
   readonly leftOut: number;
 }
 

@@ -30,7 +30,7 @@ const tones: Readonly<Record<string, Tone>> = {
   'circuit.closed': 'good',
   gap: 'warn',
 };
-/** What the types mean to a person. */
+/** The types in words. */
 const typeNames: Readonly<Record<Happening['type'], string>> = {
   'tool.crashed': 'crashed',
   'tool.degraded': 'degraded',

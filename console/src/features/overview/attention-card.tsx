@@ -16,7 +16,7 @@ interface AttentionCardProps {
   readonly report?: ToolHealthView | undefined;
   /** Absent for one that is closed. */
   readonly circuit?: CircuitStateView | undefined;
-  /** What hinders its start; absent for one that starts. */
+  /** The reason why it cannot start; absent for one that starts. */
   readonly fault?: string | undefined;
 }
 

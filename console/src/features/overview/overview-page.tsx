@@ -103,7 +103,7 @@ function Attention({ dashboard, isFresh }: AttentionProps): ReactNode {
   );
 }
 
-/** What hinders the start of the tools that cannot start, by name: nobody calls them any more, so no grade tells of it. */
+/** The tools that cannot start, by name, with what hinders them: nobody calls them any more, so no grade tells of it. */
 function useBroken(): ReadonlyMap<string, string> {
   const { data = [] } = useQuery(customToolsQuery);
   const broken = data.filter(({ status }) => status === 'error');

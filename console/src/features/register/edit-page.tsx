@@ -23,7 +23,7 @@ const aboutSettings =
 
 /**
  * Asked for anew each time, so that saving takes back nothing that somebody else has changed; and not while it is edited.
- * What was there before is shown where the server does not answer.
+ * The settings of before are shown where the server does not answer.
  */
 function useEdited(name: string) {
   const tool = useQuery({

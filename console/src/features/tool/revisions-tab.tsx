@@ -136,7 +136,7 @@ interface FileChangesProps {
   readonly against: number;
 }
 
-/** What differs between the files that a tool brought in two revisions; those that are no text are left out. */
+/** The files that a tool brought in two revisions, where they differ; those that are no text are left out. */
 function FileChanges({ tool, revision, against }: FileChangesProps): ReactNode {
   const [before, after] = [
     useQuery(bundleFilesQuery(tool, against)),

@@ -24,7 +24,7 @@ const tones: Readonly<Record<McpToolView['state'], Tone>> = {
   gone: 'none',
 };
 
-/** What an MCP server lists, which of it agents may call, and the approval of what they may not call yet. */
+/** The tools that an MCP server lists: those that agents may call, and the approval of those that they may not call yet. */
 export function ServerToolsTab(): ReactNode {
   const { name } = route.useParams();
   const list = useQuery(serverToolsQuery(name));
@@ -135,7 +135,7 @@ interface DefinitionProps {
   readonly actions: ReactNode;
 }
 
-/** What agents read of a tool; of one that changed since it was approved, what changed. */
+/** A tool as agents read it; of one that changed since it was approved, what changed. */
 const Definition = ({ tool: { tool, approved, listed, changes }, actions }: DefinitionProps): ReactNode => (
   <>
     {changes && changes.length > 0 && (

@@ -22,7 +22,7 @@ const tabs = [
   { to: '/tools/$name/health', name: 'Health' },
   { to: '/tools/$name/circuit', name: 'Circuit' },
 ] as const;
-/** Of what is registered alone. */
+/** Tabs of registered tools alone. */
 const customTabs = [
   { to: '/tools/$name/logs', name: 'Logs' },
   { to: '/tools/$name/revisions', name: 'Revisions' },
