@@ -5,7 +5,7 @@ import { Problem } from '../common/errors.js';
 import { loadConfig } from '../config/app-config.js';
 import { scopes } from '../tool-contract/principal.js';
 import { AdminKey } from './admin-key.js';
-import { AccessPolicy, type Visit } from './access-policy.js';
+import { AccessPolicy, type Route } from './access-policy.js';
 import { KnownKeys } from './known-keys.js';
 import { Sessions } from './sessions.js';
 import { assertSafeToExpose } from './assert-safe-to-expose.js';
@@ -21,10 +21,15 @@ function policy(variables: NodeJS.ProcessEnv): AccessPolicy {
   const keys = new KnownKeys(adminKey);
   return new AccessPolicy(config, adminKey, keys, new Sessions(config, adminKey, keys));
 }
+type Headers = Parameters<AccessPolicy['admit']>[0]['headers'];
+type Rest = Route & { readonly method?: string; readonly protocol?: 'http' | 'https' };
 const visit = (
-  headers: Visit['headers'] = {},
-  { route = '/api/v1/tools', method = 'GET', protocol = 'http', declaredPublic = false }: Partial<Visit> = {},
-): Visit => ({ headers: { host: 'localhost:3000', ...headers }, route, method, protocol, declaredPublic });
+  headers: Headers = {},
+  { method = 'GET', protocol = 'http', ...route }: Rest = {},
+): Parameters<AccessPolicy['admit']> => [
+  { headers: { host: 'localhost:3000', ...headers }, method, protocol },
+  { url: '/api/v1/tools', ...route },
+];
 
 function codeOf(action: () => unknown): string {
   try {
@@ -40,15 +45,15 @@ describe('AccessPolicy', () => {
     const open = policy({});
 
     it('admits whoever has no key as anonymous, to read and to call', () => {
-      const principal = open.admit(visit());
+      const principal = open.admit(...visit());
       expect(principal.userId).toBe('anonymous');
       expect([...principal.scopes]).toEqual(['tools:call', 'metrics:read', 'traces:write', 'traces:read']);
       expect(principal.projects).toEqual(['default']);
-      expect(codeOf(() => open.authorize(principal, visit(), ['tools:call']))).toBe('admitted');
+      expect(open.admit(...visit({}, { scopes: ['tools:call'] }))).toBe(principal);
     });
 
     it('asks them for the key where more is needed, and says where it is, but not what it is or where that folder lies', () => {
-      const asking = (): void => open.authorize(open.admit(visit()), visit(), ['tools:admin']);
+      const asking = (): unknown => open.admit(...visit({}, { scopes: ['tools:admin'] }));
       expect(codeOf(asking)).toBe('unauthorized');
       expect(asking).toThrow('TOOLKEEPER_DATA_DIR/admin.key');
       expect(asking).not.toThrow(folder);
@@ -57,20 +62,20 @@ describe('AccessPolicy', () => {
     it('admits the owner of the key that it made, under any host and origin', () => {
       const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
       const headers = { 'x-api-key': key, host: 'tools.example', origin: 'https://evil.example' };
-      const principal = open.admit(visit(headers, { method: 'DELETE' }));
+      const principal = open.admit(...visit(headers, { method: 'DELETE' }));
       expect([principal.userId, ...principal.scopes]).toEqual(['admin', ...scopes]);
     });
 
     it('takes nobody with a wrong key for anonymous', () => {
-      expect(codeOf(() => open.admit(visit({ 'x-api-key': 'wrong' })))).toBe('unauthorized');
-      expect(codeOf(() => open.admit(visit({ authorization: 'Bearer wrong' })))).toBe('unauthorized');
+      expect(codeOf(() => open.admit(...visit({ 'x-api-key': 'wrong' })))).toBe('unauthorized');
+      expect(codeOf(() => open.admit(...visit({ authorization: 'Bearer wrong' })))).toBe('unauthorized');
     });
 
     it('refuses strange hosts and origins', () => {
-      expect(codeOf(() => open.admit(visit({ host: 'evil.example' })))).toBe('forbidden');
-      expect(codeOf(() => open.admit(visit({ host: '127.999.0.1' })))).toBe('forbidden');
-      expect(codeOf(() => open.admit(visit({ origin: 'http://evil.example' })))).toBe('forbidden');
-      expect(codeOf(() => open.admit(visit({ host: 'evil.example' }, { route: '/metrics' })))).toBe(
+      expect(codeOf(() => open.admit(...visit({ host: 'evil.example' })))).toBe('forbidden');
+      expect(codeOf(() => open.admit(...visit({ host: '127.999.0.1' })))).toBe('forbidden');
+      expect(codeOf(() => open.admit(...visit({ origin: 'http://evil.example' })))).toBe('forbidden');
+      expect(codeOf(() => open.admit(...visit({ host: 'evil.example' }, { url: '/metrics' })))).toBe(
         'forbidden',
       );
     });
@@ -79,7 +84,7 @@ describe('AccessPolicy', () => {
       const lan = policy({ ALLOWED_HOSTS: 'tools.lan, Other.lan' });
       const headers = { host: 'other.lan:3000', origin: 'http://tools.lan' };
       for (const method of ['GET', 'POST'])
-        expect(lan.admit(visit(headers, { method })).userId).toBe('anonymous');
+        expect(lan.admit(...visit(headers, { method })).userId).toBe('anonymous');
     });
   });
 
@@ -87,8 +92,8 @@ describe('AccessPolicy', () => {
     ['on loopback', {}],
     ['with AUTH_MODE=off', { AUTH_MODE: 'off', HOST: '0.0.0.0' }],
   ])('a request without a key %s', (_where, variables) => {
-    const asked = (headers: Visit['headers'], more: Partial<Visit> = {}): string =>
-      codeOf(() => policy(variables).admit(visit(headers, { method: 'POST', ...more })));
+    const asked = (headers: Headers, more: Rest = {}): string =>
+      codeOf(() => policy(variables).admit(...visit(headers, { method: 'POST', ...more })));
 
     it.each([
       ['of no page', {}],
@@ -123,54 +128,51 @@ describe('AccessPolicy', () => {
     const closed = policy({ ADMIN_API_KEY: adminKey });
 
     it('admits its owner by either header, under any host', () => {
-      expect(closed.admit(visit({ authorization: `Bearer ${adminKey}`, host: 'tools.example' })).userId).toBe(
-        'admin',
-      );
-      expect(closed.admit(visit({ 'x-api-key': adminKey })).scopes.has('tools:admin')).toBe(true);
+      expect(
+        closed.admit(...visit({ authorization: `Bearer ${adminKey}`, host: 'tools.example' })).userId,
+      ).toBe('admin');
+      expect(closed.admit(...visit({ 'x-api-key': adminKey })).scopes.has('tools:admin')).toBe(true);
     });
 
     it.each(['/api/v1/tools', '/metrics', '/docs', '/nowhere'])(
       'refuses others at %s, also on loopback',
-      (route) => {
-        expect(codeOf(() => closed.admit(visit({}, { route })))).toBe('unauthorized');
-        expect(codeOf(() => closed.admit(visit({ 'x-api-key': 'wrong' }, { route })))).toBe('unauthorized');
+      (url) => {
+        expect(codeOf(() => closed.admit(...visit({}, { url })))).toBe('unauthorized');
+        expect(codeOf(() => closed.admit(...visit({ 'x-api-key': 'wrong' }, { url })))).toBe('unauthorized');
       },
     );
 
     it('refuses paths that no route matched', () => {
-      expect(codeOf(() => closed.admit({ ...visit(), route: undefined }))).toBe('unauthorized');
+      expect(codeOf(() => closed.admit(visit()[0], {}))).toBe('unauthorized');
     });
 
     it('lets visitors of a public route in, without any scope', () => {
-      const probe = visit({}, { route: '/livez', declaredPublic: true });
-      const principal = closed.admit(probe);
-      expect(principal.scopes.size).toBe(0);
-      expect(codeOf(() => closed.authorize(principal, probe, ['tools:call']))).toBe('admitted');
-      expect(codeOf(() => closed.authorize(principal, visit(), ['tools:call']))).toBe('forbidden');
+      const probe = visit({}, { url: '/livez', public: true });
+      expect(closed.admit(...probe).scopes.size).toBe(0);
     });
 
     it('opens /metrics and /docs only when told to, each for itself', () => {
       const metrics = policy({ ADMIN_API_KEY: adminKey, METRICS_PUBLIC: 'true' });
       const docs = policy({ ADMIN_API_KEY: adminKey, DOCS_PUBLIC: 'true' });
-      expect(codeOf(() => metrics.admit(visit({}, { route: '/metrics' })))).toBe('admitted');
-      expect(codeOf(() => metrics.admit(visit({}, { route: '/docs' })))).toBe('unauthorized');
-      for (const route of ['/docs', '/docs/*', '/docs-json', '/openapi.json']) {
-        expect(codeOf(() => docs.admit(visit({}, { route })))).toBe('admitted');
+      expect(codeOf(() => metrics.admit(...visit({}, { url: '/metrics' })))).toBe('admitted');
+      expect(codeOf(() => metrics.admit(...visit({}, { url: '/docs' })))).toBe('unauthorized');
+      for (const url of ['/docs', '/docs/*', '/docs-json', '/openapi.json']) {
+        expect(codeOf(() => docs.admit(...visit({}, { url })))).toBe('admitted');
       }
-      for (const route of ['/metrics', '/docstore', '/x/docs', '/*']) {
-        expect(codeOf(() => docs.admit(visit({}, { route })))).toBe('unauthorized');
+      for (const url of ['/metrics', '/docstore', '/x/docs', '/*']) {
+        expect(codeOf(() => docs.admit(...visit({}, { url })))).toBe('unauthorized');
       }
     });
   });
 
   it('admits nobody off loopback without a key, should main have forgotten to ask', () => {
     const exposed = policy({ HOST: '0.0.0.0' });
-    expect(codeOf(() => exposed.admit(visit()))).toBe('unauthorized');
+    expect(codeOf(() => exposed.admit(...visit()))).toBe('unauthorized');
   });
 
   it('admits everybody with AUTH_MODE=off', () => {
     const off = policy({ HOST: '0.0.0.0', AUTH_MODE: 'off' });
-    expect(off.admit(visit({ host: 'anything.example' })).scopes.has('tools:admin')).toBe(true);
+    expect(off.admit(...visit({ host: 'anything.example' })).scopes.has('tools:admin')).toBe(true);
   });
 });
 

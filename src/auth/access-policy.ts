@@ -1,28 +1,31 @@
 import { Inject, Injectable } from '@nestjs/common';
+import type { FastifyContextConfig, FastifyRequest } from 'fastify';
 import type { IncomingHttpHeaders } from 'node:http';
 import { Problem } from '../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
-import { type Principal, type Scope, scopes } from '../tool-contract/principal.js';
+import { type Principal, scopes } from '../tool-contract/principal.js';
 import { AdminKey } from './admin-key.js';
 import { presentedKey } from './api-key.js';
 import { KnownKeys } from './known-keys.js';
 import { sessionHeader, Sessions } from './sessions.js';
 import { comesFromTrustedHost, mayBeForged } from './trusted-host.js';
 
-/** The parts of a request that decide whether it may come in. */
-export interface Visit {
-  readonly headers: IncomingHttpHeaders;
-  readonly method: string;
-  /** `http`, or what a trusted proxy says. */
-  readonly protocol: string;
-  /** The pattern of the matched route; undefined where none matched. */
-  readonly route: string | undefined;
-  /** The route is declared `@Public()`. */
-  readonly declaredPublic: boolean;
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set before anything else sees the request. */
+    principal?: Principal;
+  }
 }
 
+/** The parts of a request that decide whether it may come in. `protocol`: `http`, or what a trusted proxy reports. */
+type Visit = Pick<FastifyRequest, 'headers' | 'method' | 'protocol'>;
+
+/** The matched route as it was registered; without `url`: none matched. */
+export type Route = Pick<FastifyContextConfig, 'public' | 'scopes'> & { readonly url?: string };
+
 const mostTrustedHosts = 100;
-const docsRoute = /^\/(docs([/-].*)?|openapi\.(json|yaml))?$/;
+/** Routes of Swagger UI and of the OpenAPI document; they are not Nest's. */
+export const docsRoute = /^\/(docs([/-].*)?|openapi\.(json|yaml))?$/;
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** Decides which requests come in, and as whom. A route that is not said to be open needs a key. */
@@ -49,15 +52,21 @@ export class AccessPolicy {
   /**
    * @returns the principal; one without any scope for a visitor of an open route
    * @throws Problem `unauthorized` without the right key; `forbidden` where a keyless request came under a strange
-   * name, or a web page may have forged it
+   * name, or a web page may have forged it, or where the route needs a scope that the key lacks
    */
-  admit(visit: Visit): Principal {
+  admit(visit: Visit, route: Route): Principal {
+    const principal = this.identify(visit, route);
+    if (route.scopes) this.authorize(principal, route);
+    return principal;
+  }
+
+  private identify(visit: Visit, route: Route): Principal {
     const off = this.config.auth.mode === 'off';
     const key = off ? undefined : presentedKey(visit.headers);
     // A page cannot send this header without a permission that is never given.
     const known = this.keys.find(key);
     if (known) return known;
-    if (this.isOpen(visit)) {
+    if (this.isOpen(route)) {
       this.refuseForged(visit);
       return this.visitor;
     }
@@ -72,11 +81,10 @@ export class AccessPolicy {
     return off ? this.everybody : this.anonymous;
   }
 
-  /** @throws Problem naming the missing scope: `unauthorized` for a caller without a key, else `forbidden` */
-  authorize(principal: Principal, visit: Visit, needed: readonly Scope[]): void {
-    if (this.isOpen(visit)) return;
-    const lacking = needed.filter((scope) => !principal.scopes.has(scope));
-    if (lacking.length === 0) return;
+  /** A caller without a key is asked for one; a key without the scope is refused. */
+  private authorize(principal: Principal, route: Route): void {
+    const lacking = route.scopes?.filter((scope) => !principal.scopes.has(scope)) ?? [];
+    if (lacking.length === 0 || this.isOpen(route)) return;
     if (principal === this.anonymous) throw this.keyNeeded();
     throw new Problem('forbidden', `This needs the scope ${lacking.join(' and ')}.`);
   }
@@ -102,12 +110,11 @@ export class AccessPolicy {
     return true;
   }
 
-  private isOpen({ route, declaredPublic }: Visit): boolean {
+  private isOpen({ url, public: isPublic }: Route): boolean {
     const { metricsPublic, docsPublic } = this.config.auth;
-    if (declaredPublic) return true;
+    if (isPublic) return true;
     return (
-      route !== undefined &&
-      ((metricsPublic && route === '/metrics') || (docsPublic && docsRoute.test(route)))
+      url !== undefined && ((metricsPublic && url === '/metrics') || (docsPublic && docsRoute.test(url)))
     );
   }
 

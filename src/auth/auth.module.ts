@@ -1,9 +1,7 @@
 import { Module } from '@nestjs/common';
-import { APP_GUARD } from '@nestjs/core';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { AccessPolicy } from './access-policy.js';
 import { AdminKey } from './admin-key.js';
-import { AuthGuard } from './auth.guard.js';
 import { CallRates } from './call-rates.js';
 import { KnownKeys } from './known-keys.js';
 import { OnceLinks } from './once-links.js';
@@ -18,7 +16,6 @@ import { Sessions } from './sessions.js';
     { provide: AdminKey, inject: [APP_CONFIG], useFactory: (config: AppConfig) => new AdminKey(config) },
     KnownKeys,
     CallRates,
-    { provide: APP_GUARD, useClass: AuthGuard },
   ],
   exports: [AccessPolicy, KnownKeys, CallRates, OnceLinks, Sessions],
 })

@@ -1,27 +1,60 @@
-import { type ExecutionContext, SetMetadata } from '@nestjs/common';
-import type { Reflector } from '@nestjs/core';
-import { RouteConfig } from '@nestjs/platform-fastify';
-import type { FastifyRequest } from 'fastify';
+import { UseInterceptors } from '@nestjs/common';
+import { FASTIFY_ROUTE_CONFIG_METADATA } from '@nestjs/platform-fastify/constants.js';
+import type { FastifyContextConfig } from 'fastify';
 import type { Scope } from '../tool-contract/principal.js';
+import { AuditInterceptor } from './audit/audit.interceptor.js';
 
-const SCOPES = 'toolkeeper:scopes';
-
-/** The scopes that a caller needs for this route; one that says nothing needs `admin`. */
-export const Scopes = (...scopes: Scope[]): MethodDecorator & ClassDecorator => SetMetadata(SCOPES, scopes);
-
-/** The scopes that the route of an HTTP request asks for. */
-export function neededScopes(reflector: Reflector, context: ExecutionContext): readonly Scope[] {
-  const declared = reflector.getAllAndOverride<Scope[] | undefined>(SCOPES, [
-    context.getHandler(),
-    context.getClass(),
-  ]);
-  const { url } = context.switchToHttp().getRequest<FastifyRequest>().routeOptions;
-  // The room of /metrics knows nothing of scopes.
-  return declared ?? (url === '/metrics' ? ['metrics:read'] : ['admin']);
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route answers without a key. */
+    public?: boolean;
+    /** The scopes that a caller needs for the route. */
+    scopes?: readonly Scope[];
+  }
 }
 
+type Handler = (...args: never[]) => unknown;
+
+/** Rights beyond calling tools and sending spans: what is changed with them leaves an audit entry. */
+const administrative: ReadonlySet<Scope> = new Set(['tools:admin', 'playbooks:write', 'admin']);
+
 /**
- * This handler answers without a key. It is written into the Fastify route's own configuration, because the hook
- * that asks for the key runs before Nest knows the handler.
+ * The scopes that a caller needs for this route or, on a controller, for each of its routes that names none itself.
+ * They are written into Fastify's configuration of the route, so that nothing is looked up for a request.
  */
-export const Public = (): MethodDecorator => RouteConfig({ public: true });
+export const Scopes =
+  (...scopes: Scope[]): MethodDecorator & ClassDecorator =>
+  (target: object, _key?: string | symbol, method?: PropertyDescriptor): void => {
+    const handlers = method ? [method.value as Handler] : undeclaredIn(target as { prototype: object });
+    for (const handler of handlers) {
+      declareAccess(handler, { scopes });
+      if (scopes.some((scope) => administrative.has(scope)))
+        UseInterceptors(AuditInterceptor)(target, '', { value: handler });
+    }
+  };
+
+/** This route answers without a key. */
+export const Public =
+  (): MethodDecorator =>
+  (_target, _key, { value }): void =>
+    declareAccess(value as Handler, { public: true });
+
+/** The access that a route has declared; undefined: none. */
+export const accessOf = ({
+  public: isPublic,
+  scopes,
+}: FastifyContextConfig): 'public' | readonly Scope[] | undefined => (isPublic ? 'public' : scopes);
+
+function declareAccess(handler: Handler, access: FastifyContextConfig): void {
+  Reflect.defineMetadata(FASTIFY_ROUTE_CONFIG_METADATA, { ...configOf(handler), ...access }, handler);
+}
+
+const configOf = (handler: Handler): FastifyContextConfig | undefined =>
+  Reflect.getMetadata(FASTIFY_ROUTE_CONFIG_METADATA, handler) as FastifyContextConfig | undefined;
+
+function undeclaredIn({ prototype }: { readonly prototype: object }): Handler[] {
+  const methods = Object.values(Object.getOwnPropertyDescriptors(prototype))
+    .map(({ value }) => value as Handler | undefined)
+    .filter((value) => typeof value === 'function' && value !== prototype.constructor) as Handler[];
+  return methods.filter((method) => accessOf(configOf(method) ?? {}) === undefined);
+}

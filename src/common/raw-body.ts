@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest, preParsingHookHandler } from 'fastify';
 import { Problem } from './errors.js';
 
 /** A route that takes its body as it comes, so that a thread reads it and not the event loop. */
@@ -12,6 +12,10 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     rawBody?: RawBody;
   }
+  interface FastifyRequest {
+    /** Media types that this request's route takes unread; undefined: it takes parsed JSON. */
+    rawTypes: readonly string[] | undefined;
+  }
 }
 
 /** The body of such a route. */
@@ -20,9 +24,17 @@ export const rawBodyOf = ({ body }: FastifyRequest): Buffer =>
 
 /** JSON for all routes, as it comes for those that want it so, and further types for these alone. */
 export function acceptBodies(fastify: FastifyInstance, furtherTypes: readonly string[]): void {
+  fastify.decorateRequest('rawTypes', undefined);
   fastify.addHook('onRoute', (route) => {
     const raw = rawBodyIn(route.config);
-    if (raw) route.bodyLimit = raw.limit;
+    if (!raw) return;
+    route.bodyLimit = raw.limit;
+    const before = route.preParsing ?? [];
+    const setTypes: preParsingHookHandler = (request, _reply, _payload, done) => {
+      request.rawTypes = raw.types;
+      done();
+    };
+    route.preParsing = [before, setTypes].flat();
   });
   const parseJson = fastify.getDefaultJsonParser('error', 'error');
   fastify.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
@@ -41,5 +53,4 @@ const rawBodyIn = (config: unknown): RawBody | undefined =>
     ? (config.rawBody as RawBody)
     : undefined;
 
-const wants = ({ routeOptions }: FastifyRequest, type: string): boolean =>
-  rawBodyIn(routeOptions.config)?.types.includes(type) ?? false;
+const wants = ({ rawTypes }: FastifyRequest, type: string): boolean => rawTypes?.includes(type) ?? false;

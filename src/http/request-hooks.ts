@@ -1,10 +1,10 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify';
 import type { ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
-import { AccessPolicy } from '../auth/access-policy.js';
-import { visitOf } from '../auth/auth.guard.js';
+import { AccessPolicy, docsRoute } from '../auth/access-policy.js';
 import { KnownKeys } from '../auth/known-keys.js';
+import { accessOf } from '../auth/scopes.decorator.js';
 import { Problem } from '../common/errors.js';
 import { refuseDeepBody } from '../common/json-depth.js';
 import { Lifecycle } from '../common/lifecycle.js';
@@ -50,7 +50,7 @@ export function registerRequestHooks(app: NestFastifyApplication, bodyDepth: num
     // Every request shows its key before its body is read, also for routes that Nest never sees: the Swagger UI's files
     // and unknown paths. Routes that were registered before Nest's error handler would answer an error with a bare 500.
     try {
-      request.principal = policy.admit(visitOf(request));
+      request.principal = policy.admit(request, request.routeOptions.config);
       if (request.is404) refuseMethod(request, routes);
       done();
     } catch (error) {
@@ -104,12 +104,19 @@ interface KnownRoute {
 function knownRoutes(fastify: FastifyInstance): readonly KnownRoute[] {
   const routes: KnownRoute[] = [];
   fastify.addHook('onRoute', (route) => {
-    const { url, method, config } = route;
-    if (config?.public) route.bodyLimit = publicBodyBytes;
+    const { url, method, config = {} } = route;
+    refuseUndeclared(route);
+    if (config.public) route.bodyLimit = publicBodyBytes;
     const path = new RegExp(`^${url.replaceAll(/:\w+/g, '[^/]+').replaceAll('*', '.*')}$`);
     if (url !== '*' && url !== '/*') routes.push({ path, methods: [method].flat() });
   });
   return routes;
+}
+
+/** A route without a declared access would be open to whoever has any key: the server does not start with one. */
+function refuseUndeclared({ url, method, config = {} }: RouteOptions): void {
+  if (accessOf(config) || docsRoute.test(url) || url === '*' || url === '/*') return;
+  throw new Error(`The route ${[method].flat().join(', ')} ${url} declares neither @Scopes() nor @Public()`);
 }
 
 /** @throws Problem `invalid_request` with status 405 where the path is known, and only the method is not */

@@ -1,4 +1,5 @@
 import { Controller, type DynamicModule, Get, Global, Header, Module } from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiOkResponse, ApiOperation, ApiProduces, ApiTags } from '@nestjs/swagger';
 import { PrometheusModule } from '@willsoto/nestjs-prometheus';
 import { collectDefaultMetrics, register, Registry } from 'prom-client';
@@ -11,6 +12,7 @@ class MetricsController {
   constructor(private readonly contributors: Contributors) {}
 
   @Get()
+  @RouteConfig({ scopes: ['metrics:read'] })
   @Header('content-type', Registry.PROMETHEUS_CONTENT_TYPE)
   @ApiOperation({
     summary: 'Prometheus metrics',

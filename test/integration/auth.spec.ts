@@ -1,13 +1,23 @@
 import { rmSync } from 'node:fs';
-import { Controller, Get, type INestApplication, Module, Post, UseGuards } from '@nestjs/common';
-import { APP_FILTER, ExternalContextCreator, Reflector } from '@nestjs/core';
-import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
+import {
+  Controller,
+  Delete,
+  Get,
+  type INestApplication,
+  Module,
+  Patch,
+  Post,
+  Put,
+  type Type,
+} from '@nestjs/common';
+import { APP_FILTER } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { Test } from '@nestjs/testing';
-import { AccessPolicy } from '../../src/auth/access-policy.js';
-import { AuthGuard } from '../../src/auth/auth.guard.js';
+import { hashOfKey, newKey } from '../../src/auth/api-key.js';
+import { AuditLog } from '../../src/auth/audit/audit-log.js';
 import { AuthModule } from '../../src/auth/auth.module.js';
+import { KnownKeys } from '../../src/auth/known-keys.js';
 import { CurrentPrincipal } from '../../src/auth/principal.decorator.js';
 import { Public, Scopes } from '../../src/auth/scopes.decorator.js';
 import { ProblemFilter } from '../../src/common/problem.filter.js';
@@ -21,6 +31,8 @@ import { supertest as request } from '../support/http.js';
 import { makeTestFolder } from '../support/test-folder.js';
 
 const key = 'a-key-of-enough-length';
+/** The entries that an audit log would store. */
+const audited: object[] = [];
 const folder = makeTestFolder();
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -33,6 +45,7 @@ class ThingsController {
   }
 
   @Post()
+  @Scopes('admin')
   create(@CurrentPrincipal() principal: Principal): object {
     return { userId: principal.userId };
   }
@@ -50,15 +63,8 @@ class ThingsController {
   }
 }
 
-class Gateway {
-  @UseGuards(AuthGuard)
-  execute(input: string): string {
-    return `ran ${input}`;
-  }
-}
-
 /** real: Nest, Fastify, OpenAPI routes, HTTP. */
-async function start(variables: NodeJS.ProcessEnv): Promise<NestFastifyApplication> {
+async function start(variables: NodeJS.ProcessEnv, ...controllers: Type[]): Promise<NestFastifyApplication> {
   @Module({
     imports: [
       ConfigModule.forRoot(loadConfig({ TOOLKEEPER_DATA_DIR: folder, ...variables })),
@@ -67,8 +73,11 @@ async function start(variables: NodeJS.ProcessEnv): Promise<NestFastifyApplicati
       MetricsModule.forRoot(),
       AuthModule,
     ],
-    controllers: [ThingsController],
-    providers: [{ provide: APP_FILTER, useClass: ProblemFilter }, Gateway],
+    controllers: [ThingsController, ...controllers],
+    providers: [
+      { provide: APP_FILTER, useClass: ProblemFilter },
+      { provide: AuditLog, useValue: { write: (entry: object) => void audited.push(entry) } },
+    ],
   })
   class TestModule {}
   const module = await Test.createTestingModule({ imports: [TestModule] }).compile();
@@ -76,7 +85,6 @@ async function start(variables: NodeJS.ProcessEnv): Promise<NestFastifyApplicati
   const fastify = app.getHttpAdapter().getInstance();
   // As the server does: before there is any route.
   registerRequestHooks(app, 100);
-  fastify.get('/plain-early', () => 'plain');
   SwaggerModule.setup('docs', app, SwaggerModule.createDocument(app, new DocumentBuilder().build()), {
     ui: false,
   });
@@ -98,7 +106,7 @@ describe('auth', () => {
 
   it('asks for the key everywhere but at public routes', async () => {
     app = await start({ ADMIN_API_KEY: key });
-    for (const path of ['/things', '/metrics', '/docs/asset.css', '/docs-json', '/plain-early', '/nowhere']) {
+    for (const path of ['/things', '/metrics', '/docs/asset.css', '/docs-json', '/nowhere']) {
       const { status, body, headers } = await http().get(path);
       expect([path, status, body.code]).toEqual([path, 401, 'unauthorized']);
       expect(headers['content-type']).toContain('application/problem+json');
@@ -119,7 +127,7 @@ describe('auth', () => {
     const { body } = await http().get('/things').set('authorization', `Bearer ${key}`).expect(200);
     expect(body).toEqual({ userId: 'admin', scopes: [...scopes] });
     await http().post('/things').set('x-api-key', key).expect(201, { userId: 'admin' });
-    for (const path of ['/metrics', '/docs/asset.css', '/docs-json', '/plain-early']) {
+    for (const path of ['/metrics', '/docs/asset.css', '/docs-json']) {
       await http().get(path).set('x-api-key', key).expect(200);
     }
     await http().get('/things').set('x-api-key', `${key}x`).expect(401);
@@ -138,7 +146,7 @@ describe('auth', () => {
     expect(asked.detail).toContain('TOOLKEEPER_DATA_DIR/admin.key');
     expect(headers['www-authenticate']).toContain('Bearer');
     await http().get('/things').set('origin', 'http://localhost:5173').expect(200);
-    for (const path of ['/things', '/docs-json', '/metrics', '/plain-early']) {
+    for (const path of ['/things', '/docs-json', '/metrics']) {
       const { body } = await http().get(path).set('host', 'rebound.example').expect(403);
       expect(body.code).toBe('forbidden');
       expect(body.detail).toContain('ALLOWED_HOSTS');
@@ -147,37 +155,92 @@ describe('auth', () => {
     await http().get('/things/open').set('host', '10.0.0.7:3000').expect(200);
   });
 
-  it('holds scopes against the route: one that says nothing needs admin', async () => {
-    app = await start({});
-    const guard = scopeGuard(app);
-    expect(guard('GET', 'list', ['tools:call'])).toBe(true);
-    expect(guard('HEAD', 'list', ['tools:call'])).toBe(true);
-    expect(guard('POST', 'call', ['tools:call'])).toBe(true);
-    expect(guard('POST', 'create', ['admin'])).toBe(true);
-    expect(() => guard('POST', 'create', ['tools:call', 'tools:admin'])).toThrow(/scope admin/);
-    expect(() => guard('DELETE', 'create', ['tools:call'])).toThrow(/admin/);
-    expect(() => guard('GET', 'list', ['tools:admin'])).toThrow(/tools:call/);
-    expect(() => guard('GET', 'list', [])).toThrow(/tools:call/);
+  it('holds the scopes of a key against the route, before it reads the body', async () => {
+    app = await start({ ADMIN_API_KEY: key });
+    const withScopes = (...scopes: Scope[]): string => {
+      const made = newKey();
+      const none = {
+        projects: null,
+        tools: null,
+        rate: null,
+        expiresAt: null,
+        revokedAt: null,
+        revokedBy: null,
+      };
+      const by = { name: 'u', owner: 'u', createdBy: 'u', createdAt: new Date(), lastUsedAt: null };
+      const stored = { id: made.id, hash: hashOfKey(made.key), scopes, ...none, ...by };
+      app?.get(KnownKeys, { strict: false }).replace([stored]);
+      return made.key;
+    };
+    const ask = async (method: 'get' | 'post' | 'head', path: string, ...scopes: Scope[]) => {
+      const asked = http()[method](path);
+      void asked.set('x-api-key', withScopes(...scopes));
+      const { status, body } = await (method === 'post'
+        ? asked.set('content-type', 'application/json').send('{"broken')
+        : asked);
+      return [status, body?.detail?.match(/scope (\S+)\./)?.[1]];
+    };
+    expect(await ask('get', '/things', 'tools:call')).toEqual([200, undefined]);
+    expect(await ask('head', '/things', 'tools:call')).toEqual([200, undefined]);
+    expect(await ask('get', '/things', 'metrics:read')).toEqual([403, 'tools:call']);
+    expect(await ask('get', '/metrics', 'metrics:read')).toEqual([200, undefined]);
+    expect(await ask('get', '/metrics', 'tools:call')).toEqual([403, 'metrics:read']);
+    expect((await ask('post', '/things', 'admin'))[0]).toBe(400);
+    expect(await ask('post', '/things', 'tools:call', 'tools:admin')).toEqual([403, 'admin']);
   });
 
-  it('leaves calls inside the door alone', async () => {
-    app = await start({ ADMIN_API_KEY: key });
-    const gateway = app.get(Gateway);
-    const run = app
-      .get(ExternalContextCreator, { strict: false })
-      .create(
-        gateway,
-        Reflect.get(gateway, 'execute') as never,
-        'execute',
-        '',
-        undefined,
-        undefined,
-        '',
-        undefined,
-        'tool',
-      );
-    expect(await run('it')).toBe('ran it');
+  it('has an entry written for a route of administrators alone, its class saying so or the route itself', async () => {
+    @Controller('acts')
+    @Scopes('tools:admin')
+    class ActsController {
+      @Post('own')
+      own(): object {
+        return {};
+      }
+      @Post('call')
+      @Scopes('tools:call')
+      call(): object {
+        return {};
+      }
+      @Post('open')
+      @Public()
+      open(): object {
+        return {};
+      }
+      @Get('own')
+      read(): object {
+        return {};
+      }
+    }
+    app = await start({ ADMIN_API_KEY: key }, ActsController);
+    audited.length = 0;
+    for (const path of ['/acts/own', '/acts/call', '/acts/open', '/things', '/things/call'])
+      await http().post(path).set('x-api-key', key).expect(201);
+    await http().get('/acts/own').set('x-api-key', key).expect(200);
+    expect(audited).toMatchObject([
+      { action: 'own', target: '/acts/own', status: 201, keyId: 'admin' },
+      { action: 'create', target: '/things', status: 201 },
+    ]);
   });
+
+  it.each(['get', 'post', 'put', 'patch', 'delete'] as const)(
+    'does not start with a %s route that declares no access',
+    async (method) => {
+      const declared = await start({});
+      await declared.close();
+      const decorator = { get: Get, post: Post, put: Put, patch: Patch, delete: Delete }[method];
+      @Controller('silent')
+      class SilentController {
+        @decorator()
+        act(): object {
+          return {};
+        }
+      }
+      await expect(start({}, SilentController)).rejects.toThrow(
+        new RegExp(`${method.toUpperCase()}.* /silent declares neither @Scopes\\(\\) nor @Public\\(\\)`),
+      );
+    },
+  );
 
   it('builds several apps in one process', async () => {
     app = await start({});
@@ -187,19 +250,3 @@ describe('auth', () => {
     await second.close();
   });
 });
-
-/** The guard alone, for callers with fewer scopes than the bootstrap key. */
-function scopeGuard(app: INestApplication) {
-  const guard = new AuthGuard(app.get(Reflector), app.get(AccessPolicy, { strict: false }));
-  return (method: string, handler: keyof ThingsController, scopes: Scope[]): boolean => {
-    const principal: Principal = { userId: 'u', scopes: new Set(scopes) };
-    const http = new ExecutionContextHost([
-      { method, headers: {}, routeOptions: { url: '/things', config: {} }, principal },
-    ]);
-    const host = Object.assign(http, {
-      getHandler: () => Reflect.get(ThingsController.prototype, handler),
-      getClass: () => ThingsController,
-    });
-    return guard.canActivate(host);
-  };
-}

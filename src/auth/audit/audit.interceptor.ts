@@ -11,18 +11,17 @@ import { catchError, mergeMap, type Observable } from 'rxjs';
 import { canonicalJson, sha256 } from '../../common/canonical-json.js';
 import { storableText } from '../../common/pg-text.js';
 import { statusOfProblem } from '../../common/problem.filter.js';
-import type { Scope } from '../../tool-contract/principal.js';
 import { principalOf } from '../principal.decorator.js';
-import { neededScopes } from '../scopes.decorator.js';
 import { AUDITED, type AuditedResource, type PathParams } from './audited.decorator.js';
 import { AuditLog } from './audit-log.js';
 import { maxReasonLength, maxTargetLength } from './audit.shapes.js';
 
-/** Rights beyond calling tools and sending what was observed of them. */
-const administrative: ReadonlySet<Scope> = new Set(['tools:admin', 'playbooks:write', 'admin']);
 const reading = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-/** Has one entry written for every act with the rights of an administrator, however it ended, before it is answered. */
+/**
+ * Writes one entry for each act with the rights of an administrator, whatever its status, before it is answered. `@Scopes`
+ * binds it to the routes that need such a right.
+ */
 @Injectable()
 export class AuditInterceptor implements NestInterceptor {
   constructor(
@@ -32,9 +31,10 @@ export class AuditInterceptor implements NestInterceptor {
   ) {}
 
   async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
-    if (!this.isAdministrative(context)) return next.handle();
     const http = context.switchToHttp();
-    const { params, ...request } = partsOf(http.getRequest<FastifyRequest>());
+    const asked = http.getRequest<FastifyRequest>();
+    if (reading.has(asked.method)) return next.handle();
+    const { params, ...request } = partsOf(asked);
     const resource = this.resourceOf(context);
     const before = await hashOfState(resource, params);
     const write = async (status: number, made: PathParams = {}): Promise<void> => {
@@ -57,13 +57,6 @@ export class AuditInterceptor implements NestInterceptor {
         throw error;
       }),
     );
-  }
-
-  private isAdministrative(context: ExecutionContext): boolean {
-    // A call inside the door: the route that it came in by is looked at.
-    if (context.getType<string>() === 'tool') return false;
-    if (reading.has(context.switchToHttp().getRequest<FastifyRequest>().method)) return false;
-    return neededScopes(this.reflector, context).some((scope) => administrative.has(scope));
   }
 
   private resourceOf(context: ExecutionContext): AuditedResource | undefined {

@@ -1,16 +1,16 @@
-import { Module } from '@nestjs/common';
-import { APP_INTERCEPTOR } from '@nestjs/core';
+import { Global, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuditController } from './audit.controller.js';
-import { AuditInterceptor } from './audit.interceptor.js';
 import { AuditLog } from './audit-log.js';
 import { AuditRepository } from './audit.repository.js';
 
-/** The record of what was done with the rights of an administrator. */
+/** The record of administrative acts. Global: `@Scopes` binds its interceptor to routes of all rooms. */
+@Global()
 @Module({
   // TypeORM closes its connections after the modules that import it: the last acts are stored by then.
   imports: [TypeOrmModule.forFeature([])],
   controllers: [AuditController],
-  providers: [AuditRepository, AuditLog, { provide: APP_INTERCEPTOR, useClass: AuditInterceptor }],
+  providers: [AuditRepository, AuditLog],
+  exports: [AuditLog],
 })
 export class AuditModule {}
