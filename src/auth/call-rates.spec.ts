@@ -5,8 +5,8 @@ import { CallRates, networkOf } from './call-rates.js';
 const anonymous: Principal = { userId: 'anonymous', scopes: new Set() };
 const rates = (callsPerAddress = 0) =>
   new CallRates({ auth: { callsPerAddress } } as ConstructorParameters<typeof CallRates>[0]);
-const refusal = (counted: Promise<void>): Promise<unknown> =>
-  counted.then(
+const refusal = (counted: Promise<void> | undefined): Promise<unknown> =>
+  Promise.resolve(counted).then(
     () => 'counted',
     (error: Problem) => error,
   );

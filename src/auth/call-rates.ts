@@ -24,10 +24,16 @@ export class CallRates {
 
   constructor(@Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'auth'>) {}
 
-  /** @throws Refusal `rate_limited` for one call too many */
-  async count(call: Pick<CallRequest, 'principal' | 'address'>): Promise<void> {
+  /**
+   * @returns undefined for a call without a limit
+   * @throws Refusal `rate_limited` for one call too many
+   */
+  count(call: Pick<CallRequest, 'principal' | 'address'>): Promise<void> | undefined {
     const limit = this.limitOf(call);
-    if (!limit) return;
+    return limit && this.take(limit);
+  }
+
+  private async take(limit: Limit): Promise<void> {
     const { calls, per } = limit.rate;
     const { consumedPoints, msBeforeNext } = await this.counts[per].consume(limit.of);
     if (consumedPoints <= calls) return;

@@ -30,6 +30,7 @@ export class LineBudget {
    * @returns milliseconds until it is overdrawn no more; 0: it is not
    */
   charge(lines: number): number {
+    if (lines <= 0 && this.left === this.perSecond) return 0;
     this.refill();
     this.left = Math.min(this.perSecond, this.left - lines);
     return (Math.max(0, -this.left) / this.perSecond) * 1_000;

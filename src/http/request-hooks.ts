@@ -5,12 +5,20 @@ import { performance } from 'node:perf_hooks';
 import { AccessPolicy, docsRoute } from '../auth/access-policy.js';
 import { KnownKeys } from '../auth/known-keys.js';
 import { accessOf } from '../auth/scopes.decorator.js';
+import { Cancellation } from '../common/cancellation.js';
 import { Problem } from '../common/errors.js';
 import { refuseDeepBody } from '../common/json-depth.js';
 import { Lifecycle } from '../common/lifecycle.js';
 import { ProblemFilter } from '../common/problem.filter.js';
 import { RequestContext } from '../observability/request-context.js';
 import { RequestLog } from '../observability/request-log.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Cancelled when the client leaves before its answer is written. (Fastify's own signal aborts on normal POSTs.) */
+    cancellation: Cancellation;
+  }
+}
 
 /**
  * The work around every request, in the two hooks that Fastify runs before and after it reads the body.
@@ -27,25 +35,24 @@ export function registerRequestHooks(app: NestFastifyApplication, bodyDepth: num
 
   const routes = knownRoutes(fastify);
 
+  // Declared, so that all requests have one shape.
+  fastify.decorateRequest('principal', undefined);
+  fastify.decorateRequest('cancellation', null as unknown as Cancellation);
+
   fastify.addHook('onRequest', (request, reply, done) => {
     const startedAt = performance.now();
-    const { id, method, originalUrl: url } = request;
     const { raw } = reply;
-    void reply.header('x-request-id', id);
+    const cancellation = (request.cancellation = new Cancellation());
+    void reply.header('x-request-id', request.id);
     if (lifecycle.isDraining()) void reply.header('connection', 'close');
     lifecycle.requests.begin();
     underWay.set(raw, request);
     // `close` comes exactly once, whether the answer was written or the client left.
     raw.once('close', () => {
+      if (!raw.writableFinished) cancellation.cancel();
       lifecycle.requests.end();
       underWay.delete(raw);
-      log.completed({
-        id,
-        method,
-        url,
-        statusCode: raw.statusCode,
-        durationMs: performance.now() - startedAt,
-      });
+      log.completed(request, raw.statusCode, performance.now() - startedAt);
     });
     // Every request shows its key before its body is read, also for routes that Nest never sees: the Swagger UI's files
     // and unknown paths. Routes that were registered before Nest's error handler would answer an error with a bare 500.

@@ -12,9 +12,8 @@ export class InvestigationBudgetGuard implements CanActivate {
 
   /** @throws Refusal `investigation_budget_spent` */
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    if (context.getType<string>() !== 'tool') return true;
     const call = context.getArgByIndex<ToolCall>(0);
-    call.ticket.advance('budget');
+    call.ticket.budgeted = true;
     const { investigationId } = call.context;
     return call.test || !investigationId || this.spend(call, investigationId);
   }

@@ -13,8 +13,8 @@ export interface DrainListener {
 export interface RunningDrain {
   /** @throws Error why not all that was in the journal is committed */
   ask(request: DrainRequest): Promise<void>;
-  /** Something for the sink, which it has before records that are appended later. */
-  tell(message: unknown): void;
+  /** Messages for the sink, which it has before records that are appended later. */
+  tell(messages: readonly unknown[]): void;
   /** Ends it wherever it is; the journal keeps what is not committed. */
   stop(): Promise<void>;
 }
@@ -22,8 +22,8 @@ export interface RunningDrain {
 /** A sink in a thread of its own. */
 export interface DrainSink extends RecordSink {
   close(): Promise<void>;
-  /** Gets what the journal's owner tells its drain. */
-  hear?(message: unknown): void;
+  /** Receives the messages of the journal's owner. */
+  receive?(message: unknown): void;
 }
 
 export type StartDrain = (orders: DrainOrders, listener: DrainListener) => RunningDrain;
@@ -40,7 +40,7 @@ const politeness = 5;
 export const drainThread =
   (script: URL, sink: unknown): StartDrain =>
   (orders, listener) => {
-    const calls = new WorkerCalls<DrainRequest, void, DrainNews, unknown>(script, {
+    const calls = new WorkerCalls<DrainRequest, void, DrainNews, readonly unknown[]>(script, {
       name: 'journal drain',
       workerData: { drain: orders, sink },
       restart,
@@ -49,7 +49,7 @@ export const drainThread =
     });
     return {
       ask: (request) => calls.call(request),
-      tell: (message) => calls.tell(message),
+      tell: (messages) => calls.tell(messages),
       stop: () => calls.stop(),
     };
   };
@@ -60,12 +60,14 @@ export function runDrain<Settings>(makeSink: (settings: Settings) => DrainSink):
   setPriority(politeness);
   const sink = makeSink(settings);
   const loop = new DrainLoop(drain, sink, (news) => tellOwner(news));
-  answerCalls<DrainRequest, void, unknown>(
+  answerCalls<DrainRequest, void, readonly unknown[]>(
     async (request) => {
       await loop.ask(request);
       if (request === 'finish') await sink.close();
     },
-    (message) => sink.hear?.(message),
+    (messages) => {
+      for (const message of messages) sink.receive?.(message);
+    },
   );
   void loop.run();
 }

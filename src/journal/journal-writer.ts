@@ -22,6 +22,8 @@ export interface WriterSettings {
 export interface WriterReport {
   /** A write or a sync failed; what must be kept is tried again. */
   failed(error: unknown): void;
+  /** Called before each write. */
+  writing?(): void;
 }
 
 /** An entry as JSON, and whether a record is complete with it. */
@@ -72,6 +74,8 @@ export class JournalWriter {
   private records = 0;
   /** The bytes of each segment that is not known to be gone, earlier writers' among them. */
   private readonly sizes = new Map<number, number>();
+  /** On the disk: the sum of `sizes`. */
+  bytes = 0;
   /** The last segment of earlier writers; 0: there is none. */
   readonly replayThrough: number;
 
@@ -82,19 +86,12 @@ export class JournalWriter {
   ) {
     const { folder } = settings;
     for (const found of segmentsIn(folder)) {
-      this.sizes.set(found, statSync(segmentPath(folder, found)).size);
+      this.resize(found, statSync(segmentPath(folder, found)).size);
     }
     this.replayThrough = [...this.sizes.keys()].at(-1) ?? 0;
     [this.segment, this.fd] = this.openAfter(this.replayThrough);
     this.tight = !this.reserve.take();
     this.markWritten();
-  }
-
-  /** On the disk. */
-  get bytes(): number {
-    let bytes = 0;
-    for (const size of this.sizes.values()) bytes += size;
-    return bytes;
   }
 
   /** Whether what is only tried would be written, as far as the last try told. */
@@ -130,6 +127,7 @@ export class JournalWriter {
 
   /** A segment is gone from the disk. */
   removed(segment: number): void {
+    this.resize(segment, 0);
     this.sizes.delete(segment);
   }
 
@@ -167,6 +165,7 @@ export class JournalWriter {
     const { batch } = this;
     if (!batch) return;
     this.batch = undefined;
+    this.report.writing?.();
     try {
       this.makeRoom();
       this.write(this.tight ? batch.kept : [...batch.kept, ...batch.tried]);
@@ -223,7 +222,12 @@ export class JournalWriter {
     this.records = records;
     this.position += length;
     this.markWritten();
-    this.sizes.set(this.segment, this.position);
+    this.resize(this.segment, this.position);
+  }
+
+  private resize(segment: number, bytes: number): void {
+    this.bytes += bytes - (this.sizes.get(segment) ?? 0);
+    this.sizes.set(segment, bytes);
   }
 
   private linesOf(entries: readonly Appended[]): [lines: string, records: number] {

@@ -1,3 +1,4 @@
+import type { Cancellation } from '../common/cancellation.js';
 import { Inject, Injectable } from '@nestjs/common';
 import type { JSONRPCRequest } from '@modelcontextprotocol/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -56,7 +57,7 @@ const sessionHeader = 'mcp-session-id';
 export class McpService {
   private sdk: Promise<Sdk> | undefined;
   /** Calls under way that their client may cancel by a message. */
-  private readonly cancellable = new Map<string, AbortController>();
+  private readonly cancellable = new Map<string, Cancellation>();
   private readonly paramHeaders = new ParamHeaders();
 
   constructor(
@@ -171,10 +172,10 @@ export class McpService {
       return refused(reply, 400, errorOf(message.id, code, why));
     }
     const { idempotencyKey, ...context } = ownMembers(about);
-    const left = new AbortController();
-    const call = callOf({ tool: name, input, context, idempotencyKey }, request, reply, left);
+    const call = callOf({ tool: name, input, context, idempotencyKey }, request);
+    const { cancellation } = request;
     const key = isModern ? undefined : cancelKey(request, message.id);
-    if (key !== undefined) this.cancellable.set(key, left);
+    if (key !== undefined) this.cancellable.set(key, cancellation);
     const notices = new EventRing<Notification>(waiting);
     const spoke = Promise.withResolvers<'spoke'>();
     const mayStream = acceptsStream(request);
@@ -186,11 +187,11 @@ export class McpService {
       spoke.resolve('spoke');
     };
     const ended = this.run(asked, { ...call, ...(mayStream && { onProgress }) }).finally(() => {
-      if (key !== undefined && this.cancellable.get(key) === left) this.cancellable.delete(key);
+      if (key !== undefined && this.cancellable.get(key) === cancellation) this.cancellable.delete(key);
     });
     const first = await Promise.race([spoke.promise, ended]);
     if (first !== 'spoke') {
-      if (!left.signal.aborted) return first;
+      if (!cancellation.isCancelled) return first;
       void reply.status(202);
       return undefined;
     }
@@ -223,7 +224,7 @@ export class McpService {
   private cancel(request: FastifyRequest): void {
     const { params } = request.body as { params?: { requestId?: string | number } };
     const key = params?.requestId === undefined ? undefined : cancelKey(request, params.requestId);
-    if (key !== undefined) this.cancellable.get(key)?.abort();
+    if (key !== undefined) this.cancellable.get(key)?.cancel();
   }
 }
 

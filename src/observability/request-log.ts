@@ -6,9 +6,7 @@ type RequestLevel = 'debug' | 'info' | 'error';
 export interface CompletedRequest {
   readonly id: string;
   readonly method: string;
-  readonly url: string;
-  readonly statusCode: number;
-  readonly durationMs: number;
+  readonly originalUrl: string;
 }
 
 /** Asked every few seconds by machines. */
@@ -22,11 +20,12 @@ const quietPaths: ReadonlySet<string> = new Set(['/livez', '/readyz', '/startupz
 export class RequestLog {
   constructor(private readonly logger: PinoLogger) {}
 
-  completed({ id, method, url, statusCode, durationMs }: CompletedRequest): void {
+  completed(request: CompletedRequest, statusCode: number, durationMs: number): void {
     const level = levelOfStatus(statusCode);
     if (!this.logger.logger.isLevelEnabled(level)) return;
-    const path = pathOf(url);
+    const path = pathOf(request.originalUrl);
     if (quietPaths.has(path)) return;
+    const { id, method } = request;
     const line = { req: { id, method, path }, res: { statusCode } };
     this.logger[level]({ ...line, durationMs: Math.round(durationMs * 100) / 100 }, 'request completed');
   }

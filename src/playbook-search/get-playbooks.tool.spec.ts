@@ -1,3 +1,4 @@
+import { Cancellation } from '../common/cancellation.js';
 import { noTracer } from '../observability/tracing/tracer.js';
 import { Logger } from '@nestjs/common';
 import { abortable } from '../common/abortable.js';
@@ -53,7 +54,7 @@ const runOf = (changes: Partial<ToolRun> = {}): ToolRun => ({
   context,
   principal: { userId: 'u', scopes: new Set() },
   deadline: Deadline.ofSmallest([5_000]),
-  signal: new AbortController().signal,
+  cancellation: new Cancellation(),
   probe: false,
   notes: { attempts: 1 },
   ...changes,
@@ -208,11 +209,11 @@ describe('get_playbooks', () => {
 
   it('ends when its caller leaves', async () => {
     const { tool } = makeTool(waiting);
-    const caller = new AbortController();
-    const left = tool.run({ query: 'x' }, runOf({ signal: caller.signal }));
-    caller.abort();
+    const caller = new Cancellation();
+    const left = tool.run({ query: 'x' }, runOf({ cancellation: caller }));
+    caller.cancel();
     await expect(left).rejects.toMatchObject({ type: 'cancelled' });
-    const early = tool.run({ query: 'x' }, runOf({ signal: AbortSignal.abort() }));
+    const early = tool.run({ query: 'x' }, runOf({ cancellation: caller }));
     await expect(early).rejects.toMatchObject({ type: 'cancelled' });
   });
 });

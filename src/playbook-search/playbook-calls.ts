@@ -3,13 +3,17 @@ import { PinoLogger } from 'nestjs-pino';
 import { canonicalJson, sha256 } from '../common/canonical-json.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { Tracer } from '../observability/tracing/tracer.js';
-import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
-import { type ExecutionEvent, ExecutionEvents } from '../tool-metrics/execution-events.js';
-import { CallReports, type UnrunCall } from '../tools/call-reports.js';
+import {
+  type CachedCall,
+  type CallEvent,
+  CallEvents,
+  type ExecutedCall,
+  type RefusedCall,
+} from '../tool-contract/call-events.js';
 import { PlaybookUsage } from './playbook-usage.js';
 import { PlaybookMetrics } from './playbook.metrics.js';
 
-const playbookTools: ReadonlySet<string> = new Set(['get_playbooks', 'get_context']);
+const playbookTools = ['get_playbooks', 'get_context'];
 
 /** One call of a playbook tool: sizes and hashes, never contents. Names are those that HolmesGPT's operators know. */
 interface PlaybookToolCall {
@@ -31,14 +35,13 @@ interface PlaybookToolCall {
   readonly trace_id?: string;
 }
 
-/** Counts and logs the calls of playbook tools, by what others say of them. */
+/** Counts and logs the calls of playbook tools. */
 @Injectable()
 export class PlaybookCalls implements OnModuleInit {
   readonly usage: PlaybookUsage;
 
   constructor(
-    private readonly executions: ExecutionEvents,
-    private readonly reports: CallReports,
+    private readonly calls: CallEvents,
     private readonly metrics: PlaybookMetrics,
     private readonly logger: PinoLogger,
     private readonly tracer: Tracer,
@@ -49,34 +52,48 @@ export class PlaybookCalls implements OnModuleInit {
 
   onModuleInit(): void {
     this.metrics.observe(() => this.usage.sample());
-    this.executions.subscribe((event) => this.executed(event));
-    this.reports.unrun.subscribe((call) => this.notRun(call));
+    for (const tool of playbookTools) this.calls.subscribeTo(tool, (event) => this.ended(event));
+    // How many of the investigations ask for playbooks is known only if all of them are.
+    this.calls.subscribe((event) => {
+      const { investigationId } = event.context;
+      if (investigationId === undefined || event.kind === 'refused') return;
+      if (event.kind === 'cached' || !event.test)
+        this.usage.called(investigationId, playbookTools.includes(event.tool));
+    });
   }
 
-  /** Told of every execution of every tool: whose it is not costs next to nothing. */
-  private executed(end: ExecutionEvent): void {
-    const { tool, investigationId } = end;
-    if (end.test || !this.concerns(tool, investigationId)) return;
-    this.metrics.ended(end.status, end.executionTimeMs / 1_000, end.errorType);
+  private ended(event: CallEvent): void {
+    switch (event.kind) {
+      case 'executed':
+        return event.test ? undefined : this.executed(event);
+      case 'cached':
+        return this.reused(event);
+      case 'refused':
+        return this.refused(event);
+    }
+  }
+
+  private executed(end: ExecutedCall): void {
+    const { status, executionTimeMs, errorType } = end;
+    this.usage.asked();
+    this.metrics.ended(status, executionTimeMs / 1_000, errorType);
     if (!this.tells(false)) return;
     this.write({
-      ...this.entryOf(tool, investigationId, end.executionId, end.input),
+      ...this.entryOf(end, end.executionId),
       result_size: end.outputSize ?? 0,
-      duration_seconds: end.executionTimeMs / 1_000,
-      status: end.status,
-      ...(end.errorType !== undefined && { error_type: end.errorType }),
+      duration_seconds: executionTimeMs / 1_000,
+      status,
+      ...(errorType !== undefined && { error_type: errorType }),
       cached: false,
     });
   }
 
-  private notRun({ tool, input, context: { investigationId }, ended }: UnrunCall): void {
-    if ('outcome' in ended) return this.reused(tool, investigationId, input, ended.outcome);
-    if (!playbookTools.has(tool)) return;
-    const { code } = ended.refusal;
+  private refused(call: RefusedCall): void {
+    const { code } = call.refusal;
     this.metrics.refused(code);
     if (!this.tells(false)) return;
     this.write({
-      ...this.entryOf(tool, investigationId, undefined, input),
+      ...this.entryOf(call),
       result_size: 0,
       duration_seconds: 0,
       status: 'refused',
@@ -85,40 +102,22 @@ export class PlaybookCalls implements OnModuleInit {
     });
   }
 
-  private reused(
-    tool: string,
-    investigationId: string | undefined,
-    input: unknown,
-    outcome: ToolOutcome,
-  ): void {
-    const { executionId } = outcome;
-    if (!this.concerns(tool, investigationId)) return;
+  private reused(call: CachedCall): void {
+    const { executionId, result, status } = call.outcome;
+    this.usage.asked();
     this.metrics.reused();
     this.usage.hit();
     if (!this.tells(true)) return;
     this.write({
-      ...this.entryOf(tool, investigationId, executionId, input),
-      result_size: Buffer.byteLength(JSON.stringify(outcome.result) ?? ''),
+      ...this.entryOf(call, executionId),
+      result_size: Buffer.byteLength(JSON.stringify(result) ?? ''),
       duration_seconds: 0,
-      status: outcome.status,
+      status,
       cached: true,
     });
   }
 
-  /** @returns whether it is a playbook tool's; of the others only their investigation is of interest */
-  private concerns(tool: string, investigationId: string | undefined): boolean {
-    const isOurs = playbookTools.has(tool);
-    if (investigationId !== undefined) this.usage.called(investigationId, isOurs);
-    if (isOurs) this.usage.asked();
-    return isOurs;
-  }
-
-  private entryOf(
-    tool: string,
-    investigationId: string | undefined,
-    executionId: string | undefined,
-    input: unknown,
-  ) {
+  private entryOf({ tool, input, context: { investigationId } }: CallEvent, executionId?: string) {
     const traceId = this.tracer.traceparent(undefined)?.split('-')[1];
     return {
       event: 'playbook_tool_call' as const,

@@ -1,3 +1,4 @@
+import { Cancellation } from '../common/cancellation.js';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import {
@@ -18,10 +19,10 @@ const cancellable = (how: string, settings: Partial<PoolSettings> = {}) =>
 
 /** A call that runs inside the tool and is given up by its caller there. */
 async function giveUp(pool: ReturnType<PoolLab['pool']>, key: string): Promise<void> {
-  const caller = new AbortController();
-  const given = call(pool, bench.gate.input(key), { signal: caller.signal });
+  const caller = new Cancellation();
+  const given = call(pool, bench.gate.input(key), { cancellation: caller });
   await bench.gate.running(key);
-  caller.abort();
+  caller.cancel();
   await expect(given).rejects.toMatchObject({ reason: 'cancelled', written: true });
 }
 
@@ -121,10 +122,10 @@ describe('late, doubled and unknown answers after a cancel', () => {
     const pool = cancellable(how);
     for (let n = 0; n < 5; n++) {
       const notices: unknown[] = [];
-      const caller = new AbortController();
-      const given = call(pool, bench.gate.input(`given-${n}`), { signal: caller.signal });
+      const caller = new Cancellation();
+      const given = call(pool, bench.gate.input(`given-${n}`), { cancellation: caller });
       await bench.gate.running(`given-${n}`);
-      caller.abort();
+      caller.cancel();
       await expect(given).rejects.toMatchObject({ reason: 'cancelled' });
       const onNotice = (notice: unknown) => notices.push(notice);
       expect((await call(pool, { n }, { onNotice })).reply).toEqual({ result: { n } });

@@ -41,8 +41,8 @@ export class OutputReader {
   private readonly budget: LineBudget;
   /** The end of stderr. */
   readonly tail: ByteTail;
-  /** Until the budget is no longer overdrawn. */
-  private overMs = 0;
+  /** Lines to be charged to the budget when the chunk is read; fewer than none are given back. */
+  private owed = 0;
   private floodSince = 0;
   private pausedUntil = -Infinity;
   private isLast = false;
@@ -116,7 +116,6 @@ export class OutputReader {
     if (isOpen || bytes <= idleLineBytes) this.messages.line(text, bytes);
     else this.noise(text, 1, bytes);
     this.stdout.spend(1);
-    this.keepWithinBudget();
     return !this.stdout.isBehind;
   }
 
@@ -124,7 +123,7 @@ export class OutputReader {
     const heard = this.conversation.receive(message, bytes, text);
     if (heard === 'stray') this.noise(text, 1, bytes);
     else if (heard === 'aside') this.charge('open', 1 + bytes / unitBytes);
-    else this.overMs = this.budget.charge(-freeLines * idleFactor);
+    else this.owed -= freeLines * idleFactor;
   }
 
   private noise(text: string, lines: number, bytes: number): void {
@@ -138,14 +137,15 @@ export class OutputReader {
   /** @param when a request is open, or none is: otherwise it costs nothing */
   private charge(when: 'open' | 'idle', lines: number): void {
     const isOpen = this.conversation.size > 0;
-    if (isOpen === (when === 'open')) this.overMs = this.budget.charge(isOpen ? lines : lines * idleFactor);
+    if (isOpen === (when === 'open')) this.owed += isOpen ? lines : lines * idleFactor;
   }
 
   private keepWithinBudget(): void {
-    if (this.overMs === 0 || this.isLast) return;
+    const overMs = this.owed === 0 ? 0 : this.budget.charge(this.owed);
+    this.owed = 0;
+    if (overMs === 0 || this.isLast) return;
     const now = performance.now();
-    const ms = this.overMs + pauseMs;
-    this.overMs = 0;
+    const ms = overMs + pauseMs;
     if (now - this.pausedUntil > breakMs) this.floodSince = now;
     this.pausedUntil = now + ms;
     if (this.pausedUntil > this.floodSince + longestFloodMs) {

@@ -113,10 +113,14 @@ export class PoolMembers implements SlotUser {
     for (const member of this.list.idle().slice(0, Math.max(0, surplus))) this.retire(member);
   }
 
-  /** A request was given to a process. */
-  used(member: PoolMember): void {
+  /**
+   * A request was given to a process.
+   * @returns whether another one may have to start: a spare one, or the successor of one that is worn
+   */
+  used(member: PoolMember): boolean {
     member.used();
     this.primed = true;
+    return !this.settings.keepAlive || member.worn !== undefined;
   }
 
   /** A process did what it is for. */
@@ -124,14 +128,23 @@ export class PoolMembers implements SlotUser {
     this.policy.answered();
   }
 
-  /** Finds out what becomes of a process on which something has changed. @param needed requests wait for it */
-  settle(member: PoolMember, needed: boolean): void {
+  /**
+   * Finds out what becomes of a process on which something has changed.
+   * @param needed requests wait for it
+   * @returns whether anything becomes of it: after most answers it goes on as it is
+   */
+  settle(member: PoolMember, needed: boolean): boolean {
     const { isIdle } = member;
     if (!member.isReady) member.endIfDone();
     else if (isIdle && member.served > 0 && !this.settings.keepAlive) this.retire(member, 'one_shot');
     // It answered without having read the request: what it reads next would be a torn line.
     else if (isIdle && member.process.congested) member.leave('protocol', 'kill');
     else if (!member.isFull && this.slots.claims(isIdle && !needed, member.servedMs)) this.retire(member);
+    else if (member.worn === undefined) {
+      if (isIdle && !this.idleTimer) this.watchIdle();
+      return false;
+    }
+    return true;
   }
 
   yieldIdle(): void {

@@ -30,6 +30,8 @@ export class PoolRequest {
   private readonly arrivedAt = performance.now();
   private readonly settle = Promise.withResolvers<PoolAnswer>();
   private timer: NodeJS.Timeout | undefined;
+  /** A client that gives up at the deadline must not make a cancelled call of a late one. */
+  private readonly onCancel = (): void => this.giveUp(this.remainingMs() <= 1 ? 'timeout' : 'cancelled');
 
   /** @param onGiveUp its deadline has passed, its caller has left, or the pool stops: the pool ends it */
   constructor(
@@ -52,12 +54,12 @@ export class PoolRequest {
    * @returns false when it is over already, because it came too late
    */
   begin(): boolean {
-    const { signal } = this.options;
+    const { cancellation } = this.options;
     const remainingMs = this.remainingMs();
-    if (signal?.aborted) this.handleEvent();
+    if (cancellation?.isCancelled) this.onCancel();
     else if (remainingMs <= 0) this.giveUp('timeout');
     else {
-      signal?.addEventListener('abort', this);
+      cancellation?.subscribe(this.onCancel);
       this.timer = setTimeout(() => this.giveUp('timeout'), Math.min(remainingMs, longestTimerMs));
     }
     return this.state.name === 'waiting';
@@ -96,16 +98,6 @@ export class PoolRequest {
     this.settle.reject(error);
   }
 
-  /**
-   * The caller's signal was aborted. It may also carry the deadline; which of the two timers fires first must not
-   * change the outcome.
-   */
-  handleEvent(): void {
-    const reason = this.options.signal?.reason as { readonly name?: unknown } | undefined;
-    const isTimeout = reason?.name === 'TimeoutError' || this.remainingMs() <= 1;
-    this.giveUp(isTimeout ? 'timeout' : 'cancelled');
-  }
-
   private end(): void {
     if (this.state.name === 'running') {
       const { member, id } = this.state;
@@ -114,6 +106,6 @@ export class PoolRequest {
     }
     this.state = { name: 'over' };
     clearTimeout(this.timer);
-    this.options.signal?.removeEventListener('abort', this);
+    this.options.cancellation?.unsubscribe(this.onCancel);
   }
 }

@@ -1,3 +1,4 @@
+import type { Cancellation } from '../common/cancellation.js';
 import type { Deadline } from '../common/deadline.js';
 import type { JsonObject } from '../common/json.js';
 import type { LogNotice, NoticeListener } from '../common/tool-notice.js';
@@ -114,7 +115,8 @@ export interface RequestOptions {
   /** Called when the request is written: `timeout` in its context is what is left then. */
   readonly params: (remainingMs: number) => object;
   readonly deadline: Deadline;
-  readonly signal?: AbortSignal;
+  /** Of its caller. */
+  readonly cancellation?: Cancellation | undefined;
   /** Run on a process that has served nobody yet. */
   readonly fresh?: boolean;
   /** By which the tool may name the call in its notices. */

@@ -1,3 +1,4 @@
+import { Cancellation } from '../common/cancellation.js';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { benchForEachTest, call, eventually, isAlive, result } from '../../test/fixtures/tools/pool-lab.js';
@@ -77,12 +78,12 @@ describe('a process that has served its requests', () => {
 
   it('is killed after all when its last request does not end', async () => {
     const pool = bench.lab.pool({ maxRequests: 1, maxConcurrency: 2 }, exact);
-    const caller = new AbortController();
-    const last = call(pool, bench.gate.input('last'), { signal: caller.signal });
+    const caller = new Cancellation();
+    const last = call(pool, bench.gate.input('last'), { cancellation: caller });
     await bench.gate.running('last');
     await bench.lab.untilCount('spawn', 2);
     expect(bench.lab.of('terminate')).toEqual([]);
-    caller.abort();
+    caller.cancel();
     await expect(last).rejects.toMatchObject({ reason: 'cancelled' });
     expect((await bench.lab.until('terminate')).reason).toBe('cancelled');
   });
@@ -187,12 +188,12 @@ describe('a process that is inspected', () => {
 
   it('is replaced although it has served nobody, and that pool becomes idle as well', async () => {
     const pool = bench.lab.pool({ maxAgeMs: 1, idleTimeoutMs: 1_000 }, exact);
-    const caller = new AbortController();
-    const given = expect(call(pool, {}, { signal: caller.signal })).rejects.toMatchObject({
+    const caller = new Cancellation();
+    const given = expect(call(pool, {}, { cancellation: caller })).rejects.toMatchObject({
       reason: 'cancelled',
     });
     expect(pool.stats().starting).toBe(1);
-    caller.abort();
+    caller.cancel();
     await given;
     await eventually(() => (pool.inspect(unknown), endings().includes('age')));
     await eventually(() => (pool.inspect(unknown), endings().includes('idle')));

@@ -1,3 +1,4 @@
+import { Cancellation } from '../common/cancellation.js';
 import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '../../test/support/wait.js';
 import {
@@ -221,31 +222,32 @@ describe('a call fails', () => {
   it('at once when its deadline has passed or its caller has left already', async () => {
     const pool = bench.lab.pool();
     await expect(call(pool, {}, { timeoutMs: 0 })).rejects.toMatchObject({ reason: 'timeout' });
-    await expect(call(pool, {}, { signal: AbortSignal.abort() })).rejects.toMatchObject({
-      reason: 'cancelled',
-    });
+    const left = new Cancellation();
+    left.cancel();
+    await expect(call(pool, {}, { cancellation: left })).rejects.toMatchObject({ reason: 'cancelled' });
     expect(pool.stats()).toEqual({ starting: 0, idle: 0, busy: 0, waiting: 0, pids: [] });
   });
 
   it('when its caller leaves: waiting without a trace, running with its process', async () => {
     const pool = bench.lab.pool();
-    const [first, second] = [new AbortController(), new AbortController()];
-    const running = call(pool, bench.gate.input('a'), { signal: first.signal });
+    const [first, second] = [new Cancellation(), new Cancellation()];
+    const running = call(pool, bench.gate.input('a'), { cancellation: first });
     await bench.gate.running('a');
-    const waiting = call(pool, {}, { signal: second.signal });
-    second.abort();
+    const waiting = call(pool, {}, { cancellation: second });
+    second.cancel();
     await expect(waiting).rejects.toMatchObject({ reason: 'cancelled', written: false });
     expect(pool.stats()).toMatchObject({ busy: 1, waiting: 0 });
-    first.abort();
+    first.cancel();
     await expect(running).rejects.toMatchObject({ reason: 'cancelled', written: true });
     expect((await bench.lab.until('terminate')).reason).toBe('cancelled');
   });
 
-  it('as a timeout, too, when a signal carries the deadline', async () => {
-    const signal = AbortSignal.timeout(30);
-    await expect(call(bench.lab.pool(), { action: 'hang' }, { signal })).rejects.toMatchObject({
-      reason: 'timeout',
-    });
+  it('as a timeout when its caller leaves at the deadline', async () => {
+    const cancellation = new Cancellation();
+    const pool = bench.lab.pool();
+    const late = call(pool, { action: 'hang' }, { cancellation, timeoutMs: 1 });
+    cancellation.cancel();
+    await expect(late).rejects.toMatchObject({ reason: 'timeout' });
   });
 });
 

@@ -22,7 +22,8 @@ import { StartSlots } from './start-slots.js';
 /**
  * The processes of one tool and the requests for them. Requests wait in order, in a bounded queue, until a process is
  * free, their deadline passes or their caller leaves. Processes are started as requests need them, up to `poolSize`,
- * and end when idle. Every event ends in `advance`, the one place that decides what happens next.
+ * and end when idle. Every event that may change more than its own request ends in `advance`, the one place that decides what happens
+ * next.
  */
 export class ProcessPool {
   readonly events = new TypedEvents<PoolEvent>(() => undefined);
@@ -79,10 +80,7 @@ export class ProcessPool {
     const refusal = this.refusal();
     if (refusal) return Promise.reject(refusal);
     const request = this.accept(options);
-    if (request.begin()) {
-      this.queue.push(request);
-      this.advance();
-    }
+    if (request.begin()) this.admit(request);
     return request.answer;
   }
 
@@ -133,6 +131,14 @@ export class ProcessPool {
     return this.ended;
   }
 
+  /** The usual case: nothing waits and a process is free. */
+  private admit(request: PoolRequest): void {
+    const member = this.queue.length === 0 ? this.members.pick(request.isFresh) : undefined;
+    if (member && !this.assign(request, member)) return;
+    if (!member) this.queue.push(request);
+    this.advance();
+  }
+
   private refusal(): PoolFailure | undefined {
     if (this.stopping && !this.isOwed()) return refusals.stopping(this.settings.name);
     if (this.open.size >= this.capacity) return refusals.queueFull(this.settings.name, this.capacity);
@@ -151,7 +157,7 @@ export class ProcessPool {
     return request;
   }
 
-  /** Hands requests to processes, starts what is missing, ends what is not needed. Every event leads here. */
+  /** Hands requests to processes, starts what is missing, ends what is not needed. */
   private advance(): void {
     const { queue } = this;
     if (this.fresh > 0) {
@@ -206,7 +212,8 @@ export class ProcessPool {
     this.advance();
   }
 
-  private assign(request: PoolRequest, member: PoolMember): void {
+  /** @returns whether the pool may have to start or to end a process because of it */
+  private assign(request: PoolRequest, member: PoolMember): boolean {
     const { method, params, executionId, onNotice } = request.options;
     try {
       const id = member.process.send(method, params(request.remainingMs()), {
@@ -227,9 +234,10 @@ export class ProcessPool {
     } catch (error) {
       // Nothing was written, so the process is as good as before.
       this.leave(request);
-      return request.reject(error);
+      request.reject(error);
+      return false;
     }
-    if (method === 'execute') this.members.used(member);
+    return method === 'execute' && this.members.used(member);
   }
 
   private answered(request: PoolRequest, member: PoolMember, reply: Reply): void {
@@ -268,8 +276,8 @@ export class ProcessPool {
 
   /** A request on it has ended. */
   private changed(member: PoolMember): void {
-    this.members.settle(member, this.queue.length > 0);
-    this.advance();
+    const waits = this.queue.length > 0;
+    if (this.members.settle(member, waits) || waits || this.stopping) this.advance();
   }
 
   private leave(request: PoolRequest): void {

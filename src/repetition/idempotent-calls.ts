@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { backOff } from '../common/back-off.js';
+import type { Cancellation } from '../common/cancellation.js';
 import { canonicalJson, sha256 } from '../common/canonical-json.js';
 import type { Deadline } from '../common/deadline.js';
 import { DatabaseUnavailable, Refusal } from '../common/errors.js';
@@ -15,8 +16,8 @@ export interface KeyedCall extends Pick<CallRequest, 'tool' | 'input' | 'context
   readonly idempotencyKey: string;
   /** Until then it may wait for the first call with its key. */
   readonly deadline: Deadline;
-  /** Aborts when the caller has left. */
-  readonly signal?: AbortSignal;
+  /** Of the caller. */
+  readonly cancellation?: Cancellation | undefined;
   /** The tool says of itself that running it twice does no harm. */
   readonly idempotent: boolean;
 }
@@ -116,9 +117,9 @@ function scopeOf({ principal, context, tool, idempotencyKey }: KeyedCall): strin
 }
 
 /** @throws Refusal `conflict` when the time is up or the caller leaves before */
-async function pause(ms: number, { deadline, signal }: KeyedCall): Promise<void> {
+async function pause(ms: number, { deadline, cancellation }: KeyedCall): Promise<void> {
   const leftMs = deadline.remainingMs();
-  await delay(Math.min(ms, leftMs), undefined, { signal }).catch(() => {
+  await delay(Math.min(ms, leftMs), undefined, { signal: cancellation?.signal }).catch(() => {
     throw stillRuns();
   });
   if (leftMs <= ms) throw stillRuns();

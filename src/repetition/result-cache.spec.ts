@@ -1,3 +1,4 @@
+import { Cancellation } from '../common/cancellation.js';
 import { until } from '../../test/support/wait.js';
 import { Deadline } from '../common/deadline.js';
 import { CallTicket } from '../tool-contract/call-ticket.js';
@@ -243,12 +244,12 @@ describe('ResultCache', () => {
   it('lets one who waits give up without harm to the others', async () => {
     const { cache, runs, gates, slow } = setUp();
     const tool = toolWith({ fallback: { note: 'go on' } });
-    const leaving = new AbortController();
+    const leaving = new Cancellation();
     const first = cache.answer(callOf(tool), slow);
-    const left = cache.answer(callOf(tool, { signal: leaving.signal }), slow);
+    const left = cache.answer(callOf(tool, { cancellation: leaving }), slow);
     const late = cache.answer(callOf(tool, { timeoutMs: 5 }), slow);
     const patient = cache.answer(callOf(tool), slow);
-    leaving.abort();
+    leaving.cancel();
     expect(await left).toMatchObject({ status: 'error', error: { type: 'cancelled' } });
     expect(await late).toMatchObject({
       executionId: runs[0]?.ticket.executionId,
@@ -275,10 +276,10 @@ describe('ResultCache', () => {
   it('goes on waiting for the one that runs when another that waits gives up', async () => {
     const { cache, runs, gates, slow } = setUp();
     const tool = toolWith();
-    const leaving = new AbortController();
+    const leaving = new Cancellation();
     const first = cache.answer(callOf(tool), slow);
-    const left = cache.answer(callOf(tool, { signal: leaving.signal }), slow);
-    leaving.abort();
+    const left = cache.answer(callOf(tool, { cancellation: leaving }), slow);
+    leaving.cancel();
     await left;
     const last = cache.answer(callOf(tool), slow);
     gates[0]?.(success);

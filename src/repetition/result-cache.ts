@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { Cancellation } from '../common/cancellation.js';
 import { canonicalJson, sha256 } from '../common/canonical-json.js';
 import { type Clock, systemClock } from '../common/clock.js';
 import type { Deadline } from '../common/deadline.js';
@@ -68,12 +69,12 @@ export class ResultCache {
     const kept = this.results.get(key);
     if (kept) return reuse(kept, 'kept');
 
-    const { signal, ticket } = call;
+    const { cancellation, ticket } = call;
     const before = this.turns.get(key);
     const end = this.takeTurn(key, ticket.executionId, before);
     let success: ToolOutcome | Turn['over'] | undefined;
     try {
-      const earlier = before && (await patiently(before.over, ticket.deadline, signal));
+      const earlier = before && (await patiently(before.over, ticket.deadline, cancellation));
       if (earlier === 'late' || earlier === 'left') {
         success = before?.over;
         lookup.fail(earlier);
@@ -103,7 +104,7 @@ export class ResultCache {
   private keep(key: string, { ticket }: ToolCall, outcome: ToolOutcome): void {
     const { outputBytes, freshForMs = Infinity } = ticket.notes;
     const ttl = Math.min(ticket.tool.definition.cacheTtlMs ?? 0, freshForMs);
-    // For the cache, no time to live is for ever.
+    // lru-cache treats ttl 0 as "no expiry".
     if (ttl <= 0) return;
     const size = outputBytes ?? Buffer.byteLength(JSON.stringify(outcome.result) ?? '');
     this.results.set(key, outcome, { ttl, size: size + entryBytes });
@@ -122,19 +123,19 @@ export class ResultCache {
 function patiently<T>(
   over: Promise<T>,
   deadline: Deadline,
-  signal: AbortSignal | undefined,
+  cancellation: Cancellation | undefined,
 ): Promise<T | 'late' | 'left'> {
   return new Promise((resolve) => {
     const tell = (end: T | 'late' | 'left'): void => {
       clearTimeout(timer);
-      signal?.removeEventListener('abort', onLeft);
+      cancellation?.unsubscribe(onLeft);
       resolve(end);
     };
     const onLeft = (): void => tell('left');
     const timer = setTimeout(tell, deadline.remainingMs(), 'late');
-    signal?.addEventListener('abort', onLeft, { once: true });
+    cancellation?.subscribe(onLeft);
     void over.then(tell);
-    if (signal?.aborted) onLeft();
+    if (cancellation?.isCancelled) onLeft();
   });
 }
 

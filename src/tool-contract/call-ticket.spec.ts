@@ -3,32 +3,35 @@ import { CallTicket } from './call-ticket.js';
 import type { Tool } from './tool.js';
 
 const newTicket = (): CallTicket => new CallTicket('id', {} as Tool, Deadline.ofSmallest([]));
+const flags = ['budgeted', 'circuitPassed', 'admittedToQueue', 'recorded'] as const;
+const admitted = (): CallTicket =>
+  Object.assign(newTicket(), Object.fromEntries(flags.map((flag) => [flag, true])));
 
 describe('CallTicket', () => {
-  it('lets a call pass each step once, in order', () => {
-    const ticket = newTicket();
-    expect(() => ticket.advance('tool')).toThrow('only through the door (at tool, expected budget)');
-    for (const step of ['budget', 'circuit', 'capacity', 'recorder', 'tool'] as const) {
-      ticket.advance(step);
-      expect(() => ticket.advance(step)).toThrow('only through the door');
-    }
+  it.each(flags)('admits no call that is not %s', (flag) => {
+    const ticket = admitted();
+    expect(() => ticket.assertAdmitted()).not.toThrow();
+    ticket[flag] = false;
+    expect(() => ticket.assertAdmitted()).toThrow('only through the door');
   });
 
-  it('lets nothing pass once the call is over', () => {
-    const ticket = newTicket();
+  it('admits no call that has ended', () => {
+    const ticket = admitted();
     ticket.end(true);
-    expect(() => ticket.advance('budget')).toThrow('only through the door');
+    expect(() => ticket.assertAdmitted()).toThrow('only through the door');
   });
 
-  it('gives everything back when the call is refused, and only slots when it ran', () => {
-    for (const refused of [true, false]) {
-      const given: string[] = [];
-      const ticket = newTicket();
-      ticket.returnIfRefused(() => given.push('budget'));
-      ticket.returnAtEnd(() => given.push('slot'));
-      ticket.end(refused);
-      ticket.end(!refused);
-      expect(given).toEqual(refused ? ['budget', 'slot'] : ['slot']);
-    }
+  it.each([
+    [true, ['budget', 'slot', 'circuit']],
+    [false, ['slot', 'circuit']],
+  ])('gives back what was reserved, once, when refused is %s', (refused, expected) => {
+    const given: string[] = [];
+    const ticket = newTicket();
+    ticket.returnIfRefused(() => given.push('budget'));
+    ticket.returnAtEnd(() => given.push('slot'));
+    ticket.returnAtEnd(() => given.push('circuit'));
+    ticket.end(refused);
+    ticket.end(!refused);
+    expect(given).toEqual(expected);
   });
 });

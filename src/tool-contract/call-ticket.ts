@@ -11,27 +11,22 @@ export interface BudgetState {
   readonly resetsAt: number;
 }
 
-/** An answer that needs no execution: a result that was kept, or the one of an equal call that ran meanwhile. */
+/** An answer without an execution: a cached result (`kept`), or the result of an equal call that ran meanwhile (`shared`). */
 export interface KeptAnswer {
   readonly outcome: ToolOutcome;
   readonly how: 'kept' | 'shared';
 }
 
-const steps = ['budget', 'circuit', 'capacity', 'recorder', 'tool'] as const;
-/** The steps of a call, in this order. */
-export type Step = (typeof steps)[number];
-
 /**
- * The private pass of one call. Guards, recorder and handler each advance it by one step: a call that reaches one of
- * them by any other way than the door is thrown out. Its slot and its budget unit hang here and are given back in
- * one place when the call ends.
+ * The private pass of one call. Each guard and the recorder set their flag: the handler runs nothing that lacks one, so
+ * a call that reaches it by any other way than the door fails. Its slot and its budget unit hang here and are given
+ * back in one place when the call ends.
  */
 export class CallTicket {
-  private passed = 0;
-  private isOver = false;
-  private startedAtMs = 0;
-  private readonly onRefusal: Release[] = [];
-  private readonly onEnd: Release[] = [];
+  budgeted = false;
+  circuitPassed = false;
+  admittedToQueue = false;
+  recorded = false;
 
   /** The call is a half-open circuit's trial. */
   probe = false;
@@ -43,6 +38,12 @@ export class CallTicket {
   toolFault = false;
   /** Notes of the execution, for its metric. */
   readonly notes: ExecutionNotes = { attempts: 1 };
+  /** By performance.now(): when the recorder started the clock. */
+  startedAtMs = 0;
+
+  private isOver = false;
+  private onRefusal: Release | undefined;
+  private readonly onEnd: Release[] = [];
 
   constructor(
     readonly executionId: string,
@@ -51,14 +52,10 @@ export class CallTicket {
     readonly deadline: Deadline,
   ) {}
 
-  /** @throws Error when the call has not come through every step before this one, or comes a second time */
-  advance(step: Step): void {
-    const expected = this.isOver ? undefined : steps[this.passed];
-    if (step !== expected) {
-      throw new Error(`A call reaches its tool only through the door (at ${step}, expected ${expected})`);
-    }
-    this.passed += 1;
-    if (step === 'recorder') this.startedAtMs = performance.now();
+  /** @throws Error for a call that has not passed each guard and the recorder, or that has ended */
+  assertAdmitted(): void {
+    if (this.budgeted && this.circuitPassed && this.admittedToQueue && this.recorded && !this.isOver) return;
+    throw new Error('A call reaches its tool only through the door');
   }
 
   /** Whole milliseconds since the recorder started the clock. */
@@ -66,9 +63,9 @@ export class CallTicket {
     return Math.round(performance.now() - this.startedAtMs);
   }
 
-  /** Given back only if the call is refused after all (a budget unit). */
+  /** Gives the budget unit back if the call is refused after all. */
   returnIfRefused(release: Release): void {
-    this.onRefusal.push(release);
+    this.onRefusal = release;
   }
 
   /** Slots that are given back at the end (of a queue, of a half-open circuit). */
@@ -80,7 +77,7 @@ export class CallTicket {
   end(refused: boolean): void {
     if (this.isOver) return;
     this.isOver = true;
-    if (refused) for (const release of this.onRefusal) release();
+    if (refused) this.onRefusal?.();
     for (const release of this.onEnd) release();
   }
 }

@@ -1,3 +1,4 @@
+import { Cancellation } from '../common/cancellation.js';
 import { Logger } from '@nestjs/common';
 import fc from 'fast-check';
 import { Deadline } from '../common/deadline.js';
@@ -28,7 +29,7 @@ const run = (changes: Partial<ToolRun> = {}): ToolRun => ({
   context: { userId: 'u', requestId: 'r', projectId: 'default' },
   principal: { userId: 'u', scopes: new Set() },
   deadline: Deadline.ofSmallest([1_000]),
-  signal: new AbortController().signal,
+  cancellation: new Cancellation(),
   probe: false,
   notes: { attempts: 1 },
   ...changes,
@@ -98,12 +99,12 @@ describe('a defined tool', () => {
   });
 
   it('ends when the caller leaves, also when it left before', async () => {
-    const caller = new AbortController();
+    const caller = new Cancellation();
     const slow = tool({ run: () => never, upstream: 'The archive' });
-    const pending = slow.run({ text: 'a' }, run({ signal: caller.signal }));
-    caller.abort();
+    const pending = slow.run({ text: 'a' }, run({ cancellation: caller }));
+    caller.cancel();
     await expect(pending).rejects.toMatchObject({ type: 'cancelled' });
-    const late = slow.run({ text: 'a' }, run({ signal: caller.signal }));
+    const late = slow.run({ text: 'a' }, run({ cancellation: caller }));
     await expect(late).rejects.toMatchObject({ type: 'cancelled' });
   });
 

@@ -5,6 +5,12 @@ import { compileSchema } from './schema-compiler.js';
 import type { JsonSchema, Tool, ToolAnnotations, ToolDefinition, ToolRun } from './tool.js';
 import { ToolFailure } from './tool-outcome.js';
 
+/** One execution of a built-in tool. */
+export interface BuiltinRun extends ToolRun {
+  /** Aborts at the deadline and when the caller leaves. */
+  readonly signal: AbortSignal;
+}
+
 /** What may be said of a built-in tool beside its name, its description, its input and what it does. */
 interface Extras<Input> extends Partial<Omit<ToolDefinition, 'inputSchema' | 'annotations' | 'fallback'>> {
   /** The schema that callers see, where it was agreed with others and says less than `input`. */
@@ -37,7 +43,7 @@ export interface ToolSpec<Input> extends Extras<Input> {
    * @returns the result, a JSON value
    * @throws ToolFailure for every expected failure
    */
-  readonly run: (input: Input, run: ToolRun) => Promise<unknown>;
+  readonly run: (input: Input, run: BuiltinRun) => Promise<unknown>;
 }
 
 const defaultTimeoutMs = 30_000;
@@ -114,7 +120,7 @@ function validatorOf(schema: JsonSchema): (input: unknown, bytes: number) => rea
 const isDecided = (error: unknown): boolean => error instanceof ToolFailure && error.type !== 'timeout';
 
 /** @throws ToolFailure `timeout` at the deadline, `cancelled` when the caller leaves, or whatever the work throws */
-async function runUnderDeadline(run: ToolRun, work: (run: ToolRun) => Promise<unknown>): Promise<unknown> {
+async function runUnderDeadline(run: ToolRun, work: (run: BuiltinRun) => Promise<unknown>): Promise<unknown> {
   const controller = new AbortController();
   let stop = (_failure: ToolFailure): void => undefined;
   const stopped = new Promise<never>((_resolve, reject) => {
@@ -129,12 +135,12 @@ async function runUnderDeadline(run: ToolRun, work: (run: ToolRun) => Promise<un
     () => stop(new ToolFailure('timeout', `No answer within ${run.deadline.totalMs} ms`)),
     run.deadline.remainingMs(),
   );
-  run.signal.addEventListener('abort', onCallerLeft, { once: true });
-  if (run.signal.aborted) onCallerLeft();
+  run.cancellation.subscribe(onCallerLeft);
+  if (run.cancellation.isCancelled) onCallerLeft();
   try {
     return await Promise.race([work({ ...run, signal: controller.signal }), stopped]);
   } finally {
     clearTimeout(timer);
-    run.signal.removeEventListener('abort', onCallerLeft);
+    run.cancellation.unsubscribe(onCallerLeft);
   }
 }

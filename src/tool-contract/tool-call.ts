@@ -1,3 +1,4 @@
+import type { Cancellation } from '../common/cancellation.js';
 import type { NoticeListener } from '../common/tool-notice.js';
 import type { CallContext } from './call-context.js';
 import type { BudgetState, CallTicket } from './call-ticket.js';
@@ -20,8 +21,8 @@ export interface CallRequest {
   readonly address?: string;
   /** The caller's own limit in milliseconds. */
   readonly timeoutMs?: number;
-  /** Aborts when the caller has left. */
-  readonly signal?: AbortSignal;
+  /** Of the caller; absent: the call runs on to its end. */
+  readonly cancellation?: Cancellation | undefined;
   readonly onStart?: (start: CallStart) => void;
   /** Follows what the tool says while the call runs. */
   readonly onProgress?: NoticeListener;
@@ -29,6 +30,8 @@ export interface CallRequest {
   readonly bytesAtMost?: number;
   /** The caller's own name for this call: with the same one it is not run twice. */
   readonly idempotencyKey?: string;
+  /** For the execution, if the transport has a fresh UUIDv7 at hand. */
+  readonly executionId?: string | undefined;
   /** A trial run by an operator: no budget, no circuit, no grade. */
   readonly test?: boolean;
   /** The execution that is run once more. */

@@ -1,3 +1,4 @@
+import type { Cancellation } from '../common/cancellation.js';
 import type { Deadline } from '../common/deadline.js';
 import type { FieldProblem } from '../common/errors.js';
 import type { NoticeListener } from '../common/tool-notice.js';
@@ -75,8 +76,8 @@ export interface ToolRun {
   readonly context: CallContext;
   readonly principal: Principal;
   readonly deadline: Deadline;
-  /** Aborts when the caller has left or the deadline has passed. */
-  readonly signal: AbortSignal;
+  /** Of the caller. */
+  readonly cancellation: Cancellation;
   /** A half-open circuit's trial: run it on a fresh process. */
   readonly probe: boolean;
   readonly notes: ExecutionNotes;

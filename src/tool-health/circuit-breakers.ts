@@ -18,7 +18,7 @@ import { CLOCK, type Clock, minuteMs } from '../common/clock.js';
 import { Problem } from '../common/errors.js';
 import { newId } from '../common/ids.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
-import { type ExecutionEvent, ExecutionEvents } from '../tool-metrics/execution-events.js';
+import { type CallEvent, CallEvents, type ExecutedCall } from '../tool-contract/call-events.js';
 import { CircuitEvents, type CircuitTransition } from './circuit-events.js';
 import { CircuitPasts } from './circuit-pasts.js';
 import { KnownTools } from './known-tools.js';
@@ -52,7 +52,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
   constructor(
     @Inject(APP_CONFIG) config: AppConfig,
     @Inject(CLOCK) private readonly clock: Clock,
-    private readonly executions: ExecutionEvents,
+    private readonly calls: CallEvents,
     private readonly events: CircuitEvents,
     private readonly knownTools: KnownTools,
     private readonly before: CircuitPasts,
@@ -62,7 +62,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
 
   onModuleInit(): void {
     this.subscriptions.push(
-      this.executions.subscribe((event) => this.take(event)),
+      this.calls.subscribe((event) => this.take(event)),
       this.knownTools.changes.subscribe(() => this.followTools()),
     );
   }
@@ -111,8 +111,8 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
     for (const { breaker } of this.circuits.values()) breaker.current();
   }
 
-  private take(event: ExecutionEvent): void {
-    if (event.test || isNobodysResult(event)) return;
+  private take(event: CallEvent): void {
+    if (event.kind !== 'executed' || event.test || isNobodysResult(event)) return;
     this.track(event.tool).breaker.record({ executionId: event.executionId, fault: event.fault });
   }
 
@@ -193,7 +193,7 @@ export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, On
 }
 
 /** Neither success nor fault of the tool: the caller left, the gateway died, or what the tool depends on is down. */
-function isNobodysResult({ errorType, fault }: ExecutionEvent): boolean {
+function isNobodysResult({ errorType, fault }: ExecutedCall): boolean {
   // A tool that answers -32602 is alive: its circuit counts that failure without fault as a success.
   return !fault && errorType !== undefined && errorType !== 'tool_error';
 }

@@ -2,10 +2,10 @@ import { Buffer } from 'node:buffer';
 import { canonicalJson, sha256 } from '../common/canonical-json.js';
 import { messageOf } from '../common/message-of.js';
 import type { CallContext } from '../tool-contract/call-context.js';
+import type { ExecutedCall } from '../tool-contract/call-events.js';
 import type { ToolCall } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 import { capturedPayload } from './captured-payload.js';
-import type { ExecutionEvent } from './execution-events.js';
 import type { ExecutionEnd, ExecutionStart } from './execution-record.js';
 import { readLength, type ResultToRead } from './semantic/result-reader.js';
 
@@ -65,12 +65,18 @@ function placeInTrace(
 /** The end of an execution, and its result where that is to be read for semantic errors. */
 export interface Ended {
   readonly end: ExecutionEnd;
+  /** JSON-RPC code of the failure. */
+  readonly errorCode?: number | undefined;
   readonly result?: ResultToRead | undefined;
 }
 
 export function endOfOutcome(call: ToolCall, outcome: ToolOutcome): Ended {
   const written = writtenOf(call, outcome);
-  return { end: recordOf(call, outcome, written.bytes), result: resultToRead(call, outcome, written.text) };
+  return {
+    end: recordOf(call, outcome, written.bytes),
+    errorCode: outcome.status === 'success' ? undefined : outcome.error.code,
+    result: resultToRead(call, outcome, written.text),
+  };
 }
 
 function recordOf(call: ToolCall, outcome: ToolOutcome, outputSize: number): ExecutionEnd {
@@ -104,19 +110,22 @@ export function endOfBug(call: ToolCall, error: unknown): ExecutionEnd {
 export function eventOf(
   { ticket, test = false, input, context }: ToolCall,
   end: ExecutionEnd,
+  errorCode: number | undefined,
   at: number,
-): ExecutionEvent {
+): ExecutedCall {
   return {
+    kind: 'executed',
     executionId: ticket.executionId,
     tool: ticket.tool.definition.name,
     status: end.status,
     errorType: end.errorType,
+    errorCode,
     fault: end.toolFault ?? false,
     executionTimeMs: end.executionTimeMs,
     at,
     test,
     probe: ticket.probe,
-    investigationId: context.investigationId,
+    context,
     input,
     outputSize: end.outputSize,
   };

@@ -1,6 +1,6 @@
+import type { ExecutedCall } from '../tool-contract/call-events.js';
 import type { OutcomeStatus } from '../tool-contract/tool-outcome.js';
 import type { CapturedPayload } from './captured-payload.js';
-import type { ExecutionEvent } from './execution-events.js';
 import { newToolMetric } from './new-tool-metric.js';
 import type { ToolMetric } from './tool-metric.entity.js';
 
@@ -27,7 +27,7 @@ export type ExecutionStart = Identity & Partial<Circumstances> & { readonly star
 /** The journal's record of its end. */
 export type ExecutionEnd = Pick<ToolMetric, 'executionTimeMs'> & {
   readonly status: OutcomeStatus;
-  readonly errorType?: ExecutionEvent['errorType'];
+  readonly errorType?: ExecutedCall['errorType'];
   /** Goes to a table of its own. */
   readonly payload?: CapturedPayload;
 } & Partial<Pick<ToolMetric, 'errorMessage' | 'toolFault' | 'outputSize' | 'metadata'>>;

@@ -1,16 +1,16 @@
 import { Deadline } from '../common/deadline.js';
-import { type CallHandler, type ExecutionContext, Logger } from '@nestjs/common';
+import { type ExecutionContext, Logger } from '@nestjs/common';
 import { rmSync } from 'node:fs';
 import { lastValueFrom, type Observable, of, throwError } from 'rxjs';
 import { TestJournal } from '../../test/support/journal.js';
 import { canonicalJson, sha256 } from '../common/canonical-json.js';
 import { Refusal } from '../common/errors.js';
 import { newId } from '../common/ids.js';
+import { type CallEvent, CallEvents } from '../tool-contract/call-events.js';
 import { CallTicket } from '../tool-contract/call-ticket.js';
 import type { Tool } from '../tool-contract/tool.js';
 import type { CallRequest, ToolCall } from '../tool-contract/tool-call.js';
 import type { ToolErrorBody, ToolOutcome } from '../tool-contract/tool-outcome.js';
-import { type ExecutionEvent, ExecutionEvents } from './execution-events.js';
 import { ExecutionRecorder } from './execution-recorder.js';
 import { ExecutionRecorderInterceptor } from './execution-recorder.interceptor.js';
 import type { ToolMetric } from './tool-metric.entity.js';
@@ -32,7 +32,6 @@ const tool: Tool = {
 
 function callOf(changes: Partial<CallRequest> = {}): ToolCall {
   const ticket = new CallTicket(newId(), tool, Deadline.ofSmallest([]));
-  for (const step of ['budget', 'circuit', 'capacity'] as const) ticket.advance(step);
   return {
     tool: 'echo',
     input: { b: 'é', a: 1 },
@@ -43,8 +42,8 @@ function callOf(changes: Partial<CallRequest> = {}): ToolCall {
   };
 }
 
-const contextOf = (type: string, call?: ToolCall): ExecutionContext =>
-  ({ getType: () => type, getArgByIndex: () => call }) as unknown as ExecutionContext;
+const contextOf = (call: ToolCall): ExecutionContext =>
+  ({ getArgByIndex: () => call }) as unknown as ExecutionContext;
 
 const journals: TestJournal[] = [];
 afterEach(async () => {
@@ -59,12 +58,12 @@ function setup(maxBytes = 100_000) {
   journals.push(journal);
   const { rows } = journal;
   const recorder = new ExecutionRecorder(journal, { maxBytes, whenFull: 'refuse' });
-  const events = new ExecutionEvents();
-  const said: ExecutionEvent[] = [];
+  const events = new CallEvents();
+  const said: CallEvent[] = [];
   events.subscribe((event) => said.push(event));
   const interceptor = new ExecutionRecorderInterceptor(recorder, events);
   const run = async (call: ToolCall, handled: () => Observable<ToolOutcome>): Promise<ToolOutcome> =>
-    lastValueFrom(await interceptor.intercept(contextOf('tool', call), { handle: handled }));
+    lastValueFrom(await interceptor.intercept(contextOf(call), { handle: handled }));
   const recorded = async (): Promise<ToolMetric> => {
     await recorder.flush();
     const [row] = rows;
@@ -102,13 +101,6 @@ describe('ExecutionRecorderInterceptor', () => {
     await run(call, () => of(success(call, 7)));
     await recorder.flush();
     expect([rows.length, said.length]).toEqual([0, 0]);
-  });
-
-  it('leaves every other context alone', async () => {
-    const { interceptor, recorder } = setup(0);
-    const next: CallHandler = { handle: () => of('page') };
-    await expect(lastValueFrom(await interceptor.intercept(contextOf('http'), next))).resolves.toBe('page');
-    expect(recorder.state().bytes).toBe(0);
   });
 
   it('writes nothing down that is usual: one attempt, no waiting, the default project, the result itself', async () => {
@@ -176,6 +168,7 @@ describe('ExecutionRecorderInterceptor', () => {
     expect(row.recordedAt.getTime()).toBeGreaterThanOrEqual(before);
     expect(said).toEqual([
       {
+        kind: 'executed',
         executionId: call.ticket.executionId,
         tool: 'echo',
         status: 'success',
@@ -184,7 +177,7 @@ describe('ExecutionRecorderInterceptor', () => {
         at: expect.any(Number),
         test: false,
         probe: false,
-        investigationId: 'i',
+        context,
         input: { a: 1, b: 'é' },
         outputSize: 11,
       },
@@ -246,7 +239,7 @@ describe('ExecutionRecorderInterceptor', () => {
     const call = callOf({ test: true });
     await run(call, () => of(success(call, null)));
     expect((await recorded()).isTest).toBe(true);
-    expect(said[0]?.test).toBe(true);
+    expect(said).toMatchObject([{ test: true }]);
   });
 
   it('records our own bug as internal_error, not as the fault of the tool, and rethrows it', async () => {
@@ -275,18 +268,8 @@ describe('ExecutionRecorderInterceptor', () => {
     const { interceptor } = setup(0);
     const call = callOf();
     const handle = jest.fn();
-    await expect(interceptor.intercept(contextOf('tool', call), { handle })).rejects.toThrow(Refusal);
+    await expect(interceptor.intercept(contextOf(call), { handle })).rejects.toThrow(Refusal);
     expect(handle).not.toHaveBeenCalled();
-  });
-
-  it('takes no record for a call that did not pass its guards', async () => {
-    const { interceptor, recorder } = setup();
-    const call = callOf({});
-    const unguarded = { ...call, ticket: new CallTicket(newId(), tool, Deadline.ofSmallest([])) };
-    await expect(interceptor.intercept(contextOf('tool', unguarded), { handle: jest.fn() })).rejects.toThrow(
-      'only through the door',
-    );
-    expect(recorder.state().bytes).toBe(0);
   });
 
   it('records a result that is no JSON, without a size', async () => {
@@ -305,7 +288,7 @@ describe('ExecutionRecorderInterceptor', () => {
     const call = callOf();
     await expect(run(call, () => of(success(call, 1)))).resolves.toMatchObject({ status: 'success' });
     expect((await recorded()).status).toBe('success');
-    expect(logged).toHaveBeenCalledWith(new Error('listener'), 'a listener of executions failed');
+    expect(logged).toHaveBeenCalledWith(new Error('listener'), 'a listener of calls failed');
     logged.mockRestore();
   });
 });

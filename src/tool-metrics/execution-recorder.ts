@@ -139,7 +139,7 @@ export class ExecutionRecorder {
   }
 
   private isFull(): boolean {
-    return this.journal.state.bytes >= this.settings.maxBytes;
+    return this.journal.bytes >= this.settings.maxBytes;
   }
 
   private withoutRecord(refusal: () => Refusal): false {

@@ -39,8 +39,8 @@ export class ExecutionSink implements DrainSink {
     });
   }
 
-  /** The recorder tells of results alone. */
-  hear(message: unknown): void {
+  /** The recorder sends results alone. */
+  receive(message: unknown): void {
     this.results.read(message as ResultToRead);
   }
 

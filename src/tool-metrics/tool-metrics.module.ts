@@ -3,7 +3,7 @@ import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { Contributors } from '../observability/contributors.js';
-import { ExecutionEvents } from './execution-events.js';
+import { CallEvents } from '../tool-contract/call-events.js';
 import { ExecutionRecorder } from './execution-recorder.js';
 import { JournalLog } from './journal-log.js';
 import { MetricPartitions } from './rollups/metric-partitions.js';
@@ -31,7 +31,7 @@ import { ToolMetricsService } from './tool-metrics.service.js';
     ToolMetricsRepository,
     PayloadsRepository,
     PayloadsService,
-    ExecutionEvents,
+    CallEvents,
     MetricsRetention,
     {
       provide: MetricPartitions,
@@ -45,7 +45,7 @@ import { ToolMetricsService } from './tool-metrics.service.js';
       useFactory: openRecorder,
     },
   ],
-  exports: [ToolMetricsRepository, ToolMetricsService, PayloadsService, ExecutionRecorder, ExecutionEvents],
+  exports: [ToolMetricsRepository, ToolMetricsService, PayloadsService, ExecutionRecorder, CallEvents],
 })
 export class ToolMetricsModule implements OnApplicationShutdown {
   constructor(

@@ -12,7 +12,7 @@ import { refuseOversized } from './input-validator.js';
 /** Between two passes over a larger input other calls get a turn of the event loop. */
 const oneTurnBytes = 65_536;
 
-/** What a call is held against before anything is reserved for it: a call that is refused here has cost nothing. */
+/** Checks that run before budget or slots are reserved; a failure here costs nothing. Both return a promise only if they wait. */
 @Injectable()
 export class CallChecks {
   constructor(
@@ -21,7 +21,7 @@ export class CallChecks {
   ) {}
 
   /** @throws Refusal `forbidden` for what the caller may not do, whether there is such a tool or not; `rate_limited` */
-  async caller(request: CallRequest): Promise<void> {
+  caller(request: CallRequest): Promise<void> | undefined {
     const { principal, tool: name, context } = request;
     if (!principal.scopes.has('tools:call'))
       throw new Refusal('forbidden', 'Calling tools needs the scope tools:call');
@@ -29,22 +29,31 @@ export class CallChecks {
       throw new Refusal('forbidden', `This key may not call ${JSON.stringify(name)}`);
     const foreign = foreignProject(principal, context.projectId);
     if (foreign !== undefined) throw new Refusal('forbidden', foreign);
-    await this.rates.count(request);
+    return this.rates.count(request);
   }
 
   /** @throws Refusal `payload_too_large`, `invalid_input` naming each wrong field, or `forbidden` by the tool's own rule */
-  async input(tool: Tool, request: CallRequest): Promise<void> {
-    const isLarge = (request.bytesAtMost ?? Infinity) > oneTurnBytes;
-    if (isLarge) await nextTurn();
-    const bytes = refuseOversized(request, this.config.toolInput);
-    if (isLarge) await nextTurn();
-    const found = tool.validate(request.input, bytes);
-    const problems = found instanceof Promise ? await found : found;
-    if (problems.length > 0) throw invalidInput(problems);
-    const reason = tool.refuses?.(request.input, request.principal);
-    if (reason !== undefined) throw new Refusal('forbidden', reason);
-    if (isLarge) await nextTurn();
+  input(tool: Tool, request: CallRequest): Promise<void> | undefined {
+    if ((request.bytesAtMost ?? Infinity) > oneTurnBytes) return this.largeInput(tool, request);
+    const found = tool.validate(request.input, refuseOversized(request, this.config.toolInput));
+    if (found instanceof Promise) return found.then((problems) => refuseInvalid(tool, request, problems));
+    refuseInvalid(tool, request, found);
+    return undefined;
   }
+
+  private async largeInput(tool: Tool, request: CallRequest): Promise<void> {
+    await nextTurn();
+    const bytes = refuseOversized(request, this.config.toolInput);
+    await nextTurn();
+    refuseInvalid(tool, request, await tool.validate(request.input, bytes));
+    await nextTurn();
+  }
+}
+
+function refuseInvalid(tool: Tool, request: CallRequest, problems: readonly FieldProblem[]): void {
+  if (problems.length > 0) throw invalidInput(problems);
+  const reason = tool.refuses?.(request.input, request.principal);
+  if (reason !== undefined) throw new Refusal('forbidden', reason);
 }
 
 function invalidInput(problems: readonly FieldProblem[]): Refusal {

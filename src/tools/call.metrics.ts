@@ -17,9 +17,20 @@ const refusals = 'toolkeeper_refusals_total';
 const replays = 'toolkeeper_idempotent_replays_total';
 const cachedAnswers = 'toolkeeper_cached_answers_total';
 
+type Child = ReturnType<Counter['labels']>;
+
+/** The series of one tool that each of its executions changes. */
+interface ToolSeries {
+  readonly inFlight: ReturnType<Gauge['labels']>;
+  readonly calls: Readonly<Record<OutcomeStatus, Child>>;
+  readonly durations: ReturnType<Histogram['labels']>;
+}
+
 /** The door's counters. The values of the label `tool` are bounded by the registered tools and `unknown`. */
 @Injectable()
 export class CallMetrics {
+  private readonly byTool = new Map<string, ToolSeries>();
+
   constructor(
     @InjectMetric(calls) private readonly calls: Counter,
     @InjectMetric(durations) private readonly durations: Histogram,
@@ -30,14 +41,18 @@ export class CallMetrics {
   ) {}
 
   started(tool: string): void {
-    this.inFlight.inc({ tool });
+    this.seriesOf(tool).inFlight.inc();
   }
 
   /** Ends what `started` began. */
-  ended(tool: string, status: OutcomeStatus, durationMs: number): void {
-    this.inFlight.dec({ tool });
-    this.calls.inc({ tool, status });
-    this.durations.observe({ tool }, durationMs / 1_000);
+  ended(tool: string): void {
+    this.seriesOf(tool).inFlight.dec();
+  }
+
+  executed(tool: string, status: OutcomeStatus, durationMs: number): void {
+    const { calls, durations } = this.seriesOf(tool);
+    calls[status].inc();
+    durations.observe(durationMs / 1_000);
   }
 
   /** `tool` is undefined where no tool has the name that was asked for: callers must not invent label values. */
@@ -56,7 +71,21 @@ export class CallMetrics {
   /** Removes the series of a deleted tool. */
   forget(tool: string): Promise<void> {
     const { calls, durations, inFlight, refusals, replays, cachedAnswers } = this;
+    this.byTool.delete(tool);
     return forgetTool(tool, [calls, durations, inFlight, refusals, replays, cachedAnswers]);
+  }
+
+  private seriesOf(tool: string): ToolSeries {
+    const known = this.byTool.get(tool);
+    if (known) return known;
+    const calls = (status: OutcomeStatus): Child => this.calls.labels({ tool, status });
+    const series = {
+      inFlight: this.inFlight.labels({ tool }),
+      calls: { success: calls('success'), error: calls('error'), timeout: calls('timeout') },
+      durations: this.durations.labels({ tool }),
+    };
+    this.byTool.set(tool, series);
+    return series;
   }
 }
 

@@ -1,12 +1,14 @@
 import { Injectable, type OnApplicationBootstrap, UseGuards, UseInterceptors } from '@nestjs/common';
 import { ExternalContextCreator } from '@nestjs/core';
+import { Cancellation } from '../common/cancellation.js';
 import { Deadline } from '../common/deadline.js';
 import { Refusal } from '../common/errors.js';
 import { newId } from '../common/ids.js';
 import { InvestigationBudgetGuard } from '../investigations/investigation-budget.guard.js';
 import { IdempotentCalls } from '../repetition/idempotent-calls.js';
 import { ResultCache } from '../repetition/result-cache.js';
-import { CallTicket } from '../tool-contract/call-ticket.js';
+import { CallEvents } from '../tool-contract/call-events.js';
+import { CallTicket, type KeptAnswer } from '../tool-contract/call-ticket.js';
 import { fallbackOf, type Tool } from '../tool-contract/tool.js';
 import type { CallAnswer, CallRequest, ToolCall } from '../tool-contract/tool-call.js';
 import { failedOutcome, ToolFailure, type ToolOutcome } from '../tool-contract/tool-outcome.js';
@@ -36,6 +38,7 @@ export class Door implements OnApplicationBootstrap {
     private readonly keys: IdempotentCalls,
     private readonly results: ResultCache,
     private readonly reports: CallReports,
+    private readonly events: CallEvents,
     private readonly contexts: ExternalContextCreator,
   ) {}
 
@@ -52,27 +55,33 @@ export class Door implements OnApplicationBootstrap {
     return this.answer(tool, { ...request, test: true });
   }
 
-  /** One deadline bounds whatever the call waits for: an earlier call with its key, an equal call, a process, the tool. */
   private answer(tool: Tool | undefined, request: CallRequest): Promise<CallAnswer> {
+    if (!this.reports.traced) return this.decide(tool, request);
+    return this.reports.spanOfCall(request, () => this.decide(tool, request));
+  }
+
+  /** One deadline bounds each wait of the call: for an earlier call with its key, an equal call, a process, the tool. */
+  private async decide(tool: Tool | undefined, request: CallRequest): Promise<CallAnswer> {
     const limitMs = tool?.definition.timeoutMs ?? defaultLimitMs;
     const deadline = Deadline.ofSmallest([request.timeoutMs, limitMs]);
     const { idempotencyKey } = request;
-    return this.reports.call(request, async () => {
-      try {
-        await this.checks.caller(request);
-        return await (idempotencyKey === undefined
-          ? this.admit(tool, request, deadline, newId())
-          : this.once(tool, { ...request, idempotencyKey, deadline }));
-      } catch (error) {
-        throw error instanceof Refusal ? this.refused(tool, request, error) : error;
-      }
-    });
+    try {
+      const counted = this.checks.caller(request);
+      if (counted) await counted;
+      return await (idempotencyKey === undefined
+        ? this.admit(tool, request, deadline, request.executionId ?? newId())
+        : this.once(tool, { ...request, idempotencyKey, deadline }));
+    } catch (error) {
+      throw error instanceof Refusal ? this.refused(tool, request, error) : error;
+    }
   }
 
   /** Every refusal carries the tool's fallback for an LLM, unless the caller may know nothing about the tool. */
   private refused(tool: Tool | undefined, request: CallRequest, refusal: Refusal): Refusal {
     const known = refusal.code === 'forbidden' ? undefined : tool;
-    this.reports.refused(known, request, refusal);
+    const { input, context } = request;
+    if (known) this.events.emit({ kind: 'refused', tool: known.definition.name, input, context, refusal });
+    else this.reports.refusedUnknown(refusal.code);
     const fallback = known && fallbackOf(known, refusal.detail);
     if (fallback === undefined) return refusal;
     return new Refusal(refusal.code, refusal.detail, { ...refusal.details, fallback });
@@ -82,14 +91,16 @@ export class Door implements OnApplicationBootstrap {
    * A caller that gives a key may leave and come back for the outcome: a call that has begun is not cancelled with it.
    * An outcome that was kept needs no tool any more, so the key is looked at before the tool.
    */
-  private once(
+  private async once(
     tool: Tool | undefined,
     request: CallRequest & { readonly idempotencyKey: string; readonly deadline: Deadline },
   ): Promise<CallAnswer> {
     const idempotent = tool?.definition.annotations.idempotent ?? false;
-    return this.keys.once({ ...request, idempotent }, (executionId) =>
-      this.admit(tool, { ...request, signal: undefined }, request.deadline, executionId),
+    const answer = await this.keys.once({ ...request, idempotent }, (executionId) =>
+      this.admit(tool, { ...request, cancellation: undefined }, request.deadline, executionId),
     );
+    if (answer.replayed) this.reports.replayed(answer.outcome.tool);
+    return answer;
   }
 
   /** A call that is refused before the guards costs nothing and harms no health. */
@@ -103,7 +114,8 @@ export class Door implements OnApplicationBootstrap {
       const name = JSON.stringify(request.tool);
       throw new Refusal('tool_not_found', `There is no tool named ${name}, or it is disabled`);
     }
-    await this.checks.input(tool, request);
+    const checked = this.checks.input(tool, request);
+    if (checked) await checked;
     const ticket = new CallTicket(executionId, tool, deadline);
     const call: ToolCall = { ...request, ticket };
     let isRefused = false;
@@ -122,28 +134,46 @@ export class Door implements OnApplicationBootstrap {
 
   /**
    * Runs the tool. Budget, circuit and capacity have let the call pass, and its start is recorded: called directly it
-   * throws, for each of them advances the ticket.
+   * throws, for the ticket lacks their flags.
    */
   @UseGuards(InvestigationBudgetGuard, CircuitBreakerGuard, ToolCapacityGuard)
   @UseInterceptors(ExecutionRecorderInterceptor)
-  execute(call: ToolCall): Promise<ToolOutcome> {
-    const { ticket, context, principal, onProgress, signal = new AbortController().signal } = call;
-    ticket.advance('tool');
-    if (ticket.kept) return Promise.resolve(this.reports.reused(call, ticket.kept));
-    const { executionId, tool, deadline, probe, notes, budget } = ticket;
-    call.onStart?.({ executionId, budget });
+  async execute(call: ToolCall): Promise<ToolOutcome> {
+    const { ticket } = call;
+    ticket.assertAdmitted();
+    if (ticket.kept) return this.cached(call, ticket.kept);
+    call.onStart?.({ executionId: ticket.executionId, budget: ticket.budget });
+    this.reports.executionStarted(call);
+    try {
+      return await (this.reports.traced
+        ? this.reports.spanOfExecution(() => this.run(call))
+        : this.run(call));
+    } finally {
+      this.reports.executionEnded(call);
+    }
+  }
+
+  private async run(call: ToolCall): Promise<ToolOutcome> {
+    const { ticket, context, principal, onProgress, cancellation = new Cancellation() } = call;
+    const { executionId, tool, deadline, probe, notes } = ticket;
     const mayBlameTool = hasToolsOwnTime(call);
-    return this.reports.execution(call, async () => {
-      const run = { executionId, context, principal, deadline, probe, notes, onProgress, signal };
-      try {
-        const result = await tool.run(call.input, run);
-        return { ...baseOf(ticket), status: 'success', result };
-      } catch (error) {
-        if (!(error instanceof ToolFailure)) throw error;
-        ticket.toolFault = error.isToolFault && (error.type !== 'timeout' || mayBlameTool);
-        return failedOutcome(baseOf(ticket), error, fallbackOf(tool, error.message));
-      }
-    });
+    const run = { executionId, context, principal, deadline, probe, notes, onProgress, cancellation };
+    try {
+      const result = await tool.run(call.input, run);
+      return { ...baseOf(ticket), status: 'success', result };
+    } catch (error) {
+      if (!(error instanceof ToolFailure)) throw error;
+      ticket.toolFault = error.isToolFault && (error.type !== 'timeout' || mayBlameTool);
+      return failedOutcome(baseOf(ticket), error, fallbackOf(tool, error.message));
+    }
+  }
+
+  /** @returns the answer as this call's caller reads it */
+  private cached({ ticket: { tool }, input, context }: ToolCall, { outcome, how }: KeptAnswer): ToolOutcome {
+    tool.onReuse?.(outcome.result, context);
+    this.events.emit({ kind: 'cached', tool: tool.definition.name, input, context, outcome, how });
+    const result = tool.asReused ? tool.asReused(outcome.result) : outcome.result;
+    return { ...outcome, result, cached: true };
   }
 
   async onApplicationBootstrap(): Promise<void> {

@@ -1,6 +1,6 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { principalOf } from '../auth/principal.decorator.js';
-import { invalidRequest, Problem } from '../common/errors.js';
+import { type FieldProblem, invalidRequest, Problem } from '../common/errors.js';
 import type { CallContext } from '../tool-contract/call-context.js';
 import type { Principal } from '../tool-contract/principal.js';
 import type { CallRequest } from '../tool-contract/tool-call.js';
@@ -54,8 +54,9 @@ export const executeBodySchema = {
   },
 };
 
-/** A compiled schema: the class-based pipe would copy the whole input for every call. */
+/** Compiled schemas: the class-based pipe would copy the whole input for every call. */
 const { problemsOf } = compileSchema(executeBodySchema);
+const context = compileSchema(executeBodySchema.properties.context);
 
 /** An opaque text of the caller's: a UUID, or the quoted string of the IETF's draft. */
 const wellFormedKey = /^[\x20-\x7e]{1,255}$/;
@@ -75,28 +76,30 @@ export interface AskedCall {
  * Nest makes a context and awaits its pipes.
  * @throws Problem `invalid_request` naming the fields
  */
-export function incomingCall(request: FastifyRequest, reply: FastifyReply): CallRequest {
+export function incomingCall(request: FastifyRequest): CallRequest {
   const body = request.body ?? {};
-  refuseMalformed(body);
+  refuse(problemsOf(body));
   const { input = {}, context } = body as Partial<ExecuteBody>;
-  return callOf({ tool: (request.params as { name: string }).name, input, context }, request, reply);
+  const asked = { tool: (request.params as { name: string }).name, input, context };
+  return { ...checkedCall(asked, request), executionId: ownIdOf(request) };
 }
 
 /**
  * A call with the context that its request's headers give it.
- * @param left aborted when the caller leaves
  * @throws Problem `invalid_request` naming the fields
  */
-export function callOf(
-  asked: AskedCall,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  left = new AbortController(),
-): CallRequest {
+export function callOf(asked: AskedCall, request: FastifyRequest): CallRequest {
+  if (asked.context !== undefined) {
+    const errors = context.problemsOf(asked.context);
+    refuse(errors.map((error) => ({ ...error, pointer: `/context${error.pointer}` })));
+  }
+  return checkedCall(asked, request);
+}
+
+function checkedCall(asked: AskedCall, request: FastifyRequest): CallRequest {
   const { headers } = request;
   const principal = principalOf(request);
   const { tool, input, context = {}, idempotencyKey = headers['idempotency-key'] } = asked;
-  refuseMalformed({ context });
   const own = context as ContextBody;
   return {
     tool,
@@ -105,14 +108,17 @@ export function callOf(
     principal,
     address: request.ip,
     timeoutMs: own.timeoutMs,
-    signal: callerSignal(reply, left),
+    cancellation: request.cancellation,
     idempotencyKey: wellFormed(idempotencyKey),
     bytesAtMost: Number(headers['content-length']) || undefined,
   };
 }
 
-function refuseMalformed(body: unknown): void {
-  const errors = problemsOf(body);
+/** The id that the server gave to the request names its one call as well; an id that the caller gave may come twice. */
+const ownIdOf = ({ id, headers }: FastifyRequest): string | undefined =>
+  headers['x-request-id'] === id ? undefined : id;
+
+function refuse(errors: readonly FieldProblem[]): void {
   if (errors.length > 0) throw invalidRequest(...errors);
 }
 
@@ -143,12 +149,4 @@ function wellFormed(key: unknown): string | undefined {
   if (key === undefined) return undefined;
   if (typeof key === 'string' && wellFormedKey.test(key)) return key;
   throw new Problem('invalid_request', 'Idempotency-Key must be 1 to 255 printable ASCII characters');
-}
-
-/** Aborts when the client has left before its answer was written. (Fastify's own signal aborts on normal POSTs.) */
-function callerSignal({ raw }: FastifyReply, left: AbortController): AbortSignal {
-  raw.once('close', () => {
-    if (!raw.writableFinished) left.abort();
-  });
-  return left.signal;
 }

@@ -1,6 +1,6 @@
-import { Body, Controller, HttpCode, Param, Post, Req, Res, UseInterceptors } from '@nestjs/common';
+import { Body, Controller, HttpCode, Param, Post, Req, UseInterceptors } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import { UpToDateInterceptor } from '../tool-metrics/up-to-date.interceptor.js';
@@ -31,8 +31,7 @@ export class ReplaysController {
     @Param('id') id: string,
     @Body() body: ReplayBody,
     @Req() request: FastifyRequest,
-    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ReplayView> {
-    return this.service.replay(id, body, request, reply);
+    return this.service.replay(id, body, request);
   }
 }

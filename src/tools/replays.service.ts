@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { invalidRequest } from '../common/errors.js';
 import type { PayloadView } from '../tool-metrics/payloads.shapes.js';
 import { PayloadsService } from '../tool-metrics/payloads.service.js';
@@ -24,19 +24,14 @@ export class ReplaysService {
    * @throws Problem `not_found` for an execution, tool or revision that there is not; `invalid_request` where there is no
    * input to run it with; Refusal for a call that was not run
    */
-  async replay(
-    id: string,
-    body: ReplayBody,
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ): Promise<ReplayView> {
+  async replay(id: string, body: ReplayBody, request: FastifyRequest): Promise<ReplayView> {
     const original = await this.metrics.execution(id);
     const payload = (await this.payloads.find(original.metricId)) ?? null;
     const input = Object.hasOwn(body, 'input') ? body.input : inputOf(payload);
     const outcome = await this.withTool(
       original.toolName,
       body.revision,
-    )((tool) => this.tools.tryCall(tool, { input, replayOf: original.metricId }, request, reply));
+    )((tool) => this.tools.tryCall(tool, { input, replayOf: original.metricId }, request));
     return { outcome, original, payload };
   }
 

@@ -1,6 +1,6 @@
-import { Body, Controller, HttpCode, Post, Req, Res } from '@nestjs/common';
+import { Body, Controller, HttpCode, Post, Req } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import { ToolCallsService } from './tool-calls.service.js';
@@ -21,11 +21,7 @@ export class ToolCallsController {
   })
   @ApiOkResponse({ type: ToolCallsView })
   @ApiProblems('invalid_request', 'payload_too_large', 'unauthorized', 'forbidden')
-  runToolCalls(
-    @Body() body: ToolCallsBody,
-    @Req() request: FastifyRequest,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<ToolCallsView> {
-    return this.service.run(body, request, reply);
+  runToolCalls(@Body() body: ToolCallsBody, @Req() request: FastifyRequest): Promise<ToolCallsView> {
+    return this.service.run(body, request);
   }
 }

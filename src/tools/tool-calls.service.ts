@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { invalidRequest, Problem } from '../common/errors.js';
 import { toldProblem } from '../common/problem.filter.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
@@ -25,17 +25,13 @@ export class ToolCallsService {
   ) {}
 
   /** @throws Problem `invalid_request` for what is no platform's call; whatever becomes of a call is its result */
-  async run(
-    { toolCalls, format, context }: ToolCallsBody,
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ): Promise<ToolCallsView> {
+  async run({ toolCalls, format, context }: ToolCallsBody, request: FastifyRequest): Promise<ToolCallsView> {
     const key = request.headers['idempotency-key'];
     const asked = toolCalls.map((wire, place) => {
       const call = nativeCall(wire, format) ?? unknownCall(place);
       const idempotencyKey = key === undefined ? undefined : `${String(key)}:${call.id}`;
       const toRun = { tool: call.tool, input: this.inputOf(call), context, idempotencyKey };
-      return { call, request: callOf(toRun, request, reply) };
+      return { call, request: callOf(toRun, request) };
     });
     const fitting = this.capOnAll(asked.length);
     const results = asked.map(async ({ call, request: toRun }) => {

@@ -10,9 +10,8 @@ export class ToolCapacityGuard implements CanActivate {
 
   /** @throws Refusal `shutting_down`, `queue_full` or `tool_unavailable` */
   canActivate(context: ExecutionContext): boolean {
-    if (context.getType<string>() !== 'tool') return true;
     const { ticket } = context.getArgByIndex<ToolCall>(0);
-    ticket.advance('capacity');
+    ticket.admittedToQueue = true;
     if (this.lifecycle.isDraining()) {
       throw new Refusal('shutting_down', 'The server is stopping', { retryAfterMs: 5_000 });
     }

@@ -1,3 +1,4 @@
+import { Cancellation } from '../common/cancellation.js';
 import type { KnownTools } from '../tool-health/known-tools.js';
 import type { Tool } from '../tool-contract/tool.js';
 import { findTools } from './find-tools.tool.js';
@@ -175,7 +176,7 @@ describe('find_tools', () => {
     findTools(search).run(input, {
       principal: { userId: 'u', scopes: new Set(scopes) },
       deadline: { totalMs: 1_000, remainingMs: () => 1_000 },
-      signal: new AbortController().signal,
+      cancellation: new Cancellation(),
     } as never);
 
   it('answers what an agent needs to call the best few', async () => {

@@ -85,10 +85,9 @@ export class ToolsService {
     tool: Tool,
     { input, ...mark }: Pick<CallRequest, 'input' | 'replayOf'>,
     request: FastifyRequest,
-    reply: FastifyReply,
   ): Promise<ToolOutcome> {
     refuseKey(request);
-    const call = callOf({ tool: tool.definition.name, input }, request, reply);
+    const call = callOf({ tool: tool.definition.name, input }, request);
     return (await this.door.test(tool, { ...call, ...mark })).outcome;
   }
 
@@ -103,7 +102,7 @@ export class ToolsService {
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<ToolOutcome | Readable> {
-    const call = incomingCall(request, reply);
+    const call = incomingCall(request);
     if (acceptsEvents(request.headers))
       return streamCall(run, call, reply, this.config.server.sseHeartbeatMs);
     return answer(await run(call), reply);

@@ -1,7 +1,7 @@
 import { foreignProject } from '../auth/project.decorator.js';
 import { errorTable } from '../common/errors.js';
-import { defineTool } from '../tool-contract/define-tool.js';
-import type { JsonSchema, Tool, ToolRun } from '../tool-contract/tool.js';
+import { type BuiltinRun, defineTool } from '../tool-contract/define-tool.js';
+import type { JsonSchema, Tool } from '../tool-contract/tool.js';
 import { ToolFailure } from '../tool-contract/tool-outcome.js';
 
 /** The most bytes of a data tool's answer, as JSON. */
@@ -27,7 +27,7 @@ interface TraceToolSpec<Input> {
   readonly openWorld?: boolean;
   readonly upstream?: string;
   /** @returns the members of its answer beside `success` */
-  readonly answer: (input: Input, project: string, run: ToolRun) => Promise<object>;
+  readonly answer: (input: Input, project: string, run: BuiltinRun) => Promise<object>;
 }
 
 const projectId = {

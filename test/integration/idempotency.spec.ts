@@ -1,3 +1,4 @@
+import { Cancellation } from '../../src/common/cancellation.js';
 import { Deadline } from '../../src/common/deadline.js';
 import { Refusal } from '../../src/common/errors.js';
 import { InFlight } from '../../src/common/in-flight.js';
@@ -120,8 +121,9 @@ describe('a key', () => {
     const impatient = { ...call, deadline: Deadline.ofSmallest([40]) };
     expect(await codeOf(calls.once(impatient, run))).toBe('conflict');
     expect(await codeOf(gateway().calls.once(impatient, run))).toBe('conflict');
-    const left = AbortSignal.abort();
-    expect(await codeOf(calls.once({ ...call, signal: left }, run))).toBe('conflict');
+    const left = new Cancellation();
+    left.cancel();
+    expect(await codeOf(calls.once({ ...call, cancellation: left }, run))).toBe('conflict');
     finish();
     await first;
   });

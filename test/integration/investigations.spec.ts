@@ -3,6 +3,7 @@ import { Injectable, Module, UseGuards } from '@nestjs/common';
 import { APP_FILTER, APP_PIPE, ExternalContextCreator } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
+import { AuditLog } from '../../src/auth/audit/audit-log.js';
 import { AuthModule } from '../../src/auth/auth.module.js';
 import { Refusal } from '../../src/common/errors.js';
 import { ProblemFilter } from '../../src/common/problem.filter.js';
@@ -14,6 +15,9 @@ import { CallTicket } from '../../src/tool-contract/call-ticket.js';
 import type { Tool } from '../../src/tool-contract/tool.js';
 import type { ToolCall } from '../../src/tool-contract/tool-call.js';
 import { supertest as request } from '../support/http.js';
+
+/** There is no database. */
+const noAudit = { provide: AuditLog, useValue: { write: () => Promise.resolve() } };
 
 @Injectable()
 class Gateway {
@@ -57,7 +61,12 @@ describe('investigations', () => {
 
   beforeEach(async () => {
     @Module({
-      imports: [ConfigModule.forRoot(loadConfig({ ADMIN_API_KEY: key })), AuthModule, InvestigationsModule],
+      imports: [
+        ConfigModule.forRoot(loadConfig({ ADMIN_API_KEY: key })),
+        { module: class Audit {}, global: true, providers: [noAudit], exports: [AuditLog] },
+        AuthModule,
+        InvestigationsModule,
+      ],
       providers: [
         Gateway,
         { provide: APP_FILTER, useClass: ProblemFilter },
@@ -69,6 +78,12 @@ describe('investigations', () => {
     app = module.createNestApplication<NestFastifyApplication>(
       new FastifyAdapter({ routerOptions: { maxParamLength: 512 } }),
     );
+    app
+      .getHttpAdapter()
+      .getInstance()
+      .addHook('onRequest', async (asked) => {
+        asked.principal = { userId: 'operator', scopes: new Set() };
+      });
     await app.init();
     await app.getHttpAdapter().getInstance().ready();
     const gateway = app.get(Gateway);

@@ -1,3 +1,4 @@
+import { Cancellation } from '../../src/common/cancellation.js';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { until } from '../support/wait.js';
@@ -170,12 +171,12 @@ function watchCaps(pools: readonly ProcessPool[], hold: () => boolean[]): () => 
 async function outcome(pool: ProcessPool, each: Step, n: number): Promise<unknown> {
   // A call that hangs needs an end.
   const timeoutMs = each.action === 'hang' ? Math.min(each.timeoutMs, 150) : each.timeoutMs;
-  const caller = new AbortController();
+  const caller = new Cancellation();
   const timer =
-    each.abortAfterMs === undefined ? undefined : setTimeout(() => caller.abort(), each.abortAfterMs);
+    each.abortAfterMs === undefined ? undefined : setTimeout(() => caller.cancel(), each.abortAfterMs);
   const input = { action: each.action, n, ms: 15, then: 'crash' };
   try {
-    const { reply } = await call(pool, input, { timeoutMs, fresh: each.fresh, signal: caller.signal });
+    const { reply } = await call(pool, input, { timeoutMs, fresh: each.fresh, cancellation: caller });
     if ('error' in reply) return `error ${reply.error.code}`;
     return typeof reply.result === 'object' ? { ...reply.result, pid: undefined } : reply.result;
   } catch (error) {

@@ -1,3 +1,4 @@
+import { AuditModule } from '../../src/auth/audit/audit.module.js';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { TypeOrmModule } from '@nestjs/typeorm';
@@ -13,7 +14,7 @@ import { type HealthChange, HealthEvents } from '../../src/tool-health/health-ev
 import { KnownTools } from '../../src/tool-health/known-tools.js';
 import { ToolHealthModule } from '../../src/tool-health/tool-health.module.js';
 import { ToolHealthService } from '../../src/tool-health/tool-health.service.js';
-import { type ExecutionEvent, ExecutionEvents } from '../../src/tool-metrics/execution-events.js';
+import { CallEvents, type ExecutedCall } from '../../src/tool-contract/call-events.js';
 import { newToolMetric } from '../../src/tool-metrics/new-tool-metric.js';
 import { ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
 import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
@@ -44,6 +45,7 @@ async function startApp(): Promise<void> {
         useFactory: () => ({ type: 'postgres' }),
         dataSourceFactory: async () => db.dataSource,
       }),
+      AuditModule,
       ToolHealthModule,
     ],
   })
@@ -607,10 +609,11 @@ describe('circuits', () => {
     expect(await transitions.newest('search', 10)).toEqual([{ ...one, reason: 'r\uFFFD' }]);
   });
 
-  const say = (times: number, end: Partial<ExecutionEvent> & Pick<ExecutionEvent, 'status' | 'fault'>) => {
+  const say = (times: number, end: Partial<ExecutedCall> & Pick<ExecutedCall, 'status' | 'fault'>) => {
     for (let n = 0; n < times; n++) {
-      const call = { executionId: newId(), tool: 'search', executionTimeMs: 10, at: now };
-      app.get(ExecutionEvents).emit({ ...call, test: false, probe: false, ...end });
+      const context = { userId: 'u', requestId: 'r', projectId: 'default' };
+      const call = { executionId: newId(), tool: 'search', executionTimeMs: 10, at: now, context, input: {} };
+      app.get(CallEvents).emit({ kind: 'executed', ...call, test: false, probe: false, ...end });
     }
   };
   const timedOut = { status: 'timeout', errorType: 'timeout', fault: true } as const;
@@ -624,7 +627,7 @@ describe('circuits', () => {
     expect(await circuitOf('other')).toMatchObject({ state: 'closed', faultsInWindow: 4 });
   });
 
-  it.each<[string, number, Partial<ExecutionEvent>]>([
+  it.each<[string, number, Partial<ExecutedCall>]>([
     ["count the tool's own -32602 as the answer of a tool that lives", 6, { errorType: 'tool_error' }],
     ['ignore a caller who left', 0, { errorType: 'cancelled' }],
     ['ignore a gateway that died', 0, { errorType: 'interrupted' }],

@@ -1,3 +1,4 @@
+import { AuditModule } from '../../src/auth/audit/audit.module.js';
 import { type INestApplication, Logger } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
@@ -45,6 +46,7 @@ async function createApp(
         installExtensions: false,
         retryAttempts: 0,
       }),
+      AuditModule,
       ToolMetricsModule,
     ],
   }).compile();

@@ -36,7 +36,7 @@ export class ToolTrialsService {
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<TrialView> | Readable {
-    const asked = this.callOf(call, request, reply);
+    const asked = this.callOf(call, request);
     return this.answer(create.name, (book) => this.trials.register(create, book, asked), request, reply);
   }
 
@@ -46,7 +46,7 @@ export class ToolTrialsService {
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<TrialView> | Readable {
-    const asked = this.callOf(callIn(query), request, reply);
+    const asked = this.callOf(callIn(query), request);
     const run = async (book: LogBook): Promise<Trial> => {
       const taken = await this.bundles.attempt(name, uploadIn(request));
       return 'create' in taken
@@ -62,7 +62,7 @@ export class ToolTrialsService {
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<TrialView> | Readable {
-    const asked = this.callOf(call, request, reply);
+    const asked = this.callOf(call, request);
     return this.answer(name, (book) => this.trials.change(name, changes, book, asked), request, reply);
   }
 
@@ -86,14 +86,10 @@ export class ToolTrialsService {
     return stream;
   }
 
-  private callOf(
-    call: TrialCallBody | undefined,
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ): TrialCall | undefined {
+  private callOf(call: TrialCallBody | undefined, request: FastifyRequest): TrialCall | undefined {
     if (!call) return undefined;
     const { tool, input = {} } = call;
-    return { tool, run: (tried) => this.tools.tryCall(tried, { input }, request, reply) };
+    return { tool, run: (tried) => this.tools.tryCall(tried, { input }, request) };
   }
 }
 

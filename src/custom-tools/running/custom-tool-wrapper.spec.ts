@@ -1,3 +1,4 @@
+import { Cancellation } from '../../common/cancellation.js';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -83,13 +84,21 @@ async function wrapper({ then, annotations, maxRetries = 3, retryDelayMs = 1, se
   );
 }
 
-async function run(setup: Setup, timeoutMs = 20_000, signal = new AbortController().signal) {
+async function run(setup: Setup, timeoutMs = 20_000, cancellation = new Cancellation()) {
   const tried = await wrapper(setup);
   const notes: ExecutionNotes = { attempts: 1 };
   const context = { userId: 'u', requestId: 'r', projectId: 'default' };
   const deadline = Deadline.ofSmallest([timeoutMs]);
   const principal = { userId: 'u', scopes: new Set<never>() };
-  const toolRun: ToolRun = { executionId: 'e', context, principal, deadline, signal, probe: false, notes };
+  const toolRun: ToolRun = {
+    executionId: 'e',
+    context,
+    principal,
+    deadline,
+    cancellation,
+    probe: false,
+    notes,
+  };
   const outcome = await tried.run({}, toolRun).then(
     (result) => ({ result }),
     (error: unknown) => ({ error: error as Error }),
@@ -165,11 +174,11 @@ describe('a call that fails after it reached the tool', () => {
   });
 
   it('ends with what is known when its caller leaves before the next try', async () => {
-    const caller = new AbortController();
+    const caller = new Cancellation();
     const setup = { then: ['crash'], annotations: { idempotent: true }, retryDelayMs: 10_000 };
-    const running = run(setup, 20_000, caller.signal);
+    const running = run(setup, 20_000, caller);
     await lab.until('terminate');
-    caller.abort();
+    caller.cancel();
     const { outcome, notes } = await running;
     expect(outcome).toMatchObject({
       error: { type: 'cancelled', message: expect.stringContaining(unknown) },

@@ -78,8 +78,9 @@ export class PoolCalls {
         written ||= error.written;
         const failure = withoutSecrets(error, redactor);
         if (!this.mayRepeat(failure, attempt, job, run)) throw this.failed(failure, written, job, run);
-        await delay(this.tool.retryDelayMs, undefined, { signal: run.signal }).catch(() => undefined);
-        if (run.signal.aborted) throw this.failed(leftBeforeRetry(failure), written, job, run);
+        const { signal } = run.cancellation;
+        await delay(this.tool.retryDelayMs, undefined, { signal }).catch(() => undefined);
+        if (run.cancellation.isCancelled) throw this.failed(leftBeforeRetry(failure), written, job, run);
       }
     }
   }
@@ -98,22 +99,24 @@ export class PoolCalls {
     { params, fresh }: PoolJob,
     run: ToolRun,
   ): Promise<PoolAnswer> {
-    const { executionId, deadline, signal, onProgress } = run;
+    const { executionId, deadline, cancellation, onProgress } = run;
     const arrivedAt = performance.now();
+    const tell = (notes: RequestNotes, failure?: string): void =>
+      this.tracer.on ? tellPoolSpans(this.tracer, arrivedAt, notes, failure) : undefined;
     try {
       const answer = await pool.execute({
         method: 'execute',
         params,
         deadline,
-        signal,
+        cancellation,
         fresh,
         executionId,
         ...(onProgress && { onNotice: (notice) => onProgress(cleanNotice(notice, redactor)) }),
       });
-      tellPoolSpans(this.tracer, arrivedAt, answer.notes, 'error' in answer.reply ? 'tool_error' : undefined);
+      tell(answer.notes, 'error' in answer.reply ? 'tool_error' : undefined);
       return answer;
     } catch (error) {
-      if (error instanceof PoolFailure) tellPoolSpans(this.tracer, arrivedAt, error.notes, error.reason);
+      if (error instanceof PoolFailure) tell(error.notes, error.reason);
       throw error;
     }
   }
@@ -122,7 +125,7 @@ export class PoolCalls {
     failure: PoolFailure,
     attempt: number,
     job: PoolJob,
-    { deadline, signal }: ToolRun,
+    { deadline, cancellation }: ToolRun,
   ): boolean {
     const { maxRetries, retryDelayMs } = this.tool;
     return mayRepeat(failure, {
@@ -131,7 +134,7 @@ export class PoolCalls {
       retryDelayMs,
       idempotent: job.annotations.idempotent,
       remainingMs: deadline.remainingMs(),
-      aborted: signal.aborted,
+      aborted: cancellation.isCancelled,
     });
   }
 
