@@ -219,8 +219,9 @@ export class ProcessPool {
       const id = member.process.send(method, params(request.remainingMs()), {
         executionId,
         noticed: onNotice,
-        answered: (reply, ...output) => {
-          [request.notes.outputBytes, request.notes.outputText] = output;
+        answered: (reply, outputBytes, outputText) => {
+          request.notes.outputBytes = outputBytes;
+          request.notes.outputText = outputText;
           this.answered(request, member, reply);
         },
         failed: (reason, message, ending) => {

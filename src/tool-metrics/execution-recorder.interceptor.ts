@@ -39,7 +39,8 @@ export class ExecutionRecorderInterceptor implements NestInterceptor<ToolOutcome
       await this.failed(call, error, recorded);
       throw error;
     }
-    await this.ended(call, endOfOutcome(call, outcome), recorded);
+    const ended = this.ended(call, endOfOutcome(call, outcome), recorded);
+    if (ended) await ended;
     return of(outcome);
   }
 
@@ -49,8 +50,13 @@ export class ExecutionRecorderInterceptor implements NestInterceptor<ToolOutcome
     else if (recorded) this.recorder.discard(call.ticket.executionId);
   }
 
-  private async ended(call: ToolCall, { end, errorCode, result }: Ended, recorded: boolean): Promise<void> {
+  /** @returns what is to be waited for: the end is in the journal */
+  private ended(
+    call: ToolCall,
+    { end, errorCode, result }: Ended,
+    recorded: boolean,
+  ): Promise<unknown> | undefined {
     this.events.emit(eventOf(call, end, errorCode, Date.now()));
-    if (recorded) await this.recorder.finish(call.ticket.executionId, end, result);
+    return recorded ? this.recorder.finish(call.ticket.executionId, end, result) : undefined;
   }
 }

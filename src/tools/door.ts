@@ -138,19 +138,13 @@ export class Door implements OnApplicationBootstrap {
    */
   @UseGuards(InvestigationBudgetGuard, CircuitBreakerGuard, ToolCapacityGuard)
   @UseInterceptors(ExecutionRecorderInterceptor)
-  async execute(call: ToolCall): Promise<ToolOutcome> {
+  execute(call: ToolCall): Promise<ToolOutcome> {
     const { ticket } = call;
     ticket.assertAdmitted();
-    if (ticket.kept) return this.cached(call, ticket.kept);
+    if (ticket.kept) return Promise.resolve(this.cached(call, ticket.kept));
     call.onStart?.({ executionId: ticket.executionId, budget: ticket.budget });
     this.reports.executionStarted(call);
-    try {
-      return await (this.reports.traced
-        ? this.reports.spanOfExecution(() => this.run(call))
-        : this.run(call));
-    } finally {
-      this.reports.executionEnded(call);
-    }
+    return this.reports.traced ? this.reports.spanOfExecution(() => this.run(call)) : this.run(call);
   }
 
   private async run(call: ToolCall): Promise<ToolOutcome> {
@@ -165,6 +159,8 @@ export class Door implements OnApplicationBootstrap {
       if (!(error instanceof ToolFailure)) throw error;
       ticket.toolFault = error.isToolFault && (error.type !== 'timeout' || mayBlameTool);
       return failedOutcome(baseOf(ticket), error, fallbackOf(tool, error.message));
+    } finally {
+      this.reports.executionEnded(call);
     }
   }
 

@@ -81,7 +81,7 @@ export function incomingCall(request: FastifyRequest): CallRequest {
   refuse(problemsOf(body));
   const { input = {}, context } = body as Partial<ExecuteBody>;
   const asked = { tool: (request.params as { name: string }).name, input, context };
-  return { ...checkedCall(asked, request), executionId: ownIdOf(request) };
+  return checkedCall(asked, request, ownIdOf(request));
 }
 
 /**
@@ -96,7 +96,7 @@ export function callOf(asked: AskedCall, request: FastifyRequest): CallRequest {
   return checkedCall(asked, request);
 }
 
-function checkedCall(asked: AskedCall, request: FastifyRequest): CallRequest {
+function checkedCall(asked: AskedCall, request: FastifyRequest, executionId?: string): CallRequest {
   const { headers } = request;
   const principal = principalOf(request);
   const { tool, input, context = {}, idempotencyKey = headers['idempotency-key'] } = asked;
@@ -109,6 +109,7 @@ function checkedCall(asked: AskedCall, request: FastifyRequest): CallRequest {
     address: request.ip,
     timeoutMs: own.timeoutMs,
     cancellation: request.cancellation,
+    executionId,
     idempotencyKey: wellFormed(idempotencyKey),
     bytesAtMost: Number(headers['content-length']) || undefined,
   };

@@ -97,7 +97,7 @@ export class ToolsService {
     return toolFormats[format]({ ...tool.definition, name: this.registry.nameIn(format, tool) }, strict);
   }
 
-  private async respond(
+  private respond(
     run: (call: CallRequest) => Promise<CallAnswer>,
     request: FastifyRequest,
     reply: FastifyReply,
@@ -105,7 +105,7 @@ export class ToolsService {
     const call = incomingCall(request);
     if (acceptsEvents(request.headers))
       return streamCall(run, call, reply, this.config.server.sseHeartbeatMs);
-    return answer(await run(call), reply);
+    return run(call).then((given) => answer(given, reply));
   }
 }
 

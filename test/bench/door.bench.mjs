@@ -56,7 +56,8 @@ export async function startFloor() {
   return { child, target: { url: `${address}/execute`, body: { input: { text } }, wanted } };
 }
 
-export async function startDoor(folder, variables = {}) {
+/** @param inspected gives the address of its inspector, too */
+export async function startDoor(folder, variables = {}, inspected = false) {
   const env = {
     ...process.env,
     PORT: '0',
@@ -67,7 +68,10 @@ export async function startDoor(folder, variables = {}) {
   };
   // As `npm start` starts it, with the same Node as the floor.
   env.PATH = `${dirname(process.execPath)}${delimiter}${process.env.PATH}`;
-  const child = spawn('sh', ['-c', startCommand], { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const command = inspected ? startCommand.replace('exec node', '$& --inspect=127.0.0.1:0') : startCommand;
+  const stdio = ['ignore', 'pipe', inspected ? 'pipe' : 'inherit'];
+  const child = spawn('sh', ['-c', command], { cwd: root, env, stdio });
+  const inspector = inspected && said({ stdout: child.stderr, once: () => undefined }, /ws:\S+/);
   const [, address] = await said(child, /ready: (http:\/\/[\w.:[\]]+)/);
   const adminKey = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
   const registration = await fetch(`${address}/api/v1/custom-tools`, {
@@ -83,7 +87,7 @@ export async function startDoor(folder, variables = {}) {
   });
   if (registration.status !== 201) throw new Error(await registration.text());
   const url = `${address}/api/v1/tools/bench_echo/execute`;
-  return { child, target: { url, body: { input: { text } }, wanted } };
+  return { child, target: { url, body: { input: { text } }, wanted }, inspector };
 }
 
 function report(connections, results) {

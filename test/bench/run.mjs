@@ -1,6 +1,7 @@
 /** `npm run bench`: every benchmark, each a ratio within one run. Timings of single runs mean little on shared machines. */
 const wanted = process.argv.slice(2);
 const benches = {
+  cost: async () => (await import('./cost.bench.mjs')).benchCost(),
   door: async () => (await import('./door.bench.mjs')).benchDoor(),
   mcp: async () => (await import('./mcp.bench.mjs')).benchMcp(),
   pool: async () => {

@@ -94,31 +94,32 @@ export class PoolCalls {
     return 'redactor' in this.backend ? this.backend.redactor.cleanJson(value) : value;
   }
 
-  private async request(
+  private request(
     { pool, redactor }: RunningBackend,
     { params, fresh }: PoolJob,
-    run: ToolRun,
+    { executionId, deadline, cancellation, onProgress }: ToolRun,
   ): Promise<PoolAnswer> {
-    const { executionId, deadline, cancellation, onProgress } = run;
     const arrivedAt = performance.now();
-    const tell = (notes: RequestNotes, failure?: string): void =>
-      this.tracer.on ? tellPoolSpans(this.tracer, arrivedAt, notes, failure) : undefined;
+    const answer = pool.execute({
+      method: 'execute',
+      params,
+      deadline,
+      cancellation,
+      fresh,
+      executionId,
+      ...(onProgress && { onNotice: (notice) => onProgress(cleanNotice(notice, redactor)) }),
+    });
+    return this.tracer.on ? this.traced(answer, arrivedAt) : answer;
+  }
+
+  private async traced(answer: Promise<PoolAnswer>, arrivedAt: number): Promise<PoolAnswer> {
     try {
-      const answer = await pool.execute({
-        method: 'execute',
-        params,
-        deadline,
-        cancellation,
-        fresh,
-        executionId,
-        ...(onProgress && { onNotice: (notice) => onProgress(cleanNotice(notice, redactor)) }),
-      });
-      tell(answer.notes, 'error' in answer.reply ? 'tool_error' : undefined);
-      return answer;
+      const { reply, notes } = await answer;
+      tellPoolSpans(this.tracer, arrivedAt, notes, 'error' in reply ? 'tool_error' : undefined);
     } catch (error) {
-      if (error instanceof PoolFailure) tell(error.notes, error.reason);
-      throw error;
+      if (error instanceof PoolFailure) tellPoolSpans(this.tracer, arrivedAt, error.notes, error.reason);
     }
+    return answer;
   }
 
   private mayRepeat(
