@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyContextConfig, FastifyRequest } from 'fastify';
 import type { IncomingHttpHeaders } from 'node:http';
-import { Problem } from '../common/errors.js';
+import { Problem, Refusal } from '../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { type Principal, scopes } from '../tool-contract/principal.js';
 import { AdminKey } from './admin-key.js';
@@ -38,6 +38,7 @@ export class AccessPolicy {
     userId: 'anonymous',
     scopes: new Set(['tools:call', 'metrics:read', 'traces:write', 'traces:read']),
     projects: ['default'],
+    keyless: true,
   };
   private readonly everybody: Principal = { userId: 'anonymous', scopes: new Set(scopes) };
   private readonly visitor: Principal = { userId: 'anonymous', scopes: new Set() };
@@ -119,18 +120,26 @@ export class AccessPolicy {
   }
 
   private keyNeeded(): Problem {
-    const how = 'Send an API key as "Authorization: Bearer <key>" or in the header x-api-key';
-    const where =
-      this.adminKey.file === undefined ? '' : ': this server keeps its own in TOOLKEEPER_DATA_DIR/admin.key';
-    return unauthorized(`${how}${where}.`);
+    return unauthorized(this.adminKey.file === undefined ? `${sendKey}.` : `${sendKey}: ${ownKeyPlace}.`);
   }
 }
 
+const sendKey = 'Send an API key as "Authorization: Bearer <key>" or in the header x-api-key';
+const ownKeyPlace = 'this server keeps its own in TOOLKEEPER_DATA_DIR/admin.key';
+
+/** The refusal of a call without a key, which this server lets in on loopback alone. */
+export const keyNeededFor = (tool: string): Refusal =>
+  new Refusal(
+    'unauthorized',
+    `The tool ${JSON.stringify(tool)} writes, sends or reaches out and needs a key. ${sendKey}: ${ownKeyPlace}.`,
+    withChallenge,
+  );
+
+const withChallenge = { headers: { 'WWW-Authenticate': 'Bearer realm="toolkeeper"' } };
+
 /** @returns Problem `unauthorized` that says which way in there is */
 export function unauthorized(detail: string): Problem {
-  return new Problem('unauthorized', detail, {
-    headers: { 'WWW-Authenticate': 'Bearer realm="toolkeeper"' },
-  });
+  return new Problem('unauthorized', detail, withChallenge);
 }
 
 function strangeHost(): Problem {

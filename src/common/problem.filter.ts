@@ -1,6 +1,7 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { problemType } from './api-problems.decorator.js';
+import { securityHeaders } from './security-headers.js';
 import { DatabaseUnavailable, errorTable, Problem, type ProblemCode } from './errors.js';
 
 declare module 'fastify' {
@@ -49,6 +50,7 @@ export class ProblemFilter implements ExceptionFilter {
           'retry-after': String(Math.max(1, Math.ceil(retryAfterMs / 1000))),
         }),
         ...headers,
+        ...securityHeaders,
         'content-type': 'application/problem+json; charset=utf-8',
       },
       body: JSON.stringify(problemBody(problem, requestId)),

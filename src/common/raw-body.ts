@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest, preParsingHookHandler } from 'fastify';
-import { Problem } from './errors.js';
+import { alteredNumber } from './exact-numbers.js';
+import { invalidRequest, Problem } from './errors.js';
 
 /** A route that takes its body as it comes, so that a thread reads it and not the event loop. */
 export interface RawBody {
@@ -37,16 +38,41 @@ export function acceptBodies(fastify: FastifyInstance, furtherTypes: readonly st
     route.preParsing = [before, setTypes].flat();
   });
   const parseJson = fastify.getDefaultJsonParser('error', 'error');
-  fastify.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
-    if (wants(request, 'application/json')) done(null, body);
-    else void parseJson(request, body as unknown as string, done);
+  fastify.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    if (wants(request, 'application/json')) return done(null, body);
+    // Many clients send the header with every request.
+    if (body.length === 0) return done(null);
+    const { 'content-encoding': encoding = 'identity' } = request.headers;
+    if (encoding.trim().toLowerCase() !== 'identity') return done(encodedBody(encoding));
+    const text = body.toString();
+    const altered = alteredNumber(text);
+    if (altered) done(invalidRequest(altered));
+    else void parseJson(request, text, done);
   });
   fastify.addContentTypeParser([...furtherTypes], { parseAs: 'buffer' }, (request, body, done) => {
     const [type = ''] = (request.headers['content-type'] ?? '').split(';');
     if (wants(request, type.trim().toLowerCase())) done(null, body);
-    else done(new Problem('invalid_request', 'This route takes JSON', { status: 415 }));
+    else refuseType(request, done);
   });
+  fastify.addContentTypeParser('*', (request, _payload, done) => refuseType(request, done));
 }
+
+/** Refuses a body of a type that the route does not take; a request without a body has none, whatever it says. */
+export function refuseType(
+  { headers }: Pick<FastifyRequest, 'headers'>,
+  done: (error: Error | null) => void,
+): void {
+  const length = headers['content-length'] ?? '0';
+  const isEmpty = length === '0' && headers['transfer-encoding'] === undefined;
+  done(isEmpty ? null : new Problem('invalid_request', 'This route takes JSON', { status: 415 }));
+}
+
+const encodedBody = (encoding: string): Problem =>
+  new Problem(
+    'invalid_request',
+    `Content-Encoding ${JSON.stringify(encoding)} is not supported by this route: send the body as it is`,
+    { status: 415 },
+  );
 
 const rawBodyIn = (config: unknown): RawBody | undefined =>
   typeof config === 'object' && config !== null && 'rawBody' in config

@@ -281,10 +281,17 @@ function dated(shape: Type, query: Record<string, unknown>): Record<string, unkn
   return query;
 }
 
-const isoTime = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
+const isoTime = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
 
 /** A moment as ISO 8601, in UTC where it has no offset; an invalid date for any other text. */
 function momentOf(text: string): Date {
-  if (!isoTime.test(text)) return new Date(NaN);
+  const [, date = ''] = isoTime.exec(text) ?? [];
+  // The engine takes the 30th of February for the 2nd of March.
+  if (!isCalendarDay(date)) return new Date(NaN);
   return new Date(/T.*(Z|[+-]\d{2}:?\d{2})$/.test(text) || !text.includes('T') ? text : `${text}Z`);
 }
+
+const isCalendarDay = (date: string): boolean => {
+  const midnight = new Date(date);
+  return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(date);
+};

@@ -17,11 +17,6 @@ export class ConsoleController {
     return { url: this.service.home(accept) };
   }
 
-  @Get('console')
-  @Public()
-  @Redirect('/console/')
-  folder(): void {}
-
   @Get('console/assets/:name')
   @Public()
   asset(
@@ -32,7 +27,7 @@ export class ConsoleController {
     return this.service.asset(name, encodings, reply);
   }
 
-  @Get('console/*')
+  @Get(['console', 'console/*'])
   @Public()
   page(@Headers('accept') accept: string | undefined, @Res() reply: FastifyReply): Promise<void> {
     return this.service.page(accept, reply);

@@ -54,7 +54,6 @@ export class ConsoleService {
     void reply.headers({
       'content-type': file.type,
       'cache-control': forEver,
-      'x-content-type-options': 'nosniff',
       vary: 'accept-encoding',
     });
     const zipped = /\bgzip\b/.test(encodings ?? '');
@@ -64,7 +63,7 @@ export class ConsoleService {
 
   /** Every address below /console/ is the same page, which shows what the address says. @throws Problem `not_found` */
   async page(accept: string | undefined, reply: FastifyReply): Promise<void> {
-    if (!wantsPage(accept)) throw new Problem('not_found', 'The console is for browsers.');
+    if (!takesPage(accept)) throw new Problem('not_found', 'The console is for browsers.');
     const nonce = randomBytes(16).toString('base64');
     const page = this.files.page(nonce);
     await reply
@@ -74,11 +73,11 @@ export class ConsoleService {
         'cache-control': 'no-store',
         'content-security-policy': policyWith(nonce),
         'cross-origin-opener-policy': 'same-origin',
-        'referrer-policy': 'no-referrer',
-        'x-content-type-options': 'nosniff',
       })
       .send(page ?? notBuilt);
   }
 }
 
 const wantsPage = (accept = ''): boolean => /\btext\/html\b/i.test(accept);
+/** Monitors and `curl -I` name no type. */
+const takesPage = (accept = '*/*'): boolean => wantsPage(accept) || accept.trim() === '*/*';

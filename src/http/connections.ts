@@ -9,6 +9,7 @@ import {
 import type { Socket } from 'node:net';
 import { Problem } from '../common/errors.js';
 import { newId, requestIdOf } from '../common/ids.js';
+import { securityHeaders } from '../common/security-headers.js';
 import { problemBody, ProblemFilter } from '../common/problem.filter.js';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
@@ -85,7 +86,7 @@ export class Connections {
     const position = ++connection.open;
     this.idle.delete(connection);
     response.once('close', () => this.answered(connection));
-    const isRefused = connection.isSurplus && !probes.has(request.url ?? '');
+    const isRefused = connection.isSurplus && !probes.has((request.url ?? '').replace(/\/$/, ''));
     const begin = (): void =>
       isRefused ? this.answer(request, response, noSlot(this.most)) : handler(request, response);
     if (position > mostOpen) this.answer(request, response, tooMany);
@@ -178,6 +179,7 @@ function rawAnswer(code = ''): string {
     'content-type: application/problem+json; charset=utf-8',
     `content-length: ${Buffer.byteLength(body)}`,
     `x-request-id: ${id}`,
+    ...Object.entries(securityHeaders).map(([name, value]) => `${name}: ${value}`),
     'connection: close',
     '',
     body,

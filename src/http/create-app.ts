@@ -8,6 +8,7 @@ import { ProblemFilter } from '../common/problem.filter.js';
 import { acceptBodies } from '../common/raw-body.js';
 import { ShapePipe } from '../common/shapes.js';
 import type { AppConfig } from '../config/app-config.js';
+import { compressAnswers } from './compression.js';
 import { Connections } from './connections.js';
 import { setUpDocs } from './docs.js';
 import { registerRequestHooks } from './request-hooks.js';
@@ -23,6 +24,7 @@ export async function createApp(config: AppConfig): Promise<NestFastifyApplicati
   app.useGlobalPipes(new ShapePipe());
   app.useGlobalFilters(new ProblemFilter());
   acceptJsonAlone(app);
+  compressAnswers(app.getHttpAdapter().getInstance());
   // An input that is too deep for its tool is refused by the door, with the code for that.
   registerRequestHooks(app, config.toolInput.maxDepth + 64);
   setUpDocs(app);
@@ -58,7 +60,7 @@ function serverOptions({ server, toolInput }: AppConfig): FastifyServerOptions {
     trustProxy: server.trustProxy,
     requestIdHeader: false,
     // An investigation's id may be 256 characters long.
-    routerOptions: { maxParamLength: 512 },
+    routerOptions: { maxParamLength: 512, ignoreTrailingSlash: true },
     genReqId: requestIdOf,
   };
 }

@@ -1,4 +1,5 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { onRequestHookHandler } from 'fastify';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 
 const tags = {
@@ -18,11 +19,32 @@ const tags = {
 
 /** Serves the OpenAPI document at /openapi.json and Swagger UI at /docs. */
 export function setUpDocs(app: NestFastifyApplication): void {
+  const fastify = app.getHttpAdapter().getInstance();
+  fastify.addHook('onRoute', (route) => {
+    if (route.url.startsWith('/docs')) route.onRequest = [...[route.onRequest ?? []].flat(), allowPage];
+  });
   SwaggerModule.setup('docs', app, () => createDocument(app), {
     jsonDocumentUrl: 'openapi.json',
     customSiteTitle: 'Toolkeeper',
   });
 }
+
+/** Swagger UI's page has styles within it, and pictures as data. */
+const pagePolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+  "form-action 'none'",
+].join('; ');
+
+const allowPage: onRequestHookHandler = (_request, reply, done) => {
+  void reply.header('content-security-policy', pagePolicy);
+  done();
+};
 
 function createDocument(app: NestFastifyApplication): OpenAPIObject {
   const builder = new DocumentBuilder()

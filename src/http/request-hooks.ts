@@ -10,6 +10,7 @@ import { Problem } from '../common/errors.js';
 import { refuseDeepBody } from '../common/json-depth.js';
 import { Lifecycle } from '../common/lifecycle.js';
 import { ProblemFilter } from '../common/problem.filter.js';
+import { securityHeaders } from '../common/security-headers.js';
 import { RequestContext } from '../observability/request-context.js';
 import { RequestLog } from '../observability/request-log.js';
 
@@ -43,7 +44,7 @@ export function registerRequestHooks(app: NestFastifyApplication, bodyDepth: num
     const startedAt = performance.now();
     const { raw } = reply;
     const cancellation = (request.cancellation = new Cancellation());
-    void reply.header('x-request-id', request.id);
+    void reply.headers(securityHeaders).header('x-request-id', request.id);
     if (lifecycle.isDraining()) void reply.header('connection', 'close');
     lifecycle.requests.begin();
     underWay.set(raw, request);
@@ -128,7 +129,7 @@ function refuseUndeclared({ url, method, config = {} }: RouteOptions): void {
 
 /** @throws Problem `invalid_request` with status 405 where the path is known, and only the method is not */
 function refuseMethod({ method, url }: FastifyRequest, routes: readonly KnownRoute[]): void {
-  const [path = ''] = url.split('?');
+  const path = (url.split('?')[0] ?? '').replace(/(.)\/$/, '$1');
   const methods = new Set(routes.flatMap((route) => (route.path.test(path) ? route.methods : [])));
   if (methods.size === 0) return;
   const allow = [...methods].sort().join(', ');

@@ -11,6 +11,8 @@ export interface Principal {
   readonly projects?: readonly string[];
   /** Names of the tools that it may see and call, or beginnings of names with a `*`. Absent: all. */
   readonly tools?: readonly NamePattern[];
+  /** No key was shown: of the built-in tools only those may be called that neither write nor reach out. */
+  readonly keyless?: boolean;
   /** Absent: any number of calls. */
   readonly rate?: CallRate;
 }
@@ -34,6 +36,21 @@ export const scopes = [
 ] as const;
 export type Scope = (typeof scopes)[number];
 
+/** The parts of a tool that decide who may call it. */
+interface Callable {
+  readonly name: string;
+  readonly kind: string;
+  readonly annotations: { readonly readOnly: boolean; readonly openWorld: boolean };
+}
+
 /** Whether a caller may call a tool, and is shown it: lists, searches and the door all ask this. */
-export const mayCall = (caller: Principal, { name }: { readonly name: string }): boolean =>
+export const mayCall = (caller: Principal, tool: Callable): boolean =>
+  mayName(caller, tool.name) && !needsKey(caller, tool);
+
+/** Whether a caller may call a tool of this name, whether there is one or not. */
+export const mayName = (caller: Principal, name: string): boolean =>
   caller.scopes.has('tools:call') && (caller.tools === undefined || isOneOf(caller.tools, name));
+
+/** Custom tools were registered by the operator for the agents here; a built-in tool that writes or reaches out acts for its caller. */
+export const needsKey = ({ keyless = false }: Principal, { kind, annotations }: Callable): boolean =>
+  keyless && kind === 'builtin' && (!annotations.readOnly || annotations.openWorld);

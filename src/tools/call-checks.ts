@@ -1,11 +1,12 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { keyNeededFor } from '../auth/access-policy.js';
 import { CallRates } from '../auth/call-rates.js';
 import { foreignProject } from '../auth/project.decorator.js';
 import { type FieldProblem, Refusal } from '../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import type { Tool } from '../tool-contract/tool.js';
-import { mayCall } from '../tool-contract/principal.js';
+import { mayName, needsKey } from '../tool-contract/principal.js';
 import type { CallRequest } from '../tool-contract/tool-call.js';
 import { refuseOversized } from './input-validator.js';
 
@@ -25,15 +26,16 @@ export class CallChecks {
     const { principal, tool: name, context } = request;
     if (!principal.scopes.has('tools:call'))
       throw new Refusal('forbidden', 'Calling tools needs the scope tools:call');
-    if (!mayCall(principal, { name }))
+    if (!mayName(principal, name))
       throw new Refusal('forbidden', `This key may not call ${JSON.stringify(name)}`);
     const foreign = foreignProject(principal, context.projectId);
     if (foreign !== undefined) throw new Refusal('forbidden', foreign);
     return this.rates.count(request);
   }
 
-  /** @throws Refusal `payload_too_large`, `invalid_input` naming each wrong field, or `forbidden` by the tool's own rule */
+  /** @throws Refusal `payload_too_large`, `invalid_input` naming each wrong field, `forbidden` by the tool's own rule, `unauthorized` without a key */
   input(tool: Tool, request: CallRequest): Promise<void> | undefined {
+    if (needsKey(request.principal, tool.definition)) throw keyNeededFor(tool.definition.name);
     if ((request.bytesAtMost ?? Infinity) > oneTurnBytes) return this.largeInput(tool, request);
     const found = tool.validate(request.input, refuseOversized(request, this.config.toolInput));
     if (found instanceof Promise) return found.then((problems) => refuseInvalid(tool, request, problems));

@@ -1,6 +1,7 @@
 import { ApiBody } from '@nestjs/swagger';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Problem } from '../../common/errors.js';
+import { refuseType } from '../../common/raw-body.js';
 import type { Upload } from '../bundles/bundles.js';
 
 const bundleRoute = '/api/v1/custom-tools/:name/bundle';
@@ -14,7 +15,7 @@ export const ApiArchive = (): MethodDecorator => ApiBody({ schema: { type: 'stri
 export function acceptBundles(fastify: FastifyInstance): void {
   fastify.addContentTypeParser([...bundleTypes], (request, _payload, done) => {
     if (bundleRoutes.has(request.routeOptions.url ?? '')) done(null);
-    else done(new Problem('invalid_request', 'This route takes JSON', { status: 415 }));
+    else refuseType(request, done);
   });
 }
 

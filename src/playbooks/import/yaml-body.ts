@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { Problem } from '../../common/errors.js';
+import { refuseType } from '../../common/raw-body.js';
 
 export const yamlTypes = ['application/yaml', 'application/x-yaml', 'text/yaml', 'text/x-yaml'] as const;
 /** Some two thousand playbooks. */
@@ -12,7 +12,7 @@ export function acceptYaml(fastify: FastifyInstance, route: string): void {
     { parseAs: 'string', bodyLimit: maxYamlBytes },
     (request, body, done) => {
       if (request.routeOptions.url === route) done(null, body);
-      else done(new Problem('invalid_request', 'This route takes JSON', { status: 415 }));
+      else refuseType(request, done);
     },
   );
 }

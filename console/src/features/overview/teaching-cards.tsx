@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { ToolView } from '../../lib/api.js';
+import { asCommand, connections, firstCall } from '../../lib/snippets.js';
 import { buttonLook } from '../../ui/controls.js';
 import { Columns } from '../../ui/layout.js';
 import css from './overview.module.css';
@@ -13,10 +14,13 @@ export function TeachingCards({ tools }: { readonly tools: readonly ToolView[] }
     <Columns>
       <section className={css.teach}>
         <h2>Call a tool</h2>
-        <p>Every call is checked, bounded, recorded and graded. Nothing is called yet.</p>
+        <p>
+          Every call is checked, bounded, recorded and graded. Without a key this machine may call your own
+          tools and those that only read; the rest takes a key.
+        </p>
         {first && (
           <pre className={css.snippet} tabIndex={0}>
-            {`curl -s ${origin}/api/v1/tools/${first.name}/execute \\\n  -H 'content-type: application/json' -d '{"input": {}}'`}
+            {firstCall(origin, first.name)}
           </pre>
         )}
         {first && (
@@ -29,7 +33,7 @@ export function TeachingCards({ tools }: { readonly tools: readonly ToolView[] }
         <h2>Register your own</h2>
         <p>Any program that reads a line of JSON and writes one becomes a tool, without a restart.</p>
         <pre className={css.snippet} tabIndex={0}>
-          {'npx toolkeeper tool create my_tool --template python\nnpx toolkeeper tool register my_tool'}
+          {`${asCommand('tool create my_tool --template python')}\n${asCommand('tool register my_tool')}`}
         </pre>
         <Link to="/tools/new" className={buttonLook()}>
           Register a tool
@@ -37,9 +41,9 @@ export function TeachingCards({ tools }: { readonly tools: readonly ToolView[] }
       </section>
       <section className={css.teach}>
         <h2>Point an agent here</h2>
-        <p>Over MCP, or by the form of your platform’s own tool calls.</p>
+        <p>Over MCP, or by the form of your platform’s own tool calls. Send the key with each request.</p>
         <pre className={css.snippet} tabIndex={0}>
-          {`MCP:    ${origin}/mcp\nOpenAI: ${origin}/api/v1/tools?format=openai\nREST:   ${origin}/docs`}
+          {connections(origin)}
         </pre>
       </section>
     </Columns>

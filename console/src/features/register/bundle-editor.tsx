@@ -35,7 +35,7 @@ export function BundleEditor({ tool, file, onFile, onSaved }: BundleEditorProps)
           <Empty title="Its files are not all text, or too much of it to be edited here">
             <p>
               Change them where they come from, and send them again:{' '}
-              <code>npx toolkeeper tool register ./folder --update</code>
+              <code>node bin/toolkeeper.mjs tool register ./folder --update</code>
             </p>
           </Empty>
         )
