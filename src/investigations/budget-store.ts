@@ -1,8 +1,22 @@
 import type { Release } from '../tool-contract/tool.js';
+import type { Principal } from '../tool-contract/principal.js';
 import type { BudgetState } from '../tool-contract/call-ticket.js';
 
-export interface BudgetRequest {
+/** An investigation is its project's: the same id in another project is another investigation. */
+export interface InvestigationKey {
+  /** `keyless` for callers without a key. */
+  readonly projectId: string;
   readonly investigationId: string;
+}
+
+/** Stands in for the project of callers without a key; no project has an empty name. */
+export const keyless = '';
+
+/** The project that a caller spends for. Callers without a key, where others have one, have budgets of their own. */
+export const budgetProject = ({ keyId, projects }: Principal, projectId: string): string =>
+  keyId === undefined && projects ? keyless : projectId;
+
+export interface BudgetRequest extends InvestigationKey {
   readonly tool: string;
   /** The tool's own limit; 0: none; undefined: the investigation's or the configured one. */
   readonly toolLimit: number | undefined;
@@ -30,8 +44,7 @@ export interface ToolBudget {
   readonly remaining: number | null;
 }
 
-export interface InvestigationView {
-  readonly investigationId: string;
+export interface InvestigationView extends InvestigationKey {
   /** Limit for each tool that has none of its own; 0: none. */
   readonly callsPerTool: number;
   /** Milliseconds since 1970: when the investigation is forgotten and its budget is whole again. */
@@ -45,13 +58,16 @@ export interface BudgetStore {
   /** Counts one call unless the budget is spent: decided and counted in one step. */
   take(request: BudgetRequest): BudgetDecision | Promise<BudgetDecision>;
   /** @returns undefined for an investigation that was never seen or has expired */
-  view(investigationId: string): InvestigationView | undefined | Promise<InvestigationView | undefined>;
-  /** Those that were called last, the latest first. */
-  latest(limit: number): readonly InvestigationView[] | Promise<readonly InvestigationView[]>;
+  view(key: InvestigationKey): InvestigationView | undefined | Promise<InvestigationView | undefined>;
+  /** The investigations that were called last and are wanted, the latest first. */
+  latest(
+    limit: number,
+    wanted: (key: InvestigationKey) => boolean,
+  ): readonly InvestigationView[] | Promise<readonly InvestigationView[]>;
   /** Sets limits; an investigation that was never seen begins with them. */
-  raise(investigationId: string, raise: BudgetRaise): InvestigationView | Promise<InvestigationView>;
+  raise(key: InvestigationKey, raise: BudgetRaise): InvestigationView | Promise<InvestigationView>;
   /** Forgets what the investigation spent and the limits it was given. */
-  reset(investigationId: string): void | Promise<void>;
+  reset(key: InvestigationKey): void | Promise<void>;
 }
 
 export const BUDGET_STORE = Symbol('BudgetStore');

@@ -2,7 +2,7 @@ import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@ne
 import { Refusal } from '../common/errors.js';
 import type { BudgetState } from '../tool-contract/call-ticket.js';
 import type { ToolCall } from '../tool-contract/tool-call.js';
-import { BUDGET_STORE, type BudgetStore } from './budget-store.js';
+import { budgetProject, BUDGET_STORE, type BudgetStore } from './budget-store.js';
 import { rateLimitHeaders } from './rate-limit-headers.js';
 
 /** Counts a call against its investigation, or refuses it. Holds no state: Nest makes an instance for each use. */
@@ -18,26 +18,23 @@ export class InvestigationBudgetGuard implements CanActivate {
     return call.test || !investigationId || this.spend(call, investigationId);
   }
 
-  private async spend({ ticket }: ToolCall, investigationId: string): Promise<boolean> {
+  private async spend({ ticket, principal, context }: ToolCall, investigationId: string): Promise<boolean> {
     const { name, callsPerInvestigation } = ticket.tool.definition;
     const admission = await this.store.take({
+      projectId: budgetProject(principal, context.projectId),
       investigationId,
       tool: name,
       toolLimit: callsPerInvestigation,
     });
-    if (!admission.granted) throw spent(name, investigationId, admission.budget);
+    if (!admission.granted) throw spent(name, admission.budget);
     ticket.returnIfRefused(admission.release);
     ticket.budget = admission.budget;
     return true;
   }
 }
 
-function spent(tool: string, investigationId: string, budget: BudgetState): Refusal {
-  const route = `PATCH /api/v1/investigations/${encodeURIComponent(investigationId)}`;
-  return new Refusal(
-    'investigation_budget_spent',
-    `Max ${budget.limit} ${tool} calls per investigation exceeded. ` +
-      `An operator can raise it: ${route} {"tools": {"${tool}": ${budget.limit * 2}}}`,
-    { headers: rateLimitHeaders(budget) },
-  );
+/** A model reads this: it names no route by which the limit could be raised. */
+function spent(tool: string, budget: BudgetState): Refusal {
+  const detail = `Max ${budget.limit} ${tool} calls per investigation exceeded. An operator can raise the limit.`;
+  return new Refusal('investigation_budget_spent', detail, { headers: rateLimitHeaders(budget) });
 }

@@ -2,6 +2,8 @@ import fc from 'fast-check';
 import type { BudgetDecision } from './budget-store.js';
 import { type BudgetSettings, InvestigationBudget } from './investigation-budget.js';
 
+const key = (investigationId: string, projectId = 'default') => ({ projectId, investigationId });
+
 class TestClock {
   time = 1_000_000;
   now(): number {
@@ -18,7 +20,7 @@ function setUp(settings: Partial<BudgetSettings> = {}) {
     clock,
   );
   const take = (investigationId = 'inc-1', tool = 'search', toolLimit?: number): BudgetDecision =>
-    budget.take({ investigationId, tool, toolLimit });
+    budget.take({ ...key(investigationId), tool, toolLimit });
   const grants = (count: number, ...args: Parameters<typeof take>): boolean[] =>
     Array.from({ length: count }, () => take(...args).granted);
   return { budget, clock, warnings, take, grants };
@@ -47,6 +49,20 @@ describe('InvestigationBudget', () => {
     expect(grants(4, 'inc-2')).toEqual([true, true, true, false]);
   });
 
+  it.each([
+    ['another project', key('inc-1', 'a'), key('inc-1', 'b')],
+    ['a caller without a key', key('inc-1', 'a'), key('inc-1', '')],
+    ['a project whose name runs into the id', key('bc', 'a'), key('c', 'ab')],
+    ['a name that looks like a length', key('2 x', ''), key('x', '2 ')],
+  ])('counts the same id for %s by itself', (_who, one, other) => {
+    const { budget } = setUp({ callsPerTool: 1 });
+    const request = { tool: 'search', toolLimit: undefined };
+    expect(budget.take({ ...one, ...request }).granted).toBe(true);
+    expect(budget.view(other)).toBeUndefined();
+    expect(budget.take({ ...other, ...request }).granted).toBe(true);
+    expect(budget.latest(9, ({ projectId }) => projectId === one.projectId)).toEqual([budget.view(one)]);
+  });
+
   it('gives a released unit to the next call, once', () => {
     const { take, grants } = setUp({ callsPerTool: 1 });
     const { release } = granted(take());
@@ -58,7 +74,7 @@ describe('InvestigationBudget', () => {
   it('lets a unit that is released after a reset change nothing', () => {
     const { budget, take, grants } = setUp({ callsPerTool: 1 });
     const { release } = granted(take());
-    budget.reset('inc-1');
+    budget.reset(key('inc-1'));
     expect(grants(1)).toEqual([true]);
     release();
     expect(grants(1)).toEqual([false]);
@@ -68,17 +84,19 @@ describe('InvestigationBudget', () => {
     const { budget, take, grants } = setUp({ callsPerTool: 0 });
     expect(granted(take()).budget).toBeUndefined();
     expect(grants(50)).not.toContain(false);
-    expect(budget.view('inc-1')?.tools).toEqual([{ tool: 'search', limit: 0, used: 51, remaining: null }]);
+    expect(budget.view(key('inc-1'))?.tools).toEqual([
+      { tool: 'search', limit: 0, used: 51, remaining: null },
+    ]);
   });
 
   it("takes the operator's word for a tool, then the tool's, then the investigation's, then the server's", () => {
     const { budget, take } = setUp();
     const limit = (toolLimit?: number) => take('inc-1', 'search', toolLimit).budget?.limit;
     expect(limit()).toBe(3);
-    budget.raise('inc-1', { callsPerTool: 20 });
+    budget.raise(key('inc-1'), { callsPerTool: 20 });
     expect(limit()).toBe(20);
     expect(limit(15)).toBe(15);
-    budget.raise('inc-1', { tools: { search: 40 } });
+    budget.raise(key('inc-1'), { tools: { search: 40 } });
     expect(limit(15)).toBe(40);
     expect(take('inc-2', 'search', 0).budget).toBeUndefined();
   });
@@ -86,13 +104,14 @@ describe('InvestigationBudget', () => {
   it('lets a spent tool go on after a raise', () => {
     const { budget, grants } = setUp();
     expect(grants(4).at(-1)).toBe(false);
-    budget.raise('inc-1', { tools: { search: 5 } });
+    budget.raise(key('inc-1'), { tools: { search: 5 } });
     expect(grants(3)).toEqual([true, true, false]);
   });
 
   it('may be raised before the first call', () => {
     const { budget } = setUp();
-    expect(budget.raise('new', { callsPerTool: 9, tools: { b: 1, a: 0 } })).toEqual({
+    expect(budget.raise(key('new'), { callsPerTool: 9, tools: { b: 1, a: 0 } })).toEqual({
+      projectId: 'default',
       investigationId: 'new',
       callsPerTool: 9,
       resetsAt: 1_060_000,
@@ -106,21 +125,21 @@ describe('InvestigationBudget', () => {
   it('shows never less than nothing left when a limit was lowered', () => {
     const { budget, grants } = setUp();
     grants(3);
-    expect(budget.raise('inc-1', { callsPerTool: 1 }).tools).toEqual([
+    expect(budget.raise(key('inc-1'), { callsPerTool: 1 }).tools).toEqual([
       { tool: 'search', limit: 1, used: 3, remaining: 0 },
     ]);
   });
 
   it('knows nothing of an investigation that was never seen, was reset or has expired', () => {
     const { budget, clock, take } = setUp();
-    expect(budget.view('inc-1')).toBeUndefined();
+    expect(budget.view(key('inc-1'))).toBeUndefined();
     take();
-    expect(budget.view('inc-1')).toBeDefined();
-    budget.reset('inc-1');
-    expect(budget.view('inc-1')).toBeUndefined();
+    expect(budget.view(key('inc-1'))).toBeDefined();
+    budget.reset(key('inc-1'));
+    expect(budget.view(key('inc-1'))).toBeUndefined();
     take();
     clock.time += 60_001;
-    expect(budget.view('inc-1')).toBeUndefined();
+    expect(budget.view(key('inc-1'))).toBeUndefined();
   });
 
   it('renews the budget its time after the first call, however busy it was since', () => {
@@ -139,8 +158,8 @@ describe('InvestigationBudget', () => {
     take('a');
     expect(warnings).toEqual([]);
     take('c');
-    expect(budget.view('b')).toBeUndefined();
-    expect(budget.view('a')?.tools[0]?.used).toBe(2);
+    expect(budget.view(key('b'))).toBeUndefined();
+    expect(budget.view(key('a'))?.tools[0]?.used).toBe(2);
     take('d');
     expect(warnings).toEqual([expect.stringContaining('2 investigations live at once')]);
     clock.time += 60_000;
@@ -173,7 +192,7 @@ describe('InvestigationBudget', () => {
             } else {
               held.splice(next, 1)[0]?.();
             }
-            expect(budget.view('inc-1')?.tools[0]?.used ?? 0).toBe(held.length);
+            expect(budget.view(key('inc-1'))?.tools[0]?.used ?? 0).toBe(held.length);
           }
         },
       ),

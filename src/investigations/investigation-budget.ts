@@ -6,6 +6,7 @@ import type {
   BudgetRaise,
   BudgetRequest,
   BudgetStore,
+  InvestigationKey,
   InvestigationView,
   ToolBudget,
 } from './budget-store.js';
@@ -26,6 +27,7 @@ interface Spending {
 }
 
 interface Investigation {
+  readonly key: InvestigationKey;
   readonly resetsAt: number;
   callsPerTool: number | undefined;
   readonly limits: Map<string, number>;
@@ -55,8 +57,9 @@ export class InvestigationBudget implements BudgetStore {
     });
   }
 
-  take({ investigationId, tool, toolLimit }: BudgetRequest): BudgetDecision {
-    const investigation = this.open(investigationId);
+  take(request: BudgetRequest): BudgetDecision {
+    const { tool, toolLimit } = request;
+    const investigation = this.open(request);
     const spending = this.spendingOf(investigation, tool);
     spending.toolLimit = toolLimit;
     const limit = this.limitOf(investigation, tool);
@@ -75,39 +78,41 @@ export class InvestigationBudget implements BudgetStore {
     };
   }
 
-  view(investigationId: string): InvestigationView | undefined {
-    // A look is no use: the list begins with what was called last.
-    const investigation = this.investigations.peek(investigationId);
-    return investigation && this.viewOf(investigationId, investigation);
+  view(key: InvestigationKey): InvestigationView | undefined {
+    // `peek`: reading does not refresh the order of the list.
+    const investigation = this.investigations.peek(textOf(key.projectId, key.investigationId));
+    return investigation && this.viewOf(investigation);
   }
 
-  latest(limit: number): InvestigationView[] {
+  latest(limit: number, wanted: (key: InvestigationKey) => boolean): InvestigationView[] {
     const found: InvestigationView[] = [];
     // From the one that was used last; what has expired is left out.
-    for (const [id, investigation] of this.investigations.entries()) {
+    for (const investigation of this.investigations.values()) {
       if (found.length >= limit) break;
-      found.push(this.viewOf(id, investigation));
+      if (wanted(investigation.key)) found.push(this.viewOf(investigation));
     }
     return found;
   }
 
-  raise(investigationId: string, { callsPerTool, tools = {} }: BudgetRaise): InvestigationView {
-    const investigation = this.open(investigationId);
+  raise(key: InvestigationKey, { callsPerTool, tools = {} }: BudgetRaise): InvestigationView {
+    const investigation = this.open(key);
     if (callsPerTool !== undefined) investigation.callsPerTool = callsPerTool;
     for (const [tool, limit] of Object.entries(tools)) investigation.limits.set(tool, limit);
-    return this.viewOf(investigationId, investigation);
+    return this.viewOf(investigation);
   }
 
-  reset(investigationId: string): void {
-    this.investigations.delete(investigationId);
+  reset(key: InvestigationKey): void {
+    this.investigations.delete(textOf(key.projectId, key.investigationId));
   }
 
-  private open(investigationId: string): Investigation {
-    const known = this.investigations.get(investigationId);
+  private open({ projectId, investigationId }: InvestigationKey): Investigation {
+    const text = textOf(projectId, investigationId);
+    const known = this.investigations.get(text);
     if (known) return known;
+    const key = { projectId, investigationId };
     const resetsAt = this.clock.now() + this.settings.ttlMs;
-    const investigation = { resetsAt, callsPerTool: undefined, limits: new Map(), tools: new Map() };
-    this.investigations.set(investigationId, investigation);
+    const investigation = { key, resetsAt, callsPerTool: undefined, limits: new Map(), tools: new Map() };
+    this.investigations.set(text, investigation);
     return investigation;
   }
 
@@ -122,7 +127,7 @@ export class InvestigationBudget implements BudgetStore {
     return limits.get(tool) ?? tools.get(tool)?.toolLimit ?? callsPerTool ?? this.settings.callsPerTool;
   }
 
-  private viewOf(investigationId: string, investigation: Investigation): InvestigationView {
+  private viewOf(investigation: Investigation): InvestigationView {
     const names = [...new Set([...investigation.tools.keys(), ...investigation.limits.keys()])].sort();
     const tools = names.map((tool): ToolBudget => {
       const limit = this.limitOf(investigation, tool);
@@ -130,7 +135,7 @@ export class InvestigationBudget implements BudgetStore {
       return { tool, limit, used, remaining: limit > 0 ? Math.max(0, limit - used) : null };
     });
     const callsPerTool = investigation.callsPerTool ?? this.settings.callsPerTool;
-    return { investigationId, callsPerTool, resetsAt: investigation.resetsAt, tools };
+    return { ...investigation.key, callsPerTool, resetsAt: investigation.resetsAt, tools };
   }
 
   /** An evicted investigation starts again with a whole budget: the operator must hear of it, but not for each. */
@@ -143,6 +148,10 @@ export class InvestigationBudget implements BudgetStore {
     );
   }
 }
+
+/** The length of the project's name tells where it ends, whatever is in it. */
+const textOf = (projectId: string, investigationId: string): string =>
+  `${projectId.length} ${projectId}${investigationId}`;
 
 function stateOf({ resetsAt }: Investigation, { used }: Spending, limit: number): BudgetState {
   return { limit, remaining: Math.max(0, limit - used), resetsAt };

@@ -1,5 +1,6 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Query, Req } from '@nestjs/common';
 import { ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { FastifyRequest } from 'fastify';
 import { ReasonQuery } from '../auth/audit/audit.shapes.js';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
@@ -24,12 +25,14 @@ export class InvestigationsController {
   @Scopes('metrics:read')
   @ApiOperation({
     summary: 'The investigations that called a tool last, and what they may still spend',
-    description:
-      'The latest first, as this server remembers them: since its start, and until their budget is whole again.',
+    description: "Those of the key's projects, the latest first, until their budget is whole again.",
   })
   @ApiOkResponse({ type: InvestigationPageView })
-  listInvestigations(@Query() query: ListInvestigationsQuery): Promise<Page<InvestigationBudgetView>> {
-    return this.service.list(query);
+  listInvestigations(
+    @Query() query: ListInvestigationsQuery,
+    @Req() request: FastifyRequest,
+  ): Promise<Page<InvestigationBudgetView>> {
+    return this.service.list(query, request);
   }
 
   @Get(':id')
@@ -40,8 +43,11 @@ export class InvestigationsController {
   })
   @ApiOkResponse({ type: InvestigationBudgetView })
   @ApiProblems('not_found')
-  getInvestigation(@Param() { id }: InvestigationParams): Promise<InvestigationBudgetView> {
-    return this.service.view(id);
+  getInvestigation(
+    @Param() { id }: InvestigationParams,
+    @Req() request: FastifyRequest,
+  ): Promise<InvestigationBudgetView> {
+    return this.service.view(id, request);
   }
 
   @Patch(':id')
@@ -53,8 +59,9 @@ export class InvestigationsController {
   raiseInvestigation(
     @Param() { id }: InvestigationParams,
     @Body() body: RaiseBudgetBody,
+    @Req() request: FastifyRequest,
   ): Promise<InvestigationBudgetView> {
-    return this.service.raise(id, body);
+    return this.service.raise(id, body, request);
   }
 
   @Delete(':id')
@@ -64,7 +71,11 @@ export class InvestigationsController {
     description: 'It begins anew with the limits that hold for every investigation.',
   })
   @ApiNoContentResponse({ description: 'Its next call finds a whole budget' })
-  resetInvestigation(@Param() { id }: InvestigationParams, @Query() _why: ReasonQuery): Promise<void> {
-    return this.service.reset(id);
+  resetInvestigation(
+    @Param() { id }: InvestigationParams,
+    @Query() _why: ReasonQuery,
+    @Req() request: FastifyRequest,
+  ): Promise<void> {
+    return this.service.reset(id, request);
   }
 }

@@ -1,7 +1,17 @@
 import { Inject, Injectable } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import { principalOf } from '../auth/principal.decorator.js';
+import { projectOf } from '../auth/project.decorator.js';
 import { Problem } from '../common/errors.js';
 import type { Page } from '../common/page.js';
-import { BUDGET_STORE, type BudgetStore, type InvestigationView } from './budget-store.js';
+import {
+  BUDGET_STORE,
+  budgetProject,
+  type BudgetStore,
+  type InvestigationKey,
+  type InvestigationView,
+  keyless,
+} from './budget-store.js';
 import type {
   InvestigationBudgetView,
   ListInvestigationsQuery,
@@ -12,34 +22,61 @@ import type {
 export class InvestigationsService {
   constructor(@Inject(BUDGET_STORE) private readonly store: BudgetStore) {}
 
-  /** All that is remembered is in one page, as far as it goes. */
-  async list({ limit }: ListInvestigationsQuery): Promise<Page<InvestigationBudgetView>> {
-    return { data: (await this.store.latest(limit)).map(toDto), nextCursor: null };
+  /** Everything that is remembered of the caller's projects, in one page. */
+  async list(
+    { limit }: ListInvestigationsQuery,
+    request: FastifyRequest,
+  ): Promise<Page<InvestigationBudgetView>> {
+    const found = await this.store.latest(limit, wantedBy(request));
+    return { data: found.map(toDto), nextCursor: null };
   }
 
   /** @throws Problem `not_found` for an investigation that was never seen or has expired */
-  async view(id: string): Promise<InvestigationBudgetView> {
-    const view = await this.store.view(id);
+  async view(id: string, request: FastifyRequest): Promise<InvestigationBudgetView> {
+    const view = await this.store.view(await this.keyOf(id, request));
     if (!view)
       throw new Problem('not_found', `No call of an investigation ${JSON.stringify(id)} is remembered.`);
     return toDto(view);
   }
 
   /** @throws Problem `invalid_request` when nothing is to be changed */
-  async raise(id: string, raise: RaiseBudgetBody): Promise<InvestigationBudgetView> {
+  async raise(id: string, raise: RaiseBudgetBody, request: FastifyRequest): Promise<InvestigationBudgetView> {
     if (raise.callsPerTool === undefined && raise.tools === undefined) {
       throw new Problem('invalid_request', 'Give callsPerTool, tools or both.', {
         errors: [{ pointer: '/callsPerTool', detail: 'must be given where tools is not' }],
       });
     }
-    return toDto(await this.store.raise(id, raise));
+    return toDto(await this.store.raise(await this.keyOf(id, request), raise));
   }
 
-  async reset(id: string): Promise<void> {
-    await this.store.reset(id);
+  async reset(id: string, request: FastifyRequest): Promise<void> {
+    await this.store.reset(await this.keyOf(id, request));
+  }
+
+  /** An investigation of the request's project. If no project is named, one of the caller's other projects will do. */
+  private async keyOf(investigationId: string, request: FastifyRequest): Promise<InvestigationKey> {
+    const projectId = budgetProject(principalOf(request), projectOf(request));
+    const own = { projectId, investigationId };
+    if (await this.store.view(own)) return own;
+    const isWanted = wantedBy(request);
+    const [elsewhere] = await this.store.latest(
+      1,
+      (key) => key.investigationId === investigationId && isWanted(key),
+    );
+    return elsewhere ?? own;
   }
 }
 
-function toDto(view: InvestigationView): InvestigationBudgetView {
-  return { ...view, resetsAt: new Date(view.resetsAt).toISOString() };
+/** Investigations of the project that the request names, else of all projects of its caller. */
+function wantedBy(request: FastifyRequest): (key: InvestigationKey) => boolean {
+  const caller = principalOf(request);
+  const own = budgetProject(caller, projectOf(request));
+  if (own === keyless || request.headers['x-project-id']) return ({ projectId }) => projectId === own;
+  return ({ projectId }) => !caller.projects || caller.projects.includes(projectId);
 }
+
+const toDto = ({ projectId, resetsAt, ...view }: InvestigationView): InvestigationBudgetView => ({
+  ...view,
+  project: projectId === keyless ? null : projectId,
+  resetsAt: new Date(resetsAt).toISOString(),
+});

@@ -39,8 +39,15 @@ export class ToolBudgetView implements ToolBudget {
   readonly remaining!: number | null;
 }
 
-export class InvestigationBudgetView implements Omit<InvestigationView, 'resetsAt'> {
+export class InvestigationBudgetView implements Omit<InvestigationView, 'resetsAt' | 'projectId'> {
   @ApiProperty({ example: 'inc-2024-118' }) readonly investigationId!: string;
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: 'default',
+    description: 'null: of callers without a key',
+  })
+  readonly project!: string | null;
   @ApiProperty({
     type: 'integer',
     example: 10,

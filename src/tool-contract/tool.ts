@@ -115,7 +115,7 @@ export interface Tool {
    * Takes a slot of the tool before anything is recorded.
    * @throws Refusal `queue_full` or `tool_unavailable`
    */
-  takeSlot?(): Release;
+  takeSlot?(context: CallContext): Release;
   /**
    * For a tool whose results are kept: the JSON value that decides its result beside labels and project. Absent: its
    * input. Asked for every call.

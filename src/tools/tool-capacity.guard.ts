@@ -10,12 +10,12 @@ export class ToolCapacityGuard implements CanActivate {
 
   /** @throws Refusal `shutting_down`, `queue_full` or `tool_unavailable` */
   canActivate(context: ExecutionContext): boolean {
-    const { ticket } = context.getArgByIndex<ToolCall>(0);
+    const { ticket, context: caller } = context.getArgByIndex<ToolCall>(0);
     ticket.admittedToQueue = true;
     if (this.lifecycle.isDraining()) {
       throw new Refusal('shutting_down', 'The server is stopping', { retryAfterMs: 5_000 });
     }
-    const release = ticket.kept ? undefined : ticket.tool.takeSlot?.();
+    const release = ticket.kept ? undefined : ticket.tool.takeSlot?.(caller);
     if (release) ticket.returnAtEnd(release);
     return true;
   }

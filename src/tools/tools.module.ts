@@ -39,7 +39,7 @@ import { ToolsService } from './tools.service.js';
     PastTools,
     ReplaysService,
   ],
-  exports: [PastTools, ToolRegistry, InputSchemas, ToolsService, CallReports, CallMetrics],
+  exports: [PastTools, ToolRegistry, InputSchemas, ToolsService, CallReports, CallMetrics, ToolMetricsModule],
 })
 export class ToolsModule {
   constructor(

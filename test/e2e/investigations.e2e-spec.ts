@@ -1,4 +1,6 @@
+import { bearer } from '../support/admin-key.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { supertest } from '../support/http.js';
 
 let tk: TestApp;
 
@@ -63,5 +65,85 @@ describe('the budget of an investigation', () => {
     await tk.register('single', { keepAlive: true, callsPerInvestigation: 1 });
     await tk.call('single', {}, { investigationId: 'own' }).expect(200);
     await tk.call('single', {}, { investigationId: 'own' }).expect(429);
+  });
+});
+
+describe('an investigation of the same id', () => {
+  const path = '/api/v1/investigations/same';
+  const callers: Record<string, TestApp['http']> = {};
+
+  beforeAll(async () => {
+    const keyOf = async (projects: string[]): Promise<TestApp['http']> => {
+      const { body } = await tk.http
+        .post('/api/v1/keys')
+        .send({ name: projects.join(), owner: 'agent', scopes: ['tools:call'], projects })
+        .expect(201);
+      return supertest.agent(tk.url).set(bearer(body.key));
+    };
+    callers.owner = await keyOf(['default']);
+    callers.other = await keyOf(['b']);
+    callers.several = await keyOf(['c', 'b']);
+    callers.keyless = tk.anonymous;
+    await tk.register('one', { keepAlive: true, callsPerInvestigation: 1 });
+  });
+
+  const callBy = (caller = '', investigationId = 'same') =>
+    callers[caller]!.post('/api/v1/tools/one/execute').send({ input: {}, context: { investigationId } });
+
+  it.each(['other', 'keyless'])('is not read nor spent by a caller that is %s', async (who) => {
+    const id = `of-owner-${who}`;
+    await callBy('owner', id).expect(200);
+    await callers[who]!.get(`/api/v1/investigations/${id}`).expect(404);
+    await callBy(who, id).expect(200);
+    await callBy(who, id).expect(429);
+    const { body } = await callers.owner!.get(`/api/v1/investigations/${id}`).expect(200);
+    expect(body).toMatchObject({ project: 'default', tools: [{ tool: 'one', used: 1 }] });
+  });
+
+  it('is raised and reset in the project that is named alone', async () => {
+    for (const who of ['owner', 'other', 'keyless']) await callBy(who).expect(200);
+    await tk.http
+      .patch(path)
+      .set('x-project-id', 'b')
+      .send({ tools: { one: 2 } })
+      .expect(200);
+    await callBy('other').expect(200);
+    for (const who of ['owner', 'keyless']) await callBy(who).expect(429);
+    await tk.http.delete(path).expect(204);
+    await callBy('owner').expect(200);
+    for (const who of ['other', 'keyless']) await callBy(who).expect(429);
+  });
+
+  it('is found by a key of several projects, and by the project that is named', async () => {
+    await callBy('other', 'of-b').expect(200);
+    const { body } = await callers.several!.get('/api/v1/investigations/of-b').expect(200);
+    expect(body.project).toBe('b');
+    await callers.several!.get('/api/v1/investigations/of-b').set('x-project-id', 'c').expect(404);
+    await callers.several!.get('/api/v1/investigations/of-b').set('x-project-id', 'a').expect(403);
+  });
+
+  it('is listed to callers without a key if it is theirs, and to a key of all projects in any case', async () => {
+    await callBy('keyless', 'listed').expect(200);
+    await callBy('other', 'listed').expect(200);
+    const listedTo = async (agent: TestApp['http'], project?: string): Promise<unknown[]> => {
+      const asked = agent.get('/api/v1/investigations');
+      const { body } = await (project === undefined ? asked : asked.set('x-project-id', project)).expect(200);
+      const same = body.data.filter(
+        ({ investigationId: id }: { investigationId: string }) => id === 'listed',
+      );
+      return same.map(({ project: its }: { project: string | null }) => its);
+    };
+    expect(await listedTo(callers.keyless!)).toEqual([null]);
+    expect(await listedTo(tk.http)).toEqual(['b', null]);
+    expect(await listedTo(tk.http, 'b')).toEqual(['b']);
+  });
+
+  it('of callers without a key is raised by a key of all projects', async () => {
+    await callBy('keyless', 'of-nobody').expect(200);
+    await tk.http
+      .patch('/api/v1/investigations/of-nobody')
+      .send({ tools: { one: 5 } })
+      .expect(200);
+    await callBy('keyless', 'of-nobody').expect(200);
   });
 });

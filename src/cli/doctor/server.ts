@@ -7,6 +7,12 @@ interface Part {
   readonly [detail: string]: unknown;
 }
 
+interface StoredTool {
+  readonly name: string;
+  readonly protocol: string;
+  readonly isolation: string;
+}
+
 const patienceMs = 10_000;
 const mends: Readonly<Record<string, string>> = {
   database: 'is it up, and right in DATABASE_URL? The log of the server has the reason',
@@ -40,6 +46,7 @@ export async function serverFindings(surroundings: Surroundings): Promise<Findin
   return [
     { what: 'server', state, found },
     await keyFinding(address, surroundings.dataDir),
+    ...(await sharedServers(address)),
     ...Object.entries(details)
       .filter(([part]) => part !== 'server')
       .map(([part, told]) => (part === 'sandbox' ? sandboxFinding(told) : partFinding(part, told))),
@@ -54,6 +61,20 @@ async function keyFinding(address: ServerAddress, dataDir: string): Promise<Find
   const { status } = await ask(address, '/api/v1/tools?limit=1');
   if (status === 401) return { what, state: 'missing', found: 'the server does not know it', mend };
   return { what, state: 'ok', found: 'the server knows it' };
+}
+
+/** MCP servers whose memory all projects share. */
+async function sharedServers(address: ServerAddress): Promise<Finding[]> {
+  const asked = await ask(address, '/api/v1/custom-tools?limit=1000');
+  const { data = [] } = (await asked.json().catch(() => ({}))) as { data?: readonly StoredTool[] };
+  return data
+    .filter(({ protocol, isolation }) => protocol === 'mcp' && isolation === 'shared')
+    .map(({ name }) => ({
+      what: `MCP server ${name}`,
+      state: 'note',
+      found: 'is shared: each project can read what another left in its memory',
+      mend: `PATCH /api/v1/custom-tools/${name} {"isolation": "project"}`,
+    }));
 }
 
 function sandboxFinding({ tier, enabled, policy }: Part): Finding {

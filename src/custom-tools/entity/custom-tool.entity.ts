@@ -16,6 +16,10 @@ export type HealthStatus = (typeof healthStatuses)[number];
 export const captureSettings = ['none', 'failures', 'all'] as const;
 export type CaptureSetting = (typeof captureSettings)[number];
 
+export const isolations = ['project', 'shared'] as const;
+/** Which callers share a process: those of a project, or all. */
+export type Isolation = (typeof isolations)[number];
+
 /** A registered executable; durations in milliseconds. */
 @Entity('custom_tools')
 export class CustomTool {
@@ -50,6 +54,7 @@ export class CustomTool {
   @Column('integer', { name: 'min_processes' }) minProcesses!: number;
   @Column('integer', { name: 'max_concurrency' }) maxConcurrency!: number;
   @Column('boolean', { name: 'keep_alive' }) keepAlive!: boolean;
+  @Column('text') isolation!: Isolation;
   @Column('jsonb') annotations!: ToolAnnotations;
   /** Where its health is judged by other limits than the defaults; null: nowhere. */
   @Column('jsonb', { nullable: true }) thresholds!: Partial<ToolThresholds> | null;

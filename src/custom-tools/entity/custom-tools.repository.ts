@@ -21,6 +21,9 @@ export type WrittenCondition = Pick<ToolCondition, 'status' | 'healthStatus' | '
   readonly name: string;
 };
 
+/** A health check is no change of the tool: `updatedAt` stays. */
+const unchanged = { updatedAt: () => 'updated_at' };
+
 /** Rows of custom_tools and custom_tool_imports. */
 @Injectable()
 export class CustomToolsRepository {
@@ -83,7 +86,7 @@ export class CustomToolsRepository {
 
   /** Where the tool's command leads now. */
   async pin(name: string, pinnedCommand: string): Promise<void> {
-    await this.tools.update({ name }, { pinnedCommand });
+    await this.tools.update({ name }, { pinnedCommand, ...unchanged });
   }
 
   /** A tool that was disabled stays so, whatever its last processes do. */
@@ -91,7 +94,10 @@ export class CustomToolsRepository {
     const { errorMessage } = condition;
     const clean = typeof errorMessage === 'string' && { errorMessage: storableMessage(errorMessage) };
     const changes = { ...condition, ...clean };
-    const { affected } = await this.tools.update({ name, status: Not('inactive') }, changes);
+    const { affected } = await this.tools.update(
+      { name, status: Not('inactive') },
+      { ...changes, ...unchanged },
+    );
     if (affected) this.conditions.emit({ name, ...changes });
   }
 

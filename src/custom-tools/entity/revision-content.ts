@@ -28,7 +28,7 @@ export function configurationOf(tool: CustomTool): ToolConfiguration {
   const { userNumber, pinnedCommand, createdAt, updatedAt, ...configuration } = others;
   void [userNumber, pinnedCommand, createdAt, updatedAt];
   const { cacheTtlMs, thresholds, protocol, definitions, url, headers, bundle, ...rest } = configuration;
-  const { semanticErrors, capture, ...older } = rest;
+  const { semanticErrors, capture, isolation, ...older } = rest;
   // Revisions from before there were any stay what they are.
   return {
     ...older,
@@ -40,6 +40,7 @@ export function configurationOf(tool: CustomTool): ToolConfiguration {
     ...(headers !== null && { headers }),
     ...(semanticErrors !== 'show' && { semanticErrors }),
     ...(capture !== 'none' && { capture }),
+    ...(isolation !== 'shared' && { isolation }),
     ...(bundle !== null && { bundle }),
   };
 }
@@ -52,6 +53,7 @@ const settingsOf = ({
   ...{ cacheTtlMs: null, thresholds: null, protocol: 'jsonrpc', definitions: null, url: null, headers: null },
   semanticErrors: 'show',
   capture: 'none',
+  isolation: 'shared',
   bundle: null,
   ...configuration,
   env,

@@ -35,6 +35,7 @@ type LaterSetting =
   | 'headers'
   | 'semanticErrors'
   | 'capture'
+  | 'isolation'
   | 'bundle';
 
 /** The settings that make a revision; the values of its environment are kept apart. */

@@ -6,6 +6,8 @@ import {
   captureSettings,
   type CustomTool,
   healthStatuses,
+  type Isolation,
+  isolations,
   toolProtocols,
   toolStatuses,
 } from '../entity/custom-tool.entity.js';
@@ -95,6 +97,12 @@ export class CustomToolView {
   @ApiProperty({ example: 0 }) readonly minProcesses!: number;
   @ApiProperty({ example: 1 }) readonly maxConcurrency!: number;
   @ApiProperty({ example: true }) readonly keepAlive!: boolean;
+  @ApiProperty({
+    enum: isolations,
+    example: 'shared',
+    description: 'Which callers share a process that stays: those of a project, or all',
+  })
+  readonly isolation!: Isolation;
   @ApiProperty({ type: AnnotationsView }) readonly annotations!: ToolAnnotations;
   @ApiProperty({ type: ThresholdSettings, description: 'Where its health is not judged by the defaults' })
   readonly thresholds!: ThresholdSettings;

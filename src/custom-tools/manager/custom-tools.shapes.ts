@@ -4,6 +4,8 @@ import { type JsonSchema, semanticErrorModes, type SemanticErrors } from '../../
 import {
   type CaptureSetting,
   captureSettings,
+  type Isolation,
+  isolations,
   type ToolProtocol,
   toolProtocols,
   type ToolStatus,
@@ -112,6 +114,13 @@ export class CustomToolCreate {
     description: 'false: a fresh process for every call',
   })
   readonly keepAlive?: boolean;
+  @ApiPropertyOptional({
+    enum: isolations,
+    example: 'project',
+    description:
+      'Which callers share a process that stays: those of a project, or all (shared). Absent: project for `protocol: "mcp"`, else shared',
+  })
+  readonly isolation?: Isolation;
   @ApiPropertyOptional({ type: AnnotationsBody }) readonly annotations?: AnnotationsBody;
   @ApiPropertyOptional({
     nullable: true,

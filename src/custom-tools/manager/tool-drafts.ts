@@ -54,7 +54,9 @@ export class ToolDrafts {
     checkServer(draft, create);
     checkPool(draft, maxPoolSize);
     checkCache(draft);
-    return stored ? Object.assign(draft, { revision: stored.revision, status: stored.status }) : draft;
+    if (!stored) return draft;
+    const { revision, status, isolation } = stored;
+    return Object.assign(draft, { revision, status, isolation: create.isolation ?? isolation });
   }
 
   /**

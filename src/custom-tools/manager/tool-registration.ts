@@ -18,9 +18,9 @@ const carefulAnnotations = { readOnly: false, idempotent: false, destructive: tr
 
 /**
  * An MCP server may remember what it is told: it has one process, which is always there and serves many calls at a time,
- * unless it says otherwise.
+ * unless it says otherwise. Projects do not share what it remembers.
  */
-const ofServers = { keepAlive: true, minProcesses: 1, maxConcurrency: 64 };
+const ofServers = { keepAlive: true, minProcesses: 1, maxConcurrency: 64, isolation: 'project' };
 
 /** A registration with every default, before its executable was asked. */
 export function draftOf(
@@ -46,6 +46,7 @@ export function draftOf(
     minProcesses: 0,
     maxConcurrency: 1,
     keepAlive: false,
+    isolation: 'shared',
     sandbox: null,
     permissions: null,
     fallback: null,

@@ -82,9 +82,8 @@ export class ToolEventSource {
   }
 
   private on(event: RuntimeEvent): void {
-    const backend = this.running.get(event.pool)?.backend;
     // Pools of trial runs and of replaced configurations say nothing about the tool.
-    if (!backend || !('pool' in backend) || backend.pool !== event.source) return;
+    if (!this.running.runsOn(event.pool, event.source)) return;
     if (event.type === 'failed') this.conditions.failed(event.pool, event.error);
     if (event.type === 'recovered') this.conditions.recovered(event.pool);
     if (event.type === 'terminate' && event.reason === 'crash') {

@@ -1,5 +1,6 @@
 import type { Tracer } from '../../observability/tracing/tracer.js';
 import type { ProcessSpec } from '../../process-pool/pool.types.js';
+import type { CallContext } from '../../tool-contract/call-context.js';
 import type { Capture, Release, Tool, ToolDefinition, ToolRun } from '../../tool-contract/tool.js';
 import type { InputValidator } from '../../tools/input-validator.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
@@ -61,8 +62,8 @@ export class CustomToolWrapper implements Tool {
     return 'pool' in this.backend && this.tool.id === tool.id && settings(this.tool) === settings(tool);
   }
 
-  takeSlot(): Release {
-    return this.calls.takeSlot();
+  takeSlot({ projectId }: CallContext): Release {
+    return this.calls.takeSlot(projectId);
   }
 
   run(input: unknown, run: ToolRun): Promise<unknown> {

@@ -3,11 +3,13 @@ import { Deadline } from '../../common/deadline.js';
 import { KeyedMutex } from '../../common/keyed-mutex.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { ToolLog } from '../../observability/tool-log.js';
+import { type CallEvent, CallEvents } from '../../tool-contract/call-events.js';
 import type { PoolStats } from '../../process-pool/pool.types.js';
 import type { ProcessPool } from '../../process-pool/process-pool.js';
 import { CustomToolsRepository, type ToolCondition } from '../entity/custom-tools.repository.js';
 import { brokenBy, healthOf, type StatedHealth } from '../entity/tool-condition.js';
 import { RunningTools, type RuntimeEvent } from './running-tools.js';
+import { poolsOf, sumOfStats } from './tool-backend.js';
 
 const wellAgain = { status: 'active', healthStatus: 'healthy', errorMessage: null } as const;
 
@@ -20,8 +22,8 @@ export class HealthChecks {
   private readonly writes = new KeyedMutex();
   /** Pools that gave up and go on trying by themselves, with back-off. */
   private readonly failing = new WeakSet<ProcessPool>();
-  /** Pools whose last crash is written down and not yet followed by a good answer. */
-  private readonly ailing = new WeakSet<ProcessPool>();
+  /** Tools whose last crash is written down and not yet followed by a good answer. */
+  private readonly ailing = new Set<string>();
   /** Pools of tools that were found broken by a trial start: a good start of their own says otherwise. */
   private readonly doubted = new WeakSet<ProcessPool>();
 
@@ -30,36 +32,43 @@ export class HealthChecks {
     private readonly repository: CustomToolsRepository,
     private readonly running: RunningTools,
     private readonly log: ToolLog,
+    calls: CallEvents,
   ) {
     this.pingTimeoutMs = customTools.healthTimeoutMs;
     running.events.subscribe((event) => this.onPoolEvent(event));
     repository.conditions.subscribe(({ name, healthStatus }) => {
-      const pool = this.poolOf(name);
-      if (pool && healthStatus === 'healthy') this.ailing.delete(pool);
+      if (healthStatus === 'healthy') this.ailing.delete(name);
     });
+    running.deletions.subscribe((name) => this.ailing.delete(name));
+    calls.subscribe((event) => this.onCall(event));
   }
 
   /** What a tool's processes do now; undefined where it has none and cannot have any. */
   processesOf(name: string): PoolStats | undefined {
-    return this.poolOf(name)?.stats();
+    return sumOfStats(this.poolsOf(name));
   }
 
   /** Whether the tool's pool starts processes again and again until one is good: nobody else need try. */
   triesByItself(name: string): boolean {
-    const pool = this.poolOf(name);
-    return pool !== undefined && this.failing.has(pool);
+    return this.poolsOf(name).some((pool) => this.failing.has(pool));
   }
 
   /** Asks an idle process, if there is one; a busy process is not disturbed and not called dead. */
   async ping(name: string): Promise<void> {
-    const pool = this.poolOf(name);
+    const pools = this.poolsOf(name);
     const deadline = Deadline.ofSmallest([this.pingTimeoutMs]);
-    const answer = await pool?.health(deadline).catch((error: Error) => error);
-    // Meanwhile the tool may have been changed: then the answer is another's.
-    if (!pool || answer === undefined || this.poolOf(name) !== pool) return;
+    const answers = await Promise.all(
+      pools.map((each) => each.health(deadline).catch((error: Error) => error)),
+    );
+    // Meanwhile the tool may have been changed: then the answers are another's.
+    if (this.poolsOf(name)[0] !== pools[0]) return;
     const ill = (reason: string) => ({ healthStatus: 'unhealthy', errorMessage: reason }) as const;
-    const said =
-      answer instanceof Error ? ill(answer.message) : this.withHeldBack(name, healthOf(answer.reply));
+    const all = answers
+      .filter((answer) => answer !== undefined)
+      .map((answer) => (answer instanceof Error ? ill(answer.message) : healthOf(answer.reply)));
+    const worst = all.find((each) => each.healthStatus !== 'healthy') ?? all[0];
+    if (!worst) return;
+    const said = this.withHeldBack(name, worst);
     const { healthStatus } = said;
     const errorMessage = said.errorMessage === null ? null : this.clean(name, said.errorMessage);
     this.log.write({ tool: name, event: 'health', ...(errorMessage && { error: healthStatus }) });
@@ -80,8 +89,7 @@ export class HealthChecks {
   /** A trial start failed: the tool is broken until another one, or a process of its own, starts. */
   broken(name: string, reason: string): Promise<void> {
     this.log.write({ tool: name, event: 'error', error: reason });
-    const pool = this.poolOf(name);
-    if (pool) this.doubted.add(pool);
+    for (const pool of this.poolsOf(name)) this.doubted.add(pool);
     return this.write(name, brokenBy(reason));
   }
 
@@ -101,12 +109,26 @@ export class HealthChecks {
     return { healthStatus: 'degraded', errorMessage };
   }
 
+  /** After a crash a good call says that the tool works again; nobody waits for the next ping. */
+  private onCall(event: CallEvent): void {
+    if (this.ailing.size === 0 || event.kind !== 'executed' || event.status !== 'success' || event.test)
+      return;
+    const { tool } = event;
+    for (const name of this.ailing) {
+      if (name !== tool && !this.running.offers(name, tool)) continue;
+      this.ailing.delete(name);
+      const well = this.withHeldBack(name, { healthStatus: 'healthy', errorMessage: null });
+      const written = this.write(name, { ...well, lastHealthCheck: new Date() });
+      written.catch((error: unknown) => this.logger.error(error));
+    }
+  }
+
   private onPoolEvent(event: RuntimeEvent): void {
     const { source } = event;
     if (event.type === 'failed') this.failing.add(source);
     if (event.type === 'recovered') this.failing.delete(source);
     // Pools of trial runs and of replaced configurations say nothing about the tool.
-    if (this.poolOf(event.pool) !== source) return;
+    if (!this.running.runsOn(event.pool, source)) return;
     const condition = this.conditionAfter(event);
     if (!condition) return;
     const written = this.write(event.pool, { ...condition, lastHealthCheck: new Date() });
@@ -123,8 +145,8 @@ export class HealthChecks {
         return this.doubted.delete(event.source) ? wellAgain : undefined;
       case 'terminate': {
         // A tool that crashes with every call is written down once.
-        if (event.reason !== 'crash' || this.ailing.has(event.source)) return undefined;
-        this.ailing.add(event.source);
+        if (event.reason !== 'crash' || this.ailing.has(event.pool)) return undefined;
+        this.ailing.add(event.pool);
         const how = event.signal === null ? `with exit code ${event.exitCode}` : `by ${event.signal}`;
         return { healthStatus: 'unhealthy', errorMessage: `A process of it ended ${how}` };
       }
@@ -143,8 +165,7 @@ export class HealthChecks {
     return backend && 'pool' in backend ? backend.redactor.clean(text) : text;
   }
 
-  private poolOf(name: string): ProcessPool | undefined {
-    const backend = this.running.get(name)?.backend;
-    return backend && 'pool' in backend ? backend.pool : undefined;
+  private poolsOf(name: string): readonly ProcessPool[] {
+    return poolsOf(this.running.get(name)?.backend);
   }
 }

@@ -1,5 +1,6 @@
 import type { Tracer } from '../../observability/tracing/tracer.js';
 import { Refusal } from '../../common/errors.js';
+import type { CallContext } from '../../tool-contract/call-context.js';
 import type {
   Capture,
   Release,
@@ -107,11 +108,11 @@ class McpTool implements Tool {
     return this.validator(input, bytes);
   }
 
-  takeSlot(): Release {
+  takeSlot({ projectId }: CallContext): Release {
     const why = this.whyNot();
     if (why !== undefined)
       throw new Refusal('tool_unavailable', this.heldBack(why), { retryAfterMs: heldBackMs });
-    return this.calls.takeSlot();
+    return this.calls.takeSlot(projectId);
   }
 
   async run(input: unknown, run: ToolRun): Promise<unknown> {

@@ -14,7 +14,7 @@ import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { cleanNotice, type Redactor } from '../secrets/redactor.js';
 import { tellPoolSpans } from './pool-spans.js';
 import { isResultUnknown, mayRepeat, sayResultUnknown } from './safe-repetition.js';
-import type { RunningBackend, ToolBackend } from './tool-backend.js';
+import { poolFor, type RunningBackend, type ToolBackend } from './tool-backend.js';
 
 /** A call as the processes of a tool get it. */
 export interface PoolJob {
@@ -36,15 +36,17 @@ export class PoolCalls {
   ) {}
 
   /** @throws Refusal `tool_unavailable`, `queue_full` or `shutting_down` */
-  takeSlot(): Release {
+  takeSlot(project: string): Release {
     const { name } = this.tool;
     const { backend } = this;
-    const why = 'unavailable' in backend ? backend.unavailable : whyUnavailable(backend);
-    if ('unavailable' in backend || why !== undefined) {
-      throw new Refusal('tool_unavailable', `${name} cannot be started: ${why}`, { retryAfterMs: 30_000 });
-    }
     try {
-      return backend.pool.takeSlot();
+      const pool = 'unavailable' in backend ? undefined : poolFor(backend, project);
+      const why = 'unavailable' in backend ? backend.unavailable : pool?.whyUnavailable();
+      if (!pool || why !== undefined) {
+        const detail = `${name} cannot be started: ${this.clean(why ?? '')}`;
+        throw new Refusal('tool_unavailable', detail, { retryAfterMs: 30_000 });
+      }
+      return pool.takeSlot();
     } catch (error) {
       if (!(error instanceof PoolFailure)) throw error;
       const code = error.reason === 'queue_full' ? 'queue_full' : 'shutting_down';
@@ -95,19 +97,19 @@ export class PoolCalls {
   }
 
   private request(
-    { pool, redactor }: RunningBackend,
+    backend: RunningBackend,
     { params, fresh }: PoolJob,
-    { executionId, deadline, cancellation, onProgress }: ToolRun,
+    { executionId, context, deadline, cancellation, onProgress }: ToolRun,
   ): Promise<PoolAnswer> {
     const arrivedAt = performance.now();
-    const answer = pool.execute({
+    const answer = poolFor(backend, context.projectId).execute({
       method: 'execute',
       params,
       deadline,
       cancellation,
       fresh,
       executionId,
-      ...(onProgress && { onNotice: (notice) => onProgress(cleanNotice(notice, redactor)) }),
+      ...(onProgress && { onNotice: (notice) => onProgress(cleanNotice(notice, backend.redactor)) }),
     });
     return this.tracer.on ? this.traced(answer, arrivedAt) : answer;
   }
@@ -165,11 +167,6 @@ export class PoolCalls {
 
 function toolError({ code, message, data }: ReplyError, redactor: Redactor): ToolFailure {
   return new ToolFailure('tool_error', redactor.clean(message), { code, data: redactor.cleanJson(data) });
-}
-
-function whyUnavailable({ pool, redactor }: RunningBackend): string | undefined {
-  const why = pool.whyUnavailable();
-  return why === undefined ? undefined : redactor.clean(why);
 }
 
 function withoutSecrets({ reason, message, notes, written }: PoolFailure, redactor: Redactor): PoolFailure {

@@ -6,6 +6,7 @@ import { forgetTool } from '../../observability/forget-tool.js';
 import { CallMetrics } from '../../tools/call.metrics.js';
 import { residentBytes } from './resident-memory.js';
 import { RunningTools, type RuntimeEvent } from './running-tools.js';
+import { poolsOf, sumOfStats } from './tool-backend.js';
 
 const processMetricNames = {
   spawns: 'toolkeeper_process_spawns_total',
@@ -90,9 +91,10 @@ export class ProcessGauges {
     this.processes.reset();
     this.memory.reset();
     for (const { definition, backend } of this.running.all()) {
-      if (!('pool' in backend)) continue;
+      const stats = sumOfStats(poolsOf(backend));
+      if (!stats) continue;
       const tool = definition.name;
-      const { pids, starting, idle, busy } = backend.pool.stats();
+      const { pids, starting, idle, busy } = stats;
       for (const [state, count] of Object.entries({ starting, idle, busy })) {
         this.processes.set({ tool, state }, count);
       }

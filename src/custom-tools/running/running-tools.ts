@@ -13,7 +13,8 @@ import { CustomToolWrapper } from './custom-tool-wrapper.js';
 import { McpServerWrapper } from './mcp-server-wrapper.js';
 import { poolSettings } from './pool-settings.js';
 import { OfferedTools } from './offered-tools.js';
-import type { ToolBackend } from './tool-backend.js';
+import { ProjectPools } from './project-pools.js';
+import { poolsOf, type ToolBackend } from './tool-backend.js';
 import { McpListing } from '../mcp/mcp-listing.js';
 import { dialectOf } from '../launch/dialect-of.js';
 import { PoolOutput } from '../logs/pool-output.js';
@@ -21,7 +22,7 @@ import { type LogBook, ToolLogs } from '../logs/tool-logs.js';
 import { contentHashOf, processHashOf, type RevisionContent } from '../entity/revision-content.js';
 import { mcpToolName } from '../mcp/mcp-names.js';
 import { asUnavailable } from '../entity/wrong-field.js';
-import type { Redactor } from '../secrets/redactor.js';
+import { cleanEvent, type Redactor } from '../secrets/redactor.js';
 import type { ProcessEnd } from '../../sandbox/violation.js';
 import { ToolSandbox } from '../launch/tool-sandbox.js';
 import type { PreparedTool } from '../launch/tool-inspector.js';
@@ -158,7 +159,13 @@ export class RunningTools {
 
   /** Stops a wrapper's pool once its calls have ended, each within its own deadline. */
   async retire({ backend, definition }: CustomToolWrapper): Promise<void> {
-    if ('pool' in backend) await this.stop(backend.pool, definition.timeoutMs);
+    if ('projects' in backend) backend.projects?.close();
+    await Promise.all(poolsOf(backend).map((pool) => this.stop(pool, definition.timeoutMs)));
+  }
+
+  /** The pool is one that the tool has now: not a trial's, nor of a replaced configuration. */
+  runsOn(tool: string, pool: ProcessPool): boolean {
+    return poolsOf(this.wrappers.get(tool)?.backend).includes(pool);
   }
 
   /** Every pool that has not ended, those that retire included. */
@@ -208,13 +215,19 @@ export class RunningTools {
     const { slots, launch } = this.spawner.starts(start);
     const dialect = dialectOf(tool, spec.cwd);
     const settings = poolSettings(tool, confined.command, this.config, dialect);
-    const pool = new ProcessPool(settings, slots, launch);
-    this.pools.set(pool, { tool: tool.name, confined });
     const listing = dialect && new McpListing();
-    this.follow(pool, new PoolOutput(book ?? this.logs.open(tool.name), redactor), redactor, listing);
-    pool.events.subscribe((event) => {
-      if (event.type === 'terminate') confined.ended(event.pid);
-    });
+    const make = (minProcesses: number): ProcessPool => {
+      const pool = new ProcessPool({ ...settings, minProcesses }, slots, launch);
+      this.pools.set(pool, { tool: tool.name, confined });
+      this.follow(pool, new PoolOutput(book ?? this.logs.open(tool.name), redactor), redactor, listing);
+      pool.events.subscribe((event) => {
+        if (event.type === 'terminate') confined.ended(event.pid);
+      });
+      return pool;
+    };
+    const pool = make(settings.minProcesses);
+    const end = (each: ProcessPool): void => void this.stop(each, tool.timeoutMs);
+    const { maxProcesses } = this.config.customTools;
     const brokenRule = (end: ProcessEnd): string | undefined => confined.brokenRule(end);
     const { effective } = confined;
     return {
@@ -225,6 +238,9 @@ export class RunningTools {
       effective,
       brokenRule,
       ...(listing && { listing }),
+      ...(tool.isolation === 'project' && {
+        projects: new ProjectPools(pool, () => make(0), end, maxProcesses),
+      }),
     };
   }
 
@@ -238,7 +254,7 @@ export class RunningTools {
         return;
       }
       if (event.type === 'noise') return this.strayLines(event, pool);
-      this.events.emit({ ...withoutSecrets(event, redactor), source: pool });
+      this.events.emit({ ...cleanEvent(event, redactor), source: pool });
     });
   }
 
@@ -270,22 +286,8 @@ export class RunningTools {
     await pool.stop(drainMs);
     const running = this.pools.get(pool);
     this.pools.delete(pool);
-    await running?.confined.dispose();
-  }
-}
-
-function withoutSecrets<E extends PoolEvent>(event: E, redactor: Redactor): E {
-  switch (event.type) {
-    case 'start_failed':
-    case 'failed':
-      return { ...event, error: redactor.clean(event.error) };
-    case 'terminate':
-      return {
-        ...event,
-        stderrTail: redactor.clean(event.stderrTail, { start: true }),
-        ...(event.why !== undefined && { why: redactor.clean(event.why) }),
-      };
-    default:
-      return event;
+    // The pools of a tool's projects share their sandbox.
+    const isShared = [...this.pools.values()].some(({ confined }) => confined === running?.confined);
+    if (!isShared) await running?.confined.dispose();
   }
 }

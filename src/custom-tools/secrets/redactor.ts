@@ -1,5 +1,6 @@
 import type { ToolNotice } from '../../common/tool-notice.js';
 import { maxNoticeChars } from '../../process-pool/notices.js';
+import type { PoolEvent } from '../../process-pool/pool.types.js';
 import type { PlainEnv } from './secret-box.js';
 
 /** Shorter values stand in half of all texts by chance. */
@@ -102,4 +103,21 @@ function piecesOf(form: string): string[] {
   const count = Math.max(1, Math.floor(form.length / longestPiece));
   const cuts = Array.from({ length: count }, (_, n) => n * longestPiece);
   return cuts.map((start, n) => form.slice(start, cuts[n + 1]));
+}
+
+/** An event of a pool without secrets. */
+export function cleanEvent<E extends PoolEvent>(event: E, redactor: Redactor): E {
+  switch (event.type) {
+    case 'start_failed':
+    case 'failed':
+      return { ...event, error: redactor.clean(event.error) };
+    case 'terminate':
+      return {
+        ...event,
+        stderrTail: redactor.clean(event.stderrTail, { start: true }),
+        ...(event.why !== undefined && { why: redactor.clean(event.why) }),
+      };
+    default:
+      return event;
+  }
 }

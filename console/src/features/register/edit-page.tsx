@@ -91,11 +91,21 @@ export function EditPage(): ReactNode {
 function changeable(tool: CustomToolView): Partial<CustomToolCreate> {
   const { description, version, workingDir, timeoutMs, maxRetries, retryDelayMs, poolSize, minProcesses } =
     tool;
-  const { maxConcurrency, keepAlive, annotations, thresholds, sandbox, permissions, tags, capture } = tool;
+  const {
+    maxConcurrency,
+    keepAlive,
+    isolation,
+    annotations,
+    thresholds,
+    sandbox,
+    permissions,
+    tags,
+    capture,
+  } = tool;
   const { callsPerInvestigation, cacheTtlMs, fallback, protocol, inputSchema, url, command, args } = tool;
   return {
     ...{ description, version, workingDir, timeoutMs, maxRetries, retryDelayMs, poolSize, minProcesses },
-    ...{ maxConcurrency, keepAlive, annotations, thresholds, sandbox, permissions, tags, capture },
+    ...{ maxConcurrency, keepAlive, isolation, annotations, thresholds, sandbox, permissions, tags, capture },
     ...{ callsPerInvestigation, cacheTtlMs, ...(fallback && { fallback }) },
     ...(protocol === 'mcp' ? {} : { inputSchema }),
     ...(url === null ? { command, args } : { url }),

@@ -71,6 +71,7 @@ function howItRuns(tool: CustomToolView): Pairs {
       'Processes',
       keepAlive ? `${minProcesses} to ${poolSize}, kept` : `up to ${poolSize}, a fresh one for each call`,
     ],
+    ['A process serves', tool.isolation === 'project' ? 'one project' : 'all projects'],
     ['Calls at a time', `${tool.maxConcurrency} a process`],
     ['Repeats', maxRetries === 0 ? 'never' : `${maxRetries}, after ${duration(retryDelayMs)}`],
     ['Its calls', natureOf(annotations)],
