@@ -123,8 +123,9 @@ const executions = `
  * names is that span: the pair counts once.
  * @param finding pattern, severity, source and snippet of an execution's semantic error
  * @param further columns of `spans` that came later; executions have none of them
+ * @param pair what else a span that names an execution, and the execution, must have in common
  */
-export const allSpans = (finding: string, further: readonly string[] = []): string => `
+export const allSpans = (finding: string, further: readonly string[] = [], pair = ''): string => `
     SELECT project, start_day, trace_id, span_id, parent_span_id, thread_id, run_id, operation, kind, call_part, start_us,
            finish_us, status, error_message, model, request_model, tool_name, label, cost, cost_source, input_tokens,
            output_tokens, cached_tokens, reasoning_tokens, ttft_us, arguments_hash, tool_calls, tool_errors, key_id,
@@ -142,7 +143,7 @@ export const allSpans = (finding: string, further: readonly string[] = []): stri
     ${shown} AND NOT EXISTS (
       SELECT FROM spans AS told
       WHERE told.execution_id = execution.metric_id AND told.project = ${own.project}
-        AND told.start_day BETWEEN ${own.startDay} - 1 AND ${own.startDay} + 1
+        AND told.start_day BETWEEN ${own.startDay} - 1 AND ${own.startDay} + 1${pair}
     )`;
 
 const views = `

@@ -10,6 +10,7 @@ import { Bundles1764000090000 } from './0009-bundles.js';
 import { Experiments1764000100000 } from './0010-experiments.js';
 import { CallsOfFindings1764000110000 } from './0011-calls-of-findings.js';
 import { AuditReasons1764000130000 } from './0013-audit-reasons.js';
+import { PairsByKey1764000150000 } from './0015-pairs-by-key.js';
 import { Isolation1764000180000 } from './0018-isolation.js';
 import { CausesAndEvents1764000190000 } from './0019-causes-and-events.js';
 
@@ -27,6 +28,7 @@ export const migrations = [
   Experiments1764000100000,
   CallsOfFindings1764000110000,
   AuditReasons1764000130000,
+  PairsByKey1764000150000,
   Isolation1764000180000,
   CausesAndEvents1764000190000,
 ];

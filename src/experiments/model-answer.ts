@@ -51,12 +51,12 @@ function threadOf({ thread_id: thread }: Experiment): Record<string, string> {
 
 /** An answer names its figures as vLLora's spans do; a cost that it does not tell is computed. */
 function resultOf({ text, message, body, durationMs, traceId }: Completion, request: Json): RunResult {
-  const answer = new AttributeLookup([body]);
+  const answer = new AttributeLookup(body);
   const number = (field: 'input tokens' | 'output tokens' | 'cached tokens'): number | null => {
     const told = answer.find(field);
     return typeof told === 'number' ? told : null;
   };
-  const model = answer.text('model') ?? new AttributeLookup([request]).text('model');
+  const model = answer.text('model') ?? new AttributeLookup(request).text('model');
   const usage = {
     inputTokens: number('input tokens'),
     outputTokens: number('output tokens'),

@@ -8,7 +8,7 @@ type Json = Readonly<Record<string, unknown>>;
 
 /** The answer of a span of a model's call, with its figures. */
 export function resultOf(span: SpanRead): CallResult {
-  const { outputs } = textsOf('llm', new AttributeLookup([span.attribute ?? {}]));
+  const { outputs } = textsOf('llm', new AttributeLookup(span.attribute ?? {}));
   const { input_tokens, output_tokens } = span;
   return {
     output: outputs.join('\n') || spanTextsOf(span).output || null,
@@ -24,7 +24,7 @@ const wholeRequests = ['request', 'input.value'];
 
 /** @returns the chat request that a span tells of, as OpenAI has it; undefined where it tells of none, or it was cut */
 export function requestOf({ model, attribute = {} }: SpanRead): Json | undefined {
-  const attributes = new AttributeLookup([attribute]);
+  const attributes = new AttributeLookup(attribute);
   const asked = { ...(model !== null && { model: attributes.text('requested model') ?? model }) };
   for (const name of wholeRequests) {
     const whole = fromJson(attributes.get(name));

@@ -139,10 +139,10 @@ describe("an agent's spans", () => {
     const send = async (body: object) => (await tk.http.post('/api/v1/spans').send(body).expect(200)).body;
     expect(await send(one('1'))).toEqual({ taken: 1, rejected: 0 });
     expect(await send([one('2')])).toEqual({ taken: 1, rejected: 0 });
-    expect(await send({ data: [one('1'), { ...one('3'), finish_time_us: 5 }] })).toEqual({
+    expect(await send({ data: [one('1'), { ...one('3'), trace_id: '' }] })).toEqual({
       taken: 1,
       rejected: 1,
-      reason: 'Span 1 of the batch: it ends before it starts',
+      reason: 'Span 1 of the batch: its trace id is missing or no id',
     });
     const rows = await stored(`run_id = 'r-v'`);
     expect(rows.map((row) => row['span_id'])).toEqual(['1', '2']);
@@ -172,7 +172,7 @@ describe("an agent's spans", () => {
     const bad = [
       span({ traceId, spanId: idOf(2), start: -40 * day, end: -40 * day }),
       span({ traceId, spanId: idOf(3), start: 2 * 3_600_000, end: 2 * 3_600_000 }),
-      span({ traceId, spanId: idOf(4), end: -2_000 }),
+      { ...span({ traceId, spanId: idOf(4) }), status: { code: 'BROKEN' } },
       span({ traceId, spanId: '0'.repeat(16) }),
       { ...span({ traceId, spanId: idOf(5) }), startTimeUnixNano: 'soon' },
       'no span',
@@ -188,6 +188,43 @@ describe("an agent's spans", () => {
     const outside = new Date(Date.now() - 40 * day).toISOString().slice(0, 10).replaceAll('-', '');
     const [made] = await tk.db.dataSource.query<Row[]>(`SELECT to_regclass('spans_${outside}') AS day`);
     expect(made).toEqual({ day: null });
+  });
+
+  it('are taken when others are not understood, and the answer names what stands there', async () => {
+    const traceId = newTrace();
+    const answer = await post({
+      resourceSpans: [{ scope_spans: [] }, { scopeSpans: [{ spans: [span({ traceId })] }] }],
+    }).expect(200);
+    expect(answer.body).toEqual({
+      partialSuccess: { rejectedSpans: '0', errorMessage: expect.stringContaining('"scope_spans"') },
+    });
+    expect(await stored(`trace_id = '${traceId}'`)).toHaveLength(1);
+  });
+
+  it('share what their resource says, which is read once and stored in short', async () => {
+    const traceId = newTrace();
+    const attributes = [
+      text('service.name', 'agent'),
+      text('service.description', 'x'.repeat(300)),
+      text('toolkeeper.thread_id', 'of-resource'),
+      ...Array.from({ length: 2_000 }, (_, n) => text(`a${n}`, 'x')),
+    ];
+    const scopeSpans = [{ spans: [span({ traceId }), span({ traceId, spanId: idOf(2), attributes })] }];
+    const answer = await post({ resourceSpans: [{ resource: { attributes }, scopeSpans }] }).expect(200);
+    expect(answer.body).toEqual({
+      partialSuccess: {
+        rejectedSpans: '0',
+        errorMessage: '979 attributes of a resource were left out: it may have 1024',
+      },
+    });
+    const [plain, full] = await stored(`trace_id = '${traceId}'`);
+    expect(plain).toMatchObject({ thread_id: 'of-resource', attributes: { 'service.name': 'agent' } });
+    expect(Object.keys(plain?.['attributes'] as object)).toEqual(['service.name', 'toolkeeper.thread_id']);
+    const own = full?.['attributes'] as Record<string, unknown>;
+    expect([Object.keys(own).length, own['toolkeeper.cut']]).toEqual([
+      1_025,
+      '979 attributes more than a span may have',
+    ]);
   });
 
   it('are repaired where the database could not hold them', async () => {
@@ -255,7 +292,45 @@ describe('a batch that is refused', () => {
     ['a gzip bomb', json, bomb, { 'content-encoding': 'gzip' }, 413, 3, 'payload_too_large'],
     ['more than 16 MiB', proto, Buffer.alloc(17_000_000), {}, 413, 3, 'payload_too_large'],
     ['100,001 spans', proto, within(within(tiny, 18), 10), {}, 413, 3, 'payload_too_large'],
-    ['four million lists', json, `[${'[],'.repeat(4_000_000)}[]]`, {}, 413, 3, 'payload_too_large'],
+    [
+      '100,001 spans',
+      json,
+      `{"resourceSpans":[{"scopeSpans":[{"spans":[${'0,'.repeat(100_000)}0]}]}]}`,
+      {},
+      413,
+      3,
+      'payload_too_large',
+    ],
+    [
+      'a million scopes',
+      proto,
+      within(Buffer.alloc(2_200_000, Buffer.from([18, 0])), 10),
+      {},
+      413,
+      3,
+      'payload_too_large',
+    ],
+    ['over a million lists', json, `[${'[],'.repeat(1_500_000)}[]]`, {}, 413, 3, 'payload_too_large'],
+    ['what has no resourceSpans', json, '{"resource_spans":[{}]}', {}, 400, 3, 'invalid_request'],
+    [
+      'what has no scopeSpans',
+      json,
+      '{"resourceSpans":[{"instrumentationLibrarySpans":[{"spans":[{}]}]}]}',
+      {},
+      400,
+      3,
+      'invalid_request',
+    ],
+    [
+      'what has no spans',
+      json,
+      '{"resourceSpans":[{"scopeSpans":[{"spans":{}}]}]}',
+      {},
+      400,
+      3,
+      'invalid_request',
+    ],
+    ['fields of another message', proto, Buffer.from([18, 1, 0]), {}, 400, 3, 'invalid_request'],
     ['what is no gzip', json, '{}', { 'content-encoding': 'gzip' }, 400, 3, 'invalid_request'],
     ['another compression', json, '{}', { 'content-encoding': 'br' }, 415, 3, 'invalid_request'],
     ['what is no protobuf', proto, Buffer.from([10, 200, 1]), {}, 400, 3, 'invalid_request'],
@@ -283,6 +358,12 @@ describe('a batch that is refused', () => {
   it('of another type is refused as every other route refuses it', async () => {
     await tk.http.post('/v1/traces').set('content-type', 'text/plain').send('x').expect(415);
     await tk.http.post('/api/v1/tool-calls').set('content-type', proto).send(Buffer.alloc(4)).expect(415);
+  });
+
+  it('without spans, but with nothing else either, is taken', async () => {
+    for (const body of [{}, { resourceSpans: [] }, { resourceSpans: [{ resource: {}, scopeSpans: [] }] }])
+      expect((await post(body).expect(200)).text).toBe('{}');
+    expect((await send(proto, Buffer.alloc(0), {})).status).toBe(200);
   });
 
   it('in the form of vLLora gets a problem', async () => {
@@ -438,6 +519,37 @@ describe('executions of our own', () => {
     expect(others).toEqual([]);
     expect(row).toMatchObject({ span_id: parent, execution_id: id, kind: 'tool', tool_name: 'own' });
     expect(row?.['arguments_hash']).toBe(before?.['arguments_hash']);
+  });
+
+  it('are not hidden by a span that came with another key, or none', async () => {
+    const id = await execute({ traceparent: `00-${traceId}-${parent}-01` }, { runId: 'run-of-owner' });
+    const ofOwner = () => stored(`run_id = 'run-of-owner'`);
+    await until(async () => (await ofOwner()).length > 0, { what: 'the execution as a span' });
+    const forged = (spanId: string) =>
+      batch(
+        span({
+          traceId: newTrace(),
+          spanId,
+          attributes: [text('run_id', 'another'), text('toolkeeper.execution_id', id)],
+        }),
+      );
+    await tk.anonymous
+      .post('/v1/traces')
+      .send(forged(idOf(1)))
+      .expect(200);
+    const made = await tk.http
+      .post('/api/v1/keys')
+      .send({ name: 'k', owner: 'o', scopes: ['traces:write'], projects: ['default'] })
+      .expect(201);
+    const key = `Bearer ${(made.body as { key: string }).key}`;
+    await tk.anonymous
+      .post('/v1/traces')
+      .set('authorization', key)
+      .send(forged(idOf(2)))
+      .expect(200);
+    expect(await ofOwner()).toMatchObject([{ execution_id: id, kind: 'tool', key_id: 'admin' }]);
+    await post(forged(idOf(3))).expect(200);
+    expect(await ofOwner()).toEqual([]);
   });
 });
 

@@ -8,7 +8,7 @@ import type { RawSpan } from './trace-oracle.js';
 /** Writes spans as vLLora's clients send them by the way of ingest, without its journal. */
 export async function writeSpans(db: Queryable, project: string, spans: readonly RawSpan[]): Promise<void> {
   const scope = { project, keyId: null, now: Date.now(), retentionDays: 30 };
-  const rows = spansOfVllora(spans).map((read) => normaliseSpan(read(), scope));
+  const rows = spansOfVllora(spans).spans.map((read) => normaliseSpan(read(), scope));
   await makeSpanDays(db, new Set(rows.map(startDayOf)));
   await insertSpans(db, rows);
 }

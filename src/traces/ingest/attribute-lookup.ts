@@ -5,21 +5,28 @@ export type Attributes = Readonly<Record<string, unknown>>;
 /** Names of a field in the order in which they are looked for. */
 const names = new Map<Field, readonly (readonly string[])[]>(
   (Object.keys(attributeNames) as Field[]).map((field) => {
-    const byDialect: Readonly<Partial<Record<string, readonly string[]>>> = attributeNames[field];
-    return [field, dialects.flatMap((dialect) => byDialect[dialect] ?? []).map((name) => name.split('/'))];
+    const byDialect: Readonly<Partial<Record<string, string>>> = attributeNames[field];
+    const inOrder = dialects.flatMap((dialect) => byDialect[dialect]?.split(' ') ?? []);
+    return [field, inOrder.map((name) => name.split('/'))];
   }),
 );
 
 const flatList = '.*';
-/** Longer lists are cut: whoever writes them flat writes an attribute for each member. */
+/** Longer lists are cut: a sender that writes them flat has an attribute for each member. */
 const longestList = 512;
+/** Names that are looked through for flat lists; and the length of a name, of which each dot makes an object. */
+const mostNames = 1_024;
+const longestName = 512;
 
 /** Finds what a span says about a field, whichever dialect says it; JSON in text is read once. */
 export class AttributeLookup {
   private readonly read = new Map<string, unknown>();
 
-  /** @param sources the span's own attributes first */
-  constructor(private readonly sources: readonly Attributes[]) {}
+  /** @param next stands in for what these attributes do not say; several spans may share it, and what it has read */
+  constructor(
+    private readonly attributes: Attributes,
+    private readonly next?: AttributeLookup,
+  ) {}
 
   /** @returns the first value that says something; undefined: none does */
   find(field: Field): unknown {
@@ -32,8 +39,7 @@ export class AttributeLookup {
 
   /** An attribute by its own name. */
   get(name: string): unknown {
-    for (const source of this.sources) if (Object.hasOwn(source, name)) return source[name];
-    return undefined;
+    return Object.hasOwn(this.attributes, name) ? this.attributes[name] : this.next?.get(name);
   }
 
   text(field: Field): string | null {
@@ -43,31 +49,41 @@ export class AttributeLookup {
   }
 
   private at([name = '', ...members]: readonly string[]): unknown {
-    if (name.endsWith(flatList)) return this.flat(name.slice(0, -flatList.length));
+    if (name.endsWith(flatList)) return this.flat(name);
     if (members.length === 0) return this.get(name);
     return members.reduce<unknown>(memberOf, this.json(name));
   }
 
   private json(name: string): unknown {
-    if (!this.read.has(name)) this.read.set(name, fromJson(this.get(name)));
-    return this.read.get(name);
+    if (!Object.hasOwn(this.attributes, name)) return this.next?.json(name);
+    return this.once(name, () => fromJson(this.attributes[name]));
   }
 
   /** `prefix.0.message.role` and its like as [{message: {role}}]. */
-  private flat(prefix: string): unknown {
-    const list: Record<string, unknown>[] = [];
-    for (const source of this.sources) {
-      for (const name in source) {
-        if (!name.startsWith(`${prefix}.`)) continue;
-        const [place, ...path] = name.slice(prefix.length + 1).split('.');
-        const index = Number(place);
-        if (!Number.isInteger(index) || index < 0 || index >= longestList || path.length === 0) continue;
-        put((list[index] ??= {}), path, source[name]);
-      }
-    }
-    const members = list.filter((member) => member !== undefined);
-    return members.length > 0 ? members : undefined;
+  private flat(name: string): unknown {
+    return this.once(name, () => flatListIn(this.attributes, name.slice(0, -1))) ?? this.next?.flat(name);
   }
+
+  private once(name: string, make: () => unknown): unknown {
+    if (!this.read.has(name)) this.read.set(name, make());
+    return this.read.get(name);
+  }
+}
+
+/** @param prefix with its dot */
+function flatListIn(attributes: Attributes, prefix: string): unknown {
+  const list: Record<string, unknown>[] = [];
+  let looked = 0;
+  for (const name in attributes) {
+    if (++looked > mostNames) break;
+    if (!name.startsWith(prefix) || name.length > longestName) continue;
+    const [place, ...path] = name.slice(prefix.length).split('.');
+    const index = Number(place);
+    if (!Number.isInteger(index) || index < 0 || index >= longestList || path.length === 0) continue;
+    put((list[index] ??= {}), path, attributes[name]);
+  }
+  const members = list.filter((member) => member !== undefined);
+  return members.length > 0 ? members : undefined;
 }
 
 /** The value itself, or what its text holds where that is JSON of an object or list. */

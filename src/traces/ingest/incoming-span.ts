@@ -1,4 +1,4 @@
-import type { Attributes } from './attribute-lookup.js';
+import type { AttributeLookup, Attributes } from './attribute-lookup.js';
 
 /** A span as its sender has it, before anything is derived; times in microseconds since 1970. */
 export interface IncomingSpan {
@@ -11,14 +11,52 @@ export interface IncomingSpan {
   readonly startUs: number;
   readonly finishUs: number;
   readonly attributes: Attributes;
-  /** Attributes that stand in for those that it lacks: of its events, then of its resource. */
-  readonly further?: readonly Attributes[];
-  /** Its sender says that it failed. */
-  readonly failed?: boolean;
+  /** Number of attributes that were left out because a span has too many. */
+  readonly leftOut?: number;
+  /** Stands in for what its attributes do not say: its events', then its resource's. */
+  readonly further?: AttributeLookup;
+  /** OTLP's status; undefined: unset. */
+  readonly status?: 'ok' | 'error' | undefined;
   readonly failure?: string | undefined;
 }
 
 /** Why a span is not taken. */
 export class RejectedSpan extends Error {
   override readonly name = 'RejectedSpan';
+}
+
+/** A batch that would take too much to read. */
+export class TooLarge extends Error {}
+
+/** Attributes of a resource, of a span, or of all events of a span, that are read at most. */
+export const mostAttributes = 1_024;
+/** Events of a span that are read at most. */
+export const mostEvents = 1_024;
+const mostSpans = 100_000;
+
+/** Reads one span of a batch. @throws RejectedSpan for what is none */
+export type ReadSpan = () => IncomingSpan;
+
+/** The spans of a batch, each read when it is asked for: only the spans of one turn are in memory unfolded. */
+export class IncomingBatch {
+  readonly spans: ReadSpan[] = [];
+  /** What was not understood outside of spans, or left out. */
+  note: string | undefined;
+
+  /** @throws TooLarge at the first span that is too many */
+  add(read: ReadSpan): void {
+    if (this.spans.length >= mostSpans)
+      throw new TooLarge(`A batch may hold ${mostSpans} spans: send smaller ones`);
+    this.spans.push(read);
+  }
+
+  remark(note: string): void {
+    this.note ??= note;
+  }
+
+  /** @throws SyntaxError for a batch without a span of which something was not understood */
+  checked(): this {
+    if (this.spans.length === 0 && this.note !== undefined) throw new SyntaxError(this.note);
+    return this;
+  }
 }

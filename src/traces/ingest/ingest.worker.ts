@@ -20,14 +20,19 @@ export type IngestRequest =
 
 export type IngestNews = { readonly state: JournalState } | { readonly news: JournalNews };
 
-const { journal: settings, sink, intake } = workerData as IngestOrders;
+const { journal: settings, sink, intake: limits } = workerData as IngestOrders;
 /** How often the owner hears how the journal keeps up, while something waits in it. */
 const tellEveryMs = 250;
 
-let opening: Promise<Journal<SpanRow, object>> | undefined;
+interface Opened {
+  readonly journal: Journal<SpanRow, object>;
+  readonly intake: SpanIntake;
+}
+
+let opening: Promise<Opened> | undefined;
 
 /** A journal that another gateway has is tried again with the next request. */
-function journal(): Promise<Journal<SpanRow, object>> {
+function opened(): Promise<Opened> {
   opening ??= open().catch((error: unknown) => {
     opening = undefined;
     throw error;
@@ -35,26 +40,26 @@ function journal(): Promise<Journal<SpanRow, object>> {
   return opening;
 }
 
-async function open(): Promise<Journal<SpanRow, object>> {
+async function open(): Promise<Opened> {
   const drain = drainThread(new URL('./span-drain.worker.js', import.meta.url), sink);
-  const opened = await Journal.open<SpanRow, object>({ ...settings, drain }, (news) =>
+  const journal = await Journal.open<SpanRow, object>({ ...settings, drain }, (news) =>
     tellOwner<IngestNews>({ news }),
   );
   let told = 0;
   setInterval(() => {
-    const { state } = opened;
+    const { state } = journal;
     if (told > 0 || state.depth > 0) tellOwner<IngestNews>({ state });
     told = state.depth;
   }, tellEveryMs);
-  return opened;
+  return { journal, intake: new SpanIntake(journal, limits) };
 }
 
 answerCalls<IngestRequest, Intake | undefined>(async (request) => {
   if (request.ask === 'close' && !opening) return undefined;
-  const opened = await journal();
-  if (request.ask === 'flush') await opened.flush();
-  if (request.ask === 'close') await opened.close(request.withinMs);
-  const taken = request.ask === 'take' ? await new SpanIntake(opened, intake).take(request.batch) : undefined;
-  tellOwner<IngestNews>({ state: opened.state });
+  const { journal, intake } = await opened();
+  if (request.ask === 'flush') await journal.flush();
+  if (request.ask === 'close') await journal.close(request.withinMs);
+  const taken = request.ask === 'take' ? await intake.take(request.batch) : undefined;
+  tellOwner<IngestNews>({ state: journal.state });
   return taken;
 });

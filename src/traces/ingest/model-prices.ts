@@ -114,19 +114,26 @@ const perMillion = 1_000_000;
 export interface Usage {
   readonly inputTokens: number | null;
   readonly outputTokens: number | null;
-  /** Part of the input. */
+  /** Parts of the input: read from the provider's cache, and written to it. */
   readonly cachedTokens: number | null;
+  readonly cacheWriteTokens?: number | null;
 }
+
+/** Models that cost more for input which the provider keeps (for five minutes); other models charge it as any input. */
+const dearWrites = { names: /^(claude-|gpt-5\.6)/, factor: 1.25 };
 
 /** @returns US dollars; null where the model's price is not known, or no tokens are */
 export function costOf(model: string | null, usage: Usage): number | null {
   const { inputTokens, outputTokens } = usage;
-  const price = model === null ? undefined : priceOf(model);
-  if (!price || (inputTokens === null && outputTokens === null)) return null;
+  const name = model === null ? undefined : pricedName(model);
+  const price = name === undefined ? undefined : prices[name];
+  if (name === undefined || !price || (inputTokens === null && outputTokens === null)) return null;
   const input = inputTokens ?? 0;
   const output = outputTokens ?? 0;
   const cached = Math.min(usage.cachedTokens ?? 0, input);
-  const dollars = (input - cached) * price.input + cached * price.cached + output * price.output;
+  const written = Math.min(usage.cacheWriteTokens ?? 0, input - cached);
+  const surcharge = dearWrites.names.test(name) ? written * price.input * (dearWrites.factor - 1) : 0;
+  const dollars = (input - cached) * price.input + surcharge + cached * price.cached + output * price.output;
   // More digits than a token's price has are the arithmetic's.
   return Number((dollars / perMillion).toFixed(10));
 }
@@ -138,8 +145,7 @@ const version = /[-@](?:latest|\d{4}-\d\d-\d\d|\d{8}|\d{3,4})?(?:-v\d+(?::\d+)?)
  * `openai/gpt-4o-2024-11-20` and `us.anthropic.claude-sonnet-4-20250514-v1:0` are versions of their models; a longer name
  * is another model, and may cost ten times as much. A version that has a price of its own has that one.
  */
-function priceOf(model: string): Price | undefined {
+function pricedName(model: string): string | undefined {
   const name = model.toLowerCase().replace(vendor, '');
-  const known = [name, name.replace(version, '')].find((each) => Object.hasOwn(prices, each));
-  return known === undefined ? undefined : prices[known];
+  return [name, name.replace(version, '')].find((each) => Object.hasOwn(prices, each));
 }

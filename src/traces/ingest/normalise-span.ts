@@ -31,7 +31,7 @@ const deepestArguments = 64;
  */
 export function normaliseSpan(span: IncomingSpan, scope: IngestScope): SpanRow {
   refuse(span, scope);
-  const found = new AttributeLookup([span.attributes, ...(span.further ?? [])]);
+  const found = new AttributeLookup(span.attributes, span.further);
   const text = (field: Field): string | null => named(found.text(field));
   const classified = classify(span.name, found);
   const texts = textsOf(classified.callPart === 'inner' ? 'other' : classified.kind, found);
@@ -46,7 +46,8 @@ export function normaliseSpan(span: IncomingSpan, scope: IngestScope): SpanRow {
     operation: cleanName(span.name, longest.operation),
     ...classified,
     startUs: span.startUs,
-    finishUs: span.finishUs,
+    // Clocks that are set back meanwhile make spans that end before they start.
+    finishUs: Math.max(span.startUs, span.finishUs),
     ...statusOf(span, found),
     model: text('model'),
     requestModel: text('requested model') ?? text('model'),
@@ -58,7 +59,7 @@ export function normaliseSpan(span: IncomingSpan, scope: IngestScope): SpanRow {
     keyId: scope.keyId,
     executionId: executionId(found.text('execution')),
     ...failuresIn(texts, found.text('label')),
-    attributes: storableAttributes(span.attributes),
+    attributes: storableAttributes(span.attributes, span.leftOut),
   };
 }
 
@@ -70,7 +71,6 @@ function refuse(
   if (!spanId || spanId.length > longest.id) throw new RejectedSpan('its span id is missing or no id');
   if (!Number.isSafeInteger(startUs) || !Number.isSafeInteger(finishUs) || startUs <= 0)
     throw new RejectedSpan('its start or its end is missing or no time');
-  if (finishUs < startUs) throw new RejectedSpan('it ends before it starts');
   if (startUs > now * 1_000 + hourUs || finishUs > now * 1_000 + hourUs)
     throw new RejectedSpan('it lies more than an hour ahead: look at the clock of its sender');
   if (startUs < oldestKept(now, retentionDays) * 1_000)
@@ -87,13 +87,32 @@ const named = (text: string | null | undefined): string | null =>
 const executionId = (text: string | null): string | null =>
   text !== null && isUuid(text) ? text.toLowerCase() : null;
 
-/** An `error` of "", false or null is none. What an event says may have been overcome. */
+/** Attributes that tell a status in words, or by an HTTP status. */
+const statusNames = ['status', 'status_code', 'otel.status_code', 'langfuse.observation.level'];
+
+const tellsOfError = (status: unknown): boolean =>
+  Number(status) >= 400 ||
+  Number(status) === 2 ||
+  (typeof status === 'string' && /^((status_code_)?error|failed)$/i.test(status));
+
+const isSaid = (error: unknown): boolean =>
+  !(error === undefined || error === null || error === false || error === '') &&
+  error !== 'false' &&
+  error !== 'null';
+
+/**
+ * An `error` of "", false or null is none, and OTLP's status "ok" outweighs an `error.type`. What an event or the resource
+ * says is no status of the span.
+ */
 function statusOf(span: IncomingSpan, found: AttributeLookup): Pick<SpanRow, 'status' | 'errorMessage'> {
-  const { error, status, status_code: code } = span.attributes;
+  const { error, 'error.type': type } = span.attributes;
   const own = fromJson(error);
-  const said =
-    own !== undefined && own !== null && own !== false && own !== '' && own !== 'false' && own !== 'null';
-  const failed = span.failed === true || said || Number(code) >= 400 || status === 'error';
+  const said = isSaid(own);
+  const failed =
+    span.status === 'error' ||
+    said ||
+    statusNames.some((name) => tellsOfError(span.attributes[name])) ||
+    (span.status === undefined && typeof type === 'string' && isSaid(type));
   if (!failed) return { status: 'success', errorMessage: null };
   const described =
     said && own !== true && own !== 'true' ? own : (span.failure ?? found.find('error') ?? null);
@@ -113,17 +132,22 @@ type Figures = Pick<
 >;
 
 function figuresOf(found: AttributeLookup, { callPart }: Classified): Figures {
+  const cachedTokens = count(found.find('cached tokens'));
+  const cacheWriteTokens = count(found.find('tokens written to the cache'));
+  const fromCache = (cachedTokens ?? 0) + (cacheWriteTokens ?? 0);
+  const input = count(found.find('input tokens'));
   const usage = {
-    inputTokens: count(found.find('input tokens')),
+    // Anthropic's own usage tells the input beside them; all others include them.
+    inputTokens: input !== null && fromCache > input ? input + fromCache : input,
     outputTokens: count(found.find('output tokens')),
-    cachedTokens: count(found.find('cached tokens')),
+    cachedTokens,
     reasoningTokens: count(found.find('reasoning tokens')),
   };
   const ttftUs = ttft(found);
   // Its cost is that of the outer one.
   if (callPart === 'inner') return { cost: null, costSource: null, ...usage, ttftUs };
   const reported = amount(found.find('cost'));
-  const cost = reported ?? costOf(named(found.text('model')), usage);
+  const cost = reported ?? costOf(named(found.text('model')), { ...usage, cacheWriteTokens });
   const costSource = cost === null ? null : reported === null ? 'computed' : 'reported';
   return { cost, costSource, ...usage, ttftUs };
 }

@@ -24,17 +24,18 @@ export function otlpError(exception: unknown, request: FastifyRequest): OwnError
   return { type: protobufType, body: Buffer.from(writer.finish()) };
 }
 
-/** ExportTraceServiceResponse: empty where every span was taken. */
+/** ExportTraceServiceResponse: empty where every span was taken; a reason without rejected spans is a warning. */
 export function otlpAnswer(
   request: Pick<FastifyRequest, 'headers'>,
   { rejected, reason = '' }: { readonly rejected: number; readonly reason?: string },
 ): OwnErrorBody {
+  const isWhole = rejected === 0 && reason === '';
   const partial = { rejectedSpans: String(rejected), errorMessage: reason };
   if (!isProtobuf(request)) {
-    return { type: jsonType, body: JSON.stringify(rejected > 0 ? { partialSuccess: partial } : {}) };
+    return { type: jsonType, body: JSON.stringify(isWhole ? {} : { partialSuccess: partial }) };
   }
   const writer = protobuf.Writer.create();
-  if (rejected > 0) {
+  if (!isWhole) {
     const inner = protobuf.Writer.create().uint32(8).int64(rejected).uint32(18).string(reason);
     writer.uint32(10).bytes(inner.finish());
   }

@@ -1,5 +1,11 @@
-import type { Attributes } from './attribute-lookup.js';
-import type { IncomingSpan } from './incoming-span.js';
+import { AttributeLookup, type Attributes } from './attribute-lookup.js';
+import { type IncomingBatch, type IncomingSpan, mostAttributes, RejectedSpan } from './incoming-span.js';
+
+/** Attributes as they were read, and how many more there were. */
+export interface ReadAttributes {
+  readonly attributes: Attributes;
+  readonly leftOut: number;
+}
 
 export interface OtlpEvent {
   readonly name: string;
@@ -8,7 +14,7 @@ export interface OtlpEvent {
 }
 
 /** A span of OTLP, whichever encoding it came in. */
-export interface OtlpSpan {
+export interface OtlpSpan extends ReadAttributes {
   /** Hexadecimal; without a parent empty, or zeros. */
   readonly traceId: string;
   readonly spanId: string;
@@ -16,22 +22,50 @@ export interface OtlpSpan {
   readonly name: string;
   readonly startUs: number;
   readonly endUs: number;
-  readonly attributes: Attributes;
   readonly events: readonly OtlpEvent[];
-  readonly failed: boolean;
+  /** Undefined where there is none. */
+  readonly statusCode: unknown;
   readonly message: string;
 }
 
-const mostEvents = 32;
+/** What the spans of a resource have in common. */
+export interface Resource {
+  /** Attributes that are stored with each span. */
+  readonly kept: Attributes;
+  readonly lookup: AttributeLookup;
+}
+
+const storedEvents = 32;
 const keptOfResource = /^(service|deployment|toolkeeper)\./;
+/** Of a value that each span of the resource may get, in characters; and of all that are stored with each span. */
+const longestValue = 256;
+const longestKept = 1_024;
 const zeros = /^0*$/;
 
-/** Of the resource only what tells services apart is kept with each span: the rest is about a machine. */
-export function incomingSpan(span: OtlpSpan, resource: Attributes): IncomingSpan {
-  const kept = Object.entries(resource).filter(([name]) => keptOfResource.test(name));
+/**
+ * Read once for all spans of the resource. Short values alone stand in for what a span does not say, and those that tell
+ * services apart are stored with it: the rest is about a machine, and each span would repeat it.
+ */
+export function resourceOf({ attributes, leftOut }: ReadAttributes, batch: IncomingBatch): Resource {
+  if (leftOut > 0)
+    batch.remark(`${leftOut} attributes of a resource were left out: it may have ${mostAttributes}`);
+  const short = Object.entries(attributes).filter(([name, value]) => sizeOf(name, value) <= longestValue);
+  let left = longestKept;
+  const kept = short.filter(
+    ([name, value]) => keptOfResource.test(name) && (left -= sizeOf(name, value)) >= 0,
+  );
+  return { kept: Object.fromEntries(kept), lookup: new AttributeLookup(Object.fromEntries(short)) };
+}
+
+const sizeOf = (name: string, value: unknown): number =>
+  typeof value === 'object' ? Infinity : name.length + JSON.stringify(value).length;
+
+export function incomingSpan(span: OtlpSpan, resource: Resource): IncomingSpan {
   const events = span.events
-    .slice(0, mostEvents)
+    .slice(0, storedEvents)
     .map(({ name, timeUs, attributes }) => ({ name, time_us: timeUs, attributes }));
+  // The first event that says something decides: of equal names the last one stays.
+  const ofEvents = span.events.toReversed().flatMap(({ attributes }) => Object.entries(attributes));
   return {
     traceId: idOf(span.traceId, 32),
     spanId: idOf(span.spanId, 16),
@@ -39,15 +73,23 @@ export function incomingSpan(span: OtlpSpan, resource: Attributes): IncomingSpan
     name: span.name,
     startUs: span.startUs,
     finishUs: span.endUs,
-    attributes: {
-      ...Object.fromEntries(kept),
-      ...span.attributes,
-      ...(events.length > 0 && { events }),
-    },
-    further: [...span.events.map(({ attributes }) => attributes), resource],
-    failed: span.failed,
+    attributes: { ...resource.kept, ...span.attributes, ...(events.length > 0 && { events }) },
+    leftOut: span.leftOut,
+    further: new AttributeLookup(Object.fromEntries(ofEvents), resource.lookup),
+    status: statusIn(span.statusCode),
     failure: span.message || undefined,
   };
+}
+
+/** By number or name, as text or not. @throws RejectedSpan for a code that OTLP does not have */
+function statusIn(code: unknown): IncomingSpan['status'] {
+  if (code === undefined || code === null || code === '') return undefined;
+  const said = JSON.stringify(code).slice(0, 40);
+  const name = said.toUpperCase().replace(/^"?(STATUS_CODE_)?([^"]*)"?$/, '$2');
+  if (['0', 'UNSET'].includes(name)) return undefined;
+  if (['1', 'OK'].includes(name)) return 'ok';
+  if (['2', 'ERROR'].includes(name)) return 'error';
+  throw new RejectedSpan(`its status code must be unset, ok or error, not ${said}`);
 }
 
 /** @returns empty for what is no id */

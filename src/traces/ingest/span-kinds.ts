@@ -29,6 +29,8 @@ export const kindNames = {
     'ai.embed.doEmbed': 'other',
     'ai.embedMany': 'other',
     'ai.embedMany.doEmbed': 'other',
+    'ai.rerank': 'other',
+    'ai.rerank.doRerank': 'other',
   },
   'openinference.span.kind': {
     llm: 'llm',
@@ -57,6 +59,16 @@ export const kindNames = {
   },
   'traceloop.span.kind': { tool: 'tool', agent: 'agent', workflow: 'chain', task: 'chain' },
   'llm.request.type': { chat: 'llm', completion: 'llm', embedding: 'other', rerank: 'other' },
+  'langfuse.observation.type': {
+    generation: 'llm',
+    tool: 'tool',
+    agent: 'agent',
+    chain: 'chain',
+    retriever: 'other',
+    embedding: 'other',
+    evaluator: 'other',
+    guardrail: 'other',
+  },
   "the span's name": {
     api_invoke: 'outer',
     model_call: 'inner',

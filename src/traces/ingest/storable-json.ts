@@ -1,7 +1,8 @@
+import { mostAttributes } from './incoming-span.js';
+
 /** Longest JSON of one attribute, and of all attributes of a span, in characters. */
 const longestAttribute = 262_144;
 const longestSpan = 1_048_576;
-const mostAttributes = 1_024;
 const longestName = 512;
 const deepest = 32;
 
@@ -21,11 +22,12 @@ export function cleanName(text: string, longest: number): string {
 /**
  * The attributes as JSON that jsonb takes whatever was sent: too long, too deep, too many and numbers that JSON has not are
  * cut or written as text, with a mark that says so.
+ * @param leftOut how many were left out before
  */
-export function storableAttributes(attributes: Readonly<Record<string, unknown>>): string {
+export function storableAttributes(attributes: Readonly<Record<string, unknown>>, leftOut = 0): string {
   const members: string[] = [];
   let length = 0;
-  let left = 0;
+  let left = leftOut;
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined) continue;
     const json = cut(JSON.stringify(clean(value, 1)), longestAttribute);

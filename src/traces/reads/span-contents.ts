@@ -18,7 +18,7 @@ export function spanTextsOf({
   readonly kind: string;
   readonly attribute?: Attributes;
 }): SpanContents {
-  const attributes = new AttributeLookup([attribute]);
+  const attributes = new AttributeLookup(attribute);
   const text = (...fields: readonly Field[]): string => {
     const found = fields
       .map((field) => fromJson(attributes.find(field)))
