@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { openCheckout } from './test/support/open-checkout.mjs';
 
 const swc = JSON.parse(readFileSync(new URL('.swcrc', import.meta.url), 'utf8'));
 
@@ -21,6 +23,7 @@ const esmPackages = [
 
 /** @type {import('jest').Config} */
 export default {
+  rootDir: openCheckout(fileURLToPath(new URL('.', import.meta.url)).replace(/\/$/, '')),
   testEnvironment: 'node',
   roots: ['<rootDir>/src', '<rootDir>/test', '<rootDir>/migrations', '<rootDir>/console/src'],
   // *.slow-spec.ts are for `npm run test:slow` (jest.slow.config.mjs).

@@ -1359,7 +1359,7 @@ export const resetCircuit = <ThrowOnError extends boolean = false>(options: Opti
 /**
  * The investigations that called a tool last, and what they may still spend
  *
- * The latest first, as this server remembers them: since its start, and until their budget is whole again.
+ * Those of the key's projects, the latest first, until their budget is whole again.
  */
 export const listInvestigations = <ThrowOnError extends boolean = false>(options?: Options<ListInvestigationsData, ThrowOnError>): RequestResult<ListInvestigationsResponses, ListInvestigationsErrors, ThrowOnError> => (options?.client ?? client).get<ListInvestigationsResponses, ListInvestigationsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],

@@ -159,6 +159,10 @@ export type EnvironmentView = {
      */
     sandboxTier: number | null;
     /**
+     * What tools may be granted besides their own folders (SANDBOX_GRANTABLE_PATHS)
+     */
+    grantablePaths: Array<string>;
+    /**
      * Caps that callers and authors of tools meet, by the variable that sets each
      */
     limits: {
@@ -1231,10 +1235,6 @@ export type TemplatePageView = {
 
 export type RunsAsView = {
     uid: number;
-    /**
-     * Where the gateway is root and the tool has no user of its own: what stands in the way
-     */
-    why?: string;
 };
 
 export type EffectiveSandboxView = {
@@ -1475,6 +1475,10 @@ export type TryToolBody = {
      * false: a fresh process for every call
      */
     keepAlive?: boolean;
+    /**
+     * Which callers share a process that stays: those of a project, or all (shared). Absent: project for `protocol: "mcp"`, else shared
+     */
+    isolation?: 'project' | 'shared';
     annotations?: AnnotationsBody;
     /**
      * By which its health is judged
@@ -1570,6 +1574,10 @@ export type TryChangeBody = {
      * false: a fresh process for every call
      */
     keepAlive?: boolean;
+    /**
+     * Which callers share a process that stays: those of a project, or all (shared). Absent: project for `protocol: "mcp"`, else shared
+     */
+    isolation?: 'project' | 'shared';
     annotations?: AnnotationsBody;
     /**
      * By which its health is judged
@@ -1655,6 +1663,10 @@ export type CustomToolView = {
     minProcesses: number;
     maxConcurrency: number;
     keepAlive: boolean;
+    /**
+     * Which callers share a process that stays: those of a project, or all
+     */
+    isolation: 'project' | 'shared';
     annotations: AnnotationsView;
     /**
      * Where its health is not judged by the defaults
@@ -1770,6 +1782,10 @@ export type CustomToolCreate = {
      * false: a fresh process for every call
      */
     keepAlive?: boolean;
+    /**
+     * Which callers share a process that stays: those of a project, or all (shared). Absent: project for `protocol: "mcp"`, else shared
+     */
+    isolation?: 'project' | 'shared';
     annotations?: AnnotationsBody;
     /**
      * By which its health is judged
@@ -1861,6 +1877,10 @@ export type CustomToolUpdate = {
      * false: a fresh process for every call
      */
     keepAlive?: boolean;
+    /**
+     * Which callers share a process that stays: those of a project, or all (shared). Absent: project for `protocol: "mcp"`, else shared
+     */
+    isolation?: 'project' | 'shared';
     annotations?: AnnotationsBody;
     /**
      * By which its health is judged
@@ -3050,6 +3070,10 @@ export type ToolBudgetView = {
 
 export type InvestigationBudgetView = {
     investigationId: string;
+    /**
+     * null: of callers without a key
+     */
+    project: string | null;
     /**
      * For each tool that has no limit of its own; 0: no limit
      */
@@ -5874,6 +5898,10 @@ export type RegisterCustomToolErrors = {
      */
     413: ProblemView;
     /**
+     * `invalid_request`: a path that the tool may not be granted
+     */
+    422: ProblemView;
+    /**
      * `tool_unavailable`: The tool cannot be started
      */
     503: ProblemView;
@@ -6001,6 +6029,10 @@ export type UpdateCustomToolErrors = {
      */
     409: ProblemView;
     /**
+     * `invalid_request`: a path that the tool may not be granted
+     */
+    422: ProblemView;
+    /**
      * `tool_unavailable`: The tool cannot be started
      */
     503: ProblemView;
@@ -6040,6 +6072,10 @@ export type EnableCustomToolErrors = {
      * `not_found`: No such resource
      */
     404: ProblemView;
+    /**
+     * `invalid_request`: a path that the tool may not be granted
+     */
+    422: ProblemView;
     /**
      * `tool_unavailable`: The tool cannot be started
      */
@@ -6440,6 +6476,10 @@ export type RollBackCustomToolErrors = {
      */
     409: ProblemView;
     /**
+     * `invalid_request`: a path that the tool may not be granted
+     */
+    422: ProblemView;
+    /**
      * `tool_unavailable`: The tool cannot be started
      */
     503: ProblemView;
@@ -6667,6 +6707,10 @@ export type RegisterToolBundleErrors = {
      */
     413: ProblemView;
     /**
+     * `invalid_request`: a path that the tool may not be granted
+     */
+    422: ProblemView;
+    /**
      * `tool_unavailable`: The tool cannot be started
      */
     503: ProblemView;
@@ -6714,6 +6758,10 @@ export type ReplaceToolBundleErrors = {
      * `payload_too_large`: The input is over its cap
      */
     413: ProblemView;
+    /**
+     * `invalid_request`: a path that the tool may not be granted
+     */
+    422: ProblemView;
     /**
      * `tool_unavailable`: The tool cannot be started
      */

@@ -113,6 +113,11 @@ export const list: Kind<string[]> = kind('a comma-separated list', (value) =>
 /** Relative to the project. */
 export const folder: Kind<string> = kind('a folder', (path) => resolve(projectRoot(), path));
 
+/** Relative to the project. */
+export const paths: Kind<string[]> = kind('paths, separated by commas or colons', (value) =>
+  list.read(value.replaceAll(':', ',')).map((path) => resolve(projectRoot(), path)),
+);
+
 function isUrl(value: string, protocols: readonly string[]): boolean {
   const url = URL.parse(value);
   return url !== null && protocols.includes(url.protocol) && url.hostname !== '';

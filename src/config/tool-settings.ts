@@ -7,6 +7,7 @@ import {
   list,
   number,
   oneOf,
+  paths,
   secretKeys,
   setting,
   whole,
@@ -110,6 +111,9 @@ export const sandbox = {
     ),
     maxTier: setting('SANDBOX_MAX_TIER', whole(0, 3) as Kind<0 | 1 | 2 | 3>, 3).means(
       'The strongest tier that is used.',
+    ),
+    grantable: setting('SANDBOX_GRANTABLE_PATHS', paths, '').means(
+      "Folders and files that a registration may name in `allowedPaths`, besides its tool's own folder. Unset: none ([sandbox.md](sandbox.md#grants)).",
     ),
     defaults: {
       memoryMB: setting('SANDBOX_MEMORY_MB', whole(16, 1_048_576), 512).means(

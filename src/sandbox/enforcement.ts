@@ -21,11 +21,10 @@ export function tierOf({ bubblewrap, launcher, cgroups }: HostAbilities): Tier {
 export function upToTier(abilities: HostAbilities, tier: Tier): HostAbilities {
   if (tier >= 3) return abilities;
   const why = `SANDBOX_MAX_TIER=${tier}`;
-  const { bubblewrap, launcher, socat, toolUsers, missing, ...rest } = abilities;
+  const { bubblewrap, launcher, socat, missing, ...rest } = abilities;
   return {
     ...rest,
     ...(tier >= 1 && launcher !== undefined && { launcher }),
-    ...(tier >= 1 && toolUsers !== undefined && { toolUsers }),
     ...(tier >= 2 && bubblewrap !== undefined && { bubblewrap }),
     ...(tier >= 2 && socat !== undefined && { socat }),
     cgroups: {},
@@ -34,7 +33,6 @@ export function upToTier(abilities: HostAbilities, tier: Tier): HostAbilities {
       cgroup: why,
       ...(tier < 2 && { bubblewrap: why }),
       ...(tier < 1 && { launcher: why }),
-      ...(tier < 1 && toolUsers !== undefined && { toolUsers: why }),
     },
   };
 }
@@ -87,8 +85,10 @@ function verdictOn(field: SandboxField, policy: SandboxPolicy, host: HostAbiliti
     case 'allowedPaths':
       return either(host, host.launcher === undefined ? linksAreFollowed : true, true);
     case 'canReadFiles':
-    case 'canWriteFiles':
-      return either(host, true, true);
+    case 'canWriteFiles': {
+      const verdict = policy.opensNothing.has(field) ? opensNothing : true;
+      return either(host, verdict, verdict);
+    }
     case 'canExecuteCommands':
       return either(host, loaderReads, loaderReads);
     case 'allowNetwork':
@@ -133,6 +133,7 @@ function dataDirectory({ bubblewrap, launcher, missing, exposed }: HostAbilities
 }
 
 const loaderReads = 'not started as a program; the dynamic loader runs what it may read';
+const opensNothing = 'opens nothing by itself: name what may be read or written in sandbox.allowedPaths';
 const linksAreFollowed = 'a link that takes the place of a granted path is followed';
 
 function withLauncher({ launcher, missing }: HostAbilities, verdict: Verdict): Verdict {

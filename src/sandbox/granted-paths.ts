@@ -1,4 +1,4 @@
-import { realpath, stat } from 'node:fs/promises';
+import { readFile, realpath } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { covers } from './places.js';
 import type { SandboxField } from './sandbox.types.js';
@@ -10,44 +10,150 @@ export class SandboxRefusal extends Error {
   constructor(
     readonly field: SandboxField | 'own',
     reason: string,
+    /** The path of `allowedPaths` that is refused. */
+    readonly index?: number,
   ) {
     super(reason);
   }
 }
 
-/** The host's processes and devices are granted to no tool. */
-const neverAllowed = ['/proc', '/dev'];
+/** The operator's decision on what tools may be granted; absolute paths. */
+export interface GrantRules {
+  /** Folders of the gateway that no tool is given, nor one above or in them. */
+  readonly secrets: readonly string[];
+  /** Folders of the gateway that no tool writes, nor one above or in them. */
+  readonly readOnly: readonly string[];
+  /** Paths that may be granted besides a tool's own place. */
+  readonly grantable: readonly string[];
+}
 
-/** @returns the path made absolute; it exists and is none of those that no tool gets */
-export async function allowedPath(path: string, cwd: string): Promise<string> {
-  const absolute = resolve(cwd, path);
-  if (neverAllowed.some((never) => covers(never, absolute))) {
-    throw new SandboxRefusal('allowedPaths', `${absolute} is never given to a tool`);
+/** The tool that asks for paths. */
+interface Asking {
+  readonly cwd: string;
+  /** Its own folder or file. */
+  readonly own: string | undefined;
+  readonly write: boolean;
+}
+
+/** File systems that are interfaces of the kernel: to its settings, to processes, and to devices. */
+const kernelFileSystems = new Set(
+  (
+    'proc sysfs devtmpfs devpts debugfs tracefs securityfs configfs cgroup cgroup2 bpf efivarfs pstore ' +
+    'binfmt_misc mqueue fusectl nsfs rpc_pipefs selinuxfs smackfs'
+  ).split(' '),
+);
+/** In a container this is a tmpfs with devices in it. */
+const devices = '/dev';
+
+/**
+ * Resolves the paths that a tool asks for.
+ * @returns their real paths, in the same order
+ * @throws SandboxRefusal that names the first one that it may not have, and how the operator allows it
+ */
+export async function grantedPaths(
+  paths: readonly string[],
+  { cwd, own, write }: Asking,
+  rules: GrantRules,
+): Promise<string[]> {
+  const mounts = await kernelMounts();
+  const [secrets, readOnly] = [await realPaths(rules.secrets), await realPaths(rules.readOnly)];
+  const grantable = await realPaths([...(own === undefined ? [] : [own]), ...rules.grantable]);
+  const granted: string[] = [];
+  for (const [index, path] of paths.entries()) {
+    const asked = resolve(cwd, path);
+    const real = await realpath(asked).catch(() => undefined);
+    const name = real === undefined || real === asked ? asked : `${asked} leads to ${real}, which`;
+    const why =
+      real === undefined
+        ? 'does not exist'
+        : (whySecret(secrets, real) ??
+          whyKernel(mounts, real) ??
+          whyNotGrantable(grantable, real, rules.grantable) ??
+          (write ? whyReadOnly(readOnly, real) : undefined));
+    if (why !== undefined || real === undefined)
+      throw new SandboxRefusal('allowedPaths', `${name} ${why}`, index);
+    granted.push(real);
   }
-  if (!(await stat(absolute).catch(() => undefined))) {
-    throw new SandboxRefusal('allowedPaths', `${absolute} does not exist`);
-  }
-  return absolute;
+  return granted;
 }
 
 /**
- * A granted folder grants all that lies in it: it must not hold the server's keys, nor the files beside them.
- * @param secrets folders of the gateway itself; real paths
- * @throws SandboxRefusal for a path that holds one of them, or lies in one
+ * Checks what a tool has without asking: its own place, its program, its interpreter.
+ * @throws SandboxRefusal for a path that no tool may have
  */
-export async function refuseSecrets(
-  secrets: readonly string[],
-  field: 'allowedPaths' | 'own',
+export async function checkOwn(
+  { secrets }: Pick<GrantRules, 'secrets'>,
   paths: readonly string[],
 ): Promise<void> {
+  const mounts = await kernelMounts();
   for (const path of paths) {
-    const real = await realpath(path).catch(() => path);
-    const secret = secrets.find((each) => covers(real, each) || covers(each, real));
-    if (secret === undefined) continue;
-    const how = covers(secret, real) ? 'lies in' : 'holds';
-    throw new SandboxRefusal(
-      field,
-      `${path} ${how} the data directory of this server (TOOLKEEPER_DATA_DIR) and its keys: no tool is given it`,
-    );
+    const real = await realPath(path);
+    const why = whySecret(secrets, real) ?? whyKernel(mounts, real);
+    if (why !== undefined) throw new SandboxRefusal('own', `${path} ${why}`);
   }
+}
+
+const realPath = (path: string): Promise<string> => realpath(path).catch(() => path);
+const realPaths = (paths: readonly string[]): Promise<string[]> => Promise.all(paths.map(realPath));
+
+function whySecret(secrets: readonly string[], real: string): string | undefined {
+  const how = overlapWith(secrets, real);
+  return (
+    how &&
+    `${how[0]} the data directory of this server (TOOLKEEPER_DATA_DIR) and its keys: no tool is given it`
+  );
+}
+
+function whyReadOnly(readOnly: readonly string[], real: string): string | undefined {
+  const how = overlapWith(readOnly, real);
+  return how && `${how[0]} ${how[1]}, which belongs to this server: no tool may write there`;
+}
+
+/** A granted folder grants all that lies in it. */
+function overlapWith(folders: readonly string[], real: string): readonly [string, string] | undefined {
+  const folder = folders.find((each) => covers(real, each) || covers(each, real));
+  return folder === undefined ? undefined : [covers(folder, real) ? 'lies in' : 'holds', folder];
+}
+
+function whyNotGrantable(
+  allowed: readonly string[],
+  real: string,
+  setting: readonly string[],
+): string | undefined {
+  if (allowed.some((each) => covers(each, real))) return undefined;
+  return (
+    "may not be granted: besides its own folder a tool gets only what the server's operator lists; " +
+    `to allow it, set SANDBOX_GRANTABLE_PATHS=${[...setting, real].join(',')}`
+  );
+}
+
+function whyKernel(mounts: readonly Mount[], real: string): string | undefined {
+  // The later of two mounts on one folder hides the earlier.
+  const around = mounts
+    .filter(({ at }) => covers(at, real))
+    .reduce<Mount | undefined>(
+      (inner, each) => (inner && inner.at.length > each.at.length ? inner : each),
+      undefined,
+    );
+  if (covers(devices, real) || around?.isKernel)
+    return 'is an interface of the kernel: it is never given to a tool';
+  const below = mounts.find(({ at, isKernel }) => isKernel && covers(real, at));
+  return below && `holds ${below.at}, an interface of the kernel: it is never given to a tool`;
+}
+
+interface Mount {
+  readonly at: string;
+  readonly isKernel: boolean;
+}
+
+/** Every mount of this process; none where there is no such list. */
+async function kernelMounts(): Promise<Mount[]> {
+  const list = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '');
+  return list.split('\n').flatMap((line) => {
+    const [mount = '', type = ''] = line.split(' - ');
+    const at = mount
+      .split(' ')[4]
+      ?.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(parseInt(octal, 8)));
+    return at === undefined ? [] : [{ at, isKernel: kernelFileSystems.has(type.split(' ')[0] ?? '') }];
+  });
 }

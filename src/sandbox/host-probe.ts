@@ -45,16 +45,17 @@ export async function probeHost(settings: ProbeSettings): Promise<HostAbilities>
     note('launcher', reasonOf(error)),
   );
   const socat = (await onPath('socat', settings.path)) ?? note('socat', 'socat is not installed');
-  const toolUsers = await workingUsers(settings.firstUid, { bubblewrap, launcher }, places).catch(
-    (error: unknown) => note('toolUsers', reasonOf(error)),
+  const users = await workingUsers(settings, bubblewrap, places).catch((error: unknown) =>
+    note('toolUsers', reasonOf(error)),
   );
+  if (users?.noBubblewrap !== undefined) missing.bubblewrap = users.noBubblewrap;
   const cgroups = findCgroups(settings.cgroup);
   if (cgroups.missing !== undefined) missing.cgroup = cgroups.missing;
   return {
-    ...(bubblewrap !== undefined && { bubblewrap }),
+    ...(bubblewrap !== undefined && missing.bubblewrap === undefined && { bubblewrap }),
     ...(launcher !== undefined && { launcher }),
     ...(socat !== undefined && { socat }),
-    ...(toolUsers && { toolUsers }),
+    ...(users && { toolUsers: { firstUid: settings.firstUid, launcher: settings.launcher } }),
     countsProcesses:
       bubblewrap !== undefined &&
       launcher !== undefined &&
@@ -93,21 +94,27 @@ async function workingLauncher(program: string, places: Places): Promise<string>
 }
 
 /**
- * As another user a program must run, in bubblewrap where that is used, and the gateway must be able to signal it and to
- * give it a folder: a root that lacks capabilities, or ids in its namespace, is none.
- * @returns undefined where the gateway is no root
+ * As another user a program must run, and the gateway must be able to signal it and to give it a folder: a root that
+ * lacks capabilities, or ids in its namespace, is none.
+ * @returns undefined where the gateway is no root; why bubblewrap does not work for such a user, where it does not
  */
 async function workingUsers(
-  firstUid: number,
-  { bubblewrap, launcher }: { bubblewrap: string | undefined; launcher: string | undefined },
+  { firstUid, launcher }: ProbeSettings,
+  bubblewrap: string | undefined,
   places: Places,
-): Promise<{ firstUid: number } | undefined> {
+): Promise<{ readonly noBubblewrap?: string } | undefined> {
   if (process.getuid?.() !== 0) return undefined;
-  if (launcher === undefined) throw new Error('needs the launcher');
-  const [command = '', ...args] = [
-    ...holding(launcher, places, firstUid),
-    ...(bubblewrap === undefined ? [] : probeSandbox(bubblewrap, places)),
-  ];
+  const becoming = holding(launcher, places, firstUid);
+  await runsAsAnother(becoming);
+  await rm(await makePrivateFolder(firstUid), { recursive: true });
+  if (bubblewrap === undefined) return {};
+  return runsAsAnother([...becoming, ...probeSandbox(bubblewrap, places)]).then(
+    () => ({}),
+    (error: unknown) => ({ noBubblewrap: `as another user: ${reasonOf(error)}` }),
+  );
+}
+
+async function runsAsAnother([command = '', ...args]: readonly string[]): Promise<void> {
   const running = run(command, [...args, '/bin/sh', '-c', 'echo inside; read -r line'], {
     timeout: probeTimeoutMs,
   });
@@ -119,8 +126,6 @@ async function workingUsers(
     stdin?.end('\n');
     await running;
   }
-  await rm(await makePrivateFolder(firstUid), { recursive: true });
-  return { firstUid };
 }
 
 /** A limit of one process in a namespace that already has some: the shell cannot fork if it is counted. */

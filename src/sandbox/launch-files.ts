@@ -124,13 +124,15 @@ async function linksOf(paths: readonly string[]): Promise<Record<string, string>
  * Finds what a command needs.
  * @param own the tool's directory, or undefined where it has none
  * @param allowed paths that exist
+ * @param mayRun whether the tool's user may run a program
  */
 export async function launchFiles(
   command: Command,
   own: string | undefined,
   allowed: readonly string[],
+  mayRun?: MayRun,
 ): Promise<LaunchFiles> {
-  const programs = await programsOf(command);
+  const programs = await programsOf(command, mayRun);
   const libraries = (await Promise.all(programs.map(librariesOf))).flat();
   const named = [...programs, ...libraries, ...(own === undefined ? [] : [own]), ...allowed, command.cwd];
   const ownReal = own === undefined ? [] : [await realpath(own)];
@@ -162,12 +164,12 @@ function foldersAbove(path: string): string[] {
 }
 
 /** The program itself and, where it is a script, what its first line names. */
-async function programsOf({ command, env }: Command): Promise<string[]> {
+async function programsOf({ command, env }: Command, mayRun: MayRun | undefined): Promise<string[]> {
   const line = await firstLine(command);
   const words = /^#!\s*(\S+)(?:\s+(.*))?$/.exec(line);
   if (!words?.[1]) return [command];
   const named = basename(words[1]) === 'env' ? /(?:-S\s*)?(\S+)/.exec(words[2] ?? '')?.[1] : undefined;
-  const found = named === undefined ? undefined : await onPath(named, env['PATH'] ?? '');
+  const found = named === undefined ? undefined : await onPath(named, env['PATH'] ?? '', mayRun);
   return [command, words[1], ...(found === undefined ? [] : [found])];
 }
 
@@ -182,15 +184,21 @@ async function firstLine(path: string): Promise<string> {
   }
 }
 
-/** @returns the first executable of that name, or undefined */
-export async function onPath(name: string, path: string): Promise<string | undefined> {
+type MayRun = (program: string) => Promise<boolean>;
+
+/** @returns the first executable of that name that may be run, or undefined */
+export async function onPath(
+  name: string,
+  path: string,
+  mayRun: MayRun = () => Promise.resolve(true),
+): Promise<string | undefined> {
   for (const folder of path.split(delimiter).filter(Boolean)) {
     const candidate = resolve(folder, name);
     const runs = await access(candidate, constants.X_OK).then(
       () => true,
       () => false,
     );
-    if (runs) return candidate;
+    if (runs && (await mayRun(candidate))) return candidate;
   }
   return undefined;
 }

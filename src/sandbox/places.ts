@@ -18,6 +18,8 @@ export interface Places {
   readonly links: ReadonlyMap<string, string>;
 }
 
+export const noPlaces: Places = { places: [], links: new Map() };
+
 /** Sockets of the host's services live here: a tool that reads all of `/` need not reach them. */
 const serviceSockets = '/run';
 

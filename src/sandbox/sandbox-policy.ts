@@ -36,6 +36,8 @@ export interface SandboxPolicy extends PolicyDefaults {
   readonly cpuPercent?: number;
   /** The restrictions that the configuration itself asks for. */
   readonly explicit: ReadonlySet<SandboxField>;
+  /** Permissions that are given and have no path to hold for. */
+  readonly opensNothing: ReadonlySet<SandboxField>;
   /** Every restriction, those of the defaults included. */
   readonly restricts: ReadonlySet<SandboxField>;
 }
@@ -58,6 +60,9 @@ export function resolvePolicy(demands: SandboxDemands, defaults: PolicyDefaults)
     execute: demands.canExecuteCommands !== false,
     ...(demands.maxCpuPercent !== undefined && { cpuPercent: demands.maxCpuPercent }),
     explicit,
+    opensNothing: new Set(
+      (['canReadFiles', 'canWriteFiles'] as const).filter((field) => demands[field] && paths.length === 0),
+    ),
     restricts: new Set([...explicit, ...defaultRestrictions(network)]),
   };
 }

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
-import { realpath } from 'node:fs/promises';
-import { join } from 'node:path';
+import { chmod, copyFile, realpath } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { projectRoot } from '../common/project.js';
 import { APP_CONFIG, type AppConfig, hostVariable } from '../config/app-config.js';
 import { Contributors } from '../observability/contributors.js';
 import { removeDeadLeaves } from './cgroups.js';
@@ -8,8 +9,9 @@ import { upToTier } from './enforcement.js';
 import { probeHost } from './host-probe.js';
 import { systemFiles } from './launch-files.js';
 import { covers } from './places.js';
-import { removeDeadPrivateFolders } from './private-folders.js';
+import { makePrivateFolder, removeDeadPrivateFolders } from './private-folders.js';
 import { Sandbox } from './sandbox.js';
+import { obstacleFor } from './tool-user.js';
 
 /** The sandbox of this host: its abilities are found out once, before anything is started. */
 @Module({
@@ -26,9 +28,10 @@ export class SandboxModule {
   constructor(sandbox: Sandbox, contributors: Contributors) {
     // Never down: tools without a sandbox are the operator's choice, but it must not be overlooked.
     contributors.addHealth('sandbox', () => {
-      const { enabled, tier, policy } = sandbox.status;
-      if (enabled && tier > 0) return { status: 'up', enabled, tier, policy };
-      return { status: 'degraded', enabled, tier, policy, message: 'tools run without a sandbox' };
+      const { enabled, tier, policy, grantable } = sandbox.status;
+      const about = { enabled, tier, policy, grantable };
+      if (enabled && tier > 0) return { status: 'up', ...about };
+      return { status: 'degraded', ...about, message: 'tools run without a sandbox' };
     });
   }
 }
@@ -37,8 +40,12 @@ export class SandboxModule {
 const noOpenNetwork =
   'must not be open with AUTH_MODE=off: the tool could reach this server and change everything; name the hosts in allowedHosts, or let the server ask for keys';
 
-async function sandboxOfHost({ auth, customTools, sandbox, dataDir, root }: AppConfig): Promise<Sandbox> {
-  const launcher = join(root, 'native', 'bin', `launcher-${process.arch}`);
+async function sandboxOfHost(config: AppConfig): Promise<Sandbox> {
+  const { auth, customTools, sandbox, dataDir, recorder } = config;
+  await removeDeadPrivateFolders(sandbox.firstUid);
+  const built = join(projectRoot(), 'native', 'bin', `launcher-${process.arch}`);
+  const copied = await copyForTools(built, sandbox.firstUid).catch(() => undefined);
+  const launcher = copied ?? built;
   const found = await probeHost({
     path: `${hostVariable('PATH') ?? ''}:/usr/bin:/bin:/usr/local/bin`,
     launcher,
@@ -46,7 +53,6 @@ async function sandboxOfHost({ auth, customTools, sandbox, dataDir, root }: AppC
     firstUid: sandbox.firstUid,
   });
   removeDeadLeaves(found.cgroups);
-  await removeDeadPrivateFolders(sandbox.firstUid);
   const own = await realpath(dataDir).catch(() => dataDir);
   const { read, run } = await systemFiles(true, true);
   const above = [...read, ...run].find((path) => covers(path, own));
@@ -60,7 +66,27 @@ async function sandboxOfHost({ auth, customTools, sandbox, dataDir, root }: AppC
         exposed: `TOOLKEEPER_DATA_DIR lies below ${above}, which every tool reads`,
       }),
     },
+    uid: process.getuid?.() ?? 0,
     secrets: [own],
+    readOnly: [projectRoot(), customTools.dir, recorder.journalDir],
+    grantable: sandbox.grantable,
+    ...(copied !== undefined && { temporary: dirname(copied) }),
     ...(auth.mode === 'off' && { noOpenNetwork }),
   });
+}
+
+/**
+ * Inside of bubblewrap the launcher is started by a tool's user. Where the project lies below a folder that is closed to
+ * such users, a copy of it stands among the temporary files.
+ * @returns the copy; undefined: none is needed
+ */
+async function copyForTools(launcher: string, firstUid: number): Promise<string | undefined> {
+  if (process.getuid?.() !== 0) return undefined;
+  if ((await obstacleFor(firstUid, [{ path: launcher, use: 'run' }])) === undefined) return undefined;
+  const folder = await makePrivateFolder();
+  await chmod(folder, 0o711);
+  const copy = join(folder, basename(launcher));
+  await copyFile(launcher, copy);
+  await chmod(copy, 0o755);
+  return copy;
 }

@@ -1,14 +1,15 @@
 import { rm } from 'node:fs/promises';
-import { basename, resolve } from 'node:path';
+import { basename } from 'node:path';
 import { AllowListProxy } from './allow-list-proxy.js';
 import { bubblewrapCommand, ownFiles, privateDirectory } from './bubblewrap.js';
 import { CgroupLeaves, newLeafPrefix } from './cgroups.js';
 import { effectiveSandbox, noSandbox, tierOf } from './enforcement.js';
-import { allowedPath, refuseSecrets, SandboxRefusal } from './granted-paths.js';
+import { checkOwn, grantedPaths, type GrantRules, SandboxRefusal } from './granted-paths.js';
+import { hintFor } from './hints.js';
 import { launcherInside } from './host-probe.js';
 import { launchFiles, systemFiles } from './launch-files.js';
 import { holding, launcherCommand } from './launcher-command.js';
-import { type Places, placesOf } from './places.js';
+import { noPlaces, type Places, placesOf } from './places.js';
 import { makePrivateFolder } from './private-folders.js';
 import { ownNamespace, ownProcess } from './process-places.js';
 import { proxyVariables, relayCommand, relayFiles, relaySocket } from './proxy-relay.js';
@@ -18,21 +19,23 @@ import {
   type SandboxDemands,
   type SandboxPolicy,
 } from './sandbox-policy.js';
-import type { Command, EffectiveSandbox, HostAbilities, Tier } from './sandbox.types.js';
-import { asGateway, userOf } from './tool-user.js';
+import type { Command, EffectiveSandbox, HostAbilities, SandboxStatus } from './sandbox.types.js';
+import { obstacleFor, refuseObstacles } from './tool-user.js';
 import { apartFromLoader, type Variables } from './loader-variables.js';
 import { brokenRule, type ProcessEnd } from './violation.js';
 
 export { SandboxRefusal };
 
-export interface SandboxOptions {
+export interface SandboxOptions extends GrantRules {
   readonly enabled: boolean;
   /** `enforce`: what is demanded and cannot be enforced is refused. */
   readonly mode: 'enforce' | 'best-effort';
   readonly defaults: PolicyDefaults;
   readonly abilities: HostAbilities;
-  /** Folders of the gateway itself that no tool is given, nor one above or in them; real paths. */
-  readonly secrets: readonly string[];
+  /** The gateway's user. */
+  readonly uid: number;
+  /** A folder of the sandbox's own, which goes with it. */
+  readonly temporary?: string;
   /** Why no tool is given a whole network here; absent: it may be. */
   readonly noOpenNetwork?: string;
 }
@@ -45,17 +48,10 @@ export interface Confined {
   ended(pid: number): void;
   /** @returns the rule of its sandbox that such a process was ended for; undefined: for none */
   brokenRule(end: ProcessEnd): string | undefined;
+  /** @returns the grant that may be missing where the tool reports this error; undefined: none that is known */
+  hint(error: string): string | undefined;
   /** All have, and none will be started any more. */
   dispose(): Promise<void>;
-}
-
-export interface SandboxStatus {
-  readonly enabled: boolean;
-  readonly tier: Tier;
-  readonly policy: 'enforce' | 'best-effort';
-  readonly missing: HostAbilities['missing'];
-  /** Tools are not kept from the gateway's own folder, and the keys in it. */
-  readonly keysAreRead: boolean;
 }
 
 const megabyte = 1_048_576;
@@ -82,12 +78,17 @@ export class Sandbox {
 
   constructor(private readonly options: SandboxOptions) {}
 
+  async onApplicationShutdown(): Promise<void> {
+    const { temporary } = this.options;
+    if (temporary !== undefined) await rm(temporary, { recursive: true, force: true });
+  }
+
   /** This host's sandbox, for the log and for readiness. */
   get status(): SandboxStatus {
-    const { enabled, abilities, mode } = this.options;
+    const { enabled, abilities, mode, grantable } = this.options;
     const tier = enabled ? tierOf(abilities) : 0;
     const keysAreRead = this.effective({}).notEnforced.includes('dataDirectory');
-    return { enabled, tier, policy: mode, missing: abilities.missing, keysAreRead };
+    return { enabled, tier, policy: mode, missing: abilities.missing, grantable, keysAreRead };
   }
 
   /** The sandbox that a tool would have; nothing is prepared. */
@@ -106,30 +107,55 @@ export class Sandbox {
     own: string | undefined,
     userNumber?: number,
   ): Promise<Confined> {
+    const { enabled, abilities, secrets } = this.options;
     const policy = resolvePolicy(demands, this.options.defaults);
-    const effective = this.judge(policy);
-    const { secrets } = this.options;
+    const uid = this.userOf(userNumber);
+    const effective = { ...this.judge(policy, uid), runsAs: { uid: uid ?? this.options.uid } };
     this.refuseOpenNetwork(policy, effective);
-    const asked = policy.paths.map((path) => resolve(command.cwd, path));
-    await refuseSecrets(secrets, 'allowedPaths', asked);
-    if (own !== undefined) await refuseSecrets(secrets, 'own', [own]);
-    if (!this.options.enabled) return unconfined(command, effective);
-    this.refuse(policy, effective);
-    const allowed = await Promise.all(policy.paths.map((path) => allowedPath(path, command.cwd)));
-    if (effective.tier === 0) return unconfined(command, effective);
-    const files = await launchFiles(command, own, allowed);
-    await refuseSecrets(secrets, 'own', [...files.run, ...files.read]);
-    const places = placesOf(
-      policy,
-      files,
-      await systemFiles(policy.execute, policy.network !== 'none'),
-      secrets,
-    );
+    const asking = { cwd: command.cwd, own, write: policy.write };
+    const allowed = await grantedPaths(policy.paths, asking, this.options);
+    const mayRun = async (path: string): Promise<boolean> =>
+      uid === undefined || (await obstacleFor(uid, [{ path, use: 'run' }])) === undefined;
+    const files = await launchFiles(command, own, allowed, mayRun);
+    await checkOwn(this.options, [...files.own, ...files.run, ...files.read]);
+    if (enabled) this.refuse(policy, effective);
+    if (uid !== undefined) await refuseObstacles(uid, abilities, command, files, policy.write);
+    if (effective.tier === 0) return this.unconfined(command, effective, uid);
+    const system = await systemFiles(policy.execute, policy.network !== 'none');
+    const places = placesOf(policy, files, system, secrets);
     const isNode = files.run.some((program) => /^node(js)?$/.test(basename(program)));
-    const runsAs = await userOf(this.options.abilities, userNumber, command, places);
-    const uid = runsAs.uid === process.getuid?.() ? undefined : runsAs.uid;
     const prepared = { policy, places, reservedMB: isNode ? reservedByNodeMB : 0, uid };
-    return this.open(prepared, command, { ...this.judge(policy, uid), runsAs });
+    return this.open(prepared, command, effective);
+  }
+
+  /**
+   * Checks whether a tool's user may run a program.
+   * @returns the path that is closed to it and how to open it; undefined: it may
+   */
+  async whyNotRun(userNumber: number, program: string): Promise<string | undefined> {
+    const { toolUsers } = this.options.abilities;
+    return toolUsers && obstacleFor(toolUsers.firstUid + userNumber, [{ path: program, use: 'run' }]);
+  }
+
+  /** @throws SandboxRefusal for a path that the operator has not listed */
+  async checkGrantable(path: string): Promise<void> {
+    await grantedPaths([path], { cwd: '/', own: undefined, write: false }, this.options);
+  }
+
+  /** A folder among the temporary files that belongs to a tool's user alone. */
+  privateFolder(userNumber: number): Promise<string> {
+    return makePrivateFolder(this.userOf(userNumber));
+  }
+
+  /** @returns the tool's own user; undefined: the gateway's, which is not root */
+  private userOf(userNumber: number | undefined): number | undefined {
+    const { abilities, uid } = this.options;
+    if (uid !== 0) return undefined;
+    if (abilities.toolUsers && userNumber !== undefined) return abilities.toolUsers.firstUid + userNumber;
+    throw new SandboxRefusal(
+      'own',
+      `would run as root: this server is root and cannot start it as another user (${abilities.missing.toolUsers}); start the server as another user`,
+    );
   }
 
   private judge(policy: SandboxPolicy, uid?: number): EffectiveSandbox {
@@ -155,6 +181,22 @@ export class Sandbox {
     );
   }
 
+  private unconfined(start: Command, effective: EffectiveSandbox, uid: number | undefined): Confined {
+    const { toolUsers } = this.options.abilities;
+    const become = toolUsers && uid !== undefined ? holding(toolUsers.launcher, noPlaces, uid) : [];
+    const [program = start.command, ...args] = [...become, start.command, ...start.args];
+    const command = { ...start, command: program, args };
+    const none = (): undefined => undefined;
+    return {
+      command,
+      effective,
+      ended: none,
+      brokenRule: none,
+      hint: none,
+      dispose: () => Promise.resolve(),
+    };
+  }
+
   private async open(
     prepared: Omit<Session, 'temporary' | 'proxy'>,
     command: Command,
@@ -177,6 +219,7 @@ export class Sandbox {
       effective,
       ended: (pid) => void leaves.release(pid),
       brokenRule: (end) => brokenRule(end, bubblewrap !== undefined),
+      hint: (error) => hintFor(error, policy),
       dispose: async () => {
         await leaves.releaseAll();
         await proxy?.close();
@@ -247,16 +290,9 @@ export class Sandbox {
       network: policy.network !== 'none',
       limits,
       alone,
-      // Landlock leaves modes alone; where there are mounts, all but root's own devices are read-only or not its own.
-      // A user of its own changes those of its own files alone.
-      keepModes: uid === undefined && (alone || process.getuid?.() === 0),
+      // Landlock leaves modes alone. A user of its own changes those of its own files alone.
+      keepModes: uid === undefined && alone,
       ...(alone && { uid }),
     });
   }
-}
-
-function unconfined(command: Command, holds: EffectiveSandbox): Confined {
-  const effective = { ...holds, runsAs: asGateway('it has no sandbox') };
-  const nothing = (): undefined => undefined;
-  return { command, effective, ended: nothing, brokenRule: nothing, dispose: () => Promise.resolve() };
 }

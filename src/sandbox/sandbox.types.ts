@@ -26,8 +26,8 @@ export interface HostAbilities {
   readonly cgroups: Readonly<Partial<Record<CgroupController, CgroupBase>>>;
   /** Why every tool reads the gateway's own folder, although the launcher hides what it may. */
   readonly exposed?: string;
-  /** The gateway is root, and tools can have users of their own, from this id on. */
-  readonly toolUsers?: { readonly firstUid: number };
+  /** The gateway is root, and this launcher starts tools as users of their own, from this id on. */
+  readonly toolUsers?: { readonly firstUid: number; readonly launcher: string };
   /** One sentence for each part that is not there. */
   readonly missing: Readonly<Partial<Record<AbilityName, string>>>;
 }
@@ -73,9 +73,18 @@ export interface EffectiveSandbox {
   readonly runsAs?: RunsAs;
 }
 
-/** The user that a tool's processes run as. */
+/** The user that a tool's processes run as: never root. */
 export interface RunsAs {
   readonly uid: number;
-  /** Where the gateway is root and the tool has no user of its own: what stands in the way. */
-  readonly why?: string;
+}
+
+export interface SandboxStatus {
+  readonly enabled: boolean;
+  readonly tier: Tier;
+  readonly policy: 'enforce' | 'best-effort';
+  readonly missing: HostAbilities['missing'];
+  /** SANDBOX_GRANTABLE_PATHS. */
+  readonly grantable: readonly string[];
+  /** Tools are not kept from the gateway's own folder, and the keys in it. */
+  readonly keysAreRead: boolean;
 }

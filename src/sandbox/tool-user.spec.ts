@@ -1,3 +1,4 @@
+import { execSync } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeTestFolder } from '../../test/support/test-folder.js';
@@ -39,13 +40,18 @@ it.each([
   chmodSync(path, mode);
   const obstacle = await obstacleFor(uid, [{ path, use }]);
   expect(obstacle === undefined).toBe(may);
-  if (!may) expect(obstacle?.startsWith(`${path} `)).toBe(true);
+  if (may) return;
+  expect(obstacle?.startsWith(`${path} `)).toBe(true);
+  // What the message says opens the path.
+  const [, chmod = ''] = /to allow it: (chmod .*)$/.exec(obstacle ?? '') ?? [];
+  execSync(chmod);
+  await expect(obstacleFor(uid, [{ path, use }])).resolves.toBeUndefined();
 });
 
 it('names the outermost folder in the way, and what lies below it', async () => {
   for (const path of [folder, inner]) chmodSync(path, 0o700);
   await expect(obstacleFor(uid, [{ path: file, use: 'read' }])).resolves.toBe(
-    `${folder} is closed to user ${uid}, and ${file} lies below it`,
+    `${folder} is closed to user ${uid}, which the tool runs as, and ${file} lies below it; to allow it: chmod o+x ${folder}`,
   );
 });
 

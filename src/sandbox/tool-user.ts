@@ -2,8 +2,10 @@ import type { Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, resolve } from 'node:path';
-import { covers, type Places } from './places.js';
-import type { Command, HostAbilities, RunsAs } from './sandbox.types.js';
+import { SandboxRefusal } from './granted-paths.js';
+import type { LaunchFiles } from './launch-files.js';
+import { covers } from './places.js';
+import type { Command, HostAbilities } from './sandbox.types.js';
 
 /** How many users of their own tools can have; migration 0023 bounds their numbers by it. */
 const users = 65_536;
@@ -26,51 +28,48 @@ const refusals = {
   write: 'may not be written by',
 } as const;
 
-/** The user that everything runs as where tools have none of their own. @param why of a gateway that is root */
-export function asGateway(why: string): RunsAs {
-  const uid = process.getuid?.() ?? 0;
-  return uid === 0 ? { uid, why } : { uid };
-}
+/** The access that a tool's user needs, and the path of `allowedPaths` by which it was asked for. */
+type ToolNeed = Need & { readonly index?: number };
 
 /**
- * Whom a tool runs as: a user of its own, where the gateway is root and nothing that it needs is closed to that user.
+ * Checks that nothing a tool needs is closed to its user. The system's own files are not looked at.
+ * @param allowed real paths
+ * @throws SandboxRefusal with the path that is closed and the `chmod` that opens it
  */
-export async function userOf(
-  { toolUsers, bubblewrap, launcher, socat, missing }: HostAbilities,
-  userNumber: number | undefined,
-  command: Command,
-  places: Places,
-): Promise<RunsAs> {
-  if (!toolUsers || userNumber === undefined) return asGateway(missing.toolUsers ?? 'it has no number');
-  const uid = toolUsers.firstUid + userNumber;
+export async function refuseObstacles(
+  uid: number,
+  { bubblewrap, launcher, socat }: HostAbilities,
+  { command, args, cwd }: Command,
+  files: Pick<LaunchFiles, 'own' | 'run' | 'read' | 'allowed'>,
+  write: boolean,
+): Promise<void> {
   // Bubblewrap, and what it runs, come after the change of user.
   const inside = bubblewrap === undefined ? [] : [bubblewrap, launcher, socat];
-  const programs = [command.command, ...inside].filter((path) => path !== undefined);
-  const obstacle = await obstacleFor(uid, [
-    { path: command.cwd, use: 'enter' },
-    ...programs.map((path) => ({ path, use: 'run' }) as const),
-    ...filesOf(command, places),
+  const shown = [...files.own, ...files.allowed];
+  const named = args
+    .map((arg) => resolve(cwd, arg))
+    .filter((path) => shown.some((each) => covers(each, path)));
+  const needs: ToolNeed[] = [
+    // A folder that is to be read as well is named with all that it needs.
+    ...[...files.own, ...files.read, ...named].map((path) => ({ path, use: 'read' }) as const),
+    { path: cwd, use: 'enter' },
+    ...[command, ...files.run, ...inside].flatMap((path) =>
+      path === undefined ? [] : [{ path, use: 'run' } as const],
+    ),
     // Private folders stand there.
     { path: tmpdir(), use: 'enter' },
-  ]);
-  return obstacle === undefined ? { uid } : asGateway(obstacle);
-}
-
-/** The granted paths, and those that the command names. */
-function filesOf({ args, cwd }: Command, { places }: Places): Need[] {
-  const granted = places.filter(({ access }) => access !== 'masked');
-  const named = args.map((arg) => resolve(cwd, arg));
-  return [
-    ...named
-      .filter((path) => granted.some((place) => covers(place.path, path)))
-      .map((path) => ({ path, use: 'read' }) as const),
-    ...granted.map(({ path, access }) => ({ path, use: access === 'rw' ? 'write' : 'read' }) as const),
+    ...files.allowed.map((path, index) => ({ path, use: write ? 'write' : 'read', index }) as const),
   ];
+  for (const need of needs) {
+    const obstacle = await obstacleFor(uid, [need]);
+    if (obstacle === undefined) continue;
+    throw new SandboxRefusal(need.index === undefined ? 'own' : 'allowedPaths', obstacle, need.index);
+  }
 }
 
 /**
  * Looks at the mode bits of every path and of the folders above it; what is below a folder is not looked at.
- * @returns what stands in a user's way, the path and why, in one phrase; undefined: nothing does
+ * @returns the path that stands in a user's way, why, and how to open it; undefined: nothing does
  */
 export async function obstacleFor(uid: number, needs: readonly Need[]): Promise<string | undefined> {
   const seen = new Map<string, Promise<Stats | undefined>>();
@@ -84,17 +83,29 @@ export async function obstacleFor(uid: number, needs: readonly Need[]): Promise<
       const about = await look(path);
       if (!about || allows(about, uid, use)) continue;
       const below = path === need.path ? '' : `, and ${need.path} lies below it`;
-      return `${path} ${refusals[use]} user ${uid}${below}`;
+      return `${path} ${refusals[use]} user ${uid}, which the tool runs as${below}; to allow it: chmod ${modeFor(about, uid, use)} ${path}`;
     }
   }
   return undefined;
 }
 
+// A tool's group has the number of its user.
+const classOf = ({ uid, gid }: Stats, user: number): 'u' | 'g' | 'o' =>
+  uid === user ? 'u' : gid === user ? 'g' : 'o';
+const shifts = { u: 6, g: 3, o: 0 } as const;
+const wantedBits = (about: Stats, use: Need['use']): number =>
+  about.isDirectory() ? bits[use] | bits.enter : bits[use];
+
 function allows(about: Stats, uid: number, use: Need['use']): boolean {
-  // A tool's group has the number of its user.
-  const shift = about.uid === uid ? 6 : about.gid === uid ? 3 : 0;
-  const wanted = about.isDirectory() ? bits[use] | bits.enter : bits[use];
-  return ((about.mode >> shift) & wanted) === wanted;
+  const wanted = wantedBits(about, use);
+  return ((about.mode >> shifts[classOf(about, uid)]) & wanted) === wanted;
+}
+
+/** As chmod takes it: `o+rx`. */
+function modeFor(about: Stats, uid: number, use: Need['use']): string {
+  const wanted = wantedBits(about, use);
+  const letters = [...'rwx'].filter((_, n) => (wanted & (0o4 >> n)) !== 0);
+  return `${classOf(about, uid)}+${letters.join('')}`;
 }
 
 /** The folders on the way, the outermost first, and the path itself. */

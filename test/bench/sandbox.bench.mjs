@@ -36,7 +36,8 @@ export async function benchSandbox() {
 
 async function benchTier(tier, abilities, plain, folder) {
   if (tierOf(abilities) !== tier) return print(`  tier ${tier}: not on this host`);
-  const options = { enabled: true, mode: 'best-effort', defaults: settings.defaults, secrets: [] };
+  const grants = { secrets: [], readOnly: [], grantable: [] };
+  const options = { enabled: true, mode: 'best-effort', defaults: settings.defaults, uid: 1, ...grants };
   const confined = await new Sandbox({ ...options, abilities }).confine({}, plain, folder);
   try {
     const sides = { plain: [plain, () => undefined], sandbox: [confined.command, confined.ended] };

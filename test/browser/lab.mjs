@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -34,6 +34,8 @@ for line in sys.stdin:
  */
 export async function openLab(more = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'toolkeeper-browser-'));
+  // Under root tools are users of their own.
+  chmodSync(folder, 0o755);
   const program = join(folder, 'word_count');
   mkdirSync(program);
   writeFileSync(join(program, 'tool.py'), wordCount);
@@ -41,6 +43,7 @@ export async function openLab(more = {}) {
   const variables = {
     TOOLKEEPER_DATA_DIR: join(folder, 'data'),
     PLAYBOOKS_DIR: 'playbooks',
+    SANDBOX_GRANTABLE_PATHS: program,
     LOG_LEVEL: 'info',
     ...more,
   };

@@ -28,7 +28,6 @@ const folder = realpathSync(makeTestFolder());
 const [root, evil] = [join(folder, 'root'), join(folder, 'evil')];
 /** Made by code that lies outside of the root. */
 const ran = join(evil, 'ran');
-const isRoot = process.getuid?.() === 0;
 const pythonTool = `
 import colorsys, json, sys
 for line in sys.stdin:
@@ -128,13 +127,12 @@ const tries: readonly [what: string, body: object, pointer: string, runs: boolea
     '/env/NODE_OPTIONS',
     true,
   ],
-  // Root's bash takes no PS4 from its environment.
-  ['what traces', { command: 'bash', args: ['-x', shell], env: trace }, '/env/PS4', !isRoot],
+  ['what traces', { command: 'bash', args: ['-x', shell], env: trace }, '/env/PS4', true],
   [
     'what traces, by a variable',
     { command: 'bash', args: [shell], env: { SHELLOPTS: 'xtrace', ...trace } },
     '/env/SHELLOPTS',
-    !isRoot,
+    true,
   ],
   ['a trace', { command: 'bash', args: ['-x', shell] }, '/args/0', false],
   [
@@ -198,7 +196,7 @@ describe('code outside of CUSTOM_TOOLS_ALLOWED_ROOTS', () => {
       rmSync(ran, { force: true });
       const { body: problem } = await register(rooted, 'refused', body).expect(400);
       expect(problem.errors).toEqual([
-        { pointer, detail: expect.stringContaining('CUSTOM_TOOLS_ALLOWED_ROOTS') },
+        { pointer, detail: expect.stringMatching(/CUSTOM_TOOLS_ALLOWED_ROOTS|of this server's environment/) },
       ]);
       expect(existsSync(ran)).toBe(false);
     },

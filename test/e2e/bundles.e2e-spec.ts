@@ -1,6 +1,7 @@
 import { request as rawRequest } from 'node:http';
-import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { hashFolder } from '../../src/custom-tools/bundles/archive.js';
 import { BundleFolders } from '../../src/custom-tools/bundles/bundle-folders.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { archiveOf, type Entry } from '../support/bundle.js';
@@ -97,6 +98,31 @@ it('its folder is fetched again where somebody removed it', async () => {
   for (const name of unpackedIn(folders[0]))
     rmSync(join(folders[0], '.bundles', name), { recursive: true, force: true });
   await tk.http.post(path('removed', '/enable')).expect(200);
+  expect(await say('removed')).toMatchObject({ word: 'still here' });
+});
+
+it.each<[string, (folder: string) => void]>([
+  ['a changed file', (at) => writeFileSync(join(at, 'lib/word.mjs'), 'export const word = "changed";')],
+  ['a file that is gone', (at) => rmSync(join(at, 'lib/word.mjs'))],
+  ['one more file', (at) => writeFileSync(join(at, 'lib/more.mjs'), '')],
+  ['another mode', (at) => chmodSync(join(at, 'tool.mjs'), 0o755)],
+  [
+    'a link in the place of a file',
+    (at) => {
+      renameSync(join(at, 'lib/word.mjs'), join(at, 'other.mjs'));
+      symlinkSync(join(at, 'other.mjs'), join(at, 'lib/word.mjs'));
+    },
+  ],
+])('%s is found when it is loaded: the files are those of the bundle again', async (_what, change) => {
+  const { bundle } = (await tk.http.get(path('removed')).expect(200)).body;
+  const folder = join(folders[0], '.bundles', bundle);
+  await tk.http.post(path('removed', '/disable')).expect(200);
+  const before = await hashFolder(folder);
+  for (const file of ['lib/word.mjs', 'tool.mjs']) chmodSync(join(folder, file), 0o644);
+  change(folder);
+  expect(await hashFolder(folder)).not.toBe(before);
+  await tk.http.post(path('removed', '/enable')).expect(200);
+  expect(await hashFolder(folder)).toBe(before);
   expect(await say('removed')).toMatchObject({ word: 'still here' });
 });
 

@@ -1,7 +1,7 @@
-import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
+import { makeTestFolder } from '../support/test-folder.js';
 
 const examples = join(__dirname, '..', '..', 'tools', 'installed');
 const fixture = join(fixtures, 'fixture-tool.mjs');
@@ -195,7 +195,7 @@ describe('a registered tool', () => {
   });
 
   it('whose executable vanished shows it after a restart, and is mended by a change', async () => {
-    const dir = mkdtempSync(join(tmpdir(), 'toolkeeper-vanishing-'));
+    const dir = makeTestFolder();
     copyFileSync(fixture, join(dir, 'tool.mjs'));
     await post({ name: 'vanishing', command: 'node', args: ['tool.mjs'], workingDir: dir }).expect(201);
     rmSync(dir, { recursive: true });
@@ -266,7 +266,7 @@ describe('a registered tool', () => {
 
 describe('installed tools', () => {
   it('are imported once; what the API did to them stays until the file changes', async () => {
-    const dir = mkdtempSync(join(tmpdir(), 'toolkeeper-installed-'));
+    const dir = makeTestFolder();
     const write = (folder: string, tool: object): void => {
       mkdirSync(join(dir, folder), { recursive: true });
       writeFileSync(join(dir, folder, 'tool.json'), JSON.stringify(tool));

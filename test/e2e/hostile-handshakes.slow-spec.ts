@@ -1,9 +1,9 @@
-import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
+import { makeTestFolder } from '../support/test-folder.js';
 
-const folder = mkdtempSync(join(tmpdir(), 'handshakes-'));
+const folder = makeTestFolder();
 let tk: TestApp;
 let count = 0;
 

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Gate } from '../fixtures/tools/gate.js';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
+import { makeTestFolder } from '../support/test-folder.js';
 import { until } from '../support/wait.js';
 
 // real: servers, their database, files, the tools' processes; mock: nothing
@@ -15,7 +15,7 @@ const every = (reloadIntervalMs: number) => ({ customTools: { reloadIntervalMs }
 
 const folders: string[] = [];
 const makeFolder = (): string => {
-  folders.push(mkdtempSync(join(tmpdir(), 'toolkeeper-reload-')));
+  folders.push(makeTestFolder());
   return folders.at(-1) as string;
 };
 afterAll(() => {

@@ -18,6 +18,7 @@ beforeAll(async () => {
   tk = await startApp({
     CUSTOM_TOOLS_DIR: join(root, 'tools', 'installed'),
     PLAYBOOKS_DIR: shippedPlaybooks,
+    SANDBOX_GRANTABLE_PATHS: '/var/log',
   });
   document = (await tk.http.get('/openapi.json').expect(200)).body;
   described = new OpenApi(document);

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { startApp, type TestApp } from '../support/app.js';
+import { fixtures, startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
 
 // real: the whole server, a tool's process in its sandbox, HTTP; mock: nothing
@@ -33,7 +33,7 @@ describe('a tool with a network', () => {
   });
 
   it('is not the operator', async () => {
-    const tool = { ...python, name: 'mine', sandbox: { allowedPaths: ['/etc'] } };
+    const tool = { ...python, name: 'mine', sandbox: { allowedPaths: [fixtures] } };
     const refused = await asks('POST', '/api/v1/custom-tools', tool);
     expect([refused.status, JSON.parse(refused.body).code]).toEqual([401, 'unauthorized']);
     await tk.http.get('/api/v1/custom-tools/mine').expect(404);

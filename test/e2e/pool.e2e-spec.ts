@@ -134,7 +134,17 @@ describe('limits of a process', () => {
   it('gives a tool a clean environment and its own variables', async () => {
     await tk.register('env', { env: { GREETING: 'hello' }, permissions: { allowedEnvironmentVars: ['TZ'] } });
     const { body } = await tk.call('env', { action: 'env' }).expect(200);
-    const known = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'PWD', 'GREETING', 'TZ'];
+    const known = [
+      'PATH',
+      'HOME',
+      'LANG',
+      'TMPDIR',
+      'PWD',
+      'GREETING',
+      'TZ',
+      'GIT_CONFIG_NOSYSTEM',
+      'SYSTEM_WGETRC',
+    ];
     expect(body.result.GREETING).toBe('hello');
     expect(Object.keys(body.result).filter((name) => !known.includes(name))).toEqual([]);
   });

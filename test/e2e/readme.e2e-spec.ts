@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { projectRoot } from '../../src/common/project.js';
@@ -16,7 +15,7 @@ let folder: string;
 
 beforeAll(async () => {
   data = makeTestFolder();
-  folder = mkdtempSync(join(tmpdir(), 'toolkeeper-readme-'));
+  folder = makeTestFolder();
   const variables = {
     TOOLKEEPER_DATA_DIR: data,
     CUSTOM_TOOLS_DIR: join(projectRoot(), 'tools', 'installed'),

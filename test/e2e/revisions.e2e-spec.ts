@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
 import { until } from '../support/wait.js';
+import { makeTestFolder } from '../support/test-folder.js';
 
 // real: the server, its database, the tools' processes; mock: nothing
 
@@ -16,7 +16,7 @@ let folder: string;
 
 beforeAll(async () => {
   tk = await startApp();
-  folder = mkdtempSync(join(tmpdir(), 'toolkeeper-revisions-'));
+  folder = makeTestFolder();
 });
 
 afterAll(async () => {

@@ -56,6 +56,7 @@ describe('a browser that signs in with a key', () => {
       version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
       replica: expect.any(String),
       database: 'own',
+      grantablePaths: expect.any(Array),
       sandboxTier: expect.any(Number),
       limits: expect.objectContaining({ TOOL_INPUT_MAX_BYTES: 1_048_576 }),
     });

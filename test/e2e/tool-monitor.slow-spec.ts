@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Reconciler } from '../../src/custom-tools/manager/reconciler.js';
 import { RunningTools, type RuntimeEvent } from '../../src/custom-tools/running/running-tools.js';
@@ -7,6 +6,7 @@ import { Gate } from '../fixtures/tools/gate.js';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
 import { until } from '../support/wait.js';
+import { makeTestFolder } from '../support/test-folder.js';
 
 // real: the server, its database, the tools' processes, their crashes; mock: nothing. Rounds are begun by hand.
 
@@ -22,7 +22,7 @@ beforeAll(async () => {
   // A machine that stands still for a while makes no tool ill.
   tk = await startApp(byHand, { customTools: { reloadIntervalMs, healthTimeoutMs: 60_000 } });
   tk.app.get(RunningTools).events.subscribe((event) => events.push(event));
-  folder = mkdtempSync(join(tmpdir(), 'toolkeeper-monitor-'));
+  folder = makeTestFolder();
 });
 
 afterAll(async () => {

@@ -32,7 +32,10 @@ for line in iter(sys.stdin.readline, ''):
     result = {'word': '${word}', 'pid': os.getpid(), 'name': 'fragile', 'inputSchema': {}}
     print(json.dumps({'jsonrpc': '2.0', 'id': request['id'], 'result': result}), flush=True)
 if not called and os.path.exists(__file__ + '.trap'):
-    os.chmod(__file__, 0o644)
+    # The mode of a file of somebody else cannot be changed, but another file can take its place.
+    text = open(__file__).read()
+    os.unlink(__file__)
+    open(__file__, 'w').write(text)
 `;
 const write = (word: string): void => writeFileSync(file, program(word), { mode: 0o755 });
 /** From now on every trial of the file leaves it unusable. */

@@ -1,4 +1,4 @@
-import { startApp, type TestApp } from '../support/app.js';
+import { fixtures, startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
 import { until } from '../support/wait.js';
 
@@ -70,10 +70,10 @@ describe('a change of a tool', () => {
   });
 
   it('keeps what it does not name, also inside of its members', async () => {
-    await patch({ sandbox: { maxExecutionMs: 9_000, allowedPaths: ['/usr'] } }).expect(200);
+    await patch({ sandbox: { maxExecutionMs: 9_000, allowedPaths: [fixtures] } }).expect(200);
     await patch({ permissions: { canReadFiles: true } }).expect(200);
     const { body } = await patch({ sandbox: { maxExecutionMs: null }, permissions: {} }).expect(200);
-    expect(body.sandbox).toEqual({ allowedPaths: ['/usr'] });
+    expect(body.sandbox).toEqual({ allowedPaths: [fixtures] });
     expect(body.permissions).toEqual({ canReadFiles: true });
     expect((await patch({ sandbox: null }).expect(200)).body.sandbox).toEqual({});
   });

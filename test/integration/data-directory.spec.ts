@@ -51,9 +51,9 @@ describe.each([
     ['a link to it', () => join(folder, 'link'), 'lies in'],
     ['it, by dots', () => join(folder, 'beside') + '/../data', 'lies in'],
   ])('a path that is %s is refused', async (_which, path, how) => {
-    const { body } = await register(tk, 'greedy', { sandbox: { allowedPaths: [path()] } }).expect(400);
+    const { body } = await register(tk, 'greedy', { sandbox: { allowedPaths: [path()] } }).expect(422);
     expect(body.errors).toEqual([
-      { pointer: '/sandbox/allowedPaths', detail: expect.stringContaining(`${how} the data directory`) },
+      { pointer: '/sandbox/allowedPaths/0', detail: expect.stringContaining(`${how} the data directory`) },
     ]);
   });
 
@@ -69,7 +69,7 @@ describe.each([
   it('a tool that goes for the key finds it where its tier says so, and nowhere else', async () => {
     await register(tk, 'asker', { sandbox: { allowedPaths: [join(folder, 'beside')] } }).expect(201);
     const { body } = await tk.http.get('/api/v1/custom-tools/asker').expect(200);
-    const { enforced, notEnforced, notes, tier } = body.effectiveSandbox;
+    const { enforced, notEnforced, notes, tier, runsAs } = body.effectiveSandbox;
     const hides = enforced.includes('dataDirectory');
     expect(hides).toBe(tier > 0);
     if (!hides)
@@ -77,6 +77,8 @@ describe.each([
         expect.arrayContaining(['dataDirectory']),
         expect.stringContaining('read the admin key'),
       ]);
+    // A user of its own cannot read what is root's, with or without a sandbox.
+    const finds = !hides && runsAs.uid === process.getuid?.();
     const opened = openSync(key, 'r');
     const secret = tk.key.authorization.slice('Bearer '.length);
     const read = async (path: string): Promise<string> => {
@@ -94,8 +96,8 @@ describe.each([
         `${gateway}/fd/${opened}`,
         `/proc/self/root${key}`,
       ])
-        expect([path, (await read(path)).trim()]).toEqual([path, hides ? '' : secret]);
-      expect((await read(`${gateway}/environ`)) === '').toBe(hides);
+        expect([path, (await read(path)).trim()]).toEqual([path, finds ? secret : '']);
+      expect((await read(`${gateway}/environ`)) === '').toBe(!finds);
     } finally {
       closeSync(opened);
     }

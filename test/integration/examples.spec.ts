@@ -2,12 +2,12 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import * as fc from 'fast-check';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
 import { isDeepStrictEqual } from 'node:util';
 import { readNotice } from '../../src/process-pool/notices.js';
+import { makeTestFolder } from '../support/test-folder.js';
 
 // real: the tools of tools/, each as a child process over stdio; mock: nothing
 
@@ -415,7 +415,7 @@ describe('the templates', () => {
     const source = readFileSync(join(toolsDir, 'templates/node', 'tool.mjs'), 'utf8');
     const waits =
       "await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));";
-    const dir = mkdtempSync(join(tmpdir(), 'toolkeeper-node-'));
+    const dir = makeTestFolder();
     const file = join(dir, 'tool.mjs');
     writeFileSync(file, source.replace('  const items = [];\n', `  ${waits}\n  const items = [];\n`));
     const tool = start('templates/node', [file]);
@@ -440,7 +440,7 @@ describe('JSON in bash', () => {
   });
 
   it.each(bashFolders)('%s runs nothing that stands in its input', async (folder) => {
-    const dir = mkdtempSync(join(tmpdir(), 'toolkeeper-bash-'));
+    const dir = makeTestFolder();
     const marker = join(dir, 'ran');
     const tool = start(folder);
     const attacks = [

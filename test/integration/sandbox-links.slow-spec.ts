@@ -49,7 +49,8 @@ afterAll(() => {
 /** What so many starts read under the granted path, while its neighbour changes places with it. */
 async function race(abilities: HostAbilities): Promise<ReadonlyMap<string, number>> {
   const defaults = { memoryMB: 512, processes: 64, temporaryMB: 64 };
-  const sandbox = new Sandbox({ enabled: true, mode: 'best-effort', defaults, abilities, secrets: [] });
+  const grants = { secrets: [], readOnly: [], grantable: [folder] };
+  const sandbox = new Sandbox({ enabled: true, mode: 'best-effort', defaults, abilities, uid: 1, ...grants });
   const path = join(granted, 'file');
   const env = { PATH: '/usr/bin:/bin' };
   const reader = { command: '/bin/cat', args: [path], cwd: '/', env };

@@ -95,8 +95,7 @@ describe.each(canUnshare ? [1, 2] : [1])('with tier %i at most', (mostTier) => {
     );
     return rows[0]?.user_number ?? -1;
   };
-  /** A host without landlock has no sandbox, and so no users for its tools. */
-  const hasUsers = (): boolean => canBecome && tier > 0;
+  const hasUsers = (): boolean => canBecome;
   const whoIs = 'R = [os.getuid(), os.geteuid(), os.getgid(), os.getegid(), os.getgroups()]';
 
   it('each tool runs as a user of its own, that of its row', async () => {
@@ -200,36 +199,41 @@ describe.each(canUnshare ? [1, 2] : [1])('with tier %i at most', (mostTier) => {
     });
   });
 
-  it('below a folder that is closed to others it runs as the gateway, and its tier says which', async () => {
+  it('below a folder that is closed to others it is refused, with the path and what opens it', async () => {
     const closed = folderOf(named('closed'), 0o700);
     const inner = folderOf(join(named('closed'), 'inner'));
-    const { runsAs } = await registered('inside', { args: [scriptIn(inner), named('inside')] });
-    const own = firstUid + (await rowOf('inside'));
-    const why = `${closed} is closed to user ${own}, and ${inner} lies below it`;
-    if (hasUsers()) expect(runsAs).toEqual({ uid: 0, why });
-    else expect(runsAs.uid).toBe(gateway);
-    expect((await run('inside', whoIs)).R[0]).toBe(gateway);
-    chmodSync(closed, 0o711);
-    await tk.http.patch('/api/v1/custom-tools/inside').send({ timeoutMs: 20_000 }).expect(200);
-    const expected = hasUsers() ? own : gateway;
-    expect((await shown('inside')).runsAs.uid).toBe(expected);
-    expect((await run('inside', whoIs)).R[0]).toBe(expected);
+    const args = [scriptIn(inner), named('inside')];
+    const tool = { name: 'inside', command: '/usr/bin/python3', args, keepAlive: true };
+    const { status, body } = await tk.http.post('/api/v1/custom-tools').send(tool);
+    if (hasUsers()) {
+      expect(status).toBe(400);
+      expect(body.errors[0]).toMatchObject({
+        pointer: '/command',
+        detail: expect.stringMatching(new RegExp(`^${closed} is closed to user .*chmod o\\+x ${closed}$`)),
+      });
+      chmodSync(closed, 0o711);
+      await registered('inside', { args });
+    }
+    const uid = hasUsers() ? firstUid + (await rowOf('inside')) : gateway;
+    expect((await run('inside', whoIs)).R[0]).toBe(uid);
   });
 
   it('a granted path must be open to it, or belong to it', async () => {
     const granted = folderOf(named('granted'));
-    const settings = { sandbox: { allowedPaths: [granted] }, permissions: { canWriteFiles: true } };
-    const { runsAs } = await registered('granted', settings);
-    const uid = firstUid + (await rowOf('granted'));
-    const why = `${granted} may not be written by user ${uid}`;
-    if (hasUsers()) expect(runsAs).toEqual({ uid: 0, why });
+    await registered('granted');
+    const uid = (await shown('granted')).runsAs.uid;
+    const changes = { sandbox: { allowedPaths: [granted] }, permissions: { canWriteFiles: true } };
+    const patch = () => tk.http.patch('/api/v1/custom-tools/granted').send(changes);
+    if (hasUsers()) {
+      const why = `${granted} may not be written by user ${uid}, which the tool runs as; to allow it: chmod o+rwx ${granted}`;
+      expect((await patch().expect(422)).body.errors).toEqual([
+        { pointer: '/sandbox/allowedPaths/0', detail: why },
+      ]);
+      chownSync(granted, uid, uid);
+      chmodSync(granted, 0o700);
+    }
+    await patch().expect(200);
     const write = `open("${granted}/made", "w").write("x"); R = os.getuid()`;
-    expect(await run('granted', write)).toEqual({ R: gateway });
-    rmSync(join(granted, 'made'));
-    if (!hasUsers()) return;
-    chownSync(granted, uid, uid);
-    chmodSync(granted, 0o700);
-    await tk.http.patch('/api/v1/custom-tools/granted').send({ timeoutMs: 20_000 }).expect(200);
     expect(await run('granted', write)).toEqual({ R: uid });
   });
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -75,10 +75,15 @@ const tiers = spawnSync('bwrap', ['--version']).status === 0 ? [1, 3] : [1];
 for (const tier of tiers) {
   describe(`the reference servers of MCP as tools, in the sandbox of tier ${tier} at most`, () => {
     const granted = realpathSync(mkdtempSync(join(tmpdir(), 'toolkeeper-granted-')));
+    // Under root tools are users of their own.
+    chmodSync(granted, 0o777);
     let server;
     let client;
     before(async () => {
-      server = await startPlatformServer({ SANDBOX_MAX_TIER: String(tier) });
+      server = await startPlatformServer({
+        SANDBOX_MAX_TIER: String(tier),
+        SANDBOX_GRANTABLE_PATHS: granted,
+      });
       client = new Client({ name: 'test', version: '1.0.0' });
       const requestInit = { headers: server.key };
       await client.connect(new StreamableHTTPClientTransport(new URL('/mcp', server.url), { requestInit }));

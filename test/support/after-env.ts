@@ -7,6 +7,9 @@ import { until } from './wait.js';
 // Processes of the sources' own workers run TypeScript, too.
 process.execArgv = ['--import', join(__dirname, 'typescript.mjs')];
 
+// Tools of a server that is root run as users of their own: what tests make is open to them.
+if (process.getuid?.() === 0) process.umask(0);
+
 /**
  * A test file must end every process that it started. This is looked at when the file's own afterAll hooks have run,
  * which a hook registered here could not do: it would run before them.

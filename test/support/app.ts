@@ -1,5 +1,6 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type TestAgent from 'supertest/lib/agent.js';
 import { Lifecycle } from '../../src/common/lifecycle.js';
@@ -56,6 +57,8 @@ export async function openApp(
     TOOLKEEPER_DATA_DIR: folder,
     CUSTOM_TOOLS_DIR: tools,
     PLAYBOOKS_DIR: noPlaybooks,
+    // Folders of tests stand there, and their tools.
+    SANDBOX_GRANTABLE_PATHS: `${tmpdir()}:${fixtures}`,
     // Two cores that others use, too, may take seconds to start one tool.
     CUSTOM_TOOLS_START_TIMEOUT: '45000',
   };

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { tmpdir } from 'node:os';
 import { dirname } from 'node:path';
 import { manifest } from '../../src/common/project.js';
 import { loadConfig } from '../../src/config/app-config.js';
@@ -65,6 +66,7 @@ export function launchServer(
       PATH: path,
       PORT: '0',
       PLAYBOOKS_DIR: noPlaybooks,
+      SANDBOX_GRANTABLE_PATHS: tmpdir(),
       ...variables,
     },
     stdio: ['ignore', 'pipe', 'pipe'],

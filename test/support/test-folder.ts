@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
@@ -8,11 +8,14 @@ import { identityOf, lives } from '../../src/common/process-identity.js';
 const prefix = 'toolkeeper-test-';
 
 /**
- * A new folder, of mode 0700, whose name tells which process made it. An embedded server of a test belongs into its
+ * A new folder, open to tools that run as users of their own, whose name tells which process made it. An embedded server of a test belongs into its
  * subfolder `postgres` (so does that of an application whose data directory it is): see below.
  */
-export const makeTestFolder = (): string =>
-  mkdtempSync(join(tmpdir(), `${prefix}${identityOf(process.pid)}-`));
+export function makeTestFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), `${prefix}${identityOf(process.pid)}-`));
+  chmodSync(folder, process.getuid?.() === 0 ? 0o777 : 0o755);
+  return folder;
+}
 
 /** A run that was killed could not clean up: the next one ends its servers and removes its folders. */
 export async function removeDeadTestFolders(): Promise<void> {

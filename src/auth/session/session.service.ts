@@ -86,6 +86,7 @@ export class SessionService {
       replica: hostname(),
       database: this.config.database.url === undefined ? 'embedded' : 'own',
       sandboxTier: typeof tier === 'number' ? tier : null,
+      grantablePaths: (sandbox?.['grantable'] as readonly string[] | undefined) ?? [],
       limits: serverLimits(this.config),
     };
   }

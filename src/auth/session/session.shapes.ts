@@ -26,6 +26,12 @@ export class EnvironmentView {
   })
   readonly sandboxTier!: number | null;
   @ApiProperty({
+    type: [String],
+    example: ['/var/log'],
+    description: 'What tools may be granted besides their own folders (SANDBOX_GRANTABLE_PATHS)',
+  })
+  readonly grantablePaths!: readonly string[];
+  @ApiProperty({
     type: 'object',
     additionalProperties: { type: 'integer' },
     example: { TOOL_INPUT_MAX_BYTES: 1_048_576 },

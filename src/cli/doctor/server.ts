@@ -50,6 +50,35 @@ export async function serverFindings(surroundings: Surroundings): Promise<Findin
     ...Object.entries(details)
       .filter(([part]) => part !== 'server')
       .map(([part, told]) => (part === 'sandbox' ? sandboxFinding(told) : partFinding(part, told))),
+    ...(await toolFindings(address).catch(() => [])),
+  ];
+}
+
+/** The end of a message that says how to allow what it refuses. */
+const allowing = /(?:to allow it(?:, set|:)|, or set) (chmod \S+ \S+|([A-Z_]+)=(\S+))$/;
+
+/** Tools that cannot be started, and the lines that allow those which a rule refuses. */
+async function toolFindings(address: ServerAddress): Promise<Finding[]> {
+  const answer = await ask(address, '/api/v1/custom-tools?status=error&limit=100');
+  const { data = [] } = (await answer.json()) as { data?: { name: string; errorMessage: string | null }[] };
+  const tools = data.map(({ name, errorMessage }): Finding & { readonly rule: RegExpExecArray | null } => {
+    const rule = allowing.exec(errorMessage ?? '');
+    const why = errorMessage ?? 'it cannot be started';
+    return { what: `tool ${name}`, state: 'note', found: why, rule, ...(rule?.[1] && { mend: rule[1] }) };
+  });
+  const settings = new Map<string, Set<string>>();
+  for (const { rule } of tools) {
+    const [, , variable, values = ''] = rule ?? [];
+    if (variable === undefined) continue;
+    settings.set(variable, new Set([...(settings.get(variable) ?? []), ...values.split(',')]));
+  }
+  return [
+    ...tools.map(({ rule: _only, ...finding }) => finding),
+    ...[...settings].map(([variable, values]) => ({
+      what: 'to allow all',
+      state: 'note' as const,
+      found: `${variable}=${[...values].join(',')}`,
+    })),
   ];
 }
 
@@ -77,11 +106,13 @@ async function sharedServers(address: ServerAddress): Promise<Finding[]> {
     }));
 }
 
-function sandboxFinding({ tier, enabled, policy }: Part): Finding {
+function sandboxFinding({ tier, enabled, policy, grantable }: Part): Finding {
   const what = 'sandbox';
   if (typeof tier !== 'number')
     return { what, state: 'ok', found: 'its tier is told to the admin key alone' };
-  const found = enabled === false ? 'switched off' : `tier ${tier} of 3, policy ${String(policy)}`;
+  const held = enabled === false ? 'switched off' : `tier ${tier} of 3, policy ${String(policy)}`;
+  const grants = Array.isArray(grantable) && grantable.length > 0 ? grantable.join(', ') : 'nothing else';
+  const found = `${held}; besides its own folder a tool may be granted: ${grants} (SANDBOX_GRANTABLE_PATHS)`;
   const mend = enabled === false ? 'CUSTOM_TOOLS_SANDBOX_ENABLED=true' : nextTier[tier];
   return mend === undefined ? { what, state: 'ok', found } : { what, state: 'note', found, mend };
 }

@@ -1,6 +1,16 @@
 import { createHash } from 'node:crypto';
-import { chmodSync, closeSync, createReadStream, fchmodSync, mkdirSync, openSync, writeSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import {
+  chmodSync,
+  closeSync,
+  createReadStream,
+  fchmodSync,
+  mkdirSync,
+  openSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import { opendir } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
 import { createGunzip } from 'node:zlib';
 import { create, Parser, type ReadEntry } from 'tar';
 import { sha256 } from '../../common/canonical-json.js';
@@ -43,17 +53,42 @@ export async function unpack(archive: string, folder: string, limits: UnpackLimi
   });
   let failure: unknown;
   parser.on('error', (error: unknown) => (failure ??= error));
+  let isAtEnd = false;
+  parser.on('eof', () => (isAtEnd = true));
   let left = limits.maxBytes + limits.maxEntries * entryOverhead;
   for await (const chunk of gunzipped(archive)) {
     left -= chunk.length;
     if (left < 0) throw tooLarge(limits);
-    parser.write(chunk);
+    // Behind the end of a tar zeros may stand, of which the parser would read each block.
+    if (!isAtEnd) parser.write(chunk);
     if (failure !== undefined) break;
   }
   parser.end();
   if (failure !== undefined) throw new Error(`it cannot be read: ${messageOf(failure)}`);
   return unpacking.result();
 }
+
+/** The hash of a folder's files, which is that of the bundle that was unpacked there. What is neither file nor folder counts as well. */
+export async function hashFolder(folder: string): Promise<string> {
+  const lines: string[] = [];
+  for await (const entry of await opendir(folder, { recursive: true })) {
+    if (entry.isDirectory()) continue;
+    const path = join(entry.parentPath, entry.name);
+    const content = entry.isFile() ? await fileHash(path) : 'no file';
+    lines.push(listed(relative(folder, path), statSync(path, { throwIfNoEntry: false })?.mode ?? 0, content));
+  }
+  return hashOf(lines);
+}
+
+const fileHash = async (path: string): Promise<string> => {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
+  return hash.digest('hex');
+};
+const modeOf = (mode: number): number => ((mode & 0o100) !== 0 ? 0o555 : 0o444);
+const listed = (path: string, mode: number, hash: string): string =>
+  `${modeOf(mode).toString(8)} ${hash} ${path}\n`;
+const hashOf = (lines: readonly string[]): string => sha256([...lines].sort().join(''));
 
 /** Packs all files of a folder, without owners and times, which mean nothing elsewhere. */
 export async function pack(folder: string, archive: string): Promise<void> {
@@ -113,8 +148,7 @@ class Unpacking {
   }
 
   result(): Unpacked {
-    const lines = [...this.listed].map(([path, file]) => `${file} ${path}\n`).sort();
-    return { hash: sha256(lines.join('')), files: lines.length, bytes: this.bytes };
+    return { hash: hashOf([...this.listed.values()]), files: this.listed.size, bytes: this.bytes };
   }
 
   private makeFile(path: string, entry: ReadEntry): void {
@@ -122,7 +156,7 @@ class Unpacking {
     if (this.bytes > this.limits.maxBytes) throw tooLarge(this.limits);
     if (this.listed.has(path)) throw new Error(`${JSON.stringify(path)} is in it twice`);
     this.makeFolder(dirname(path));
-    const mode = ((entry.mode ?? 0) & 0o100) !== 0 ? 0o555 : 0o444;
+    const mode = modeOf(entry.mode ?? 0);
     const file = openSync(join(this.folder, path), 'wx', mode);
     // Whatever the server's umask: a tool may run as a user of its own.
     fchmodSync(file, mode);
@@ -133,7 +167,7 @@ class Unpacking {
     });
     entry.on('end', () => {
       closeSync(file);
-      this.listed.set(path, `${mode.toString(8)} ${hash.digest('hex')}`);
+      this.listed.set(path, listed(path, mode, hash.digest('hex')));
     });
   }
 
@@ -147,10 +181,13 @@ class Unpacking {
   }
 }
 
+/** Marks that turn or hide text make a path look like another; joiners are part of some languages. */
+const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\ufffd]|(?![\u200c\u200d])\p{Cf}/u;
+
 /** @throws Error for a path that leads out of its folder, or that nobody should have to look at */
 function plainPath(path: string): string {
   const quoted = JSON.stringify(path.slice(0, 100));
-  if (path.length > longestPath || /\p{Cc}|\ufffd/u.test(path))
+  if (path.length > longestPath || unprintable.test(path))
     throw new Error(`${quoted} is no path: at most ${longestPath} characters, none that cannot be printed`);
   const parts = path.split('/').filter((part) => part !== '' && part !== '.');
   if (path.startsWith('/') || parts.includes('..')) throw new Error(`${quoted} leads out of the bundle`);

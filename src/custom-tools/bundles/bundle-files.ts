@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { open, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { StoredBundle } from './bundles.repository.js';
-import { packageFolders } from './packages.js';
+import { packageFolders } from './ecosystems.js';
 
 export interface BundleFile {
   /** Below the bundle's folder. */

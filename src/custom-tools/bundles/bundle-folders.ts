@@ -28,7 +28,7 @@ const unlimited: UnpackLimits = { maxEntries: Infinity, maxBytes: Infinity };
 
 /**
  * The files of bundles on this machine: `<CUSTOM_TOOLS_DIR>/.bundles/<hash>`, unpacked from the database when they are
- * needed first. Such a folder is whole, and never changes.
+ * needed first. Such a folder is whole, and never changes: one that somebody changed all the same is unpacked again.
  */
 @Injectable()
 export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -55,8 +55,13 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
     return this.sweeps.stop();
   }
 
-  /** @throws Problem `invalid_request` when it is not in the database, or cannot be unpacked here */
-  folderOf(hash: string): Promise<string> {
+  /**
+   * @param checked false: nothing is started from it now, so that its files need not be looked at
+   * @throws Problem `invalid_request` when it is not in the database, or cannot be unpacked here
+   */
+  async folderOf(hash: string, checked = true): Promise<string> {
+    const folder = join(this.config.bundles.dir, hash);
+    if (!checked && (await isFolder(folder))) return folder;
     return this.fetching.join(hash, undefined, () => this.fetch(hash));
   }
 
@@ -92,8 +97,8 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
     await this.inThread({ archive, folder });
   }
 
-  private async inThread(order: ArchiveOrder): Promise<Unpacked | undefined> {
-    const thread = new WorkerCalls<ArchiveOrder, Unpacked | undefined>(
+  private async inThread(order: ArchiveOrder): Promise<Unpacked | string | undefined> {
+    const thread = new WorkerCalls<ArchiveOrder, Unpacked | string | undefined>(
       new URL('./archive.worker.js', import.meta.url),
       { name: 'bundle', timeLimitMs: patienceMs },
     );
@@ -106,17 +111,26 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
 
   private async fetch(hash: string): Promise<string> {
     const folder = join(this.config.bundles.dir, hash);
-    if (await isFolder(folder)) return folder;
+    const found = (await isFolder(folder)) ? await this.inThread({ folder }) : undefined;
+    if (found === hash) return folder;
     const archive = await this.repository.archive(hash);
     if (!archive) throw wrong('/bundle', `is not in the database any more (${hash}): upload it again`);
     await this.within(async (work) => {
-      const file = join(work, 'bundle.tgz');
+      const [file, files] = [join(work, 'bundle.tgz'), join(work, 'files')];
       await writeFile(file, archive);
-      await this.unpack(file, join(work, 'files'), unlimited).catch((error: unknown) => {
+      const unpacked = await this.unpack(file, files, unlimited).catch((error: unknown) => {
         throw unpackable(messageOf(error));
       });
+      // With the packages that were installed it has another hash than as it was uploaded.
+      if (found === unpacked.hash) return;
+      if (found !== undefined) {
+        this.logger.error(
+          `The files in ${folder} are not those of the bundle: they were changed, and are unpacked again`,
+        );
+        await rename(folder, join(work, 'changed'));
+      }
       // Another server that shares the folder may have been faster.
-      await rename(join(work, 'files'), folder).catch(async (error: unknown) => {
+      await rename(files, folder).catch(async (error: unknown) => {
         if (!(await isFolder(folder))) throw error;
       });
     });

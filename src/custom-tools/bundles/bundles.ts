@@ -13,7 +13,7 @@ import type { Unpacked } from './archive.js';
 import { BundleFolders } from './bundle-folders.js';
 import { BundlesRepository, type StoredBundle } from './bundles.repository.js';
 import { PackageInstaller } from './package-installer.js';
-import { textOf } from './packages.js';
+import { textOf } from './ecosystems.js';
 
 /** A bundle that is stored, and what its tool.json says. */
 export interface TakenBundle {
@@ -78,7 +78,7 @@ export class Bundles {
   }
 
   private async store(bundle: Unpacked, files: string, work: string): Promise<void> {
-    const installLog = await this.installer.install(files, work);
+    const installLog = await this.installer.install(files);
     const archive = join(work, 'bundle.tgz');
     await this.folders.pack(files, archive);
     const { size } = await stat(archive);

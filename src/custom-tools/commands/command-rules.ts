@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises';
 import { basename, resolve, sep } from 'node:path';
-import type { AppConfig } from '../../config/app-config.js';
+import { type AppConfig, isServersOwn } from '../../config/app-config.js';
 import { isOneOf } from '../../common/name-patterns.js';
 import { harmlessVariables, isSteering } from '../../config/tool-variables.js';
 import { wrong } from '../entity/wrong-field.js';
@@ -33,21 +33,29 @@ export class CommandRules {
   }
 
   /**
-   * Where code must lie below a root, no variable may tell a program to take it from elsewhere.
+   * Where code must lie below a root, no variable may tell a program to take it from elsewhere. Variables of the server
+   * are its operator's: a tool is given those that no secret stands in, and those that the operator lists.
    * @param own the names of the tool's own variables
    * @param granted those that it is given of the server's
    */
   checkVariables(own: readonly string[], granted: readonly string[]): void {
-    if (this.config.allowedRoots === undefined) return;
-    const named = [
-      ...own.map((name) => [name, `/env/${name}`] as const),
-      ...granted.map((name, n) => [name, `/permissions/allowedEnvironmentVars/${n}`] as const),
-    ];
-    for (const [name, pointer] of named) {
-      if (isOneOf([...harmlessVariables, ...this.config.allowedVariables], name)) continue;
+    const { allowedRoots, allowedVariables } = this.config;
+    const isFree = (name: string): boolean => isOneOf([...harmlessVariables, ...allowedVariables], name);
+    for (const name of allowedRoots === undefined ? [] : own) {
+      if (isFree(name)) continue;
       throw wrong(
-        pointer,
+        `/env/${name}`,
         isSteering(name) ? `names ${name}, which ${steers}` : `names ${name}; ${mayBeSet}`,
+      );
+    }
+    for (const [n, name] of granted.entries()) {
+      if (isFree(name) || alwaysGiven.includes(name) || isServersOwn(name)) continue;
+      throw wrong(
+        `/permissions/allowedEnvironmentVars/${n}`,
+        `names ${name} of this server's environment, which may be a secret: give the tool a value of its own in env` +
+          (isSteering(name)
+            ? ''
+            : `, or set CUSTOM_TOOLS_ALLOWED_ENV=${[...allowedVariables, name].join(',')}`),
       );
     }
   }
@@ -135,6 +143,9 @@ export class CommandRules {
     return false;
   }
 }
+
+/** Given to every tool. */
+export const alwaysGiven: readonly string[] = ['PATH', 'HOME', 'LANG'];
 
 const outside = 'outside of CUSTOM_TOOLS_ALLOWED_ROOTS';
 const steers = `programs read: it could have them run code ${outside}`;

@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
 import { access, realpath, stat } from 'node:fs/promises';
@@ -7,7 +8,7 @@ import { promisify } from 'node:util';
 import { openPlainFile } from '../../common/plain-file.js';
 import { hostVariable, isServersOwn } from '../../config/app-config.js';
 import type { ProcessSpec } from '../../process-pool/pool.types.js';
-import type { CommandRules } from './command-rules.js';
+import { alwaysGiven, type CommandRules } from './command-rules.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import type { PlainEnv } from '../secrets/secret-box.js';
 import { wrong } from '../entity/wrong-field.js';
@@ -15,6 +16,7 @@ import { wrong } from '../entity/wrong-field.js';
 export type LaunchSettings = Pick<
   CustomTool,
   | 'id'
+  | 'userNumber'
   | 'command'
   | 'args'
   | 'url'
@@ -27,7 +29,10 @@ export type LaunchSettings = Pick<
 >;
 
 /** What of a registration says how its processes run. */
-export type LaunchableTool = LaunchSettings & Pick<CustomTool, 'protocol' | 'sandbox' | 'userNumber'>;
+export type LaunchableTool = LaunchSettings & Pick<CustomTool, 'protocol' | 'sandbox'>;
+
+/** @returns why the tool's user may not run a program; undefined: it may */
+export type WhyNotRun = (program: string) => Promise<string | undefined>;
 
 export interface ResolvedCommand {
   readonly spec: ProcessSpec;
@@ -46,11 +51,12 @@ export interface ResolvedCommand {
  * @throws Problem `invalid_request` that names the field
  */
 export async function resolveCommand(
-  tool: Omit<LaunchSettings, 'id' | 'env' | 'url' | 'headers' | 'bundle'>,
+  tool: Omit<LaunchSettings, 'id' | 'userNumber' | 'env' | 'url' | 'headers' | 'bundle'>,
   place: Pick<LaunchSettings, 'args' | 'workingDir'>,
   own: PlainEnv,
   root: string,
   rules: CommandRules,
+  whyNotRun: WhyNotRun,
 ): Promise<ResolvedCommand> {
   rules.checkText(tool);
   rules.checkVariables(Object.keys(own), tool.permissions?.allowedEnvironmentVars ?? []);
@@ -58,11 +64,12 @@ export async function resolveCommand(
   if (!(await isDirectory(cwd))) throw wrong('/workingDir', `is not a directory: ${cwd}`);
   if (tool.workingDir !== null) await rules.checkWorkingDir(cwd);
   const env = toolEnvironment(tool, own);
-  const link = await realInterpreter(await findExecutable(tool.command, cwd, env['PATH'] ?? ''));
+  const look = { whyNotRun, pinned: tool.pinnedCommand };
+  const link = await findExecutable(tool.command, candidatesFor(tool.command, cwd, env['PATH'] ?? ''), look);
   const realPath = await realpath(link);
   const { command, args: writtenArgs } = tool;
   const { args } = place;
-  const hostPath = await onHostPath(basename(command));
+  const hostPath = await onHostPath(basename(command), look);
   const script = await rules.checkCommand({ command, args, writtenArgs, cwd, realPath, hostPath });
   checkPin(tool, realPath);
   const spec = { command: await startPath(link, realPath), args, cwd, env };
@@ -123,27 +130,62 @@ function toolEnvironment(
     const why = `${asked[refused]} is a setting of the server itself: give the tool its own value in env`;
     throw wrong(`/permissions/allowedEnvironmentVars/${refused}`, why);
   }
-  const granted = ['PATH', 'HOME', 'LANG', ...asked];
+  const granted = [...alwaysGiven, ...asked];
   const inherited = granted.flatMap((name) => {
     const value = hostVariable(name);
     return value === undefined ? [] : [[name, value] as const];
   });
-  return { LANG: 'C.UTF-8', TMPDIR: tmpdir(), ...Object.fromEntries(inherited), ...own };
+  return { LANG: 'C.UTF-8', TMPDIR: tmpdir(), ...noSystemFiles, ...Object.fromEntries(inherited), ...own };
 }
 
-async function findExecutable(command: string, cwd: string, path: string): Promise<string> {
-  const found = await firstExecutable(candidatesFor(command, cwd, path));
+/** Programs end where a settings file in /etc is there and closed to them, as it is in the sandbox; without these they do not look. */
+const noSystemFiles = { GIT_CONFIG_NOSYSTEM: '1', SYSTEM_WGETRC: '/dev/null' };
+
+/**
+ * Finds a program of the server's own PATH.
+ * @throws Problem `invalid_request` where there is none that the tool's user may run
+ */
+export const findProgram = (name: string, whyNotRun: WhyNotRun): Promise<string> =>
+  findExecutable(name, candidatesFor(name, '/', hostVariable('PATH') ?? ''), { whyNotRun, pinned: null });
+
+async function findExecutable(command: string, candidates: readonly string[], look: Look): Promise<string> {
+  const { found, closed } = await firstExecutable(candidates, look);
   if (found !== undefined) return found;
+  if (closed !== undefined) throw wrong('/command', `${JSON.stringify(command)} cannot be run: ${closed}`);
   const reason = command.includes('/')
-    ? await whyNotExecutable(resolve(cwd, command))
+    ? await whyNotExecutable(candidates[0] ?? '')
     : 'was not found on the PATH';
   throw wrong('/command', `${JSON.stringify(command)} ${reason}`);
 }
 
-/** Looked at side by side: one after the other, each look waits for a turn of an event loop that may be busy. */
-async function firstExecutable(candidates: readonly string[]): Promise<string | undefined> {
+/** How a tool's program is looked up. */
+interface Look {
+  readonly whyNotRun: WhyNotRun;
+  /** Where the command led before. */
+  readonly pinned: string | null;
+}
+
+/**
+ * Finds the first program that the tool's user may run. The files are looked at side by side: one after the other, each
+ * look waits for a turn of an event loop that may be busy.
+ * @returns or else why the first one that is there may not be run
+ */
+async function firstExecutable(
+  candidates: readonly string[],
+  look: Look,
+): Promise<{ readonly found?: string; readonly closed?: string | undefined }> {
   const problems = await Promise.all(candidates.map(whyNotExecutable));
-  return candidates[problems.indexOf(undefined)];
+  let closed: string | undefined;
+  for (const candidate of candidates.filter((_, n) => problems[n] === undefined)) {
+    let why = await look.whyNotRun(candidate);
+    if (why === undefined) {
+      const found = await realInterpreter(candidate, look.pinned);
+      why = (await look.whyNotRun(found)) ?? (await look.whyNotRun(await realpath(found)));
+      if (why === undefined) return { found };
+    }
+    closed ??= why;
+  }
+  return { closed };
 }
 
 function candidatesFor(command: string, cwd: string, path: string): string[] {
@@ -151,14 +193,11 @@ function candidatesFor(command: string, cwd: string, path: string): string[] {
   return path.split(delimiter).map((folder) => join(folder, command));
 }
 
-/** The real path of what the server itself would start under this name. */
-async function onHostPath(name: string): Promise<string | undefined> {
-  const found = await hostEntry(name);
-  return found === undefined ? undefined : realpath(await realInterpreter(found));
+/** The real path of what the server itself has under this name, for the tool's user. */
+async function onHostPath(name: string, look: Look): Promise<string | undefined> {
+  const { found } = await firstExecutable(candidatesFor(name, '/', hostVariable('PATH') ?? ''), look);
+  return found === undefined ? undefined : realpath(found);
 }
-
-const hostEntry = (name: string): Promise<string | undefined> =>
-  firstExecutable(candidatesFor(name, '/', hostVariable('PATH') ?? ''));
 
 async function whyNotExecutable(path: string): Promise<string | undefined> {
   try {
@@ -173,21 +212,33 @@ async function whyNotExecutable(path: string): Promise<string | undefined> {
 /**
  * `python3` may be a shim script that costs 100 ms a start: the interpreter itself says where it is. Only the server's
  * own is asked, in the server's own surroundings: whatever else bears the name runs as the tool it is, in its sandbox.
+ * @param pinned the interpreter that a shim led to before: it stands in for one that does not answer
+ * @throws Problem `invalid_request` where there is none
  */
-async function realInterpreter(path: string): Promise<string> {
-  if (!/^python[\d.]*$/.test(basename(path)) || !(await isScript(path))) return path;
-  if ((await hostEntry(basename(path))) !== path) return path;
+async function realInterpreter(path: string, pinned: string | null): Promise<string> {
+  if (!isPython.test(basename(path)) || !(await isScript(path))) return path;
+  const hostPath = hostVariable('PATH') ?? '';
+  if (!hostPath.split(delimiter).includes(dirname(path))) return path;
   try {
-    const env = { PATH: hostVariable('PATH') ?? '', HOME: hostVariable('HOME') ?? '/' };
+    const env = { PATH: hostPath, HOME: hostVariable('HOME') ?? '/' };
     const ask = promisify(execFile)(path, ['-c', 'import sys; print(sys.executable)'], {
       env,
-      timeout: 10_000,
+      timeout: shimTimeoutMs,
     });
     return await realpath((await ask).stdout.trim());
-  } catch {
-    return path;
+  } catch (error) {
+    const what = `${path} is a script that did not tell its interpreter within ${shimTimeoutMs / 1_000} s`;
+    const usable =
+      pinned !== null && isPython.test(basename(pinned)) && (await whyNotExecutable(pinned)) === undefined;
+    if (!usable) throw wrong('/command', `cannot be run: ${what}; name the interpreter itself`);
+    logger.warn(error, `${what}: ${pinned} is used, as before`);
+    return pinned;
   }
 }
+
+const isPython = /^python[\d.]*$/;
+const shimTimeoutMs = 10_000;
+const logger = new Logger('Commands');
 
 async function isScript(path: string): Promise<boolean> {
   const file = await openPlainFile(path);

@@ -6,6 +6,12 @@ export function wrong(pointer: string, detail: string): Problem {
   return invalidRequest({ pointer, detail });
 }
 
+/** A grant that the operator has not made. It is well formed, and answered 422. */
+export function notGranted(pointer: string, detail: string): Problem {
+  const { code, detail: sentence, details } = wrong(pointer, detail);
+  return new Problem(code, sentence, { ...details, status: 422 });
+}
+
 const fileErrors = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP']);
 
 /** What a look at a program's files threw: a file that went away meanwhile, or is not ours to read, is the tool's matter. */

@@ -19,11 +19,6 @@ import { PageOf } from '../../common/shapes.js';
 
 export class RunsAsView {
   @ApiProperty({ example: 1_900_000_003 }) readonly uid!: number;
-  @ApiPropertyOptional({
-    example: '/root is closed to user 1900000003, and /root/tool.py lies below it',
-    description: 'Where the gateway is root and the tool has no user of its own: what stands in the way',
-  })
-  readonly why?: string;
 }
 
 export class EffectiveSandboxView {

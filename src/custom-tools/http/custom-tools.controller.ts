@@ -16,7 +16,7 @@ import type { Page } from '../../common/page.js';
 import type { Principal } from '../../tool-contract/principal.js';
 import type { ToolOutcome } from '../../tool-contract/tool-outcome.js';
 import { ApiExecute } from '../../tools/api-execute.decorator.js';
-import { ApiName } from './api-name.decorator.js';
+import { ApiName, ApiNotGranted } from './api-name.decorator.js';
 import {
   CustomToolView,
   CustomToolHealthView,
@@ -54,6 +54,7 @@ export class CustomToolsController {
       'The executable is started and asked to `initialize` before anything is stored; what it answers fills version, description and input schema where the request leaves them out. It can be called as soon as this answers.',
   })
   @ApiCreatedResponse({ type: CustomToolView })
+  @ApiNotGranted()
   @ApiProblems('conflict', 'payload_too_large', 'tool_unavailable')
   registerCustomTool(
     @Body() body: CustomToolCreate,
@@ -84,6 +85,7 @@ export class CustomToolsController {
       'Only the fields that are given change, and a new revision is made. Calls in flight end on the old one, later calls start on the new one.',
   })
   @ApiOkResponse({ type: CustomToolView })
+  @ApiNotGranted()
   @ApiProblems('not_found', 'conflict', 'tool_unavailable')
   updateCustomTool(
     @Param('name') name: string,
@@ -115,6 +117,7 @@ export class CustomToolsController {
     description: 'Its processes are started; one whose status is `error` is tried again.',
   })
   @ApiOkResponse({ type: CustomToolView })
+  @ApiNotGranted()
   @ApiProblems('not_found', 'tool_unavailable')
   enableCustomTool(@Param('name') name: string): Promise<CustomToolView> {
     return this.service.enable(name);

@@ -7,7 +7,7 @@ import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
 import type { Principal } from '../../tool-contract/principal.js';
 import { ToolAudit } from '../manager/tool.audit.js';
-import { ApiName } from './api-name.decorator.js';
+import { ApiName, ApiNotGranted } from './api-name.decorator.js';
 import { ApiArchive, bundleTypes } from './bundle-body.js';
 import { CustomToolView } from './custom-tool.shapes.js';
 import { ToolBundlesService } from './tool-bundles.service.js';
@@ -31,6 +31,7 @@ export class ToolBundlesController {
       'A gzipped tar of plain files and folders, with the registration in a `tool.json` at its top. The files are kept in the database and unpacked where the tool runs, on each replica; packages that they name are installed if `BUNDLE_INSTALLS` allows it.',
   })
   @ApiCreatedResponse({ type: CustomToolView })
+  @ApiNotGranted()
   @ApiProblems('conflict', 'payload_too_large', 'tool_unavailable')
   registerToolBundle(
     @Param('name') name: string,
@@ -50,6 +51,7 @@ export class ToolBundlesController {
       'Makes a new revision, to whose files a roll-back leads back. What `tool.json` does not name stays as it is. A tool that stood on a disk runs the bundle from now on.',
   })
   @ApiOkResponse({ type: CustomToolView })
+  @ApiNotGranted()
   @ApiProblems('not_found', 'conflict', 'payload_too_large', 'tool_unavailable')
   replaceToolBundle(
     @Param('name') name: string,

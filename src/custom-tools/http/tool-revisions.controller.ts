@@ -7,7 +7,7 @@ import { ApiProblems } from '../../common/api-problems.decorator.js';
 import type { Page } from '../../common/page.js';
 import { PageQuery } from '../../common/shapes.js';
 import type { Principal } from '../../tool-contract/principal.js';
-import { ApiName } from './api-name.decorator.js';
+import { ApiName, ApiNotGranted } from './api-name.decorator.js';
 import { CustomToolView } from './custom-tool.shapes.js';
 import {
   RevisionDiffQuery,
@@ -75,6 +75,7 @@ export class ToolRevisionsController {
     description: 'Takes effect as a change does: calls in flight end on the revision they began with.',
   })
   @ApiOkResponse({ type: CustomToolView })
+  @ApiNotGranted()
   @ApiProblems('conflict', 'tool_unavailable')
   rollBackCustomTool(
     @Param('name') name: string,

@@ -3,12 +3,13 @@ import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { CommandRules } from '../commands/command-rules.js';
 import { resolveCommand, type LaunchSettings, type ResolvedCommand } from '../commands/resolve-command.js';
 import { bundlePlace, ownPlace } from './own-place.js';
+import { Sandbox, SandboxRefusal } from '../../sandbox/sandbox.js';
 import { BundleFolders } from '../bundles/bundle-folders.js';
 import { Redactor } from '../secrets/redactor.js';
 import { type PlainEnv, SecretBox, SecretUnreadable } from '../secrets/secret-box.js';
 import { filledHeaders } from '../entity/remote-settings.js';
 import type { RemoteAddress } from './remote-server.js';
-import { asWrongCommand, wrong } from '../entity/wrong-field.js';
+import { asWrongCommand, notGranted, wrong } from '../entity/wrong-field.js';
 
 /** How a tool is started, and what of it must not be shown. */
 export interface PreparedLaunch extends ResolvedCommand {
@@ -25,28 +26,40 @@ export class LaunchPreparation {
   private readonly rules: CommandRules;
 
   constructor(
-    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'commands' | 'root'>,
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'commands' | 'customTools' | 'root'>,
     private readonly box: SecretBox,
     private readonly bundles: BundleFolders,
+    private readonly sandbox: Sandbox,
   ) {
     this.rules = new CommandRules(config.commands);
   }
 
-  /** @throws Problem `invalid_request` that names the field: a value whose key is missing is `/env` */
-  async prepare(tool: LaunchSettings): Promise<PreparedLaunch> {
+  /**
+   * @param starts false: the files of its bundle are not looked at
+   * @throws Problem `invalid_request` that names the field: a value whose key is missing is `/env`
+   */
+  async prepare(tool: LaunchSettings, starts = true): Promise<PreparedLaunch> {
     const own = this.open(tool);
     if (tool.url !== null) return this.elsewhere(tool.url, tool.headers, own);
     const { bundle } = tool;
     const place = bundle
-      ? await bundlePlace(tool, await this.bundles.folderOf(bundle))
-      : await ownPlace(tool, this.config.root);
+      ? await bundlePlace(tool, await this.bundles.folderOf(bundle, starts))
+      : await ownPlace(tool, this.config.root, this.config.customTools.dir);
     // A command in a bundle is named by the bundle: its file lies elsewhere on each replica.
     const pinned = bundle ? { ...tool, pinnedCommand: null } : tool;
-    const launch = await resolveCommand(pinned, place.launch, own, this.config.root, this.rules).catch(
+    const whyNotRun = (program: string): Promise<string | undefined> =>
+      this.sandbox.whyNotRun(tool.userNumber, program);
+    const { root } = this.config;
+    const launch = await resolveCommand(pinned, place.launch, own, root, this.rules, whyNotRun).catch(
       (error: unknown) => {
         throw asWrongCommand(error);
       },
     );
+    const { own: claimed, claimedBy } = place;
+    if (claimed !== undefined && claimedBy !== undefined)
+      await this.sandbox.checkGrantable(claimed).catch((error: unknown) => {
+        throw error instanceof SandboxRefusal ? notGranted(claimedBy, error.message) : error;
+      });
     const spec = { ...launch.spec, env: { ...launch.spec.env, ...place.variables } };
     return { ...launch, spec, place: place.own, redactor: new Redactor(own) };
   }

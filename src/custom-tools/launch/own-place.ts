@@ -1,7 +1,10 @@
 import { stat } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
+import { covers } from '../../sandbox/places.js';
+import { familyOf, shapeOf } from '../commands/command-shape.js';
 import type { LaunchSettings } from '../commands/resolve-command.js';
+import { isProgram } from './program-files.js';
 
 export interface OwnPlace {
   /** The directory that is the tool's own, else its file alone; undefined where it has neither. */
@@ -10,17 +13,27 @@ export interface OwnPlace {
   readonly launch: Pick<LaunchSettings, 'args' | 'workingDir'>;
   /** Set by the server itself, so that what lies there is found. */
   readonly variables?: Readonly<Record<string, string>>;
+  /** The member that names the directory where no program of the tool stands in it: it is a grant like any other. */
+  readonly claimedBy?: string;
 }
 
 /**
  * A tool's own directory is its `workingDir`, else the folder of the first file among its command and its arguments,
  * where it then runs as well. Relative arguments mean files below `root` in that case, so they are made absolute.
  */
-export async function ownPlace(tool: LaunchSettings, root: string): Promise<OwnPlace> {
-  const { workingDir, args } = tool;
-  if (workingDir !== null) return { own: resolve(root, workingDir), launch: { workingDir, args } };
-  const places = await Promise.all(args.map((arg) => fileAt(resolve(root, arg))));
-  const program = tool.command.includes('/') ? await fileAt(resolve(root, tool.command)) : undefined;
+export async function ownPlace(tool: LaunchSettings, root: string, installed: string): Promise<OwnPlace> {
+  const { workingDir, args, command } = tool;
+  const base = resolve(root, workingDir ?? '.');
+  const places = await Promise.all(args.map((arg) => fileAt(resolve(base, arg))));
+  const program = command.includes('/') ? await fileAt(resolve(base, command)) : undefined;
+  const isOfTool = await programCheck(tool, places, program);
+  if (workingDir !== null) {
+    const stands = [...places, program].some(
+      (file) => file !== undefined && isOfTool(file) && covers(base, file),
+    );
+    const isOwn = covers(installed, base) || (stands && !isShared(base, root));
+    return { own: base, launch: { workingDir, args }, ...(!isOwn && { claimedBy: '/workingDir' }) };
+  }
   const script = places.find((place) => place !== undefined) ?? program;
   if (script === undefined) return { own: undefined, launch: { workingDir, args } };
   const folder = dirname(script);
@@ -28,7 +41,22 @@ export async function ownPlace(tool: LaunchSettings, root: string): Promise<OwnP
     // A script that lies about in a home directory does not open all of it.
     own: isShared(folder, root) ? script : folder,
     launch: { workingDir: folder, args: args.map((arg, n) => places[n] ?? arg) },
+    ...(!isOfTool(script) && { claimedBy: `/args/${places.indexOf(script)}` }),
   };
+}
+
+/** @returns whether a file among a tool's arguments is code of the tool: its interpreter's script, or a program by its looks */
+async function programCheck(
+  { command, args }: LaunchSettings,
+  files: readonly (string | undefined)[],
+  program: string | undefined,
+): Promise<(file: string) => boolean> {
+  const family = familyOf(basename(command));
+  const shape = shapeOf(args, family);
+  const script = family && shape.kind === 'script' ? files[shape.index] : undefined;
+  const looks = await Promise.all(files.map(async (file) => file !== undefined && isProgram(file)));
+  const programs = [script, program, ...files.filter((_, n) => looks[n])];
+  return (file) => programs.includes(file);
 }
 
 /** The folder of a bundle is its tool's own. Node finds the packages beside a script by itself, Python has to be told. */

@@ -23,6 +23,12 @@ const dependencyFolders = new Set(['node_modules', '__pycache__', 'venv', 'env',
 /** May this file be part of a program, by its name alone? */
 export const isScriptName = (name: string): boolean => scriptExtensions.has(extname(name).toLowerCase());
 
+/** Is there a file that is a program, by its name, its mode or its first line? */
+export async function isProgram(path: string): Promise<boolean> {
+  const found = await regularFile(path);
+  return found !== undefined && (isScriptName(path) || isExecutable(found) || beginsWithHashBang(path));
+}
+
 /** Relative to the project where possible, so that it holds wherever the project is moved to. */
 export function portablePath(root: string, path: string): string {
   const fromRoot = relative(root, path);
@@ -53,9 +59,7 @@ export class ProgramFiles {
   }
 
   private async script(path: string): Promise<string[]> {
-    const found = await regularFile(path);
-    if (!found) return [];
-    return isScriptName(path) || isExecutable(found) || (await beginsWithHashBang(path)) ? [path] : [];
+    return (await isProgram(path)) ? [path] : [];
   }
 
   private async folderScripts(cwd: string): Promise<string[]> {

@@ -94,7 +94,9 @@ export class ToolInspector {
    * @param spec how its processes are started, where that is known
    */
   async filesOf(tool: CustomTool, spec: ProcessSpec | undefined): Promise<readonly ProgramFile[]> {
-    return spec ? this.programFiles.of(spec) : (await this.contentOf(tool)).content.files;
+    const start = spec ?? (await this.preparation.prepare(tool, false).catch(asUnavailable));
+    if ('unavailable' in start) return [];
+    return this.programFiles.of('spec' in start ? start.spec : start);
   }
 
   /**
@@ -122,9 +124,10 @@ export class ToolInspector {
       await checkScriptExists(launch);
       const { redactor } = launch;
       const stderr = redactor.clean(error.notes.stderrTail?.trim() ?? '', { start: true });
+      const hint = confined.hint(`${error.message} ${stderr}`);
       throw wrong(
         launch.remote ? '/url' : '/command',
-        `is not a tool: ${redactor.clean(error.message)}${stderr ? `; its stderr ends with: ${stderr}` : ''}`,
+        `is not a tool: ${redactor.clean(error.message)}${stderr ? `; its stderr ends with: ${stderr}` : ''}${hint ? ` (${hint})` : ''}`,
       );
     } finally {
       await confined.dispose();

@@ -17,7 +17,10 @@ it('says of files that went away meanwhile that the command is wrong, not that w
       mode: 'enforce',
       defaults: { memoryMB: 512, processes: 64, temporaryMB: 64 },
       abilities: { bubblewrap: '/bwrap', countsProcesses: false, cgroups: {}, missing: {} },
+      uid: 1,
       secrets: [],
+      readOnly: [],
+      grantable: [],
     }),
     new ToolSpawner(
       loadConfig({}),

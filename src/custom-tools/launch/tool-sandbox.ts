@@ -1,4 +1,5 @@
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import type { Problem } from '../../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { withDescendantsEnded } from '../../sandbox/enforcement.js';
 import { type Confined, Sandbox, SandboxRefusal } from '../../sandbox/sandbox.js';
@@ -8,7 +9,7 @@ import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { ToolPermissions } from '../entity/sandbox-settings.js';
 import { ToolSpawner } from './tool-spawner.js';
 import type { PreparedLaunch } from './launch-preparation.js';
-import { asWrongCommand, wrong } from '../entity/wrong-field.js';
+import { asWrongCommand, notGranted, wrong } from '../entity/wrong-field.js';
 
 type Restricted = Pick<CustomTool, 'sandbox' | 'permissions'> &
   Partial<Pick<CustomTool, 'workingDir' | 'url'>>;
@@ -34,8 +35,10 @@ export class ToolSandbox implements OnApplicationBootstrap {
     if (enabled && tier > 0 && tier < 3)
       this.logger.warn({ missing }, `the sandbox is of tier ${tier} of 3 (docs/sandbox.md)`);
     if (tier === 3) this.logger.log('the sandbox is of tier 3 of 3');
-    if (tier > 0 && missing.toolUsers !== undefined) {
-      this.logger.warn(`tools run as root, as the gateway does: ${missing.toolUsers}`);
+    if (missing.toolUsers !== undefined) {
+      this.logger.error(
+        `NO TOOL RUNS: this server is root and cannot start one as another user: ${missing.toolUsers}`,
+      );
     }
   }
 
@@ -50,7 +53,7 @@ export class ToolSandbox implements OnApplicationBootstrap {
       return { ...confined, effective: this.withSpawner(confined.effective) };
     } catch (error) {
       if (!(error instanceof SandboxRefusal)) throw asWrongCommand(error);
-      throw wrong(pointerOf(error.field, tool), error.message);
+      throw refusalOf(error, tool);
     }
   }
 
@@ -75,6 +78,7 @@ const elsewhere: Omit<Confined, 'command'> = {
   },
   ended: () => undefined,
   brokenRule: () => undefined,
+  hint: () => undefined,
   dispose: () => Promise.resolve(),
 };
 
@@ -88,6 +92,11 @@ const permissionFields = [
   'canNetwork',
   'canExecuteCommands',
 ] as const satisfies readonly (keyof ToolPermissions)[];
+
+function refusalOf({ field, message, index }: SandboxRefusal, tool: Confinable): Problem {
+  const pointer = pointerOf(field, tool);
+  return index === undefined ? wrong(pointer, message) : notGranted(`${pointer}/${index}`, message);
+}
 
 /** A tool's own place is its working directory, else that of the program it is started from. */
 function pointerOf(field: string, { workingDir }: Confinable): string {

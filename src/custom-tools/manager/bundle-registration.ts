@@ -72,7 +72,7 @@ export class BundleRegistration {
     const { bundle = null } =
       revision === undefined ? tool : (await this.revisions.get(tool, revision)).configuration;
     const stored = await this.stored(name, bundle);
-    return filesIn(await this.folders.folderOf(stored.hash), stored);
+    return filesIn(await this.folders.folderOf(stored.hash, false), stored);
   }
 
   private async takeFor({ name, protocol }: CustomTool, upload: Upload): Promise<TakenChange> {

@@ -124,7 +124,7 @@ class McpTool implements Tool {
     );
     if (!isFailed(result)) return result;
     // The words of a tool that works: they say nothing about whether the next call will.
-    throw new ToolFailure('tool_error', this.calls.clean(textIn(result)), {
+    throw new ToolFailure('tool_error', this.calls.explained(textIn(result)), {
       data: this.calls.cleanJson(result),
       toolFault: false,
     });

@@ -74,7 +74,7 @@ export class PoolCalls {
           throw new ToolFailure('protocol_error', `The tool's answer ${tooDeep}`);
         }
         if ('result' in reply) return reply.result;
-        throw toolError(reply.error, redactor);
+        throw this.toolError(reply.error);
       } catch (error) {
         if (!(error instanceof PoolFailure)) throw error;
         written ||= error.written;
@@ -90,6 +90,16 @@ export class PoolCalls {
   /** Without the values of the tool's environment. */
   clean(text: string): string {
     return 'redactor' in this.backend ? this.backend.redactor.clean(text) : text;
+  }
+
+  /** The same of an error, with the grant that may be missing. @param output what the tool wrote beside it */
+  explained(message: string, output = ''): string {
+    const hint = 'hint' in this.backend ? this.backend.hint?.(`${message} ${output}`) : undefined;
+    return this.clean(hint === undefined ? message : `${message} (${hint})`);
+  }
+
+  private toolError({ code, message, data }: ReplyError): ToolFailure {
+    return new ToolFailure('tool_error', this.explained(message), { code, data: this.cleanJson(data) });
   }
 
   cleanJson(value: unknown): unknown {
@@ -150,7 +160,11 @@ export class PoolCalls {
   ): ToolFailure {
     Object.assign(run.notes, failure.notes);
     const rule = this.brokenRule(failure);
-    const what = rule === undefined ? failure.message : `The tool was ended by its sandbox: ${rule}`;
+    const message =
+      failure.reason === 'tool_crashed'
+        ? this.explained(failure.message, failure.notes.stderrTail)
+        : failure.message;
+    const what = rule === undefined ? message : `The tool was ended by its sandbox: ${rule}`;
     const reason = rule === undefined ? reasonOf(failure) : 'sandbox_violation';
     // Nothing was asked of the tool: it cannot be blamed for the time that was spent on the wait.
     if (reason === 'timeout' && !written) return new ToolFailure(reason, what, { toolFault: false });
@@ -163,10 +177,6 @@ export class PoolCalls {
     if (reason !== 'tool_crashed' || 'unavailable' in this.backend) return undefined;
     return this.backend.brokenRule?.(notes);
   }
-}
-
-function toolError({ code, message, data }: ReplyError, redactor: Redactor): ToolFailure {
-  return new ToolFailure('tool_error', redactor.clean(message), { code, data: redactor.cleanJson(data) });
 }
 
 function withoutSecrets({ reason, message, notes, written }: PoolFailure, redactor: Redactor): PoolFailure {

@@ -237,6 +237,7 @@ export class RunningTools {
       redactor,
       effective,
       brokenRule,
+      hint: (error) => confined.hint(error),
       ...(listing && { listing }),
       ...(tool.isolation === 'project' && {
         projects: new ProjectPools(pool, () => make(0), end, maxProcesses),

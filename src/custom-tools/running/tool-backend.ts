@@ -19,6 +19,8 @@ export interface RunningBackend {
   readonly effective?: EffectiveSandbox;
   /** The rule of its sandbox that a process was ended for, by how it ended. */
   readonly brokenRule?: (end: ProcessEnd) => string | undefined;
+  /** The grant that may be missing where the tool reports an error. */
+  readonly hint?: (error: string) => string | undefined;
   /** Of an MCP server: the tools that it lists. */
   readonly listing?: McpListing;
 }

@@ -11,7 +11,7 @@ export function SandboxCard(): ReactNode {
   const { environment } = useSession();
   const { data: tools = [] } = useQuery({ ...customToolsQuery, enabled: environment !== null });
   if (!environment) return null;
-  const { sandboxTier: tier } = environment;
+  const { sandboxTier: tier, grantablePaths } = environment;
   const gaps = gapsOf(tools);
   return (
     <Card title="Sandbox">
@@ -21,6 +21,13 @@ export function SandboxCard(): ReactNode {
             ? 'There are no custom tools here.'
             : `Each custom tool is held by ${tierText(tier)}.`}
         </p>
+        {tier !== null && (
+          <p>
+            Besides its own folder a tool may be granted{' '}
+            {grantablePaths.length > 0 ? grantablePaths.join(', ') : 'nothing'} (
+            <code>SANDBOX_GRANTABLE_PATHS</code>).
+          </p>
+        )}
         {tier !== null && gaps.length === 0 && <p>Whatever the registered tools ask for is enforced.</p>}
         {gaps.length > 0 && (
           <>
