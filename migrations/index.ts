@@ -12,7 +12,6 @@ import { CallsOfFindings1764000110000 } from './0011-calls-of-findings.js';
 import { AuditReasons1764000130000 } from './0013-audit-reasons.js';
 import { PairsByKey1764000150000 } from './0015-pairs-by-key.js';
 import { Isolation1764000180000 } from './0018-isolation.js';
-import { CausesAndEvents1764000190000 } from './0019-causes-and-events.js';
 
 /** Every migration in order; append only. */
 export const migrations = [
@@ -30,5 +29,4 @@ export const migrations = [
   AuditReasons1764000130000,
   PairsByKey1764000150000,
   Isolation1764000180000,
-  CausesAndEvents1764000190000,
 ];

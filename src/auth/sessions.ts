@@ -7,6 +7,9 @@ import { AdminKey } from './admin-key.js';
 import { KnownKeys } from './known-keys.js';
 
 const cookieName = 'toolkeeper_session';
+/** Over TLS: a browser takes a cookie with this prefix from this very origin alone. */
+const secureName = `__Host-${cookieName}`;
+const maxCookies = 8;
 /** The header that carries the second half of a session. */
 export const sessionHeader = 'x-toolkeeper-session';
 
@@ -56,8 +59,14 @@ export class Sessions {
    * @returns undefined for a cookie that opens nothing (any more): it may be another server's
    */
   find({ cookie }: Pick<IncomingHttpHeaders, 'cookie'>): Session | undefined {
-    const parts = cookieIn(cookie)?.split('.');
-    if (parts?.length !== 4) return undefined;
+    return cookiesIn(cookie)
+      .map((value) => this.opened(value))
+      .find((session) => session !== undefined);
+  }
+
+  private opened(value: string): Session | undefined {
+    const parts = value.split('.');
+    if (parts.length !== 4) return undefined;
     const [keyId = '', expiry = '', halfHash = '', signature = ''] = parts;
     const expected = this.sign(`${keyId}.${expiry}.${halfHash}`);
     const given = Buffer.from(signature, 'base64url');
@@ -69,9 +78,11 @@ export class Sessions {
 
   /** The session of a request that shows both halves, the second one in `x-toolkeeper-session`. */
   findWhole(headers: IncomingHttpHeaders): Session | undefined {
-    const session = this.find(headers);
     const half = headers[sessionHeader];
-    return session && typeof half === 'string' && hashOfHalf(half) === session.halfHash ? session : undefined;
+    if (typeof half !== 'string') return undefined;
+    const halfHash = hashOfHalf(half);
+    const sessions = cookiesIn(headers.cookie).map((value) => this.opened(value));
+    return sessions.find((session) => session?.halfHash === halfHash);
   }
 
   private sign(said: string): Buffer | undefined {
@@ -91,10 +102,22 @@ export class Sessions {
  */
 export function setCookie(value: string | undefined, endsAt: number, secure: boolean): string {
   const age = Math.max(0, Math.floor((endsAt - Date.now()) / 1_000));
-  return `${cookieName}=${value ?? ''}; Path=/; Max-Age=${age}; HttpOnly; SameSite=Strict${secure ? '; Secure' : ''}`;
+  const name = secure ? secureName : cookieName;
+  return `${name}=${value ?? ''}; Path=/; Max-Age=${age}; HttpOnly; SameSite=Strict${secure ? '; Secure' : ''}`;
 }
 
-const cookieIn = (header = ''): string | undefined =>
-  new RegExp(`(?:^|;)\\s*${cookieName}=([^;\\s]+)`).exec(header)?.[1];
+/**
+ * The values of this server's cookies. Pages on other ports of the host can set one for a longer path, which browsers
+ * send first: the last ones are looked at first, and alone.
+ */
+function cookiesIn(header = ''): string[] {
+  const named = (name: string): string[] =>
+    header.split(';').flatMap((pair) => {
+      const [key, value = ''] = pair.trim().split('=', 2);
+      return key === name ? [value] : [];
+    });
+  const secure = named(secureName);
+  return (secure.length > 0 ? secure : named(cookieName)).slice(-maxCookies).reverse();
+}
 
 const hashOfHalf = (half: string): string => hash('sha256', half, 'base64url');

@@ -1,5 +1,6 @@
 import { CommanderError } from 'commander';
 import { CliError, exit } from './exit.js';
+import { visible } from './output.js';
 import { buildProgram } from './program.js';
 
 /** @returns the exit code */
@@ -18,6 +19,6 @@ function told(error: unknown, json: boolean): number {
   // The library has said what is wrong, or shown its help.
   if (error instanceof CommanderError) return error.exitCode === 0 ? exit.fine : exit.usage;
   const { message, code, body } = error instanceof CliError ? error : new CliError(String(error));
-  process.stderr.write(json ? `${JSON.stringify(body)}\n` : `toolkeeper: ${message}\n`);
+  process.stderr.write(json ? `${JSON.stringify(body)}\n` : `toolkeeper: ${visible(message)}\n`);
   return code;
 }

@@ -12,12 +12,12 @@ export class Output {
   }
 
   line(text: string): void {
-    process.stdout.write(`${text}\n`);
+    process.stdout.write(`${visible(text)}\n`);
   }
 
   /** Beside the answer; nothing that a program would read. */
   note(text: string): void {
-    process.stderr.write(`${text}\n`);
+    process.stderr.write(`${visible(text)}\n`);
   }
 
   styled(style: Style, text: string): string {
@@ -67,3 +67,10 @@ const styles: ReadonlyMap<string, Style> = new Map<string, Style>([
   ),
   ...(['error', 'unhealthy', 'timeout', 'open', 'missing'] as const).map((word) => [word, 'red'] as const),
 ]);
+
+/** Shows each control character, which a tool may have written, as an escape; our own colours pass. */
+export const visible = (text: string): string =>
+  text.replaceAll(/\p{Cc}(?:\[\d{1,2}m)?/gu, (found) => {
+    if (/^[\n\t]$/.test(found) || (found.length > 1 && found.startsWith('\x1b'))) return found;
+    return `\\x${found.charCodeAt(0).toString(16).padStart(2, '0')}${found.slice(1)}`;
+  });

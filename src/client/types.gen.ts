@@ -1509,6 +1509,9 @@ export type TryToolBody = {
      */
     capture?: 'none' | 'failures' | 'all';
     tags?: Array<string>;
+    /**
+     * At most 16 KiB; lists leave it out
+     */
     metadata?: {
         [key: string]: unknown;
     };
@@ -1527,10 +1530,6 @@ export type TryChangeBody = {
      * Absent: the executable's own, else 1.0.0
      */
     version?: string;
-    /**
-     * A name on the PATH or a path; needed without `url`
-     */
-    command?: string;
     /**
      * In place of `command`: where an MCP server listens (Streamable HTTP). It runs without a sandbox of ours
      */
@@ -1608,9 +1607,16 @@ export type TryChangeBody = {
      */
     capture?: 'none' | 'failures' | 'all';
     tags?: Array<string>;
+    /**
+     * At most 16 KiB; lists leave it out
+     */
     metadata?: {
         [key: string]: unknown;
     };
+    /**
+     * Empty where there is a `url`
+     */
+    command?: string;
     /**
      * Text sets a variable, null removes it; variables that are not named keep their values
      */
@@ -1697,7 +1703,10 @@ export type CustomToolView = {
     lastHealthCheck: string | null;
     errorMessage: string | null;
     tags: Array<string>;
-    metadata: {
+    /**
+     * Up to 16 KiB; absent in lists
+     */
+    metadata?: {
         [key: string]: unknown;
     };
     createdAt: string;
@@ -1816,6 +1825,9 @@ export type CustomToolCreate = {
      */
     capture?: 'none' | 'failures' | 'all';
     tags?: Array<string>;
+    /**
+     * At most 16 KiB; lists leave it out
+     */
     metadata?: {
         [key: string]: unknown;
     };
@@ -1830,10 +1842,6 @@ export type CustomToolUpdate = {
      * Absent: the executable's own, else 1.0.0
      */
     version?: string;
-    /**
-     * A name on the PATH or a path; needed without `url`
-     */
-    command?: string;
     /**
      * In place of `command`: where an MCP server listens (Streamable HTTP). It runs without a sandbox of ours
      */
@@ -1911,9 +1919,16 @@ export type CustomToolUpdate = {
      */
     capture?: 'none' | 'failures' | 'all';
     tags?: Array<string>;
+    /**
+     * At most 16 KiB; lists leave it out
+     */
     metadata?: {
         [key: string]: unknown;
     };
+    /**
+     * Empty where there is a `url`
+     */
+    command?: string;
     /**
      * Text sets a variable, null removes it; variables that are not named keep their values
      */
@@ -3406,6 +3421,10 @@ export type SignInErrors = {
      * `payload_too_large`: The input is over its cap
      */
     413: ProblemView;
+    /**
+     * `rate_limited`: Too many requests
+     */
+    429: ProblemView;
 };
 
 export type SignInError = SignInErrors[keyof SignInErrors];
@@ -4237,7 +4256,7 @@ export type ListRunsData = {
          */
         q?: string;
         /**
-         * `error`, or `failed`: a root span failed
+         * `error`: a root span failed; `failed`: any span failed, as `has_errors` says
          */
         status?: 'success' | 'error' | 'failed';
         /**
@@ -4558,7 +4577,7 @@ export type ListGroupsData = {
          */
         q?: string;
         /**
-         * `error`, or `failed`: a root span failed
+         * `error`: a root span failed; `failed`: any span failed, as `has_errors` says
          */
         status?: 'success' | 'error' | 'failed';
         /**

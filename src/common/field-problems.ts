@@ -1,5 +1,6 @@
 import type { ErrorObject } from 'ajv';
 import type { FieldProblem } from './errors.js';
+import { storableText } from './pg-text.js';
 
 /** Characters of what a problem lists, such as the values that are allowed. */
 const longestList = 500;
@@ -74,3 +75,16 @@ function listOf(values: readonly unknown[]): string {
 }
 
 export const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
+
+/** Text that the database cannot keep is refused wherever it stands. */
+export function unstorable(value: unknown, pointer: string): FieldProblem[] {
+  if (typeof value === 'string') return isStorable(value) ? [] : [{ pointer, detail: notStorable }];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, member]) => {
+    const at = `${pointer}/${escapePointer(name)}`;
+    return isStorable(name) ? unstorable(member, at) : [{ pointer, detail: notStorable }];
+  });
+}
+
+const isStorable = (text: string): boolean => storableText(text) === text && text.isWellFormed();
+const notStorable = 'must not hold NUL characters or halves of surrogate pairs';

@@ -47,7 +47,11 @@ export function acceptBodies(fastify: FastifyInstance, furtherTypes: readonly st
     const text = body.toString();
     const altered = alteredNumber(text);
     if (altered) done(invalidRequest(altered));
-    else void parseJson(request, text, done);
+    else if (body.length < minBytes) void parseJson(request, text, done);
+    else
+      void parseJson(request, text, (error, value) =>
+        done(error ?? (hasManyNames(value) ? tooManyNames : null), value),
+      );
   });
   fastify.addContentTypeParser([...furtherTypes], { parseAs: 'buffer' }, (request, body, done) => {
     const [type = ''] = (request.headers['content-type'] ?? '').split(';');
@@ -65,6 +69,26 @@ export function refuseType(
   const length = headers['content-length'] ?? '0';
   const isEmpty = length === '0' && headers['transfer-encoding'] === undefined;
   done(isEmpty ? null : new Problem('invalid_request', 'This route takes JSON', { status: 415 }));
+}
+
+/** A name and its value take five bytes: a shorter body has fewer names. */
+const maxNames = 10_000;
+const minBytes = 5 * maxNames;
+const tooManyNames = new Problem('invalid_request', `The body may have ${maxNames} different member names`);
+
+/** Names that differ cost the engine a table each time they are walked; rows with the same names do not. */
+function hasManyNames(body: unknown): boolean {
+  const names = new Set<string>();
+  const open = [body];
+  for (let part = open.pop(); part !== undefined; part = open.pop()) {
+    const isList = Array.isArray(part);
+    for (const name in part as object) {
+      if (!isList && names.add(name).size > maxNames) return true;
+      const member = (part as Record<string, unknown>)[name];
+      if (typeof member === 'object' && member !== null) open.push(member);
+    }
+  }
+  return false;
 }
 
 const encodedBody = (encoding: string): Problem =>

@@ -2,10 +2,10 @@ import type { ArgumentMetadata, PipeTransform, Type } from '@nestjs/common';
 import { ApiProperty, type ApiPropertyOptions, DECORATORS } from '@nestjs/swagger';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { ValidateBy, validateSync } from 'class-validator';
-import { asFieldProblem, escapePointer, onePerField } from './field-problems.js';
+import { asFieldProblem, escapePointer, onePerField, unstorable } from './field-problems.js';
 import { type FieldProblem, invalidRequest } from './errors.js';
 import type { Page } from './page.js';
-import { storableText } from './pg-text.js';
+import { momentOf } from './moments.js';
 
 /*
  * A shape is a class whose properties say with ApiProperty what they hold. That is what /openapi.json shows, and what a
@@ -45,6 +45,28 @@ export const Limit = (usual: number, said: ApiPropertyOptions = {}): PropertyDec
 export const Cursor = (): PropertyDecorator =>
   OptionalText(512, { example: 'bG9nX3N1bW1hcnk', description: 'nextCursor of the page before' });
 
+const VIEW = 'toolkeeper:view';
+
+/** What GET shows may be sent back by this body: members that only the view has are left out of it. */
+export const SentBackBy =
+  (body: Type): ClassDecorator =>
+  (view) =>
+    Reflect.defineMetadata(VIEW, view, body);
+
+/** A body without the members that cannot be changed. */
+function changeable(shape: Type, body: unknown): unknown {
+  const view = Reflect.getOwnMetadata(VIEW, shape) as Type | undefined;
+  if (!view || typeof body !== 'object' || body === null) return body;
+  const own = new Map(propertiesOf(shape));
+  const shown = new Map(propertiesOf(view));
+  // A view shows null where nothing was given.
+  const isChange = (name: string, value: unknown): boolean =>
+    own.has(name)
+      ? value !== null || shown.get(name)?.['nullable'] !== true || own.get(name)?.['nullable'] === true
+      : !shown.has(name);
+  return Object.fromEntries(Object.entries(body).filter(([name, value]) => isChange(name, value)));
+}
+
 /** A JSON object of any shape. */
 export const AnyObject = (said: ApiPropertyOptions): PropertyDecorator =>
   ApiProperty({ type: 'object', additionalProperties: true, ...said } as ApiPropertyOptions);
@@ -76,7 +98,7 @@ export class ShapePipe implements PipeTransform {
 
   transform(value: unknown, { type, metatype }: ArgumentMetadata): unknown {
     if (!metatype || propertiesOf(metatype).length === 0) return value;
-    return this.read(metatype, value ?? {}, type === 'body');
+    return this.read(metatype, changeable(metatype, value ?? {}), type === 'body');
   }
 
   /**
@@ -241,19 +263,6 @@ function typeSchema(type: unknown): Schema {
   return type === Object || typeof type !== 'function' ? {} : schemaOf(type);
 }
 
-/** Text that the database cannot keep is refused wherever it stands. */
-function unstorable(value: unknown, pointer: string): FieldProblem[] {
-  if (typeof value === 'string') return isStorable(value) ? [] : [{ pointer, detail: notStorable }];
-  if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([name, member]) => {
-    const at = `${pointer}/${escapePointer(name)}`;
-    return isStorable(name) ? unstorable(member, at) : [{ pointer, detail: notStorable }];
-  });
-}
-
-const isStorable = (text: string): boolean => storableText(text) === text && text.isWellFormed();
-const notStorable = 'must not hold NUL characters or halves of surrogate pairs';
-
 /** `a,b` stands for a list of both, as the parameter given twice does. */
 function listed(shape: Type, query: Record<string, unknown>): Record<string, unknown> {
   const lists = new Set(propertiesOf(shape).flatMap(([name, { isArray }]) => (isArray ? [name] : [])));
@@ -280,18 +289,3 @@ function dated(shape: Type, query: Record<string, unknown>): Record<string, unkn
   }
   return query;
 }
-
-const isoTime = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
-
-/** A moment as ISO 8601, in UTC where it has no offset; an invalid date for any other text. */
-function momentOf(text: string): Date {
-  const [, date = ''] = isoTime.exec(text) ?? [];
-  // The engine takes the 30th of February for the 2nd of March.
-  if (!isCalendarDay(date)) return new Date(NaN);
-  return new Date(/T.*(Z|[+-]\d{2}:?\d{2})$/.test(text) || !text.includes('T') ? text : `${text}Z`);
-}
-
-const isCalendarDay = (date: string): boolean => {
-  const midnight = new Date(date);
-  return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(date);
-};

@@ -144,3 +144,13 @@ it('stops for good, until somebody calls again', async () => {
   expect(await calls.call('next')).toBe('answer to next');
   expect(news.length).toBeLessThanOrEqual(2);
 });
+
+it('a worker that says what breaks the form ends, and the server goes on', async () => {
+  const { calls, deaths } = setUp({
+    onNews: () => {
+      throw new TypeError('no such member');
+    },
+  });
+  await expect(calls.call('slow')).rejects.toThrow('said what nobody can read');
+  expect(deaths).toHaveLength(1);
+});

@@ -110,7 +110,14 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
     worker.unref();
     let cause: Error | undefined;
     worker.on('error', (error: Error) => (cause = error));
-    worker.on('message', (said: FromWorker<Answer, News>) => this.worker === worker && this.hear(said));
+    worker.on(
+      'message',
+      (said: FromWorker<Answer, News>) => this.worker === worker && this.heard(worker, said),
+    );
+    worker.on('messageerror', (error: Error) => {
+      cause = error;
+      void worker.terminate();
+    });
     worker.on('exit', () => {
       const why = cause ? `: ${cause.message}` : '';
       if (this.worker === worker)
@@ -119,6 +126,20 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
     this.worker = worker;
     this.restarting = undefined;
     for (const [call, { request }] of this.waiting) this.send({ call, request });
+  }
+
+  /** What a worker says must not end the server: one that breaks the form is replaced. */
+  private heard(worker: Worker | WorkerProcess, said: FromWorker<Answer, News>): void {
+    try {
+      this.hear(said);
+    } catch (error) {
+      this.replace(
+        new WorkerEnded('died', `The ${this.options.name} thread said what nobody can read`, {
+          cause: error,
+        }),
+      );
+      void worker.terminate();
+    }
   }
 
   private hear({ call, answer, error, news }: FromWorker<Answer, News>): void {

@@ -74,10 +74,13 @@ export class ExperimentsService {
     return viewOf(await this.found(project, id));
   }
 
-  /** @throws Problem `not_found`, `conflict` while it runs */
+  /** Members of `modified_request` are merged into it. @throws Problem `not_found`, `conflict` while it runs */
   async update(project: string, id: string, changes: UpdateExperimentBody): Promise<ExperimentView> {
-    refuseProblems(changes);
-    const changed = await this.repository.change(project, id, changes);
+    const { modified_request: members } = changes;
+    const merged = members && { ...(await this.found(project, id)).modified_request, ...members };
+    const settings = { ...changes, ...(merged && { modified_request: merged }) };
+    refuseProblems(settings);
+    const changed = await this.repository.change(project, id, settings);
     if (!changed) throw await this.absentOr(project, id, runsNow);
     return this.get(project, id);
   }

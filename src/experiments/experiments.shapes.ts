@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional, getSchemaPath, PartialType } from '@nestjs/swagger';
-import { AnyObject, Limit, OptionalInt, OptionalText, Text } from '../common/shapes.js';
+import { AnyObject, Limit, OptionalInt, OptionalText, SentBackBy, Text } from '../common/shapes.js';
 import type { Listed } from '../traces/reads/reads.types.js';
 import { PaginationView } from '../traces/reads/trace-views.shapes.js';
 import type { CallFigures, Comparison, Evaluation } from './evaluation.js';
@@ -128,6 +128,7 @@ export class RunResultView implements RunResult {
 const orNull = (view: new () => object): PropertyDecorator =>
   ApiProperty({ anyOf: [{ $ref: getSchemaPath(view) }, { type: 'object', nullable: true, enum: [null] }] });
 
+@SentBackBy(UpdateExperimentBody)
 export class ExperimentView extends ListedExperimentView {
   @ApiProperty({ example: 'default' }) readonly project_id!: string;
   @AnyObject({ example: request }) readonly original_request!: Json;

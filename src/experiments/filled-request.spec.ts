@@ -116,6 +116,7 @@ it.each([
   ],
   ['{{a}}'.repeat(1_000), { a: 'x'.repeat(10_000) }, /too much of it: 1000000 characters/],
   ['{{#a}}{{#a}}{{/a}}{{/a}}', { a: Array(2_000).fill(1) }, /too much of it: 1000000 characters/],
+  [`{{#a}}{{x${'.x'.repeat(32)}}}{{/a}}`, { a: Array(15_000).fill(1) }, /a name may have 32 parts/],
   ['{{#a}}'.repeat(33) + '{{/a}}'.repeat(33), { a: 1 }, /32 deep/],
   ['{{^a}}'.repeat(2_500) + '{{/a}}'.repeat(2_500), {}, /32 deep/],
 ])('refuses %.40j', async (template, variables, message) => {

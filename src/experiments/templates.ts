@@ -13,6 +13,7 @@ const mostFilled = 1_000_000;
 /** Characters that a token counts as, for the time that it takes. */
 const ofToken = 32;
 const deepest = 32;
+const mostParts = 32;
 
 /** A template cannot be read, or its text would be too long. */
 export class TemplateError extends Error {
@@ -25,6 +26,7 @@ export class TemplateError extends Error {
  */
 export class Templates {
   private left = mostFilled;
+  private readonly paths = new Map<string, readonly string[]>();
 
   /** @param variables JSON */
   constructor(private readonly variables: Readonly<Record<string, unknown>>) {}
@@ -62,10 +64,19 @@ export class Templates {
   private filled([kind, text, , , inner = []]: Token, scopes: readonly unknown[]): string {
     if (kind === 'text') return text;
     if (kind === '>') throw new TemplateError(`there are no partials: {{>${text}}}`);
-    const value = valueOf(text, scopes);
+    const value = valueOf(this.pathOf(text), scopes);
     if (kind === '#') return this.section(value, inner, scopes);
     if (kind === '^') return isNothing(value) ? this.textOf(inner, scopes) : '';
     return asText(value);
+  }
+
+  /** Split once, however often a section repeats it. */
+  private pathOf(text: string): readonly string[] {
+    const path = this.paths.get(text) ?? (text === '.' ? [] : text.split('.'));
+    if (path.length > mostParts) throw new TemplateError(`a name may have ${mostParts} parts`);
+    this.paths.set(text, path);
+    this.spend(path.length);
+    return path;
   }
 
   /** A list's section is filled for each member, any other value's once; nothing's not at all. */
@@ -94,11 +105,13 @@ async function parsed(template: string): Promise<readonly Token[]> {
 const isNothing = (value: unknown): boolean => !value || (Array.isArray(value) && value.length === 0);
 
 /** The innermost scope that has the first name decides; of objects and lists their own members count alone. */
-function valueOf(path: string, scopes: readonly unknown[]): unknown {
-  if (path === '.') return scopes[0];
-  const [first = '', ...rest] = path.split('.');
-  const scope = scopes.find((each) => memberOf(each, first) !== undefined);
-  return [first, ...rest].reduce(memberOf, scope);
+function valueOf(path: readonly string[], scopes: readonly unknown[]): unknown {
+  const [first] = path;
+  if (first === undefined) return scopes[0];
+  return path.reduce(
+    memberOf,
+    scopes.find((each) => memberOf(each, first) !== undefined),
+  );
 }
 
 function asText(value: unknown): string {

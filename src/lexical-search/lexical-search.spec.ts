@@ -77,6 +77,23 @@ describe('LexicalSearch', () => {
     expect(matchedAt(0)).toEqual(['restart', 'worker']);
   });
 
+  it.each([
+    ['怎么处理磁盘已满的问题', 0],
+    ['データベースに接続できません', 1],
+    ['Kubernetes 节点磁盘空间不足', 0],
+  ])('finds what %s asks for, without spaces between words', async (query, place) => {
+    const playbooks = [
+      { name: 'free_disk', text: '节点磁盘已满，磁盘空间不足时清理日志和镜像' },
+      { name: 'database', text: 'データベースに接続できない場合に接続プールを再起動する' },
+      { name: 'restart_worker', text: 'Restarts it' },
+    ];
+    const made = await LexicalSearch.of(playbooks, { fields, phrases: () => [], vocabulary: everyday });
+    const { confidenceAt } = made.ask(query);
+    const confidences = playbooks.map((_, at) => confidenceAt(at));
+    expect(confidences[place]).toBeGreaterThanOrEqual(0.5);
+    expect(Math.max(...confidences.filter((__, at) => at !== place))).toBeLessThan(0.2);
+  });
+
   it('answers nothing for a query without words', async () => {
     const { confidenceAt } = await search('...');
     expect(items.map((_, place) => confidenceAt(place))).toEqual([0, 0]);

@@ -7,6 +7,9 @@ describe('words', () => {
     ['exit code 137', ['exit', 'code', '137']],
     ['pg_wal/too-many', ['pg', 'wal', 'too', 'many']],
     ['x509', ['x509']],
+    ['磁盘已满', ['磁盘', '盘已', '已满']],
+    ['OOM错误，データ', ['OOM', '错误', 'デー', 'ータ']],
+    ['満 disk', ['満', 'disk']],
     [' \n…!', []],
   ])('splits %p', (text, words) => {
     expect(splitWords(text)).toEqual(words);

@@ -38,15 +38,28 @@ const notInWords = /[^\p{L}\p{N}]+/u;
 const mayBeCamelCase = /.\p{Lu}/u;
 const insideCamelCase = /(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u;
 
-/** `OOMKilled` → `OOMKilled`, `OOM`, `Killed`: a reason matches whole and by its parts. */
+/** Scripts that are written without spaces between words. */
+const unspaced = /([\p{scx=Han}\p{scx=Hira}\p{scx=Kana}]+)/u;
+
+/**
+ * `OOMKilled` → `OOMKilled`, `OOM`, `Killed`: a reason matches whole and by its parts. `磁盘已满` → `磁盘`, `盘已`, `已满`: each
+ * two characters are a word, as nothing shows where words end.
+ */
 export function splitWords(text: string): string[] {
   return text
     .split(notInWords)
+    .flatMap((word) => word.split(unspaced))
     .filter(Boolean)
     .flatMap((word) => {
+      if (unspaced.test(word)) return pairsOf(word);
       const parts = mayBeCamelCase.test(word) ? word.split(insideCamelCase) : [word];
       return parts.length > 1 ? [word, ...parts] : parts;
     });
+}
+
+function pairsOf(word: string): string[] {
+  const letters = [...word];
+  return letters.length < 2 ? letters : letters.slice(1).map((letter, at) => `${letters[at]}${letter}`);
 }
 
 /** @returns the stem that is indexed and searched, or `null` for a word that says nothing */

@@ -68,6 +68,8 @@ export class McpService {
 
   /** @returns a message, a stream of messages, or nothing where none is due */
   async answer(request: FastifyRequest, reply: FastifyReply): Promise<object | Readable | undefined> {
+    if (request.body === undefined)
+      return refused(reply, 400, errorOf(null, -32700, 'The body is empty: send one message'));
     // It takes a tenth of a second to load, and most servers may never be asked.
     const sdk = await (this.sdk ??= import('@modelcontextprotocol/server'));
     const route = classified(sdk, request);

@@ -9,6 +9,7 @@ import {
   type PlaybookAnswer,
   type PlaybookSearch,
   type PlaybookSource,
+  withoutContext,
 } from './playbook-source.js';
 
 interface Input {
@@ -78,7 +79,7 @@ export function getPlaybooks(
     upstream: 'Playbook search',
     // Its answers are about errors.
     semanticErrors: 'off',
-    fallback: (reason) => ({ error: reason, fallback: 'continue_without_context' }),
+    fallback: withoutContext,
     // Another state of the catalogue may answer otherwise.
     cacheKey: (asked) => [source.revision, asked],
     // A kept answer is shown like any other.

@@ -12,6 +12,9 @@ import {
 } from '../tool-contract/call-events.js';
 import { PlaybookUsage } from './playbook-usage.js';
 import { PlaybookMetrics } from './playbook.metrics.js';
+import { withoutContext } from './playbook-source.js';
+
+const bytesOf = (result: unknown): number => Buffer.byteLength(JSON.stringify(result) ?? '');
 
 const playbookTools = ['get_playbooks', 'get_context'];
 
@@ -94,7 +97,8 @@ export class PlaybookCalls implements OnModuleInit {
     if (!this.tells(false)) return;
     this.write({
       ...this.entryOf(call),
-      result_size: 0,
+      // A caller who may not call the tool gets no fallback.
+      result_size: code === 'forbidden' ? 0 : bytesOf(withoutContext(call.refusal.detail)),
       duration_seconds: 0,
       status: 'refused',
       error_type: code,
@@ -110,7 +114,7 @@ export class PlaybookCalls implements OnModuleInit {
     if (!this.tells(true)) return;
     this.write({
       ...this.entryOf(call, executionId),
-      result_size: Buffer.byteLength(JSON.stringify(result) ?? ''),
+      result_size: bytesOf(result),
       duration_seconds: 0,
       status,
       cached: true,

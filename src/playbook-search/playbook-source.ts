@@ -58,3 +58,9 @@ export function noteAge(
 }
 
 export const PLAYBOOK_SOURCE = Symbol('PlaybookSource');
+
+/** What an LLM reads in place of an answer. */
+export const withoutContext = (reason: string): object => ({
+  error: reason,
+  fallback: 'continue_without_context',
+});

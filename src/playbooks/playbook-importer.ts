@@ -1,7 +1,6 @@
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parse } from 'yaml';
 import { Problem } from '../common/errors.js';
 import { StartupWork } from '../common/startup-work.js';
 import { ShapePipe } from '../common/shapes.js';
@@ -9,6 +8,7 @@ import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { contentHash, PlaybookCatalogueService } from './playbook-catalogue.service.js';
 import { CreatePlaybookBody } from './playbook-bodies.shapes.js';
 import { PlaybooksRepository } from './playbooks.repository.js';
+import { yamlText, yamlToJson } from './import/yaml-documents.js';
 
 /** Names of files. */
 export interface ImportReport {
@@ -98,7 +98,7 @@ export class PlaybookImporter implements OnApplicationBootstrap {
 
   private async read(path: string): Promise<CreatePlaybookBody> {
     try {
-      const document: unknown = parse(await readFile(path, 'utf8'), { schema: 'core' });
+      const document: unknown = JSON.parse(yamlToJson(yamlText(await readFile(path))));
       if (typeof document !== 'object' || document === null || Array.isArray(document))
         throw new BadFile('the file holds no playbook');
       return this.shapes.read(CreatePlaybookBody, document);

@@ -26,7 +26,7 @@ export const PlaybookId = (): PropertyDecorator =>
 
 export const Version = (): PropertyDecorator =>
   Rule(
-    'must be a semantic version: v?MAJOR[.MINOR[.PATCH]][-pre]',
+    'must be a semantic version, v?MAJOR[.MINOR[.PATCH]][-pre], as text: YAML reads 1.10 without quotes as the number 1.1',
     (value) => typeof value === 'string' && isVersion(value),
   );
 

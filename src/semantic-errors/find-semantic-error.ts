@@ -50,6 +50,23 @@ export function findInTexts(texts: readonly string[]): FoundInText | undefined {
   return undefined;
 }
 
+/**
+ * The place of the wording of a finding in the text as it is shown; -1: it is not there.
+ * @param name of the pattern
+ * @param which of the matches: messages that were searched stand at the end of all messages
+ */
+export function placeOf(name: string | null, text: string, which: 'first' | 'last'): number {
+  const regex = errorPatterns.find((pattern) => pattern.name === name)?.regex;
+  if (!regex) return -1;
+  const [start = '', end = ''] = partsOf(text);
+  const all = new RegExp(regex, `${regex.flags}g`);
+  const places = [
+    ...[...start.matchAll(all)].map(({ index }) => index),
+    ...[...end.matchAll(all)].map(({ index }) => text.length - end.length + index),
+  ];
+  return places.at(which === 'first' ? 0 : -1) ?? -1;
+}
+
 function partsOf(text: string): readonly string[] {
   if (text.length <= scannedLength) return [text];
   return [text.slice(0, headLength), text.slice(-tailLength)];

@@ -1,4 +1,5 @@
 import { Cancellation } from '../common/cancellation.js';
+import { UpstreamFailure } from '../common/upstream-failure.js';
 import { Logger } from '@nestjs/common';
 import fc from 'fast-check';
 import { Deadline } from '../common/deadline.js';
@@ -128,7 +129,11 @@ describe('a defined tool', () => {
     };
     const failing = tool({ upstream, run: () => Promise.reject(new Error('password for "secret" refused')) });
     await expect(failing.run({ text: 'a' }, run())).rejects.toMatchObject(away);
-    await expect(tool({ upstream, run: () => never }).run({ text: 'a' }, soon())).rejects.toMatchObject(away);
+    const late = { ...away, message: `${away.message} (timeout)` };
+    await expect(tool({ upstream, run: () => never }).run({ text: 'a' }, soon())).rejects.toMatchObject(late);
+    const open = new UpstreamFailure('circuit_open', 'http://secret fails');
+    const failed = tool({ upstream, run: () => Promise.reject(open) }).run({ text: 'a' }, run());
+    await expect(failed).rejects.toMatchObject({ message: `${away.message} (circuit open)` });
     const own = new ToolFailure('tool_error', 'no such page');
     await expect(tool({ upstream, run: () => Promise.reject(own) }).run({ text: 'a' }, run())).rejects.toBe(
       own,

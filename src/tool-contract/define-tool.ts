@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { FieldProblem } from '../common/errors.js';
+import { UpstreamFailure } from '../common/upstream-failure.js';
 import type { Principal } from './principal.js';
 import { compileSchema } from './schema-compiler.js';
 import type { JsonSchema, Tool, ToolAnnotations, ToolDefinition, ToolRun } from './tool.js';
@@ -21,7 +22,7 @@ interface Extras<Input> extends Partial<Omit<ToolDefinition, 'inputSchema' | 'an
   readonly fallback?: (reason: string) => unknown;
   /**
    * What the tool asks, in words ("Playbook search"). When that fails or takes too long the call ends as
-   * `upstream_unavailable`: the tool's circuit stays closed, and the reason is for the log alone.
+   * `upstream_unavailable`: the tool's circuit stays closed. Callers read the kind of failure, the log has its message.
    */
   readonly upstream?: string;
   /** What decides a kept result; absent: the input with its defaults. */
@@ -93,11 +94,16 @@ export function defineTool<Input extends object>(spec: ToolSpec<Input>): Tool {
       } catch (error) {
         if (upstream === undefined || isDecided(error)) throw error;
         logger.warn({ event: 'upstream_failed', tool: said.name, error: String(error) }, away);
-        throw new ToolFailure('upstream_unavailable', away);
+        const kind = error instanceof UpstreamFailure || error instanceof ToolFailure ? reasonOf(error) : '';
+        throw new ToolFailure('upstream_unavailable', away + kind);
       }
     },
   };
 }
+
+/** Its kind alone: the message may name hosts. */
+const reasonOf = (error: UpstreamFailure | ToolFailure): string =>
+  ` (${(error instanceof UpstreamFailure ? error.kind : error.type).replaceAll('_', ' ')})`;
 
 /** The input's members that have a default; members of members have none. */
 function defaultsIn({ properties }: JsonSchema): object {

@@ -3,6 +3,7 @@ import { spanTextsOf } from '../traces/reads/span-contents.js';
 import { wantedIds } from '../traces/reads/trace-filters.js';
 import type { TraceReads } from '../traces/reads/trace-reads.js';
 import type { Tool } from '../tool-contract/tool.js';
+import { placeOf } from '../semantic-errors/find-semantic-error.js';
 import { excerptOf, excerptsOf, fitted, withinBytes } from './small-answers.js';
 import { type Ids, ids, listOf, misuse, mostBytes, traceTool } from './trace-tool.js';
 
@@ -74,12 +75,12 @@ export const getSpanContent = (reads: TraceReads): Tool =>
         { project, spanIds: wanted },
         { limit: mostFound, offset: 0 },
       );
-      const known = new Set(spans.map(({ span_id: id }) => id));
-      const rest = { not_found: wanted.filter((id) => !known.has(id)) };
+      const inOrder = wanted.flatMap((id) => spans.filter((span) => span.span_id === id));
+      const rest = { not_found: wanted.filter((id) => !spans.some((span) => span.span_id === id)) };
       const form = full ? inFull : inExcerpts;
       return fitted(
         full ? [1_000, 30, 5, 1] : [1, 0.5, 0.25, 0.1],
-        (share) => ({ data: spans.map((span) => form(span, share)), ...rest }),
+        (share) => ({ data: inOrder.map((span) => form(span, share)), ...rest }),
         (full ? mostBytesInFull : mostBytes) - 64,
       );
     },
@@ -87,6 +88,7 @@ export const getSpanContent = (reads: TraceReads): Tool =>
 
 function inExcerpts(span: SpanRead, share: number): object {
   const { input, output } = spanTextsOf(span);
+  const inOutput = placeOf(span.semantic_pattern, output, 'first');
   return {
     span_id: span.span_id,
     trace_id: span.trace_id,
@@ -94,8 +96,8 @@ function inExcerpts(span: SpanRead, share: number): object {
     kind: span.kind,
     duration_ms: span.duration_ms,
     status: span.status,
-    input_excerpt: excerptOf(input, share),
-    output_excerpt: excerptOf(output, share),
+    input_excerpt: excerptOf(input, share, inOutput < 0 ? placeOf(span.semantic_pattern, input, 'last') : -1),
+    output_excerpt: excerptOf(output, share, inOutput),
     error: span.error_message,
     model: span.model,
     ...(span.tool_name !== null && { tool_name: span.tool_name }),

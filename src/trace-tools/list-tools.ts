@@ -2,7 +2,7 @@ import { runOf, groupOf } from '../traces/reads/trace-reads.service.js';
 import { groupingOf, groupsOf, spansOf } from '../traces/reads/trace-filters.js';
 import type { TraceReads } from '../traces/reads/trace-reads.js';
 import { type Period, periods } from '../traces/reads/trace-queries.shapes.js';
-import type { Listed } from '../traces/reads/reads.types.js';
+import type { Listed, SpanRead } from '../traces/reads/reads.types.js';
 import type { Tool } from '../tool-contract/tool.js';
 import { excerptsOf, fitted, withinBytes } from './small-answers.js';
 import { type Ids, ids, listOf, misuse, mostBytes, traceTool } from './trace-tool.js';
@@ -157,6 +157,8 @@ export const fetchSpans = (reads: TraceReads): Tool =>
   });
 
 const spansOfRun = 100;
+/** The run and its spans are one answer, so that nobody has to ask again for an ordinary run. */
+const mostBytesOfRun = 65_536;
 
 export const getRunDetails = (reads: TraceReads): Tool =>
   traceTool<{ readonly runId?: string }>({
@@ -170,18 +172,32 @@ export const getRunDetails = (reads: TraceReads): Tool =>
       const { data } = await reads.groups({ by: 'run' }, { spans: filter }, { limit: 1, offset: 0 });
       if (!data[0]) throw misuse(`Run ${runId} not found`);
       const found = await reads.spans(filter, { limit: spansOfRun, offset: 0 }, false);
-      const run = withinBytes({ ...runOf(data[0]) }, mostBytes / 4);
-      const { data: spans, ...rest } = paged('spans', found, briefly, mostBytes * 0.75) as { data: object[] };
+      const run = withinBytes({ ...runOf(data[0]) }, mostBytesOfRun / 8);
+      const shared = sharedIds(found.data);
+      const form = (span: SpanRead, share: number): object => briefly(span, Object.keys(shared), share);
+      const { data: spans, ...rest } = paged('spans', found, form, mostBytesOfRun * 0.875) as {
+        data: object[];
+      };
       const more = '_note' in rest && {
         _note: `${String(rest._note)} fetch_spans with this runId goes on there.`,
       };
-      return { data: run, spans, total_spans: found.pagination.total, ...more };
+      return { data: run, of_all_spans: shared, spans, total_spans: found.pagination.total, ...more };
     },
   });
 
-/** A span without the members that say nothing. */
-const briefly = (span: object): object =>
-  Object.fromEntries(Object.entries(span).filter(([name, value]) => value !== null && name !== 'run_id'));
+/** Ids that all spans of a run have in common. */
+function sharedIds([first, ...others]: readonly SpanRead[]): Partial<SpanRead> {
+  const names = (['trace_id', 'thread_id', 'run_id', 'key_id'] as const).filter(
+    (name) => first && first[name] !== null && others.every((span) => span[name] === first[name]),
+  );
+  return Object.fromEntries(names.map((name) => [name, first?.[name]]));
+}
+
+/** A span without the members that say nothing, or what all of its run say. */
+function briefly(span: SpanRead, shared: readonly string[], share: number): object {
+  const members = Object.entries(span).filter(([name, value]) => value !== null && !shared.includes(name));
+  return excerptsOf(Object.fromEntries(members), share);
+}
 
 export const listLabels = (reads: TraceReads): Tool =>
   traceTool<{ readonly threadId?: string; readonly limit: number }>({

@@ -1,9 +1,19 @@
 const head = 1_200;
 const tail = 600;
 
-/** The beginning and the end of a text, as long as answers show them. @param share of that length */
-export function excerptOf(text: string, share = 1): string {
-  return endsOf(text, Math.floor(head * share), Math.floor(tail * share));
+/** What is shown before and after a place in the middle of a text. */
+const around = { before: 100, after: 200 };
+
+/**
+ * The beginning and the end of a text, as long as answers show them.
+ * @param share of that length
+ * @param place in the text that is shown as well; negative: none
+ */
+export function excerptOf(text: string, share = 1, place = -1): string {
+  const [first, last] = [Math.floor(head * share), Math.floor(tail * share)];
+  const [from, to] = [place - around.before, place + around.after];
+  if (place < 0 || to <= first || from >= text.length - last) return endsOf(text, first, last);
+  return endsOf(text.slice(0, to), first, to - Math.max(first, from)) + endsOf(text.slice(to), 0, last);
 }
 
 /** The first and the last so many characters of a text, and how many are left out between them. */

@@ -101,6 +101,22 @@ export class Gateway {
     return { status: response.status, body: text === '' ? undefined : JSON.parse(text), tookMs };
   }
 
+  /** Bytes to any path. @returns the status */
+  async send(
+    path: string,
+    type: string,
+    body: Buffer,
+    headers: Record<string, string> = {},
+  ): Promise<number> {
+    const response = await fetch(this.running.url + path, {
+      method: 'POST',
+      headers: { ...this.running.key, 'content-type': type, ...headers },
+      body,
+    });
+    await response.arrayBuffer();
+    return response.status;
+  }
+
   /** Memory after a forced collection. */
   async memory(): Promise<MemorySample> {
     rmSync(this.probeFile, { force: true });

@@ -40,7 +40,6 @@ const access: Readonly<Record<string, 'probe' | 'anyone' | Scope>> = {
   'GET /metrics': 'metrics:read',
   'GET /openapi.json': 'anyone',
   'GET /docs': 'anyone',
-  'GET /docs/': 'anyone',
   'GET /docs/*': 'anyone',
   'GET /docs/LICENSE': 'anyone',
   'GET /docs/index.html': 'anyone',

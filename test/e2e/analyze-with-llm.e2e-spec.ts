@@ -1,3 +1,4 @@
+import { Cancellation } from '../../src/common/cancellation.js';
 import { analyzeWithLlm } from '../../src/trace-tools/analysis/analyze-with-llm.tool.js';
 import { SpanIngest } from '../../src/traces/ingest/span-ingest.js';
 import { TraceReads } from '../../src/traces/reads/trace-reads.js';
@@ -167,7 +168,7 @@ it('says in one sentence that there is no model', async () => {
     context: { projectId: 'default' },
     principal: { userId: 'u', scopes: new Set(['traces:read']) },
     deadline: { totalMs: 1_000, remainingMs: () => 1_000 },
-    signal: new AbortController().signal,
+    cancellation: new Cancellation(),
   };
   await expect(tool.run({ spanIds: ['s'] }, run as never)).rejects.toMatchObject({
     type: 'upstream_unavailable',

@@ -111,3 +111,13 @@ describe('what is wrong', () => {
     ]);
   });
 });
+
+it('the health of a tool that is gone is no health', async () => {
+  await tk.register('gone');
+  await tk.call('gone', {}).expect(200);
+  await tk.http.delete('/api/v1/custom-tools/gone').expect(204);
+  for (const name of ['gone', 'never_was']) {
+    const { code, stdout, stderr } = await cli.run('tool', 'health', name);
+    expect([code, stdout, stderr]).toEqual([1, '', expect.stringMatching(/There is no .*tool named/)]);
+  }
+});

@@ -162,7 +162,8 @@ describe('a registered tool', () => {
       .expect(200, /"description":"New words"/);
     const { body } = await tk.call('changing', { action: 'env' }).expect(200);
     expect(body.result.MODE).toBe('new');
-    await tk.http.patch('/api/v1/custom-tools/changing').send({ name: 'other' }).expect(400);
+    const kept = await tk.http.patch('/api/v1/custom-tools/changing').send({ name: 'other' }).expect(200);
+    expect(kept.body.name).toBe('changing');
     await tk.http.patch('/api/v1/custom-tools/changing').send({ command: 'nope' }).expect(400);
     await tk.http
       .patch('/api/v1/custom-tools/changing')

@@ -64,7 +64,7 @@ describe.each([
     undefined,
   ],
   ['malformed JSON', '{"input":', {}, 400, 'invalid_request'],
-  ['no body at all', '', {}, 400, 'invalid_request'],
+  ['no body at all', '', {}, 422, 'invalid_input'],
   ['a prototype in the body', '{"input":{"__proto__":{"a":1}}}', {}, 400, 'invalid_request'],
   ['an unknown field', '{"inputs":{}}', {}, 400, 'invalid_request'],
   ['an input that breaks the schema', '{"input":{"query":7}}', {}, 422, 'invalid_input'],

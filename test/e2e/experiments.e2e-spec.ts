@@ -124,6 +124,8 @@ describe('an experiment', () => {
     expect(asked?.body).toEqual({
       model: 'gpt-4.1-mini',
       messages: [{ role: 'user', content: 'Which flight?' }],
+      // Of the original request: a change replaces the members that it names, and no others.
+      seed: 7,
       temperature: 0.2,
       stream: false,
     });
@@ -188,6 +190,10 @@ describe('an experiment', () => {
     expect(await change({ name: 'Again' })).toMatchObject({ name: 'Again', status: 'completed', result: {} });
     expect(await change({ prompt_variables: { a: 1 } })).toMatchObject({ status: 'draft', result: null });
     expect(await change({})).toMatchObject({ name: 'Again', prompt_variables: { a: 1 } });
+    const smaller = await change({ modified_request: { model: 'gpt-4.1-mini' } });
+    expect(smaller.modified_request).toEqual({ ...made.modified_request, model: 'gpt-4.1-mini' });
+    const tooLong = { modified_request: { user: 'x'.repeat(524_288) } };
+    await tk.http.patch(`${path}/${made.id}`).send(tooLong).expect(400);
   });
 
   it('stands in the lists, newest first, and is gone once it is deleted', async () => {

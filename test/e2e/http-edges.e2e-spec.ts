@@ -254,3 +254,31 @@ describe('security headers', () => {
     expect(await sendBytes(tk.url, 'hello\r\n\r\n')).toContain('x-content-type-options: nosniff');
   });
 });
+
+describe('member names of a body', () => {
+  const post = (input: unknown) =>
+    status(
+      'POST',
+      '/api/v1/tools/echo/execute',
+      { 'content-type': 'application/json' },
+      JSON.stringify({ input }),
+    );
+  const named = (count: number, from = 0): object =>
+    Object.fromEntries(Array.from({ length: count }, (_, n) => [`n${from + n}`, 1]));
+
+  it.each([
+    ['in one object', () => named(60_000)],
+    ['in objects of a list', () => Array.from({ length: 100 }, (_, n) => named(500, n * 500))],
+    ['nested', () => ({ a: { b: named(20_000) } })],
+  ])('%s are at most 10,000', async (_what, make) => {
+    const { status: code, text } = await post({ value: make() });
+    expect([code, JSON.parse(text).detail]).toEqual([400, expect.stringContaining('10000 different')]);
+  });
+
+  it('that repeat in rows are counted once', async () => {
+    const { status: code } = await post({
+      rows: Array.from({ length: 20_000 }, () => ({ a: 1, b: 2, c: 3 })),
+    });
+    expect(code).toBe(200);
+  });
+});

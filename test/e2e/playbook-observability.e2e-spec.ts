@@ -98,6 +98,7 @@ describe('the calls of get_playbooks', () => {
       level: 'warn',
       status: 'refused',
       error_type: 'invalid_input',
+      result_size: Buffer.byteLength(JSON.stringify(body.fallback)),
       parameters_hash: expect.any(String),
     });
   });

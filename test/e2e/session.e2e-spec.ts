@@ -240,3 +240,42 @@ describe('on loopback without a configured key', () => {
     await session(tk, { ...bearer(tk.key.authorization.slice(7)), host }).expect(200);
   });
 });
+
+describe('sign-ins in the audit', () => {
+  const entries = async (): Promise<{ action: string; keyId: string; target: string }[]> =>
+    (await tk.http.get('/api/v1/audit').query({ target: 'session' }).expect(200)).body.data;
+
+  it('one that succeeds has one entry with its key; one that fails, and a sign-out, have none', async () => {
+    const before = await entries();
+    await signIn(tk.url, { key: tk.key.authorization.slice(7) });
+    await tk.anonymous.post('/api/v1/session').send({ key: 'wrong' }).expect(401);
+    await tk.anonymous.delete('/api/v1/session').expect(204);
+    const added = (await entries()).slice(0, -before.length || undefined);
+    expect(added).toEqual([expect.objectContaining({ action: 'signIn', keyId: 'admin', userId: 'admin' })]);
+  });
+
+  it('too many that fail are refused until a minute is over', async () => {
+    const statuses = [];
+    for (let n = 0; n < 25; n++)
+      statuses.push((await replica.anonymous.post('/api/v1/session').send({ key: `wrong ${n}` })).status);
+    expect(statuses.slice(0, 20)).toEqual(Array(20).fill(401));
+    expect(statuses.slice(20)).toEqual(Array(5).fill(429));
+    const { headers } = await replica.anonymous.post('/api/v1/session').send({ key: adminKey }).expect(429);
+    expect(Number(headers['retry-after'])).toBeGreaterThan(0);
+  });
+});
+
+describe('a cookie that a page on another port has set', () => {
+  it('does not win', async () => {
+    const { cookie, secondHalf } = await signIn(guarded.url, { key: adminKey });
+    const other = await signIn(guarded.url, { key: (await make({ scopes: ['tools:call'] })).key });
+    // Browsers send the one with the longer path first.
+    const both = `toolkeeper_session=nonsense; ${other.cookie}; ${cookie}`;
+    const { body } = await session(guarded, { cookie: both }).expect(200);
+    expect(body.userId).toBe('admin');
+    await supertest(guarded.url)
+      .delete('/api/v1/keys/00000000000000000000')
+      .set({ cookie: `${cookie}; ${other.cookie}`, 'x-toolkeeper-session': secondHalf })
+      .expect(404);
+  });
+});

@@ -224,7 +224,10 @@ describe('a tool whose name a platform refuses', () => {
   beforeAll(() => {
     const registry = tk.app.get(ToolRegistry);
     const run = async (input: object) => input;
-    registry.register(defineTool({ name, description: 'Reads notes', input: { type: 'object' }, run }));
+    // Callers without a key may call it.
+    const annotations = { readOnly: true, openWorld: false };
+    const about = { name, description: 'Reads notes', input: { type: 'object' }, annotations };
+    registry.register(defineTool({ ...about, run }));
   });
 
   it('has an alias in its format, by which native calls find it', async () => {

@@ -8,7 +8,11 @@ import { until } from '../support/wait.js';
 let service: DataStorageServer;
 let tk: TestApp;
 
-const fallback = { error: 'Playbook search is not available', fallback: 'continue_without_context' };
+/** The reason is part of what an LLM reads. */
+const fallbackFor = (reason: string) => ({
+  error: `Playbook search is not available (${reason})`,
+  fallback: 'continue_without_context',
+});
 
 beforeAll(async () => {
   service = await DataStorageServer.start();
@@ -92,7 +96,7 @@ describe('get_playbooks with a Data Storage service', () => {
     const { body } = await tk.call('get_playbooks', input, { labels: { environment: 'test' } }).expect(422);
     expect(body).toMatchObject({
       code: 'invalid_input',
-      fallback: { ...fallback, error: 'input/labels is not a known field' },
+      fallback: { ...fallbackFor(''), error: 'input/labels is not a known field' },
     });
   });
 
@@ -122,7 +126,7 @@ describe('get_playbooks with a Data Storage service', () => {
     expect(body).toMatchObject({
       code: 'investigation_budget_spent',
       fallback: {
-        ...fallback,
+        ...fallbackFor(''),
         error: expect.stringContaining('Max 10 get_playbooks calls per investigation'),
       },
     });
@@ -143,7 +147,10 @@ describe('get_playbooks with a Data Storage service', () => {
     expect(failed.body).toMatchObject({
       status: 'error',
       error: { type: 'upstream_unavailable' },
-      result: { error: 'Historical context is not available', fallback: 'continue_without_context' },
+      result: {
+        error: 'Historical context is not available (server error)',
+        fallback: 'continue_without_context',
+      },
     });
   });
 });
@@ -153,16 +160,22 @@ describe('a Data Storage service that is not available', () => {
 
   it('test_data_storage_unavailable: the LLM reads that it can go on; then the service is left alone', async () => {
     await service.behave('refused');
-    for (const query of ['first', 'second']) {
+    for (const [query, reason] of [
+      ['first', 'unreachable'],
+      ['second', 'unreachable'],
+    ] as const) {
       const body = await find({ query });
       expect(body).toMatchObject({
         status: 'error',
-        error: { type: 'upstream_unavailable', message: 'Playbook search is not available' },
-        result: fallback,
+        error: { type: 'upstream_unavailable', message: fallbackFor(reason).error },
+        result: fallbackFor(reason),
       });
     }
     await service.behave('ok');
-    expect(await find({ query: 'third' })).toMatchObject({ status: 'error', result: fallback });
+    expect(await find({ query: 'third' })).toMatchObject({
+      status: 'error',
+      result: fallbackFor('circuit open'),
+    });
     expect(await service.requests()).toEqual([]);
   });
 
@@ -186,7 +199,7 @@ describe('a Data Storage service with a slow body', () => {
     expect(body).toMatchObject({
       status: 'error',
       error: { type: 'upstream_unavailable' },
-      result: fallback,
+      result: fallbackFor('timeout'),
     });
     const { text } = await tk.http.get('/metrics').expect(200);
     expect(text).toContain('toolkeeper_data_storage_tries_total{result="timeout"} 4\n');

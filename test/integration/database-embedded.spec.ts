@@ -27,6 +27,7 @@ describe('EmbeddedPostgres', () => {
     root = built();
     // A folder of mode 0700 that belongs to us: the user that the server drops to cannot reach what is below.
     parent = makeTestFolder();
+    chmodSync(parent, 0o700);
     directory = join(parent, 'postgres');
   });
   afterAll(async () => {

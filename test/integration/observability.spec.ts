@@ -4,6 +4,7 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import { Test } from '@nestjs/testing';
 import { Logger, PinoLogger } from 'nestjs-pino';
 import { AuthModule } from '../../src/auth/auth.module.js';
+import { Scopes } from '../../src/auth/scopes.decorator.js';
 import { LifecycleModule } from '../../src/common/lifecycle.module.js';
 import { ProblemFilter } from '../../src/common/problem.filter.js';
 import { APP_CONFIG, ConfigModule, loadConfig } from '../../src/config/app-config.js';
@@ -18,6 +19,7 @@ import { supertest as request } from '../support/http.js';
 const adminKey = 'the-very-secret-admin-key';
 
 @Controller()
+@Scopes()
 class SomeController {
   private readonly logger = new NestLogger('some');
 

@@ -6,7 +6,7 @@ import { newToolMetric } from '../../src/tool-metrics/new-tool-metric.js';
 import { ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
 import { isRowFault } from '../../src/tool-metrics/batch-insert.js';
 import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
-import { shownStats } from '../../src/tool-metrics/queries/tool-stats.js';
+import { withoutHistogram } from '../../src/tool-metrics/queries/tool-stats.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 
 const minute = 60_000;
@@ -201,7 +201,7 @@ describe('ToolMetricsRepository', () => {
         { executionTimeMs: 9_999, isTest: true },
         { executionTimeMs: 9_999, toolName: 'other' },
       );
-      expect(shownStats(await repository.getToolStats('t', range))).toStrictEqual({
+      expect(withoutHistogram(await repository.getToolStats('t', range))).toStrictEqual({
         toolName: 't',
         totalCalls: 5,
         successCount: 2,

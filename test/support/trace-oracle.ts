@@ -86,7 +86,7 @@ function told(raw: RawSpan): Told {
     failed,
     message: failed && typeof said === 'string' && said !== '' ? said : undefined,
     cost: present(amount) && part !== 'inner' ? Math.round(Number(amount) * 1e6) : undefined,
-    input: number('input_tokens', 'prompt_tokens'),
+    input: wholeInput(number('input_tokens', 'prompt_tokens'), number('cached_tokens')),
     output,
     cached: number('cached_tokens'),
     model,
@@ -104,6 +104,10 @@ function told(raw: RawSpan): Told {
     callCached: 0,
   };
 }
+
+/** An input that is less than what came from the cache does not include it. */
+const wholeInput = (input: number | undefined, cached = 0): number | undefined =>
+  input !== undefined && cached > input ? input + cached : input;
 
 const halfUp = (value: number): number => Math.floor(value + 0.5);
 const idOf = (trace: string, span: string | null | undefined): string => `${trace}/${span ?? ''}`;
@@ -501,7 +505,7 @@ function rankings(spans: readonly Told[]): object {
   });
   return {
     slowest_spans: spans
-      .toSorted((a, b) => selfOf(b) - selfOf(a) || b.ms - a.ms || bySpan(a, b))
+      .toSorted((a, b) => b.ms - a.ms || selfOf(b) - selfOf(a) || bySpan(a, b))
       .slice(0, 5)
       .map((span) => ({
         ...name(span),

@@ -10,14 +10,14 @@ const act = {
 } as const;
 /** The arguments that a shell makes of a command. */
 const words = (command: string): string[] =>
-  execFileSync('bash', ['-c', `curl() { printf '%s\\0' "$@"; }; npx() { printf '%s\\0' "$@"; }; ${command}`])
+  execFileSync('bash', ['-c', `curl() { printf '%s\\0' "$@"; }; node() { printf '%s\\0' "$@"; }; ${command}`])
     .toString()
     .split('\0');
 
 it('is read by a shell as it was meant, whatever is in the input', () => {
   expect(words(asCurl(act, 'http://127.0.0.1:3000'))).toEqual(expect.arrayContaining([act.body]));
   expect(words(asCommand('tool call', 'a', act.body))).toEqual([
-    'toolkeeper',
+    'bin/toolkeeper.mjs',
     'tool',
     'call',
     'a',

@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional, PartialType } from '@nestjs/swagger';
-import { OptionalText, PageOf, Rule, Text } from '../../common/shapes.js';
+import { OptionalText, PageOf, Rule, SentBackBy, Text } from '../../common/shapes.js';
 import { type CallRate, ratePeriods, type Scope, scopes } from '../../tool-contract/principal.js';
 
 const id = '019a9e0c5d0e7cc1a3f2';
@@ -86,6 +86,7 @@ const LaterMoment = (): PropertyDecorator =>
   ApiProperty({ type: String, format: 'date-time', nullable: true, example: null });
 
 /** A key without its secret, which nobody is shown again. */
+@SentBackBy(UpdateKeyBody)
 export class KeyView {
   @ApiProperty({ example: id }) readonly id!: string;
   @ApiProperty({ example: 'on-call agent' }) readonly name!: string;

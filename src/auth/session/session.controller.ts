@@ -26,7 +26,7 @@ export class SessionController {
       'The answer sets a cookie, which no script can read, and holds the second half of the session. The cookie alone reads, streams included; whatever is not GET also shows the second half, in `x-toolkeeper-session`, and comes from a page of this server. A session opens what its key opens, for twelve hours, and ends with the key.',
   })
   @ApiCreatedResponse({ type: NewSessionView })
-  @ApiProblems('invalid_request', 'payload_too_large', 'conflict')
+  @ApiProblems('invalid_request', 'payload_too_large', 'conflict', 'rate_limited')
   signIn(
     @Body() body: SignInBody,
     @Req() request: FastifyRequest,

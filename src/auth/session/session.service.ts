@@ -1,12 +1,15 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { hostname } from 'node:os';
+import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { invalidRequest, Problem } from '../../common/errors.js';
 import { manifest } from '../../common/project.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { Contributors } from '../../observability/contributors.js';
 import type { Principal } from '../../tool-contract/principal.js';
 import { unauthorized } from '../access-policy.js';
+import { AuditLog } from '../audit/audit-log.js';
+import { networkOf } from '../call-rates.js';
 import { presentedKey } from '../api-key.js';
 import { adminKeyId, KnownKeys } from '../known-keys.js';
 import { OnceLinks } from '../once-links.js';
@@ -19,6 +22,8 @@ import type { EnvironmentView, NewSessionView, SessionView, SignInBody } from '.
 @Injectable()
 export class SessionService {
   private readonly version: string;
+  /** Keys and links that opened nothing, by address. */
+  private readonly failures = new RateLimiterMemory({ points: maxFailures, duration: 60 });
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
@@ -26,20 +31,29 @@ export class SessionService {
     private readonly links: OnceLinks,
     private readonly sessions: Sessions,
     private readonly contributors: Contributors,
+    private readonly audit: AuditLog,
   ) {
     this.version = manifest().version;
   }
 
   /**
    * @throws Problem `unauthorized` for a key that opens nothing, or a link that was used or is over; `conflict` where
-   * nobody is asked for a key
+   * nobody is asked for a key; `rate_limited` after too many failures from one address
    */
   async signIn(body: SignInBody, request: FastifyRequest, reply: FastifyReply): Promise<NewSessionView> {
+    const address = networkOf(request.ip);
+    const before = await this.failures.get(address);
+    if (before && before.consumedPoints >= maxFailures) throw tooManyFailures(before.msBeforeNext);
     const principal = this.shownBy(body);
+    if (!principal) {
+      await this.failures.penalty(address);
+      throw unauthorized(opensNothing(body));
+    }
     const session = this.sessions.begin(principal.keyId ?? adminKeyId);
     if (!session)
       throw new Problem('conflict', 'With AUTH_MODE=off nobody is asked for a key: there is nothing to open');
     answerCookie(request, reply, session);
+    await this.record(principal, request);
     return { ...(await this.viewOf(principal, session)), secondHalf: session.secondHalf };
   }
 
@@ -53,17 +67,18 @@ export class SessionService {
     answerCookie(request, reply, undefined);
   }
 
-  private shownBy({ key, once }: SignInBody): Principal {
+  /** @returns undefined for a key that opens nothing, or a link that was used or is over */
+  private shownBy({ key, once }: SignInBody): Principal | undefined {
     if ((key === undefined) === (once === undefined))
       throw invalidRequest({ pointer: '', detail: 'must hold either key or once' });
-    const isGood = once === undefined || this.links.take(once);
-    const principal = once === undefined ? this.keys.find(key) : this.keys.withId(adminKeyId);
-    if (principal && isGood) return principal;
-    throw unauthorized(
-      once === undefined
-        ? 'This key is not known, has expired or was revoked.'
-        : 'This link was used, or its five minutes are over: sign in with a key, or restart the server for another link.',
-    );
+    if (once === undefined) return this.keys.find(key);
+    return this.links.take(once) ? this.keys.withId(adminKeyId) : undefined;
+  }
+
+  private record({ userId, keyId = adminKeyId }: Principal, { ip, id }: FastifyRequest): Promise<void> {
+    const nothing = { reason: null, beforeHash: null, afterHash: null };
+    const by = { userId, keyId, address: ip, requestId: id };
+    return this.audit.write({ ...by, ...nothing, action: 'signIn', target: 'session', status: 201 });
   }
 
   private async viewOf(
@@ -91,6 +106,16 @@ export class SessionService {
     };
   }
 }
+
+const maxFailures = 20;
+
+const opensNothing = ({ once }: SignInBody): string =>
+  once === undefined
+    ? 'This key is not known, has expired or was revoked.'
+    : 'This link was used, or its five minutes are over: sign in with a key, or restart the server for another link.';
+
+const tooManyFailures = (retryAfterMs: number): Problem =>
+  new Problem('rate_limited', `${maxFailures} sign-ins a minute may fail from one address`, { retryAfterMs });
 
 function answerCookie(
   { protocol }: FastifyRequest,

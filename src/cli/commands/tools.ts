@@ -3,6 +3,7 @@ import {
   enableCustomTool,
   getCircuit,
   getCustomToolHealth,
+  getTool,
   getToolHealth,
   listCustomToolRevisions,
   listCustomTools,
@@ -81,6 +82,8 @@ export async function health({ client, out }: Session, tool: string): Promise<vo
       throw error;
     }),
   ]);
+  // Figures of a tool that is gone stay.
+  if (!processes) await ask(getTool({ client, path: { name: tool } }));
   const percent = (rate: number): string => `${(rate * 100).toFixed(1)} %`;
   out.answer({ ...(processes && { processes }), report, circuit }, () =>
     out.members({

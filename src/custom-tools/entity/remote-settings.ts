@@ -53,8 +53,8 @@ export function checkRemote({
   if (command !== '') throw wrong('/url', 'must be left out where command is given');
   if (args.length > 0) throw wrong('/args', 'needs command');
   const runsElsewhere = 'needs command: what is behind a url runs elsewhere, without a sandbox of ours';
-  if (sandbox !== null) throw wrong('/sandbox', runsElsewhere);
-  if (permissions !== null) throw wrong('/permissions', runsElsewhere);
+  if (Object.keys(sandbox ?? {}).length > 0) throw wrong('/sandbox', runsElsewhere);
+  if (Object.keys(permissions ?? {}).length > 0) throw wrong('/permissions', runsElsewhere);
   checkUrl(url);
   for (const [name, value] of Object.entries(headers ?? {})) checkHeader(name, value, env);
 }

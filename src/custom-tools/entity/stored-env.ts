@@ -24,3 +24,6 @@ export function withoutValues(env: StoredEnv): Record<string, string> {
 export function identityOf(stored: SealedValue | string): string | undefined {
   return typeof stored === 'string' ? undefined : stored.id;
 }
+
+/** An address without the values of its query: tokens stand there. */
+export const shownUrl = (url: string): string => url.replaceAll(/([?&][^=&#]*=)[^&#]+/g, `$1${hiddenValue}`);

@@ -14,8 +14,9 @@ import {
 import type { EffectiveSandbox } from '../../sandbox/sandbox.types.js';
 import { SandboxSettings, ToolPermissions } from '../entity/sandbox-settings.js';
 import { ThresholdSettings } from '../entity/threshold-settings.js';
-import { hiddenValue, withoutValues } from '../entity/stored-env.js';
-import { PageOf } from '../../common/shapes.js';
+import { hiddenValue, shownUrl, withoutValues } from '../entity/stored-env.js';
+import { CustomToolUpdate } from '../manager/custom-tools.shapes.js';
+import { PageOf, SentBackBy } from '../../common/shapes.js';
 
 export class RunsAsView {
   @ApiProperty({ example: 1_900_000_003 }) readonly uid!: number;
@@ -43,6 +44,7 @@ export class EffectiveSandboxView {
 }
 
 /** A custom tool as its operator sees it. */
+@SentBackBy(CustomToolUpdate)
 export class CustomToolView {
   @ApiProperty({ example: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f' }) readonly id!: string;
   @ApiProperty({ example: 'log_summary' }) readonly name!: string;
@@ -119,7 +121,13 @@ export class CustomToolView {
   readonly lastHealthCheck!: Date | null;
   @ApiProperty({ type: String, nullable: true, example: null }) readonly errorMessage!: string | null;
   @ApiProperty({ type: [String], example: ['logs'] }) readonly tags!: string[];
-  @ApiProperty({ type: 'object', additionalProperties: true, example: {} }) readonly metadata!: object;
+  @ApiPropertyOptional({
+    type: 'object',
+    additionalProperties: true,
+    example: {},
+    description: 'Up to 16 KiB; absent in lists',
+  })
+  readonly metadata?: object;
   @ApiProperty({ type: String, format: 'date-time', example: '2026-01-23T10:30:00.000Z' })
   readonly createdAt!: Date;
   @ApiProperty({ type: String, format: 'date-time', example: '2026-01-23T10:30:00.000Z' })
@@ -130,6 +138,8 @@ export function customToolView(tool: CustomTool, effectiveSandbox: EffectiveSand
   const { sandbox, permissions, fallback, userNumber: _internal, definitions: _listed, ...others } = tool;
   return {
     ...others,
+    url: tool.url && shownUrl(tool.url),
+    pinnedCommand: tool.url && tool.pinnedCommand ? shownUrl(tool.pinnedCommand) : tool.pinnedCommand,
     env: withoutValues(tool.env),
     thresholds: tool.thresholds ?? {},
     sandbox: sandbox ?? {},

@@ -27,7 +27,11 @@ export class CustomToolsService {
 
   async list(query: ListCustomToolsQuery): Promise<Page<CustomToolView>> {
     const { data, nextCursor } = await this.manager.list(query);
-    return { data: data.map((tool) => this.view(tool)), nextCursor };
+    const listed = (tool: CustomTool): CustomToolView => {
+      const { metadata: _large, ...view } = this.view(tool);
+      return view;
+    };
+    return { data: data.map(listed), nextCursor };
   }
 
   async get(name: string): Promise<CustomToolView> {

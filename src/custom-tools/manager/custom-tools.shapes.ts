@@ -15,6 +15,7 @@ import { SandboxSettings, ToolPermissions } from '../entity/sandbox-settings.js'
 import type { EnvChanges } from '../secrets/env-changes.js';
 import { ThresholdSettings } from '../entity/threshold-settings.js';
 
+const maxMetadataBytes = 16_384;
 const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /** Names as a shell takes them. */
@@ -170,7 +171,16 @@ export class CustomToolCreate {
   })
   readonly capture?: CaptureSetting;
   @ApiPropertyOptional({ maxItems: 64, type: [String], example: ['text'] }) readonly tags?: string[];
-  @ApiPropertyOptional({ type: 'object', additionalProperties: true, example: { team: 'platform' } })
+  @Rule(
+    `must have at most ${maxMetadataBytes} bytes as JSON`,
+    (value) => Buffer.byteLength(JSON.stringify(value)) <= maxMetadataBytes,
+  )
+  @ApiPropertyOptional({
+    type: 'object',
+    additionalProperties: true,
+    example: { team: 'platform' },
+    description: 'At most 16 KiB; lists leave it out',
+  })
   readonly metadata?: Record<string, unknown>;
 }
 
@@ -179,11 +189,13 @@ export class CustomToolCreate {
  * and thresholds; null takes a value back to its default.
  */
 export class CustomToolUpdate extends PartialType(
-  OmitType(CustomToolCreate, ['name', 'env', 'protocol'] as const),
+  OmitType(CustomToolCreate, ['name', 'env', 'protocol', 'command'] as const),
   {
     skipNullProperties: false,
   },
 ) {
+  @ApiPropertyOptional({ maxLength: 4096, example: 'python3', description: 'Empty where there is a `url`' })
+  readonly command?: string;
   @VariableNames()
   @ApiPropertyOptional({
     type: 'object',

@@ -1,9 +1,11 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { isDeepStrictEqual } from 'node:util';
 import { newId } from '../../common/ids.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { checkExecutable } from '../commands/resolve-command.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
+import { shownUrl } from '../entity/stored-env.js';
 import { checkedThresholds } from '../entity/threshold-settings.js';
 import { type Inspection, type Listen, type PreparedTool, ToolInspector } from '../launch/tool-inspector.js';
 import { changedEnv, sealedEnv } from '../secrets/env-changes.js';
@@ -71,7 +73,8 @@ export class ToolDrafts {
   }
 
   /** Writes changes into a tool, the files that it brings along now among them. @throws Problem `invalid_request` with the field */
-  apply(tool: CustomTool, changes: CustomToolUpdate, bundle?: string): void {
+  apply(tool: CustomTool, given: CustomToolUpdate, bundle?: string): void {
+    const changes = changesOf(tool, given);
     const env = changedEnv(this.box, tool.id, tool.env, changes.env ?? {});
     Object.assign(tool, changedSettings(tool, changes), { env }, bundle && { bundle, workingDir: null });
     checkServer(tool, changes);
@@ -101,4 +104,12 @@ export class ToolDrafts {
     if (!inspected.remote) await checkExecutable(inspected.spec.command);
     return this.inspector.prepare(tool, inspected);
   }
+}
+
+/** A request without what it sends back as it was shown. A command that is named is looked up anew in any case. */
+function changesOf(tool: CustomTool, given: CustomToolUpdate): CustomToolUpdate {
+  const shown: Readonly<Record<string, unknown>> = { ...tool, url: tool.url && shownUrl(tool.url) };
+  const isChange = (name: string, value: unknown): boolean =>
+    name === 'command' || !isDeepStrictEqual(value, shown[name]);
+  return Object.fromEntries(Object.entries(given).filter(([name, value]) => isChange(name, value)));
 }

@@ -1,6 +1,6 @@
 import { defineTool } from '../../tool-contract/define-tool.js';
 import type { Tool } from '../../tool-contract/tool.js';
-import { noteAge } from '../playbook-source.js';
+import { noteAge, withoutContext } from '../playbook-source.js';
 import type { ContextRequest, DataStorageClient } from './data-storage-client.js';
 
 interface Input {
@@ -52,7 +52,7 @@ export const getContext = (
     upstream: 'Historical context',
     // Its answers are about errors.
     semanticErrors: 'off',
-    fallback: (reason) => ({ error: reason, fallback: 'continue_without_context' }),
+    fallback: withoutContext,
     cacheKey: requestOf,
     run: async (asked, { signal, notes }) => {
       const found = await client.enrichContext(requestOf(asked), signal);

@@ -10,6 +10,7 @@ import { type ImportItem, type ImportResult, PlaybookCatalogueService } from '..
 import { CreatePlaybookBody } from '../playbook-bodies.shapes.js';
 import { type DocumentItem, itemsOf } from './import-document.js';
 import { acceptYaml } from './yaml-body.js';
+import { yamlText } from './yaml-documents.js';
 
 const importRoute = '/api/v1/playbooks/import';
 /** Of everything else than `content`, which has its own limit. */
@@ -37,14 +38,14 @@ export class PlaybookImportService implements OnModuleInit {
   }
 
   /**
-   * @param body JSON as it was parsed, or YAML as text
+   * @param body JSON as it was parsed, or YAML as bytes
    * @throws Problem `invalid_request` or `conflict`, with an entry for each wrong field of each playbook; `rate_limited` for
    * YAML while too many others wait
    */
   async import(body: unknown, importedBy: string): Promise<ImportResult> {
     const errors: FieldProblem[] = [];
     const items: ImportItem[] = [];
-    for (const item of itemsOf(typeof body === 'string' ? await this.yaml(body) : body)) {
+    for (const item of itemsOf(Buffer.isBuffer(body) ? await this.yaml(body) : body)) {
       try {
         items.push({ playbook: this.validated(item), pointer: item.pointer });
       } catch (error) {
@@ -67,7 +68,7 @@ export class PlaybookImportService implements OnModuleInit {
     return this.catalogue.import(items, importedBy);
   }
 
-  private async yaml(text: string): Promise<unknown> {
+  private async yaml(text: Buffer): Promise<unknown> {
     if (this.yamlTexts >= mostYaml) {
       const detail = `${mostYaml} imports of YAML are read or wait already; JSON does not wait`;
       throw new Problem('rate_limited', detail, { retryAfterMs: 5_000 });
@@ -94,14 +95,14 @@ export class PlaybookImportService implements OnModuleInit {
  * Reads YAML in a thread of its own, which ends with it: nothing else waits for it, however it is nested.
  * @throws Problem `invalid_request` when it cannot be read, or not in time
  */
-async function readYaml(text: string): Promise<unknown> {
+async function readYaml(bytes: Buffer): Promise<unknown> {
   const reader = new WorkerCalls<string, string>(new URL('./yaml.worker.js', import.meta.url), {
     name: 'YAML',
     heapMb,
     timeLimitMs: patienceMs,
   });
   try {
-    return JSON.parse(await reader.call(text)) as unknown;
+    return JSON.parse(await reader.call(yamlText(bytes))) as unknown;
   } catch (error) {
     const detail = `The YAML cannot be read: ${(error as Error).message.split('\n')[0]}`;
     throw new Problem('invalid_request', detail, { errors: [{ pointer: '', detail }] });

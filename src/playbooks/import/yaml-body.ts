@@ -5,11 +5,11 @@ export const yamlTypes = ['application/yaml', 'application/x-yaml', 'text/yaml',
 /** Some two thousand playbooks. */
 const maxYamlBytes = 1_048_576;
 
-/** Lets one route take YAML, which it gets as text; the others answer 415 to it, as before. */
+/** Lets one route take YAML, which it gets as bytes; the others answer 415 to it, as before. */
 export function acceptYaml(fastify: FastifyInstance, route: string): void {
   fastify.addContentTypeParser(
     [...yamlTypes],
-    { parseAs: 'string', bodyLimit: maxYamlBytes },
+    { parseAs: 'buffer', bodyLimit: maxYamlBytes },
     (request, body, done) => {
       if (request.routeOptions.url === route) done(null, body);
       else refuseType(request, done);

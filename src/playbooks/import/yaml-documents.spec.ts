@@ -1,4 +1,4 @@
-import { yamlToJson } from './yaml-documents.js';
+import { yamlText, yamlToJson } from './yaml-documents.js';
 
 const read = (text: string): unknown => JSON.parse(yamlToJson(text));
 
@@ -16,6 +16,32 @@ describe('yamlToJson', () => {
       at: '2026-01-23',
       version: 1.1,
     });
+  });
+
+  it('merges what << names', () => {
+    expect(read('a: &a { x: 1, y: 2 }\nb: { <<: *a, y: 3 }')).toEqual({
+      a: { x: 1, y: 2 },
+      b: { x: 1, y: 3 },
+    });
+  });
+
+  it.each([
+    ['a number beyond 2^53', 'a: 1\nb: 1234567890123456789', 'line 2: 1234567890123456789 is a number beyond 2^53'],
+    ['the same in hexadecimal', 'a:\n  - 0xffffffffffffffff', 'line 2: 0xffffffffffffffff is'],
+    ['infinity', 'a: .inf', 'line 1: JSON has no .inf'],
+    ['no number', 'a: 1\n---\nb: .nan', 'line 3: JSON has no .nan'],
+    ['a number that overflows', 'a: 1e999', 'line 1: JSON has no 1e999'],
+    ['a list as a key', 'a: 1\n? [x]\n: 2', 'line 2: a key must be text'],
+    ['a tag of another format', 'a: 1\nb: !Ref x', 'at line 2'],
+    ['bytes', 'a: !!binary aGk=', 'line 1: JSON has no bytes'],
+  ])('refuses %s with its line', (_what, text, message) => {
+    expect(() => yamlToJson(text)).toThrow(message);
+  });
+
+  it('takes UTF-8 alone, and names the line of anything else', () => {
+    expect(yamlText(Buffer.from('a: ä\nb: 磁盘'))).toBe('a: ä\nb: 磁盘');
+    expect(() => yamlText(Buffer.from('a: x\nb: caf\xe9\n', 'latin1'))).toThrow('line 2: it is not UTF-8');
+    expect(() => yamlText(Buffer.from([0x61, 0x0a, 0xc3]))).toThrow('line 2: it is not UTF-8');
   });
 
   it('keeps the order of keys', () => {

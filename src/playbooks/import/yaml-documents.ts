@@ -1,4 +1,5 @@
-import { parseAllDocuments } from 'yaml';
+import { isUtf8 } from 'node:buffer';
+import { type Document, isCollection, LineCounter, parseAllDocuments, visit } from 'yaml';
 
 /** Of what a YAML text may grow to when its aliases are written out. */
 const maxJsonChars = 16_777_216;
@@ -9,13 +10,44 @@ const maxJsonChars = 16_777_216;
  * @throws Error with one line that says what is wrong
  */
 export function yamlToJson(text: string): string {
-  const values = [...parseAllDocuments(text, { schema: 'core' })].map((document) => {
-    const [error] = document.errors;
+  const lineCounter = new LineCounter();
+  const values = [...parseAllDocuments(text, { schema: 'core', merge: true, lineCounter })].map((document) => {
+    // A warning names a tag that would be lost.
+    const [error] = [...document.errors, ...document.warnings];
     if (error) throw error;
+    refuseUnlikeJson(document, lineCounter);
     return document.toJS() as unknown;
   });
   const whole = values.length === 1 ? values[0] : values.flat().filter((value) => value !== null);
   const json = JSON.stringify(whole ?? null);
   if (json.length > maxJsonChars) throw new Error('It is too large once its aliases are written out');
   return json;
+}
+
+/** @throws Error that names the line of a value that JSON would alter */
+function refuseUnlikeJson(document: Document, lines: LineCounter): void {
+  const refuse = (offset: number | undefined, what: string): never => {
+    throw new Error(`line ${lines.linePos(offset ?? 0).line}: ${what}`);
+  };
+  visit(document, {
+    Scalar: (_, { value, source = '', range }) => {
+      if (value instanceof Uint8Array) refuse(range?.[0], 'JSON has no bytes: write them as text');
+      if (typeof value !== 'number') return;
+      if (!Number.isFinite(value)) refuse(range?.[0], `JSON has no ${source}: write it as text, in quotes`);
+      if (Number.isInteger(value) && !Number.isSafeInteger(value))
+        refuse(range?.[0], `${source} is a number beyond 2^53: write it as text, in quotes`);
+    },
+    Pair: (_, { key }) => {
+      if (isCollection(key)) refuse(key.range?.[0], 'a key must be text, not a list or an object');
+    },
+  });
+}
+
+/** @throws Error that names the line of the first byte that is no UTF-8 */
+export function yamlText(bytes: Buffer): string {
+  if (isUtf8(bytes)) return bytes.toString();
+  // No byte of a longer character is a line feed.
+  const lines = bytes.toString('latin1').split('\n');
+  const wrong = lines.findIndex((line) => !isUtf8(Buffer.from(line, 'latin1')));
+  throw new Error(`line ${wrong + 1}: it is not UTF-8`);
 }

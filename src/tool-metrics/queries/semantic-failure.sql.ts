@@ -19,10 +19,10 @@ export const markSemanticFailure = `
   ), counted AS (
     INSERT INTO tool_metric_rollups AS cell (
       seconds, starts_at, tool_name, status, error_type, is_test, writer, calls, total_ms, input_bytes, output_bytes,
-      semantic_failures, tool_faults, latency
+      semantic_failures, latency
     )
     SELECT seconds, date_bin(seconds * interval '1 second', recorded_at, '1970-01-01 00:00:00+00'), tool_name, status,
-           error_type, is_test, $5::int, 0, 0, 0, 0, change, 0, ''
+           error_type, is_test, $5::int, 0, 0, 0, 0, change, ''
     FROM marked CROSS JOIN (VALUES ${spansList}) AS spans (seconds)
     WHERE change <> 0
     ORDER BY 1, 2

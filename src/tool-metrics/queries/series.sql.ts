@@ -25,7 +25,6 @@ export function selectSeries({ from, to, bucketMs }: SeriesRange, tool: string |
     SELECT date_bin($1 * interval '1 second', starts_at, '1970-01-01 00:00:00+00') AS at, status,
            sum(calls::float8) AS calls, sum(total_ms::float8) AS "totalMs", min(min_ms) AS "minMs",
            max(max_ms) AS "maxMs", sum(semantic_failures::float8) AS "semanticFailures",
-           0 AS "toolFaults",
            encode(string_agg(latency, ''::bytea), 'base64') AS latency
     FROM tool_metric_rollups
     WHERE seconds = ${cell} AND starts_at >= $2 AND starts_at < $3 AND NOT is_test

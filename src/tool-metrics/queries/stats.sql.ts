@@ -7,10 +7,7 @@ export interface Statement {
 }
 
 const counted = `
-  tool_name, status, error_type, calls, total_ms, min_ms, max_ms, input_bytes, output_bytes, semantic_failures, tool_faults`;
-
-/** Cells from before tool faults were counted hold NULL: each failure that could be the tool's is taken for one. */
-const couldBeFault = `status <> 'success' AND error_type NOT IN ('cancelled', 'interrupted', 'upstream_unavailable')`;
+  tool_name, status, error_type, calls, total_ms, min_ms, max_ms, input_bytes, output_bytes, semantic_failures`;
 
 /**
  * Executions of a period counted by tool, status and type of error (see CountedRow), in one statement and so in one
@@ -27,7 +24,6 @@ export function selectCounts(
            sum(total_ms::float8) AS "totalMs", min(min_ms) AS "minMs", max(max_ms) AS "maxMs",
            sum(input_bytes::float8) AS "inputBytes", sum(output_bytes::float8) AS "outputBytes",
            sum(semantic_failures::float8) AS "semanticFailures",
-           sum(coalesce(tool_faults, CASE WHEN ${couldBeFault} THEN calls ELSE 0 END)::float8) AS "toolFaults",
            ${of.latency ? inBase64(`string_agg(latency, ''::bytea)`) : 'NULL'} AS latency
     FROM (${from}) AS parts
     GROUP BY tool_name, status, error_type

@@ -13,18 +13,6 @@ export interface ToolFigures {
   readonly avgTimeMs: number;
   /** Executions that answered, but wrongly, as a reader of the answer marked them, also where they succeeded. */
   readonly semanticFailureCount: number;
-  readonly failures: FailureCauses;
-}
-
-/** Executions without success by what is to blame; their sum is all of them. */
-export interface FailureCauses {
-  readonly toolFaults: number;
-  /** Inputs that the tool refused, and calls that their caller gave up. */
-  readonly callerErrors: number;
-  /** Calls that their caller's own time-out ended, or the wait for a process. */
-  readonly deadlines: number;
-  /** The gateway, or what the tool depends on. */
-  readonly others: number;
 }
 
 /** How long those calls took, in milliseconds. */
@@ -52,7 +40,6 @@ export interface CountedRow {
   readonly inputBytes: number;
   readonly outputBytes: number;
   readonly semanticFailures: number;
-  readonly toolFaults: number;
   /** Entries as LatencyHistogram reads them, in base64; null: not asked for. */
   readonly latency: string | null;
 }
@@ -78,26 +65,8 @@ export function figuresOf(rows: readonly CountedRow[]): ToolFigures {
     successRate: successCount / totalCalls,
     avgTimeMs: rounded(sum((row) => row.totalMs) / totalCalls, 2),
     semanticFailureCount: sum((row) => row.semanticFailures),
-    failures: causesOf(rows),
   };
 }
-
-function causesOf(rows: readonly CountedRow[]): FailureCauses {
-  const causes = { toolFaults: 0, callerErrors: 0, deadlines: 0, others: 0 };
-  for (const { status, errorType, calls, toolFaults } of rows) {
-    if (status === 'success') continue;
-    causes.toolFaults += toolFaults;
-    causes[causeOf[errorType] ?? 'others'] += calls - toolFaults;
-  }
-  return causes;
-}
-
-/** The cause of a failure that is no tool fault. */
-const causeOf: Readonly<Record<string, 'callerErrors' | 'deadlines'>> = {
-  tool_error: 'callerErrors',
-  cancelled: 'callerErrors',
-  timeout: 'deadlines',
-};
 
 /** @param rows those of one tool, with their latency */
 export function latencyOf(rows: readonly CountedRow[]): LatencyFigures {

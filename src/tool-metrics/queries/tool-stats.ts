@@ -6,11 +6,10 @@ import {
   latencyOf,
   rangeOf,
   summing,
-  type ToolFigures,
 } from './tool-figures.js';
 
 /** The statistics of a tool with calls in the period. */
-export type FilledToolStats = Required<ToolStatsView> & LatencyFigures & Pick<ToolFigures, 'failures'>;
+export type FilledToolStats = Required<ToolStatsView> & LatencyFigures;
 
 /** A tool without calls in the period has this short form only. */
 export type EmptyToolStats = Pick<
@@ -63,9 +62,9 @@ export const emptyStats = (toolName: string, period: StatsPeriodView): EmptyTool
   period,
 });
 
-/** The shown part of the statistics: without the histogram and the causes, which only grades need. */
-export function shownStats(stats: ToolStats): Omit<FilledToolStats, 'latency' | 'failures'> | EmptyToolStats {
+/** The shown part of the statistics: without the histogram. */
+export function withoutHistogram(stats: ToolStats): Omit<FilledToolStats, 'latency'> | EmptyToolStats {
   if (!('latency' in stats)) return stats;
-  const { latency: _latency, failures: _causes, ...figures } = stats;
+  const { latency: _, ...figures } = stats;
   return figures;
 }

@@ -8,13 +8,14 @@ import { SpanAnalyst } from './span-analyst.js';
 let llm: LlmServer;
 let endpoint: LlmEndpoint;
 let analyst: SpanAnalyst;
+let now = Date.now();
 const { signal } = new AbortController();
 
 beforeEach(async () => {
   llm = await startLlmServer();
   const quick = { retries: 2, pauseMs: 1, deadlineMs: 5_000 };
   endpoint = new LlmEndpoint({ url: llm.url, model: 'judge-1', apiKey: 'k' }, quick);
-  analyst = new SpanAnalyst(endpoint);
+  analyst = new SpanAnalyst(endpoint, () => now);
 });
 afterEach(async () => {
   await endpoint.close();
@@ -141,7 +142,7 @@ it('keeps what is no JSON as it was said', async () => {
   });
 });
 
-it('asks less strictly where the endpoint knows no schema, and remembers it', async () => {
+it('asks less strictly where the endpoint knows no schema, and remembers it for five minutes', async () => {
   llm.answer = ({ body }, response) =>
     body.response_format ? refuse(response, 400, 'response_format is not supported') : analysisOf('s1');
   await ask([span(1)]);
@@ -151,6 +152,14 @@ it('asks less strictly where the endpoint knows no schema, and remembers it', as
     'json_object',
     undefined,
     undefined,
+  ]);
+  now += 300_000;
+  llm.answer = () => analysisOf('s1');
+  await ask([span(1)]);
+  await ask([span(1)]);
+  expect(llm.asked.slice(-2).map(({ body }) => body.response_format?.type)).toEqual([
+    'json_schema',
+    'json_schema',
   ]);
 });
 

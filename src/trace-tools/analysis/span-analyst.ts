@@ -6,6 +6,8 @@ import { analysisSchema, messagesFor } from './analysis-prompt.js';
 import type { AnalysedSpan, Analysis, Focus } from './analysis.types.js';
 
 const batchSize = 5;
+/** How long an endpoint is taken to refuse a format that it refused: it may have been another fault, or is mended. */
+const knownMs = 300_000;
 
 /** How an endpoint is asked for JSON, the strictest way first; what it does not know it refuses with 400. */
 const formats = [
@@ -33,10 +35,13 @@ export interface Analysed {
 
 /** Lets a language model judge spans, some at a time, each time with a line about all the others. */
 export class SpanAnalyst {
-  /** Of `formats`, the first one that this endpoint has not refused. */
-  private format = 0;
+  /** Of `formats`, the first one that this endpoint's model has not refused; the strictest is tried again in the end. */
+  private known = { format: 0, until: 0 };
 
-  constructor(private readonly llm: Pick<LlmEndpoint, 'chat'>) {}
+  constructor(
+    private readonly llm: Pick<LlmEndpoint, 'chat'>,
+    private readonly now = Date.now,
+  ) {}
 
   /**
    * A batch that fails leaves the others.
@@ -65,10 +70,11 @@ export class SpanAnalyst {
   }
 
   private async ask(messages: readonly object[], options: ChatOptions): Promise<string> {
-    for (let format = this.format; ; format++) {
+    const first = this.now() < this.known.until ? this.known.format : 0;
+    for (let format = first; ; format++) {
       try {
         const text = await this.llm.chat({ messages, ...formats[format] }, options);
-        this.format = Math.max(this.format, format);
+        if (format > first) this.known = { format, until: this.now() + knownMs };
         return text;
       } catch (error) {
         const isRefused = error instanceof UpstreamFailure && error.status === 400;

@@ -223,3 +223,23 @@ it('a span that ends before it starts is kept, with no duration', () => {
   const { startUs, finishUs } = rowOf({}, { endTimeUnixNano: `${now - 2_001}000000` });
   expect([startUs, finishUs]).toEqual([(now - 2_000) * 1_000, (now - 2_000) * 1_000]);
 });
+
+describe('a message of the role tool', () => {
+  const errorsOf = (content: string) =>
+    rowOf({ 'gen_ai.operation.name': 'chat', 'gen_ai.input.messages': [{ role: 'tool', content }] })
+      .toolErrors;
+
+  it.each([
+    'unknown tool fetsch',
+    'Unknown tool: "fetsch"',
+    'No such tool named fetsch',
+    'Unknown function fetsch',
+  ])('that says %j is an error of the tool', (content) =>
+    expect(errorsOf(content)).toEqual([{ tool_name: 'fetsch', message: content }]),
+  );
+
+  it.each(['There is no known tool for that', `${'A page about agents. '.repeat(20)}unknown tool fetsch`])(
+    'that says %.40j is none',
+    (content) => expect(errorsOf(content)).toBeNull(),
+  );
+});

@@ -30,11 +30,12 @@ const most = { toolErrors: 5, name: 256, message: 500 };
 export function failuresIn({ outputs, toolMessages, toolCallId }: SpanTexts, label: string | null): Failures {
   if (label === ownLabel) return none;
   const finding = findInSpan({ outputs, toolMessages: toolMessages.map(({ text }) => text) });
-  if (!finding) return none;
+  const errors = toolMessages.flatMap((message) => toolErrorOf(message, finding !== undefined));
+  const toolErrors = errors.length > 0 ? errors.slice(0, most.toolErrors) : null;
+  if (!finding) return { ...none, toolErrors };
   const callId = finding.source === 'input' ? toolMessages[finding.index]?.toolCallId : toolCallId;
-  const toolErrors = toolMessages.flatMap(toolErrorOf).slice(0, most.toolErrors);
   return {
-    toolErrors: toolErrors.length > 0 ? toolErrors : null,
+    toolErrors,
     semanticPattern: finding.pattern,
     semanticSeverity: finding.severity,
     semanticSource: finding.source,
@@ -43,18 +44,22 @@ export function failuresIn({ outputs, toolMessages, toolCallId }: SpanTexts, lab
   };
 }
 
-/** An answer that only looks odd is no error of the call. */
-function toolErrorOf({ text, toolName = unknownTool(text), toolCallId }: ToolMessage): ToolMessageError[] {
-  if (findSemanticError(text)?.severity !== 'high') return [];
+/** An answer that only looks odd is no error of the call. @param searched some text of the span tells of an error */
+function toolErrorOf({ text, toolName, toolCallId }: ToolMessage, searched: boolean): ToolMessageError[] {
+  const unknown = unknownTool.exec(text.slice(0, longestReport))?.[1];
+  const isSevere = searched && findSemanticError(text)?.severity === 'high';
+  if (unknown === undefined && !isSevere) return [];
+  const name = toolName ?? unknown;
   return [
     {
-      ...(toolName !== undefined && { tool_name: cleanName(toolName, most.name) }),
+      ...(name !== undefined && { tool_name: cleanName(name, most.name) }),
       ...(toolCallId !== undefined && { tool_call_id: cleanName(toolCallId, most.name) }),
       message: cleanName(text, most.message),
     },
   ];
 }
 
-/** A model that asks for a tool that there is not: nobody else names it. */
-const unknownTool = (text: string): string | undefined =>
-  /\bunknown tool:?\s+["'`]?([\w.-]{1,128})/i.exec(text)?.[1];
+/** A model asks for a tool that there is not: nobody else names it, and the answer may say no more than that. */
+const unknownTool = /\b(?:unknown|no such) (?:tool|function)(?: named)?:?\s+["'`]?([\w.-]{1,128})/i;
+/** Longer answers have such words for their subject. */
+const longestReport = 300;

@@ -7,7 +7,10 @@ export type Grouping =
 
 /** Conditions on a group as a whole. Durations in milliseconds, costs in US dollars. */
 export interface GroupFilter {
+  /** Of its root spans. */
   readonly status?: 'success' | 'error';
+  /** Some span of it failed. */
+  readonly failed?: boolean;
   readonly hasErrors?: boolean;
   readonly minDurationMs?: number;
   readonly maxDurationMs?: number;
@@ -52,6 +55,7 @@ export function selectGroupKeys(
   };
   const { status, minCost, maxCost } = groups;
   holds('bool_or(root_failed) =', status && status === 'error');
+  holds('bool_or(failed) =', groups.failed);
   holds('bool_or(failed) =', groups.hasErrors);
   holds(`${groupDurationMs} >=`, groups.minDurationMs);
   holds(`${groupDurationMs} <=`, groups.maxDurationMs);

@@ -218,7 +218,7 @@ const sections: Readonly<Record<string, Section>> = {
     from: `(SELECT counted.*, round((finish_us - start_us - coalesce(covered_us, 0)) / 1000.0)::bigint AS self_ms
       FROM counted LEFT JOIN covered
         ON covered.trace_id = counted.trace_id AND covered.span_id = counted.span_id AND parent_us = start_us) AS timed`,
-    order: 'self_ms DESC, duration_ms DESC, start_us, span_id, trace_id',
+    order: 'duration_ms DESC, self_ms DESC, start_us, span_id, trace_id',
     most: 5,
   },
   expensive_spans: {

@@ -67,7 +67,8 @@ export function groupsOf(
     text: query.q,
   });
   const groups = given({
-    status: status === 'failed' ? ('error' as const) : status,
+    status: status === 'failed' ? undefined : status,
+    failed: status === 'failed' || undefined,
     hasErrors: query.has_errors,
     minDurationMs: query.min_duration_ms,
     maxDurationMs: query.max_duration_ms,

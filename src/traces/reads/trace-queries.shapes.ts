@@ -83,7 +83,7 @@ export class ListRunsQuery extends PeriodQuery {
   @ApiPropertyOptional({
     enum: ['success', 'error', 'failed'],
     example: 'error',
-    description: '`error`, or `failed`: a root span failed',
+    description: '`error`: a root span failed; `failed`: any span failed, as `has_errors` says',
   })
   readonly status?: 'success' | 'error' | 'failed';
   @ApiPropertyOptional({ example: true, description: 'Whether any span failed' })

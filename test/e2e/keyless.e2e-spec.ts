@@ -1,0 +1,63 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { firstCall } from '../../console/src/lib/snippets.js';
+import { startApp, type TestApp } from '../support/app.js';
+import type { Json } from '../support/json.js';
+
+// real: the whole server, HTTP, curl; mock: nothing
+
+let tk: TestApp;
+let builtins: Json[];
+beforeAll(async () => {
+  tk = await startApp();
+  await tk.register('mine');
+  const { body } = await tk.http.get('/api/v1/tools?limit=200').expect(200);
+  builtins = body.data.filter(({ kind }: Json) => kind === 'builtin');
+});
+afterAll(() => tk.close());
+
+const isHarmless = ({ annotations }: Json): boolean => annotations.readOnly && !annotations.openWorld;
+const rpc = (method: string, params: object) =>
+  tk.anonymous
+    .post('/mcp')
+    .set('accept', 'application/json, text/event-stream')
+    .send({ jsonrpc: '2.0', id: 1, method, params });
+
+describe('a caller without a key', () => {
+  it('is listed custom tools and harmless built-in ones, over REST and MCP', async () => {
+    const expected = ['mine', ...builtins.filter(isHarmless).map(({ name }) => name)].sort();
+    const { body } = await tk.anonymous.get('/api/v1/tools?limit=200').expect(200);
+    expect(body.data.map(({ name }: Json) => name).sort()).toEqual(expected);
+    const listed = await rpc('tools/list', {}).expect(200);
+    expect(listed.body.result.tools.map(({ name }: Json) => name).sort()).toEqual(expected);
+    await tk.anonymous.post('/api/v1/tools/mine/execute').send({ input: {} }).expect(200);
+  });
+
+  it('calls no other built-in tool, by no way in, and is told how to send a key', async () => {
+    const others = builtins.filter((tool) => !isHarmless(tool));
+    expect(others.map(({ name }) => name)).toEqual(expect.arrayContaining(['analyze_with_llm', 'writeFile']));
+    for (const { name } of others) {
+      const refused = await tk.anonymous
+        .post(`/api/v1/tools/${name}/execute`)
+        .send({ input: {} })
+        .expect(401);
+      expect(refused.headers['www-authenticate']).toContain('Bearer');
+      expect(refused.body.detail).toMatch(/Authorization: Bearer <key>.*x-api-key.*admin\.key/);
+      const { body } = await rpc('tools/call', { name, arguments: {} });
+      expect([name, body.error.message]).toEqual([name, expect.stringContaining('Authorization: Bearer')]);
+      // With the key the call gets as far as its input.
+      await tk.http.post(`/api/v1/tools/${name}/execute`).send({ input: 1 }).expect(422);
+    }
+    for (const tool of builtins.filter(isHarmless))
+      await tk.anonymous.post(`/api/v1/tools/${tool.name}/execute`).send({ input: 1 }).expect(422);
+  });
+});
+
+it("the console's first call runs as it is copied", async () => {
+  const command = firstCall(tk.url, 'mine').replace(
+    '$(cat .toolkeeper/admin.key)',
+    tk.key.authorization.slice(7),
+  );
+  const { stdout } = await promisify(execFile)('bash', ['-c', command]);
+  expect(JSON.parse(stdout)).toMatchObject({ tool: 'mine', status: 'success' });
+});
