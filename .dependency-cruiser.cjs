@@ -40,16 +40,7 @@ const allowed = {
     'repetition',
     'lexical-search',
   ],
-  'custom-tools': [
-    ...base,
-    'tool-contract',
-    'database',
-    'auth',
-    'tool-metrics',
-    'process-pool',
-    'sandbox',
-    'tools',
-  ],
+  'custom-tools': [...base, 'tool-contract', 'database', 'auth', 'process-pool', 'sandbox', 'tools'],
   'builtin-tools': [...base, 'tool-contract', 'tools'],
   'trace-tools': [
     ...base,

@@ -159,7 +159,7 @@ export type EnvironmentView = {
      */
     sandboxTier: number | null;
     /**
-     * What tools may be granted besides their own folders (SANDBOX_GRANTABLE_PATHS)
+     * Folders that tools may be granted besides their own (SANDBOX_GRANTABLE_PATHS)
      */
     grantablePaths: Array<string>;
     /**

@@ -47,7 +47,7 @@ export const Cursor = (): PropertyDecorator =>
 
 const VIEW = 'toolkeeper:view';
 
-/** What GET shows may be sent back by this body: members that only the view has are left out of it. */
+/** A body that ignores the members which only its view has, so that the answer of GET can be sent back. */
 export const SentBackBy =
   (body: Type): ClassDecorator =>
   (view) =>

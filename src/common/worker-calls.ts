@@ -128,7 +128,7 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
     for (const [call, { request }] of this.waiting) this.send({ call, request });
   }
 
-  /** What a worker says must not end the server: one that breaks the form is replaced. */
+  /** Replaces a worker whose message cannot be read: it must not end the server. */
   private heard(worker: Worker | WorkerProcess, said: FromWorker<Answer, News>): void {
     try {
       this.hear(said);

@@ -59,7 +59,7 @@ export function noteAge(
 
 export const PLAYBOOK_SOURCE = Symbol('PlaybookSource');
 
-/** What an LLM reads in place of an answer. */
+/** The fallback that an LLM reads in place of an answer. */
 export const withoutContext = (reason: string): object => ({
   error: reason,
   fallback: 'continue_without_context',

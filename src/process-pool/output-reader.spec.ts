@@ -122,7 +122,7 @@ describe('what a process writes beside its answers', () => {
       'flood protocol_error The tool wrote over 1000 lines a second beside its answers (100 while no call is open) for 10 s',
     ]);
     const lines = strayLines();
-    // What is read is charged by the chunk.
+    // Lines are charged once a chunk.
     expect(lines).toBeGreaterThanOrEqual(20_002);
     expect(lines).toBeLessThanOrEqual(20_002 + 128);
     for (let turn = 0; turn < 10; turn++) await nextTurn();

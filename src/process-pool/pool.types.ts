@@ -115,7 +115,7 @@ export interface RequestOptions {
   /** Called when the request is written: `timeout` in its context is what is left then. */
   readonly params: (remainingMs: number) => object;
   readonly deadline: Deadline;
-  /** Of its caller. */
+  /** Cancelled when the caller leaves. */
   readonly cancellation?: Cancellation | undefined;
   /** Run on a process that has served nobody yet. */
   readonly fresh?: boolean;

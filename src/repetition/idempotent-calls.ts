@@ -16,7 +16,7 @@ export interface KeyedCall extends Pick<CallRequest, 'tool' | 'input' | 'context
   readonly idempotencyKey: string;
   /** Until then it may wait for the first call with its key. */
   readonly deadline: Deadline;
-  /** Of the caller. */
+  /** Cancelled when the caller leaves. */
   readonly cancellation?: Cancellation | undefined;
   /** The tool says of itself that running it twice does no harm. */
   readonly idempotent: boolean;

@@ -7,7 +7,7 @@ import type { LaunchFiles } from './launch-files.js';
 import { covers } from './places.js';
 import type { Command, HostAbilities } from './sandbox.types.js';
 
-/** How many users of their own tools can have; migration 0023 bounds their numbers by it. */
+/** Number of users that tools can have; a check of the database bounds their numbers by it. */
 const users = 65_536;
 
 export const isToolUid = (uid: number, firstUid: number): boolean =>

@@ -21,7 +21,7 @@ export interface CallRequest {
   readonly address?: string;
   /** The caller's own limit in milliseconds. */
   readonly timeoutMs?: number;
-  /** Of the caller; absent: the call runs on to its end. */
+  /** Cancelled when the caller leaves; absent: the call runs on to its end. */
   readonly cancellation?: Cancellation | undefined;
   readonly onStart?: (start: CallStart) => void;
   /** Follows what the tool says while the call runs. */

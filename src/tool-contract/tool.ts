@@ -76,7 +76,7 @@ export interface ToolRun {
   readonly context: CallContext;
   readonly principal: Principal;
   readonly deadline: Deadline;
-  /** Of the caller. */
+  /** Cancelled when the caller leaves. */
   readonly cancellation: Cancellation;
   /** A half-open circuit's trial: run it on a fresh process. */
   readonly probe: boolean;

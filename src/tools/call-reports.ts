@@ -1,7 +1,10 @@
 import { Injectable } from '@nestjs/common';
+import type { Refusal } from '../common/errors.js';
 import { ToolLog } from '../observability/tool-log.js';
 import { type SpanAttributes, Tracer } from '../observability/tracing/tracer.js';
 import { type CallEvent, CallEvents, type ExecutedCall } from '../tool-contract/call-events.js';
+import type { KeptAnswer } from '../tool-contract/call-ticket.js';
+import type { Tool } from '../tool-contract/tool.js';
 import type { CallAnswer, CallRequest, ToolCall } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 import { CallMetrics } from './call.metrics.js';
@@ -13,7 +16,7 @@ export class CallReports {
     private readonly metrics: CallMetrics,
     private readonly log: ToolLog,
     private readonly tracer: Tracer,
-    events: CallEvents,
+    private readonly events: CallEvents,
   ) {
     events.subscribe((event) => this.ended(event));
   }
@@ -74,9 +77,15 @@ export class CallReports {
     this.metrics.replayed(tool);
   }
 
-  /** A call of a name that no tool has was refused. */
-  refusedUnknown(reason: string): void {
-    this.metrics.refused(undefined, reason);
+  /** @param tool undefined: no tool has the name that was called, or the caller may know nothing about it */
+  refused(tool: Tool | undefined, { input, context }: CallRequest, refusal: Refusal): void {
+    if (!tool) return this.metrics.refused(undefined, refusal.code);
+    this.events.emit({ kind: 'refused', tool: tool.definition.name, input, context, refusal });
+  }
+
+  /** The call was answered without an execution. */
+  cached({ ticket, input, context }: ToolCall, kept: KeptAnswer): void {
+    this.events.emit({ kind: 'cached', tool: ticket.tool.definition.name, input, context, ...kept });
   }
 
   private ended(event: CallEvent): void {

@@ -7,7 +7,6 @@ import { newId } from '../common/ids.js';
 import { InvestigationBudgetGuard } from '../investigations/investigation-budget.guard.js';
 import { IdempotentCalls } from '../repetition/idempotent-calls.js';
 import { ResultCache } from '../repetition/result-cache.js';
-import { CallEvents } from '../tool-contract/call-events.js';
 import { CallTicket, type KeptAnswer } from '../tool-contract/call-ticket.js';
 import { fallbackOf, type Tool } from '../tool-contract/tool.js';
 import type { CallAnswer, CallRequest, ToolCall } from '../tool-contract/tool-call.js';
@@ -38,7 +37,6 @@ export class Door implements OnApplicationBootstrap {
     private readonly keys: IdempotentCalls,
     private readonly results: ResultCache,
     private readonly reports: CallReports,
-    private readonly events: CallEvents,
     private readonly contexts: ExternalContextCreator,
   ) {}
 
@@ -79,9 +77,7 @@ export class Door implements OnApplicationBootstrap {
   /** Every refusal carries the tool's fallback for an LLM, unless the caller may know nothing about the tool. */
   private refused(tool: Tool | undefined, request: CallRequest, refusal: Refusal): Refusal {
     const known = refusal.code === 'forbidden' ? undefined : tool;
-    const { input, context } = request;
-    if (known) this.events.emit({ kind: 'refused', tool: known.definition.name, input, context, refusal });
-    else this.reports.refusedUnknown(refusal.code);
+    this.reports.refused(known, request, refusal);
     const fallback = known && fallbackOf(known, refusal.detail);
     if (fallback === undefined) return refusal;
     return new Refusal(refusal.code, refusal.detail, { ...refusal.details, fallback });
@@ -165,9 +161,11 @@ export class Door implements OnApplicationBootstrap {
   }
 
   /** @returns the answer as this call's caller reads it */
-  private cached({ ticket: { tool }, input, context }: ToolCall, { outcome, how }: KeptAnswer): ToolOutcome {
-    tool.onReuse?.(outcome.result, context);
-    this.events.emit({ kind: 'cached', tool: tool.definition.name, input, context, outcome, how });
+  private cached(call: ToolCall, kept: KeptAnswer): ToolOutcome {
+    const { tool } = call.ticket;
+    const { outcome } = kept;
+    tool.onReuse?.(outcome.result, call.context);
+    this.reports.cached(call, kept);
     const result = tool.asReused ? tool.asReused(outcome.result) : outcome.result;
     return { ...outcome, result, cached: true };
   }

@@ -1,7 +1,7 @@
 const head = 1_200;
 const tail = 600;
 
-/** What is shown before and after a place in the middle of a text. */
+/** Characters shown before and after a place in the middle of a text. */
 const around = { before: 100, after: 200 };
 
 /**

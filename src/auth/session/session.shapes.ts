@@ -28,7 +28,7 @@ export class EnvironmentView {
   @ApiProperty({
     type: [String],
     example: ['/var/log'],
-    description: 'What tools may be granted besides their own folders (SANDBOX_GRANTABLE_PATHS)',
+    description: 'Folders that tools may be granted besides their own (SANDBOX_GRANTABLE_PATHS)',
   })
   readonly grantablePaths!: readonly string[];
   @ApiProperty({

@@ -75,7 +75,7 @@ const pip: Ecosystem = {
   ],
 };
 
-/** Where packages lie. */
+/** Folders of a bundle that hold packages. */
 export const packageFolders: readonly string[] = [npm.folder, pip.folder];
 
 /** @returns those of whose packages the bundle names some and brings none */

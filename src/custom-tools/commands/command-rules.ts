@@ -33,8 +33,8 @@ export class CommandRules {
   }
 
   /**
-   * Where code must lie below a root, no variable may tell a program to take it from elsewhere. Variables of the server
-   * are its operator's: a tool is given those that no secret stands in, and those that the operator lists.
+   * Checks the variables that a tool gets. If code must lie below a root, no variable may make a program load it from
+   * elsewhere. A tool may get the server's own variables only if they are harmless or the operator lists them.
    * @param own the names of the tool's own variables
    * @param granted those that it is given of the server's
    */

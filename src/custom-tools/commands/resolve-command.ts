@@ -161,7 +161,7 @@ async function findExecutable(command: string, candidates: readonly string[], lo
 /** How a tool's program is looked up. */
 interface Look {
   readonly whyNotRun: WhyNotRun;
-  /** Where the command led before. */
+  /** Real path of the program that the command led to before. */
   readonly pinned: string | null;
 }
 

@@ -7,7 +7,7 @@ import type { Redactor } from '../secrets/redactor.js';
 import type { ProjectPools } from './project-pools.js';
 
 export interface RunningBackend {
-  /** Of all projects; of `default` alone if there are `projects`. */
+  /** The pool of all projects; if there are `projects`, of `default` alone. */
   readonly pool: ProcessPool;
   /** Absent: the projects share their processes. */
   readonly projects?: ProjectPools;
@@ -34,7 +34,7 @@ export function poolsOf(backend: ToolBackend | undefined): readonly ProcessPool[
   return backend.projects?.all() ?? [backend.pool];
 }
 
-/** What the processes of several pools do; undefined without pools. */
+/** The sum of several pools' statistics; undefined without pools. */
 export function sumOfStats(pools: readonly ProcessPool[]): PoolStats | undefined {
   const [first, ...others] = pools.map((pool) => pool.stats());
   return others.reduce<PoolStats | undefined>(

@@ -40,7 +40,7 @@ export type ReadSpan = () => IncomingSpan;
 /** The spans of a batch, each read when it is asked for: only the spans of one turn are in memory unfolded. */
 export class IncomingBatch {
   readonly spans: ReadSpan[] = [];
-  /** What was not understood outside of spans, or left out. */
+  /** The first part outside of spans that was not understood or was left out. */
   note: string | undefined;
 
   /** @throws TooLarge at the first span that is too many */

@@ -28,7 +28,7 @@ export interface OtlpSpan extends ReadAttributes {
   readonly message: string;
 }
 
-/** What the spans of a resource have in common. */
+/** The part that all spans of a resource share. */
 export interface Resource {
   /** Attributes that are stored with each span. */
   readonly kept: Attributes;
@@ -37,7 +37,7 @@ export interface Resource {
 
 const storedEvents = 32;
 const keptOfResource = /^(service|deployment|toolkeeper)\./;
-/** Of a value that each span of the resource may get, in characters; and of all that are stored with each span. */
+/** Limits in characters: for one value that each span of the resource gets, and for all values stored with each span. */
 const longestValue = 256;
 const longestKept = 1_024;
 const zeros = /^0*$/;

@@ -7,7 +7,7 @@ export type Grouping =
 
 /** Conditions on a group as a whole. Durations in milliseconds, costs in US dollars. */
 export interface GroupFilter {
-  /** Of its root spans. */
+  /** Status of its root spans. */
   readonly status?: 'success' | 'error';
   /** Some span of it failed. */
   readonly failed?: boolean;
