@@ -33,6 +33,9 @@ export class ProcessPool {
   private readonly queue: PoolRequest[] = [];
   private readonly capacity: number;
   private slotsTaken = 0;
+  /** One for all requests: a closure for each would be allocated with every call. */
+  private readonly onGiveUp = (request: PoolRequest, reason: GiveUpReason): void =>
+    this.gaveUp(request, reason);
   /** Set from the first `stop` on; `cutOff`: calls that still ran have been given up. */
   private stopping: { drainTimer?: NodeJS.Timeout; cutOff: boolean } | undefined;
   private readonly end = Promise.withResolvers<void>();
@@ -152,7 +155,7 @@ export class ProcessPool {
   }
 
   private accept(options: RequestOptions): PoolRequest {
-    const request = new PoolRequest(options, (each, reason) => this.gaveUp(each, reason));
+    const request = new PoolRequest(options, this.onGiveUp);
     this.open.add(request);
     return request;
   }
