@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { until } from '../../test/support/wait.js';
-import { Problem } from '../common/errors.js';
+import { type Problem } from '../common/errors.js';
 import { connectionsFor, limitConnections, refuseBytes, requestBegan, requestEnded } from './connections.js';
 
 // real: HTTP over sockets; mock: what answers

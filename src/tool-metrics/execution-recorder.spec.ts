@@ -2,7 +2,6 @@ import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { TestJournal } from '../../test/support/journal.js';
 import { until } from '../../test/support/wait.js';
-import { Refusal } from '../common/errors.js';
 import { ExecutionRecorder, type RecorderSettings } from './execution-recorder.js';
 import type { ExecutionEnd, ExecutionStart } from './execution-record.js';
 
