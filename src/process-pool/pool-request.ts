@@ -30,7 +30,8 @@ export class PoolRequest {
   readonly notes: RequestNotes = {};
   readonly answer: Promise<PoolAnswer>;
   state = waiting;
-  private readonly arrivedAt = performance.now();
+  /** By performance.now(). */
+  readonly arrivedAt = performance.now();
   private readonly settle = Promise.withResolvers<PoolAnswer>();
   private timer: NodeJS.Timeout | undefined;
   /** A client that gives up at the deadline must not make a cancelled call of a late one. */

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Deadline } from '../common/deadline.js';
 import { TypedEvents } from '../common/typed-events.js';
-import { cannotStart, givenUpRunning, givenUpWaiting, refusals } from './failure-messages.js';
+import { cannotStart, givenUpRunning, givenUpWaiting, lastUnread, refusals } from './failure-messages.js';
 import { type Launcher, launch } from './launcher.js';
 import type { PoolMember } from './pool-member.js';
 import { PoolRequest } from './pool-request.js';
@@ -257,7 +257,8 @@ export class ProcessPool {
     const { totalMs } = options.deadline;
     this.leave(request);
     if (state.name === 'running') {
-      request.fail(reason, givenUpRunning(reason, totalMs));
+      const unread = lastUnread(state.member.process.unreadSince(request.arrivedAt));
+      request.fail(reason, givenUpRunning(reason, totalMs, unread));
       this.abandon(state.member, state.id, reason, options.method === 'execute');
     } else {
       request.fail(reason, givenUpWaiting(reason, totalMs, this.members.whyWaiting()));
