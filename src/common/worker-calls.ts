@@ -1,4 +1,4 @@
-import { Worker, parentPort } from 'node:worker_threads';
+import { parentPort, type ResourceLimits, Worker } from 'node:worker_threads';
 import { type BackOff, backOff } from './back-off.js';
 import { outOfMemoryCode, WorkerProcess } from './worker-process.js';
 
@@ -10,6 +10,8 @@ export interface WorkerCallsOptions<News> {
   readonly heapMb?: number;
   /** The most memory of that process, with what its script keeps outside of the heap (buffers), in MB. */
   readonly processMb?: number;
+  /** Of a thread whose work is bounded: V8 collects its garbage in time; with `heapMb` of no use. */
+  readonly resourceLimits?: ResourceLimits;
   /** How long a call may take, the worker's start included; no limit without it. */
   readonly timeLimitMs?: number;
   /** With it a worker runs from the beginning and is replaced when it dies; else the next call starts one. */
@@ -102,10 +104,10 @@ export class WorkerCalls<Request, Answer, News = never, Message = never> {
   }
 
   private start(): void {
-    const { name, workerData, heapMb, processMb } = this.options;
+    const { name, workerData, heapMb, processMb, resourceLimits = {} } = this.options;
     const worker =
       heapMb === undefined
-        ? new Worker(this.script, { name, workerData })
+        ? new Worker(this.script, { name, workerData, resourceLimits })
         : new WorkerProcess(this.script, { workerData, heapMb, processMb });
     worker.unref();
     let cause: Error | undefined;

@@ -178,7 +178,7 @@ export const spans = {
     ),
     /** Of a body on the wire, and once it is inflated. */
     maxBodyBytes: 16_777_216,
-    maxInflatedBytes: 67_108_864,
+    maxInflatedBytes: 16_777_216,
     /** Spans of one insert at most, and how long they wait for each other. */
     batchSize: 1_000,
     flushIntervalMs: 250,

@@ -31,7 +31,7 @@ const none: Factors = {
   levels: 0,
   chars: 1,
 };
-/** The most of each: what fits into 64 MiB with a single other one. */
+/** The most of each: what fits into 16 MiB with a single other one. */
 const most: Factors = {
   spans: 100_000,
   attributes: 200_000,
@@ -42,7 +42,7 @@ const most: Factors = {
   levels: 400,
   chars: 1_000_000,
 };
-const longestBody = 60_000_000;
+const longestBody = 16_000_000;
 /** Names that are looked for, and lists that are written flat. */
 const names = [
   'gen_ai.prompt.0.a.b',

@@ -17,6 +17,8 @@ const retryAfterMs = 5_000;
 const catchUpMs = 2_000;
 const closeMs = 5_000;
 const restart = { firstMs: 500, longestMs: 5_000 };
+/** Twice what the largest batch takes. */
+const resourceLimits = { maxOldGenerationSizeMb: 384, maxYoungGenerationSizeMb: 16 };
 const idle: JournalState = {
   depth: 0,
   oldestMs: 0,
@@ -103,6 +105,7 @@ export class SpanIngest {
     this.worker ??= new WorkerCalls(new URL('./ingest.worker.js', import.meta.url), {
       name: 'span ingest',
       workerData: this.orders,
+      resourceLimits,
       restart,
       onNews: (said: IngestNews) => this.heard(said),
       onDeath: ({ message }, restartInMs = 0) =>
