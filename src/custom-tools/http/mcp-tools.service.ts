@@ -49,7 +49,10 @@ export class McpToolsService {
     return customToolView(saved, this.running.effective(saved));
   }
 
-  private view(server: string, { name: tool, state, why, approved, listed }: McpReview): McpToolView {
+  private view(
+    server: string,
+    { name: tool, state, why, warning, approved, listed }: McpReview,
+  ): McpToolView {
     const name = mcpToolName(server, tool);
     const taken = state === 'callable' && this.running.get(server) && !this.running.offers(server, name);
     return {
@@ -57,6 +60,7 @@ export class McpToolsService {
       tool,
       state: taken ? 'refused' : state,
       ...(taken ? { why: 'another tool has its name' } : why !== undefined && { why }),
+      ...(warning !== undefined && { warning }),
       ...(approved && { approved }),
       ...(state !== 'callable' && listed && { listed }),
       ...(state === 'held' && approved && listed && { changes: fieldChanges('', approved, listed) }),

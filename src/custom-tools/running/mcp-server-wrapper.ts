@@ -12,7 +12,7 @@ import type {
 import { ToolFailure } from '../../tool-contract/tool-outcome.js';
 import type { InputValidator } from '../../tools/input-validator.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
-import type { McpValidators } from '../launch/tool-inspector.js';
+import type { CheckedTool, McpValidators } from '../launch/tool-inspector.js';
 import type { McpDefinition } from '../mcp/mcp-definition.js';
 import type { McpListing } from '../mcp/mcp-listing.js';
 import { type McpReview, reviewTools } from '../mcp/mcp-review.js';
@@ -35,10 +35,10 @@ export class McpServerWrapper extends CustomToolWrapper {
   ) {
     super(tool, () => [], backend, running, tracer);
     const definitions = new Map((tool.definitions ?? []).map((each) => [each.name, each]));
-    this.tools = [...validators].flatMap(([name, validate]) => {
+    this.tools = [...validators].flatMap(([name, checked]) => {
       const approved = definitions.get(name);
-      if (!approved || typeof validate !== 'function') return [];
-      return [new McpTool(tool, approved, validate, this.calls, () => this.whyNot(name))];
+      if (!approved || 'wrong' in checked) return [];
+      return [new McpTool(tool, approved, checked, this.calls, () => this.whyNot(name))];
     });
     this.refresh();
   }
@@ -65,9 +65,9 @@ export class McpServerWrapper extends CustomToolWrapper {
   }
 
   private withSchema(review: McpReview): McpReview {
-    const validator = review.approved && this.validators.get(review.name);
-    const wrong = validator && 'wrong' in validator ? validator.wrong : undefined;
-    return wrong === undefined ? review : { ...review, state: 'refused', why: wrong };
+    const checked = review.approved && this.validators.get(review.name);
+    if (checked && 'wrong' in checked) return { ...review, state: 'refused', why: checked.wrong };
+    return checked?.warning === undefined ? review : { ...review, warning: checked.warning };
   }
 
   private whyNot(name: string): string | undefined {
@@ -87,11 +87,12 @@ class McpTool implements Tool {
   constructor(
     server: CustomTool,
     readonly approved: McpDefinition,
-    private readonly validator: InputValidator,
+    private readonly checked: CheckedTool,
     private readonly calls: PoolCalls,
     private readonly whyNot: () => string | undefined,
   ) {
-    const { description, title, inputSchema, outputSchema } = approved;
+    const { description, title, inputSchema } = approved;
+    const { outputSchema } = checked;
     this.capture = captureOf(server, calls);
     this.definition = {
       ...definitionOf(server),
@@ -99,13 +100,13 @@ class McpTool implements Tool {
       description: description ?? title ?? '',
       kind: 'mcp',
       inputSchema: { ...inputSchema, type: 'object' },
-      ...(outputSchema && { outputSchema: { ...outputSchema, type: 'object' } }),
+      ...(outputSchema && { outputSchema }),
       annotations: annotationsOf(approved, server.annotations),
     };
   }
 
   validate(...[input, bytes]: Parameters<InputValidator>): ReturnType<InputValidator> {
-    return this.validator(input, bytes);
+    return this.checked.validate(input, bytes);
   }
 
   takeSlot({ projectId }: CallContext): Release {

@@ -7,6 +7,7 @@ import type { PoolEvent } from '../../process-pool/pool.types.js';
 import { ProcessPool } from '../../process-pool/process-pool.js';
 import type { Confined } from '../../sandbox/sandbox.js';
 import type { EffectiveSandbox } from '../../sandbox/sandbox.types.js';
+import { dialectWarning } from '../../tool-contract/schema-dialects.js';
 import { ToolRegistry } from '../../tools/tool-registry.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolWrapper } from './custom-tool-wrapper.js';
@@ -134,6 +135,8 @@ export class RunningTools {
     if ('pool' in wrapper.backend) wrapper.backend.pool.warm();
     this.offered.set(wrapper);
     if (wrapper instanceof McpServerWrapper) this.tellHeldBack(wrapper);
+    const warning = dialectWarning(wrapper.tool.inputSchema);
+    if (warning !== undefined) this.warn(name, `${name}: ${warning}`);
   }
 
   /** Takes a tool out of use, as its row says. */
@@ -270,12 +273,16 @@ export class RunningTools {
 
   private tellHeldBack(wrapper: McpServerWrapper): void {
     const { name } = wrapper.tool;
-    for (const { name: tool, state, why } of wrapper.review()) {
-      if (state === 'callable') continue;
-      const message = `${mcpToolName(name, tool)} is not callable (${state}): ${why}`;
-      this.logs.append({ tool: name, level: 'warn', event: 'health', message });
-      if (state !== 'gone') this.logger.warn(message);
+    for (const { name: tool, state, why, warning } of wrapper.review()) {
+      if (state !== 'callable')
+        this.warn(name, `${mcpToolName(name, tool)} is not callable (${state}): ${why}`, state !== 'gone');
+      else if (warning !== undefined) this.warn(name, `${mcpToolName(name, tool)}: ${warning}`);
     }
+  }
+
+  private warn(tool: string, message: string, isLogged = true): void {
+    this.logs.append({ tool, level: 'warn', event: 'health', message });
+    if (isLogged) this.logger.warn(message);
   }
 
   /** There may be thousands: no text is looked through for those who only count. */
