@@ -84,11 +84,11 @@ export class InputSchemas implements OnApplicationShutdown {
    * @returns the schema without its `$id`: of two that have the same, clients know the first alone
    * @throws as `compile`
    */
-  async checkOutput({ $id: _id, ...schema }: JsonSchema): Promise<JsonSchema> {
+  async checkOutput({ $id: _id, ...schema }: JsonSchema): Promise<{ schema: JsonSchema }> {
     const { text } = await this.tried(schema, 'outputSchema');
     if (/"\$id":"/.test(text))
       throw wrong('outputSchema', 'holds schemas with an $id, which other schemas may have');
-    return schema;
+    return { schema };
   }
 
   async onApplicationShutdown(): Promise<void> {

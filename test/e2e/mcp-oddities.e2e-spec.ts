@@ -39,8 +39,11 @@ const stateOf = async (server: string, tool: string) => {
   return body.data.find((each: { tool: string }) => each.tool === tool);
 };
 const listed = async (name: string) => (await client.listTools()).tools.find((tool) => tool.name === name);
-const give = (server: string, result: unknown) =>
-  client.callTool({ name: `${server}__give`, arguments: { result } });
+/** The result that a server's tool gives, as a client reads it. */
+const given = async (name: string, result: object) => {
+  const { _meta, ...read } = await client.callTool({ name, arguments: { result } });
+  return read;
+};
 
 const object = { type: 'object' };
 const tool = (name: string, more: object = {}) => ({ name, inputSchema: object, ...more });
@@ -101,4 +104,127 @@ it.each([
   });
   await tk.call(`${name}__go`, { n: 1 }).expect(200);
   await tk.call(`${name}__go`, { n: 'x' }).expect(422);
+});
+
+it('an output schema that an answer does not keep is listed no more, with a warning', async () => {
+  const outputSchema = { ...object, properties: { a: { type: 'string' } } };
+  await serve('promise', [tool('broken', { outputSchema }), tool('kept', { outputSchema })]).expect(201);
+  const text = [{ type: 'text', text: 'in words' }];
+  const failed = { content: text, isError: true };
+  await given('promise__kept', failed);
+  await given('promise__kept', { content: text, structuredContent: { a: 'x' } });
+  await given('promise__broken', failed);
+  expect(await listed('promise__broken')).toMatchObject({ outputSchema });
+  await expect(given('promise__broken', { content: text })).rejects.toThrow(/structured content/);
+  expect(await listed('promise__broken')).not.toHaveProperty('outputSchema');
+  expect(await given('promise__broken', { content: text })).toEqual({ content: text });
+  expect(await listed('promise__kept')).toMatchObject({ outputSchema });
+  expect(await stateOf('promise', 'broken')).toMatchObject({
+    state: 'callable',
+    warning: expect.stringContaining('answered without structured content'),
+  });
+  await tk.http.get('/api/v1/custom-tools/promise/logs').expect(200, /promise__broken: it is listed without/);
+});
+
+describe('null', () => {
+  const nulls = { default: null, enum: [null, 'x'], description: null, items: null };
+  it('is an absent member of a definition', async () => {
+    const inputSchema = { ...object, properties: { a: nulls, b: null }, required: null, $schema: null };
+    const odd = { title: null, description: null, outputSchema: null, annotations: null };
+    await serve('nulls', [
+      tool('one', odd),
+      tool('two', { inputSchema, outputSchema: { ...inputSchema, title: null } }),
+      tool('three', { annotations: { title: null, readOnlyHint: null } }),
+    ]).expect(201);
+    for (const name of ['one', 'two', 'three'])
+      expect(await stateOf('nulls', name)).not.toMatchObject({ warning: expect.anything() });
+    expect(await listed('nulls__one')).not.toHaveProperty('outputSchema');
+    const { inputSchema: read } = (await listed('nulls__two')) ?? {};
+    expect(read).toEqual({ ...object, properties: { a: { default: null, enum: [null, 'x'] } } });
+    expect(await listed('nulls__two')).toMatchObject({ outputSchema: read });
+    await given('nulls__three', { content: [{ type: 'text', text: '' }] });
+  });
+
+  const text = { type: 'text', text: 'fine' };
+  const structuredContent = { a: null };
+  it.each([
+    [{ content: [text], structuredContent: null, isError: null, _meta: null }, { content: [text] }],
+    [{ content: [{ ...text, annotations: null, _meta: null }] }, { content: [text] }],
+    [
+      { content: [{ ...text, annotations: { priority: null, audience: ['user'] } }] },
+      { content: [{ ...text, annotations: { audience: ['user'] } }] },
+    ],
+    [
+      { content: null, structuredContent, isError: null },
+      { content: [{ type: 'text', text: '{"a":null}' }], structuredContent },
+    ],
+    [
+      { content: [text], structuredContent, isError: false },
+      { content: [text], structuredContent, isError: false },
+    ],
+  ])('is an absent member of a result: %j', async (result, read) => {
+    expect(await given('nulls__one', result)).toEqual(read);
+  });
+});
+
+describe('a result', () => {
+  const text = { type: 'text', text: 't' };
+  const video = { type: 'video', data: 'AA==', mimeType: 'video/mp4' };
+  const structuredContent = { code: 'RATE_LIMITED', retry_after: 30 };
+  const asText = (value: unknown) => ({ type: 'text', text: JSON.stringify(value) });
+  beforeAll(() => serve('results', [tool('go')]).expect(201));
+
+  it.each<[string, object, object]>([
+    [
+      'whose error is structured',
+      { content: [], structuredContent, isError: true },
+      { content: [asText(structuredContent)] },
+    ],
+    ['whose error is both', { content: [text], structuredContent, isError: true }, {}],
+    [
+      'whose error is an image',
+      { content: [{ type: 'image', data: 'AA==', mimeType: 'image/png' }], isError: true },
+      {},
+    ],
+    ['with a block that no client knows', { content: [text, video] }, { content: [text, asText(video)] }],
+    [
+      'with a block that lacks a member',
+      { content: [{ type: 'image', data: '' }, text] },
+      { content: [asText({ type: 'image', data: '' }), text] },
+    ],
+    [
+      'with a block that is no object',
+      { content: ['plain', text] },
+      { content: [{ type: 'text', text: 'plain' }, text] },
+    ],
+    [
+      'with a list as structured content',
+      { content: [text], structuredContent: [1] },
+      { content: [text, asText([1])], structuredContent: undefined },
+    ],
+  ])('%s reaches clients block by block', async (_what, result, change) => {
+    expect(await given('results__go', result)).toEqual({ ...result, ...change });
+  });
+
+  it('with a structured error alone tells why over REST, too', async () => {
+    const { body } = await tk.call('results__go', {
+      result: { isError: true, content: [], structuredContent },
+    });
+    expect(body.error).toMatchObject({
+      message: JSON.stringify(structuredContent),
+      data: { structuredContent },
+    });
+  });
+});
+
+it.each([
+  ['""', undefined],
+  ['null', undefined],
+  ['7', /nextCursor 7, which is no text/],
+  ['{"page":2}', /nextCursor {"page":2}, which is no text/],
+])('the cursor %s of the last page', async (cursor, why) => {
+  const answer = await register(`cursor-${cursor.length}${why ? 'x' : ''}`, [`--cursor=${cursor}`]);
+  if (!why) return expect(answer.status).toBe(201);
+  expect(answer.status).toBe(400);
+  expect(answer.body.detail).toMatch(why);
 });

@@ -35,9 +35,9 @@ export interface Inspection extends PreparedLaunch, Probe {}
 export interface CheckedTool {
   readonly validate: InputValidator;
   /** Absent if there is none, or none that clients can compile. */
-  readonly outputSchema?: JsonSchema | undefined;
+  readonly outputSchema?: JsonSchema;
   /** What is wrong with its schemas, although it can be called. */
-  readonly warning?: string | undefined;
+  readonly warning?: string;
 }
 
 /** A server's approved tools, by the server's own names for them; or why one cannot be called. */
@@ -58,6 +58,7 @@ export type Listen = (redactor: Redactor) => (news: ProcessNews) => void;
 
 /** The time that schemas of one server may take which are refused: a start waits for it, and other registrations do. */
 const mostWastedMs = 5_000;
+export const unlistedOutput = 'it is listed without its outputSchema';
 const notTried = (member: string): string =>
   `its ${member} was not tried out: others of this server that cost too much took over ${mostWastedMs} ms`;
 
@@ -167,13 +168,14 @@ export class ToolInspector {
       }
       const declared = outputSchema && { ...outputSchema, type: 'object' };
       const output = declared && (await tried('outputSchema', () => this.schemas.checkOutput(declared)));
-      const left =
-        output && 'wrong' in output ? `it is listed without its outputSchema: ${output.wrong}` : undefined;
-      const warning = [dialectWarning(inputSchema), left].filter(Boolean).join('; ');
+      const left = output && 'wrong' in output && `${unlistedOutput}: ${output.wrong}`;
+      const warning = [dialectWarning(inputSchema), left]
+        .filter((each) => typeof each === 'string')
+        .join('; ');
       tools.set(name, {
         validate,
-        outputSchema: left === undefined ? output : undefined,
-        warning: warning || undefined,
+        ...(output && 'schema' in output && { outputSchema: output.schema }),
+        ...(warning && { warning }),
       });
     }
     return tools;

@@ -1,5 +1,5 @@
 import { canonicalJson, sha256 } from '../../common/canonical-json.js';
-import { isObject } from '../../common/json.js';
+import { isObject, type JsonObject, withoutNulls } from '../../common/json.js';
 import type { JsonSchema } from '../../tool-contract/tool.js';
 
 /** MCP's hints, and a title. */
@@ -31,8 +31,8 @@ const hints = ['readOnlyHint', 'idempotentHint', 'destructiveHint', 'openWorldHi
 export type ReadDefinition = { readonly definition: McpDefinition } | { readonly wrong: string };
 
 /** @param listed as the server gave it, of bounded depth */
-export function readDefinition(listed: Readonly<Record<string, unknown>>): ReadDefinition {
-  const { name, title, description, inputSchema, outputSchema, annotations } = listed;
+export function readDefinition(listed: JsonObject): ReadDefinition {
+  const { name, title, description, inputSchema, outputSchema, annotations } = asCompared(listed);
   if (typeof name !== 'string' || !namePattern.test(name))
     return { wrong: 'its name is not 1 to 128 letters, digits, "_", "-" and "."' };
   for (const [member, value] of Object.entries({ title, description })) {
@@ -59,8 +59,13 @@ export function readDefinition(listed: Readonly<Record<string, unknown>>): ReadD
   return isStorable(definition) ? { definition } : { wrong: 'it holds a NUL or half a character' };
 }
 
-/** SHA-256 of the definition's canonical JSON. */
-export const definitionHash = (definition: McpDefinition): string => sha256(canonicalJson(definition));
+/** SHA-256 of the definition's canonical JSON. Stored definitions may hold nulls. */
+export const definitionHash = (definition: McpDefinition): string =>
+  sha256(canonicalJson(asCompared(definition)));
+
+/** In JSON Schema null is a value for these keywords alone. */
+const asCompared = <T extends object>(listed: T): T =>
+  withoutNulls(listed, ['default', 'const', 'enum', 'examples']) as T;
 
 function annotationsIn(listed: Readonly<Record<string, unknown>>): McpAnnotations {
   const said = hints.flatMap((hint) => (typeof listed[hint] === 'boolean' ? [[hint, listed[hint]]] : []));

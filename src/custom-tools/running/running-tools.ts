@@ -7,7 +7,7 @@ import type { PoolEvent } from '../../process-pool/pool.types.js';
 import { ProcessPool } from '../../process-pool/process-pool.js';
 import type { Confined } from '../../sandbox/sandbox.js';
 import type { EffectiveSandbox } from '../../sandbox/sandbox.types.js';
-import { dialectWarning } from '../../tool-contract/schema-dialects.js';
+import type { Tool } from '../../tool-contract/tool.js';
 import { ToolRegistry } from '../../tools/tool-registry.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolWrapper } from './custom-tool-wrapper.js';
@@ -21,7 +21,6 @@ import { dialectOf } from '../launch/dialect-of.js';
 import { PoolOutput } from '../logs/pool-output.js';
 import { type LogBook, ToolLogs } from '../logs/tool-logs.js';
 import { contentHashOf, processHashOf, type RevisionContent } from '../entity/revision-content.js';
-import { mcpToolName } from '../mcp/mcp-names.js';
 import { asUnavailable } from '../entity/wrong-field.js';
 import { cleanEvent, type Redactor } from '../secrets/redactor.js';
 import type { ProcessEnd } from '../../sandbox/violation.js';
@@ -121,7 +120,9 @@ export class RunningTools {
       ...('spec' in start && { spec: start.spec }),
     };
     return tool.protocol === 'mcp'
-      ? new McpServerWrapper(tool, validators, backend, running, this.tracer)
+      ? new McpServerWrapper(tool, validators, backend, running, this.tracer, (each) =>
+          this.changed(this.wrappers.get(tool.name), each),
+        )
       : new CustomToolWrapper(tool, validate, backend, running, this.tracer);
   }
 
@@ -134,9 +135,7 @@ export class RunningTools {
     if (before && before.backend !== wrapper.backend) void this.retire(before);
     if ('pool' in wrapper.backend) wrapper.backend.pool.warm();
     this.offered.set(wrapper);
-    if (wrapper instanceof McpServerWrapper) this.tellHeldBack(wrapper);
-    const warning = dialectWarning(wrapper.tool.inputSchema);
-    if (warning !== undefined) this.warn(name, `${name}: ${warning}`);
+    this.warn(wrapper);
   }
 
   /** Takes a tool out of use, as its row says. */
@@ -268,21 +267,21 @@ export class RunningTools {
     if (!(wrapper instanceof McpServerWrapper) || wrapper.listing !== listing) return;
     wrapper.refresh();
     this.offered.set(wrapper);
-    this.tellHeldBack(wrapper);
+    this.warn(wrapper);
   }
 
-  private tellHeldBack(wrapper: McpServerWrapper): void {
+  private changed(wrapper: CustomToolWrapper | undefined, tool: Tool): void {
+    if (!wrapper?.offered().includes(tool)) return;
+    this.registry.exchange([], [tool]);
+    this.warn(wrapper);
+  }
+
+  private warn(wrapper: CustomToolWrapper): void {
     const { name } = wrapper.tool;
-    for (const { name: tool, state, why, warning } of wrapper.review()) {
-      if (state !== 'callable')
-        this.warn(name, `${mcpToolName(name, tool)} is not callable (${state}): ${why}`, state !== 'gone');
-      else if (warning !== undefined) this.warn(name, `${mcpToolName(name, tool)}: ${warning}`);
+    for (const message of wrapper.warnings()) {
+      this.logs.append({ tool: name, level: 'warn', event: 'health', message });
+      this.logger.warn(message);
     }
-  }
-
-  private warn(tool: string, message: string, isLogged = true): void {
-    this.logs.append({ tool, level: 'warn', event: 'health', message });
-    if (isLogged) this.logger.warn(message);
   }
 
   /** There may be thousands: no text is looked through for those who only count. */
