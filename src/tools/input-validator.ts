@@ -85,6 +85,7 @@ export class InputSchemas implements OnApplicationShutdown {
    * @throws as `compile`
    */
   async checkOutput({ $id: _id, ...schema }: JsonSchema): Promise<{ schema: JsonSchema }> {
+    if (schema['type'] !== 'object') throw wrong('outputSchema', 'is no schema of an object');
     const { text } = await this.tried(schema, 'outputSchema');
     if (/"\$id":"/.test(text))
       throw wrong('outputSchema', 'holds schemas with an $id, which other schemas may have');

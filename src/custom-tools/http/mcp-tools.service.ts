@@ -46,7 +46,7 @@ export class McpToolsService {
         throw new Problem('conflict', `${name} lists other tools than those that were looked at: look again`);
       tool.definitions = approvedOf(server.review(), tools);
     });
-    return customToolView(saved, this.running.effective(saved));
+    return customToolView(saved, this.running);
   }
 
   private view(

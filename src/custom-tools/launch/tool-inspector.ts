@@ -49,6 +49,8 @@ export interface PreparedTool {
   readonly validate: InputValidator;
   /** Of an MCP server's approved tools. */
   readonly validators: McpValidators;
+  /** What an MCP server listed just now. */
+  readonly listed?: Handshake['tools'];
   readonly content: RevisionContent;
   readonly start: PreparedLaunch | { readonly unavailable: string };
 }
@@ -166,7 +168,7 @@ export class ToolInspector {
         tools.set(name, validate);
         continue;
       }
-      const declared = outputSchema && { ...outputSchema, type: 'object' };
+      const declared = outputSchema && { type: 'object', ...outputSchema };
       const output = declared && (await tried('outputSchema', () => this.schemas.checkOutput(declared)));
       const left = output && 'wrong' in output && `${unlistedOutput}: ${output.wrong}`;
       const warning = [dialectWarning(inputSchema), left]

@@ -21,7 +21,8 @@ export interface McpDefinition {
   readonly annotations?: McpAnnotations;
 }
 
-const namePattern = /^[A-Za-z0-9_.-]{1,128}$/;
+/** Printable ASCII. Letters of other alphabets look like these. */
+const namePattern = /^[ -~]{1,128}$/;
 const maxText = 16_384;
 /** The caps of a registered tool's schema (docs/protocol.md). */
 const maxSchemaBytes = 65_536;
@@ -34,15 +35,15 @@ export type ReadDefinition = { readonly definition: McpDefinition } | { readonly
 export function readDefinition(listed: JsonObject): ReadDefinition {
   const { name, title, description, inputSchema, outputSchema, annotations } = asCompared(listed);
   if (typeof name !== 'string' || !namePattern.test(name))
-    return { wrong: 'its name is not 1 to 128 letters, digits, "_", "-" and "."' };
+    return { wrong: 'its name is not 1 to 128 letters, digits and signs of ASCII' };
   for (const [member, value] of Object.entries({ title, description })) {
     if (value !== undefined && typeof value !== 'string') return { wrong: `its ${member} is no text` };
     if (value !== undefined && value.length > maxText)
       return { wrong: `its ${member} has ${value.length} characters, the cap is ${maxText}` };
   }
   if (!isSchema(inputSchema)) return { wrong: 'its inputSchema is no schema of an object' };
-  if (outputSchema !== undefined && !isSchema(outputSchema))
-    return { wrong: 'its outputSchema is no schema of an object' };
+  if (outputSchema !== undefined && !isObject(outputSchema))
+    return { wrong: 'its outputSchema is no schema' };
   for (const [member, schema] of Object.entries({ inputSchema, outputSchema })) {
     const bytes = Buffer.byteLength(JSON.stringify(schema ?? null));
     if (bytes > maxSchemaBytes)

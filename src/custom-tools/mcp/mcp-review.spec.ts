@@ -37,7 +37,7 @@ describe('a definition', () => {
 
   it.each<[string, object, RegExp]>([
     ['a name in other letters', { name: 'rеad' }, /name is not 1 to 128 letters/],
-    ['a name with a space', { name: 'read file' }, /name is not/],
+    ['a name of two lines', { name: 'read\nfile' }, /name is not/],
     ['a long name', { name: 'x'.repeat(129) }, /name is not/],
     ['a name that is none', { name: 7 }, /name is not/],
     ['a description that is none', { description: {} }, /description is no text/],

@@ -75,6 +75,11 @@ export class McpServerWrapper extends CustomToolWrapper {
     return this.tools.filter(({ approved }) => this.reviews.get(approved.name)?.state !== 'gone');
   }
 
+  counts(): Readonly<Record<'callable' | 'held' | 'refused', number>> {
+    const count = (wanted: string): number => this.review().filter(({ state }) => state === wanted).length;
+    return { callable: count('callable'), held: count('held'), refused: count('refused') };
+  }
+
   override warnings(): readonly string[] {
     return this.review().flatMap(({ name, state, why, warning }) => {
       const called = mcpToolName(this.tool.name, name);

@@ -100,7 +100,7 @@ export class RunningTools {
    * @throws Problem `conflict` when a tool of another kind has the name; `shutting_down`
    */
   async build(
-    { tool, validate, validators, content, start }: PreparedTool,
+    { tool, validate, validators, content, start, listed }: PreparedTool,
     revision: number,
     trial?: { readonly book?: LogBook },
   ): Promise<CustomToolWrapper> {
@@ -110,7 +110,7 @@ export class RunningTools {
       throw new Problem('conflict', `The name ${tool.name} belongs to ${whose}`);
     }
     const shared = trial ? undefined : this.sharedBackend(tool, content);
-    const backend = shared ?? (await this.backendOf(tool, start, trial?.book));
+    const backend = shared ?? (await this.backendOf(tool, { start, listed }, trial?.book));
     const running = {
       revision,
       contentHash: contentHashOf(content),
@@ -202,7 +202,7 @@ export class RunningTools {
 
   private async backendOf(
     tool: CustomTool,
-    start: PreparedTool['start'],
+    { start, listed }: Pick<PreparedTool, 'start' | 'listed'>,
     book?: LogBook,
   ): Promise<ToolBackend> {
     if ('unavailable' in start) return start;
@@ -217,7 +217,7 @@ export class RunningTools {
     const { slots, launch } = this.spawner.starts(start);
     const dialect = dialectOf(tool, spec.cwd);
     const settings = poolSettings(tool, confined.command, this.config, dialect);
-    const listing = dialect && new McpListing();
+    const listing = dialect && new McpListing(listed);
     const make = (minProcesses: number): ProcessPool => {
       const pool = new ProcessPool({ ...settings, minProcesses }, slots, launch);
       this.pools.set(pool, { tool: tool.name, confined });
