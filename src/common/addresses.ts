@@ -4,47 +4,48 @@ import { networkInterfaces } from 'node:os';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-export interface HostRule {
+interface OnPort {
+  /** Absent: 80 and 443. */
+  readonly port?: number;
+}
+
+export interface HostRule extends OnPort {
   /** Lower case, without a trailing dot; an address without brackets. */
   readonly host: string;
   /** `*.host`: every name below it, not the host itself. */
   readonly below: boolean;
-  /** Absent: 80 and 443. */
-  readonly port?: number;
 }
 
-interface NetworkRule {
+interface NetworkRule extends OnPort {
   readonly network: [Address, number];
-  /** Absent: 80 and 443. */
-  readonly port?: number;
 }
 
 const webPorts: readonly number[] = [80, 443];
 
+const isOnPort = (rule: OnPort, port: number): boolean =>
+  rule.port === undefined ? webPorts.includes(port) : rule.port === port;
+
+/** @returns undefined for no port */
+function portIn(digits: string | undefined): OnPort | undefined {
+  if (digits === undefined) return {};
+  const port = Number(digits);
+  return port > 0 && port < 65_536 ? { port } : undefined;
+}
+
 /** @returns the rule that one entry of `allowedHosts` says, or undefined when it says none */
 export function parseHostRule(entry: string): HostRule | undefined {
-  const parts = /^(\*\.)?(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?$/i.exec(entry);
-  const bare = isIP(entry) === 6 ? entry : parts?.[2]?.replace(/^\[|\]$/g, '');
-  if (!bare) return undefined;
-  const port = isIP(entry) === 6 || parts?.[3] === undefined ? undefined : Number(parts[3]);
-  if (port !== undefined && (port < 1 || port > 65_535)) return undefined;
-  const below = parts?.[1] !== undefined;
-  return { host: nameOf(bare), below, ...(port !== undefined && { port }) };
+  if (isIP(entry) === 6) return { host: nameOf(entry), below: false };
+  const [, star, host, digits] = /^(\*\.)?(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?$/i.exec(entry) ?? [];
+  const port = portIn(digits);
+  if (host === undefined || !port) return undefined;
+  return { host: nameOf(host.replace(/^\[|\]$/g, '')), below: star !== undefined, ...port };
 }
 
 function parseNetwork(entry: string): NetworkRule | undefined {
-  const [, address = '', bits = '', port] =
-    /^\[?([0-9a-f:.]+)\]?\/(\d{1,3})(?::(\d{1,5}))?$/i.exec(entry) ?? [];
-  const cidr = `${address}/${bits}`;
-  if (!ipaddr.isValidCIDR(cidr)) return undefined;
-  if (port === undefined) return { network: ipaddr.parseCIDR(cidr) };
-  return Number(port) > 0 && Number(port) < 65_536
-    ? { network: ipaddr.parseCIDR(cidr), port: Number(port) }
-    : undefined;
+  const [, address, bits, digits] = /^\[?([0-9a-f:.]+)\]?\/(\d{1,3})(?::(\d{1,5}))?$/i.exec(entry) ?? [];
+  const [cidr, port] = [`${address}/${bits}`, portIn(digits)];
+  return port && ipaddr.isValidCIDR(cidr) ? { network: ipaddr.parseCIDR(cidr), ...port } : undefined;
 }
-
-const isOnPort = (rule: { readonly port?: number }, port: number): boolean =>
-  rule.port === undefined ? webPorts.includes(port) : rule.port === port;
 
 /** The hosts that one tool may reach. */
 export class HostRules {

@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import type { JsonSchema } from './tool.js';
 import { compileSchema, TooCostly } from './schema-compiler.js';
-import { dialectWarning } from './schema-dialects.js';
+import { inDialect } from './schema-dialects.js';
 
 const problemsOf = (schema: JsonSchema, input: unknown, allErrors = false) =>
   compileSchema(schema, { allErrors }).problemsOf(input);
@@ -57,7 +57,7 @@ it.each([
   const schema = { $schema, properties: { n } } as JsonSchema;
   expect(problemsOf(schema, { n: 1 })).toHaveLength(1);
   expect(problemsOf(schema, { n: 9 })).toEqual([]);
-  expect(dialectWarning(schema)).toContain(`JSON Schema ${nearest}`);
+  expect(inDialect(schema).warning).toContain(`JSON Schema ${nearest}`);
 });
 
 it('stops at the first unless all are wanted', () => {

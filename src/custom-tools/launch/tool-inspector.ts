@@ -11,7 +11,7 @@ import {
   type ProcessNews,
   type ProcessSpec,
 } from '../../process-pool/pool.types.js';
-import { dialectWarning } from '../../tool-contract/schema-dialects.js';
+import { inDialect } from '../../tool-contract/schema-dialects.js';
 import type { JsonSchema } from '../../tool-contract/tool.js';
 import { InputSchemas, type InputValidator } from '../../tools/input-validator.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
@@ -171,7 +171,7 @@ export class ToolInspector {
       const declared = outputSchema && { type: 'object', ...outputSchema };
       const output = declared && (await tried('outputSchema', () => this.schemas.checkOutput(declared)));
       const left = output && 'wrong' in output && `${unlistedOutput}: ${output.wrong}`;
-      const warning = [dialectWarning(inputSchema), left]
+      const warning = [inDialect(inputSchema).warning, left]
         .filter((each) => typeof each === 'string')
         .join('; ');
       tools.set(name, {

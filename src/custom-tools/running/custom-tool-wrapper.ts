@@ -1,4 +1,4 @@
-import { dialectWarning } from '../../tool-contract/schema-dialects.js';
+import { inDialect } from '../../tool-contract/schema-dialects.js';
 import type { Tracer } from '../../observability/tracing/tracer.js';
 import type { ProcessSpec } from '../../process-pool/pool.types.js';
 import type { CallContext } from '../../tool-contract/call-context.js';
@@ -47,7 +47,7 @@ export class CustomToolWrapper implements Tool {
 
   /** What an operator should know about what it offers. */
   warnings(): readonly string[] {
-    const warning = dialectWarning(this.tool.inputSchema);
+    const { warning } = inDialect(this.tool.inputSchema);
     return warning === undefined ? [] : [`${this.tool.name}: ${warning}`];
   }
 

@@ -44,12 +44,7 @@ export class McpServerWrapper extends CustomToolWrapper {
     this.tools = [...validators].flatMap(([name, checked]) => {
       const approved = definitions.get(name);
       if (!approved || 'wrong' in checked) return [];
-      return [
-        new McpTool(tool, approved, checked, this.calls, {
-          whyNot: () => this.whyNot(name),
-          unstructured: (each) => this.answeredUnstructured(each),
-        }),
-      ];
+      return [new McpTool(this, approved, checked, this.calls)];
     });
     this.refresh();
   }
@@ -95,13 +90,15 @@ export class McpServerWrapper extends CustomToolWrapper {
     return warning === undefined ? review : { ...review, warning };
   }
 
-  private answeredUnstructured(tool: McpTool): void {
+  /** A tool has answered without the structured content that its output schema promises. */
+  answeredUnstructured(tool: McpTool): void {
     this.unstructured.add(tool.approved.name);
     this.refresh();
     this.changed(tool);
   }
 
-  private whyNot(name: string): string | undefined {
+  /** Why a tool is not callable. */
+  whyNot(name: string): string | undefined {
     const review = this.reviews.get(name);
     return review?.state === 'callable' ? undefined : (review?.why ?? 'the server does not list it');
   }
@@ -118,26 +115,23 @@ class McpTool implements Tool {
   readonly capture: Capture | undefined;
 
   constructor(
-    server: CustomTool,
+    private readonly server: McpServerWrapper,
     readonly approved: McpDefinition,
     private readonly checked: CheckedTool,
     private readonly calls: PoolCalls,
-    private readonly owner: {
-      readonly whyNot: () => string | undefined;
-      readonly unstructured: (tool: McpTool) => void;
-    },
   ) {
     const { description, title, inputSchema } = approved;
     const { outputSchema } = checked;
-    this.capture = captureOf(server, calls);
+    const { tool } = server;
+    this.capture = captureOf(tool, calls);
     this.definition = {
-      ...definitionOf(server),
-      name: mcpToolName(server.name, approved.name),
+      ...definitionOf(tool),
+      name: mcpToolName(tool.name, approved.name),
       description: description ?? title ?? '',
       kind: 'mcp',
       inputSchema: { ...inputSchema, type: 'object' },
       ...(outputSchema && { outputSchema }),
-      annotations: annotationsOf(approved, server.annotations),
+      annotations: annotationsOf(approved, tool.annotations),
     };
   }
 
@@ -146,7 +140,7 @@ class McpTool implements Tool {
   }
 
   takeSlot({ projectId }: CallContext): Release {
-    const why = this.owner.whyNot();
+    const why = this.server.whyNot(this.approved.name);
     if (why !== undefined)
       throw new Refusal('tool_unavailable', this.heldBack(why), { retryAfterMs: heldBackMs });
     return this.calls.takeSlot(projectId);
@@ -171,14 +165,14 @@ class McpTool implements Tool {
     const { outputSchema, ...others } = this.definition;
     if (outputSchema && !(isObject(result) && isObject(result['structuredContent']))) {
       this.definition = others;
-      this.owner.unstructured(this);
+      this.server.answeredUnstructured(this);
     }
     return result;
   }
 
   /** @throws ToolFailure when the process that is to run it turned out to list something else */
   private params(input: unknown, { executionId, context, onProgress }: ToolRun): object {
-    const why = this.owner.whyNot();
+    const why = this.server.whyNot(this.approved.name);
     if (why !== undefined) throw new ToolFailure('upstream_unavailable', this.heldBack(why));
     const _meta = {
       'toolkeeper/executionId': executionId,
