@@ -301,3 +301,10 @@ it('a server that ends after each answer fails one quick call at most', async ()
     states.push((await tk.call('once__echo', { text: 'x' }).expect(200)).body.status);
   expect(states.filter((status) => status !== 'success').length).toBeLessThan(2);
 });
+
+it('a tool of another protocol with a dialect that is not known is registered, and its log warns', async () => {
+  const inputSchema = { ...object, $schema: 'http://json-schema.org/draft-04/schema#' };
+  await tk.register('old_dialect', { inputSchema });
+  await tk.call('old_dialect', {}).expect(200);
+  await tk.http.get('/api/v1/custom-tools/old_dialect/logs').expect(200, /read as JSON Schema draft-07/);
+});

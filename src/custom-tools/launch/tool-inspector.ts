@@ -37,7 +37,7 @@ export interface CheckedTool {
   /** Absent if there is none, or none that clients can compile. */
   readonly outputSchema?: JsonSchema;
   /** What is wrong with its schemas, although it can be called. */
-  readonly warning?: string;
+  warning?: string;
 }
 
 /** A server's approved tools, by the server's own names for them; or why one cannot be called. */

@@ -27,8 +27,6 @@ import type { ToolBackend } from './tool-backend.js';
 export class McpServerWrapper extends CustomToolWrapper {
   private readonly tools: readonly McpTool[];
   private reviews: ReadonlyMap<string, McpReview> = new Map();
-  /** Tools that declare an output schema, and answered without structured content. */
-  private readonly unstructured = new Set<string>();
 
   constructor(
     tool: CustomTool,
@@ -86,13 +84,12 @@ export class McpServerWrapper extends CustomToolWrapper {
   private withSchema(review: McpReview): McpReview {
     const checked = review.approved && this.validators.get(review.name);
     if (checked && 'wrong' in checked) return { ...review, state: 'refused', why: checked.wrong };
-    const warning = this.unstructured.has(review.name) ? unstructured : checked?.warning;
-    return warning === undefined ? review : { ...review, warning };
+    return checked?.warning === undefined ? review : { ...review, warning: checked.warning };
   }
 
   /** A tool has answered without the structured content that its output schema promises. */
   answeredUnstructured(tool: McpTool): void {
-    this.unstructured.add(tool.approved.name);
+    tool.checked.warning = unstructured;
     this.refresh();
     this.changed(tool);
   }
@@ -117,7 +114,7 @@ class McpTool implements Tool {
   constructor(
     private readonly server: McpServerWrapper,
     readonly approved: McpDefinition,
-    private readonly checked: CheckedTool,
+    readonly checked: CheckedTool,
     private readonly calls: PoolCalls,
   ) {
     const { description, title, inputSchema } = approved;
