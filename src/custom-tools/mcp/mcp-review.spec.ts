@@ -44,7 +44,7 @@ describe('a definition', () => {
       [stored, stored],
       [listed, stored],
       [stored, listed],
-    ] as [object, object][])
+    ] as [object, McpDefinition][])
       expect(review([now], [before])).toMatchObject([{ state: 'callable' }]);
   });
 
