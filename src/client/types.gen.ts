@@ -1629,6 +1629,22 @@ export type TryChangeBody = {
     call?: TrialCallBody;
 };
 
+export type ServerToolsView = {
+    callable: number;
+    /**
+     * Not callable until they are approved
+     */
+    held: number;
+    /**
+     * Cannot be approved
+     */
+    refused: number;
+    /**
+     * Why, and what is wrong with callable ones; at most 20
+     */
+    why: Array<string>;
+};
+
 export type CustomToolView = {
     id: string;
     name: string;
@@ -1709,6 +1725,10 @@ export type CustomToolView = {
     metadata?: {
         [key: string]: unknown;
     };
+    /**
+     * How many tools an MCP server that runs has; absent in lists
+     */
+    tools?: ServerToolsView;
     createdAt: string;
     updatedAt: string;
 };
@@ -2099,6 +2119,10 @@ export type McpToolView = {
      * Why it is not callable
      */
     why?: string;
+    /**
+     * What is wrong with it, although it can be called
+     */
+    warning?: string;
     /**
      * What callers read, as it was approved
      */

@@ -1,4 +1,5 @@
-import { retryAfterMs } from './http-client.js';
+import { Agent } from 'undici';
+import { checkedConnector, HttpClient, retryAfterMs } from './http-client.js';
 
 const now = Date.UTC(2026, 0, 23, 10, 30, 0);
 
@@ -18,4 +19,39 @@ it.each<[string | string[] | undefined, number]>([
   ['9999999999', 0],
 ])('understands a Retry-After of %j', (header, expected) => {
   expect(retryAfterMs(header, now)).toBe(expected);
+});
+
+describe('a service that is configured', () => {
+  it.each(['http://169.254.169.254', 'http://[::ffff:169.254.169.254]:8080', 'https://[fd00:ec2::254]'])(
+    'is not reached at %s',
+    async (origin) => {
+      const client = new HttpClient({ origin, connections: 1, timeoutMs: 10_000, maxResponseBytes: 1_000 });
+      await expect(client.ask({ method: 'GET', path: '/' })).rejects.toMatchObject({
+        kind: 'unreachable',
+        message: expect.stringContaining('leads to a link-local or metadata address'),
+      });
+      await client.close();
+    },
+  );
+
+  it.each([
+    ['whose name leads there', ['169.254.169.254'], 'link-local'],
+    ['one of whose addresses is there', ['127.0.0.1', 'fe80::1'], 'link-local'],
+    ['that is refused for another reason', ['127.0.0.9'], 'not that one'],
+  ])('is not reached %s', async (_what, addresses, why) => {
+    const connect = checkedConnector(
+      {
+        lookup: (_host, _options, callback) =>
+          callback(
+            null,
+            addresses.map((address) => ({ address, family: 4 })),
+          ),
+      },
+      (address) => (address === '127.0.0.9' ? 'not that one' : undefined),
+    );
+    const agent = new Agent({ connect });
+    const asked = agent.request({ origin: 'http://cloud.test', path: '/', method: 'GET' });
+    await expect(asked).rejects.toThrow(why);
+    await agent.destroy();
+  });
 });

@@ -1,9 +1,10 @@
 import { TaskCancelledError, TimeoutStrategy, timeout } from 'cockatiel';
-import type { LookupAddress } from 'node:dns';
+import { type LookupAddress, lookup as lookUp } from 'node:dns';
 import { lookup } from 'node:dns/promises';
-import type { LookupFunction } from 'node:net';
+import { isIP, type LookupFunction } from 'node:net';
 import { parse } from 'secure-json-parse';
-import { type Dispatcher, Pool } from 'undici';
+import { buildConnector, type Dispatcher, Pool } from 'undici';
+import { forbidden, isForbidden } from './addresses.js';
 import { readAtMost } from './read-at-most.js';
 import { SingleFlight } from './single-flight.js';
 import { type FailureKind, UpstreamFailure } from './upstream-failure.js';
@@ -41,7 +42,7 @@ export class HttpClient {
   constructor(private readonly settings: HttpClientSettings) {
     const { origin, connections, timeoutMs } = settings;
     // Our own timer covers a request as a whole; undici's would begin anew with each part of it.
-    const connect = { timeout: timeoutMs, lookup: sharedLookup() };
+    const connect = checkedConnector({ timeout: timeoutMs, lookup: sharedLookup() });
     this.pool = new Pool(origin, { connections, headersTimeout: 0, bodyTimeout: 0, connect });
   }
 
@@ -168,6 +169,32 @@ export function retryAfterMs(header: string | string[] | undefined, now: number)
   // A date of HTTP begins with the day's name; Date.parse alone takes almost any number for one.
   const at = /^[A-Z][a-z]{2,8},? /.test(text) ? Date.parse(text) : NaN;
   return Number.isNaN(at) ? 0 : Math.max(0, at - now);
+}
+
+/**
+ * Connects to no forbidden address: a name leads to the very addresses that were checked.
+ * @param obstacle a further reason not to connect to an address
+ */
+export function checkedConnector(
+  { lookup: find = lookUp, ...options }: { timeout?: number; lookup?: LookupFunction } = {},
+  obstacle: (address: string) => string | undefined = () => undefined,
+): buildConnector.connector {
+  const refusal = (host: string, address: string): string | undefined =>
+    isForbidden(address) ? forbidden(host) : obstacle(address);
+  const connect = buildConnector({
+    ...options,
+    lookup: (host, wanted, callback) =>
+      find(host, wanted, (error, found, family) => {
+        const addresses = Array.isArray(found) ? found.map(({ address }) => address) : [found];
+        const why = error ? undefined : addresses.map((each) => refusal(host, each)).find(Boolean);
+        callback(why === undefined ? error : new Error(why), found, family);
+      }),
+  });
+  return (target, done) => {
+    const why = isIP(target.hostname) === 0 ? undefined : refusal(target.hostname, target.hostname);
+    if (why === undefined) connect(target, done);
+    else done(new Error(why), null);
+  };
 }
 
 /**

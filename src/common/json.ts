@@ -3,3 +3,18 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 /** Whether a JSON value is an object: no list, not null. */
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/**
+ * A JSON value without the members that are null, at any depth: many serialisers write them for absent ones.
+ * @param whole names of members that stay as they are
+ */
+export function withoutNulls(value: unknown, whole: readonly string[] = []): unknown {
+  if (Array.isArray(value)) return value.map((each) => withoutNulls(each, whole));
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, member]) => {
+      if (whole.includes(name)) return [[name, member]];
+      return member === null ? [] : [[name, withoutNulls(member, whole)]];
+    }),
+  );
+}

@@ -1,6 +1,6 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { join, resolve } from 'node:path';
-import { isLoopback } from '../common/own-address.js';
+import { isLoopback } from '../common/addresses.js';
 import { projectRoot } from '../common/project.js';
 import { builtinProblems } from './builtin-settings.js';
 import { removedSettings } from './removed-settings.js';

@@ -1,5 +1,5 @@
 import { relative } from 'node:path';
-import { OutboundRules } from '../common/outbound-rules.js';
+import { OutboundRules } from '../common/addresses.js';
 import { projectRoot } from '../common/project.js';
 import {
   ConfigurationError,

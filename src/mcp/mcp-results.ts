@@ -1,6 +1,6 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import type { Problem, ProblemCode } from '../common/errors.js';
-import { isObject, type JsonObject } from '../common/json.js';
+import { isObject, type JsonObject, withoutNulls } from '../common/json.js';
 import { problemBody } from '../common/problem.filter.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 import { type ReadableAnswer, readableOutcome, readableProblem, textOf } from '../tools/readable-answer.js';
@@ -32,7 +32,17 @@ export const isForTheModel = ({ code }: Problem): boolean => !protocolErrors.has
 /** What came of a call, as MCP has it. The outcome without its result stands in `_meta`. */
 export function toolResultOf(outcome: ToolOutcome): CallToolResult {
   const { result: _result, ...about } = outcome;
-  return { ...contentOf(readableOutcome(outcome)), _meta: { 'toolkeeper/outcome': about } };
+  return {
+    ...(failedResult(outcome) ?? contentOf(readableOutcome(outcome))),
+    _meta: { 'toolkeeper/outcome': about },
+  };
+}
+
+/** A server's own words of a failure, unless the tool's fallback takes their place. */
+function failedResult(outcome: ToolOutcome): CallToolResult | undefined {
+  if (outcome.status === 'success' || outcome.result !== undefined) return undefined;
+  const { data } = outcome.error;
+  return isObject(data) && data['isError'] === true ? mcpResult(data) : undefined;
 }
 
 /** A call that was not run, for the model to read. */
@@ -43,26 +53,41 @@ export const refusedResult = (problem: Problem, requestId: string): CallToolResu
 
 /** An object is given as structured content, too; what has the form of MCP's own results is handed on as it is. */
 function contentOf({ failed, value }: ReadableAnswer): CallToolResult {
-  if (!failed && isMcpResult(value)) return withText(value);
+  const own = !failed && isObject(value) ? mcpResult(value) : undefined;
+  return (
+    own ?? {
+      content: [textBlock(value)],
+      ...(isObject(value) && { structuredContent: value }),
+      ...(failed && { isError: true }),
+    }
+  );
+}
+
+/**
+ * What has the form of a result of MCP, as clients read it: nulls are absent, and what no client knows becomes text.
+ * @returns undefined if it has not
+ */
+function mcpResult({
+  structuredContent,
+  content,
+  isError,
+  ...others
+}: JsonObject): CallToolResult | undefined {
+  const given: unknown = withoutNulls(content ?? []);
+  if (!Array.isArray(given) || !(isObject(structuredContent) || given.some(isBlock))) return undefined;
+  const isOdd = structuredContent !== undefined && structuredContent !== null && !isObject(structuredContent);
+  const blocks = given.map((block: unknown) => (isBlock(block) ? block : textBlock(block)));
+  // A model reads text: a server may give structured content alone.
+  if (blocks.length === 0 || isOdd) blocks.push(textBlock(structuredContent));
   return {
-    content: [{ type: 'text', text: textOf(value) }],
-    ...(isObject(value) && { structuredContent: value }),
-    ...(failed && { isError: true }),
+    ...others,
+    content: blocks,
+    ...(isObject(structuredContent) && { structuredContent }),
+    ...(typeof isError === 'boolean' && { isError }),
   };
 }
 
-function isMcpResult(result: unknown): result is Partial<CallToolResult> {
-  if (!isObject(result)) return false;
-  const { structuredContent, content = [] } = result;
-  if (!Array.isArray(content) || !content.every(isBlock)) return false;
-  return structuredContent === undefined ? content.length > 0 : isObject(structuredContent);
-}
+const textBlock = (value: unknown) => ({ type: 'text' as const, text: textOf(value) });
 
-/** A model reads text: a server may give structured content alone. */
-function withText(result: Partial<CallToolResult>): CallToolResult {
-  const { content = [], structuredContent } = result;
-  if (content.length > 0) return { ...result, content };
-  return { ...result, content: [{ type: 'text', text: textOf(structuredContent) }] };
-}
-
-const isBlock = (block: unknown): boolean => isObject(block) && (blocks.get(block['type'])?.(block) ?? false);
+const isBlock = (block: unknown): block is CallToolResult['content'][number] =>
+  isObject(block) && (blocks.get(block['type'])?.(block) ?? false);

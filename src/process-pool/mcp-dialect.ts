@@ -155,7 +155,10 @@ function readPage(reply: Reply): { tools: readonly JsonObject[]; nextCursor?: st
   if (isDeeperThan(tools, listLimits.levels + 1)) {
     return `It lists a tool that is nested deeper than ${listLimits.levels} levels`;
   }
-  return { tools, ...(typeof nextCursor === 'string' && { nextCursor }) };
+  if (nextCursor === undefined || nextCursor === null || nextCursor === '') return { tools };
+  return typeof nextCursor === 'string'
+    ? { tools, nextCursor }
+    : `It answered "tools/list" with the nextCursor ${jsonExcerpt(nextCursor, 100)}, which is no text`;
 }
 
 function overLimit({ tools, pages, bytes }: Listed): string | undefined {

@@ -43,6 +43,7 @@ export class PoolMember {
   served = 0;
   /** Ids of requests that nobody waits for any more, until the tool has ended them. */
   private readonly cancelling = new Set<string>();
+  private answers = 0;
   private strayLines = 0;
   private readonly lastStrayLines: string[] = [];
 
@@ -110,6 +111,16 @@ export class PoolMember {
   used(): void {
     this.served++;
     if (this.state.name === 'ready' && this.served >= this.state.mostRequests) this.state.worn ??= 'requests';
+  }
+
+  answered(): void {
+    this.answers++;
+    this.lastUsedAt = performance.now();
+  }
+
+  /** Whether it ended because it had answered. */
+  endsAfterAnswer({ exitCode }: Ending): boolean {
+    return exitCode === 0 && this.answers === 1 && performance.now() - this.lastUsedAt < 1_000;
   }
 
   /** Looks at its age and, where that is limited, its memory; undefined when that cannot be known. */

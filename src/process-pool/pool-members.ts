@@ -33,7 +33,7 @@ export class PoolMembers implements SlotUser {
    * @param advance called when something has changed on a process, or when there may be a slot for one
    */
   constructor(
-    private readonly settings: PoolSettings,
+    private settings: PoolSettings,
     private readonly slots: StartSlots,
     private readonly launcher: Launcher,
     private readonly random: () => number,
@@ -164,9 +164,8 @@ export class PoolMembers implements SlotUser {
 
   /** Ends all idle processes. */
   stopUnused(): void {
-    for (const member of this.list) {
+    for (const member of this.list)
       if (member.state.name !== 'leaving' && member.running.size === 0) this.retire(member, 'stop');
-    }
   }
 
   /** None is left. */
@@ -200,10 +199,9 @@ export class PoolMembers implements SlotUser {
   private start({ urgent, replaces }: Wish): boolean {
     const slot = this.slots.take(this, urgent);
     if (!slot) return false;
-    const { settings, launcher } = this;
-    this.events.emit({ type: 'starting', pool: settings.name });
+    this.events.emit({ type: 'starting', pool: this.settings.name });
     const on = (member: PoolMember, event: ProcessEvent): void => this.on(member, event);
-    this.list.add(new PoolMember(settings, launcher, slot, replaces, on));
+    this.list.add(new PoolMember(this.settings, this.launcher, slot, replaces, on));
     return true;
   }
 
@@ -262,6 +260,8 @@ export class PoolMembers implements SlotUser {
     const ofItself = ['exit', 'crash', 'flood'].includes(ending.reason);
     const now = performance.now();
     if (ofItself && member.served === 0) this.policy.diedUnused(now, now - member.begunAt);
+    // A second request to a process that ends after each answer would be lost.
+    if (ofItself && member.endsAfterAnswer(ending)) this.settings = { ...this.settings, keepAlive: false };
     this.list.remove(member);
     const { pid } = member.process;
     if (pid !== undefined) this.events.emit({ type: 'terminate', pool: this.settings.name, pid, ...ending });

@@ -1,4 +1,3 @@
-import { performance } from 'node:perf_hooks';
 import type { Deadline } from '../common/deadline.js';
 import { TypedEvents } from '../common/typed-events.js';
 import { cannotStart, givenUpRunning, givenUpWaiting, lastUnread, refusals } from './failure-messages.js';
@@ -247,7 +246,7 @@ export class ProcessPool {
   private answered(request: PoolRequest, member: PoolMember, reply: Reply): void {
     this.leave(request);
     request.resolve(reply);
-    if (request.options.method === 'execute') member.lastUsedAt = performance.now();
+    if (request.options.method === 'execute') member.answered();
     this.members.answered();
     this.changed(member);
   }

@@ -132,6 +132,18 @@ describe('every other', () => {
     expect(text).toMatch(/has an address that no name may lead to|has no address/);
   });
 
+  it.each(['169.254.169.254', '[::ffff:a9fe:a9fe]', '[64:ff9b::a9fe:a9fe]', '100.100.100.200'])(
+    'address of a metadata service is refused, although it is listed: %s',
+    async (host) => {
+      const proxy = await proxyFor([host]);
+      const { status, text } = await ask(proxy, `http://${host}/`);
+      expect([status, text]).toEqual([403, expect.stringContaining('to which nothing may connect')]);
+      const { line, socket } = await tunnel(proxy, `${host}:443`);
+      expect(line).toMatch(/ 403 /);
+      socket.destroy();
+    },
+  );
+
   it('request that is none for a proxy is refused', async () => {
     const proxy = await proxyFor(['a.example']);
     expect((await ask(proxy, '/etc/passwd')).status).toBe(400);

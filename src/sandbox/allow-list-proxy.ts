@@ -11,7 +11,7 @@ import {
 import { connect, isIP, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
-import { type HostRule, HostRules, mayLeadTo, nameOf } from '../common/host-rules.js';
+import { forbidden, type HostRule, HostRules, isForbidden, mayLeadTo, nameOf } from '../common/addresses.js';
 import { makePrivateFolder } from './private-folders.js';
 
 export interface ProxyLimits {
@@ -204,6 +204,7 @@ export class AllowListProxy {
     const rule = this.rules.find(host, port);
     if (!rule) throw new Denied(403, `${host}:${port} is not among the tool's allowedHosts`);
     const address = isIP(host) ? host : await this.resolve(host, rule);
+    if (isForbidden(address)) throw new Denied(403, forbidden(host));
     return new Promise((resolve, reject) => {
       const socket = connect({ host: address, port, timeout: this.limits.connectTimeoutMs });
       this.keep(socket);

@@ -2,6 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import type { JsonSchema } from './tool.js';
 import { compileSchema, TooCostly } from './schema-compiler.js';
+import { inDialect } from './schema-dialects.js';
 
 const problemsOf = (schema: JsonSchema, input: unknown, allErrors = false) =>
   compileSchema(schema, { allErrors }).problemsOf(input);
@@ -40,6 +41,23 @@ it.each([
   const schema = { $schema, properties: { a: { [tuple]: [{ type: 'string' }] } } };
   expect(problemsOf(schema, { a: ['x'] })).toEqual([]);
   expect(problemsOf(schema, { a: [1] })).toEqual([{ pointer: '/a/0', detail: 'must be string' }]);
+});
+
+it.each([
+  ['http://json-schema.org/draft-04/schema#', 'draft-07'],
+  ['https://json-schema.org/draft-04/schema', 'draft-07'],
+  ['https://json-schema.org/draft-07/schema#', 'draft-07'],
+  ['http://json-schema.org/draft/2019-09/schema', '2019-09'],
+  ['JSON Schema draft 2020-12', '2020-12'],
+  [12, '2020-12'],
+])('reads a dialect that is not known as the nearest: %s', ($schema, nearest) => {
+  const n = String($schema).includes('draft-04')
+    ? { minimum: 1, exclusiveMinimum: true, maximum: 9, exclusiveMaximum: false }
+    : { exclusiveMinimum: 1, maximum: 9 };
+  const schema = { $schema, properties: { n } } as JsonSchema;
+  expect(problemsOf(schema, { n: 1 })).toHaveLength(1);
+  expect(problemsOf(schema, { n: 9 })).toEqual([]);
+  expect(inDialect(schema).warning).toContain(`JSON Schema ${nearest}`);
 });
 
 it('stops at the first unless all are wanted', () => {

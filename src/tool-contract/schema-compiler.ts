@@ -3,7 +3,7 @@ import { RE2JS } from 're2js';
 import { canonicalJson } from '../common/canonical-json.js';
 import type { FieldProblem } from '../common/errors.js';
 import { asFieldProblem, mostProblems } from '../common/field-problems.js';
-import { dialectOf, type SchemaCompiler } from './schema-dialects.js';
+import { inDialect, type SchemaCompiler } from './schema-dialects.js';
 import type { JsonSchema } from './tool.js';
 
 export interface CompiledSchema {
@@ -37,7 +37,8 @@ const nodesPerInstruction = 8;
  */
 export function compileSchema(schema: JsonSchema, { allErrors = false } = {}): CompiledSchema {
   const meter = new Meter();
-  const ajv = new (dialectOf(schema))({
+  const { Dialect, own: all } = inDialect(schema);
+  const ajv = new Dialect({
     strict: false,
     allErrors,
     // Written out wherever it is referred to, a small schema becomes gigabytes of code.
@@ -59,9 +60,8 @@ export function compileSchema(schema: JsonSchema, { allErrors = false } = {}): C
     ajv.removeKeyword(keyword.keyword as string).addKeyword(keyword);
   }
   lookAtTheClock(ajv, meter);
-  // The dialect was chosen, and its own schema is not at hand here.
-  // An asynchronous one ($async) would answer with a promise, which reads as valid.
-  const { $schema: _dialect, $async: _async, ...own } = schema;
+  // An asynchronous one would answer with a promise, which reads as valid.
+  const { $async: _async, ...own } = all;
   const validate = ajv.compile(own);
   return {
     nodes: nodesIn(own) + meter.nodes(),

@@ -6,19 +6,42 @@ import type { JsonSchema } from './tool.js';
 export type SchemaCompiler = Ajv | Ajv2019 | Ajv2020;
 type Dialect = new (options: ConstructorParameters<typeof Ajv>[0]) => SchemaCompiler;
 
-/** By what `$schema` says. Servers of MCP's own SDK, the most that there are, write draft-07. */
-const dialects: ReadonlyMap<string, Dialect> = new Map<string, Dialect>([
-  ['https://json-schema.org/draft/2020-12/schema', Ajv2020],
-  ['https://json-schema.org/draft/2019-09/schema', Ajv2019],
-  ['http://json-schema.org/draft-07/schema', Ajv],
-  // It lacks some of draft-07's keywords, and has no others.
-  ['http://json-schema.org/draft-06/schema', Ajv],
-]);
-
-/** The dialect of a schema, 2020-12 where it names none. @throws Error that lists the known ones */
-export function dialectOf({ $schema }: JsonSchema): Dialect {
-  if ($schema === undefined) return Ajv2020;
-  const found = typeof $schema === 'string' && dialects.get($schema.replace(/#$/, ''));
-  if (!found) throw new Error(`$schema must be one of ${[...dialects.keys()].join(', ')}, or absent`);
-  return found;
+/** A schema, ready for the compiler of its dialect. */
+interface InDialect {
+  readonly Dialect: Dialect;
+  readonly own: JsonSchema;
+  /** Its dialect is not known here; it is read as the nearest. */
+  readonly warning?: string;
 }
+
+/** Draft-06 lacks some of draft-07's keywords, and has no others. */
+const known =
+  /^"(|https:\/\/json-schema\.org\/draft\/20(20-12|19-09)\/schema#?|http:\/\/json-schema\.org\/draft-0[67]\/schema#?)"$/;
+
+/** Reads `$schema`; a schema without one is of 2020-12. */
+export function inDialect({ $schema, ...own }: JsonSchema): InDialect {
+  const named = JSON.stringify($schema ?? '');
+  const draft = /draft[-/]?0?([1-7])\b/i.exec(named)?.[1];
+  const nearest = draft ? 'draft-07' : /2019-09/.test(named) ? '2019-09' : '2020-12';
+  return {
+    Dialect: draft ? Ajv : nearest === '2019-09' ? Ajv2019 : Ajv2020,
+    own: Number(draft) <= 4 ? withNumericLimits(own) : own,
+    ...(!known.test(named) && {
+      warning: `its $schema ${named.slice(0, 100)} is not known here; it is read as JSON Schema ${nearest}`,
+    }),
+  };
+}
+
+/** In draft-04 `exclusiveMinimum: true` changes what `minimum` means; in later drafts it is a limit itself. */
+const withNumericLimits = (schema: JsonSchema): JsonSchema =>
+  JSON.parse(JSON.stringify(schema), (_name, value: unknown) => {
+    const node = value as Record<string, unknown> | null;
+    for (const limit of ['Minimum', 'Maximum'] as const) {
+      const flag = node?.[`exclusive${limit}`];
+      if (!node || typeof flag !== 'boolean') continue;
+      const name = limit.toLowerCase();
+      node[`exclusive${limit}`] = flag ? node[name] : undefined;
+      if (flag) node[name] = undefined;
+    }
+    return node;
+  }) as JsonSchema;

@@ -70,38 +70,48 @@ export class InputSchemas implements OnApplicationShutdown {
   private readonly passes = new SchemaThread('input validation', passAnswerMs, mostPassesWaiting);
 
   /**
-   * Compiles a tool's input schema (JSON Schema 2020-12), once a thread has tried what that costs.
+   * Compiles a tool's input schema, once a thread has tried what that costs.
    * @throws Problem `invalid_request` that points at the schema when it is not one, or costs too much;
    *   `tool_unavailable` when the thread does not come to run
    */
   async compile(schema: unknown): Promise<InputValidator> {
-    const { schema: checked, text } = this.checked(schema);
-    const tookMs = await this.trials.try({ schema: text }).catch((error: unknown) => {
-      if (error instanceof ThreadBusy) throw notTried(error);
-      const costs = whyTooCostly(error, trialMs);
-      if (costs) throw wrong(`takes ${costs} to compile and to try out: make it smaller`);
-      if (error instanceof WorkerEnded) throw error;
-      throw wrong(`is not a valid JSON Schema: ${messageOf(error)}`);
-    });
-    if (tookMs > compileMs)
-      throw wrong(
-        `takes ${Math.ceil(tookMs)} ms to compile and to try out, the limit is ${compileMs} ms: make it smaller`,
-      );
+    const { schema: checked, text } = await this.tried(schema, 'inputSchema');
     return this.validatorOf(checked, text);
+  }
+
+  /**
+   * Checks an output schema, which clients compile.
+   * @returns the schema without its `$id`: of two that have the same, clients know the first alone
+   * @throws as `compile`
+   */
+  async checkOutput({ $id: _id, ...schema }: JsonSchema): Promise<{ schema: JsonSchema }> {
+    if (schema['type'] !== 'object') throw wrong('outputSchema', 'is no schema of an object');
+    const { text } = await this.tried(schema, 'outputSchema');
+    if (/"\$id":"/.test(text))
+      throw wrong('outputSchema', 'holds schemas with an $id, which other schemas may have');
+    return { schema };
   }
 
   async onApplicationShutdown(): Promise<void> {
     await Promise.all([this.trials.stop(), this.passes.stop()]);
   }
 
-  private checked(schema: unknown): { schema: JsonSchema; text: string } {
-    if (typeof schema !== 'object' || schema === null || Array.isArray(schema))
-      throw wrong('must be a JSON Schema object');
-    if (isDeeperThan(schema, maxSchemaDepth)) throw wrong(`is nested deeper than ${maxSchemaDepth} levels`);
-    const text = JSON.stringify(schema);
-    const bytes = Buffer.byteLength(text);
-    if (bytes > maxSchemaBytes) throw wrong(`is ${bytes} bytes, the cap is ${maxSchemaBytes}`);
-    return { schema: schema as JsonSchema, text };
+  private async tried(schema: unknown, member: SchemaMember): Promise<{ schema: JsonSchema; text: string }> {
+    const checked = checkedSchema(schema, member);
+    const isOutput = member === 'outputSchema';
+    const tookMs = await this.trials.try({ schema: checked.text, isOutput }).catch((error: unknown) => {
+      if (error instanceof ThreadBusy) throw notTried(error, member);
+      const costs = whyTooCostly(error, trialMs);
+      if (costs) throw wrong(member, `takes ${costs} to compile and to try out: make it smaller`);
+      if (error instanceof WorkerEnded) throw error;
+      throw wrong(member, `is not a valid JSON Schema: ${messageOf(error)}`);
+    });
+    if (tookMs > compileMs)
+      throw wrong(
+        member,
+        `takes ${Math.ceil(tookMs)} ms to compile and to try out, the limit is ${compileMs} ms: make it smaller`,
+      );
+    return checked;
   }
 
   private validatorOf(schema: JsonSchema, text: string): InputValidator {
@@ -149,6 +159,19 @@ export class InputSchemas implements OnApplicationShutdown {
   }
 }
 
+type SchemaMember = 'inputSchema' | 'outputSchema';
+
+function checkedSchema(schema: unknown, member: SchemaMember): { schema: JsonSchema; text: string } {
+  if (typeof schema !== 'object' || schema === null || Array.isArray(schema))
+    throw wrong(member, 'must be a JSON Schema object');
+  if (isDeeperThan(schema, maxSchemaDepth))
+    throw wrong(member, `is nested deeper than ${maxSchemaDepth} levels`);
+  const text = JSON.stringify(schema);
+  const bytes = Buffer.byteLength(text);
+  if (bytes > maxSchemaBytes) throw wrong(member, `is ${bytes} bytes, the cap is ${maxSchemaBytes}`);
+  return { schema: schema as JsonSchema, text };
+}
+
 /** A schema that makes its validator throw is the tool's fault, and no failure of the gateway. */
 function notValidated(error: unknown): Refusal {
   return invalid(`cannot be validated with the tool's schema: ${messageOf(error)}`);
@@ -162,8 +185,8 @@ function whyTooCostly(error: unknown, limitMs: number): string | undefined {
 }
 
 /** The machine is busy, which says nothing about the schema. */
-const notTried = (error: ThreadBusy): Problem =>
-  new Problem('tool_unavailable', `inputSchema could not be tried out: ${error.message}`, {
+const notTried = (error: ThreadBusy, member: SchemaMember): Problem =>
+  new Problem('tool_unavailable', `${member} could not be tried out: ${error.message}`, {
     retryAfterMs: 10_000,
   });
 
@@ -171,7 +194,7 @@ function invalid(detail: string): Refusal {
   return new Refusal('invalid_input', `input ${detail}`, { errors: [{ pointer: '/input', detail }] });
 }
 
-function wrong(detail: string): Problem {
-  const pointer = '/inputSchema';
-  return new Problem('invalid_request', `inputSchema ${detail}`, { errors: [{ pointer, detail }] });
+function wrong(member: SchemaMember, detail: string): Problem {
+  const errors = [{ pointer: `/${member}`, detail }];
+  return new Problem('invalid_request', `${member} ${detail}`, { errors });
 }

@@ -4,6 +4,8 @@ import { WorkerCalls, WorkerEnded } from '../common/worker-calls.js';
 /** How long does it take to compile this schema (JSON) and to try it out? */
 export interface SchemaTrial {
   readonly schema: string;
+  /** Clients compile it, too. */
+  readonly isOutput?: boolean;
 }
 
 /** A question to the thread: in which ways does this input (JSON) break the schema? */

@@ -26,7 +26,7 @@ export const toolFormats = {
     name,
     description,
     inputSchema: ofObject(inputSchema),
-    ...(outputSchema && { outputSchema }),
+    ...(outputSchema && { outputSchema: ofObject(outputSchema) }),
     annotations: {
       readOnlyHint: annotations.readOnly,
       idempotentHint: annotations.idempotent,

@@ -99,15 +99,31 @@ describe('an MCP server', () => {
     expect((await result('up__count')).instance).toBe(instance);
   });
 
-  it('tells a failed tool as an error, which is no fault that opens its circuit', async () => {
-    for (let n = 0; n < 6; n++) {
-      const { body } = await tk.call('up__fail', { text: 'no such file' }).expect(200);
-      expect(body).toMatchObject({
-        status: 'error',
-        error: { type: 'tool_error', message: 'no such file', data: { isError: true } },
-      });
-    }
-  });
+  it.each([
+    ['no such file', 5],
+    ['MCP error -32602: Output validation error: Invalid structured content for tool go: …', 5],
+    ['MCP error -32602: Input validation error: Invalid arguments for tool go: …', Infinity],
+    ['Input validation error: "x" is a required property', Infinity],
+    ['Error executing tool go: 1 validation error for goArguments\nx\n  Field required', Infinity],
+    ['2 validation errors for call[go]\nx\n  Missing required argument', Infinity],
+    ['Invalid arguments: x is required', Infinity],
+  ])(
+    'tells a failed tool as an error, which opens its circuit unless it refuses the input: %s',
+    async (text, most) => {
+      const server = `fails-${text.length}`;
+      await serve(server).expect(201);
+      for (let n = 0; n < Math.min(most, 8); n++) {
+        const { body } = await tk.call(`${server}__fail`, { text }).expect(200);
+        const code = most === Infinity ? -32602 : expect.any(Number);
+        expect(body).toMatchObject({
+          status: 'error',
+          error: { type: 'tool_error', code, message: text, data: { isError: true } },
+        });
+      }
+      await tk.call(`${server}__fail`, { text }).expect(most === Infinity ? 200 : 503);
+      await tk.http.delete(`/api/v1/custom-tools/${server}`).expect(204);
+    },
+  );
 
   it('is a crash of the call when its process dies, starts again, and is cut off when it goes on dying', async () => {
     const before = await result('up__count');

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { NameServer } from '../../../test/support/name-server.js';
 import { WebSite } from '../../../test/support/web-site.js';
-import { OutboundRules } from '../../common/outbound-rules.js';
+import { OutboundRules } from '../../common/addresses.js';
 import { NotSent, type OutboundAnswer, OutboundHttp, type OutboundRequest } from './outbound-http.js';
 
 /** real: HTTP and name servers, both on loopback. */
@@ -76,7 +76,6 @@ describe('OutboundHttp', () => {
     'http://[64:ff9b::7f00:1]/',
     'http://[2002:7f00:1::]/',
     'http://10.0.0.1/',
-    'http://169.254.169.254/latest/meta-data/',
     'http://93.184.215.14:22/',
   ])('connects to none of %s', async (url) => {
     await expect(get(url)).rejects.toMatchObject({
@@ -87,6 +86,18 @@ describe('OutboundHttp', () => {
     await expect(get(`${site.url}/to?${encodeURIComponent(target)}`)).rejects.toThrow(
       'Tools may not connect to',
     );
+  });
+
+  it.each([
+    'http://169.254.169.254/latest/meta-data/',
+    'http://2852039166/',
+    'http://[::ffff:a9fe:a9fe]/',
+    'http://[64:ff9b::a9fe:a9fe]/',
+    'http://100.100.100.200/',
+  ])('connects to %s for no rule', async (url) => {
+    const host = new URL(url).hostname;
+    const by = httpWith([host, '0.0.0.0/0', '[::]/0']);
+    await expect(get(url, {}, by)).rejects.toThrow('to which nothing may connect');
   });
 
   it('follows no redirect to where it may not go', async () => {
@@ -122,7 +133,7 @@ describe('OutboundHttp', () => {
     });
     const by = httpWith([], names);
     await expect(get('http://inner.test/', {}, by)).rejects.toThrow('loopback address');
-    await expect(get('http://cloud.test/', {}, by)).rejects.toThrow('linkLocal address');
+    await expect(get('http://cloud.test/', {}, by)).rejects.toThrow('link-local or metadata address');
     await expect(get('http://unknown.test/', {}, by)).rejects.toMatchObject({
       code: -32602,
       message: 'There is no host unknown.test',

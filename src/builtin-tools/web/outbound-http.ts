@@ -1,8 +1,7 @@
 import { type LookupAddress, promises as dns } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { Agent, fetch, type Response } from 'undici';
-import { isOwnAddress } from '../../common/own-address.js';
-import type { OutboundRules } from '../../common/outbound-rules.js';
+import { forbidden, isForbidden, isOwnAddress, type OutboundRules } from '../../common/addresses.js';
 import { readAtMost } from '../../common/read-at-most.js';
 import { ToolFailure } from '../../tool-contract/tool-outcome.js';
 import { awayFailure, callerMistake } from '../failures.js';
@@ -174,6 +173,7 @@ export class OutboundHttp {
   private refusal(host: string, port: number, address: string): ToolFailure | undefined {
     if (isOwnAddress(address, port, this.ownPort()))
       return callerMistake(`${host} is the address of this server itself`);
+    if (isForbidden(address)) return callerMistake(forbidden(host));
     const obstacle = this.rules.obstacle(host, port, address);
     return obstacle === undefined
       ? undefined

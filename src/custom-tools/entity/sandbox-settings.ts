@@ -1,5 +1,5 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
-import { parseHostRule } from '../../common/host-rules.js';
+import { parseHostRule } from '../../common/addresses.js';
 import { OptionalInt, Rule } from '../../common/shapes.js';
 
 /** `host`, `host:port`, `*.domain` or an address. */

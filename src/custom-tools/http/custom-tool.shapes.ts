@@ -11,7 +11,7 @@ import {
   toolProtocols,
   toolStatuses,
 } from '../entity/custom-tool.entity.js';
-import type { EffectiveSandbox } from '../../sandbox/sandbox.types.js';
+import type { RunningTools } from '../running/running-tools.js';
 import { SandboxSettings, ToolPermissions } from '../entity/sandbox-settings.js';
 import { ThresholdSettings } from '../entity/threshold-settings.js';
 import { hiddenValue, shownUrl, withoutValues } from '../entity/stored-env.js';
@@ -41,6 +41,20 @@ export class EffectiveSandboxView {
     description: 'Whose its processes are; absent while it is not loaded',
   })
   readonly runsAs?: RunsAsView;
+}
+
+const maxReasons = 20;
+
+export class ServerToolsView {
+  @ApiProperty({ example: 12 }) readonly callable!: number;
+  @ApiProperty({ example: 1, description: 'Not callable until they are approved' }) readonly held!: number;
+  @ApiProperty({ example: 0, description: 'Cannot be approved' }) readonly refused!: number;
+  @ApiProperty({
+    type: [String],
+    example: ['files__read_file is not callable (held): its definition changed since it was approved'],
+    description: `Why, and what is wrong with callable ones; at most ${maxReasons}`,
+  })
+  readonly why!: string[];
 }
 
 /** A custom tool as its operator sees it. */
@@ -128,13 +142,19 @@ export class CustomToolView {
     description: 'Up to 16 KiB; absent in lists',
   })
   readonly metadata?: object;
+  @ApiPropertyOptional({
+    type: ServerToolsView,
+    description: 'How many tools an MCP server that runs has; absent in lists',
+  })
+  readonly tools?: ServerToolsView;
   @ApiProperty({ type: String, format: 'date-time', example: '2026-01-23T10:30:00.000Z' })
   readonly createdAt!: Date;
   @ApiProperty({ type: String, format: 'date-time', example: '2026-01-23T10:30:00.000Z' })
   readonly updatedAt!: Date;
 }
 
-export function customToolView(tool: CustomTool, effectiveSandbox: EffectiveSandbox): CustomToolView {
+export function customToolView(tool: CustomTool, running: RunningTools): CustomToolView {
+  const server = running.server(tool.name);
   const { sandbox, permissions, fallback, userNumber: _internal, definitions: _listed, ...others } = tool;
   return {
     ...others,
@@ -145,7 +165,8 @@ export function customToolView(tool: CustomTool, effectiveSandbox: EffectiveSand
     sandbox: sandbox ?? {},
     permissions: permissions ?? {},
     fallback: fallback ?? undefined,
-    effectiveSandbox,
+    effectiveSandbox: running.effective(tool),
+    ...(server && { tools: { ...server.counts(), why: server.warnings().slice(0, maxReasons) } }),
   };
 }
 

@@ -28,7 +28,7 @@ export class CustomToolsService {
   async list(query: ListCustomToolsQuery): Promise<Page<CustomToolView>> {
     const { data, nextCursor } = await this.manager.list(query);
     const listed = (tool: CustomTool): CustomToolView => {
-      const { metadata: _large, ...view } = this.view(tool);
+      const { metadata: _large, tools: _many, ...view } = this.view(tool);
       return view;
     };
     return { data: data.map(listed), nextCursor };
@@ -71,6 +71,6 @@ export class CustomToolsService {
   }
 
   private view(tool: CustomTool): CustomToolView {
-    return customToolView(tool, this.running.effective(tool));
+    return customToolView(tool, this.running);
   }
 }

@@ -46,10 +46,13 @@ export class McpToolsService {
         throw new Problem('conflict', `${name} lists other tools than those that were looked at: look again`);
       tool.definitions = approvedOf(server.review(), tools);
     });
-    return customToolView(saved, this.running.effective(saved));
+    return customToolView(saved, this.running);
   }
 
-  private view(server: string, { name: tool, state, why, approved, listed }: McpReview): McpToolView {
+  private view(
+    server: string,
+    { name: tool, state, why, warning, approved, listed }: McpReview,
+  ): McpToolView {
     const name = mcpToolName(server, tool);
     const taken = state === 'callable' && this.running.get(server) && !this.running.offers(server, name);
     return {
@@ -57,6 +60,7 @@ export class McpToolsService {
       tool,
       state: taken ? 'refused' : state,
       ...(taken ? { why: 'another tool has its name' } : why !== undefined && { why }),
+      ...(warning !== undefined && { warning }),
       ...(approved && { approved }),
       ...(state !== 'callable' && listed && { listed }),
       ...(state === 'held' && approved && listed && { changes: fieldChanges('', approved, listed) }),

@@ -25,6 +25,11 @@ export class McpToolView {
     description: 'Why it is not callable',
   })
   readonly why?: string;
+  @ApiPropertyOptional({
+    example: 'it is listed without its outputSchema: its outputSchema is not a valid JSON Schema',
+    description: 'What is wrong with it, although it can be called',
+  })
+  readonly warning?: string;
   @AnyObject({
     required: false,
     example: definitionExample,

@@ -40,6 +40,6 @@ export class ToolBundlesService implements OnModuleInit {
   }
 
   private view(tool: CustomTool): CustomToolView {
-    return customToolView(tool, this.running.effective(tool));
+    return customToolView(tool, this.running);
   }
 }

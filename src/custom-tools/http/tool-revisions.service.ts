@@ -66,7 +66,7 @@ export class ToolRevisionsService {
       await this.refuseFilesOnly(tool, wanted);
       restore(tool, wanted);
     });
-    return customToolView(restored, this.running.effective(restored));
+    return customToolView(restored, this.running);
   }
 
   private async refuseFilesOnly(tool: CustomTool, wanted: CustomToolRevision): Promise<void> {

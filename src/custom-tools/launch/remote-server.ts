@@ -1,13 +1,15 @@
 import { EventEmitter, once } from 'node:events';
 import { PassThrough, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Agent, buildConnector, type Dispatcher } from 'undici';
+import { Agent, type Dispatcher } from 'undici';
+import { isOwnAddress } from '../../common/addresses.js';
+import { checkedConnector } from '../../common/http-client.js';
 import { LineBudget } from '../../common/line-budget.js';
 import { LineFramer } from '../../common/line-framer.js';
 import { messageOf } from '../../common/message-of.js';
 import { readAtMost } from '../../common/read-at-most.js';
 import type { LaunchedProcess, Launcher, LaunchEvents } from '../../process-pool/launcher.js';
-import { isOwnAddress } from '../../common/own-address.js';
+import { errorIn, isFailedPing, readRefusal, type Refusal, refusal } from './remote-refusal.js';
 
 /** Where an MCP server listens (Streamable HTTP), and the headers that every request to it carries. */
 export interface RemoteAddress {
@@ -44,8 +46,8 @@ export const remoteLauncher =
     new RemoteServer(address, limits);
 
 /**
- * One session with a server behind a URL. A failed connection, or a session that the server forgot, ends it as the death
- * of a process does: the pool begins another one. A status that is no success is the answer to its request alone.
+ * One session with a server behind a URL. A failed connection, a session that the server forgot or a failed ping ends it as
+ * the death of a process does: the pool begins another one. A status that is no success is the answer to its request alone.
  */
 class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess {
   readonly pid = undefined;
@@ -68,13 +70,19 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   private session: string | undefined;
   private revision: string | undefined;
   private listens = false;
+  /** Requests in a row that were answered with 400. */
+  private refusals = 0;
 
   constructor(
     private readonly address: RemoteAddress,
     private readonly limits: RemoteLimits,
   ) {
     super();
-    this.agent = new Agent({ headersTimeout: 0, bodyTimeout: 0, connect: connectElsewhere(limits.ownPort) });
+    const port = Number(address.url.port) || (address.url.protocol === 'https:' ? 443 : 80);
+    const connect = checkedConnector({}, (found) =>
+      isOwnAddress(found, port, limits.ownPort()) ? 'this is the address of this server itself' : undefined,
+    );
+    this.agent = new Agent({ headersTimeout: 0, bodyTimeout: 0, connect });
     setImmediate(() => this.emit('spawn'));
   }
 
@@ -104,8 +112,10 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
         signal,
         line,
       );
-      if (isRequest) await this.readAnswer(response, id, method, signal);
-      else response.body.destroy();
+      const wrong = isSuccess(response) ? undefined : await this.refusalIn(response);
+      if (!isRequest) response.body.destroy();
+      else if (wrong) await this.refused(wrong, id, method, signal);
+      else await this.readAnswer(response, id, method, signal);
       if (method === 'notifications/initialized') void this.listen();
     } catch (error) {
       if (!signal.aborted) this.fail(error);
@@ -136,11 +146,25 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
       body: body ?? null,
     });
     response.body.on('error', () => undefined);
-    if (response.statusCode === 404 && this.session !== undefined) {
-      response.body.destroy();
-      throw new Error('The server has forgotten the session (404)');
-    }
     return response;
+  }
+
+  /** @throws Error if it was refused for the session: another one begins then */
+  private async refusalIn(response: Response): Promise<Refusal> {
+    const { statusCode } = response;
+    const { error, namesSession } = await readRefusal(response, this.address.url);
+    this.refusals = statusCode === 400 ? this.refusals + 1 : 0;
+    const isLost =
+      [404, 410].includes(statusCode) || (statusCode === 400 && (namesSession || this.refusals > 1));
+    if (isLost && this.session !== undefined)
+      throw new Error(`The server has forgotten the session (${statusCode})`);
+    return error;
+  }
+
+  /** A session whose `ping` fails is of no use. */
+  private async refused(error: Refusal, id: string, method: string, signal: AbortSignal): Promise<void> {
+    if (isFailedPing(method, error)) throw new Error(`ping: ${error.message}`);
+    await this.say(JSON.stringify({ jsonrpc: '2.0', id, error }), signal);
   }
 
   private async readAnswer(
@@ -149,20 +173,18 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
     method: string,
     signal: AbortSignal,
   ): Promise<void> {
-    const { statusCode, headers } = response;
     let isAnswered = false;
+    this.refusals = 0;
     const answer = async (text: string): Promise<void> => {
-      if (method === 'initialize') this.begin(headers[sessionHeader], text);
-      isAnswered ||= text.includes(JSON.stringify(id));
+      if (method === 'initialize') this.begin(response.headers[sessionHeader], text);
+      const error = method === 'ping' ? errorIn(text) : undefined;
+      isAnswered ||= error !== undefined || text.includes(JSON.stringify(id));
+      if (error) return this.refused(error, id, method, signal);
       await this.say(text, signal);
     };
-    const isSuccess = statusCode >= 200 && statusCode < 300;
-    const wrong = isSuccess ? await this.read(response, answer, signal) : `It answered ${statusCode}`;
-    if (!isSuccess) response.body.destroy();
-    if (!isAnswered) {
-      const message = wrong ?? 'It ended its answer without one';
-      await this.say(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32603, message } }), signal);
-    }
+    const wrong = await this.read(response, answer, signal);
+    if (!isAnswered)
+      await this.refused(refusal(wrong ?? 'It ended its answer without one'), id, method, signal);
   }
 
   /** @returns what was wrong with it */
@@ -269,18 +291,6 @@ class RemoteServer extends EventEmitter<LaunchEvents> implements LaunchedProcess
   }
 }
 
+const isSuccess = ({ statusCode }: Response): boolean => statusCode >= 200 && statusCode < 300;
 const isEvents = ({ headers }: Response): boolean =>
   String(headers['content-type']).startsWith('text/event-stream');
-
-/** Looks at where a connection has led, whatever names and redirections of addresses led there. */
-function connectElsewhere(ownPort: () => number | undefined): buildConnector.connector {
-  const connect = buildConnector({});
-  return (options, done) =>
-    connect(options, (...[error, socket]) => {
-      if (error) return done(error, null);
-      if (!isOwnAddress(socket.remoteAddress ?? '', socket.remotePort ?? 0, ownPort()))
-        return done(null, socket);
-      socket.destroy();
-      done(new Error('this is the address of this server itself'), null);
-    });
-}

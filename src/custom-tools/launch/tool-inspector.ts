@@ -11,6 +11,8 @@ import {
   type ProcessNews,
   type ProcessSpec,
 } from '../../process-pool/pool.types.js';
+import { inDialect } from '../../tool-contract/schema-dialects.js';
+import type { JsonSchema } from '../../tool-contract/tool.js';
 import { InputSchemas, type InputValidator } from '../../tools/input-validator.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import type { LaunchableTool } from '../commands/resolve-command.js';
@@ -29,8 +31,17 @@ import { ProgramFiles } from './program-files.js';
 
 export interface Inspection extends PreparedLaunch, Probe {}
 
-/** The validators of a server's approved tools, by the server's own names for them; or why there is none. */
-export type McpValidators = ReadonlyMap<string, InputValidator | { readonly wrong: string }>;
+/** A server's approved tool whose schemas were tried. */
+export interface CheckedTool {
+  readonly validate: InputValidator;
+  /** Absent if there is none, or none that clients can compile. */
+  readonly outputSchema?: JsonSchema;
+  /** What is wrong with its schemas, although it can be called. */
+  warning?: string;
+}
+
+/** A server's approved tools, by the server's own names for them; or why one cannot be called. */
+export type McpValidators = ReadonlyMap<string, CheckedTool | { readonly wrong: string }>;
 
 /** A tool as it would run here. */
 export interface PreparedTool {
@@ -38,6 +49,8 @@ export interface PreparedTool {
   readonly validate: InputValidator;
   /** Of an MCP server's approved tools. */
   readonly validators: McpValidators;
+  /** What an MCP server listed just now. */
+  readonly listed?: Handshake['tools'];
   readonly content: RevisionContent;
   readonly start: PreparedLaunch | { readonly unavailable: string };
 }
@@ -47,7 +60,9 @@ export type Listen = (redactor: Redactor) => (news: ProcessNews) => void;
 
 /** The time that schemas of one server may take which are refused: a start waits for it, and other registrations do. */
 const mostWastedMs = 5_000;
-const notTried = `its inputSchema was not tried out: others of this server that cost too much took over ${mostWastedMs} ms`;
+export const unlistedOutput = 'it is listed without its outputSchema';
+const notTried = (member: string): string =>
+  `its ${member} was not tried out: others of this server that cost too much took over ${mostWastedMs} ms`;
 
 /** Nothing was found out: there was no place for one more process. */
 export const couldNotTry = (error: unknown): boolean =>
@@ -134,24 +149,38 @@ export class ToolInspector {
     }
   }
 
-  /** A schema that is none, or costs too much, takes the tool alone out of use. */
+  /** An input schema that is none, or costs too much, takes the tool alone out of use; an output schema is left out. */
   private async compileAll(definitions: readonly McpDefinition[]): Promise<McpValidators> {
-    const validators = new Map<string, InputValidator | { readonly wrong: string }>();
+    const tools = new Map<string, CheckedTool | { readonly wrong: string }>();
     let wastedMs = 0;
-    for (const { name, inputSchema } of definitions) {
-      if (wastedMs > mostWastedMs) {
-        validators.set(name, { wrong: notTried });
-        continue;
-      }
+    const tried = async <T>(member: string, work: () => Promise<T>): Promise<T | { wrong: string }> => {
+      if (wastedMs > mostWastedMs) return { wrong: notTried(member) };
       const began = performance.now();
-      const validate = await this.compile({ ...inputSchema, type: 'object' }).catch((error: unknown) => {
+      return work().catch((error: unknown) => {
         if (!(error instanceof Problem) || couldNotTry(error)) throw error;
+        wastedMs += performance.now() - began;
         return { wrong: `its ${error.detail}` };
       });
-      if ('wrong' in validate) wastedMs += performance.now() - began;
-      validators.set(name, validate);
+    };
+    for (const { name, inputSchema, outputSchema } of definitions) {
+      const validate = await tried('inputSchema', () => this.compile({ ...inputSchema, type: 'object' }));
+      if ('wrong' in validate) {
+        tools.set(name, validate);
+        continue;
+      }
+      const declared = outputSchema && { type: 'object', ...outputSchema };
+      const output = declared && (await tried('outputSchema', () => this.schemas.checkOutput(declared)));
+      const left = output && 'wrong' in output && `${unlistedOutput}: ${output.wrong}`;
+      const warning = [inDialect(inputSchema).warning, left]
+        .filter((each) => typeof each === 'string')
+        .join('; ');
+      tools.set(name, {
+        validate,
+        ...(output && 'schema' in output && { outputSchema: output.schema }),
+        ...(warning && { warning }),
+      });
     }
-    return validators;
+    return tools;
   }
 
   /** @throws Problem `invalid_request` that says what is wrong with the schema */

@@ -7,7 +7,7 @@ import {
 } from '@nestjs/common';
 import { InjectMetric, makeCounterProvider, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
 import type { Counter, Gauge } from 'prom-client';
-import { portOf } from '../../common/own-address.js';
+import { portOf } from '../../common/addresses.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { Contributors } from '../../observability/contributors.js';
 import { type Launcher, launch } from '../../process-pool/launcher.js';

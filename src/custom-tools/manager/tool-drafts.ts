@@ -102,7 +102,7 @@ export class ToolDrafts {
    */
   async prepare(tool: CustomTool, inspected: Inspection): Promise<PreparedTool> {
     if (!inspected.remote) await checkExecutable(inspected.spec.command);
-    return this.inspector.prepare(tool, inspected);
+    return { ...(await this.inspector.prepare(tool, inspected)), listed: inspected.handshake.tools };
   }
 }
 

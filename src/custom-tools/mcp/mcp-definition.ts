@@ -1,5 +1,5 @@
 import { canonicalJson, sha256 } from '../../common/canonical-json.js';
-import { isObject } from '../../common/json.js';
+import { isObject, type JsonObject, withoutNulls } from '../../common/json.js';
 import type { JsonSchema } from '../../tool-contract/tool.js';
 
 /** MCP's hints, and a title. */
@@ -21,7 +21,8 @@ export interface McpDefinition {
   readonly annotations?: McpAnnotations;
 }
 
-const namePattern = /^[A-Za-z0-9_.-]{1,128}$/;
+/** Printable ASCII. Letters of other alphabets look like these. */
+const namePattern = /^[ -~]{1,128}$/;
 const maxText = 16_384;
 /** The caps of a registered tool's schema (docs/protocol.md). */
 const maxSchemaBytes = 65_536;
@@ -31,18 +32,18 @@ const hints = ['readOnlyHint', 'idempotentHint', 'destructiveHint', 'openWorldHi
 export type ReadDefinition = { readonly definition: McpDefinition } | { readonly wrong: string };
 
 /** @param listed as the server gave it, of bounded depth */
-export function readDefinition(listed: Readonly<Record<string, unknown>>): ReadDefinition {
-  const { name, title, description, inputSchema, outputSchema, annotations } = listed;
+export function readDefinition(listed: JsonObject): ReadDefinition {
+  const { name, title, description, inputSchema, outputSchema, annotations } = asCompared(listed);
   if (typeof name !== 'string' || !namePattern.test(name))
-    return { wrong: 'its name is not 1 to 128 letters, digits, "_", "-" and "."' };
+    return { wrong: 'its name is not 1 to 128 letters, digits and signs of ASCII' };
   for (const [member, value] of Object.entries({ title, description })) {
     if (value !== undefined && typeof value !== 'string') return { wrong: `its ${member} is no text` };
     if (value !== undefined && value.length > maxText)
       return { wrong: `its ${member} has ${value.length} characters, the cap is ${maxText}` };
   }
   if (!isSchema(inputSchema)) return { wrong: 'its inputSchema is no schema of an object' };
-  if (outputSchema !== undefined && !isSchema(outputSchema))
-    return { wrong: 'its outputSchema is no schema of an object' };
+  if (outputSchema !== undefined && !isObject(outputSchema))
+    return { wrong: 'its outputSchema is no schema' };
   for (const [member, schema] of Object.entries({ inputSchema, outputSchema })) {
     const bytes = Buffer.byteLength(JSON.stringify(schema ?? null));
     if (bytes > maxSchemaBytes)
@@ -59,8 +60,13 @@ export function readDefinition(listed: Readonly<Record<string, unknown>>): ReadD
   return isStorable(definition) ? { definition } : { wrong: 'it holds a NUL or half a character' };
 }
 
-/** SHA-256 of the definition's canonical JSON. */
-export const definitionHash = (definition: McpDefinition): string => sha256(canonicalJson(definition));
+/** SHA-256 of the definition's canonical JSON. Stored definitions may hold nulls. */
+export const definitionHash = (definition: McpDefinition): string =>
+  sha256(canonicalJson(asCompared(definition)));
+
+/** In JSON Schema null is a value for these keywords alone. */
+const asCompared = <T extends object>(listed: T): T =>
+  withoutNulls(listed, ['default', 'const', 'enum', 'examples']) as T;
 
 function annotationsIn(listed: Readonly<Record<string, unknown>>): McpAnnotations {
   const said = hints.flatMap((hint) => (typeof listed[hint] === 'boolean' ? [[hint, listed[hint]]] : []));

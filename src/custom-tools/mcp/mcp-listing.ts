@@ -9,6 +9,11 @@ export class McpListing {
   /** SHA-256 of the list; absent until there is one. */
   hash: string | undefined;
 
+  /** @param tools what a process that has ended listed just now */
+  constructor(tools?: Tools) {
+    if (tools) this.take(tools);
+  }
+
   /** @returns whether it is another list than before */
   take(tools: Tools): boolean {
     const hash = sha256(canonicalJson(tools));

@@ -1,7 +1,13 @@
-const between = '__';
+import { sha256 } from '../../common/canonical-json.js';
 
-/** The name by which a server's tool is called. */
-export const mcpToolName = (server: string, tool: string): string => `${server}${between}${tool}`;
+const between = '__';
+const refused = /[^A-Za-z0-9_.-]+/g;
+
+/** The name by which a server's tool is called; it holds nothing that platforms refuse. */
+export function mcpToolName(server: string, tool: string): string {
+  const alias = tool.replace(refused, '_').slice(0, 119);
+  return `${server}${between}${tool.search(refused) < 0 ? tool : `${alias}_${sha256(tool).slice(0, 8)}`}`;
+}
 
 /** @returns the server of a tool with this name; undefined where it can be none of a server's */
 export function serverOf(name: string): string | undefined {

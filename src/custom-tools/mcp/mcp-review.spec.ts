@@ -35,9 +35,22 @@ describe('a definition', () => {
     expect(review([listed], [plain])).toMatchObject([{ state: 'callable' }]);
   });
 
+  it('is the same with members that are null, listed or approved before nulls were dropped', () => {
+    const properties = { a: { description: null, default: null, enum: [null] } };
+    const stored = { ...plain, inputSchema: { type: 'object', properties, 'x-order': null } };
+    const absent = { a: { default: null, enum: [null] } };
+    const listed = { ...plain, title: null, inputSchema: { type: 'object', properties: absent } };
+    for (const [now, before] of [
+      [stored, stored],
+      [listed, stored],
+      [stored, listed],
+    ] as [object, McpDefinition][])
+      expect(review([now], [before])).toMatchObject([{ state: 'callable' }]);
+  });
+
   it.each<[string, object, RegExp]>([
     ['a name in other letters', { name: 'rеad' }, /name is not 1 to 128 letters/],
-    ['a name with a space', { name: 'read file' }, /name is not/],
+    ['a name of two lines', { name: 'read\nfile' }, /name is not/],
     ['a long name', { name: 'x'.repeat(129) }, /name is not/],
     ['a name that is none', { name: 7 }, /name is not/],
     ['a description that is none', { description: {} }, /description is no text/],

@@ -15,6 +15,8 @@ export interface McpReview {
   readonly state: McpToolState;
   /** Why it is not callable. */
   readonly why?: string;
+  /** What is wrong with it, although it can be called. */
+  readonly warning?: string;
   readonly approved?: McpDefinition;
   readonly listed?: McpDefinition;
 }

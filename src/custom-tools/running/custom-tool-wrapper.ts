@@ -1,3 +1,4 @@
+import { inDialect } from '../../tool-contract/schema-dialects.js';
 import type { Tracer } from '../../observability/tracing/tracer.js';
 import type { ProcessSpec } from '../../process-pool/pool.types.js';
 import type { CallContext } from '../../tool-contract/call-context.js';
@@ -42,6 +43,12 @@ export class CustomToolWrapper implements Tool {
   /** What of it can be called. */
   offered(): readonly Tool[] {
     return [this];
+  }
+
+  /** What an operator should know about what it offers. */
+  warnings(): readonly string[] {
+    const { warning } = inDialect(this.tool.inputSchema);
+    return warning === undefined ? [] : [`${this.tool.name}: ${warning}`];
   }
 
   /** It was built of this very row. */

@@ -1,5 +1,7 @@
 import type { Tracer } from '../../observability/tracing/tracer.js';
-import { Refusal } from '../../common/errors.js';
+import { isObject, type JsonObject } from '../../common/json.js';
+import { jsonExcerpt } from '../../common/json-depth.js';
+import { errorTable, Refusal } from '../../common/errors.js';
 import type { CallContext } from '../../tool-contract/call-context.js';
 import type {
   Capture,
@@ -12,7 +14,7 @@ import type {
 import { ToolFailure } from '../../tool-contract/tool-outcome.js';
 import type { InputValidator } from '../../tools/input-validator.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
-import type { McpValidators } from '../launch/tool-inspector.js';
+import { type CheckedTool, type McpValidators, unlistedOutput } from '../launch/tool-inspector.js';
 import type { McpDefinition } from '../mcp/mcp-definition.js';
 import type { McpListing } from '../mcp/mcp-listing.js';
 import { type McpReview, reviewTools } from '../mcp/mcp-review.js';
@@ -32,13 +34,15 @@ export class McpServerWrapper extends CustomToolWrapper {
     backend: ToolBackend,
     running: RunningRevision,
     tracer: Tracer,
+    /** Gets each tool that describes itself in another way from now on. */
+    private readonly changed: (tool: Tool) => void,
   ) {
     super(tool, () => [], backend, running, tracer);
     const definitions = new Map((tool.definitions ?? []).map((each) => [each.name, each]));
-    this.tools = [...validators].flatMap(([name, validate]) => {
+    this.tools = [...validators].flatMap(([name, checked]) => {
       const approved = definitions.get(name);
-      if (!approved || typeof validate !== 'function') return [];
-      return [new McpTool(tool, approved, validate, this.calls, () => this.whyNot(name))];
+      if (!approved || 'wrong' in checked) return [];
+      return [new McpTool(this, approved, checked, this.calls)];
     });
     this.refresh();
   }
@@ -64,52 +68,76 @@ export class McpServerWrapper extends CustomToolWrapper {
     return this.tools.filter(({ approved }) => this.reviews.get(approved.name)?.state !== 'gone');
   }
 
-  private withSchema(review: McpReview): McpReview {
-    const validator = review.approved && this.validators.get(review.name);
-    const wrong = validator && 'wrong' in validator ? validator.wrong : undefined;
-    return wrong === undefined ? review : { ...review, state: 'refused', why: wrong };
+  counts(): Readonly<Record<'callable' | 'held' | 'refused', number>> {
+    const count = (wanted: string): number => this.review().filter(({ state }) => state === wanted).length;
+    return { callable: count('callable'), held: count('held'), refused: count('refused') };
   }
 
-  private whyNot(name: string): string | undefined {
+  override warnings(): readonly string[] {
+    return this.review().flatMap(({ name, state, why, warning }) => {
+      const called = mcpToolName(this.tool.name, name);
+      if (state !== 'callable') return [`${called} is not callable (${state}): ${why}`];
+      return warning === undefined ? [] : [`${called}: ${warning}`];
+    });
+  }
+
+  private withSchema(review: McpReview): McpReview {
+    const checked = review.approved && this.validators.get(review.name);
+    if (checked && 'wrong' in checked) return { ...review, state: 'refused', why: checked.wrong };
+    return checked?.warning === undefined ? review : { ...review, warning: checked.warning };
+  }
+
+  /** A tool has answered without the structured content that its output schema promises. */
+  answeredUnstructured(tool: McpTool): void {
+    tool.checked.warning = unstructured;
+    this.refresh();
+    this.changed(tool);
+  }
+
+  /** Why a tool is not callable. */
+  whyNot(name: string): string | undefined {
     const review = this.reviews.get(name);
     return review?.state === 'callable' ? undefined : (review?.why ?? 'the server does not list it');
   }
 }
+
+const unstructured = `${unlistedOutput}: it answered without structured content, for which clients fail the call`;
 
 /** Somebody has to look at it first. */
 const heldBackMs = 60_000;
 
 /** A tool of an MCP server. It runs on the server's processes, as what was approved and as nothing else. */
 class McpTool implements Tool {
-  readonly definition: ToolDefinition;
+  definition: ToolDefinition;
   readonly capture: Capture | undefined;
 
   constructor(
-    server: CustomTool,
+    private readonly server: McpServerWrapper,
     readonly approved: McpDefinition,
-    private readonly validator: InputValidator,
+    readonly checked: CheckedTool,
     private readonly calls: PoolCalls,
-    private readonly whyNot: () => string | undefined,
   ) {
-    const { description, title, inputSchema, outputSchema } = approved;
-    this.capture = captureOf(server, calls);
+    const { description, title, inputSchema } = approved;
+    const { outputSchema } = checked;
+    const { tool } = server;
+    this.capture = captureOf(tool, calls);
     this.definition = {
-      ...definitionOf(server),
-      name: mcpToolName(server.name, approved.name),
+      ...definitionOf(tool),
+      name: mcpToolName(tool.name, approved.name),
       description: description ?? title ?? '',
       kind: 'mcp',
       inputSchema: { ...inputSchema, type: 'object' },
-      ...(outputSchema && { outputSchema: { ...outputSchema, type: 'object' } }),
-      annotations: annotationsOf(approved, server.annotations),
+      ...(outputSchema && { outputSchema }),
+      annotations: annotationsOf(approved, tool.annotations),
     };
   }
 
   validate(...[input, bytes]: Parameters<InputValidator>): ReturnType<InputValidator> {
-    return this.validator(input, bytes);
+    return this.checked.validate(input, bytes);
   }
 
   takeSlot({ projectId }: CallContext): Release {
-    const why = this.whyNot();
+    const why = this.server.whyNot(this.approved.name);
     if (why !== undefined)
       throw new Refusal('tool_unavailable', this.heldBack(why), { retryAfterMs: heldBackMs });
     return this.calls.takeSlot(projectId);
@@ -122,17 +150,26 @@ class McpTool implements Tool {
       { params: () => this.params(input, run), annotations, fresh: false },
       run,
     );
-    if (!isFailed(result)) return result;
-    // The words of a tool that works: they say nothing about whether the next call will.
-    throw new ToolFailure('tool_error', this.calls.explained(textIn(result)), {
+    if (!isFailed(result)) return this.checkStructured(result);
+    const text = textIn(result);
+    throw new ToolFailure('tool_error', this.calls.explained(text), {
       data: this.calls.cleanJson(result),
-      toolFault: false,
+      ...(isInputError(text) && { code: errorTable.invalid_input.jsonRpc }),
     });
+  }
+
+  private checkStructured(result: unknown): unknown {
+    const { outputSchema, ...others } = this.definition;
+    if (outputSchema && !(isObject(result) && isObject(result['structuredContent']))) {
+      this.definition = others;
+      this.server.answeredUnstructured(this);
+    }
+    return result;
   }
 
   /** @throws ToolFailure when the process that is to run it turned out to list something else */
   private params(input: unknown, { executionId, context, onProgress }: ToolRun): object {
-    const why = this.whyNot();
+    const why = this.server.whyNot(this.approved.name);
     if (why !== undefined) throw new ToolFailure('upstream_unavailable', this.heldBack(why));
     const _meta = {
       'toolkeeper/executionId': executionId,
@@ -147,22 +184,28 @@ class McpTool implements Tool {
   }
 }
 
-interface FailedResult {
-  readonly isError: true;
-  readonly content?: unknown;
-}
+const isFailed = (result: unknown): result is JsonObject => isObject(result) && result['isError'] === true;
 
-const isFailed = (result: unknown): result is FailedResult =>
-  typeof result === 'object' && result !== null && 'isError' in result && result.isError === true;
-
-function textIn({ content }: FailedResult): string {
-  const blocks = Array.isArray(content) ? (content as unknown[]) : [];
+function textIn({ content, structuredContent }: JsonObject): string {
+  const blocks: unknown[] = Array.isArray(content) ? content : [];
   const texts = blocks.flatMap((block) => {
     const { type, text } = (block ?? {}) as { type?: unknown; text?: unknown };
     return type === 'text' && typeof text === 'string' ? [text] : [];
   });
-  return texts.join('\n') || 'The tool failed and did not say why';
+  const text = texts.join('\n');
+  if (text !== '') return text;
+  return isObject(structuredContent)
+    ? jsonExcerpt(structuredContent, 2_000)
+    : 'The tool failed and did not say why';
 }
+
+/** The beginnings of messages by which SDKs refuse arguments: these are the caller's error. */
+const inputErrors = [
+  /^(error: )?mcp error -32602(?!: output)/i,
+  /^(error: )?(input validation error|invalid (arguments?|params|parameters?|input)\b)/i,
+  /^(error executing tool \S+: )?\d+ validation errors? for (call\[|\w+Arguments\b)/i,
+];
+const isInputError = (text: string): boolean => inputErrors.some((words) => words.test(text));
 
 function annotationsOf({ annotations = {} }: McpDefinition, server: ToolAnnotations): ToolAnnotations {
   return {

@@ -7,6 +7,7 @@ import type { PoolEvent } from '../../process-pool/pool.types.js';
 import { ProcessPool } from '../../process-pool/process-pool.js';
 import type { Confined } from '../../sandbox/sandbox.js';
 import type { EffectiveSandbox } from '../../sandbox/sandbox.types.js';
+import type { Tool } from '../../tool-contract/tool.js';
 import { ToolRegistry } from '../../tools/tool-registry.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolWrapper } from './custom-tool-wrapper.js';
@@ -20,7 +21,6 @@ import { dialectOf } from '../launch/dialect-of.js';
 import { PoolOutput } from '../logs/pool-output.js';
 import { type LogBook, ToolLogs } from '../logs/tool-logs.js';
 import { contentHashOf, processHashOf, type RevisionContent } from '../entity/revision-content.js';
-import { mcpToolName } from '../mcp/mcp-names.js';
 import { asUnavailable } from '../entity/wrong-field.js';
 import { cleanEvent, type Redactor } from '../secrets/redactor.js';
 import type { ProcessEnd } from '../../sandbox/violation.js';
@@ -100,7 +100,7 @@ export class RunningTools {
    * @throws Problem `conflict` when a tool of another kind has the name; `shutting_down`
    */
   async build(
-    { tool, validate, validators, content, start }: PreparedTool,
+    { tool, validate, validators, content, start, listed }: PreparedTool,
     revision: number,
     trial?: { readonly book?: LogBook },
   ): Promise<CustomToolWrapper> {
@@ -110,7 +110,7 @@ export class RunningTools {
       throw new Problem('conflict', `The name ${tool.name} belongs to ${whose}`);
     }
     const shared = trial ? undefined : this.sharedBackend(tool, content);
-    const backend = shared ?? (await this.backendOf(tool, start, trial?.book));
+    const backend = shared ?? (await this.backendOf(tool, { start, listed }, trial?.book));
     const running = {
       revision,
       contentHash: contentHashOf(content),
@@ -120,7 +120,9 @@ export class RunningTools {
       ...('spec' in start && { spec: start.spec }),
     };
     return tool.protocol === 'mcp'
-      ? new McpServerWrapper(tool, validators, backend, running, this.tracer)
+      ? new McpServerWrapper(tool, validators, backend, running, this.tracer, (each) =>
+          this.changed(this.wrappers.get(tool.name), each),
+        )
       : new CustomToolWrapper(tool, validate, backend, running, this.tracer);
   }
 
@@ -133,7 +135,7 @@ export class RunningTools {
     if (before && before.backend !== wrapper.backend) void this.retire(before);
     if ('pool' in wrapper.backend) wrapper.backend.pool.warm();
     this.offered.set(wrapper);
-    if (wrapper instanceof McpServerWrapper) this.tellHeldBack(wrapper);
+    this.warn(wrapper);
   }
 
   /** Takes a tool out of use, as its row says. */
@@ -200,7 +202,7 @@ export class RunningTools {
 
   private async backendOf(
     tool: CustomTool,
-    start: PreparedTool['start'],
+    { start, listed }: Pick<PreparedTool, 'start' | 'listed'>,
     book?: LogBook,
   ): Promise<ToolBackend> {
     if ('unavailable' in start) return start;
@@ -215,7 +217,7 @@ export class RunningTools {
     const { slots, launch } = this.spawner.starts(start);
     const dialect = dialectOf(tool, spec.cwd);
     const settings = poolSettings(tool, confined.command, this.config, dialect);
-    const listing = dialect && new McpListing();
+    const listing = dialect && new McpListing(listed);
     const make = (minProcesses: number): ProcessPool => {
       const pool = new ProcessPool({ ...settings, minProcesses }, slots, launch);
       this.pools.set(pool, { tool: tool.name, confined });
@@ -265,16 +267,20 @@ export class RunningTools {
     if (!(wrapper instanceof McpServerWrapper) || wrapper.listing !== listing) return;
     wrapper.refresh();
     this.offered.set(wrapper);
-    this.tellHeldBack(wrapper);
+    this.warn(wrapper);
   }
 
-  private tellHeldBack(wrapper: McpServerWrapper): void {
+  private changed(wrapper: CustomToolWrapper | undefined, tool: Tool): void {
+    if (!wrapper?.offered().includes(tool)) return;
+    this.registry.exchange([], [tool]);
+    this.warn(wrapper);
+  }
+
+  private warn(wrapper: CustomToolWrapper): void {
     const { name } = wrapper.tool;
-    for (const { name: tool, state, why } of wrapper.review()) {
-      if (state === 'callable') continue;
-      const message = `${mcpToolName(name, tool)} is not callable (${state}): ${why}`;
+    for (const message of wrapper.warnings()) {
       this.logs.append({ tool: name, level: 'warn', event: 'health', message });
-      if (state !== 'gone') this.logger.warn(message);
+      this.logger.warn(message);
     }
   }
 

@@ -1,0 +1,177 @@
+import ipaddr from 'ipaddr.js';
+import { isIP, type Server } from 'node:net';
+import { networkInterfaces } from 'node:os';
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
+interface OnPort {
+  /** Absent: 80 and 443. */
+  readonly port?: number;
+}
+
+export interface HostRule extends OnPort {
+  /** Lower case, without a trailing dot; an address without brackets. */
+  readonly host: string;
+  /** `*.host`: every name below it, not the host itself. */
+  readonly below: boolean;
+}
+
+interface NetworkRule extends OnPort {
+  readonly network: [Address, number];
+}
+
+const webPorts: readonly number[] = [80, 443];
+
+const isOnPort = (rule: OnPort, port: number): boolean =>
+  rule.port === undefined ? webPorts.includes(port) : rule.port === port;
+
+/** @returns undefined for no port */
+function portIn(digits: string | undefined): OnPort | undefined {
+  if (digits === undefined) return {};
+  const port = Number(digits);
+  return port > 0 && port < 65_536 ? { port } : undefined;
+}
+
+/** @returns the rule that one entry of `allowedHosts` says, or undefined when it says none */
+export function parseHostRule(entry: string): HostRule | undefined {
+  if (isIP(entry) === 6) return { host: nameOf(entry), below: false };
+  const [, star, host, digits] = /^(\*\.)?(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?$/i.exec(entry) ?? [];
+  const port = portIn(digits);
+  if (host === undefined || !port) return undefined;
+  return { host: nameOf(host.replace(/^\[|\]$/g, '')), below: star !== undefined, ...port };
+}
+
+function parseNetwork(entry: string): NetworkRule | undefined {
+  const [, address, bits, digits] = /^\[?([0-9a-f:.]+)\]?\/(\d{1,3})(?::(\d{1,5}))?$/i.exec(entry) ?? [];
+  const [cidr, port] = [`${address}/${bits}`, portIn(digits)];
+  return port && ipaddr.isValidCIDR(cidr) ? { network: ipaddr.parseCIDR(cidr), ...port } : undefined;
+}
+
+/** The hosts that one tool may reach. */
+export class HostRules {
+  private readonly rules: readonly HostRule[];
+
+  constructor(entries: readonly string[]) {
+    this.rules = entries.map(parseHostRule).filter((rule) => rule !== undefined);
+  }
+
+  find(host: string, port: number): HostRule | undefined {
+    const name = nameOf(host);
+    const matches = (rule: HostRule): boolean =>
+      (rule.below ? isIP(name) === 0 && name.endsWith(`.${rule.host}`) : rule.host === name) &&
+      isOnPort(rule, port);
+    return this.rules.filter(matches).sort((a, b) => Number(a.below) - Number(b.below))[0];
+  }
+}
+
+/**
+ * Where tools that reach out may connect to: public addresses, and what an operator allows beside them. Both on the ports
+ * of the web, unless a rule names another one.
+ */
+export class OutboundRules {
+  private constructor(
+    private readonly hosts: HostRules,
+    private readonly networks: readonly NetworkRule[],
+  ) {}
+
+  /**
+   * @param entries `host`, `*.domain`, an address or a network (`10.0.0.0/8`, `[fd00::]/8`), each with `:port` or without
+   * @returns undefined when one of them is none of these
+   */
+  static parse(entries: readonly string[]): OutboundRules | undefined {
+    const hosts = entries.filter((entry) => !entry.includes('/'));
+    const networks = entries.filter((entry) => entry.includes('/')).map(parseNetwork);
+    const known = networks.filter((rule) => rule !== undefined);
+    if (known.length < networks.length || hosts.some((entry) => !parseHostRule(entry))) return undefined;
+    return new OutboundRules(new HostRules(hosts), known);
+  }
+
+  /** Whether a rule names this host, or a domain above it. */
+  names(host: string, port: number): boolean {
+    return this.hosts.find(host, port) !== undefined;
+  }
+
+  /**
+   * @param host as the URL names it
+   * @param address where it leads, or the host itself
+   * @returns what stands in the way, such as `private address` or `port 22`; undefined: nothing
+   */
+  obstacle(host: string, port: number, address: string): string | undefined {
+    const found = ipaddr.parse(address);
+    if (this.names(host, port)) return undefined;
+    if (this.networks.some((rule) => covers(rule, found, port))) return undefined;
+    if (!isPublic(found)) return `${found.range()} address`;
+    return webPorts.includes(port) ? undefined : `port ${port}`;
+  }
+}
+
+function covers(rule: NetworkRule, address: Address, port: number): boolean {
+  const [net, bits] = rule.network;
+  if (!isOnPort(rule, port) || address.kind() !== net.kind()) return false;
+  return address.match([net, bits] as [ipaddr.IPv4 & ipaddr.IPv6, number]);
+}
+
+/** A name that only a `*` covers does not lead into private networks; one that is listed itself may. */
+export const mayLeadTo = (rule: HostRule, address: string): boolean =>
+  !rule.below || isPublic(ipaddr.parse(address));
+
+/** One spelling for all spellings of a host's name. */
+export const nameOf = (host: string): string => host.toLowerCase().replace(/\.$/, '');
+
+/** The part of IPv6 that is given to hosts of the internet; of it, and of IPv4, much is set aside for other ends. */
+const globalUnicast = ipaddr.IPv6.parse('2000::');
+
+const isPublic = (address: Address): boolean =>
+  address.range() === 'unicast' &&
+  (address.kind() === 'ipv4' || (address as ipaddr.IPv6).match(globalUnicast, 3));
+
+const ipv4Compatible = ipaddr.IPv6.parse('::');
+
+/** The address that is reached in the end: IPv6 has several forms for one of IPv4. */
+function reached(text: string): Address {
+  const address = ipaddr.parse(text);
+  if (address.kind() === 'ipv4') return address;
+  const range = address.range();
+  const ofIpv4 = (at: number): Address => new ipaddr.IPv4(address.toByteArray().slice(at, at + 4));
+  if (range === '6to4') return ofIpv4(2);
+  const isTranslated = ['ipv4Mapped', 'rfc6145', 'rfc6052'].includes(range);
+  return isTranslated || (range === 'unicast' && (address as ipaddr.IPv6).match(ipv4Compatible, 96))
+    ? ofIpv4(12)
+    : address;
+}
+
+/** Metadata services of clouds that are not link-local: Alibaba, Azure, Oracle, AWS, Google. */
+const metadata = new Set(
+  '100.100.100.200 168.63.129.16 192.0.0.192 fd00:ec2::254 fd00:ec2::23 fd20:ce::254'
+    .split(' ')
+    .map((each) => ipaddr.parse(each).toNormalizedString()),
+);
+
+/** Whether clouds keep the keys of their machines there: nothing connects to such an address, whoever allows it. */
+export function isForbidden(address: string): boolean {
+  const found = reached(address);
+  return found.range() === 'linkLocal' || metadata.has(found.toNormalizedString());
+}
+
+export const forbidden = (host: string): string =>
+  `${host} leads to a link-local or metadata address, to which nothing may connect`;
+
+/** Whether a host, by name or address, is this machine alone. */
+export const isLoopback = (host: string): boolean =>
+  host === 'localhost' || (isIP(host) !== 0 && reached(host).range() === 'loopback');
+
+/** Whether this is a port of this host that this server listens on. */
+export function isOwnAddress(address: string, port: number, ownPort: number | undefined): boolean {
+  if (port !== ownPort) return false;
+  const found = reached(address);
+  if (['loopback', 'unspecified'].includes(found.range())) return true;
+  // Those of now: an interface may come or go.
+  const own = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
+  return own.some((each) => reached(each.address).toNormalizedString() === found.toNormalizedString());
+}
+
+/** Where a server listens; undefined until it does. */
+export function portOf(server: Server): number | undefined {
+  const address = server.address();
+  return typeof address === 'object' ? address?.port : undefined;
+}
