@@ -1,4 +1,5 @@
 import { fixed, rounded } from '../common/rounding.js';
+import type { FailureCauses } from '../tool-metrics/queries/tool-figures.js';
 import { defaultThresholds, type ToolThresholds } from '../tool-contract/tool-thresholds.js';
 
 /** How a tool is doing. */
@@ -11,6 +12,8 @@ export interface GradedStats {
   /** 0 to 1. */
   readonly successRate: number;
   readonly avgTimeMs: number;
+  /** Absent: all failures are the tool's. */
+  readonly failures?: FailureCauses;
 }
 
 export const healthRules = ['ever_executed', 'minimum_calls', 'success_rate', 'avg_latency'] as const;
@@ -22,6 +25,8 @@ export interface HealthReason {
   readonly figure: number;
   /** The limit that the figure missed or exceeded; of a healthy tool the one that it kept. */
   readonly threshold: number;
+  /** Calls without success by what is to blame. */
+  readonly failures?: FailureCauses;
 }
 
 export interface Grade {
@@ -32,17 +37,20 @@ export interface Grade {
   readonly recommendations: readonly string[];
 }
 
-/** Grades a tool: the worse of its success rate and its latency decides. */
+/** Grades a tool: the worse of its success rate and its latency decides. Callers' errors count in neither direction. */
 export function grade(stats: GradedStats, thresholds: ToolThresholds = defaultThresholds): Grade {
-  if (stats.totalCalls < thresholds.minCalls) {
+  const { inputErrors, abandoned } = stats.failures ?? noFailures;
+  const counted = stats.totalCalls - inputErrors - abandoned;
+  if (counted < thresholds.minCalls) {
+    const causes = causesOf(stats, thresholds);
     return {
       status: 'unknown',
-      why: [{ rule: 'minimum_calls', figure: stats.totalCalls, threshold: thresholds.minCalls }],
-      issues: [`Insufficient data (${stats.totalCalls} calls)`],
-      recommendations: ['Need more usage data for accurate assessment'],
+      why: [{ rule: 'minimum_calls', figure: counted, threshold: thresholds.minCalls, ...failed(stats) }],
+      issues: [`Insufficient data (${counted} calls)`, ...causes.issues],
+      recommendations: ['Need more usage data for accurate assessment', ...causes.recommendations],
     };
   }
-  const parts = [gradeSuccessRate(stats.successRate, thresholds), gradeLatency(stats.avgTimeMs, thresholds)];
+  const parts = [gradeSuccessRate(stats, counted, thresholds), gradeLatency(stats.avgTimeMs, thresholds)];
   const status = overallStatus(parts.map((part) => part.status));
   return {
     status,
@@ -74,26 +82,72 @@ export function countByStatus(statuses: readonly HealthStatus[]): Record<HealthS
 
 const worstFirst = ['unhealthy', 'degraded', 'healthy'] as const;
 
-function gradeSuccessRate(rate: number, { successRateHealthy, successRateDegraded }: ToolThresholds): Grade {
-  const why = (threshold: number): HealthReason[] => [
-    { rule: 'success_rate', figure: rounded(rate, 4), threshold },
-  ];
-  if (rate >= successRateHealthy) return healthy(why(successRateHealthy));
-  if (rate >= successRateDegraded) {
-    return {
-      status: 'degraded',
-      why: why(successRateHealthy),
-      issues: [`Success rate is ${percent(rate)} (target: ≥${percentTarget(successRateHealthy)})`],
-      recommendations: ['Investigate recent error patterns'],
-    };
-  }
+/** @param counted calls that are not their callers' errors */
+function gradeSuccessRate(stats: GradedStats, counted: number, thresholds: ToolThresholds): Grade {
+  const { successRateHealthy, successRateDegraded } = thresholds;
+  const rate = stats.successRate * (stats.totalCalls / counted);
+  const causes = causesOf(stats, thresholds);
+  const reason = (threshold: number): HealthReason => ({
+    rule: 'success_rate',
+    figure: rounded(rate, 4),
+    threshold,
+    ...failed(stats),
+  });
+  if (rate >= successRateHealthy) return { ...causes, status: 'healthy', why: [reason(successRateHealthy)] };
+  // The rate without failures that have another cause.
+  const toolRate = rate + (stats.failures?.others ?? 0) / counted;
+  const isDegraded = rate >= successRateDegraded;
+  const advice =
+    toolRate >= successRateDegraded
+      ? 'Investigate recent error patterns'
+      : 'Urgent: Investigate tool failures';
+  const issue = isDegraded
+    ? `Success rate is ${percent(rate)} (target: ≥${percentTarget(successRateHealthy)})`
+    : `Success rate is critically low: ${percent(rate)}`;
   return {
-    status: 'unhealthy',
-    why: why(successRateDegraded),
-    issues: [`Success rate is critically low: ${percent(rate)}`],
-    recommendations: ['Urgent: Investigate tool failures'],
+    status: isDegraded ? 'degraded' : 'unhealthy',
+    why: [reason(isDegraded ? successRateHealthy : successRateDegraded)],
+    issues: [issue, ...causes.issues],
+    recommendations: [...(toolRate < successRateHealthy ? [advice] : []), ...causes.recommendations],
   };
 }
+
+const noFailures: FailureCauses = { toolFaults: 0, inputErrors: 0, abandoned: 0, others: 0 };
+
+const failed = ({ failures, successRate }: GradedStats): Pick<HealthReason, 'failures'> =>
+  failures && successRate < 1 ? { failures } : {};
+
+/** Failures that are not the tool's, if the rate over all calls misses the target. */
+function causesOf(
+  { totalCalls, successRate, failures = noFailures }: GradedStats,
+  { successRateHealthy }: ToolThresholds,
+): Pick<Grade, 'issues' | 'recommendations'> {
+  const blamed = otherCauses.filter(({ cause }) => failures[cause] > 0);
+  if (successRate >= successRateHealthy || blamed.length === 0) return { issues: [], recommendations: [] };
+  const counts = blamed.map(({ cause, what }) => `${failures[cause]} ${what}`);
+  return {
+    issues: [`${totalCalls} calls: ${[`${failures.toolFaults} tool faults`, ...counts].join(', ')}`],
+    recommendations: blamed.map(({ recommendation }) => recommendation),
+  };
+}
+
+const otherCauses = [
+  {
+    cause: 'inputErrors',
+    what: 'inputs refused by the tool',
+    recommendation: "Check what callers send against the tool's description",
+  },
+  {
+    cause: 'abandoned',
+    what: 'ended by their callers',
+    recommendation: 'Check how long callers wait, and whether the tool has enough processes',
+  },
+  {
+    cause: 'others',
+    what: 'ended by the gateway or without an upstream',
+    recommendation: 'Check the gateway and what the tool depends on',
+  },
+] as const;
 
 function gradeLatency(avgMs: number, { latencyHealthyMs, latencyDegradedMs }: ToolThresholds): Grade {
   const why = (threshold: number): HealthReason[] => [

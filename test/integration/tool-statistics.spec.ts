@@ -15,7 +15,14 @@ const today = Math.floor(Date.now() / day) * day;
 
 type Row = Pick<
   ToolMetric,
-  'toolName' | 'status' | 'errorType' | 'executionTimeMs' | 'inputSize' | 'outputSize' | 'isTest'
+  | 'toolName'
+  | 'status'
+  | 'errorType'
+  | 'executionTimeMs'
+  | 'inputSize'
+  | 'outputSize'
+  | 'isTest'
+  | 'toolFault'
 > & { readonly at: number; readonly wrong: boolean };
 
 /** The statistics, counted from the plain list: no cell, no bucket, none of the program's code. */
@@ -24,6 +31,9 @@ function naive(rows: readonly Row[], tool: string, since: number, until: number)
   const times = of.map((row) => row.executionTimeMs).sort((a, b) => a - b);
   const count = (status: string): number => of.filter((row) => row.status === status).length;
   const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+  const counted = ({ errorType }: Row): boolean => errorType === 'tool_error' || errorType === 'timeout';
+  const failed = (isSuch: (row: Row) => boolean): number =>
+    of.filter((row) => row.status !== 'success' && isSuch(row)).length;
   const types: Record<string, number> = {};
   for (const { status, errorType } of of) {
     if (status !== 'success') types[errorType ?? 'unknown'] = (types[errorType ?? 'unknown'] ?? 0) + 1;
@@ -43,6 +53,14 @@ function naive(rows: readonly Row[], tool: string, since: number, until: number)
       semanticFailureCount: of.filter((row) => row.wrong).length,
       errorTypes: types,
     },
+    failures: {
+      toolFaults: failed((row) => row.errorType === null || (row.toolFault && counted(row))),
+      inputErrors: failed((row) => !row.toolFault && row.errorType === 'tool_error'),
+      abandoned: failed(
+        (row) => row.errorType === 'cancelled' || (!row.toolFault && row.errorType === 'timeout'),
+      ),
+      others: failed((row) => row.errorType === 'upstream_unavailable'),
+    },
     average: sum(times) / of.length,
   };
 }
@@ -51,7 +69,8 @@ const rowsOf = fc.array(
   fc.record({
     toolName: fc.constantFrom('a', 'b'),
     status: fc.constantFrom('success', 'success', 'error', 'timeout', 'strange'),
-    errorType: fc.constantFrom(null, 'tool_error', 'timeout'),
+    errorType: fc.constantFrom(null, 'tool_error', 'timeout', 'cancelled', 'upstream_unavailable'),
+    toolFault: fc.boolean(),
     executionTimeMs: fc.oneof(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 0, max: 2_147_483_647 })),
     inputSize: fc.nat(2_147_483_647),
     outputSize: fc.nat(1_000),
@@ -112,7 +131,7 @@ describe('statistics', () => {
       await repository.getFigures(since, until, { latency: true, tools: ['b', 'c'] }),
     ];
     for (const tool of ['a', 'b']) {
-      const { figures, times, average } = naive(rows, tool, from, to);
+      const { figures, failures, times, average } = naive(rows, tool, from, to);
       const stats = await repository.getToolStats(tool, { since, until });
       expect(stats.totalCalls).toBe(times.length);
       if (!('latency' in stats)) {
@@ -132,7 +151,7 @@ describe('statistics', () => {
       }
       const { totalCalls, successCount, errorCount, timeoutCount, successRate, avgTimeMs } = stats;
       const graded = { totalCalls, successCount, errorCount, timeoutCount, successRate, avgTimeMs };
-      const withoutLatency = { ...graded, semanticFailureCount: stats.semanticFailureCount };
+      const withoutLatency = { ...graded, semanticFailureCount: stats.semanticFailureCount, failures };
       const { p50TimeMs, p95TimeMs, p99TimeMs, latency } = stats;
       const withLatency = { ...withoutLatency, p50TimeMs, p95TimeMs, p99TimeMs, latency };
       expect(all.get(tool)).toStrictEqual(withLatency);
