@@ -2712,6 +2712,22 @@ export type CleanupView = {
     deleted: number;
 };
 
+export type FailureCausesView = {
+    toolFaults: number;
+    /**
+     * Inputs that the tool refused (-32602): callers' errors
+     */
+    inputErrors: number;
+    /**
+     * Cancelled, or past the caller's own deadline: callers' errors
+     */
+    abandoned: number;
+    /**
+     * The gateway ended, or what the tool depends on was away
+     */
+    others: number;
+};
+
 export type HealthReasonView = {
     /**
      * The rule that decided
@@ -2726,7 +2742,11 @@ export type HealthReasonView = {
      */
     threshold: number;
     /**
-     * When the tool was first seen so, without another status since; of periods other than an hour since the start alone. null for a tool that is neither registered nor was called in the period
+     * Of calls without success
+     */
+    failures?: FailureCausesView;
+    /**
+     * Since when it has this grade; a first grade counts from the first call that it is made of. null: of a period other than the last hour, or of a tool that had no other grade than unknown
      */
     since: string | null;
 };
@@ -2931,7 +2951,7 @@ export type MessagePatternView = {
     message: string;
     count: number;
     /**
-     * Among the failures that were read
+     * In the period
      */
     firstSeen: string;
     lastSeen: string;
@@ -2963,6 +2983,9 @@ export type ErrorPatternsView = {
 };
 
 export type ToolHealthInfoView = {
+    /**
+     * Of the last hour
+     */
     status: 'healthy' | 'degraded' | 'unhealthy' | 'unknown';
     /**
      * Of the last 24 hours
@@ -7998,7 +8021,12 @@ export type GetHealthOfAllToolsResponse = GetHealthOfAllToolsResponses[keyof Get
 export type GetDashboardData = {
     body?: never;
     path?: never;
-    query?: never;
+    query?: {
+        /**
+         * How far back calls count
+         */
+        periodHours?: number;
+    };
     url: '/api/v1/tool-health/dashboard';
 };
 
@@ -8032,7 +8060,12 @@ export type GetDashboardResponse = GetDashboardResponses[keyof GetDashboardRespo
 export type GetHealthSummaryData = {
     body?: never;
     path?: never;
-    query?: never;
+    query?: {
+        /**
+         * How far back calls count
+         */
+        periodHours?: number;
+    };
     url: '/api/v1/tool-health/summary';
 };
 
@@ -8187,7 +8220,11 @@ export type GetErrorPatternsData = {
     };
     query?: {
         /**
-         * Newest failures to read
+         * How far back calls count
+         */
+        periodHours?: number;
+        /**
+         * Patterns by message to show
          */
         limit?: number;
     };

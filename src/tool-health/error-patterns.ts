@@ -1,48 +1,41 @@
+import type { ToolStats } from '../tool-metrics/queries/tool-stats.js';
+import type { FailureGroup } from '../tool-metrics/tool-metrics.repository.js';
 import type { ErrorPatternsView, MessagePatternView } from './tool-health.shapes.js';
 
-/** A failed execution as far as patterns need it. */
-export interface FailedExecution {
-  readonly metricId: string;
-  readonly errorType?: string | null;
-  readonly errorMessage?: string | null;
-  readonly recordedAt: Date;
-}
-
-const messagesFrom = 5;
-
-/**
- * Groups a tool's failures, newest first, by their type and by what they say. Groups that are equally frequent keep the
- * order of their last occurrence.
- */
-export function errorPatterns(toolName: string, failures: readonly FailedExecution[]): ErrorPatternsView {
-  const byType = Map.groupBy(failures, ({ errorType }) => errorType || 'unknown');
+/** A tool's failures by type, the most frequent first. */
+export function countedTypes(stats: ToolStats): Pick<ErrorPatternsView, 'totalErrors' | 'patterns'> {
+  const counts = Object.entries('errorTypes' in stats ? stats.errorTypes : {});
   return {
-    toolName,
-    totalErrors: failures.length,
-    patterns: [...byType]
-      .map(([errorType, { length: count }]) => ({ errorType, count }))
-      .sort((a, b) => b.count - a.count),
-    recentMessages: failures.slice(0, messagesFrom).flatMap(({ errorMessage }) => errorMessage || []),
-    messages: [...byType]
-      .flatMap(([errorType, ofType]) => messagesOf(errorType, ofType))
-      .sort((a, b) => b.count - a.count),
+    totalErrors: counts.reduce((sum, [, count]) => sum + count, 0),
+    patterns: counts.map(([errorType, count]) => ({ errorType, count })).sort((a, b) => b.count - a.count),
   };
 }
 
-function messagesOf(errorType: string, failures: readonly FailedExecution[]): MessagePatternView[] {
-  const byMessage = Map.groupBy(failures, ({ errorMessage }) => messagePattern(errorMessage ?? ''));
-  return [...byMessage].map(([message, same]) => {
-    const [newest, oldest] = [same[0], same.at(-1)];
-    return {
-      errorType,
-      message,
-      count: same.length,
-      firstSeen: oldest?.recordedAt.toISOString() ?? '',
-      lastSeen: newest?.recordedAt.toISOString() ?? '',
-      example: newest?.errorMessage ?? '',
-      executionId: newest?.metricId ?? '',
-    };
-  });
+/**
+ * Patterns of groups of failures by type and folded message. Patterns that are equally frequent keep the order of their
+ * last occurrence.
+ */
+export function messagePatterns(groups: readonly FailureGroup[]): MessagePatternView[] {
+  const newestFirst = groups.toSorted((a, b) => b.lastSeen.getTime() - a.lastSeen.getTime());
+  const byPattern = Map.groupBy(
+    newestFirst,
+    ({ errorType, errorMessage }) => `${errorType} ${messagePattern(errorMessage ?? '')}`,
+  );
+  return [...byPattern.values()].map(patternOf).sort((a, b) => b.count - a.count);
+}
+
+/** @param groups of one pattern, the newest first */
+function patternOf(groups: readonly FailureGroup[]): MessagePatternView {
+  const [{ errorType, errorMessage, lastSeen, metricId }] = groups as [FailureGroup];
+  return {
+    errorType,
+    message: messagePattern(errorMessage ?? ''),
+    count: groups.reduce((sum, { count }) => sum + count, 0),
+    firstSeen: new Date(Math.min(...groups.map(({ firstSeen }) => firstSeen.getTime()))).toISOString(),
+    lastSeen: lastSeen.toISOString(),
+    example: errorMessage ?? '',
+    executionId: metricId,
+  };
 }
 
 /** The parts in which two occurrences of one failure differ, most specific first; each expression takes linear time. */
