@@ -545,7 +545,7 @@ export const getExperimentEvaluation = <ThrowOnError extends boolean = false>(op
 /**
  * Read what happened to tools, or follow it
  *
- * Crashes, failures, recoveries, grades and circuits, as kept in memory by this server. With `Accept: text/event-stream` they are followed: beside them come `missed` (events that had to make room before they were read), `reset` (the id to go on from is not known here) and `end`.
+ * Crashes, failures, recoveries, grades and circuits, the newest that are kept, also those from before a restart. With `Accept: text/event-stream` they are followed: beside them come `missed` (events that had to make room before they were read), `reset` (the id to go on from is not known here) and `end`.
  */
 export const getEvents = <ThrowOnError extends boolean = false>(options?: Options<GetEventsData, ThrowOnError>): RequestResult<GetEventsResponses, GetEventsErrors, ThrowOnError> => (options?.client ?? client).get<GetEventsResponses, GetEventsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],

@@ -1199,7 +1199,7 @@ export type EventPageView = {
      */
     missed: number;
     /**
-     * `since` is not of this server, or from before its restart
+     * `since` is not among the newest events
      */
     reset: boolean;
 };
