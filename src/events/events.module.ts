@@ -1,14 +1,11 @@
 import { Module, type OnModuleInit } from '@nestjs/common';
-import { getDataSourceToken } from '@nestjs/typeorm';
-import type { DataSource } from 'typeorm';
 import type { CircuitKind } from '../common/circuit-state.js';
 import { StreamTopics } from '../common/stream-topics.js';
 import { ToolEvents, type ToolEventType } from '../common/tool-events.js';
-import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { CircuitEvents } from '../tool-health/circuit-events.js';
 import { HealthEvents } from '../tool-health/health-events.js';
 import { ToolHealthModule } from '../tool-health/tool-health.module.js';
-import { EventHistory, newestEvents } from './event-history.js';
+import { EventHistory } from './event-history.js';
 import { EventStreams } from './event-streams.js';
 import { EventsController } from './events.controller.js';
 import { EventsService } from './events.service.js';
@@ -29,12 +26,7 @@ const circuitTypes: Readonly<Record<CircuitKind, ToolEventType>> = {
   imports: [ToolHealthModule],
   controllers: [EventsController, TopicStreamController],
   providers: [
-    {
-      provide: RecentEvents,
-      inject: [APP_CONFIG, ToolEvents, getDataSourceToken()],
-      useFactory: async ({ events: { kept } }: AppConfig, source: ToolEvents, db: DataSource) =>
-        new RecentEvents(kept, source, await newestEvents(db, kept)),
-    },
+    RecentEvents,
     EventHistory,
     EventStreams,
     EventsService,

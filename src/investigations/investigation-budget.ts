@@ -1,6 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import type { BudgetState } from '../tool-contract/call-ticket.js';
 import { type Clock, systemClock } from '../common/clock.js';
+import { messageOf } from '../common/message-of.js';
+import { TypedEvents } from '../common/typed-events.js';
 import type {
   BudgetDecision,
   BudgetRaise,
@@ -26,8 +28,10 @@ interface Spending {
   toolLimit: number | undefined;
 }
 
-interface Investigation {
+/** An investigation as it is kept. */
+export interface Investigation {
   readonly key: InvestigationKey;
+  /** Milliseconds since 1970; 0: it was reset. */
   readonly resetsAt: number;
   callsPerTool: number | undefined;
   readonly limits: Map<string, number>;
@@ -36,9 +40,11 @@ interface Investigation {
 
 const warnEveryMs = 60_000;
 
-/** The budget of each investigation, in this process's memory. */
+/** The budget of each investigation, in this process's memory; InvestigationHistory keeps them across restarts. */
 export class InvestigationBudget implements BudgetStore {
   private readonly investigations: LRUCache<string, Investigation>;
+  /** Each investigation that changes. */
+  readonly changes = new TypedEvents<Investigation>((error) => this.warn(messageOf(error)));
   private warnedAt = Number.NEGATIVE_INFINITY;
 
   constructor(
@@ -66,6 +72,7 @@ export class InvestigationBudget implements BudgetStore {
     if (limit > 0 && spending.used >= limit)
       return { granted: false, budget: stateOf(investigation, spending, limit) };
     spending.used += 1;
+    this.changes.emit(investigation);
     let held = true;
     const release = (): void => {
       if (held) spending.used -= 1;
@@ -98,11 +105,20 @@ export class InvestigationBudget implements BudgetStore {
     const investigation = this.open(key);
     if (callsPerTool !== undefined) investigation.callsPerTool = callsPerTool;
     for (const [tool, limit] of Object.entries(tools)) investigation.limits.set(tool, limit);
+    this.changes.emit(investigation);
     return this.viewOf(investigation);
   }
 
   reset(key: InvestigationKey): void {
     this.investigations.delete(textOf(key.projectId, key.investigationId));
+    this.changes.emit({ key, resetsAt: 0, callsPerTool: undefined, limits: new Map(), tools: new Map() });
+  }
+
+  /** Takes over an investigation of before a restart; the next one was used later. */
+  restore(investigation: Investigation): void {
+    const { key, resetsAt } = investigation;
+    const ttl = resetsAt - this.clock.now();
+    this.investigations.set(textOf(key.projectId, key.investigationId), investigation, { ttl });
   }
 
   private open({ projectId, investigationId }: InvestigationKey): Investigation {

@@ -2,39 +2,47 @@ import type { ToolStats } from '../tool-metrics/queries/tool-stats.js';
 import type { FailureGroup } from '../tool-metrics/tool-metrics.repository.js';
 import type { ErrorPatternsView, MessagePatternView } from './tool-health.shapes.js';
 
-/** A tool's failures by type, the most frequent first. */
-export function countedTypes(stats: ToolStats): Pick<ErrorPatternsView, 'totalErrors' | 'patterns'> {
-  const counts = Object.entries('errorTypes' in stats ? stats.errorTypes : {});
-  return {
-    totalErrors: counts.reduce((sum, [, count]) => sum + count, 0),
-    patterns: counts.map(([errorType, count]) => ({ errorType, count })).sort((a, b) => b.count - a.count),
-  };
-}
+const messagesFrom = 5;
 
 /**
- * Patterns of groups of failures by type and folded message. Patterns that are equally frequent keep the order of their
+ * A tool's failures by type, and by type and folded message. Messages that are equally frequent are in the order of their
  * last occurrence.
  */
-export function messagePatterns(groups: readonly FailureGroup[]): MessagePatternView[] {
+export function errorPatterns(
+  { toolName, ...stats }: ToolStats,
+  groups: readonly FailureGroup[],
+  limit: number,
+): ErrorPatternsView {
+  const types = Object.entries('errorTypes' in stats ? stats.errorTypes : {}).sort(([, a], [, b]) => b - a);
   const newestFirst = groups.toSorted((a, b) => b.lastSeen.getTime() - a.lastSeen.getTime());
-  const byPattern = Map.groupBy(
-    newestFirst,
-    ({ errorType, errorMessage }) => `${errorType} ${messagePattern(errorMessage ?? '')}`,
+  const byPattern = Map.groupBy(newestFirst, ({ errorType, newest: [one] }) =>
+    JSON.stringify([errorType, messagePattern(one?.message ?? '')]),
   );
-  return [...byPattern.values()].map(patternOf).sort((a, b) => b.count - a.count);
+  const newest = groups.flatMap((group) => group.newest).sort((a, b) => b.at - a.at);
+  return {
+    toolName,
+    totalErrors: types.reduce((sum, [, count]) => sum + count, 0),
+    patterns: types.map(([errorType, count]) => ({ errorType, count })),
+    recentMessages: newest.slice(0, messagesFrom).flatMap(({ message }) => message || []),
+    messages: [...byPattern.values()]
+      .map(patternOf)
+      .sort((a, b) => b.count - a.count)
+      .slice(0, limit),
+  };
 }
 
 /** @param groups of one pattern, the newest first */
 function patternOf(groups: readonly FailureGroup[]): MessagePatternView {
-  const [{ errorType, errorMessage, lastSeen, metricId }] = groups as [FailureGroup];
+  const [{ errorType, lastSeen, newest } = {}] = groups;
+  const example = newest?.[0]?.message ?? '';
   return {
-    errorType,
-    message: messagePattern(errorMessage ?? ''),
+    errorType: errorType ?? '',
+    message: messagePattern(example),
     count: groups.reduce((sum, { count }) => sum + count, 0),
     firstSeen: new Date(Math.min(...groups.map(({ firstSeen }) => firstSeen.getTime()))).toISOString(),
-    lastSeen: lastSeen.toISOString(),
-    example: errorMessage ?? '',
-    executionId: metricId,
+    lastSeen: lastSeen?.toISOString() ?? '',
+    example,
+    executionId: newest?.[0]?.id ?? '',
   };
 }
 

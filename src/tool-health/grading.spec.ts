@@ -160,38 +160,31 @@ describe('a grade', () => {
     expect(issues).toEqual([`Success rate is 1.0% (target: ≥${target})`]);
   });
 
-  const callersErrors = { toolFaults: 0, inputErrors: 0, abandoned: 0, others: 0 };
   const urgent = 'Urgent: Investigate tool failures';
   const investigate = 'Investigate recent error patterns';
-  const checkInputs = "Check what callers send against the tool's description";
-  const checkWaits = 'Check how long callers wait, and whether the tool has enough processes';
-  const checkUpstream = 'Check the gateway and what the tool depends on';
+  const checkCallers = 'Check what callers send and how long they wait';
 
-  // Of 20 calls: successes, causes of the rest, and what the grade makes of them.
-  it.each<[number, Partial<typeof callersErrors>, string, number, string[]]>([
-    [10, { toolFaults: 10 }, 'unhealthy', 0.5, [urgent]],
-    [17, { toolFaults: 3 }, 'degraded', 0.85, [investigate]],
-    [10, { inputErrors: 10 }, 'healthy', 1, [checkInputs]],
-    [10, { abandoned: 10 }, 'healthy', 1, [checkWaits]],
-    [19, { inputErrors: 1 }, 'healthy', 1, []],
-    [0, { inputErrors: 20 }, 'unknown', 0, ['Need more usage data for accurate assessment', checkInputs]],
-    [5, { toolFaults: 5, inputErrors: 10 }, 'unhealthy', 0.5, [urgent, checkInputs]],
-    [10, { others: 10 }, 'unhealthy', 0.5, [checkUpstream]],
-    [8, { toolFaults: 2, others: 10 }, 'unhealthy', 0.4, [investigate, checkUpstream]],
-  ])('of %d successes and %j is %s', (successes, causes, status, figure, recommendations) => {
-    const failures = { ...callersErrors, ...causes };
-    const graded = grade({ totalCalls: 20, successRate: successes / 20, avgTimeMs: 1, failures });
-    expect(graded).toMatchObject({ status, recommendations });
-    expect(graded.why[0]).toMatchObject({ figure, failures });
-  });
-
-  it("names all causes if not every failure is the tool's", () => {
-    const failures = { toolFaults: 5, inputErrors: 4, abandoned: 3, others: 2 };
-    expect(grade({ totalCalls: 20, successRate: 0.3, avgTimeMs: 1, failures }).issues).toEqual([
-      'Success rate is critically low: 46.2%',
-      '20 calls: 5 tool faults, 4 inputs refused by the tool, 3 ended by their callers, 2 ended by the gateway or without an upstream',
-    ]);
-  });
+  // Of 20 calls: successes, callers' errors, and what the grade makes of them.
+  it.each<[number, number, string, number, string[]]>([
+    [10, 0, 'unhealthy', 0.5, [urgent]],
+    [17, 0, 'degraded', 0.85, [investigate]],
+    [10, 10, 'healthy', 1, [checkCallers]],
+    [19, 1, 'healthy', 1, []],
+    [0, 20, 'unknown', 0, ['Need more usage data for accurate assessment', checkCallers]],
+    [5, 10, 'unhealthy', 0.5, [urgent, checkCallers]],
+    [9, 10, 'degraded', 0.9, [investigate, checkCallers]],
+  ])(
+    "of %d successes and %d callers' errors is %3$s",
+    (successes, callerErrors, status, figure, recommendations) => {
+      const graded = grade({ totalCalls: 20, successRate: successes / 20, avgTimeMs: 1, callerErrors });
+      expect(graded).toMatchObject({ status, recommendations });
+      const faults = { toolFaults: 20 - successes - callerErrors, callerErrors };
+      expect(graded.why[0]).toMatchObject({ figure, ...(callerErrors > 0 && faults) });
+      const isNamed = recommendations.includes(checkCallers);
+      const named = `${callerErrors} of 20 calls failed by callers' errors`;
+      expect(graded.issues.includes(named)).toBe(isNamed);
+    },
+  );
 
   it.each<[string, number, number, number, HealthReason[]]>([
     [

@@ -1,5 +1,4 @@
 import { fixed, rounded } from '../common/rounding.js';
-import type { FailureCauses } from '../tool-metrics/queries/tool-figures.js';
 import { defaultThresholds, type ToolThresholds } from '../tool-contract/tool-thresholds.js';
 
 /** How a tool is doing. */
@@ -12,8 +11,8 @@ export interface GradedStats {
   /** 0 to 1. */
   readonly successRate: number;
   readonly avgTimeMs: number;
-  /** Absent: all failures are the tool's. */
-  readonly failures?: FailureCauses;
+  /** Failures that are their callers' errors. */
+  readonly callerErrors?: number;
 }
 
 export const healthRules = ['ever_executed', 'minimum_calls', 'success_rate', 'avg_latency'] as const;
@@ -25,8 +24,9 @@ export interface HealthReason {
   readonly figure: number;
   /** The limit that the figure missed or exceeded; of a healthy tool the one that it kept. */
   readonly threshold: number;
-  /** Calls without success by what is to blame. */
-  readonly failures?: FailureCauses;
+  /** Failures of the tool, and those that are their callers' errors; absent without any of these. */
+  readonly toolFaults?: number;
+  readonly callerErrors?: number;
 }
 
 export interface Grade {
@@ -37,28 +37,52 @@ export interface Grade {
   readonly recommendations: readonly string[];
 }
 
-/** Grades a tool: the worse of its success rate and its latency decides. Callers' errors count in neither direction. */
+/**
+ * Grades a tool: the worse of its success rate and its latency decides. Callers' errors do not count; they are named if
+ * with them the success rate misses the target.
+ */
 export function grade(stats: GradedStats, thresholds: ToolThresholds = defaultThresholds): Grade {
-  const { inputErrors, abandoned } = stats.failures ?? noFailures;
-  const counted = stats.totalCalls - inputErrors - abandoned;
-  if (counted < thresholds.minCalls) {
-    const causes = causesOf(stats, thresholds);
-    return {
-      status: 'unknown',
-      why: [{ rule: 'minimum_calls', figure: counted, threshold: thresholds.minCalls, ...failed(stats) }],
-      issues: [`Insufficient data (${counted} calls)`, ...causes.issues],
-      recommendations: ['Need more usage data for accurate assessment', ...causes.recommendations],
-    };
-  }
-  const parts = [gradeSuccessRate(stats, counted, thresholds), gradeLatency(stats.avgTimeMs, thresholds)];
+  const { totalCalls, successRate, avgTimeMs, callerErrors = 0 } = stats;
+  const counted = totalCalls - callerErrors;
+  const rate = successRate * (totalCalls / counted);
+  const parts =
+    counted < thresholds.minCalls
+      ? [tooFewCalls(counted, thresholds)]
+      : [gradeSuccessRate(rate, thresholds), gradeLatency(avgTimeMs, thresholds)];
   const status = overallStatus(parts.map((part) => part.status));
+  const faults = { toolFaults: counted - Math.round(successRate * totalCalls), callerErrors };
+  const said = [...parts, ...(successRate < thresholds.successRateHealthy ? callersPart(stats) : [])];
   return {
     status,
-    why: parts.flatMap((part) => (part.status === status ? part.why : [])),
-    issues: parts.flatMap((part) => part.issues),
-    recommendations: parts.flatMap((part) => part.recommendations),
+    why: parts
+      .flatMap((part) => (part.status === status ? part.why : []))
+      .map((reason) =>
+        callerErrors > 0 && reason.rule !== 'avg_latency' ? { ...reason, ...faults } : reason,
+      ),
+    issues: said.flatMap((part) => part.issues),
+    recommendations: said.flatMap((part) => part.recommendations),
   };
 }
+
+const callersPart = ({
+  totalCalls,
+  callerErrors = 0,
+}: GradedStats): Pick<Grade, 'issues' | 'recommendations'>[] =>
+  callerErrors === 0
+    ? []
+    : [
+        {
+          issues: [`${callerErrors} of ${totalCalls} calls failed by callers' errors`],
+          recommendations: ['Check what callers send and how long they wait'],
+        },
+      ];
+
+const tooFewCalls = (counted: number, { minCalls }: ToolThresholds): Grade => ({
+  status: 'unknown',
+  why: [{ rule: 'minimum_calls', figure: counted, threshold: minCalls }],
+  issues: [`Insufficient data (${counted} calls)`],
+  recommendations: ['Need more usage data for accurate assessment'],
+});
 
 /** The grade of a registered tool that was never called. */
 export const neverExecuted: Grade = {
@@ -82,72 +106,26 @@ export function countByStatus(statuses: readonly HealthStatus[]): Record<HealthS
 
 const worstFirst = ['unhealthy', 'degraded', 'healthy'] as const;
 
-/** @param counted calls that are not their callers' errors */
-function gradeSuccessRate(stats: GradedStats, counted: number, thresholds: ToolThresholds): Grade {
-  const { successRateHealthy, successRateDegraded } = thresholds;
-  const rate = stats.successRate * (stats.totalCalls / counted);
-  const causes = causesOf(stats, thresholds);
-  const reason = (threshold: number): HealthReason => ({
-    rule: 'success_rate',
-    figure: rounded(rate, 4),
-    threshold,
-    ...failed(stats),
-  });
-  if (rate >= successRateHealthy) return { ...causes, status: 'healthy', why: [reason(successRateHealthy)] };
-  // The rate without failures that have another cause.
-  const toolRate = rate + (stats.failures?.others ?? 0) / counted;
-  const isDegraded = rate >= successRateDegraded;
-  const advice =
-    toolRate >= successRateDegraded
-      ? 'Investigate recent error patterns'
-      : 'Urgent: Investigate tool failures';
-  const issue = isDegraded
-    ? `Success rate is ${percent(rate)} (target: ≥${percentTarget(successRateHealthy)})`
-    : `Success rate is critically low: ${percent(rate)}`;
+function gradeSuccessRate(rate: number, { successRateHealthy, successRateDegraded }: ToolThresholds): Grade {
+  const why = (threshold: number): HealthReason[] => [
+    { rule: 'success_rate', figure: rounded(rate, 4), threshold },
+  ];
+  if (rate >= successRateHealthy) return healthy(why(successRateHealthy));
+  if (rate >= successRateDegraded) {
+    return {
+      status: 'degraded',
+      why: why(successRateHealthy),
+      issues: [`Success rate is ${percent(rate)} (target: ≥${percentTarget(successRateHealthy)})`],
+      recommendations: ['Investigate recent error patterns'],
+    };
+  }
   return {
-    status: isDegraded ? 'degraded' : 'unhealthy',
-    why: [reason(isDegraded ? successRateHealthy : successRateDegraded)],
-    issues: [issue, ...causes.issues],
-    recommendations: [...(toolRate < successRateHealthy ? [advice] : []), ...causes.recommendations],
+    status: 'unhealthy',
+    why: why(successRateDegraded),
+    issues: [`Success rate is critically low: ${percent(rate)}`],
+    recommendations: ['Urgent: Investigate tool failures'],
   };
 }
-
-const noFailures: FailureCauses = { toolFaults: 0, inputErrors: 0, abandoned: 0, others: 0 };
-
-const failed = ({ failures, successRate }: GradedStats): Pick<HealthReason, 'failures'> =>
-  failures && successRate < 1 ? { failures } : {};
-
-/** Failures that are not the tool's, if the rate over all calls misses the target. */
-function causesOf(
-  { totalCalls, successRate, failures = noFailures }: GradedStats,
-  { successRateHealthy }: ToolThresholds,
-): Pick<Grade, 'issues' | 'recommendations'> {
-  const blamed = otherCauses.filter(({ cause }) => failures[cause] > 0);
-  if (successRate >= successRateHealthy || blamed.length === 0) return { issues: [], recommendations: [] };
-  const counts = blamed.map(({ cause, what }) => `${failures[cause]} ${what}`);
-  return {
-    issues: [`${totalCalls} calls: ${[`${failures.toolFaults} tool faults`, ...counts].join(', ')}`],
-    recommendations: blamed.map(({ recommendation }) => recommendation),
-  };
-}
-
-const otherCauses = [
-  {
-    cause: 'inputErrors',
-    what: 'inputs refused by the tool',
-    recommendation: "Check what callers send against the tool's description",
-  },
-  {
-    cause: 'abandoned',
-    what: 'ended by their callers',
-    recommendation: 'Check how long callers wait, and whether the tool has enough processes',
-  },
-  {
-    cause: 'others',
-    what: 'ended by the gateway or without an upstream',
-    recommendation: 'Check the gateway and what the tool depends on',
-  },
-] as const;
 
 function gradeLatency(avgMs: number, { latencyHealthyMs, latencyDegradedMs }: ToolThresholds): Grade {
   const why = (threshold: number): HealthReason[] => [

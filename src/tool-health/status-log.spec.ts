@@ -13,9 +13,8 @@ describe('StatusLog', () => {
   it('knows nothing of a tool that had no grade', () => {
     const log = new StatusLog();
     expect(log.note('search', 'unknown', 10)).toEqual({ since: null });
-    expect(log.isNew('search')).toBe(true);
-    log.note('search', 'unhealthy', 20);
-    expect([log.isNew('search'), log.isNew('other')]).toEqual([false, true]);
+    expect(log.note('search', 'unhealthy', 20, 5)).toEqual({ since: 5, changedFrom: 'unknown' });
+    expect(log.note('search', 'healthy', 30, 5)).toEqual({ since: 30, changedFrom: 'unhealthy' });
   });
 
   it('does not grow without bound', () => {

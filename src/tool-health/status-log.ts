@@ -21,16 +21,12 @@ const maxNoted = 20_000;
 export class StatusLog {
   private readonly noted = new LRUCache<string, Noted>({ max: maxNoted });
 
-  /** The tool has had no grade yet. */
-  isNew(tool: string): boolean {
-    return (this.noted.get(tool)?.since ?? null) === null;
-  }
-
-  /** @param at when it began, as far as that is known; a tool begins as `unknown` */
-  note(tool: string, status: HealthStatus, at: number): StatusNote {
+  /** @param first when the calls of a first grade begin: it counts from there, any other one from now */
+  note(tool: string, status: HealthStatus, now: number, first = now): StatusNote {
     const before = this.noted.get(tool) ?? { status: 'unknown', since: null };
     if (before.status === status) return { since: before.since };
-    this.noted.set(tool, { status, since: at });
-    return { since: at, changedFrom: before.status };
+    const since = before.since === null ? first : now;
+    this.noted.set(tool, { status, since });
+    return { since, changedFrom: before.status };
   }
 }

@@ -14,7 +14,7 @@ import type {
   ToolHealthInfoView,
   ToolHealthView,
 } from './tool-health.shapes.js';
-import { countedTypes, messagePatterns } from './error-patterns.js';
+import { errorPatterns } from './error-patterns.js';
 import {
   countByStatus,
   type Grade,
@@ -100,7 +100,7 @@ export class ToolHealthService {
     const now = this.clock.now();
     const stats = await this.metrics.getToolStats(tool, this.period(now, periodHours));
     const graded = this.gradeOf(tool, stats);
-    const [since = null] = await this.sinceWhen([{ name: tool, grade: graded }], periodHours, now);
+    const since = this.sinceWhen(tool, stats, graded, { hours: periodHours, now });
     return reportOf(tool, stats, this.knownTools.thresholdsOf(tool), graded, { now, since });
   }
 
@@ -144,13 +144,11 @@ export class ToolHealthService {
   /** All failures of the period. @param limit of the patterns by message that are shown */
   async getErrorPatterns(tool: string, limit = 20, periodHours = gradedHours): Promise<ErrorPatternsView> {
     const { since, until } = this.period(this.clock.now(), periodHours);
-    const [stats, groups, newest] = await Promise.all([
+    const [stats, groups] = await Promise.all([
       this.metrics.getToolStats(tool, { since, until }),
       this.metrics.getFailureGroups(tool, since, until),
-      this.metrics.getErrorMessages(tool, since, until),
     ]);
-    const messages = messagePatterns(groups).slice(0, limit);
-    return { toolName: tool, ...countedTypes(stats), recentMessages: newest, messages };
+    return errorPatterns(stats, groups, limit);
   }
 
   /** The summary of the period; the slow executions are those of all time. */
@@ -226,13 +224,13 @@ export class ToolHealthService {
       this.figures(this.period(now, periodHours), latency),
     ]);
     const names = [...new Set([...this.knownTools.names(), ...lastUses.keys()])].sort();
-    const graded = names.map((name) => {
+    const tools = names.map((name) => {
       const figures = figuresByTool.get(name);
       const lastUsed = lastUses.get(name);
-      return { name, figures, lastUsed, grade: lastUsed ? this.gradeOf(name, figures) : neverExecuted };
+      const graded = lastUsed ? this.gradeOf(name, figures) : neverExecuted;
+      const seenSince = this.sinceWhen(name, figures, graded, { hours: periodHours, now });
+      return { name, figures, lastUsed, grade: graded, since: seenSince };
     });
-    const since = await this.sinceWhen(graded, periodHours, now);
-    const tools = graded.map((tool, at) => ({ ...tool, since: since[at] ?? null }));
     const statuses = tools.map(({ grade: { status } }) => status);
     return {
       now,
@@ -266,28 +264,20 @@ export class ToolHealthService {
     return reportOf(name, reported, this.knownTools.thresholdsOf(name), graded, { now, since });
   }
 
-  /**
-   * Since when each tool has had its grade of the last hour, milliseconds since 1970; a change of it is an event. A first
-   * grade counts from the first call that it is made of. null: of another period, or without a grade so far.
-   */
-  private async sinceWhen(
-    tools: readonly Pick<GradedTool, 'name' | 'grade'>[],
-    hours: number,
-    now: number,
-  ): Promise<(number | null)[]> {
-    if (hours !== gradedHours) return tools.map(() => null);
-    const isNew = ({ name, grade }: (typeof tools)[number]): boolean =>
-      grade.status !== 'unknown' && this.statuses.isNew(name);
-    const fresh = tools.filter(isNew).map(({ name }) => name);
-    const { since: start } = this.period(now, hours);
-    const firstCalls = fresh.length > 0 ? await this.metrics.getFirstCalls(fresh, start) : undefined;
-    return tools.map(({ name, grade: { status, issues } }) => {
-      const at = Math.min(firstCalls?.get(name)?.getTime() ?? now, now);
-      const { since, changedFrom: from } = this.statuses.note(name, status, at);
+  /** Since when the tool has its grade of the last hour, milliseconds since 1970; emits a change of it. */
+  private sinceWhen(
+    tool: string,
+    figures: (GradedStats & { readonly firstMs?: number }) | undefined,
+    { status, issues }: Grade,
+    { hours, now }: { readonly hours: number; readonly now: number },
+  ): number | null {
+    if (hours !== gradedHours) return null;
+    const { since, changedFrom } = this.statuses.note(tool, status, now, figures?.firstMs);
+    if (changedFrom !== undefined) {
       const why = issues.join('; ') || 'Success rate and latency are within their targets';
-      if (from) this.events.emit({ tool: name, from, to: status, at, why });
-      return since;
-    });
+      this.events.emit({ tool, from: changedFrom, to: status, at: since ?? now, why });
+    }
+    return since;
   }
 
   private period(now: number, hours: number): { since: Date; until: Date } {

@@ -1,5 +1,4 @@
 import { ApiExtraModels, ApiProperty, ApiPropertyOptional, getSchemaPath } from '@nestjs/swagger';
-import type { FailureCauses } from '../tool-metrics/queries/tool-figures.js';
 import { type HealthRule, healthRules, type HealthStatus, healthStatuses } from './grading.js';
 import { OptionalInt, PageOf } from '../common/shapes.js';
 
@@ -10,17 +9,6 @@ export class HealthPeriodQuery {
   readonly periodHours!: number;
 }
 
-/** Calls without success by what is to blame. */
-export class FailureCausesView implements FailureCauses {
-  @ApiProperty({ example: 2 }) readonly toolFaults!: number;
-  @ApiProperty({ example: 5, description: "Inputs that the tool refused (-32602): callers' errors" })
-  readonly inputErrors!: number;
-  @ApiProperty({ example: 1, description: "Cancelled, or past the caller's own deadline: callers' errors" })
-  readonly abandoned!: number;
-  @ApiProperty({ example: 0, description: 'The gateway ended, or what the tool depends on was away' })
-  readonly others!: number;
-}
-
 /** Why a tool has its grade. */
 export class HealthReasonView {
   @ApiProperty({ enum: healthRules, example: 'success_rate', description: 'The rule that decided' })
@@ -29,8 +17,13 @@ export class HealthReasonView {
   readonly figure!: number;
   @ApiProperty({ example: 0.95, description: "The tool's limit that the figure was held against" })
   readonly threshold!: number;
-  @ApiPropertyOptional({ type: FailureCausesView, description: 'Of calls without success' })
-  readonly failures?: FailureCauses;
+  @ApiPropertyOptional({ example: 3, description: "Failures of the tool, if there are callers' errors" })
+  readonly toolFaults?: number;
+  @ApiPropertyOptional({
+    example: 5,
+    description: 'Not graded: inputs that the tool refused, cancelled calls, short deadlines',
+  })
+  readonly callerErrors?: number;
   @ApiProperty({
     type: String,
     nullable: true,

@@ -35,12 +35,14 @@ interface LastUse {
   readonly lastUsed: number | null;
 }
 
-/** Failures of one type whose messages differ in digits at most; id and message are the newest one's. */
-export interface FailureGroup extends Pick<ToolMetric, 'metricId' | 'errorMessage'> {
+/** Failures of one type whose messages differ in digits at most. */
+export interface FailureGroup {
   readonly errorType: string;
   readonly count: number;
   readonly firstSeen: Date;
   readonly lastSeen: Date;
+  /** Up to five, the newest first; `at` in seconds. */
+  readonly newest: readonly { readonly id: string; readonly at: number; readonly message: string | null }[];
 }
 export type RecentOutcome = Pick<ToolMetric, 'status' | 'errorMessage' | 'recordedAt'>;
 
@@ -202,20 +204,6 @@ export class ToolMetricsRepository {
   /** All executions of a period that were no success, trials excluded; the most frequent groups first. */
   async getFailureGroups(tool: string, since: Date, until: Date): Promise<FailureGroup[]> {
     return this.select<FailureGroup>(sql.selectFailureGroups, [storableText(tool), since, until]);
-  }
-
-  /** What the five newest of them say, if anything. */
-  async getErrorMessages(tool: string, since: Date, until: Date): Promise<string[]> {
-    const parameters = [storableText(tool), since, until];
-    const rows = await this.select<{ errorMessage: string | null }>(sql.selectErrorMessages, parameters);
-    return rows.flatMap(({ errorMessage }) => errorMessage || []);
-  }
-
-  /** Of each tool that was called since then: the minute of its first call. */
-  async getFirstCalls(tools: readonly string[], since: Date): Promise<Map<string, Date>> {
-    const parameters = [tools.map(storableText), since];
-    const rows = await this.select<{ toolName: string; startsAt: Date }>(sql.selectFirstCalls, parameters);
-    return new Map(rows.map(({ toolName, startsAt }) => [toolName, startsAt]));
   }
 
   /** The newest executions of all time, trials excluded. */

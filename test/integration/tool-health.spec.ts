@@ -134,15 +134,7 @@ describe('checkToolHealth', () => {
       semanticFailures: 0,
       issues: ['Success rate is 85.0% (target: ≥95.0%)'],
       recommendations: ['Investigate recent error patterns'],
-      why: [
-        {
-          rule: 'success_rate',
-          figure: 0.85,
-          threshold: 0.95,
-          failures: { toolFaults: 3, inputErrors: 0, abandoned: 0, others: 0 },
-          since: minuteOf(ago(minute)),
-        },
-      ],
+      why: [{ rule: 'success_rate', figure: 0.85, threshold: 0.95, since: minuteOf(ago(minute)) }],
       checkedAt,
     });
     expect(await health.checkToolHealth('search', 3)).toMatchObject({ totalCalls: 70, successRate: 0.9571 });
@@ -203,19 +195,20 @@ describe('checkToolHealth', () => {
       await record('called_badly', 4, { ...callers[0], recordedAt });
       await record('called_badly', 4, { recordedAt });
     }
-    const counts = { toolFaults: 12, inputErrors: 4, abandoned: 8, others: 8 };
+    const why = { rule: 'success_rate', figure: 0.4444, toolFaults: 20, callerErrors: 12 };
     expect(await health.checkToolHealth('mixed')).toMatchObject({
       status: 'unhealthy',
       successRate: 0.3333,
-      why: [{ rule: 'success_rate', figure: 0.4444, failures: counts }],
+      why: [why],
     });
-    const thrice = { toolFaults: 18, inputErrors: 6, abandoned: 12, others: 12 };
-    expect(await health.checkToolHealth('mixed', 48)).toMatchObject({ why: [{ failures: thrice }] });
+    expect(await health.checkToolHealth('mixed', 48)).toMatchObject({
+      why: [{ ...why, toolFaults: 30, callerErrors: 18 }],
+    });
     expect(await health.checkToolHealth('called_badly')).toMatchObject({
       status: 'healthy',
       successRate: 0.5,
-      issues: ['16 calls: 0 tool faults, 8 inputs refused by the tool'],
-      recommendations: ["Check what callers send against the tool's description"],
+      issues: ["8 of 16 calls failed by callers' errors"],
+      recommendations: ['Check what callers send and how long they wait'],
     });
   });
 

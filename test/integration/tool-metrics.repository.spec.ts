@@ -467,7 +467,7 @@ describe('ToolMetricsRepository', () => {
       await expect(repository.countFailures('nobody', noon)).resolves.toBe(0);
     });
 
-    it('getFailureGroups and getErrorMessages: all that is no success, trials apart', async () => {
+    it('getFailureGroups: all that is no success, trials apart', async () => {
       await record(
         { status: 'error', errorType: 'a', errorMessage: 'try 1', recordedAt: at(1) },
         { status: 'error', errorType: 'a', errorMessage: 'try 2', recordedAt: at(2) },
@@ -476,20 +476,19 @@ describe('ToolMetricsRepository', () => {
         { recordedAt: at(4) },
         { status: 'error', recordedAt: at(5) },
       );
-      const common = { metricId: expect.any(String) };
-      const strange = { ...common, errorType: 'unknown', errorMessage: null, count: 1 };
+      const newest = (n: number, message: string | null) => ({
+        ...{ id: expect.any(String), at: at(n).getTime() / 1_000, message },
+      });
       await expect(repository.getFailureGroups('t', at(1), at(4))).resolves.toStrictEqual([
-        { ...common, errorType: 'a', errorMessage: 'try 2', count: 2, firstSeen: at(1), lastSeen: at(2) },
-        { ...strange, firstSeen: at(3), lastSeen: at(3) },
+        {
+          ...{ errorType: 'a', count: 2, firstSeen: at(1), lastSeen: at(2) },
+          newest: [newest(2, 'try 2'), newest(1, 'try 1')],
+        },
+        {
+          ...{ errorType: 'unknown', count: 1, firstSeen: at(3), lastSeen: at(3) },
+          newest: [newest(3, null)],
+        },
       ]);
-      await expect(repository.getErrorMessages('t', at(1), at(4))).resolves.toEqual(['try 2', 'try 1']);
-    });
-
-    it('getFirstCalls: the minute of the first one since then, trials apart', async () => {
-      await record({ recordedAt: at(1) }, { recordedAt: at(3) }, { recordedAt: at(2), isTest: true });
-      await expect(repository.getFirstCalls(['t', 'nobody'], at(2))).resolves.toEqual(
-        new Map([['t', at(3)]]),
-      );
     });
 
     it('getRecentOutcomes: the newest of all time, trials apart', async () => {
@@ -546,15 +545,13 @@ describe('ToolMetricsRepository', () => {
     await explained.getFaultSamplesOf('t1', since, 100);
     await explained.countFailures('t1', since);
     await explained.getFailureGroups('t1', since, noon);
-    await explained.getErrorMessages('t1', since, noon);
-    await explained.getFirstCalls(['t1'], since);
     await explained.getRecentOutcomes('t1');
     for (const only of [{ userId: 'u1' }, { runId: 'r1' }, { investigationId: 'i1' }, { errorType: 'x' }]) {
       await explained.getExecutions({ ...only, limit: 10 });
     }
     await explained.getDuplicates({ since, until: noon, limit: 10, investigationId: 'i1' });
     await explained.markSemanticFailure(id, 'wrong');
-    expect(plans).toHaveLength(24);
+    expect(plans).toHaveLength(22);
     // Days without executions, and names of tools out of one row a tool and day, are walked at no cost.
     const walk = new RegExp(`Seq Scan on tool_metrics_(${days.join('|').replaceAll('-', '')}) `);
     expect(plans.join('\n')).toMatch(/Index Scan .*on tool_metrics_20260123/);

@@ -31,9 +31,6 @@ function naive(rows: readonly Row[], tool: string, since: number, until: number)
   const times = of.map((row) => row.executionTimeMs).sort((a, b) => a - b);
   const count = (status: string): number => of.filter((row) => row.status === status).length;
   const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
-  const counted = ({ errorType }: Row): boolean => errorType === 'tool_error' || errorType === 'timeout';
-  const failed = (isSuch: (row: Row) => boolean): number =>
-    of.filter((row) => row.status !== 'success' && isSuch(row)).length;
   const types: Record<string, number> = {};
   for (const { status, errorType } of of) {
     if (status !== 'success') types[errorType ?? 'unknown'] = (types[errorType ?? 'unknown'] ?? 0) + 1;
@@ -53,14 +50,12 @@ function naive(rows: readonly Row[], tool: string, since: number, until: number)
       semanticFailureCount: of.filter((row) => row.wrong).length,
       errorTypes: types,
     },
-    failures: {
-      toolFaults: failed((row) => row.errorType === null || (row.toolFault && counted(row))),
-      inputErrors: failed((row) => !row.toolFault && row.errorType === 'tool_error'),
-      abandoned: failed(
-        (row) => row.errorType === 'cancelled' || (!row.toolFault && row.errorType === 'timeout'),
-      ),
-      others: failed((row) => row.errorType === 'upstream_unavailable'),
-    },
+    callerErrors: of.filter(
+      ({ status, errorType, toolFault }) =>
+        status !== 'success' &&
+        !toolFault &&
+        ['tool_error', 'timeout', 'cancelled'].includes(errorType ?? ''),
+    ).length,
     average: sum(times) / of.length,
   };
 }
@@ -131,7 +126,7 @@ describe('statistics', () => {
       await repository.getFigures(since, until, { latency: true, tools: ['b', 'c'] }),
     ];
     for (const tool of ['a', 'b']) {
-      const { figures, failures, times, average } = naive(rows, tool, from, to);
+      const { figures, callerErrors, times, average } = naive(rows, tool, from, to);
       const stats = await repository.getToolStats(tool, { since, until });
       expect(stats.totalCalls).toBe(times.length);
       if (!('latency' in stats)) {
@@ -139,6 +134,13 @@ describe('statistics', () => {
         continue;
       }
       expect(stats).toMatchObject(figures);
+      const first = Math.min(
+        ...rows
+          .filter((row) => row.toolName === tool && !row.isTest && row.at >= from && row.at <= to)
+          .map(({ at }) => at),
+      );
+      expect(stats.firstMs).toBeLessThanOrEqual(first);
+      expect(stats.firstMs).toBeGreaterThan(first - (to - from < day ? hour : day));
       expect(Object.keys(stats.errorTypes).length).toBe(Object.keys(figures.errorTypes).length);
       expect(Math.abs(stats.avgTimeMs - average)).toBeLessThan(0.005 + average * 1e-12);
       for (const [share, name] of [
@@ -151,7 +153,12 @@ describe('statistics', () => {
       }
       const { totalCalls, successCount, errorCount, timeoutCount, successRate, avgTimeMs } = stats;
       const graded = { totalCalls, successCount, errorCount, timeoutCount, successRate, avgTimeMs };
-      const withoutLatency = { ...graded, semanticFailureCount: stats.semanticFailureCount, failures };
+      const withoutLatency = {
+        ...graded,
+        semanticFailureCount: stats.semanticFailureCount,
+        callerErrors,
+        firstMs: stats.firstMs,
+      };
       const { p50TimeMs, p95TimeMs, p99TimeMs, latency } = stats;
       const withLatency = { ...withoutLatency, p50TimeMs, p95TimeMs, p99TimeMs, latency };
       expect(all.get(tool)).toStrictEqual(withLatency);

@@ -1,17 +1,6 @@
 import { rounded } from '../../common/rounding.js';
 import { LatencyHistogram } from '../rollups/latency-histogram.js';
 
-/** Calls without success by what is to blame. */
-export interface FailureCauses {
-  readonly toolFaults: number;
-  /** Inputs that the tool refused (-32602). */
-  readonly inputErrors: number;
-  /** Calls that their caller cancelled, or whose own deadline was shorter than the tool's. */
-  readonly abandoned: number;
-  /** The gateway ended, or what the tool depends on was away. */
-  readonly others: number;
-}
-
 /** The figures that make a tool's grade: its calls in a period, at least one. */
 export interface ToolFigures {
   readonly totalCalls: number;
@@ -24,7 +13,10 @@ export interface ToolFigures {
   readonly avgTimeMs: number;
   /** Executions that answered, but wrongly, as a reader of the answer marked them, also where they succeeded. */
   readonly semanticFailureCount: number;
-  readonly failures: FailureCauses;
+  /** Inputs that the tool refused (-32602), cancelled calls, deadlines shorter than the tool's own. */
+  readonly callerErrors: number;
+  /** Start of the minute, or of the longer cell, with the first of them: milliseconds since 1970. */
+  readonly firstMs: number;
 }
 
 /** How long those calls took, in milliseconds. */
@@ -46,8 +38,8 @@ export interface CountedRow {
   /** Empty: none. */
   readonly errorType: string;
   readonly calls: number;
-  /** Those of type tool_error or timeout that are no fault of the tool. */
-  readonly callerFaults: number;
+  readonly callerErrors: number;
+  readonly firstMs: number;
   readonly totalMs: number;
   readonly minMs: number;
   readonly maxMs: number;
@@ -79,22 +71,9 @@ export function figuresOf(rows: readonly CountedRow[]): ToolFigures {
     successRate: successCount / totalCalls,
     avgTimeMs: rounded(sum((row) => row.totalMs) / totalCalls, 2),
     semanticFailureCount: sum((row) => row.semanticFailures),
-    failures: causesOf(rows),
+    callerErrors: sum((row) => row.callerErrors),
+    firstMs: Math.min(...rows.map((row) => row.firstMs)),
   };
-}
-
-function causesOf(rows: readonly CountedRow[]): FailureCauses {
-  const causes = { toolFaults: 0, inputErrors: 0, abandoned: 0, others: 0 };
-  for (const { status, errorType, calls, callerFaults } of rows) {
-    if (status === 'success') continue;
-    if (errorType === 'cancelled') causes.abandoned += calls;
-    else if (errorType === 'interrupted' || errorType === 'upstream_unavailable') causes.others += calls;
-    else {
-      causes.toolFaults += calls - callerFaults;
-      causes[errorType === 'timeout' ? 'abandoned' : 'inputErrors'] += callerFaults;
-    }
-  }
-  return causes;
 }
 
 /** @param rows those of one tool, with their latency */

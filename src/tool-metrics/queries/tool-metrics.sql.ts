@@ -31,35 +31,19 @@ export const selectErrors = (condition = ''): string => `
   ORDER BY recorded_at DESC, metric_id DESC
   LIMIT $1`;
 
-const failedBetween = `
-  FROM tool_metrics
-  WHERE tool_name = $1 AND status <> 'success' AND NOT is_test AND recorded_at BETWEEN $2 AND $3`;
-
-/** tool, since, until */
-export const selectErrorMessages = `
-  SELECT error_message AS "errorMessage" ${failedBetween}
-  ORDER BY recorded_at DESC, metric_id DESC
-  LIMIT 5`;
-
-const newestOf = (column: string): string =>
-  `(array_agg(${column} ORDER BY recorded_at DESC, metric_id DESC))[1]`;
-
 /** tool, since, until. Digits are folded, so that messages which differ in a number make few groups. */
 export const selectFailureGroups = `
   SELECT coalesce(nullif(error_type, ''), 'unknown') AS "errorType", count(*)::float8 AS count,
          min(recorded_at) AS "firstSeen", max(recorded_at) AS "lastSeen",
-         ${newestOf('metric_id')} AS "metricId", ${newestOf('error_message')} AS "errorMessage"
-  ${failedBetween}
+         (array_agg(
+           json_build_object('id', metric_id, 'at', extract(epoch FROM recorded_at), 'message', error_message)
+           ORDER BY recorded_at DESC, metric_id DESC
+         ))[1:5] AS newest
+  FROM tool_metrics
+  WHERE tool_name = $1 AND status <> 'success' AND NOT is_test AND recorded_at BETWEEN $2 AND $3
   GROUP BY 1, translate(error_message, '123456789', '000000000')
   ORDER BY count(*) DESC, max(recorded_at) DESC
   LIMIT 2000`;
-
-/** tools, since: the minute of each one's first call since then */
-export const selectFirstCalls = `
-  SELECT tool_name AS "toolName", min(starts_at) AS "startsAt"
-  FROM tool_metric_rollups
-  WHERE seconds = 60 AND starts_at >= $2 AND NOT is_test AND tool_name = ANY ($1::text[])
-  GROUP BY tool_name`;
 
 /** tool, limit */
 export const selectRecentOutcomes = `

@@ -10,7 +10,9 @@ import {
 } from './tool-figures.js';
 
 /** The statistics of a tool with calls in the period. */
-export type FilledToolStats = Required<ToolStatsView> & LatencyFigures & Pick<ToolFigures, 'failures'>;
+export type FilledToolStats = Required<ToolStatsView> &
+  LatencyFigures &
+  Pick<ToolFigures, 'callerErrors' | 'firstMs'>;
 
 /** A tool without calls in the period has this short form only. */
 export type EmptyToolStats = Pick<
@@ -64,8 +66,10 @@ export const emptyStats = (toolName: string, period: StatsPeriodView): EmptyTool
 });
 
 /** The shown part of the statistics. */
-export function shownStats(stats: ToolStats): Omit<FilledToolStats, 'latency' | 'failures'> | EmptyToolStats {
+export function shownStats(
+  stats: ToolStats,
+): Omit<FilledToolStats, 'latency' | 'callerErrors' | 'firstMs'> | EmptyToolStats {
   if (!('latency' in stats)) return stats;
-  const { latency: _, failures: _causes, ...figures } = stats;
+  const { latency: _, callerErrors: _callers, firstMs: _first, ...figures } = stats;
   return figures;
 }

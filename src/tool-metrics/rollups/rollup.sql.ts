@@ -13,7 +13,7 @@ const startOf = (seconds: string, time: string): string =>
 
 const key = 'seconds, starts_at, tool_name, status, error_type, is_test, writer';
 const figures =
-  'calls, total_ms, min_ms, max_ms, input_bytes, output_bytes, semantic_failures, last_at, latency, caller_faults';
+  'calls, total_ms, min_ms, max_ms, input_bytes, output_bytes, semantic_failures, last_at, latency, caller_errors';
 
 /** Adds to a cell that is there already. */
 const addToCell = `
@@ -26,7 +26,7 @@ const addToCell = `
     output_bytes = cell.output_bytes + excluded.output_bytes,
     semantic_failures = cell.semantic_failures + excluded.semantic_failures,
     last_at = greatest(cell.last_at, excluded.last_at),
-    caller_faults = cell.caller_faults + excluded.caller_faults,
+    caller_errors = cell.caller_errors + excluded.caller_errors,
     latency = CASE
       WHEN length(cell.latency) / ${compactedEvery}
          = (length(cell.latency) + length(excluded.latency)) / ${compactedEvery}
@@ -41,7 +41,8 @@ export const countedByBucket = (from: string, byMinute = false): string => `
          metric_latency_bucket(execution_time_ms) AS bucket, count(*) AS calls, sum(execution_time_ms) AS total_ms,
          min(execution_time_ms) AS min_ms, max(execution_time_ms) AS max_ms, sum(input_size) AS input_bytes,
          sum(output_size) AS output_bytes, count(semantic_failure) AS semantic_failures, max(recorded_at) AS last_at,
-         count(*) FILTER (WHERE error_type IN ('tool_error', 'timeout') AND NOT tool_fault) AS caller_faults
+         count(*) FILTER (WHERE error_type IN ('tool_error', 'timeout', 'cancelled') AND NOT tool_fault AND status <> 'success')
+           AS caller_errors
   FROM ${from}
   GROUP BY ${byMinute ? 'minute, ' : ''}tool_name, status, left(coalesce(error_type, ''), 100), is_test, bucket`;
 
@@ -53,7 +54,7 @@ const summed = (latency: string): string => `
   sum(calls) AS calls, sum(total_ms) AS total_ms, min(min_ms) AS min_ms, max(max_ms) AS max_ms,
   sum(input_bytes) AS input_bytes, sum(output_bytes) AS output_bytes, sum(semantic_failures) AS semantic_failures,
   max(last_at) AS last_at, string_agg(${latency}, ''::bytea) AS latency,
-  sum(caller_faults) AS caller_faults`;
+  sum(caller_errors) AS caller_errors`;
 
 /** Day cells' start. */
 const dayOf = startOf('86400', 'minute');
