@@ -2712,22 +2712,6 @@ export type CleanupView = {
     deleted: number;
 };
 
-export type FailureCausesView = {
-    toolFaults: number;
-    /**
-     * Inputs that the tool refused (-32602): callers' errors
-     */
-    inputErrors: number;
-    /**
-     * Cancelled, or past the caller's own deadline: callers' errors
-     */
-    abandoned: number;
-    /**
-     * The gateway ended, or what the tool depends on was away
-     */
-    others: number;
-};
-
 export type HealthReasonView = {
     /**
      * The rule that decided
@@ -2742,9 +2726,13 @@ export type HealthReasonView = {
      */
     threshold: number;
     /**
-     * Of calls without success
+     * Failures of the tool, if there are callers' errors
      */
-    failures?: FailureCausesView;
+    toolFaults?: number;
+    /**
+     * Not graded: inputs that the tool refused, cancelled calls, short deadlines
+     */
+    callerErrors?: number;
     /**
      * Since when it has this grade; a first grade counts from the first call that it is made of. null: of a period other than the last hour, or of a tool that had no other grade than unknown
      */

@@ -42,44 +42,37 @@ export interface Grade {
  * with them the success rate misses the target.
  */
 export function grade(stats: GradedStats, thresholds: ToolThresholds = defaultThresholds): Grade {
-  const { totalCalls, successRate, avgTimeMs, callerErrors = 0 } = stats;
-  const counted = totalCalls - callerErrors;
-  const rate = successRate * (totalCalls / counted);
-  const parts =
-    counted < thresholds.minCalls
-      ? [tooFewCalls(counted, thresholds)]
-      : [gradeSuccessRate(rate, thresholds), gradeLatency(avgTimeMs, thresholds)];
+  const parts = gradeParts(stats, thresholds);
   const status = overallStatus(parts.map((part) => part.status));
-  const faults = { toolFaults: counted - Math.round(successRate * totalCalls), callerErrors };
-  const said = [...parts, ...(successRate < thresholds.successRateHealthy ? callersPart(stats) : [])];
   return {
     status,
-    why: parts
-      .flatMap((part) => (part.status === status ? part.why : []))
-      .map((reason) =>
-        callerErrors > 0 && reason.rule !== 'avg_latency' ? { ...reason, ...faults } : reason,
-      ),
-    issues: said.flatMap((part) => part.issues),
-    recommendations: said.flatMap((part) => part.recommendations),
+    why: parts.flatMap((part) => (part.status === status ? part.why : [])),
+    issues: parts.flatMap((part) => part.issues),
+    recommendations: parts.flatMap((part) => part.recommendations),
   };
 }
 
-const callersPart = ({
-  totalCalls,
-  callerErrors = 0,
-}: GradedStats): Pick<Grade, 'issues' | 'recommendations'>[] =>
-  callerErrors === 0
-    ? []
-    : [
-        {
-          issues: [`${callerErrors} of ${totalCalls} calls failed by callers' errors`],
-          recommendations: ['Check what callers send and how long they wait'],
-        },
-      ];
+function gradeParts(stats: GradedStats, thresholds: ToolThresholds): Grade[] {
+  const { totalCalls, successRate, avgTimeMs, callerErrors = 0 } = stats;
+  const counted = totalCalls - callerErrors;
+  const toolFaults = counted - Math.round(successRate * totalCalls);
+  const faults = callerErrors > 0 && { toolFaults, callerErrors };
+  const rate = successRate * (totalCalls / counted);
+  const parts =
+    counted < thresholds.minCalls
+      ? [tooFewCalls(counted, thresholds, faults)]
+      : [gradeSuccessRate(rate, thresholds, faults), gradeLatency(avgTimeMs, thresholds)];
+  if (!faults || successRate >= thresholds.successRateHealthy) return parts;
+  const issues = [`${callerErrors} of ${totalCalls} calls failed by callers' errors`];
+  const recommendations = ['Check what callers send and how long they wait'];
+  return [...parts, { status: 'unknown', why: [], issues, recommendations }];
+}
 
-const tooFewCalls = (counted: number, { minCalls }: ToolThresholds): Grade => ({
+type Faults = false | Pick<HealthReason, 'toolFaults' | 'callerErrors'>;
+
+const tooFewCalls = (counted: number, { minCalls }: ToolThresholds, faults: Faults): Grade => ({
   status: 'unknown',
-  why: [{ rule: 'minimum_calls', figure: counted, threshold: minCalls }],
+  why: [{ rule: 'minimum_calls', figure: counted, threshold: minCalls, ...faults }],
   issues: [`Insufficient data (${counted} calls)`],
   recommendations: ['Need more usage data for accurate assessment'],
 });
@@ -106,9 +99,13 @@ export function countByStatus(statuses: readonly HealthStatus[]): Record<HealthS
 
 const worstFirst = ['unhealthy', 'degraded', 'healthy'] as const;
 
-function gradeSuccessRate(rate: number, { successRateHealthy, successRateDegraded }: ToolThresholds): Grade {
+function gradeSuccessRate(
+  rate: number,
+  { successRateHealthy, successRateDegraded }: ToolThresholds,
+  faults: Faults,
+): Grade {
   const why = (threshold: number): HealthReason[] => [
-    { rule: 'success_rate', figure: rounded(rate, 4), threshold },
+    { rule: 'success_rate', figure: rounded(rate, 4), threshold, ...faults },
   ];
   if (rate >= successRateHealthy) return healthy(why(successRateHealthy));
   if (rate >= successRateDegraded) {

@@ -53,4 +53,35 @@ describe('after a restart', () => {
     });
     expect(await page(after, `&since=${rest.nextSince}`)).toMatchObject({ data: [], reset: false });
   });
+
+  const investigation = (of: TestApp, id: string) => of.http.get(`/api/v1/investigations/${id}`);
+  const call = (of: TestApp, id: string) => of.call('search', {}, { investigationId: id });
+
+  it('investigations are listed as they were, and go on with what they have spent', async () => {
+    await tk.register('search', { callsPerInvestigation: 3 });
+    for (const id of ['spent', 'spent', 'spent', 'reset', 'raised']) await call(tk, id).expect(200);
+    const raise = { callsPerTool: 7, tools: { search: 5, constructor: 9 } };
+    await tk.http.patch('/api/v1/investigations/raised').send(raise).expect(200);
+    await tk.http.delete('/api/v1/investigations/reset').expect(204);
+    await call(tk, 'again').expect(200);
+    await tk.http.delete('/api/v1/investigations/again').expect(204);
+    await call(tk, 'again').expect(200);
+    const list = async (of: TestApp) => (await of.http.get('/api/v1/investigations').expect(200)).body.data;
+    const before = await list(tk);
+    expect(before.map(({ investigationId }: Json) => investigationId)).toEqual(['again', 'raised', 'spent']);
+    await until(async () => (await rows('investigations')) === 4, { what: 'the budgets are written' });
+    const after = await restart();
+    expect(await list(after)).toEqual(expect.arrayContaining(before));
+    expect(await list(after)).toHaveLength(3);
+    await investigation(after, 'reset').expect(404);
+    await call(after, 'spent').expect(429).expect('ratelimit-remaining', '0');
+    await call(after, 'raised').expect(200).expect('ratelimit-remaining', '3');
+  });
+
+  it('an investigation whose time is over is forgotten', async () => {
+    await tk.db.dataSource.query(
+      `INSERT INTO investigations SELECT 'default', 'old', now(), now(), '{"limits":[],"tools":[]}'`,
+    );
+    await investigation(await restart(), 'old').expect(404);
+  });
 });
