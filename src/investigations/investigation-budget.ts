@@ -7,11 +7,10 @@ import type {
   BudgetDecision,
   BudgetRaise,
   BudgetRequest,
-  BudgetStore,
   InvestigationKey,
   InvestigationView,
   ToolBudget,
-} from './budget-store.js';
+} from './budget-types.js';
 
 export interface BudgetSettings {
   /** Calls per investigation and tool where nothing else is said; 0: no limit. */
@@ -41,7 +40,7 @@ export interface Investigation {
 const warnEveryMs = 60_000;
 
 /** The budget of each investigation, in this process's memory; InvestigationHistory keeps them across restarts. */
-export class InvestigationBudget implements BudgetStore {
+export class InvestigationBudget {
   private readonly investigations: LRUCache<string, Investigation>;
   /** Each investigation that changes. */
   readonly changes = new TypedEvents<Investigation>((error) => this.warn(messageOf(error)));
@@ -63,6 +62,7 @@ export class InvestigationBudget implements BudgetStore {
     });
   }
 
+  /** Counts one call unless the budget is spent. */
   take(request: BudgetRequest): BudgetDecision {
     const { tool, toolLimit } = request;
     const investigation = this.open(request);
@@ -85,12 +85,14 @@ export class InvestigationBudget implements BudgetStore {
     };
   }
 
+  /** @returns undefined for an investigation that was never seen or has expired */
   view(key: InvestigationKey): InvestigationView | undefined {
     // `peek`: reading does not refresh the order of the list.
     const investigation = this.investigations.peek(textOf(key.projectId, key.investigationId));
     return investigation && this.viewOf(investigation);
   }
 
+  /** The investigations that were called last and are wanted, the latest first. */
   latest(limit: number, wanted: (key: InvestigationKey) => boolean): InvestigationView[] {
     const found: InvestigationView[] = [];
     // From the one that was used last; what has expired is left out.
@@ -101,6 +103,7 @@ export class InvestigationBudget implements BudgetStore {
     return found;
   }
 
+  /** Sets limits; an investigation that was never seen begins with them. */
   raise(key: InvestigationKey, { callsPerTool, tools = {} }: BudgetRaise): InvestigationView {
     const investigation = this.open(key);
     if (callsPerTool !== undefined) investigation.callsPerTool = callsPerTool;
@@ -109,6 +112,7 @@ export class InvestigationBudget implements BudgetStore {
     return this.viewOf(investigation);
   }
 
+  /** Forgets what the investigation spent and the limits it was given. */
   reset(key: InvestigationKey): void {
     this.investigations.delete(textOf(key.projectId, key.investigationId));
     this.changes.emit({ key, resetsAt: 0, callsPerTool: undefined, limits: new Map(), tools: new Map() });

@@ -1,6 +1,5 @@
 import { Logger, Module } from '@nestjs/common';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
-import { BUDGET_STORE } from './budget-store.js';
 import { InvestigationBudget } from './investigation-budget.js';
 import { InvestigationHistory } from './investigation-history.js';
 import { InvestigationsController } from './investigations.controller.js';
@@ -17,10 +16,9 @@ import { InvestigationsService } from './investigations.service.js';
         return new InvestigationBudget(investigations, (message) => logger.warn(message));
       },
     },
-    { provide: BUDGET_STORE, useExisting: InvestigationBudget },
     InvestigationHistory,
     InvestigationsService,
   ],
-  exports: [BUDGET_STORE],
+  exports: [InvestigationBudget],
 })
 export class InvestigationsModule {}
