@@ -74,13 +74,13 @@ export abstract class WriteBehind<Row>
   }
 
   private add(row: Row): void {
+    if (this.pending.size === 0) this.writer.hasten(this.delayMs);
     this.pending.add(row);
     if (this.pending.size > maxPending) {
       const [lost] = this.pending;
       this.pending.delete(lost as Row);
       this.logger.error(lost, `${this.what} loses its oldest entry`);
     }
-    this.writer.hasten(this.delayMs);
   }
 
   private async write(): Promise<void> {
