@@ -2726,7 +2726,7 @@ export type HealthReasonView = {
      */
     threshold: number;
     /**
-     * Failures of the tool, if there are callers' errors
+     * All other failures, if there are callers' errors
      */
     toolFaults?: number;
     /**

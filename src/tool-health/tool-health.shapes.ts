@@ -17,7 +17,7 @@ export class HealthReasonView {
   readonly figure!: number;
   @ApiProperty({ example: 0.95, description: "The tool's limit that the figure was held against" })
   readonly threshold!: number;
-  @ApiPropertyOptional({ example: 3, description: "Failures of the tool, if there are callers' errors" })
+  @ApiPropertyOptional({ example: 3, description: "All other failures, if there are callers' errors" })
   readonly toolFaults?: number;
   @ApiPropertyOptional({
     example: 5,
