@@ -545,7 +545,7 @@ export const getExperimentEvaluation = <ThrowOnError extends boolean = false>(op
 /**
  * Read what happened to tools, or follow it
  *
- * Crashes, failures, recoveries, grades and circuits, as kept in memory by this server. With `Accept: text/event-stream` they are followed: beside them come `missed` (events that had to make room before they were read), `reset` (the id to go on from is not known here) and `end`.
+ * Crashes, failures, recoveries, grades and circuits, the newest that are kept, also those from before a restart. With `Accept: text/event-stream` they are followed: beside them come `missed` (events that had to make room before they were read), `reset` (the id to go on from is not known here) and `end`.
  */
 export const getEvents = <ThrowOnError extends boolean = false>(options?: Options<GetEventsData, ThrowOnError>): RequestResult<GetEventsResponses, GetEventsErrors, ThrowOnError> => (options?.client ?? client).get<GetEventsResponses, GetEventsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
@@ -1215,7 +1215,7 @@ export const getHealthOfAllTools = <ThrowOnError extends boolean = false>(option
 /**
  * What needs attention, and the slowest executions
  *
- * Of the last 24 hours; the slow executions are those of all time.
+ * Of the last hour, unless another period is asked for; the slow executions are those of all time.
  */
 export const getDashboard = <ThrowOnError extends boolean = false>(options?: Options<GetDashboardData, ThrowOnError>): RequestResult<GetDashboardResponses, GetDashboardErrors, ThrowOnError> => (options?.client ?? client).get<GetDashboardResponses, GetDashboardErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
@@ -1226,7 +1226,7 @@ export const getDashboard = <ThrowOnError extends boolean = false>(options?: Opt
 /**
  * Health of all tools by name
  *
- * The short form, of the last hour: status, calls and rates of each tool.
+ * The short form: status, calls and rates of each tool.
  */
 export const getHealthSummary = <ThrowOnError extends boolean = false>(options?: Options<GetHealthSummaryData, ThrowOnError>): RequestResult<GetHealthSummaryResponses, GetHealthSummaryErrors, ThrowOnError> => (options?.client ?? client).get<GetHealthSummaryResponses, GetHealthSummaryErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
@@ -1270,7 +1270,7 @@ export const listGradeChanges = <ThrowOnError extends boolean = false>(options: 
 /**
  * How a tool fails: its error types by frequency
  *
- * Messages are grouped with their numbers, ids and paths folded.
+ * All failures of the period. Messages are grouped with their numbers, ids and paths folded.
  */
 export const getErrorPatterns = <ThrowOnError extends boolean = false>(options: Options<GetErrorPatternsData, ThrowOnError>): RequestResult<GetErrorPatternsResponses, GetErrorPatternsErrors, ThrowOnError> => (options.client ?? client).get<GetErrorPatternsResponses, GetErrorPatternsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],

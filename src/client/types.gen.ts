@@ -1199,7 +1199,7 @@ export type EventPageView = {
      */
     missed: number;
     /**
-     * `since` is not of this server, or from before its restart
+     * `since` is not among the newest events
      */
     reset: boolean;
 };
@@ -2750,7 +2750,15 @@ export type HealthReasonView = {
      */
     threshold: number;
     /**
-     * When the tool was first seen so, without another status since; of periods other than an hour since the start alone. null for a tool that is neither registered nor was called in the period
+     * All other failures, if there are callers' errors
+     */
+    toolFaults?: number;
+    /**
+     * Not graded: inputs that the tool refused, cancelled calls, short deadlines
+     */
+    callerErrors?: number;
+    /**
+     * Since when it has this grade; a first grade counts from the first call that it is made of. null: of a period other than the last hour, or of a tool that had no other grade than unknown
      */
     since: string | null;
 };
@@ -2955,7 +2963,7 @@ export type MessagePatternView = {
     message: string;
     count: number;
     /**
-     * Among the failures that were read
+     * In the period
      */
     firstSeen: string;
     lastSeen: string;
@@ -2987,6 +2995,9 @@ export type ErrorPatternsView = {
 };
 
 export type ToolHealthInfoView = {
+    /**
+     * Of the last hour
+     */
     status: 'healthy' | 'degraded' | 'unhealthy' | 'unknown';
     /**
      * Of the last 24 hours
@@ -8022,7 +8033,12 @@ export type GetHealthOfAllToolsResponse = GetHealthOfAllToolsResponses[keyof Get
 export type GetDashboardData = {
     body?: never;
     path?: never;
-    query?: never;
+    query?: {
+        /**
+         * How far back calls count
+         */
+        periodHours?: number;
+    };
     url: '/api/v1/tool-health/dashboard';
 };
 
@@ -8056,7 +8072,12 @@ export type GetDashboardResponse = GetDashboardResponses[keyof GetDashboardRespo
 export type GetHealthSummaryData = {
     body?: never;
     path?: never;
-    query?: never;
+    query?: {
+        /**
+         * How far back calls count
+         */
+        periodHours?: number;
+    };
     url: '/api/v1/tool-health/summary';
 };
 
@@ -8211,7 +8232,11 @@ export type GetErrorPatternsData = {
     };
     query?: {
         /**
-         * Newest failures to read
+         * How far back calls count
+         */
+        periodHours?: number;
+        /**
+         * Patterns by message to show
          */
         limit?: number;
     };

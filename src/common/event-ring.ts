@@ -1,6 +1,6 @@
 import { TypedEvents } from './typed-events.js';
 
-/** An entry with its place in the ring: opaque, sorts nothing. */
+/** An entry with the id of its place in the ring: opaque, sorts nothing. */
 export type Placed<Entry> = Entry & { readonly id: string };
 
 interface Kept<Entry> {
@@ -38,7 +38,8 @@ export class EventRing<Entry extends object> {
     return this.written;
   }
 
-  append(entry: Entry): Placed<Entry> {
+  /** An entry that has an id keeps it: it is of an earlier ring. */
+  append(entry: Entry | Placed<Entry>): Placed<Entry> {
     const stored = { id: `${this.epoch}-${++this.written}`, ...entry };
     const bytes = Buffer.byteLength(JSON.stringify(stored));
     this.kept.push({ entry: stored, bytes });
@@ -97,6 +98,8 @@ export class EventRing<Entry extends object> {
 
   private numberOf(id: string): number | undefined {
     const [, epoch, number] = /^([a-z0-9]+)-(\d{1,15})$/.exec(id) ?? [];
-    return epoch === this.epoch && Number(number) <= this.written ? Number(number) : undefined;
+    if (epoch === this.epoch && Number(number) <= this.written) return Number(number);
+    const at = this.kept.findIndex(({ entry }) => entry.id === id);
+    return at < 0 ? undefined : this.written - this.kept.length + at + 1;
   }
 }

@@ -5,6 +5,7 @@ import { ToolEvents, type ToolEventType } from '../common/tool-events.js';
 import { CircuitEvents } from '../tool-health/circuit-events.js';
 import { HealthEvents } from '../tool-health/health-events.js';
 import { ToolHealthModule } from '../tool-health/tool-health.module.js';
+import { EventHistory } from './event-history.js';
 import { EventStreams } from './event-streams.js';
 import { EventsController } from './events.controller.js';
 import { EventsService } from './events.service.js';
@@ -24,7 +25,15 @@ const circuitTypes: Readonly<Record<CircuitKind, ToolEventType>> = {
 @Module({
   imports: [ToolHealthModule],
   controllers: [EventsController, TopicStreamController],
-  providers: [RecentEvents, EventStreams, EventsService, TopicStreamService, Webhooks, ...webhookMetrics],
+  providers: [
+    RecentEvents,
+    EventHistory,
+    EventStreams,
+    EventsService,
+    TopicStreamService,
+    Webhooks,
+    ...webhookMetrics,
+  ],
 })
 export class EventsModule implements OnModuleInit {
   constructor(

@@ -45,6 +45,6 @@ export class EventPageView {
   readonly nextSince!: string | null;
   @ApiProperty({ example: 0, description: 'Events after `since` that had to make room' })
   readonly missed!: number;
-  @ApiProperty({ example: false, description: '`since` is not of this server, or from before its restart' })
+  @ApiProperty({ example: false, description: '`since` is not among the newest events' })
   readonly reset!: boolean;
 }

@@ -10,7 +10,7 @@ export type PlacedEvent = Placed<ToolEvent>;
 
 const maxBytes = 4_194_304;
 
-/** The latest events of this server, in memory. */
+/** The latest events in memory; EventHistory keeps them across restarts. */
 @Injectable()
 export class RecentEvents {
   readonly ring: EventRing<ToolEvent>;

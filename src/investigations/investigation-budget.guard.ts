@@ -1,26 +1,27 @@
-import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
+import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { Refusal } from '../common/errors.js';
 import type { BudgetState } from '../tool-contract/call-ticket.js';
 import type { ToolCall } from '../tool-contract/tool-call.js';
-import { budgetProject, BUDGET_STORE, type BudgetStore } from './budget-store.js';
+import { budgetProject } from './budget-types.js';
+import { InvestigationBudget } from './investigation-budget.js';
 import { rateLimitHeaders } from './rate-limit-headers.js';
 
 /** Counts a call against its investigation, or refuses it. Holds no state: Nest makes an instance for each use. */
 @Injectable()
 export class InvestigationBudgetGuard implements CanActivate {
-  constructor(@Inject(BUDGET_STORE) private readonly store: BudgetStore) {}
+  constructor(private readonly budgets: InvestigationBudget) {}
 
   /** @throws Refusal `investigation_budget_spent` */
-  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+  canActivate(context: ExecutionContext): boolean {
     const call = context.getArgByIndex<ToolCall>(0);
     call.ticket.budgeted = true;
     const { investigationId } = call.context;
     return call.test || !investigationId || this.spend(call, investigationId);
   }
 
-  private async spend({ ticket, principal, context }: ToolCall, investigationId: string): Promise<boolean> {
+  private spend({ ticket, principal, context }: ToolCall, investigationId: string): boolean {
     const { name, callsPerInvestigation } = ticket.tool.definition;
-    const admission = await this.store.take({
+    const admission = this.budgets.take({
       projectId: budgetProject(principal, context.projectId),
       investigationId,
       tool: name,

@@ -1,15 +1,16 @@
 import { LRUCache } from 'lru-cache';
 import type { BudgetState } from '../tool-contract/call-ticket.js';
 import { type Clock, systemClock } from '../common/clock.js';
+import { messageOf } from '../common/message-of.js';
+import { TypedEvents } from '../common/typed-events.js';
 import type {
   BudgetDecision,
   BudgetRaise,
   BudgetRequest,
-  BudgetStore,
   InvestigationKey,
   InvestigationView,
   ToolBudget,
-} from './budget-store.js';
+} from './budget-types.js';
 
 export interface BudgetSettings {
   /** Calls per investigation and tool where nothing else is said; 0: no limit. */
@@ -26,8 +27,10 @@ interface Spending {
   toolLimit: number | undefined;
 }
 
-interface Investigation {
+/** An investigation as it is kept. */
+export interface Investigation {
   readonly key: InvestigationKey;
+  /** Milliseconds since 1970; 0: it was reset. */
   readonly resetsAt: number;
   callsPerTool: number | undefined;
   readonly limits: Map<string, number>;
@@ -36,9 +39,11 @@ interface Investigation {
 
 const warnEveryMs = 60_000;
 
-/** The budget of each investigation, in this process's memory. */
-export class InvestigationBudget implements BudgetStore {
+/** The budget of each investigation, in this process's memory; InvestigationHistory keeps them across restarts. */
+export class InvestigationBudget {
   private readonly investigations: LRUCache<string, Investigation>;
+  /** Each investigation that changes. */
+  readonly changes = new TypedEvents<Investigation>((error) => this.warn(messageOf(error)));
   private warnedAt = Number.NEGATIVE_INFINITY;
 
   constructor(
@@ -57,6 +62,7 @@ export class InvestigationBudget implements BudgetStore {
     });
   }
 
+  /** Counts one call unless the budget is spent. */
   take(request: BudgetRequest): BudgetDecision {
     const { tool, toolLimit } = request;
     const investigation = this.open(request);
@@ -66,6 +72,7 @@ export class InvestigationBudget implements BudgetStore {
     if (limit > 0 && spending.used >= limit)
       return { granted: false, budget: stateOf(investigation, spending, limit) };
     spending.used += 1;
+    this.changes.emit(investigation);
     let held = true;
     const release = (): void => {
       if (held) spending.used -= 1;
@@ -78,12 +85,14 @@ export class InvestigationBudget implements BudgetStore {
     };
   }
 
+  /** @returns undefined for an investigation that was never seen or has expired */
   view(key: InvestigationKey): InvestigationView | undefined {
     // `peek`: reading does not refresh the order of the list.
     const investigation = this.investigations.peek(textOf(key.projectId, key.investigationId));
     return investigation && this.viewOf(investigation);
   }
 
+  /** The investigations that were called last and are wanted, the latest first. */
   latest(limit: number, wanted: (key: InvestigationKey) => boolean): InvestigationView[] {
     const found: InvestigationView[] = [];
     // From the one that was used last; what has expired is left out.
@@ -94,15 +103,26 @@ export class InvestigationBudget implements BudgetStore {
     return found;
   }
 
+  /** Sets limits; an investigation that was never seen begins with them. */
   raise(key: InvestigationKey, { callsPerTool, tools = {} }: BudgetRaise): InvestigationView {
     const investigation = this.open(key);
     if (callsPerTool !== undefined) investigation.callsPerTool = callsPerTool;
     for (const [tool, limit] of Object.entries(tools)) investigation.limits.set(tool, limit);
+    this.changes.emit(investigation);
     return this.viewOf(investigation);
   }
 
+  /** Forgets what the investigation spent and the limits it was given. */
   reset(key: InvestigationKey): void {
     this.investigations.delete(textOf(key.projectId, key.investigationId));
+    this.changes.emit({ key, resetsAt: 0, callsPerTool: undefined, limits: new Map(), tools: new Map() });
+  }
+
+  /** Takes over an investigation of before a restart; the next one was used later. */
+  restore(investigation: Investigation): void {
+    const { key, resetsAt } = investigation;
+    const ttl = resetsAt - this.clock.now();
+    this.investigations.set(textOf(key.projectId, key.investigationId), investigation, { ttl });
   }
 
   private open({ projectId, investigationId }: InvestigationKey): Investigation {

@@ -31,7 +31,7 @@ export class InvestigationsController {
   listInvestigations(
     @Query() query: ListInvestigationsQuery,
     @Req() request: FastifyRequest,
-  ): Promise<Page<InvestigationBudgetView>> {
+  ): Page<InvestigationBudgetView> {
     return this.service.list(query, request);
   }
 
@@ -46,7 +46,7 @@ export class InvestigationsController {
   getInvestigation(
     @Param() { id }: InvestigationParams,
     @Req() request: FastifyRequest,
-  ): Promise<InvestigationBudgetView> {
+  ): InvestigationBudgetView {
     return this.service.view(id, request);
   }
 
@@ -60,7 +60,7 @@ export class InvestigationsController {
     @Param() { id }: InvestigationParams,
     @Body() body: RaiseBudgetBody,
     @Req() request: FastifyRequest,
-  ): Promise<InvestigationBudgetView> {
+  ): InvestigationBudgetView {
     return this.service.raise(id, body, request);
   }
 
@@ -75,7 +75,7 @@ export class InvestigationsController {
     @Param() { id }: InvestigationParams,
     @Query() _why: ReasonQuery,
     @Req() request: FastifyRequest,
-  ): Promise<void> {
+  ): void {
     return this.service.reset(id, request);
   }
 }

@@ -1,7 +1,7 @@
 import { Logger, Module } from '@nestjs/common';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
-import { BUDGET_STORE } from './budget-store.js';
 import { InvestigationBudget } from './investigation-budget.js';
+import { InvestigationHistory } from './investigation-history.js';
 import { InvestigationsController } from './investigations.controller.js';
 import { InvestigationsService } from './investigations.service.js';
 
@@ -9,15 +9,16 @@ import { InvestigationsService } from './investigations.service.js';
   controllers: [InvestigationsController],
   providers: [
     {
-      provide: BUDGET_STORE,
+      provide: InvestigationBudget,
       inject: [APP_CONFIG],
       useFactory: ({ investigations }: AppConfig) => {
         const logger = new Logger(InvestigationBudget.name);
         return new InvestigationBudget(investigations, (message) => logger.warn(message));
       },
     },
+    InvestigationHistory,
     InvestigationsService,
   ],
-  exports: [BUDGET_STORE],
+  exports: [InvestigationBudget],
 })
 export class InvestigationsModule {}

@@ -1,17 +1,11 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { principalOf } from '../auth/principal.decorator.js';
 import { projectOf } from '../auth/project.decorator.js';
 import { Problem } from '../common/errors.js';
 import type { Page } from '../common/page.js';
-import {
-  BUDGET_STORE,
-  budgetProject,
-  type BudgetStore,
-  type InvestigationKey,
-  type InvestigationView,
-  keyless,
-} from './budget-store.js';
+import { budgetProject, type InvestigationKey, type InvestigationView, keyless } from './budget-types.js';
+import { InvestigationBudget } from './investigation-budget.js';
 import type {
   InvestigationBudgetView,
   ListInvestigationsQuery,
@@ -20,46 +14,43 @@ import type {
 
 @Injectable()
 export class InvestigationsService {
-  constructor(@Inject(BUDGET_STORE) private readonly store: BudgetStore) {}
+  constructor(private readonly budgets: InvestigationBudget) {}
 
   /** Everything that is remembered of the caller's projects, in one page. */
-  async list(
-    { limit }: ListInvestigationsQuery,
-    request: FastifyRequest,
-  ): Promise<Page<InvestigationBudgetView>> {
-    const found = await this.store.latest(limit, wantedBy(request));
+  list({ limit }: ListInvestigationsQuery, request: FastifyRequest): Page<InvestigationBudgetView> {
+    const found = this.budgets.latest(limit, wantedBy(request));
     return { data: found.map(toDto), nextCursor: null };
   }
 
   /** @throws Problem `not_found` for an investigation that was never seen or has expired */
-  async view(id: string, request: FastifyRequest): Promise<InvestigationBudgetView> {
-    const view = await this.store.view(await this.keyOf(id, request));
+  view(id: string, request: FastifyRequest): InvestigationBudgetView {
+    const view = this.budgets.view(this.keyOf(id, request));
     if (!view)
       throw new Problem('not_found', `No call of an investigation ${JSON.stringify(id)} is remembered.`);
     return toDto(view);
   }
 
   /** @throws Problem `invalid_request` when nothing is to be changed */
-  async raise(id: string, raise: RaiseBudgetBody, request: FastifyRequest): Promise<InvestigationBudgetView> {
+  raise(id: string, raise: RaiseBudgetBody, request: FastifyRequest): InvestigationBudgetView {
     if (raise.callsPerTool === undefined && raise.tools === undefined) {
       throw new Problem('invalid_request', 'Give callsPerTool, tools or both.', {
         errors: [{ pointer: '/callsPerTool', detail: 'must be given where tools is not' }],
       });
     }
-    return toDto(await this.store.raise(await this.keyOf(id, request), raise));
+    return toDto(this.budgets.raise(this.keyOf(id, request), raise));
   }
 
-  async reset(id: string, request: FastifyRequest): Promise<void> {
-    await this.store.reset(await this.keyOf(id, request));
+  reset(id: string, request: FastifyRequest): void {
+    this.budgets.reset(this.keyOf(id, request));
   }
 
   /** An investigation of the request's project. If no project is named, one of the caller's other projects will do. */
-  private async keyOf(investigationId: string, request: FastifyRequest): Promise<InvestigationKey> {
+  private keyOf(investigationId: string, request: FastifyRequest): InvestigationKey {
     const projectId = budgetProject(principalOf(request), projectOf(request));
     const own = { projectId, investigationId };
-    if (await this.store.view(own)) return own;
+    if (this.budgets.view(own)) return own;
     const isWanted = wantedBy(request);
-    const [elsewhere] = await this.store.latest(
+    const [elsewhere] = this.budgets.latest(
       1,
       (key) => key.investigationId === investigationId && isWanted(key),
     );

@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import type { InvestigationView, ToolBudget } from './budget-store.js';
+import type { InvestigationView, ToolBudget } from './budget-types.js';
 import { Reason } from '../auth/audit/audit.shapes.js';
 import { Limit, OptionalInt, PageOf, Text } from '../common/shapes.js';
 

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { CircuitEvents, type CircuitTransition } from './circuit-events.js';
 import { CircuitTransitionsRepository } from './circuit-transitions.repository.js';
-import { WriteBehind } from './write-behind.js';
+import { WriteBehind } from '../common/write-behind.js';
 
 /** What happens to the circuits, as long as the metrics of its time are kept. */
 @Injectable()

@@ -1,48 +1,49 @@
+import type { ToolStats } from '../tool-metrics/queries/tool-stats.js';
+import type { FailureGroup } from '../tool-metrics/tool-metrics.repository.js';
 import type { ErrorPatternsView, MessagePatternView } from './tool-health.shapes.js';
-
-/** A failed execution as far as patterns need it. */
-export interface FailedExecution {
-  readonly metricId: string;
-  readonly errorType?: string | null;
-  readonly errorMessage?: string | null;
-  readonly recordedAt: Date;
-}
 
 const messagesFrom = 5;
 
 /**
- * Groups a tool's failures, newest first, by their type and by what they say. Groups that are equally frequent keep the
- * order of their last occurrence.
+ * A tool's failures by type, and by type and folded message. Messages that are equally frequent are in the order of their
+ * last occurrence.
  */
-export function errorPatterns(toolName: string, failures: readonly FailedExecution[]): ErrorPatternsView {
-  const byType = Map.groupBy(failures, ({ errorType }) => errorType || 'unknown');
+export function errorPatterns(
+  { toolName, ...stats }: ToolStats,
+  groups: readonly FailureGroup[],
+  limit: number,
+): ErrorPatternsView {
+  const types = Object.entries('errorTypes' in stats ? stats.errorTypes : {}).sort(([, a], [, b]) => b - a);
+  const newestFirst = groups.toSorted((a, b) => b.lastSeen.getTime() - a.lastSeen.getTime());
+  const byPattern = Map.groupBy(newestFirst, ({ errorType, newest: [one] }) =>
+    JSON.stringify([errorType, messagePattern(one?.message ?? '')]),
+  );
+  const newest = groups.flatMap((group) => group.newest).sort((a, b) => b.at - a.at);
   return {
     toolName,
-    totalErrors: failures.length,
-    patterns: [...byType]
-      .map(([errorType, { length: count }]) => ({ errorType, count }))
-      .sort((a, b) => b.count - a.count),
-    recentMessages: failures.slice(0, messagesFrom).flatMap(({ errorMessage }) => errorMessage || []),
-    messages: [...byType]
-      .flatMap(([errorType, ofType]) => messagesOf(errorType, ofType))
-      .sort((a, b) => b.count - a.count),
+    totalErrors: types.reduce((sum, [, count]) => sum + count, 0),
+    patterns: types.map(([errorType, count]) => ({ errorType, count })),
+    recentMessages: newest.slice(0, messagesFrom).flatMap(({ message }) => message || []),
+    messages: [...byPattern.values()]
+      .map(patternOf)
+      .sort((a, b) => b.count - a.count)
+      .slice(0, limit),
   };
 }
 
-function messagesOf(errorType: string, failures: readonly FailedExecution[]): MessagePatternView[] {
-  const byMessage = Map.groupBy(failures, ({ errorMessage }) => messagePattern(errorMessage ?? ''));
-  return [...byMessage].map(([message, same]) => {
-    const [newest, oldest] = [same[0], same.at(-1)];
-    return {
-      errorType,
-      message,
-      count: same.length,
-      firstSeen: oldest?.recordedAt.toISOString() ?? '',
-      lastSeen: newest?.recordedAt.toISOString() ?? '',
-      example: newest?.errorMessage ?? '',
-      executionId: newest?.metricId ?? '',
-    };
-  });
+/** @param groups of one pattern, the newest first */
+function patternOf(groups: readonly FailureGroup[]): MessagePatternView {
+  const [{ errorType, lastSeen, newest } = {}] = groups;
+  const example = newest?.[0]?.message ?? '';
+  return {
+    errorType: errorType ?? '',
+    message: messagePattern(example),
+    count: groups.reduce((sum, { count }) => sum + count, 0),
+    firstSeen: new Date(Math.min(...groups.map(({ firstSeen }) => firstSeen.getTime()))).toISOString(),
+    lastSeen: lastSeen?.toISOString() ?? '',
+    example,
+    executionId: newest?.[0]?.id ?? '',
+  };
 }
 
 /** The parts in which two occurrences of one failure differ, most specific first; each expression takes linear time. */

@@ -6,7 +6,7 @@ import { GradeChangesRepository } from './grade-changes.repository.js';
 import { type HealthChange, HealthEvents } from './health-events.js';
 import type { GradeChangeView } from './tool-health.shapes.js';
 import { ToolHealthService } from './tool-health.service.js';
-import { WriteBehind } from './write-behind.js';
+import { WriteBehind } from '../common/write-behind.js';
 
 /** How tools' grades change: a restart neither forgets it nor begins anew. */
 @Injectable()

@@ -160,6 +160,32 @@ describe('a grade', () => {
     expect(issues).toEqual([`Success rate is 1.0% (target: ≥${target})`]);
   });
 
+  const urgent = 'Urgent: Investigate tool failures';
+  const investigate = 'Investigate recent error patterns';
+  const checkCallers = 'Check what callers send and how long they wait';
+
+  // Of 20 calls: successes, callers' errors, and what the grade makes of them.
+  it.each<[number, number, string, number, string[]]>([
+    [10, 0, 'unhealthy', 0.5, [urgent]],
+    [17, 0, 'degraded', 0.85, [investigate]],
+    [10, 10, 'healthy', 1, [checkCallers]],
+    [19, 1, 'healthy', 1, []],
+    [0, 20, 'unknown', 0, ['Need more usage data for accurate assessment', checkCallers]],
+    [5, 10, 'unhealthy', 0.5, [urgent, checkCallers]],
+    [9, 10, 'degraded', 0.9, [investigate, checkCallers]],
+  ])(
+    "of %d successes and %d callers' errors is %3$s",
+    (successes, callerErrors, status, figure, recommendations) => {
+      const graded = grade({ totalCalls: 20, successRate: successes / 20, avgTimeMs: 1, callerErrors });
+      expect(graded).toMatchObject({ status, recommendations });
+      const faults = { toolFaults: 20 - successes - callerErrors, callerErrors };
+      expect(graded.why[0]).toMatchObject({ figure, ...(callerErrors > 0 && faults) });
+      const isNamed = recommendations.includes(checkCallers);
+      const named = `${callerErrors} of 20 calls failed by callers' errors`;
+      expect(graded.issues.includes(named)).toBe(isNamed);
+    },
+  );
+
   it.each<[string, number, number, number, HealthReason[]]>([
     [
       'of a healthy tool both rules',

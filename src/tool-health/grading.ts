@@ -11,6 +11,8 @@ export interface GradedStats {
   /** 0 to 1. */
   readonly successRate: number;
   readonly avgTimeMs: number;
+  /** Failures that are their callers' errors. */
+  readonly callerErrors?: number;
 }
 
 export const healthRules = ['ever_executed', 'minimum_calls', 'success_rate', 'avg_latency'] as const;
@@ -22,6 +24,9 @@ export interface HealthReason {
   readonly figure: number;
   /** The limit that the figure missed or exceeded; of a healthy tool the one that it kept. */
   readonly threshold: number;
+  /** Failures of the tool, and those that are their callers' errors; absent without any of these. */
+  readonly toolFaults?: number;
+  readonly callerErrors?: number;
 }
 
 export interface Grade {
@@ -32,17 +37,12 @@ export interface Grade {
   readonly recommendations: readonly string[];
 }
 
-/** Grades a tool: the worse of its success rate and its latency decides. */
+/**
+ * Grades a tool: the worse of its success rate and its latency decides. Callers' errors do not count; they are named if
+ * with them the success rate misses the target.
+ */
 export function grade(stats: GradedStats, thresholds: ToolThresholds = defaultThresholds): Grade {
-  if (stats.totalCalls < thresholds.minCalls) {
-    return {
-      status: 'unknown',
-      why: [{ rule: 'minimum_calls', figure: stats.totalCalls, threshold: thresholds.minCalls }],
-      issues: [`Insufficient data (${stats.totalCalls} calls)`],
-      recommendations: ['Need more usage data for accurate assessment'],
-    };
-  }
-  const parts = [gradeSuccessRate(stats.successRate, thresholds), gradeLatency(stats.avgTimeMs, thresholds)];
+  const parts = gradeParts(stats, thresholds);
   const status = overallStatus(parts.map((part) => part.status));
   return {
     status,
@@ -51,6 +51,31 @@ export function grade(stats: GradedStats, thresholds: ToolThresholds = defaultTh
     recommendations: parts.flatMap((part) => part.recommendations),
   };
 }
+
+function gradeParts(stats: GradedStats, thresholds: ToolThresholds): Grade[] {
+  const { totalCalls, successRate, avgTimeMs, callerErrors = 0 } = stats;
+  const counted = totalCalls - callerErrors;
+  const toolFaults = counted - Math.round(successRate * totalCalls);
+  const faults = callerErrors > 0 && { toolFaults, callerErrors };
+  const rate = successRate * (totalCalls / counted);
+  const parts =
+    counted < thresholds.minCalls
+      ? [tooFewCalls(counted, thresholds, faults)]
+      : [gradeSuccessRate(rate, thresholds, faults), gradeLatency(avgTimeMs, thresholds)];
+  if (!faults || successRate >= thresholds.successRateHealthy) return parts;
+  const issues = [`${callerErrors} of ${totalCalls} calls failed by callers' errors`];
+  const recommendations = ['Check what callers send and how long they wait'];
+  return [...parts, { status: 'unknown', why: [], issues, recommendations }];
+}
+
+type Faults = false | Pick<HealthReason, 'toolFaults' | 'callerErrors'>;
+
+const tooFewCalls = (counted: number, { minCalls }: ToolThresholds, faults: Faults): Grade => ({
+  status: 'unknown',
+  why: [{ rule: 'minimum_calls', figure: counted, threshold: minCalls, ...faults }],
+  issues: [`Insufficient data (${counted} calls)`],
+  recommendations: ['Need more usage data for accurate assessment'],
+});
 
 /** The grade of a registered tool that was never called. */
 export const neverExecuted: Grade = {
@@ -74,9 +99,13 @@ export function countByStatus(statuses: readonly HealthStatus[]): Record<HealthS
 
 const worstFirst = ['unhealthy', 'degraded', 'healthy'] as const;
 
-function gradeSuccessRate(rate: number, { successRateHealthy, successRateDegraded }: ToolThresholds): Grade {
+function gradeSuccessRate(
+  rate: number,
+  { successRateHealthy, successRateDegraded }: ToolThresholds,
+  faults: Faults,
+): Grade {
   const why = (threshold: number): HealthReason[] => [
-    { rule: 'success_rate', figure: rounded(rate, 4), threshold },
+    { rule: 'success_rate', figure: rounded(rate, 4), threshold, ...faults },
   ];
   if (rate >= successRateHealthy) return healthy(why(successRateHealthy));
   if (rate >= successRateDegraded) {

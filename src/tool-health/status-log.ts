@@ -3,33 +3,30 @@ import type { HealthStatus } from './grading.js';
 
 interface Noted {
   readonly status: HealthStatus;
-  readonly since: number;
+  /** Milliseconds since 1970; null: it was never anything but unknown. */
+  readonly since: number | null;
 }
 
-/** The news that noting a status brought. */
+/** What noting a status changed. */
 export interface StatusNote {
-  /** When this status was first seen without another one since, milliseconds since 1970. */
-  readonly since: number;
-  /** The status before, when this is another one. */
+  readonly since: number | null;
+  /** The status before, if this is another one. */
   readonly changedFrom?: HealthStatus;
 }
 
-/** Far more tools and periods than are followed: these are looked at every minute, and so stay. */
+/** Far more tools than are followed: these are looked at every minute, and so stay. */
 const maxNoted = 20_000;
 
-/**
- * Since when tools have had their status, as far as anybody has looked: it may have been so before it was first seen.
- * In memory; the grade of the last hour is remembered across restarts (grade-history.ts).
- */
+/** Since when tools have their grade of the last hour. In memory; grade-history.ts keeps it across restarts. */
 export class StatusLog {
   private readonly noted = new LRUCache<string, Noted>({ max: maxNoted });
 
-  /** @param kind of grade, such as its period: each has its own course */
-  note(kind: string, tool: string, status: HealthStatus, at: number): StatusNote {
-    const key = `${kind} ${tool}`;
-    const before = this.noted.get(key);
-    if (before?.status === status) return { since: before.since };
-    this.noted.set(key, { status, since: at });
-    return { since: at, ...(before && { changedFrom: before.status }) };
+  /** @param first when the calls of a first grade begin: it counts from there, any other one from now */
+  note(tool: string, status: HealthStatus, now: number, first = now): StatusNote {
+    const before = this.noted.get(tool) ?? { status: 'unknown', since: null };
+    if (before.status === status) return { since: before.since };
+    const since = before.since === null ? first : now;
+    this.noted.set(tool, { status, since });
+    return { since, changedFrom: before.status };
   }
 }

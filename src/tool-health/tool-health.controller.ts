@@ -59,21 +59,22 @@ export class ToolHealthController {
   @Get('dashboard')
   @ApiOperation({
     summary: 'What needs attention, and the slowest executions',
-    description: 'Of the last 24 hours; the slow executions are those of all time.',
+    description:
+      'Of the last hour, unless another period is asked for; the slow executions are those of all time.',
   })
   @ApiOkResponse({ type: DashboardView })
-  getDashboard(): Promise<DashboardView> {
-    return this.health.getDashboardSummary();
+  getDashboard(@Query() { periodHours }: HealthPeriodQuery): Promise<DashboardView> {
+    return this.health.getDashboardSummary(periodHours);
   }
 
   @Get('summary')
   @ApiOperation({
     summary: 'Health of all tools by name',
-    description: 'The short form, of the last hour: status, calls and rates of each tool.',
+    description: 'The short form: status, calls and rates of each tool.',
   })
   @ApiOkResponse({ type: HealthSummaryView })
-  getHealthSummary(): Promise<HealthSummaryView> {
-    return this.health.getHealthSummary();
+  getHealthSummary(@Query() { periodHours }: HealthPeriodQuery): Promise<HealthSummaryView> {
+    return this.health.getHealthSummary(periodHours);
   }
 
   @Get('circuits')
@@ -113,14 +114,14 @@ export class ToolHealthController {
   @Get(':tool/error-patterns')
   @ApiOperation({
     summary: 'How a tool fails: its error types by frequency',
-    description: 'Messages are grouped with their numbers, ids and paths folded.',
+    description: 'All failures of the period. Messages are grouped with their numbers, ids and paths folded.',
   })
   @ApiOkResponse({ type: ErrorPatternsView })
   getErrorPatterns(
     @Param() { tool }: ToolParams,
-    @Query() { limit }: ErrorPatternsQuery,
+    @Query() { limit, periodHours }: ErrorPatternsQuery,
   ): Promise<ErrorPatternsView> {
-    return this.health.getErrorPatterns(tool, limit);
+    return this.health.getErrorPatterns(tool, limit, periodHours);
   }
 
   @Get(':tool/info')

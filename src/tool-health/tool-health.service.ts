@@ -44,7 +44,7 @@ interface GradedTool {
   readonly figures: FleetFigures | undefined;
   readonly lastUsed: Date | undefined;
   readonly grade: Grade;
-  /** Since when it was seen to be so, milliseconds since 1970. */
+  /** Since when it has this grade, milliseconds since 1970. */
   readonly since: number | null;
 }
 
@@ -57,8 +57,8 @@ type GradedFleet = Omit<SystemHealthView, 'toolReports'> & {
 };
 
 const dayHours = 24;
-/** The period whose changes are told and kept. */
-const gradedHour = '1';
+/** The period of every grade, unless a caller asks for another one. Its changes are events, and kept. */
+const gradedHours = 1;
 const slowMs = 5_000;
 const slowShown = 10;
 const outcomesRead = 100;
@@ -96,7 +96,7 @@ export class ToolHealthService {
   }
 
   /** A tool that nobody knows is `unknown`, like one without calls. */
-  async checkToolHealth(tool: string, periodHours = 1): Promise<ToolHealthView> {
+  async checkToolHealth(tool: string, periodHours = gradedHours): Promise<ToolHealthView> {
     const now = this.clock.now();
     const stats = await this.metrics.getToolStats(tool, this.period(now, periodHours));
     const graded = this.gradeOf(tool, stats);
@@ -105,19 +105,19 @@ export class ToolHealthService {
   }
 
   /** Every tool that is registered or was ever executed, by name. */
-  async checkAllToolsHealth(periodHours = 1): Promise<SystemHealthView> {
+  async checkAllToolsHealth(periodHours = gradedHours): Promise<SystemHealthView> {
     const { now, tools, ...overall } = await this.gradeAll(periodHours, 'of all');
     return { ...overall, toolReports: tools.map((tool) => this.reportOf(tool, now)) };
   }
 
   /** A grade that was seen before this server started. @param since milliseconds since 1970 */
   remember(tool: string, status: HealthStatus, since: number): void {
-    this.statuses.note(gradedHour, tool, status, since);
+    this.statuses.note(tool, status, since);
   }
 
   /** Looks whether a tool's grade of the last hour has changed, and tells it. */
   async look(): Promise<void> {
-    await this.gradeAll(1, 'of none');
+    await this.gradeAll(gradedHours, 'of none');
   }
 
   /**
@@ -141,15 +141,20 @@ export class ToolHealthService {
     return advice;
   }
 
-  /** Patterns of the newest failures of all time. */
-  async getErrorPatterns(tool: string, limit = 20): Promise<ErrorPatternsView> {
-    return errorPatterns(tool, await this.metrics.getErrorRows(tool, limit));
+  /** All failures of the period. @param limit of the patterns by message that are shown */
+  async getErrorPatterns(tool: string, limit = 20, periodHours = gradedHours): Promise<ErrorPatternsView> {
+    const { since, until } = this.period(this.clock.now(), periodHours);
+    const [stats, groups] = await Promise.all([
+      this.metrics.getToolStats(tool, { since, until }),
+      this.metrics.getFailureGroups(tool, since, until),
+    ]);
+    return errorPatterns(stats, groups, limit);
   }
 
-  /** The summary of the last 24 hours; the slow executions are those of all time. */
-  async getDashboardSummary(): Promise<DashboardView> {
+  /** The summary of the period; the slow executions are those of all time. */
+  async getDashboardSummary(periodHours = gradedHours): Promise<DashboardView> {
     const [{ now, tools, status, ...overall }, slow] = await Promise.all([
-      this.gradeAll(dayHours, 'of what needs attention'),
+      this.gradeAll(periodHours, 'of what needs attention'),
       this.metrics.getSlowExecutions(slowMs, slowShown, false),
     ]);
     return {
@@ -166,9 +171,9 @@ export class ToolHealthService {
     };
   }
 
-  /** The summary of the last hour; `lastUsed` is of all time. */
-  async getHealthSummary(): Promise<HealthSummaryView> {
-    const { tools, status, checkedAt } = await this.gradeAll(1, 'of none');
+  /** The summary of the period; `lastUsed` is of all time. */
+  async getHealthSummary(periodHours = gradedHours): Promise<HealthSummaryView> {
+    const { tools, status, checkedAt } = await this.gradeAll(periodHours, 'of none');
     const summaries = tools.map(
       ({ name, figures, grade, lastUsed }) => [name, summaryOf(figures, grade, lastUsed)] as const,
     );
@@ -176,18 +181,18 @@ export class ToolHealthService {
   }
 
   /**
-   * Totals and rates of the last 24 hours; successes, failures and last times of the last 100 executions of all time,
-   * so that the two may differ.
+   * The grade of the last hour, totals and rates of the last 24 hours, and results of the last 100 executions of all time.
    * @returns null for a tool without calls in the last 24 hours
    */
   async getToolHealth(tool: string): Promise<ToolHealthInfoView | null> {
     const report = await this.checkToolHealth(tool, dayHours);
     if (report.totalCalls === 0) return null;
+    const { status } = await this.checkToolHealth(tool);
     const outcomes = await this.metrics.getRecentOutcomes(tool, outcomesRead);
     const successes = outcomes.filter(({ status }) => status === 'success');
     const failures = outcomes.filter(({ status }) => status !== 'success');
     return {
-      status: report.status,
+      status,
       totalCalls: report.totalCalls,
       successfulCalls: successes.length,
       failedCalls: failures.length,
@@ -259,19 +264,18 @@ export class ToolHealthService {
     return reportOf(name, reported, this.knownTools.thresholdsOf(name), graded, { now, since });
   }
 
-  /** Since when the tool was seen to be so; tells a change of its grade of the last hour. */
+  /** Since when the tool has its grade of the last hour, milliseconds since 1970; emits a change of it. */
   private sinceWhen(
     tool: string,
-    figures: GradedStats | undefined,
-    graded: Grade,
+    figures: (GradedStats & { readonly firstMs?: number }) | undefined,
+    { status, issues }: Grade,
     { hours, now }: { readonly hours: number; readonly now: number },
   ): number | null {
-    if (!this.knownTools.has(tool) && !figures?.totalCalls) return null;
-    const { status, issues } = graded;
-    const { since, changedFrom } = this.statuses.note(String(hours), tool, status, now);
-    if (changedFrom !== undefined && String(hours) === gradedHour) {
+    if (hours !== gradedHours) return null;
+    const { since, changedFrom } = this.statuses.note(tool, status, now, figures?.firstMs);
+    if (changedFrom !== undefined) {
       const why = issues.join('; ') || 'Success rate and latency are within their targets';
-      this.events.emit({ tool, from: changedFrom, to: status, at: now, why });
+      this.events.emit({ tool, from: changedFrom, to: status, at: since ?? now, why });
     }
     return since;
   }

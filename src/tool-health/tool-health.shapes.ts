@@ -1,4 +1,4 @@
-import { ApiExtraModels, ApiProperty, getSchemaPath } from '@nestjs/swagger';
+import { ApiExtraModels, ApiProperty, ApiPropertyOptional, getSchemaPath } from '@nestjs/swagger';
 import { type HealthRule, healthRules, type HealthStatus, healthStatuses } from './grading.js';
 import { OptionalInt, PageOf } from '../common/shapes.js';
 
@@ -17,13 +17,20 @@ export class HealthReasonView {
   readonly figure!: number;
   @ApiProperty({ example: 0.95, description: "The tool's limit that the figure was held against" })
   readonly threshold!: number;
+  @ApiPropertyOptional({ example: 3, description: "All other failures, if there are callers' errors" })
+  readonly toolFaults?: number;
+  @ApiPropertyOptional({
+    example: 5,
+    description: 'Not graded: inputs that the tool refused, cancelled calls, short deadlines',
+  })
+  readonly callerErrors?: number;
   @ApiProperty({
     type: String,
     nullable: true,
     example: checkedAtExample,
     description:
-      'When the tool was first seen so, without another status since; of periods other than an hour since the start alone. ' +
-      'null for a tool that is neither registered nor was called in the period',
+      'Since when it has this grade; a first grade counts from the first call that it is made of. ' +
+      'null: of a period other than the last hour, or of a tool that had no other grade than unknown',
   })
   readonly since!: string | null;
 }
@@ -155,7 +162,8 @@ export class HealthSummaryView {
 }
 
 export class ToolHealthInfoView {
-  @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly status!: HealthStatus;
+  @ApiProperty({ enum: healthStatuses, example: 'healthy', description: 'Of the last hour' })
+  readonly status!: HealthStatus;
   @ApiProperty({ example: 100, description: 'Of the last 24 hours' }) readonly totalCalls!: number;
   @ApiProperty({ example: 95, description: 'Among the last 100 executions' })
   readonly successfulCalls!: number;
@@ -172,8 +180,8 @@ export class ToolHealthInfoView {
 
 const seenExample = '2026-01-23T10:30:00.000Z';
 
-export class ErrorPatternsQuery {
-  @OptionalInt(1, 1_000, { example: 20, default: 20, description: 'Newest failures to read' })
+export class ErrorPatternsQuery extends HealthPeriodQuery {
+  @OptionalInt(1, 1_000, { example: 20, default: 20, description: 'Patterns by message to show' })
   readonly limit!: number;
 }
 
@@ -188,7 +196,7 @@ export class MessagePatternView {
   @ApiProperty({ example: 'Search timed out after <n>ms', description: 'Empty: they say nothing' })
   readonly message!: string;
   @ApiProperty({ example: 4 }) readonly count!: number;
-  @ApiProperty({ example: seenExample, description: 'Among the failures that were read' })
+  @ApiProperty({ example: seenExample, description: 'In the period' })
   readonly firstSeen!: string;
   @ApiProperty({ example: seenExample }) readonly lastSeen!: string;
   @ApiProperty({ example: 'Search timed out after 5000ms', description: 'The newest of them' })

@@ -46,7 +46,7 @@ const writer = names.length + 1;
 
 /** The columns of a row that the cells count. */
 const returned =
-  'tool_name, status, error_type, is_test, execution_time_ms, input_size, output_size, semantic_failure, recorded_at';
+  'tool_name, status, error_type, is_test, execution_time_ms, input_size, output_size, semantic_failure, tool_fault, recorded_at';
 
 const insertRows = `
     INSERT INTO tool_metrics (${names.join(', ')})

@@ -35,7 +35,15 @@ interface LastUse {
   readonly lastUsed: number | null;
 }
 
-export type ErrorRow = Pick<ToolMetric, 'metricId' | 'errorType' | 'errorMessage' | 'recordedAt'>;
+/** Failures of one type whose messages differ in digits at most. */
+export interface FailureGroup {
+  readonly errorType: string;
+  readonly count: number;
+  readonly firstSeen: Date;
+  readonly lastSeen: Date;
+  /** Up to five, the newest first; `at` in seconds. */
+  readonly newest: readonly { readonly id: string; readonly at: number; readonly message: string | null }[];
+}
 export type RecentOutcome = Pick<ToolMetric, 'status' | 'errorMessage' | 'recordedAt'>;
 
 /** Executions longer than this may be missing from a window that they end in. */
@@ -193,9 +201,9 @@ export class ToolMetricsRepository {
     return row?.failures ?? 0;
   }
 
-  /** The newest executions of all time that were no success, trials excluded. */
-  async getErrorRows(tool: string, limit: number): Promise<ErrorRow[]> {
-    return this.select<ErrorRow>(sql.selectErrorRows, [storableText(tool), limit]);
+  /** All executions of a period that were no success, trials excluded; the most frequent groups first. */
+  async getFailureGroups(tool: string, since: Date, until: Date): Promise<FailureGroup[]> {
+    return this.select<FailureGroup>(sql.selectFailureGroups, [storableText(tool), since, until]);
   }
 
   /** The newest executions of all time, trials excluded. */

@@ -21,7 +21,7 @@ import type { PagePosition } from './queries/executions.sql.js';
 import { seriesPoints, seriesRange } from './series.js';
 import type { SeriesQuery, SeriesView } from './series.shapes.js';
 import { ToolMetricsRepository } from './tool-metrics.repository.js';
-import { withoutHistogram } from './queries/tool-stats.js';
+import { shownStats } from './queries/tool-stats.js';
 
 /** The executions and their statistics, as REST asks for them (see UpToDateInterceptor). */
 @Injectable()
@@ -34,7 +34,7 @@ export class ToolMetricsService {
 
   async stats(tool: string, { since, until }: PeriodQuery): Promise<ToolStatsView> {
     assertInOrder(since, until);
-    return withoutHistogram(await this.repository.getToolStats(tool, { since, until }));
+    return shownStats(await this.repository.getToolStats(tool, { since, until }));
   }
 
   async series({ tool, ...query }: SeriesQuery): Promise<SeriesView> {

@@ -26,7 +26,7 @@ export const screens = (execution) => [
   {
     path: '/tools/word_count/health',
     full: 'How it fails',
-    fresh: 'It has not failed in the last day',
+    fresh: 'No failures in this period',
     refused: 'Your key may not see this',
   },
   {

@@ -38,8 +38,8 @@ async function record(toolName: string, count: number, row: Row = {}): Promise<v
   await metrics.recordMany(Array.from({ length: count }, one));
 }
 
-const error: Row = { status: 'error', errorType: 'tool_crashed' };
-const timeout: Row = { status: 'timeout', errorType: 'timeout' };
+const error: Row = { status: 'error', errorType: 'tool_crashed', toolFault: true };
+const timeout: Row = { status: 'timeout', errorType: 'timeout', toolFault: true };
 
 describe('checkToolHealth', () => {
   it('looks back one hour unless told otherwise', async () => {
@@ -228,14 +228,15 @@ describe('shouldCircuitBreak', () => {
 });
 
 describe('getErrorPatterns', () => {
-  it('reads the last 20 that were no success, of all time', async () => {
+  it('counts all of the last hour that were no success', async () => {
     await record('t', 30, { ...error, recordedAt: ago(5_000 * hour) });
+    await record('t', 30, { ...error, recordedAt: ago(hour) });
     await record('t', 3, { status: 'odd', errorType: 'odd', recordedAt: ago(minute) });
     await record('t', 30);
     expect(await health.getErrorPatterns('t')).toMatchObject({
-      totalErrors: 20,
+      totalErrors: 33,
       patterns: [
-        { errorType: 'tool_crashed', count: 17 },
+        { errorType: 'tool_crashed', count: 30 },
         { errorType: 'odd', count: 3 },
       ],
     });
@@ -260,9 +261,9 @@ describe('getErrorPatterns', () => {
 });
 
 describe('getDashboardSummary', () => {
-  it('looks back 24 hours', async () => {
-    await record('in', 5, { recordedAt: ago(24 * hour) });
-    await record('out', 5, { recordedAt: ago(24 * hour + 1) });
+  it('looks back one hour', async () => {
+    await record('in', 5, { recordedAt: ago(hour) });
+    await record('out', 5, { recordedAt: ago(hour + 1) });
     expect((await health.getDashboardSummary()).summary).toMatchObject({ healthy: 1, unknown: 1 });
   });
 
@@ -271,7 +272,7 @@ describe('getDashboardSummary', () => {
     await record('ill', 5, error);
     await record('rare', 1);
     const { toolsNeedingAttention } = await health.getDashboardSummary();
-    const reports = [await health.checkToolHealth('ill', 24), await health.checkToolHealth('rare', 24)];
+    const reports = [await health.checkToolHealth('ill'), await health.checkToolHealth('rare')];
     expect(toolsNeedingAttention).toEqual(reports);
   });
 

@@ -3,6 +3,7 @@ import { Injectable, Module, UseGuards } from '@nestjs/common';
 import { APP_FILTER, APP_PIPE, ExternalContextCreator } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
+import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuditLog } from '../../src/auth/audit/audit-log.js';
 import { AuthModule } from '../../src/auth/auth.module.js';
 import { Refusal } from '../../src/common/errors.js';
@@ -14,9 +15,10 @@ import { InvestigationsModule } from '../../src/investigations/investigations.mo
 import { CallTicket } from '../../src/tool-contract/call-ticket.js';
 import type { Tool } from '../../src/tool-contract/tool.js';
 import type { ToolCall } from '../../src/tool-contract/tool-call.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { supertest as request } from '../support/http.js';
 
-/** There is no database. */
+/** Nothing is done by hand that the audit is asked for. */
 const noAudit = { provide: AuditLog, useValue: { write: () => Promise.resolve() } };
 
 @Injectable()
@@ -54,14 +56,20 @@ const callOf = (tool: Tool, investigationId?: string, test = false): ToolCall =>
 
 const key = 'a-key-of-enough-length';
 
-/** real: Nest, Fastify, the guard in a context of type `tool`, HTTP. */
+/** real: Nest, Fastify, PostgreSQL, the guard in a context of type `tool`, HTTP. */
 describe('investigations', () => {
+  let db: TestDatabase;
   let app: NestFastifyApplication;
   let execute: (call: ToolCall) => Promise<string>;
 
   beforeEach(async () => {
+    db = await createTestDatabase();
     @Module({
       imports: [
+        TypeOrmModule.forRootAsync({
+          useFactory: () => ({ type: 'postgres' }),
+          dataSourceFactory: async () => db.dataSource,
+        }),
         ConfigModule.forRoot(loadConfig({ ADMIN_API_KEY: key })),
         { module: class Audit {}, global: true, providers: [noAudit], exports: [AuditLog] },
         AuthModule,
@@ -102,7 +110,10 @@ describe('investigations', () => {
       );
   });
 
-  afterEach(() => app.close());
+  afterEach(async () => {
+    await app.close();
+    await db.drop();
+  });
 
   const http = () => request.agent(app.getHttpServer()).set('x-api-key', key);
   const path = '/api/v1/investigations/inc-1';

@@ -29,6 +29,7 @@ const checkedAt = new Date(now).toISOString();
 const minute = 60_000;
 const hour = 60 * minute;
 const ago = (ms: number): Date => new Date(now - ms);
+const minuteOf = (time: Date): string => new Date(Math.floor(time.getTime() / minute) * minute).toISOString();
 
 let db: TestDatabase;
 let app: NestFastifyApplication;
@@ -133,7 +134,7 @@ describe('checkToolHealth', () => {
       semanticFailures: 0,
       issues: ['Success rate is 85.0% (target: ≥95.0%)'],
       recommendations: ['Investigate recent error patterns'],
-      why: [{ rule: 'success_rate', figure: 0.85, threshold: 0.95, since: checkedAt }],
+      why: [{ rule: 'success_rate', figure: 0.85, threshold: 0.95, since: minuteOf(ago(minute)) }],
       checkedAt,
     });
     expect(await health.checkToolHealth('search', 3)).toMatchObject({ totalCalls: 70, successRate: 0.9571 });
@@ -177,20 +178,67 @@ describe('checkToolHealth', () => {
     expect(await health.checkToolHealth('search')).toEqual({ ...before, semanticFailures: 1 });
   });
 
-  it('says since when the tool was seen so, and tells a change of the last hour once', async () => {
+  it("tells a tool's faults from its callers' errors, whatever the period is read from", async () => {
+    const callers: Row[] = [
+      { status: 'error', errorType: 'tool_error' },
+      { status: 'timeout', errorType: 'timeout' },
+      { status: 'error', errorType: 'cancelled' },
+    ];
+    const others: Row[] = [
+      { status: 'error', errorType: 'interrupted' },
+      { status: 'error', errorType: 'upstream_unavailable' },
+    ];
+    const faults: Row[] = [failure, timeout, { status: 'error', errorType: 'tool_error', toolFault: true }];
+    for (const recordedAt of [ago(0), ago(30 * minute), ago(26 * hour)]) {
+      for (const row of [...callers, ...others, ...faults]) await record('mixed', 2, { ...row, recordedAt });
+      await record('mixed', 8, { recordedAt });
+      await record('called_badly', 4, { ...callers[0], recordedAt });
+      await record('called_badly', 4, { recordedAt });
+    }
+    const why = { rule: 'success_rate', figure: 0.4444, toolFaults: 20, callerErrors: 12 };
+    expect(await health.checkToolHealth('mixed')).toMatchObject({
+      status: 'unhealthy',
+      successRate: 0.3333,
+      why: [why],
+    });
+    expect(await health.checkToolHealth('mixed', 48)).toMatchObject({
+      why: [{ ...why, toolFaults: 30, callerErrors: 18 }],
+    });
+    expect(await health.checkToolHealth('called_badly')).toMatchObject({
+      status: 'healthy',
+      successRate: 0.5,
+      issues: ["8 of 16 calls failed by callers' errors"],
+      recommendations: ['Check what callers send and how long they wait'],
+    });
+  });
+
+  it('says since when the tool has its grade of the last hour, and tells each change once', async () => {
     const heard: HealthChange[] = [];
     app.get(HealthEvents).subscribe((change) => heard.push(change));
-    await record('search', 5, { executionTimeMs: 3_000 });
-    expect(await health.checkToolHealth('search')).toMatchObject({ why: [{ since: checkedAt }] });
-    expect(await health.checkToolHealth('search', 7)).toMatchObject({ why: [{ since: checkedAt }] });
+    await record('search', 4, { executionTimeMs: 3_000, recordedAt: ago(20 * minute) });
+    expect(await health.checkToolHealth('search')).toMatchObject({ why: [{ since: null }] });
+    await record('search', 1, { executionTimeMs: 3_000 });
+    const first = minuteOf(ago(20 * minute));
+    expect(await health.checkToolHealth('search', 7)).toMatchObject({ why: [{ since: null }] });
+    const reports = await Promise.all([health.checkToolHealth('search'), health.checkToolHealth('search')]);
+    expect(reports.map(({ why }) => why[0]?.since)).toEqual([first, first]);
     expect(await health.checkToolHealth('nobody')).toMatchObject({ why: [{ since: null }] });
-    expect(heard).toEqual([]);
     await record('search', 5, failure);
     await health.checkAllToolsHealth();
-    await health.checkAllToolsHealth();
+    expect(await health.checkAllToolsHealth()).toMatchObject({
+      toolReports: [{ why: [{ since: checkedAt }] }],
+    });
+    const search = { tool: 'search' };
     expect(heard).toEqual([
       {
-        tool: 'search',
+        ...search,
+        from: 'unknown',
+        to: 'degraded',
+        at: Date.parse(first),
+        why: 'Latency is 3000ms (target: ≤2000ms)',
+      },
+      {
+        ...search,
         from: 'degraded',
         to: 'unhealthy',
         at: now,
@@ -226,8 +274,9 @@ describe('getErrorPatterns', () => {
     return { firstSeen: at, lastSeen: at, example, executionId: expect.any(String) };
   };
 
-  it('groups the newest failures of all time', async () => {
-    await record('search', 3, { ...failure, recordedAt: ago(48 * hour) });
+  it('counts all failures of the period', async () => {
+    await record('search', 1, { ...failure, recordedAt: ago(48 * hour) });
+    await record('search', 3, { ...failure, recordedAt: ago(50 * minute) });
     await record('search', 2, { ...timeout, recordedAt: ago(2 * minute) });
     await record('search', 1, { status: 'error', recordedAt: ago(minute) });
     await record('search', 9);
@@ -241,24 +290,56 @@ describe('getErrorPatterns', () => {
       ],
       recentMessages: ['no answer', 'no answer', 'it crashed', 'it crashed'],
       messages: [
-        { errorType: 'tool_crashed', message: 'it crashed', count: 3, ...seen(48 * hour, 'it crashed') },
+        { errorType: 'tool_crashed', message: 'it crashed', count: 3, ...seen(50 * minute, 'it crashed') },
         { errorType: 'timeout', message: 'no answer', count: 2, ...seen(2 * minute, 'no answer') },
         { errorType: 'unknown', message: '', count: 1, ...seen(minute, '') },
       ],
     });
-    expect(await health.getErrorPatterns('search', 3)).toMatchObject({ totalErrors: 3 });
+    expect(await health.getErrorPatterns('search', 1, 49)).toMatchObject({
+      totalErrors: 7,
+      messages: [{ count: 4, firstSeen: ago(48 * hour).toISOString() }],
+    });
     expect(await health.getErrorPatterns('nobody')).toMatchObject({
       totalErrors: 0,
       patterns: [],
       recentMessages: [],
     });
   });
+
+  it('folds what differs from one failure to the next, however many there are', async () => {
+    const rows = Array.from({ length: 6_000 }, (_, n) =>
+      newToolMetric({
+        toolName: 'search',
+        ...failure,
+        errorMessage: `no row ${n} in /tables/${n}`,
+        recordedAt: ago(n),
+      }),
+    );
+    await metrics.recordMany(rows);
+    await record('search', 2, { ...timeout, errorMessage: 'no answer in 5 s' });
+    const { totalErrors, recentMessages, messages } = await health.getErrorPatterns('search');
+    expect(totalErrors).toBe(6_002);
+    expect(recentMessages).toHaveLength(5);
+    expect(messages).toMatchObject([
+      {
+        errorType: 'tool_crashed',
+        message: 'no row <n> in <path>',
+        count: 6_000,
+        firstSeen: ago(5_999).toISOString(),
+        lastSeen: checkedAt,
+        example: 'no row 0 in /tables/0',
+        executionId: rows[0]?.metricId,
+      },
+      { errorType: 'timeout', message: 'no answer in <n> s', count: 2 },
+    ]);
+  });
 });
 
 describe('summaries', () => {
-  it('getDashboardSummary names what needs attention in 24 hours and the slowest of all time', async () => {
+  it('getDashboardSummary names what needs attention in the last hour and the slowest of all time', async () => {
     health.setRegisteredTools(['c_idle']);
-    await record('a_well', 5, { recordedAt: ago(20 * hour) });
+    await record('a_well', 5, { recordedAt: ago(50 * minute) });
+    await record('a_well', 50, { ...failure, recordedAt: ago(70 * minute) });
     await record('b_slow', 5, { executionTimeMs: 4_999 });
     await record('d_slowest', 6, { executionTimeMs: 8_000, recordedAt: ago(72 * hour) });
     await record('d_slowest', 6, { executionTimeMs: 5_000, recordedAt: ago(72 * hour) });
@@ -277,6 +358,7 @@ describe('summaries', () => {
       ...Array<number>(6).fill(8_000),
       ...Array<number>(4).fill(5_000),
     ]);
+    expect(await health.getDashboardSummary(24)).toMatchObject({ overallStatus: 'unhealthy' });
     expect(slowExecutions[0]).toEqual({
       toolName: 'd_slowest',
       executionTimeMs: 8_000,
@@ -323,7 +405,7 @@ describe('summaries', () => {
 });
 
 describe('getToolHealth', () => {
-  it('counts totals over 24 hours and results over the last 100 executions', async () => {
+  it('has the grade of the last hour, totals of 24 hours and results of the last 100 executions', async () => {
     await record('search', 60, { recordedAt: ago(48 * hour), ...failure });
     await record('search', 45, { executionTimeMs: 10, recordedAt: ago(3 * minute) });
     await record('search', 5, { ...timeout, executionTimeMs: 20, recordedAt: ago(2 * minute) });
@@ -401,13 +483,13 @@ describe('over REST', () => {
     const all = await request('GET', '?periodHours=3');
     expect(all).toMatchObject({ status: 200, body: { status: 'healthy', summary: { healthy: 1 } } });
     expect(await request('GET', '')).toMatchObject({ body: { status: 'unknown' } });
-    expect(await request('GET', '/dashboard')).toMatchObject({
-      status: 200,
-      body: { overallStatus: 'healthy' },
-    });
-    expect(await request('GET', '/summary')).toMatchObject({
-      status: 200,
-      body: { overallStatus: 'unknown' },
+    for (const path of ['/dashboard', '/summary']) {
+      expect(await request('GET', path)).toMatchObject({ status: 200, body: { overallStatus: 'unknown' } });
+      const earlier = await request('GET', `${path}?periodHours=3`);
+      expect(earlier).toMatchObject({ status: 200, body: { overallStatus: 'healthy' } });
+    }
+    expect(await request('GET', '/search/info')).toMatchObject({
+      body: { status: 'unknown', totalCalls: 5 },
     });
   });
 
@@ -419,8 +501,8 @@ describe('over REST', () => {
       body: { totalCalls: 5 },
     });
     expect(await request('GET', '/nobody')).toMatchObject({ status: 200, body: { status: 'unknown' } });
-    const patterns = await request('GET', '/search/error-patterns?limit=2');
-    expect(patterns).toMatchObject({ status: 200, body: { totalErrors: 2 } });
+    const patterns = await request('GET', '/search/error-patterns?limit=2&periodHours=2');
+    expect(patterns).toMatchObject({ status: 200, body: { totalErrors: 5 } });
     expect(await request('GET', '/search/info')).toMatchObject({ status: 200, body: { failedCalls: 5 } });
     expect(await request('GET', '/nobody/info')).toMatchObject({ status: 404, body: { code: 'not_found' } });
   });

@@ -6,7 +6,7 @@ import { newToolMetric } from '../../src/tool-metrics/new-tool-metric.js';
 import { ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
 import { isRowFault } from '../../src/tool-metrics/batch-insert.js';
 import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
-import { withoutHistogram } from '../../src/tool-metrics/queries/tool-stats.js';
+import { shownStats } from '../../src/tool-metrics/queries/tool-stats.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 
 const minute = 60_000;
@@ -201,7 +201,7 @@ describe('ToolMetricsRepository', () => {
         { executionTimeMs: 9_999, isTest: true },
         { executionTimeMs: 9_999, toolName: 'other' },
       );
-      expect(withoutHistogram(await repository.getToolStats('t', range))).toStrictEqual({
+      expect(shownStats(await repository.getToolStats('t', range))).toStrictEqual({
         toolName: 't',
         totalCalls: 5,
         successCount: 2,
@@ -467,18 +467,28 @@ describe('ToolMetricsRepository', () => {
       await expect(repository.countFailures('nobody', noon)).resolves.toBe(0);
     });
 
-    it('getErrorRows: whatever is no success, newest first, trials apart', async () => {
+    it('getFailureGroups: all that is no success, trials apart', async () => {
       await record(
-        { status: 'error', errorType: 'a', errorMessage: 'one', recordedAt: at(1) },
-        { status: 'strange', recordedAt: at(2) },
+        { status: 'error', errorType: 'a', errorMessage: 'try 1', recordedAt: at(1) },
+        { status: 'error', errorType: 'a', errorMessage: 'try 2', recordedAt: at(2) },
+        { status: 'strange', recordedAt: at(3) },
         { status: 'error', isTest: true, recordedAt: at(3) },
         { recordedAt: at(4) },
+        { status: 'error', recordedAt: at(5) },
       );
-      await expect(repository.getErrorRows('t', 20)).resolves.toStrictEqual([
-        { errorType: null, errorMessage: null, recordedAt: at(2), metricId: expect.any(String) },
-        { errorType: 'a', errorMessage: 'one', recordedAt: at(1), metricId: expect.any(String) },
+      const newest = (n: number, message: string | null) => ({
+        ...{ id: expect.any(String), at: at(n).getTime() / 1_000, message },
+      });
+      await expect(repository.getFailureGroups('t', at(1), at(4))).resolves.toStrictEqual([
+        {
+          ...{ errorType: 'a', count: 2, firstSeen: at(1), lastSeen: at(2) },
+          newest: [newest(2, 'try 2'), newest(1, 'try 1')],
+        },
+        {
+          ...{ errorType: 'unknown', count: 1, firstSeen: at(3), lastSeen: at(3) },
+          newest: [newest(3, null)],
+        },
       ]);
-      await expect(repository.getErrorRows('t', 1)).resolves.toHaveLength(1);
     });
 
     it('getRecentOutcomes: the newest of all time, trials apart', async () => {
@@ -534,7 +544,7 @@ describe('ToolMetricsRepository', () => {
     await explained.getFaultSamples(since);
     await explained.getFaultSamplesOf('t1', since, 100);
     await explained.countFailures('t1', since);
-    await explained.getErrorRows('t1', 20);
+    await explained.getFailureGroups('t1', since, noon);
     await explained.getRecentOutcomes('t1');
     for (const only of [{ userId: 'u1' }, { runId: 'r1' }, { investigationId: 'i1' }, { errorType: 'x' }]) {
       await explained.getExecutions({ ...only, limit: 10 });

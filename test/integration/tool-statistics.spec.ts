@@ -15,7 +15,14 @@ const today = Math.floor(Date.now() / day) * day;
 
 type Row = Pick<
   ToolMetric,
-  'toolName' | 'status' | 'errorType' | 'executionTimeMs' | 'inputSize' | 'outputSize' | 'isTest'
+  | 'toolName'
+  | 'status'
+  | 'errorType'
+  | 'executionTimeMs'
+  | 'inputSize'
+  | 'outputSize'
+  | 'isTest'
+  | 'toolFault'
 > & { readonly at: number; readonly wrong: boolean };
 
 /** The statistics, counted from the plain list: no cell, no bucket, none of the program's code. */
@@ -43,6 +50,12 @@ function naive(rows: readonly Row[], tool: string, since: number, until: number)
       semanticFailureCount: of.filter((row) => row.wrong).length,
       errorTypes: types,
     },
+    callerErrors: of.filter(
+      ({ status, errorType, toolFault }) =>
+        status !== 'success' &&
+        !toolFault &&
+        ['tool_error', 'timeout', 'cancelled'].includes(errorType ?? ''),
+    ).length,
     average: sum(times) / of.length,
   };
 }
@@ -51,7 +64,8 @@ const rowsOf = fc.array(
   fc.record({
     toolName: fc.constantFrom('a', 'b'),
     status: fc.constantFrom('success', 'success', 'error', 'timeout', 'strange'),
-    errorType: fc.constantFrom(null, 'tool_error', 'timeout'),
+    errorType: fc.constantFrom(null, 'tool_error', 'timeout', 'cancelled', 'upstream_unavailable'),
+    toolFault: fc.boolean(),
     executionTimeMs: fc.oneof(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 0, max: 2_147_483_647 })),
     inputSize: fc.nat(2_147_483_647),
     outputSize: fc.nat(1_000),
@@ -112,7 +126,7 @@ describe('statistics', () => {
       await repository.getFigures(since, until, { latency: true, tools: ['b', 'c'] }),
     ];
     for (const tool of ['a', 'b']) {
-      const { figures, times, average } = naive(rows, tool, from, to);
+      const { figures, callerErrors, times, average } = naive(rows, tool, from, to);
       const stats = await repository.getToolStats(tool, { since, until });
       expect(stats.totalCalls).toBe(times.length);
       if (!('latency' in stats)) {
@@ -120,6 +134,13 @@ describe('statistics', () => {
         continue;
       }
       expect(stats).toMatchObject(figures);
+      const first = Math.min(
+        ...rows
+          .filter((row) => row.toolName === tool && !row.isTest && row.at >= from && row.at <= to)
+          .map(({ at }) => at),
+      );
+      expect(stats.firstMs).toBeLessThanOrEqual(first);
+      expect(stats.firstMs).toBeGreaterThan(first - (to - from < day ? hour : day));
       expect(Object.keys(stats.errorTypes).length).toBe(Object.keys(figures.errorTypes).length);
       expect(Math.abs(stats.avgTimeMs - average)).toBeLessThan(0.005 + average * 1e-12);
       for (const [share, name] of [
@@ -132,7 +153,12 @@ describe('statistics', () => {
       }
       const { totalCalls, successCount, errorCount, timeoutCount, successRate, avgTimeMs } = stats;
       const graded = { totalCalls, successCount, errorCount, timeoutCount, successRate, avgTimeMs };
-      const withoutLatency = { ...graded, semanticFailureCount: stats.semanticFailureCount };
+      const withoutLatency = {
+        ...graded,
+        semanticFailureCount: stats.semanticFailureCount,
+        callerErrors,
+        firstMs: stats.firstMs,
+      };
       const { p50TimeMs, p95TimeMs, p99TimeMs, latency } = stats;
       const withLatency = { ...withoutLatency, p50TimeMs, p95TimeMs, p99TimeMs, latency };
       expect(all.get(tool)).toStrictEqual(withLatency);

@@ -100,10 +100,10 @@ export const healthSummaryQuery = queryOptions({
   refetchInterval: 30_000,
 });
 
-export const healthQuery = (tool: string, periodHours: number) =>
+export const healthQuery = (tool: string) =>
   queryOptions({
-    queryKey: ['health', 'tool', tool, periodHours],
-    queryFn: ({ signal }) => ask(getToolHealth({ path: { tool }, query: { periodHours }, signal })),
+    queryKey: ['health', 'tool', tool],
+    queryFn: ({ signal }) => ask(getToolHealth({ path: { tool }, signal })),
   });
 
 export const gradeChangesQuery = (tool: string) =>
@@ -113,10 +113,11 @@ export const gradeChangesQuery = (tool: string) =>
       (await ask(listGradeChanges({ path: { tool }, query: { limit: all }, signal }))).data,
   });
 
-export const errorPatternsQuery = (tool: string) =>
+/** Of the last hour, as grades are, unless another period is asked for. */
+export const errorPatternsQuery = (tool: string, periodHours = 1) =>
   queryOptions({
-    queryKey: ['health', 'patterns', tool],
-    queryFn: ({ signal }) => ask(getErrorPatterns({ path: { tool }, signal })),
+    queryKey: ['health', 'patterns', tool, periodHours],
+    queryFn: ({ signal }) => ask(getErrorPatterns({ path: { tool }, query: { periodHours }, signal })),
   });
 
 /** The circuits that are not closed. */

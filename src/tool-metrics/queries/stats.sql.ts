@@ -7,7 +7,8 @@ export interface Statement {
 }
 
 const counted = `
-  tool_name, status, error_type, calls, total_ms, min_ms, max_ms, input_bytes, output_bytes, semantic_failures`;
+  tool_name, status, error_type, calls, total_ms, min_ms, max_ms, input_bytes, output_bytes, semantic_failures,
+  caller_errors`;
 
 /**
  * Executions of a period counted by tool, status and type of error (see CountedRow), in one statement and so in one
@@ -23,7 +24,8 @@ export function selectCounts(
     SELECT tool_name AS "toolName", status, error_type AS "errorType", sum(calls::float8) AS calls,
            sum(total_ms::float8) AS "totalMs", min(min_ms) AS "minMs", max(max_ms) AS "maxMs",
            sum(input_bytes::float8) AS "inputBytes", sum(output_bytes::float8) AS "outputBytes",
-           sum(semantic_failures::float8) AS "semanticFailures",
+           sum(semantic_failures::float8) AS "semanticFailures", sum(caller_errors::float8) AS "callerErrors",
+           min(first_ms) AS "firstMs",
            ${of.latency ? inBase64(`string_agg(latency, ''::bytea)`) : 'NULL'} AS latency
     FROM (${from}) AS parts
     GROUP BY tool_name, status, error_type
@@ -50,12 +52,12 @@ function unionOf({ cells, rows }: PeriodParts, tools?: readonly string[]): State
   const parts = [
     ...rows.map(
       (part) => `
-        SELECT ${counted}, ${bucketEntry} AS latency
+        SELECT ${counted}, ${bucketEntry} AS latency, ${part.from}::float8 AS first_ms
         FROM (${countedByBucket(`tool_metrics WHERE ${within('recorded_at', part)}`)}) AS buckets`,
     ),
     ...cells.map(
       (part) => `
-        SELECT ${counted}, latency
+        SELECT ${counted}, latency, (extract(epoch FROM starts_at) * 1000)::float8 AS first_ms
         FROM tool_metric_rollups
         WHERE seconds = ${part.seconds} AND ${within('starts_at', part)}`,
     ),

@@ -13,6 +13,10 @@ export interface ToolFigures {
   readonly avgTimeMs: number;
   /** Executions that answered, but wrongly, as a reader of the answer marked them, also where they succeeded. */
   readonly semanticFailureCount: number;
+  /** Inputs that the tool refused (-32602), cancelled calls, deadlines shorter than the tool's own. */
+  readonly callerErrors: number;
+  /** Start of the minute, or of the longer cell, with the first of them: milliseconds since 1970. */
+  readonly firstMs: number;
 }
 
 /** How long those calls took, in milliseconds. */
@@ -34,6 +38,8 @@ export interface CountedRow {
   /** Empty: none. */
   readonly errorType: string;
   readonly calls: number;
+  readonly callerErrors: number;
+  readonly firstMs: number;
   readonly totalMs: number;
   readonly minMs: number;
   readonly maxMs: number;
@@ -65,6 +71,8 @@ export function figuresOf(rows: readonly CountedRow[]): ToolFigures {
     successRate: successCount / totalCalls,
     avgTimeMs: rounded(sum((row) => row.totalMs) / totalCalls, 2),
     semanticFailureCount: sum((row) => row.semanticFailures),
+    callerErrors: sum((row) => row.callerErrors),
+    firstMs: Math.min(...rows.map((row) => row.firstMs)),
   };
 }
 

@@ -31,13 +31,19 @@ export const selectErrors = (condition = ''): string => `
   ORDER BY recorded_at DESC, metric_id DESC
   LIMIT $1`;
 
-/** tool, limit: every status but success, as health's error patterns count */
-export const selectErrorRows = `
-  SELECT metric_id AS "metricId", error_type AS "errorType", error_message AS "errorMessage", recorded_at AS "recordedAt"
+/** tool, since, until. Digits are folded, so that messages which differ in a number make few groups. */
+export const selectFailureGroups = `
+  SELECT coalesce(nullif(error_type, ''), 'unknown') AS "errorType", count(*)::float8 AS count,
+         min(recorded_at) AS "firstSeen", max(recorded_at) AS "lastSeen",
+         (array_agg(
+           json_build_object('id', metric_id, 'at', extract(epoch FROM recorded_at), 'message', error_message)
+           ORDER BY recorded_at DESC, metric_id DESC
+         ))[1:5] AS newest
   FROM tool_metrics
-  WHERE tool_name = $1 AND status <> 'success' AND NOT is_test
-  ORDER BY recorded_at DESC, metric_id DESC
-  LIMIT $2`;
+  WHERE tool_name = $1 AND status <> 'success' AND NOT is_test AND recorded_at BETWEEN $2 AND $3
+  GROUP BY 1, translate(error_message, '123456789', '000000000')
+  ORDER BY count(*) DESC, max(recorded_at) DESC
+  LIMIT 2000`;
 
 /** tool, limit */
 export const selectRecentOutcomes = `

@@ -6,10 +6,13 @@ import {
   latencyOf,
   rangeOf,
   summing,
+  type ToolFigures,
 } from './tool-figures.js';
 
 /** The statistics of a tool with calls in the period. */
-export type FilledToolStats = Required<ToolStatsView> & LatencyFigures;
+export type FilledToolStats = Required<ToolStatsView> &
+  LatencyFigures &
+  Pick<ToolFigures, 'callerErrors' | 'firstMs'>;
 
 /** A tool without calls in the period has this short form only. */
 export type EmptyToolStats = Pick<
@@ -62,9 +65,11 @@ export const emptyStats = (toolName: string, period: StatsPeriodView): EmptyTool
   period,
 });
 
-/** The shown part of the statistics: without the histogram. */
-export function withoutHistogram(stats: ToolStats): Omit<FilledToolStats, 'latency'> | EmptyToolStats {
+/** The shown part of the statistics. */
+export function shownStats(
+  stats: ToolStats,
+): Omit<FilledToolStats, 'latency' | 'callerErrors' | 'firstMs'> | EmptyToolStats {
   if (!('latency' in stats)) return stats;
-  const { latency: _, ...figures } = stats;
+  const { latency: _, callerErrors: _callers, firstMs: _first, ...figures } = stats;
   return figures;
 }

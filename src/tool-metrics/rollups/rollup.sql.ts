@@ -13,7 +13,7 @@ const startOf = (seconds: string, time: string): string =>
 
 const key = 'seconds, starts_at, tool_name, status, error_type, is_test, writer';
 const figures =
-  'calls, total_ms, min_ms, max_ms, input_bytes, output_bytes, semantic_failures, last_at, latency';
+  'calls, total_ms, min_ms, max_ms, input_bytes, output_bytes, semantic_failures, last_at, latency, caller_errors';
 
 /** Adds to a cell that is there already. */
 const addToCell = `
@@ -26,6 +26,7 @@ const addToCell = `
     output_bytes = cell.output_bytes + excluded.output_bytes,
     semantic_failures = cell.semantic_failures + excluded.semantic_failures,
     last_at = greatest(cell.last_at, excluded.last_at),
+    caller_errors = cell.caller_errors + excluded.caller_errors,
     latency = CASE
       WHEN length(cell.latency) / ${compactedEvery}
          = (length(cell.latency) + length(excluded.latency)) / ${compactedEvery}
@@ -39,7 +40,9 @@ export const countedByBucket = (from: string, byMinute = false): string => `
          tool_name, status, left(coalesce(error_type, ''), 100) AS error_type, is_test,
          metric_latency_bucket(execution_time_ms) AS bucket, count(*) AS calls, sum(execution_time_ms) AS total_ms,
          min(execution_time_ms) AS min_ms, max(execution_time_ms) AS max_ms, sum(input_size) AS input_bytes,
-         sum(output_size) AS output_bytes, count(semantic_failure) AS semantic_failures, max(recorded_at) AS last_at
+         sum(output_size) AS output_bytes, count(semantic_failure) AS semantic_failures, max(recorded_at) AS last_at,
+         count(*) FILTER (WHERE error_type IN ('tool_error', 'timeout', 'cancelled') AND NOT tool_fault AND status <> 'success')
+           AS caller_errors
   FROM ${from}
   GROUP BY ${byMinute ? 'minute, ' : ''}tool_name, status, left(coalesce(error_type, ''), 100), is_test, bucket`;
 
@@ -50,7 +53,8 @@ export const bucketEntry = 'metric_latency_entry(bucket, calls)';
 const summed = (latency: string): string => `
   sum(calls) AS calls, sum(total_ms) AS total_ms, min(min_ms) AS min_ms, max(max_ms) AS max_ms,
   sum(input_bytes) AS input_bytes, sum(output_bytes) AS output_bytes, sum(semantic_failures) AS semantic_failures,
-  max(last_at) AS last_at, string_agg(${latency}, ''::bytea) AS latency`;
+  max(last_at) AS last_at, string_agg(${latency}, ''::bytea) AS latency,
+  sum(caller_errors) AS caller_errors`;
 
 /** Day cells' start. */
 const dayOf = startOf('86400', 'minute');

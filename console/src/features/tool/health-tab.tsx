@@ -14,16 +14,13 @@ import { GradeHistory } from './grade-history.js';
 
 const route = getRouteApi('/shell/tools/$name/health');
 
-/** The grade with each rule that led to it: its figure, its limit, and since when. */
+/** The grade of the last hour with each rule that led to it: its figure, its limit, and since when. Then its past. */
 export function HealthTab(): ReactNode {
   const { name } = route.useParams();
   const { period } = route.useSearch();
-  const health = useQuery(healthQuery(name, hoursOf(period)));
+  const health = useQuery(healthQuery(name));
   return (
     <Stack>
-      <Row>
-        <PeriodSelect period={period} />
-      </Row>
       <Loaded query={health}>
         {(report) => (
           <>
@@ -32,7 +29,7 @@ export function HealthTab(): ReactNode {
               flush
               actions={
                 <Muted>
-                  checked <Time at={report.checkedAt} />
+                  of the last hour, checked <Time at={report.checkedAt} />
                 </Muted>
               }
             >
@@ -45,8 +42,11 @@ export function HealthTab(): ReactNode {
           </>
         )}
       </Loaded>
+      <Row>
+        <PeriodSelect period={period} />
+      </Row>
       <GradeHistory tool={name} hours={hoursOf(period)} />
-      <Patterns tool={name} />
+      <Patterns tool={name} hours={hoursOf(period)} />
     </Stack>
   );
 }
@@ -134,14 +134,14 @@ const Sentences = ({ title, lines, none }: SentencesProps): ReactNode => (
   </Card>
 );
 
-function Patterns({ tool }: { readonly tool: string }): ReactNode {
-  const patterns = useQuery(errorPatternsQuery(tool));
+function Patterns({ tool, hours }: { readonly tool: string; readonly hours: number }): ReactNode {
+  const patterns = useQuery(errorPatternsQuery(tool, hours));
   return (
     <Card title="How it fails" flush>
       <Loaded query={patterns}>
         {({ messages }) =>
           messages.length === 0 ? (
-            <Empty title="It has not failed in the last day" />
+            <Empty title="No failures in this period" />
           ) : (
             <Table
               label="How it fails"

@@ -4,10 +4,10 @@ import {
   type OnApplicationShutdown,
   type OnModuleInit,
 } from '@nestjs/common';
-import { dayMs } from '../common/clock.js';
-import { IntervalLoop } from '../common/interval-loop.js';
-import { messageOf } from '../common/message-of.js';
-import type { TypedEvents } from '../common/typed-events.js';
+import { dayMs } from './clock.js';
+import { IntervalLoop } from './interval-loop.js';
+import { messageOf } from './message-of.js';
+import type { TypedEvents } from './typed-events.js';
 
 const batchSize = 500;
 /** Beyond this the oldest are dropped: the database has been away for very long. */
@@ -29,18 +29,22 @@ export abstract class WriteBehind<Row>
   implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown
 {
   private readonly logger = new Logger(this.constructor.name);
-  private pending: Row[] = [];
+  private pending = new Set<Row>();
   private writing: Promise<void> = Promise.resolve();
   private readonly writer: IntervalLoop;
   private readonly cleaner: IntervalLoop;
   private unsubscribe: (() => void) | undefined;
 
-  /** @param what it is, for the log, such as "circuit history" */
+  /**
+   * @param what it is, for the log, such as "circuit history"
+   * @param delayMs from an event to its writing: a row that is emitted again meanwhile is written once
+   */
   constructor(
     private readonly what: string,
     private readonly events: TypedEvents<Row>,
     private readonly keeping: Keeping<Row>,
     retentionDays: number,
+    private readonly delayMs = 0,
   ) {
     const failed = (error: unknown): void => this.logger.warn(messageOf(error), `${what} waits`);
     this.writer = new IntervalLoop(() => this.flush(), retryMs, failed);
@@ -70,20 +74,26 @@ export abstract class WriteBehind<Row>
   }
 
   private add(row: Row): void {
-    this.pending.push(row);
-    if (this.pending.length > maxPending) {
-      const lost = this.pending.shift();
+    if (this.pending.size === 0) this.writer.hasten(this.delayMs);
+    this.pending.add(row);
+    if (this.pending.size > maxPending) {
+      const [lost] = this.pending;
+      this.pending.delete(lost as Row);
       this.logger.error(lost, `${this.what} loses its oldest entry`);
     }
-    this.writer.hasten(0);
   }
 
   private async write(): Promise<void> {
-    while (this.pending.length > 0) {
-      const batch = this.pending.slice(0, batchSize);
-      await this.keeping.insert(batch);
-      const written = new Set(batch);
-      this.pending = this.pending.filter((row) => !written.has(row));
+    while (this.pending.size > 0) {
+      const batch = [...this.pending].slice(0, batchSize);
+      // A row that changes during the write is pending again.
+      for (const row of batch) this.pending.delete(row);
+      try {
+        await this.keeping.insert(batch);
+      } catch (error) {
+        this.pending = new Set([...batch, ...this.pending]);
+        throw error;
+      }
     }
   }
 

@@ -52,22 +52,3 @@ export interface InvestigationView extends InvestigationKey {
   /** Sorted by name; only tools that were called or given a limit. */
   readonly tools: readonly ToolBudget[];
 }
-
-/** Where budgets are kept: in memory, or where replicas share them. */
-export interface BudgetStore {
-  /** Counts one call unless the budget is spent: decided and counted in one step. */
-  take(request: BudgetRequest): BudgetDecision | Promise<BudgetDecision>;
-  /** @returns undefined for an investigation that was never seen or has expired */
-  view(key: InvestigationKey): InvestigationView | undefined | Promise<InvestigationView | undefined>;
-  /** The investigations that were called last and are wanted, the latest first. */
-  latest(
-    limit: number,
-    wanted: (key: InvestigationKey) => boolean,
-  ): readonly InvestigationView[] | Promise<readonly InvestigationView[]>;
-  /** Sets limits; an investigation that was never seen begins with them. */
-  raise(key: InvestigationKey, raise: BudgetRaise): InvestigationView | Promise<InvestigationView>;
-  /** Forgets what the investigation spent and the limits it was given. */
-  reset(key: InvestigationKey): void | Promise<void>;
-}
-
-export const BUDGET_STORE = Symbol('BudgetStore');
