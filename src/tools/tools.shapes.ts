@@ -99,13 +99,21 @@ export class ToolCallsBody {
     minItems: 1,
     maxItems: 128,
     example: [openAiCall],
+    required: false,
     description: 'Calls of OpenAI, Anthropic or Distri, as the model wrote them',
   })
-  readonly toolCalls!: object[];
+  readonly toolCalls?: object[];
+  @ApiPropertyOptional({
+    type: 'array',
+    items: { type: 'object', additionalProperties: true },
+    minItems: 1,
+    maxItems: 128,
+    description: 'Another name for toolCalls',
+  })
+  readonly tool_calls?: object[];
   @ApiPropertyOptional({
     enum: resultFormats,
-    description:
-      "The results' form, where it is not that of the calls: models of HolmesGPT call as OpenAI's do",
+    description: "The results' form, by default that of the calls: models of HolmesGPT call as OpenAI's do",
   })
   readonly format?: ResultFormat;
   @ApiPropertyOptional({
