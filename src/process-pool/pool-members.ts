@@ -5,7 +5,14 @@ import type { Launcher } from './launcher.js';
 import { MemberList } from './member-list.js';
 import { PoolMember } from './pool-member.js';
 import type { ProcessEvent } from './pool-process.js';
-import type { Ending, PoolEvent, PoolSettings, PoolStats, TerminationReason } from './pool.types.js';
+import type {
+  Ending,
+  Handshake,
+  PoolEvent,
+  PoolSettings,
+  PoolStats,
+  TerminationReason,
+} from './pool.types.js';
 import { RestartPolicy } from './restart-policy.js';
 import type { SlotUser, StartSlots } from './start-slots.js';
 
@@ -218,7 +225,7 @@ export class PoolMembers implements SlotUser {
   }
 
   private on(member: PoolMember, event: ProcessEvent): void {
-    if (event.type === 'ready') this.onReady(member);
+    if (event.type === 'ready') this.onReady(member, event.handshake);
     else if (event.type === 'start_failed') this.onStartFailed(member, event.error);
     else if (event.type === 'ended') this.onEnded(member, event.ending);
     else if (event.type === 'drained') this.advance();
@@ -228,14 +235,14 @@ export class PoolMembers implements SlotUser {
     }
   }
 
-  private onReady(member: PoolMember): void {
+  private onReady(member: PoolMember, handshake: Handshake): void {
     const pool = this.settings.name;
     const recovered = this.policy.failed;
     const replaced = member.ready(this.random);
     if (replaced?.worn) this.retire(replaced);
     this.policy.started();
     const durationMs = performance.now() - member.begunAt;
-    this.events.emit({ type: 'spawn', pool, pid: member.pid, durationMs });
+    this.events.emit({ type: 'spawn', pool, pid: member.pid, durationMs, handshake });
     if (recovered) this.events.emit({ type: 'recovered', pool });
     member.slot.started();
     this.advance();
