@@ -5,14 +5,7 @@ import type { Launcher } from './launcher.js';
 import { MemberList } from './member-list.js';
 import { PoolMember } from './pool-member.js';
 import type { ProcessEvent } from './pool-process.js';
-import type {
-  Ending,
-  Handshake,
-  PoolEvent,
-  PoolSettings,
-  PoolStats,
-  TerminationReason,
-} from './pool.types.js';
+import type { Ending, PoolEvent, PoolSettings, PoolStats, TerminationReason } from './pool.types.js';
 import { RestartPolicy } from './restart-policy.js';
 import type { SlotUser, StartSlots } from './start-slots.js';
 
@@ -225,7 +218,7 @@ export class PoolMembers implements SlotUser {
   }
 
   private on(member: PoolMember, event: ProcessEvent): void {
-    if (event.type === 'ready') this.onReady(member, event.handshake);
+    if (event.type === 'ready') this.onReady(member, event);
     else if (event.type === 'start_failed') this.onStartFailed(member, event.error);
     else if (event.type === 'ended') this.onEnded(member, event.ending);
     else if (event.type === 'drained') this.advance();
@@ -235,7 +228,7 @@ export class PoolMembers implements SlotUser {
     }
   }
 
-  private onReady(member: PoolMember, handshake: Handshake): void {
+  private onReady(member: PoolMember, { handshake }: Extract<ProcessEvent, { type: 'ready' }>): void {
     const pool = this.settings.name;
     const recovered = this.policy.failed;
     const replaced = member.ready(this.random);
