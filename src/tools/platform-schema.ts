@@ -47,13 +47,13 @@ export const objectSchema = (schema: JsonSchema): ObjectSchema => ({
 });
 
 function platformSchemaOf(schema: JsonSchema): PlatformSchema {
-  const names = new PlatformNames(propertiesIn(schema), [propertyNames]);
+  const names = new PlatformNames(new Set(propertiesIn(schema)), [propertyNames]);
   const restored = (input: unknown): unknown => {
     if (Array.isArray(input)) return input.map(restored);
     if (!isObject(input)) return input;
     const own = (name: string): string => {
-      const owner = names.ownerOf(name);
-      return owner === undefined || Object.hasOwn(input, owner) ? name : owner;
+      const owner = names.ownerOf(name) ?? name;
+      return Object.hasOwn(input, owner) ? name : owner;
     };
     return Object.fromEntries(Object.entries(input).map(([name, value]) => [own(name), restored(value)]));
   };
@@ -106,12 +106,13 @@ function folded(schema: JsonSchema): ObjectSchema {
   const membersOf = (part: unknown): Members => {
     if (!isObject(part) || seen.has(part)) return { properties: [], required: [] };
     seen.add(part);
-    const { $ref, properties, required = [], dependentSchemas, dependencies } = part;
+    const { $ref, properties, required = [] } = part;
     const all = [partAt(schema, $ref), ...listOf(part['allOf'])].map(membersOf);
     const choices = [part['anyOf'], part['oneOf']].map((each) => listOf(each).map(membersOf));
-    const conditions = [dependentSchemas, dependencies].flatMap(
-      (each) => Object.values(each ?? {}) as unknown[],
-    );
+    const conditions = Object.values({
+      ...(part['dependentSchemas'] as object),
+      ...(part['dependencies'] as object),
+    });
     const optional = [part['then'], part['else'], ...conditions].map(membersOf);
     const parts = [...all, ...choices.flat(), ...optional];
     return {
@@ -140,13 +141,11 @@ const inEach = ([first, ...others]: readonly Members[]): string[] =>
 
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
-function asObject(schema: unknown): object {
-  if (typeof schema === 'object' && schema !== null) return schema;
-  return schema === false ? { not: {} } : {};
-}
+const asObject = (schema: unknown): object =>
+  isObject(schema) ? schema : schema === false ? { not: {} } : {};
 
 /** The part of a schema that a reference names. */
-function partAt(root: JsonSchema, pointer: unknown): unknown {
+export function partAt(root: JsonSchema, pointer: unknown): unknown {
   if (typeof pointer !== 'string' || !pointer.startsWith('#')) return undefined;
   const steps = unescape(pointer).split('/').slice(1);
   return steps.reduce<unknown>(
@@ -156,11 +155,11 @@ function partAt(root: JsonSchema, pointer: unknown): unknown {
 }
 
 /** Names of properties, in each part of a schema. */
-function propertiesIn(schema: unknown, found = new Set<string>()): Set<string> {
-  if (typeof schema !== 'object' || schema === null) return found;
-  for (const [keyword, part] of Object.entries(schema)) {
-    if (keyword === 'properties' && isObject(part)) for (const name of Object.keys(part)) found.add(name);
-    propertiesIn(part, found);
-  }
-  return found;
+function propertiesIn(schema: unknown): string[] {
+  if (typeof schema !== 'object' || schema === null) return [];
+  const { properties } = schema as JsonSchema;
+  return [
+    ...(isObject(properties) ? Object.keys(properties) : []),
+    ...Object.values(schema).flatMap(propertiesIn),
+  ];
 }

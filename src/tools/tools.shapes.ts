@@ -3,6 +3,7 @@ import {
   ApiOkResponse,
   ApiProperty,
   ApiPropertyOptional,
+  type ApiPropertyOptions,
   getSchemaPath,
   IntersectionType,
 } from '@nestjs/swagger';
@@ -92,24 +93,19 @@ const openAiCall = {
   function: { name: 'get_playbooks', arguments: '{"query":"pod OOMKilled"}' },
 };
 
+const Calls = (said: ApiPropertyOptions): PropertyDecorator =>
+  ApiProperty({
+    ...{ type: 'array', items: { type: 'object', additionalProperties: true }, minItems: 1, maxItems: 128 },
+    ...{ required: false, ...said },
+  } as ApiPropertyOptions);
+
 export class ToolCallsBody {
-  @ApiProperty({
-    type: 'array',
-    items: { type: 'object', additionalProperties: true },
-    minItems: 1,
-    maxItems: 128,
+  @Calls({
     example: [openAiCall],
-    required: false,
     description: 'Calls of OpenAI, Anthropic or Distri, as the model wrote them',
   })
   readonly toolCalls?: object[];
-  @ApiPropertyOptional({
-    type: 'array',
-    items: { type: 'object', additionalProperties: true },
-    minItems: 1,
-    maxItems: 128,
-    description: 'Another name for toolCalls',
-  })
+  @Calls({ description: 'Another name for toolCalls' })
   readonly tool_calls?: object[];
   @ApiPropertyOptional({
     enum: resultFormats,
