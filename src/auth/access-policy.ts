@@ -3,7 +3,7 @@ import type { FastifyContextConfig, FastifyRequest } from 'fastify';
 import type { IncomingHttpHeaders } from 'node:http';
 import { Problem, Refusal } from '../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
-import { type Principal, scopes } from '../tool-contract/principal.js';
+import { type Principal, type Scope, scopes } from '../tool-contract/principal.js';
 import { AdminKey } from './admin-key.js';
 import { presentedKey } from './api-key.js';
 import { KnownKeys } from './known-keys.js';
@@ -84,10 +84,10 @@ export class AccessPolicy {
 
   /** A caller without a key is asked for one; a key without the scope is refused. */
   private authorize(principal: Principal, route: Route): void {
-    const lacking = route.scopes?.filter((scope) => !principal.scopes.has(scope)) ?? [];
-    if (lacking.length === 0 || this.isOpen(route)) return;
+    const lacks = (scope: Scope): boolean => !principal.scopes.has(scope);
+    if (!route.scopes?.some(lacks) || this.isOpen(route)) return;
     if (principal === this.anonymous) throw this.keyNeeded();
-    throw new Problem('forbidden', `This needs the scope ${lacking.join(' and ')}.`);
+    throw new Problem('forbidden', `This needs the scope ${route.scopes.filter(lacks).join(' and ')}.`);
   }
 
   /** The caller of a browser's session. A cookie alone changes nothing, and one that opens nothing is as good as none. */

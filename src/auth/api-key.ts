@@ -3,9 +3,9 @@ import type { IncomingHttpHeaders } from 'node:http';
 
 /** The key a request brings: `Authorization: Bearer <key>`, else `x-api-key`. */
 export function presentedKey(headers: IncomingHttpHeaders): string | undefined {
-  const bearer = /^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1];
-  const plain = headers['x-api-key'];
-  return bearer ?? (typeof plain === 'string' ? plain : undefined);
+  const { authorization = '', 'x-api-key': plain } = headers;
+  if (/^bearer +\S+ *$/i.test(authorization)) return authorization.slice('bearer'.length).trim();
+  return typeof plain === 'string' ? plain : undefined;
 }
 
 /** A key that was never there, `tk_<id>_<secret>`. Its id may be told to anybody; ids are in the order of their making. */

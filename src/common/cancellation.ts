@@ -4,7 +4,9 @@
  */
 export class Cancellation {
   private cancelled = false;
-  private listeners: Set<() => void> | undefined;
+  /** A set is made for the second listener: nearly all calls have one. */
+  private listener: (() => void) | undefined;
+  private others: Set<() => void> | undefined;
   private controller: AbortController | undefined;
 
   get isCancelled(): boolean {
@@ -22,15 +24,18 @@ export class Cancellation {
     if (this.cancelled) return;
     this.cancelled = true;
     this.controller?.abort();
-    for (const listener of this.listeners ?? []) listener();
+    this.listener?.();
+    for (const listener of this.others ?? []) listener();
   }
 
   /** A listener that comes after the cancellation is not called. */
   subscribe(listener: () => void): void {
-    (this.listeners ??= new Set()).add(listener);
+    if (this.listener) (this.others ??= new Set()).add(listener);
+    else this.listener = listener;
   }
 
   unsubscribe(listener: () => void): void {
-    this.listeners?.delete(listener);
+    if (this.listener === listener) this.listener = undefined;
+    else this.others?.delete(listener);
   }
 }

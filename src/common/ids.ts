@@ -1,13 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
+let prefix = { at: 0, text: '' };
+
 /**
- * A UUIDv7: unique, and sorted by the millisecond of its making (`at`, since 1970). Node keeps random bytes for randomUUID ahead, which
+ * A UUIDv7: unique, and sorted by the millisecond `at` (since 1970). `randomUUID` draws its random bytes in advance, which
  * makes this 20 times cheaper than drawing them for each id.
  */
 export function newId(at = Date.now()): string {
+  if (prefix.at !== at) prefix = { at, text: prefixOf(at) };
+  return prefix.text + randomUUID().slice(15);
+}
+
+function prefixOf(at: number): string {
   const time = at.toString(16).padStart(12, '0');
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
+  return `${time.slice(0, 8)}-${time.slice(8)}-7`;
 }
 
 const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;

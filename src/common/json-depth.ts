@@ -24,11 +24,6 @@ export function isDeeperThan(value: unknown, levels: number): boolean {
   return false;
 }
 
-/** A value from outside may have been read and still be too deep to be written. @param bytes of its JSON */
-export const isUnwritable = (value: unknown, bytes: number): boolean =>
-  // Each level takes two characters: what is short is not looked through.
-  bytes > 2 * writableLevels && isDeeperThan(value, writableLevels);
-
 export const tooDeep = `is nested deeper than ${writableLevels} levels`;
 
 /** The beginning of a value's JSON. A value from outside may have been read and still be too deep to be written. */

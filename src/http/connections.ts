@@ -1,160 +1,80 @@
 import { readFileSync } from 'node:fs';
-import {
-  createServer,
-  type IncomingMessage,
-  type Server,
-  type ServerOptions,
-  type ServerResponse,
-} from 'node:http';
+import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { Problem } from '../common/errors.js';
-import { newId, requestIdOf } from '../common/ids.js';
+import { newId } from '../common/ids.js';
 import { securityHeaders } from '../common/security-headers.js';
-import { problemBody, ProblemFilter } from '../common/problem.filter.js';
+import { problemBody } from '../common/problem.filter.js';
 
-type Handler = (request: IncomingMessage, response: ServerResponse) => void;
-
-interface Connection {
-  readonly socket: Socket;
-  /** There was no slot for it: only probes are answered on it. */
-  readonly isSurplus: boolean;
-  /** Requests without an answer. */
-  open: number;
-  /** Those that came before the one ahead of them was answered. */
-  readonly waiting: (() => void)[];
-  /** Requests that came after one too many; they are not looked at. */
-  ignored: number;
-  /** Its client has let an answer wait, and is given a last while to read on. */
-  isUnread: boolean;
+declare module 'node:net' {
+  interface Socket {
+    /** Requests without a complete answer. */
+    openRequests?: number;
+  }
 }
 
-/** Requests of one connection without an answer. */
-const mostOpen = 32;
-/** The most requests that a connection which is about to close may still send: then it is cut off. */
-const mostIgnored = 256;
-/** Connections above the others, so that probes are answered while all slots are taken. */
-const surplus = 32;
-const mostConnections = 10_000;
+/** Maximum requests of one connection without a complete answer. */
+const maxOpen = 32;
+/** A client that goes on sending beyond that loses its connection. */
+const maxRefused = 32;
+const maxConnections = 10_000;
+/** An answer of which the client reads nothing for this long is given up. */
 const unreadMs = 30_000;
-const unreadCheckMs = 10_000;
-const probes = new Set(['/livez', '/readyz', '/startupz']);
+
+/** Bounds the connections of all clients together: for a new one the oldest without a request goes. */
+export function limitConnections(server: Server, max = connectionsFor(openFilesLimit())): void {
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket) => {
+    socket.openRequests = 0;
+    if (sockets.size >= max) (oldestIdle(sockets) ?? socket).destroy();
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  // A call may be silent for as long as it runs: only an idle connection, or an unread answer, ends by the timeout.
+  server.setTimeout(unreadMs, (socket) => {
+    if (!socket.openRequests || socket.writableLength > 0) socket.destroy();
+  });
+}
+
+function oldestIdle(sockets: Iterable<Socket>): Socket | undefined {
+  for (const socket of sockets) if (!socket.destroyed && !socket.openRequests) return socket;
+  return undefined;
+}
 
 /**
- * Bounds what one client, and all of them together, make this server keep: a slot for each connection, the one answer
- * that is under way on it, and the requests that wait behind that one.
+ * Counts a request on its connection; `requestEnded` MUST follow.
+ * @throws Problem `rate_limited` if too many wait there
  */
-export class Connections {
-  private readonly all = new Map<Socket, Connection>();
-  /** Without a request under way; first the one that has been so for longest. */
-  private readonly idle = new Set<Connection>();
-  private readonly problems = new ProblemFilter();
+export function requestBegan(socket: Socket): void {
+  const open = (socket.openRequests ?? 0) + 1;
+  socket.openRequests = open;
+  if (open > maxOpen + maxRefused) socket.destroy();
+  if (open > maxOpen) throw tooMany;
+}
 
-  constructor(private readonly most = connectionsFor(openFilesLimit())) {}
+export function requestEnded(socket: Socket): void {
+  if (socket.openRequests) socket.openRequests--;
+}
 
-  /** A server whose requests reach `handler` one at a time for each connection. */
-  createServer(options: ServerOptions, handler: Handler): Server {
-    const server = createServer(options, (request, response) => this.take(request, response, handler));
-    server.maxConnections = this.most + surplus;
-    server.on('connection', (socket) => this.open(socket));
-    const timer = setInterval(() => this.findUnread(), unreadCheckMs).unref();
-    return server.on('close', () => clearInterval(timer));
-  }
-
-  /** Refuses bytes that are no request, or that came too late: the answer goes to the socket itself. */
-  refuse(error: Error & { readonly code?: string }, socket: Socket): void {
-    if (socket.destroyed || error.code === 'ECONNRESET') return;
-    // In the middle of another answer these bytes would be taken for a part of it.
-    if (socket.writable && !this.all.get(socket)?.open) socket.write(rawAnswer(error.code));
-    socket.destroy(error);
-  }
-
-  private open(socket: Socket): void {
-    const isSurplus = this.all.size >= this.most && !this.letIdleGo();
-    const connection: Connection = { socket, isSurplus, open: 0, waiting: [], ignored: 0, isUnread: false };
-    this.all.set(socket, connection);
-    this.idle.add(connection);
-    socket.once('close', () => this.forget(connection));
-  }
-
-  private take(request: IncomingMessage, response: ServerResponse, handler: Handler): void {
-    const connection = this.all.get(request.socket);
-    if (!connection) return void response.destroy();
-    if (connection.open > mostOpen) {
-      if (++connection.ignored > mostIgnored) connection.socket.destroy();
-      return;
-    }
-    const position = ++connection.open;
-    this.idle.delete(connection);
-    response.once('close', () => this.answered(connection));
-    const isRefused = connection.isSurplus && !probes.has((request.url ?? '').replace(/\/$/, ''));
-    const begin = (): void =>
-      isRefused ? this.answer(request, response, noSlot(this.most)) : handler(request, response);
-    if (position > mostOpen) this.answer(request, response, tooMany);
-    else if (position > 1) connection.waiting.push(begin);
-    else begin();
-  }
-
-  private answered(connection: Connection): void {
-    connection.open--;
-    if (connection.socket.destroyed) return;
-    const next = connection.waiting.shift();
-    if (next) next();
-    else if (connection.open === 0) this.idle.add(connection);
-  }
-
-  /** The last answer on its connection. */
-  private answer(request: IncomingMessage, response: ServerResponse, problem: Problem): void {
-    const id = requestIdOf(request);
-    const { status, headers, body } = this.problems.answer(problem, id);
-    const length = { 'content-length': Buffer.byteLength(body), connection: 'close' };
-    response.writeHead(status, { ...headers, ...length, 'x-request-id': id }).end(body);
-  }
-
-  /** @returns false where every connection has a request under way */
-  private letIdleGo(): boolean {
-    const [longest] = this.idle;
-    if (!longest) return false;
-    this.forget(longest);
-    longest.socket.destroy();
-    return true;
-  }
-
-  private forget(connection: Connection): void {
-    this.all.delete(connection.socket);
-    this.idle.delete(connection);
-    connection.waiting.length = 0;
-  }
-
-  /** A client that does not read its answer holds it, and its slot: after a while without a byte it loses both. */
-  private findUnread(): void {
-    for (const connection of this.all.values()) {
-      const { socket, open } = connection;
-      const isUnread = open > 0 && socket.writableLength > 0;
-      if (isUnread === connection.isUnread) continue;
-      connection.isUnread = isUnread;
-      // Node itself has set the time of an idle connection.
-      if (open > 0) socket.setTimeout(isUnread ? unreadMs : 0);
-    }
-  }
+/** Answers bytes that are no request, or that came too late, on the socket itself. */
+export function refuseBytes(error: Error & { readonly code?: string }, socket: Socket): void {
+  if (socket.destroyed || error.code === 'ECONNRESET') return;
+  // In the middle of another answer these bytes would be taken for a part of it.
+  if (socket.writable && !socket.openRequests) socket.write(rawAnswer(error.code));
+  socket.destroy(error);
 }
 
 const tooMany = new Problem(
   'rate_limited',
-  `More than ${mostOpen} requests wait on this connection for their answers: read the answers first, or open more connections.`,
+  `More than ${maxOpen} requests wait on this connection for their answers: read the answers first, or open more connections.`,
+  { headers: { connection: 'close' } },
 );
-
-const noSlot = (most: number): Problem =>
-  new Problem(
-    'rate_limited',
-    `${most} connections are open, as many as the limit of open files (ulimit -n) leaves room for, and each has a request under way.`,
-    { status: 503, retryAfterMs: 1_000 },
-  );
 
 /** Half of the open files are left to tools, database and journal. */
 export const connectionsFor = (openFiles: number): number =>
-  Math.max(1, Math.min(mostConnections, Math.floor(openFiles / 2)));
+  Math.max(1, Math.min(maxConnections, Math.floor(openFiles / 2)));
 
-/** How many files this process may have open; without end where the system does not tell. */
+/** Maximum open files of this process; infinite if the system does not say. */
 function openFilesLimit(): number {
   try {
     return Number(

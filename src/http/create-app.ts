@@ -1,7 +1,8 @@
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import type { FastifyError, FastifyReply, FastifyRequest, FastifyServerOptions } from 'fastify';
+import type { FastifyError, FastifyReply, FastifyRequest, FastifyHttpOptions } from 'fastify';
 import { Logger } from 'nestjs-pino';
+import type { Server } from 'node:http';
 import { AppModule } from '../app.module.js';
 import { requestIdOf } from '../common/ids.js';
 import { ProblemFilter } from '../common/problem.filter.js';
@@ -9,7 +10,7 @@ import { acceptBodies } from '../common/raw-body.js';
 import { ShapePipe } from '../common/shapes.js';
 import type { AppConfig } from '../config/app-config.js';
 import { compressAnswers } from './compression.js';
-import { Connections } from './connections.js';
+import { limitConnections, refuseBytes } from './connections.js';
 import { setUpDocs } from './docs.js';
 import { registerRequestHooks } from './request-hooks.js';
 
@@ -23,6 +24,7 @@ export async function createApp(config: AppConfig): Promise<NestFastifyApplicati
   app.useLogger(app.get(Logger));
   app.useGlobalPipes(new ShapePipe());
   app.useGlobalFilters(new ProblemFilter());
+  limitConnections(app.getHttpServer());
   acceptJsonAlone(app);
   compressAnswers(app.getHttpAdapter().getInstance());
   // An input that is too deep for its tool is refused by the door, with the code for that.
@@ -38,20 +40,12 @@ function acceptJsonAlone(app: NestFastifyApplication): void {
   acceptBodies(fastify, ['application/x-protobuf']);
 }
 
-function serverOptions({ server, toolInput }: AppConfig): FastifyServerOptions {
-  const connections = new Connections();
+function serverOptions({ server, toolInput }: AppConfig): FastifyHttpOptions<Server> {
   return {
-    serverFactory: (handler) =>
-      connections.createServer(
-        {
-          requestTimeout: 60_000,
-          headersTimeout: longestHeadMs,
-          keepAliveTimeout: server.keepAliveTimeoutMs,
-          connectionsCheckingInterval: 10_000,
-        },
-        handler,
-      ),
-    clientErrorHandler: (error, socket) => connections.refuse(error, socket),
+    http: { headersTimeout: 60_000, connectionsCheckingInterval: 10_000 },
+    requestTimeout: 60_000,
+    keepAliveTimeout: server.keepAliveTimeoutMs,
+    clientErrorHandler: refuseBytes,
     frameworkErrors: answerUnroutable,
     // An input at its cap must pass, so the envelope around it has room, too.
     bodyLimit: Math.max(server.bodyLimitBytes, toolInput.maxBytes + 65_536),
@@ -64,8 +58,6 @@ function serverOptions({ server, toolInput }: AppConfig): FastifyServerOptions {
     genReqId: requestIdOf,
   };
 }
-
-const longestHeadMs = 60_000;
 
 /** An address that cannot be read: Fastify asks here before it has a route, and before any hook has run. */
 function answerUnroutable(error: FastifyError, { id }: FastifyRequest, reply: FastifyReply): void {

@@ -11,6 +11,7 @@ import { refuseDeepBody } from '../common/json-depth.js';
 import { Lifecycle } from '../common/lifecycle.js';
 import { ProblemFilter } from '../common/problem.filter.js';
 import { securityHeaders } from '../common/security-headers.js';
+import { requestBegan, requestEnded } from './connections.js';
 import { RequestContext } from '../observability/request-context.js';
 import { RequestLog } from '../observability/request-log.js';
 
@@ -49,7 +50,8 @@ export function registerRequestHooks(app: NestFastifyApplication, bodyDepth: num
     lifecycle.requests.begin();
     underWay.set(raw, request);
     // `close` comes exactly once, whether the answer was written or the client left.
-    raw.once('close', () => {
+    raw.on('close', () => {
+      requestEnded(request.raw.socket);
       if (!raw.writableFinished) cancellation.cancel();
       lifecycle.requests.end();
       underWay.delete(raw);
@@ -58,6 +60,7 @@ export function registerRequestHooks(app: NestFastifyApplication, bodyDepth: num
     // Every request shows its key before its body is read, also for routes that Nest never sees: the Swagger UI's files
     // and unknown paths. Routes that were registered before Nest's error handler would answer an error with a bare 500.
     try {
+      requestBegan(request.raw.socket);
       request.principal = policy.admit(request, request.routeOptions.config);
       if (request.is404) refuseMethod(request, routes);
       done();

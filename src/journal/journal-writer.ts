@@ -168,7 +168,7 @@ export class JournalWriter {
     this.report.writing?.();
     try {
       this.makeRoom();
-      this.write(this.tight ? batch.kept : [...batch.kept, ...batch.tried]);
+      this.write(this.tight ? batch.kept : batch.kept.concat(batch.tried));
     } catch (error) {
       this.leftover = batch.kept;
       if (this.leftover.length > 0) setTimeout(() => this.closed || this.current(), retryMs).unref();

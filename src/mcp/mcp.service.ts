@@ -180,27 +180,28 @@ export class McpService {
     const { cancellation } = request;
     const key = isModern ? undefined : cancelKey(request, message.id);
     if (key !== undefined) this.cancellable.set(key, cancellation);
-    const notices = new EventRing<Notification>(waiting);
-    const spoke = Promise.withResolvers<'spoke'>();
+    let notices: EventRing<Notification> | undefined;
+    const spoke = Promise.withResolvers<EventRing<Notification>>();
     const mayStream = acceptsStream(request);
     const logs = isModern ? wantedLevel(about['io.modelcontextprotocol/logLevel']) : 0;
     const onProgress = (notice: ToolNotice): void => {
       const told = noticeMessage(notice, about['progressToken'], logs);
       if (!told) return;
+      notices ??= new EventRing(waiting);
       notices.append(told);
-      spoke.resolve('spoke');
+      spoke.resolve(notices);
     };
     const ended = this.run(asked, { ...call, ...(mayStream && { onProgress }) }).finally(() => {
       if (key !== undefined && this.cancellable.get(key) === cancellation) this.cancellable.delete(key);
     });
     const first = await Promise.race([spoke.promise, ended]);
-    if (first !== 'spoke') {
+    if (!(first instanceof EventRing)) {
       if (!cancellation.isCancelled) return first;
       void reply.status(202);
       return undefined;
     }
     void reply.headers(sseHeaders);
-    const following = { ring: notices, place: 0, eventOf: eventOfPlaced, missedEvent: missedNotices };
+    const following = { ring: first, place: 0, eventOf: eventOfPlaced, missedEvent: missedNotices };
     const stream = new SseStream(following, {}, this.config.server.sseHeartbeatMs);
     void ended.then((last) => stream.finish(messageEvent(last)));
     return stream;

@@ -97,8 +97,7 @@ export class PlaybookCalls implements OnModuleInit {
     if (!this.tells(false)) return;
     this.write({
       ...this.entryOf(call),
-      // A caller who may not call the tool gets no fallback.
-      result_size: code === 'forbidden' ? 0 : bytesOf(withoutContext(call.refusal.detail)),
+      result_size: bytesOf(withoutContext(call.refusal.detail)),
       duration_seconds: 0,
       status: 'refused',
       error_type: code,

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../common/json.js';
+import { quotedChars } from './failure-messages.js';
 import type { NoticeListener } from '../common/tool-notice.js';
 import { classify, freshId } from './json-rpc.js';
 import { type AddressedNotice, readNotice as readOwnNotice } from './notices.js';
@@ -26,6 +27,11 @@ export interface Exchange {
   /** The tool said something about it; absent where nobody listens. */
   readonly noticed?: NoticeListener | undefined;
 }
+
+const idMember = /"id"\s*:\s*"?([\w-]+)/g;
+const answerMember = /"(jsonrpc|result|error)"\s*:/;
+/** A tool that logs what it was asked repeats the request, with its id. */
+const looksLikeAnswer = (text: string): boolean => answerMember.test(text) && !/"method"\s*:/.test(text);
 
 /**
  * The requests that are open on one process, and what each of its messages means to them: answers are matched by id,
@@ -97,6 +103,24 @@ export class Conversation {
       case 'ignored':
         return 'aside';
     }
+  }
+
+  /**
+   * A text that is not read and may be an answer: no other will come, so its request fails at once.
+   * @returns whether it names an open request
+   */
+  broken(text: string, why: string): boolean {
+    if (this.open.size === 0 || !looksLikeAnswer(text)) return false;
+    for (const [, id = ''] of text.matchAll(idMember)) {
+      const exchange = this.take(id);
+      if (!exchange) continue;
+      exchange.failed(
+        'protocol_error',
+        `The tool broke the protocol: its answer ${why}: ${text.slice(0, quotedChars)}`,
+      );
+      return true;
+    }
+    return false;
   }
 
   failAll(reason: PoolFailureReason, message: string, ending?: Ending): void {

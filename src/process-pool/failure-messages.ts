@@ -1,9 +1,12 @@
 import { type GiveUpReason, PoolFailure } from './pool.types.js';
 
+/** Characters of a line in a message. It stands at the end, so that a secret which is cut off there can be told. */
+export const quotedChars = 200;
+
 /** The message to a caller whose request ran and was given up after `totalMs`. */
-export const givenUpRunning = (reason: GiveUpReason, totalMs: number): string =>
+export const givenUpRunning = (reason: GiveUpReason, totalMs: number, unread = ''): string =>
   ({
-    timeout: `The tool did not answer within ${totalMs} ms`,
+    timeout: `The tool did not answer within ${totalMs} ms${unread}`,
     cancelled: 'The caller left while the tool ran',
     shutting_down: 'The server stopped while the tool ran',
   })[reason];
@@ -18,6 +21,13 @@ export const givenUpWaiting = (reason: GiveUpReason, totalMs: number, why: strin
 
 export const allBusy = (poolSize: number): string =>
   poolSize === 1 ? 'its one process was busy' : `all ${poolSize} of its processes were busy`;
+
+/** Adds the last line that was no message: an answer may have got lost in it. */
+export const lastUnread = (line: string | undefined): string =>
+  line === undefined ? '' : `; the last line that it wrote is no message: ${line.slice(0, quotedChars)}`;
+
+export const lateStart = (ms: number, unread: string | undefined): string =>
+  `It did not answer "initialize" within ${ms} ms${lastUnread(unread)}`;
 
 /** The message to a caller when no process can be had. */
 export const cannotStart = (tool: string, error: string): string =>

@@ -14,6 +14,7 @@ function read(lines: readonly string[], maxBytes = 10_000) {
       seen.bytes.push(bytes);
     },
     noise: (text) => text.trim() && seen.noise.push(text.trimEnd()),
+    broken: () => false,
     overflow: () => seen.overflows++,
   });
   for (const text of lines) reader.line(text, Buffer.byteLength(text));
@@ -155,6 +156,7 @@ describe('MessageReader', () => {
     const reader = new MessageReader(10_000_000, {
       message: () => undefined,
       noise: (_text, count) => counts.push(count),
+      broken: () => false,
       overflow: () => undefined,
     });
     for (const text of lines.slice(0, -1)) reader.line(text, text.length);

@@ -6,6 +6,8 @@ export interface MessageSink {
   message(message: JsonObject, bytes: number, text: string): void;
   /** A line that belongs to no JSON object; or `lines` of them with `bytes` in all, and `text` says so. */
   noise(text: string, lines: number, bytes: number): void;
+  /** A text that is not read, and why; it may be the answer to a request. @returns false: it is noise */
+  broken(text: string, why: string): boolean;
   /** An object is longer than the cap. */
   overflow(): void;
 }
@@ -18,6 +20,12 @@ interface Candidate {
   bytes: number;
   depth: number;
 }
+
+/** Levels of a message: its cost grows with them, and it is asked before anything is parsed. */
+const maxLevels = 128;
+/** Shorter messages are not looked through: whatever their depth, they cost little. */
+const maxUncounted = 2_000;
+const tooDeep = `is nested deeper than ${maxLevels} levels`;
 
 /** So many lines of what turns out to be no object are shown; the others are counted. */
 const shownLines = 20;
@@ -39,9 +47,14 @@ export class MessageReader {
 
   line(text: string, bytes: number): void {
     if (this.candidate) return this.resume(this.candidate, text, bytes);
+    if (isTooDeep(text)) return this.unread(text, bytes, tooDeep);
     const message = parseObject(text);
     if (message) return this.sink.message(message, bytes, text);
     this.open(text, bytes);
+  }
+
+  private unread(text: string, bytes: number, why: string): void {
+    if (!this.sink.broken(text, why)) this.sink.noise(text, 1, bytes);
   }
 
   /** The output ended; an unfinished object is noise. */
@@ -51,7 +64,7 @@ export class MessageReader {
 
   private open(text: string, bytes: number): void {
     const depth = opensObject(text) ? depthAfter(text, 0) : undefined;
-    if (depth === undefined || depth === 0) return this.sink.noise(text, 1, bytes);
+    if (depth === undefined || depth === 0) return this.unread(text, bytes, notJson);
     this.candidate = { text: [text], open: 1, lines: 1, bytes, depth };
   }
 
@@ -76,8 +89,8 @@ export class MessageReader {
 
   private close(candidate: Candidate): void {
     const text = candidate.text.join('\n');
-    const message = parseObject(text);
-    if (!message) return this.dropCandidate();
+    const message = isTooDeep(text) ? undefined : parseObject(text);
+    if (!message) return this.dropCandidate(isTooDeep(text) ? tooDeep : notJson);
     this.candidate = undefined;
     this.sink.message(message, candidate.bytes, text);
   }
@@ -87,15 +100,34 @@ export class MessageReader {
     this.sink.overflow();
   }
 
-  private dropCandidate(): void {
+  private dropCandidate(why = notJson): void {
     const { candidate } = this;
     if (!candidate) return;
     this.candidate = undefined;
+    if (this.sink.broken(candidate.text.join('\n'), why)) return;
     const shown = candidate.text.slice(0, shownLines).join('\n').split('\n', shownLines);
     for (const line of shown) this.sink.noise(line, 1, line.length);
     const more = candidate.lines - shown.length;
     if (more > 0) this.sink.noise(`… and ${more} more lines of no JSON object`, more, candidate.bytes);
   }
+}
+
+const notJson = 'is not JSON';
+
+const isTooDeep = (text: string): boolean => text.length > maxUncounted && levelsOf(text) > maxLevels;
+
+/** How deep the brackets of a text go, outside of strings; stops at the first one too many. */
+function levelsOf(text: string): number {
+  let [depth, deepest] = [0, 0];
+  for (let at = 0; at < text.length && deepest <= maxLevels; at++) {
+    const char = text.charCodeAt(at);
+    if (char === quote) {
+      at = endOfString(text, at);
+      if (at === -1) break;
+    } else if (char === brace.open || char === bracket.open) deepest = Math.max(deepest, ++depth);
+    else if (char === brace.close || char === bracket.close) depth--;
+  }
+  return deepest;
 }
 
 const opensObject = (text: string): boolean => /^\uFEFF?\s*\{\s*("|$)/.test(text);

@@ -48,6 +48,8 @@ export class OutputReader {
   private isLast = false;
   /** Since this was last looked at. */
   private hasRead = false;
+  /** The last line that was no message, and when it came (performance.now()). */
+  private lastNoise = { line: '', at: -Infinity };
 
   constructor(
     { stdout, stderr }: LaunchedProcess,
@@ -64,11 +66,17 @@ export class OutputReader {
     this.messages = new MessageReader(maxLineBytes, {
       message: (message, bytes, text) => this.message(message, bytes, text),
       noise: (text, lines, bytes) => this.noise(text, lines, bytes),
+      broken: (text, why) => this.conversation.broken(text, why),
       overflow,
     });
     this.framer = new LineFramer(maxLineBytes, { line: (text, bytes) => this.line(text, bytes), overflow });
     this.stdout = new PacedStream(stdout, (chunk) => this.readStdout(chunk));
     this.stderr = new PacedStream(stderr, (chunk) => this.readStderr(chunk));
+  }
+
+  /** The last line that was no message, if it came after that time (performance.now()). */
+  unreadSince(time: number): string | undefined {
+    return this.lastNoise.at >= time ? this.lastNoise.line : undefined;
   }
 
   /**
@@ -131,7 +139,9 @@ export class OutputReader {
     // A part of a long text would keep the whole of it in memory: it is copied.
     const start = text.length > noiseChars ? Buffer.from(text.slice(0, noiseChars)).toString() : text;
     const line = start.trimEnd().replaceAll('\n', ' ');
-    if (line !== '') this.say({ type: 'noise', line, lines });
+    if (line === '') return;
+    this.lastNoise = { line, at: performance.now() };
+    this.say({ type: 'noise', line, lines });
   }
 
   /** @param when a request is open, or none is: otherwise it costs nothing */

@@ -2,6 +2,7 @@ import type { JsonObject } from '../common/json.js';
 import { Conversation, type Exchange } from './conversation.js';
 import { ownDialect, whyNotStarted } from './handshake.js';
 import { encodeNotification, encodeReply, encodeRequest } from './json-rpc.js';
+import { lateStart } from './failure-messages.js';
 import type { LaunchedProcess, Launcher } from './launcher.js';
 import { LineWriter } from './line-writer.js';
 import { OutputReader } from './output-reader.js';
@@ -79,19 +80,17 @@ export class PoolProcess {
   get usable(): boolean {
     return this.state.name === 'ready';
   }
-
   /** It does not read what is written: it gets nothing more until it does. */
   get congested(): boolean {
     return this.lines.congested;
   }
-
   get pid(): number | undefined {
     return this.child?.pid;
   }
 
   /**
    * Writes one request.
-   * @returns its id, for `forget`
+   * @returns its id, for `forget`: then its answer is passed over
    * @throws PoolFailure `protocol_error` with nothing written when the process does not read its input
    */
   send(method: RequestOptions['method'], params: object, exchange: Exchange): string {
@@ -107,7 +106,6 @@ export class PoolProcess {
     return id;
   }
 
-  /** Drops the request: its answer, should it come, is passed over. */
   forget(id: string): void {
     this.conversation.forget(id);
   }
@@ -124,6 +122,8 @@ export class PoolProcess {
     this.lines.write(encodeNotification(method, params));
     return this.dialect.asksAfterCancel ? this.send('health', {}, exchange) : id;
   }
+
+  unreadSince = (time: number): string | undefined => this.output?.unreadSince(time);
 
   /** The end of what the tool wrote to stderr. */
   stderrTail(): string {
@@ -166,8 +166,7 @@ export class PoolProcess {
     try {
       const child = launcher(spec);
       const { startTimeoutMs } = this.limits;
-      const late = `It did not answer "initialize" within ${startTimeoutMs} ms`;
-      this.after(startTimeoutMs, () => this.failStart(late));
+      this.after(startTimeoutMs, () => this.failStart(lateStart(startTimeoutMs, this.unreadSince(0))));
       child.on('error', notStarted);
       child.on('spawn', () => this.begin(child));
       return child;

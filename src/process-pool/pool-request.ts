@@ -17,6 +17,9 @@ type RequestState =
   | { readonly name: 'running'; readonly member: PoolMember; readonly id: string }
   | { readonly name: 'over' };
 
+const waiting: RequestState = { name: 'waiting' };
+const over: RequestState = { name: 'over' };
+
 /** Longer timers would fire at once. */
 const longestTimerMs = 2_147_483_647;
 /** Milliseconds without digits that mean nothing. */
@@ -26,8 +29,9 @@ const inMicroseconds = (ms: number): number => Math.round(ms * 1_000) / 1_000;
 export class PoolRequest {
   readonly notes: RequestNotes = {};
   readonly answer: Promise<PoolAnswer>;
-  state: RequestState = { name: 'waiting' };
-  private readonly arrivedAt = performance.now();
+  state = waiting;
+  /** By performance.now(). */
+  readonly arrivedAt = performance.now();
   private readonly settle = Promise.withResolvers<PoolAnswer>();
   private timer: NodeJS.Timeout | undefined;
   /** A client that gives up at the deadline must not make a cancelled call of a late one. */
@@ -104,7 +108,7 @@ export class PoolRequest {
       member.process.forget(id);
       member.running.delete(id);
     }
-    this.state = { name: 'over' };
+    this.state = over;
     clearTimeout(this.timer);
     this.options.cancellation?.unsubscribe(this.onCancel);
   }

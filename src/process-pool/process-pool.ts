@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Deadline } from '../common/deadline.js';
 import { TypedEvents } from '../common/typed-events.js';
-import { cannotStart, givenUpRunning, givenUpWaiting, refusals } from './failure-messages.js';
+import { cannotStart, givenUpRunning, givenUpWaiting, lastUnread, refusals } from './failure-messages.js';
 import { type Launcher, launch } from './launcher.js';
 import type { PoolMember } from './pool-member.js';
 import { PoolRequest } from './pool-request.js';
@@ -33,6 +33,9 @@ export class ProcessPool {
   private readonly queue: PoolRequest[] = [];
   private readonly capacity: number;
   private slotsTaken = 0;
+  /** One for all requests: a closure for each would be allocated with every call. */
+  private readonly onGiveUp = (request: PoolRequest, reason: GiveUpReason): void =>
+    this.gaveUp(request, reason);
   /** Set from the first `stop` on; `cutOff`: calls that still ran have been given up. */
   private stopping: { drainTimer?: NodeJS.Timeout; cutOff: boolean } | undefined;
   private readonly end = Promise.withResolvers<void>();
@@ -152,7 +155,7 @@ export class ProcessPool {
   }
 
   private accept(options: RequestOptions): PoolRequest {
-    const request = new PoolRequest(options, (each, reason) => this.gaveUp(each, reason));
+    const request = new PoolRequest(options, this.onGiveUp);
     this.open.add(request);
     return request;
   }
@@ -254,7 +257,8 @@ export class ProcessPool {
     const { totalMs } = options.deadline;
     this.leave(request);
     if (state.name === 'running') {
-      request.fail(reason, givenUpRunning(reason, totalMs));
+      const unread = lastUnread(state.member.process.unreadSince(request.arrivedAt));
+      request.fail(reason, givenUpRunning(reason, totalMs, unread));
       this.abandon(state.member, state.id, reason, options.method === 'execute');
     } else {
       request.fail(reason, givenUpWaiting(reason, totalMs, this.members.whyWaiting()));

@@ -47,7 +47,7 @@ export interface RefusedCall extends EndOfCall {
 export type CallEvent = ExecutedCall | CachedCall | RefusedCall;
 
 /**
- * The end of each call, once: executed, cached or refused. Emitted synchronously; a listener that throws fails no call.
+ * The end of a call of a known tool, once: executed, cached or refused. A replayed key and `forbidden` are only counted. Emitted synchronously; a listener that throws fails no call.
  * A listener that one tool concerns subscribes to that tool.
  */
 @Injectable()

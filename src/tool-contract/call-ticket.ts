@@ -43,7 +43,7 @@ export class CallTicket {
 
   private isOver = false;
   private onRefusal: Release | undefined;
-  private readonly onEnd: Release[] = [];
+  private onEnd: Release | undefined;
 
   constructor(
     readonly executionId: string,
@@ -70,7 +70,13 @@ export class CallTicket {
 
   /** Slots that are given back at the end (of a queue, of a half-open circuit). */
   returnAtEnd(release: Release): void {
-    this.onEnd.push(release);
+    const before = this.onEnd;
+    if (!before) this.onEnd = release;
+    else
+      this.onEnd = () => {
+        before();
+        release();
+      };
   }
 
   /** The door's last step. */
@@ -78,6 +84,6 @@ export class CallTicket {
     if (this.isOver) return;
     this.isOver = true;
     if (refused) this.onRefusal?.();
-    for (const release of this.onEnd) release();
+    this.onEnd?.();
   }
 }

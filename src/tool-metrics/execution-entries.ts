@@ -25,7 +25,8 @@ export function startOf(call: ToolCall, startedAt: number): ExecutionStart {
     toolName: ticket.tool.definition.name,
     userId: context.userId,
     sessionId: context.sessionId,
-    requestId: context.requestId,
+    // Usually the request's id is the execution's; then the row takes it from there.
+    requestId: context.requestId === ticket.executionId ? undefined : context.requestId,
     investigationId: context.investigationId,
     runId: context.runId,
     ...placeInTrace(ticket.executionId, context),

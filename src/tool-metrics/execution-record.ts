@@ -50,6 +50,7 @@ export const metricOf = (
     ...start,
     ...end,
     metricId,
+    requestId: start.requestId ?? metricId,
     metadata: { ...start.metadata, ...end.metadata },
     recordedAt: new Date(startedAt),
   });

@@ -31,7 +31,8 @@ export class ExecutionRecorderInterceptor implements NestInterceptor<ToolOutcome
     if (ticket.kept) return next.handle();
     ticket.startedAtMs = performance.now();
     this.recorder.assertRoom();
-    const recorded = await this.recorder.begin(ticket.executionId, startOf(call, Date.now()));
+    const start = startOf(call, Date.now());
+    const recorded = (await this.recorder.begin(ticket.executionId, start)) || this.recorder.withoutRecord();
     let outcome: ToolOutcome;
     try {
       outcome = await lastValueFrom(next.handle());

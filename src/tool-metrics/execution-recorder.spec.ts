@@ -2,7 +2,6 @@ import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { TestJournal } from '../../test/support/journal.js';
 import { until } from '../../test/support/wait.js';
-import { Refusal } from '../common/errors.js';
 import { ExecutionRecorder, type RecorderSettings } from './execution-recorder.js';
 import type { ExecutionEnd, ExecutionStart } from './execution-record.js';
 
@@ -78,7 +77,8 @@ describe('ExecutionRecorder', () => {
       await recorder.finish(`${calls}`, end);
     }
     expect(() => recorder.assertRoom()).toThrow(refusal);
-    await expect(recorder.begin('refused', start)).rejects.toEqual(refusal);
+    await expect(recorder.begin('refused', start)).resolves.toBe(false);
+    expect(() => recorder.withoutRecord()).toThrow(refusal);
     await recorder.flush();
     await expect(recorder.begin('last', start)).resolves.toBe(true);
     await recorder.finish('last', end);
@@ -91,6 +91,7 @@ describe('ExecutionRecorder', () => {
     const recorder = open({ maxBytes: 0, whenFull: 'drop' });
     expect(() => recorder.assertRoom()).not.toThrow();
     await expect(recorder.begin('a', start)).resolves.toBe(false);
+    expect(recorder.withoutRecord()).toBe(false);
     expect(recorder.state()).toMatchObject({ depth: 0, dropped: 1 });
   });
 
@@ -100,9 +101,12 @@ describe('ExecutionRecorder', () => {
     await journal.flush();
     rmSync(journal.folder, { recursive: true });
     await recorder.finish('a', end);
-    const failed = recorder.begin('b', start);
-    await expect(failed).rejects.toBeInstanceOf(Refusal);
-    await expect(failed).rejects.toMatchObject({ code: 'recorder_full' });
+    await expect(recorder.begin('b', start)).resolves.toBe(false);
+    const refusal = expect.objectContaining({
+      code: 'recorder_full',
+      detail: expect.stringContaining('JOURNAL_DIR'),
+    });
+    expect(() => recorder.withoutRecord()).toThrow(refusal);
     expect(recorder.state().depth).toBe(1);
   });
 

@@ -29,8 +29,7 @@ const closeMs = 5_000;
 
 /**
  * Promises each execution exactly one row: its start is in the journal before the tool hears of it, its end before
- * the caller is answered. `begin` MUST be followed by exactly one `finish` or `discard`, unless it said that there
- * is no record.
+ * the caller is answered. `begin` MUST be followed by exactly one `finish`, `discard` or `withoutRecord`.
  */
 export class ExecutionRecorder {
   private readonly inFlight = new InFlight();
@@ -63,21 +62,21 @@ export class ExecutionRecorder {
     if (this.settings.whenFull === 'refuse' && this.isFull()) throw this.full();
   }
 
+  /** @returns whether the start is in the journal; else `withoutRecord` MUST follow */
+  begin(id: string, start: ExecutionStart): Promise<boolean> {
+    this.inFlight.begin();
+    return this.isFull() ? Promise.resolve(false) : this.journal.tryAppend({ id, start });
+  }
+
   /**
-   * @returns whether there will be a record; without one nothing must follow
+   * The start could not be written: the call runs without a record, or is refused (RECORDER_WHEN_FULL).
    * @throws Refusal `recorder_full`
    */
-  async begin(id: string, start: ExecutionStart): Promise<boolean> {
-    if (this.isFull()) return this.withoutRecord(() => this.full());
-    this.inFlight.begin();
-    if (await this.journal.tryAppend({ id, start })) return true;
+  withoutRecord(): false {
     this.inFlight.end();
-    return this.withoutRecord(
-      () =>
-        new Refusal('recorder_full', 'The journal of executions cannot be written (JOURNAL_DIR)', {
-          retryAfterMs,
-        }),
-    );
+    if (this.settings.whenFull === 'refuse') throw this.isFull() ? this.full() : unwritable();
+    this.dropped += 1;
+    return false;
   }
 
   /**
@@ -142,12 +141,6 @@ export class ExecutionRecorder {
     return this.journal.bytes >= this.settings.maxBytes;
   }
 
-  private withoutRecord(refusal: () => Refusal): false {
-    if (this.settings.whenFull === 'refuse') throw refusal();
-    this.dropped += 1;
-    return false;
-  }
-
   private full(): Refusal {
     const { depth, bytes } = this.state();
     return new Refusal(
@@ -158,6 +151,9 @@ export class ExecutionRecorder {
     );
   }
 }
+
+const unwritable = (): Refusal =>
+  new Refusal('recorder_full', 'The journal of executions cannot be written (JOURNAL_DIR)', { retryAfterMs });
 
 const unread = (end: ExecutionEnd): ExecutionEnd => ({
   ...end,

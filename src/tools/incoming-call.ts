@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import type { IncomingHttpHeaders } from 'node:http';
 import { principalOf } from '../auth/principal.decorator.js';
 import { type FieldProblem, invalidRequest, Problem } from '../common/errors.js';
 import type { CallContext } from '../tool-contract/call-context.js';
@@ -129,21 +130,23 @@ function contextOf(
   { id, headers }: FastifyRequest,
   { userId, projects }: Principal,
 ): CallContext {
-  const header = (name: string): string | undefined => {
-    const value = headers[name];
-    return typeof value === 'string' && value !== '' ? value.slice(0, maxTextLength) : undefined;
-  };
   return {
-    userId: body.userId ?? header('x-user-id') ?? userId,
+    userId: body.userId ?? header(headers, 'x-user-id') ?? userId,
     requestId: body.requestId ?? id,
-    projectId: header('x-project-id') ?? projects?.[0] ?? 'default',
-    sessionId: body.sessionId ?? header('x-session-id'),
-    investigationId: body.investigationId ?? header('x-investigation-id'),
-    runId: body.runId ?? header('x-run-id'),
-    threadId: body.threadId ?? header('x-thread-id'),
+    projectId: header(headers, 'x-project-id') ?? projects?.[0] ?? 'default',
+    sessionId: body.sessionId ?? header(headers, 'x-session-id'),
+    investigationId: body.investigationId ?? header(headers, 'x-investigation-id'),
+    runId: body.runId ?? header(headers, 'x-run-id'),
+    threadId: body.threadId ?? header(headers, 'x-thread-id'),
     labels: body.labels,
-    traceparent: header('traceparent'),
+    traceparent: header(headers, 'traceparent'),
   };
+}
+
+/** @returns undefined for an empty header */
+function header(headers: IncomingHttpHeaders, name: string): string | undefined {
+  const value = headers[name];
+  return typeof value === 'string' && value !== '' ? value.slice(0, maxTextLength) : undefined;
 }
 
 function wellFormed(key: unknown): string | undefined {

@@ -1,17 +1,23 @@
 import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { until } from '../support/wait.js';
-import { Connections } from '../../src/http/connections.js';
+import { limitConnections, requestBegan, requestEnded } from '../../src/http/connections.js';
 
 // real: HTTP over sockets; mock: what answers
 
 it('an answer that is not read for half a minute is given up with its connection; a call that takes as long is not', async () => {
   const answers: string[] = [];
-  const server = new Connections(10).createServer({}, ({ url = '' }, response) => {
-    response.on('close', () => answers.push(`${url} ${response.writableFinished}`));
+  const server = createServer(({ url = '', socket }, response) => {
+    requestBegan(socket);
+    response.on('close', () => {
+      requestEnded(socket);
+      answers.push(`${url} ${response.writableFinished}`);
+    });
     if (url === '/large') response.end(Buffer.alloc(64 * 1_048_576));
     else setTimeout(() => response.end('late'), 100_000);
   });
+  limitConnections(server, 10);
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const ask = (path: string): Socket => {
     const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');

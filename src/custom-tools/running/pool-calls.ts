@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type OutcomeCode, Refusal } from '../../common/errors.js';
-import { isUnwritable, tooDeep } from '../../common/json-depth.js';
+import { alteredNumber } from '../../common/exact-numbers.js';
 import type { Tracer } from '../../observability/tracing/tracer.js';
+import { quotedChars } from '../../process-pool/failure-messages.js';
 import {
   type PoolAnswer,
   PoolFailure,
@@ -69,10 +70,7 @@ export class PoolCalls {
       try {
         const { reply, notes } = await this.request(backend, job, run);
         Object.assign(run.notes, notes);
-        const said = 'result' in reply ? reply.result : reply.error.data;
-        if (isUnwritable(said, notes.outputBytes ?? 0)) {
-          throw new ToolFailure('protocol_error', `The tool's answer ${tooDeep}`);
-        }
+        refuseAltered(notes.outputText);
         if ('result' in reply) return reply.result;
         throw this.toolError(reply.error);
       } catch (error) {
@@ -179,8 +177,18 @@ export class PoolCalls {
   }
 }
 
+/** @throws ToolFailure `protocol_error` for a number that would reach the caller as another one */
+function refuseAltered(answer: string | undefined): void {
+  const altered = answer === undefined ? undefined : alteredNumber(answer);
+  if (!altered) return;
+  const { pointer, detail } = altered;
+  throw new ToolFailure('protocol_error', `The tool's answer: ${pointer} ${detail}`);
+}
+
 function withoutSecrets({ reason, message, notes, written }: PoolFailure, redactor: Redactor): PoolFailure {
-  return new PoolFailure(reason, redactor.clean(message), cleanNotes(notes, redactor), written);
+  // A quoted line is cut off at the message's end.
+  const clean = redactor.clean(message, { end: message.length >= quotedChars });
+  return new PoolFailure(reason, clean, cleanNotes(notes, redactor), written);
 }
 
 function cleanNotes(notes: RequestNotes, redactor: Redactor): RequestNotes {

@@ -1,4 +1,5 @@
 import type { ToolNotice } from '../../common/tool-notice.js';
+import { quotedChars } from '../../process-pool/failure-messages.js';
 import { maxNoticeChars } from '../../process-pool/notices.js';
 import type { PoolEvent } from '../../process-pool/pool.types.js';
 import type { PlainEnv } from './secret-box.js';
@@ -110,7 +111,7 @@ export function cleanEvent<E extends PoolEvent>(event: E, redactor: Redactor): E
   switch (event.type) {
     case 'start_failed':
     case 'failed':
-      return { ...event, error: redactor.clean(event.error) };
+      return { ...event, error: redactor.clean(event.error, { end: event.error.length >= quotedChars }) };
     case 'terminate':
       return {
         ...event,
