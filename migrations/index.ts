@@ -12,6 +12,7 @@ import { CallsOfFindings1764000110000 } from './0011-calls-of-findings.js';
 import { AuditReasons1764000130000 } from './0013-audit-reasons.js';
 import { PairsByKey1764000150000 } from './0015-pairs-by-key.js';
 import { Isolation1764000180000 } from './0018-isolation.js';
+import { OrderOfSchemas1764000200000 } from './0020-order-of-schemas.js';
 import { HealthOfRows1764000210000 } from './0021-health-of-rows.js';
 
 /** Every migration in order; append only. */
@@ -30,5 +31,6 @@ export const migrations = [
   AuditReasons1764000130000,
   PairsByKey1764000150000,
   Isolation1764000180000,
+  OrderOfSchemas1764000200000,
   HealthOfRows1764000210000,
 ];

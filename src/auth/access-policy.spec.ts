@@ -82,9 +82,18 @@ describe('AccessPolicy', () => {
 
     it('knows ALLOWED_HOSTS', () => {
       const lan = policy({ ALLOWED_HOSTS: 'tools.lan, Other.lan' });
-      const headers = { host: 'other.lan:3000', origin: 'http://tools.lan' };
+      const headers = { host: 'other.lan:3000', origin: 'http://other.lan:3000' };
       for (const method of ['GET', 'POST'])
         expect(lan.admit(...visit(headers, { method })).userId).toBe('anonymous');
+    });
+
+    it('lets no page of another host write, whether ALLOWED_HOSTS names it or not', () => {
+      const lan = policy({ ALLOWED_HOSTS: 'tools.lan, other.lan' });
+      const headers = { host: 'other.lan:3000', origin: 'http://tools.lan' };
+      for (const site of [{}, { 'sec-fetch-site': 'cross-site' }])
+        expect(codeOf(() => lan.admit(...visit({ ...headers, ...site }, { method: 'POST' })))).toBe(
+          'forbidden',
+        );
     });
   });
 

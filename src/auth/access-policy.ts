@@ -101,7 +101,7 @@ export class AccessPolicy {
   }
 
   private refuseForged(visit: Visit): void {
-    if (!safeMethods.has(visit.method) && mayBeForged(visit, this.config.server.allowedHosts)) throw forged();
+    if (!safeMethods.has(visit.method) && mayBeForged(visit)) throw forged();
   }
 
   private isTrusted({ host = '', origin }: IncomingHttpHeaders): boolean {
@@ -152,6 +152,6 @@ function strangeHost(): Problem {
 function forged(): Problem {
   return new Problem(
     'forbidden',
-    'A web page of another origin may have sent this: send the key, add the host of that page to ALLOWED_HOSTS, or set TRUST_PROXY behind a proxy that ends TLS.',
+    'A web page of another origin may have sent this: send the key, or set TRUST_PROXY behind a proxy that ends TLS.',
   );
 }

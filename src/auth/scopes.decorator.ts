@@ -2,6 +2,7 @@ import { UseInterceptors } from '@nestjs/common';
 import { FASTIFY_ROUTE_CONFIG_METADATA } from '@nestjs/platform-fastify/constants.js';
 import type { FastifyContextConfig } from 'fastify';
 import type { Scope } from '../tool-contract/principal.js';
+import { AUDITED_READ } from './audit/audited.decorator.js';
 import { AuditInterceptor } from './audit/audit.interceptor.js';
 
 declare module 'fastify' {
@@ -28,7 +29,7 @@ export const Scopes =
     const handlers = method ? [method.value as Handler] : undeclaredIn(target as { prototype: object });
     for (const handler of handlers) {
       declareAccess(handler, { scopes });
-      if (scopes.some((scope) => administrative.has(scope)))
+      if (scopes.some((scope) => administrative.has(scope)) || Reflect.hasMetadata(AUDITED_READ, handler))
         UseInterceptors(AuditInterceptor)(target, '', { value: handler });
     }
   };

@@ -80,7 +80,7 @@ function addMaking(tool: Command): void {
     .command('register')
     .description('make it callable: its files are uploaded')
     .argument('<path>', 'its folder, tool.json or program')
-    .option('--name <name>', 'in place of the one in tool.json, or of file or folder')
+    .option('--name <name>', 'in place of the one in tool.json, or that the program says')
     .option('--update', 'change the tool that has this name')
     .option('--in-place', 'upload nothing: the server runs it where it stands, and must see the same disk')
     .action(async (path: string, options: object, command: Command) =>

@@ -43,6 +43,10 @@ export function projectAt(path: string, name?: string): Project {
   );
 }
 
+/** Whether a tool.json says what stands at a path. */
+export const hasManifest = (path: string): boolean =>
+  basename(path) === 'tool.json' || existsSync(join(path, 'tool.json'));
+
 /** @throws CliError `usage` where it is no program that speaks Toolkeeper's own protocol */
 export function executableAt(path: string): Executable {
   const project = projectAt(path);

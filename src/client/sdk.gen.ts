@@ -121,7 +121,7 @@ export const signIn = <ThrowOnError extends boolean = false>(options: Options<Si
 /**
  * List what was done with the rights of an administrator, newest first
  *
- * One entry for each request to a route that changes something and needs `tools:admin`, `playbooks:write` or `admin`, also where it failed. One that was refused for want of the scope did nothing, and has none.
+ * One entry for each request to a route that changes something and needs `tools:admin`, `playbooks:write` or `admin`, also where it failed; and for each read of captured payloads and of what spans carried by a key with `tools:admin`. One that was refused for want of the scope did nothing, and has none.
  */
 export const listAuditEntries = <ThrowOnError extends boolean = false>(options?: Options<ListAuditEntriesData, ThrowOnError>): RequestResult<ListAuditEntriesResponses, ListAuditEntriesErrors, ThrowOnError> => (options?.client ?? client).get<ListAuditEntriesResponses, ListAuditEntriesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],

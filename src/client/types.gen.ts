@@ -412,13 +412,19 @@ export type ToolCallsBody = {
     /**
      * Calls of OpenAI, Anthropic or Distri, as the model wrote them
      */
-    toolCalls: Array<{
+    toolCalls?: Array<{
         [key: string]: unknown;
     }>;
     /**
-     * The results' form, where it is not that of the calls: models of HolmesGPT call as OpenAI's do
+     * Another name for toolCalls
      */
-    format?: 'holmes';
+    tool_calls?: Array<{
+        [key: string]: unknown;
+    }>;
+    /**
+     * The results' form, by default that of the calls: models of HolmesGPT call as OpenAI's do
+     */
+    format?: 'openai' | 'openai-responses' | 'anthropic' | 'distri' | 'holmes';
     /**
      * As for the call of one tool
      */

@@ -59,9 +59,11 @@ function changeable(shape: Type, body: unknown): unknown {
   if (!view || typeof body !== 'object' || body === null) return body;
   const own = new Map(propertiesOf(shape));
   const shown = new Map(propertiesOf(view));
-  // A view shows null where nothing was given.
+  // A view shows null where nothing was given, or a list of what the body takes as an object.
+  const isShown = (name: string, value: unknown): boolean =>
+    Array.isArray(value) && shown.get(name)?.isArray === true && own.get(name)?.type === 'object';
   const isChange = (name: string, value: unknown): boolean =>
-    own.has(name)
+    own.has(name) && !isShown(name, value)
       ? value !== null || shown.get(name)?.['nullable'] !== true || own.get(name)?.['nullable'] === true
       : !shown.has(name);
   return Object.fromEntries(Object.entries(body).filter(([name, value]) => isChange(name, value)));

@@ -48,9 +48,7 @@ const server = {
       'ALLOWED_HOSTS',
       kind('names of hosts, comma-separated', (names) => list.read(names.toLowerCase())),
       '',
-    ).means(
-      'Host names besides loopback ones that callers without a key may name in `Host`, and whose pages may write.',
-    ),
+    ).means('Host names besides loopback ones that callers without a key may name in `Host`.'),
     /** Of a request that is no tool call; see toolInput. */
     bodyLimitBytes: 4_194_304,
     /** How often a stream without news says that it lives. */

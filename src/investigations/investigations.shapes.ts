@@ -1,7 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import type { InvestigationView, ToolBudget } from './budget-types.js';
 import { Reason } from '../auth/audit/audit.shapes.js';
-import { Limit, OptionalInt, PageOf, Text } from '../common/shapes.js';
+import { Limit, OptionalInt, PageOf, SentBackBy, Text } from '../common/shapes.js';
 
 const maxLimit = 1_000_000;
 
@@ -39,6 +39,7 @@ export class ToolBudgetView implements ToolBudget {
   readonly remaining!: number | null;
 }
 
+@SentBackBy(RaiseBudgetBody)
 export class InvestigationBudgetView implements Omit<InvestigationView, 'resetsAt' | 'projectId'> {
   @ApiProperty({ example: 'inc-2024-118' }) readonly investigationId!: string;
   @ApiProperty({

@@ -38,7 +38,7 @@ export type DrainNews =
   | { readonly event: 'replayed'; readonly records: number; readonly interrupted: number };
 
 /** Chunks of a segment that are read for one batch at most: records may be large. */
-const mostChunks = 32;
+const mostChunks = 8;
 
 interface Segment {
   readonly number: number;

@@ -5,6 +5,7 @@ import type {
   JSONRPCResultResponse,
 } from '@modelcontextprotocol/server';
 import type { FastifyRequest } from 'fastify';
+import { isObject } from '../common/json.js';
 import { errorTable, type Problem } from '../common/errors.js';
 import { asProblem, type OwnErrorBody, problemBody } from '../common/problem.filter.js';
 
@@ -41,6 +42,15 @@ export const notificationOf = (method: string, params?: Record<string, unknown>)
   method,
   ...(params && { params }),
 });
+
+/** A message without the optional members that a client gave as null. A tool's arguments are the tool's to read. */
+export function withoutNulls(message: unknown): unknown {
+  if (!isObject(message)) return message;
+  const given = Object.entries(message).filter(([name, value]) => value !== null || name === 'id');
+  return Object.fromEntries(
+    given.map(([name, value]) => [name, name === 'arguments' ? value : withoutNulls(value)]),
+  );
+}
 
 /** A request that could not be served, with the members of its problem as data. */
 export function problemAnswer(id: RpcId, problem: Problem, requestId: string): Answer {

@@ -1,5 +1,9 @@
 import type * as McpSdk from '@modelcontextprotocol/server';
-import type { InboundClassificationOutcome, JSONRPCRequest } from '@modelcontextprotocol/server';
+import type {
+  InboundClassificationOutcome,
+  InboundLadderRejection,
+  JSONRPCRequest,
+} from '@modelcontextprotocol/server';
 import type { FastifyRequest } from 'fastify';
 import { isObject } from '../common/json.js';
 
@@ -19,6 +23,17 @@ export function classified(sdk: Sdk, { body, headers }: FastifyRequest): Inbound
     ...only('mcpMethodHeader', headers['mcp-method']),
     ...only('mcpNameHeader', headers['mcp-name']),
   });
+}
+
+/** Why a message is none, with the member that is wrong. */
+export function explained(sdk: Sdk, { cell, message }: InboundLadderRejection, body: unknown): string {
+  if (cell !== 'invalid-json-rpc-body') return message;
+  const { JSONRPCRequest, JSONRPCNotification } = sdk.specTypeSchemas;
+  const isRequest = isObject(body) && 'id' in body;
+  const checked = (isRequest ? JSONRPCRequest : JSONRPCNotification)['~standard'].validate(body);
+  const [issue] = ('issues' in checked && checked.issues) || [];
+  const path = issue?.path?.map((each) => (typeof each === 'object' ? each.key : each)).map(String);
+  return issue ? `${message}: ${path?.join('.') || 'body'}: ${issue.message}` : message;
 }
 
 /**

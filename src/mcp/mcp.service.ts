@@ -23,9 +23,10 @@ import {
   type Notification,
   problemAnswer,
   resultOf,
+  withoutNulls,
 } from './mcp-messages.js';
 import { ParamHeaders } from './mcp-param-headers.js';
-import { classified, mismatch, modernRevision, type Sdk, wrongHeader } from './mcp-revisions.js';
+import { classified, explained, mismatch, modernRevision, type Sdk, wrongHeader } from './mcp-revisions.js';
 import { missedNotices, noticeMessage, wantedLevel } from './mcp-notices.js';
 import { isForTheModel, refusedResult, toolResultOf } from './mcp-results.js';
 import { eventOfPlaced, McpStreams, messageEvent, subscriptionMeta } from './mcp-streams.js';
@@ -70,6 +71,7 @@ export class McpService {
   async answer(request: FastifyRequest, reply: FastifyReply): Promise<object | Readable | undefined> {
     if (request.body === undefined)
       return refused(reply, 400, errorOf(null, -32700, 'The body is empty: send one message'));
+    request.body = withoutNulls(request.body);
     // It takes a tenth of a second to load, and most servers may never be asked.
     const sdk = await (this.sdk ??= import('@modelcontextprotocol/server'));
     const route = classified(sdk, request);
@@ -77,7 +79,7 @@ export class McpService {
       return refused(
         reply,
         route.httpStatus,
-        errorOf(idOf(request.body), route.code, route.message, route.data),
+        errorOf(idOf(request.body), route.code, explained(sdk, route, request.body), route.data),
       );
     const isModern = route.kind === 'modern';
     const wrong = wrongHeader(sdk, request, isModern);

@@ -1,6 +1,12 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { type PlaybookLabels, type PlaybookStatus, playbookStatuses } from './playbook.types.js';
-import { PageOf } from '../common/shapes.js';
+import { PageOf, SentBackBy } from '../common/shapes.js';
+import {
+  ArchivePlaybookBody,
+  DeprecatePlaybookBody,
+  DisablePlaybookBody,
+  EnablePlaybookBody,
+} from './playbook-bodies.shapes.js';
 
 const time = '2026-01-23T10:30:00.000Z';
 
@@ -86,6 +92,10 @@ export class StatusChangeView {
 }
 
 /** One version with everything its author wrote. */
+@SentBackBy(DisablePlaybookBody)
+@SentBackBy(EnablePlaybookBody)
+@SentBackBy(DeprecatePlaybookBody)
+@SentBackBy(ArchivePlaybookBody)
 export class PlaybookView extends PlaybookSummaryView {
   @ApiProperty({ type: String, nullable: true, example: null }) readonly maintainer!: string | null;
   @ApiProperty({

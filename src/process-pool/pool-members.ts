@@ -216,7 +216,7 @@ export class PoolMembers implements SlotUser {
   }
 
   private on(member: PoolMember, event: ProcessEvent): void {
-    if (event.type === 'ready') this.onReady(member);
+    if (event.type === 'ready') this.onReady(member, event);
     else if (event.type === 'start_failed') this.onStartFailed(member, event.error);
     else if (event.type === 'ended') this.onEnded(member, event.ending);
     else if (event.type === 'drained') this.advance();
@@ -226,14 +226,14 @@ export class PoolMembers implements SlotUser {
     }
   }
 
-  private onReady(member: PoolMember): void {
+  private onReady(member: PoolMember, { handshake }: Extract<ProcessEvent, { type: 'ready' }>): void {
     const pool = this.settings.name;
     const recovered = this.policy.failed;
     const replaced = member.ready(this.random);
     if (replaced?.worn) this.retire(replaced);
     this.policy.started();
     const durationMs = performance.now() - member.begunAt;
-    this.events.emit({ type: 'spawn', pool, pid: member.pid, durationMs });
+    this.events.emit({ type: 'spawn', pool, pid: member.pid, durationMs, handshake });
     if (recovered) this.events.emit({ type: 'recovered', pool });
     member.slot.started();
     this.advance();

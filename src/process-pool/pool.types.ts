@@ -244,7 +244,13 @@ export type PoolEvent =
   /** A process is being started; `spawn` or `start_failed` follows. */
   | { readonly type: 'starting'; readonly pool: string }
   /** It answered `initialize` and is ready. */
-  | { readonly type: 'spawn'; readonly pool: string; readonly pid: number; readonly durationMs: number }
+  | {
+      readonly type: 'spawn';
+      readonly pool: string;
+      readonly pid: number;
+      readonly durationMs: number;
+      readonly handshake: Handshake;
+    }
   | ({ readonly type: 'terminate'; readonly pool: string; readonly pid: number } & Ending)
   | {
       readonly type: 'start_failed';

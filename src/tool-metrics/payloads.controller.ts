@@ -1,5 +1,6 @@
 import { Controller, Get, Param, UseInterceptors } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { AuditedRead } from '../auth/audit/audited.decorator.js';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import { PayloadView } from './payloads.shapes.js';
@@ -15,6 +16,7 @@ export class PayloadsController {
   constructor(private readonly service: ToolMetricsService) {}
 
   @Get(':id/payload')
+  @AuditedRead()
   @ApiOperation({
     summary: 'What an execution was given and answered',
     description:

@@ -1,4 +1,5 @@
 import { isObject } from '../common/json.js';
+import { partAt } from './platform-schema.js';
 import type { JsonSchema } from '../tool-contract/tool.js';
 
 /**
@@ -98,11 +99,6 @@ const alternatives = ({ anyOf, oneOf }: JsonSchema): unknown[] =>
 
 /** What a reference into the same schema stands for, with what stands beside it. */
 function resolved({ $ref, ...beside }: JsonSchema, root: JsonSchema): JsonSchema {
-  if (typeof $ref !== 'string' || !$ref.startsWith('#/')) return beside;
-  const steps = $ref.slice(2).split('/');
-  const found = steps.reduce<unknown>(
-    (at, step) => (at as JsonSchema | undefined)?.[step.replaceAll('~1', '/').replaceAll('~0', '~')],
-    root,
-  );
+  const found = partAt(root, $ref);
   return isObject(found) ? { ...found, ...beside } : beside;
 }

@@ -27,65 +27,71 @@ interface Wire {
   readonly function?: { readonly name?: string; readonly arguments?: unknown };
 }
 
-/** Platforms that call as OpenAI does, and want another answer. */
-export const resultFormats = ['holmes'] as const;
+/** Forms of results. */
+export const resultFormats = ['openai', 'openai-responses', 'anthropic', 'distri', 'holmes'] as const;
 export type ResultFormat = (typeof resultFormats)[number];
+
+type ReadCall = Omit<NativeCall, 'answer'> & { readonly format: ResultFormat };
 
 /**
  * Reads a call as OpenAI (chat and responses), Anthropic or Distri write it.
+ * @param format of the answer, by default the call's own
  * @returns undefined for what is none of these
  */
 export function nativeCall(wire: Wire, format?: ResultFormat): NativeCall | undefined {
-  return openAiCall(wire, format) ?? responsesCall(wire) ?? anthropicCall(wire) ?? distriCall(wire);
+  const call = openAiCall(wire) ?? responsesCall(wire) ?? anthropicCall(wire) ?? distriCall(wire);
+  if (!call) return undefined;
+  const answerTo = answers[format ?? call.format];
+  return { ...call, answer: (answer, elapsedMs) => answerTo(call, answer, elapsedMs) };
 }
 
-function openAiCall({ id, function: called }: Wire, format?: ResultFormat): NativeCall | undefined {
+function openAiCall({ id, function: called }: Wire): ReadCall | undefined {
   if (!isText(id) || !isText(called?.name)) return undefined;
-  const { name } = called;
-  const read = readArguments(called.arguments);
-  return {
-    id,
-    tool: name,
-    ...read,
-    nullsForAbsent: mayHoldNull(called.arguments),
-    answer: (answer, elapsedMs) =>
-      format === 'holmes'
-        ? { tool_call_id: id, tool_name: name, result: holmesResult(answer, read.input, elapsedMs) }
-        : { role: 'tool', tool_call_id: id, content: textOf(answer.value) },
-  };
+  const { name, arguments: given } = called;
+  return { format: 'openai', id, tool: name, ...readArguments(given), nullsForAbsent: mayHoldNull(given) };
 }
 
-function responsesCall({ type, call_id: id, name, arguments: given }: Wire): NativeCall | undefined {
+function responsesCall({ type, call_id: id, name, arguments: given }: Wire): ReadCall | undefined {
   if (type !== 'function_call' || !isText(id) || !isText(name)) return undefined;
-  const answer = ({ value }: ReadableAnswer) => ({
+  const nullsForAbsent = mayHoldNull(given);
+  return { format: 'openai-responses', id, tool: name, ...readArguments(given), nullsForAbsent };
+}
+
+function anthropicCall({ type, id, name, input }: Wire): ReadCall | undefined {
+  if (type !== 'tool_use' || !isText(id) || !isText(name)) return undefined;
+  return { format: 'anthropic', id, tool: name, input: input ?? {} };
+}
+
+function distriCall({ tool_call_id: id, tool_name: name, input }: Wire): ReadCall | undefined {
+  if (!isText(id) || !isText(name)) return undefined;
+  return { format: 'distri', id, tool: name, ...readArguments(input) };
+}
+
+const answers: Record<ResultFormat, (call: ReadCall, answer: ReadableAnswer, elapsedMs: number) => object> = {
+  openai: ({ id }, { value }) => ({ role: 'tool', tool_call_id: id, content: textOf(value) }),
+  'openai-responses': ({ id }, { value }) => ({
     type: 'function_call_output',
     call_id: id,
     output: textOf(value),
-  });
-  return { id, tool: name, ...readArguments(given), nullsForAbsent: mayHoldNull(given), answer };
-}
-
-function anthropicCall({ type, id, name, input }: Wire): NativeCall | undefined {
-  if (type !== 'tool_use' || !isText(id) || !isText(name)) return undefined;
-  const answer = ({ value, failed }: ReadableAnswer) => ({
+  }),
+  anthropic: ({ id }, { value, failed }) => ({
     type: 'tool_result',
     tool_use_id: id,
     content: textOf(value),
     ...(failed && { is_error: true }),
-  });
-  return { id, tool: name, input: input ?? {}, answer };
-}
-
-function distriCall({ tool_call_id: id, tool_name: name, input }: Wire): NativeCall | undefined {
-  if (!isText(id) || !isText(name)) return undefined;
-  const answer = ({ value, failed }: ReadableAnswer) => {
+  }),
+  distri: ({ id, tool }, { value, failed }) => {
     const data = failed
       ? { result: null, success: false, error: textOf(value) }
       : { result: value, success: true };
-    return { tool_call_id: id, tool_name: name, parts: [{ part_type: 'data', data }] };
-  };
-  return { id, tool: name, ...readArguments(input), answer };
-}
+    return { tool_call_id: id, tool_name: tool, parts: [{ part_type: 'data', data }] };
+  },
+  holmes: ({ id, tool, input }, answer, elapsedMs) => ({
+    tool_call_id: id,
+    tool_name: tool,
+    result: holmesResult(answer, input, elapsedMs),
+  }),
+};
 
 /** HolmesGPT's StructuredToolResult: a result without anything in it is `no_data`. */
 function holmesResult({ value, failed }: ReadableAnswer, params: unknown, elapsedMs: number): object {

@@ -1,8 +1,7 @@
 import { sha256 } from '../common/canonical-json.js';
-import type { ToolFormat } from './tool-formats.js';
 
 /** What a platform takes as a name. */
-interface NameRule {
+export interface NameRule {
   readonly longest: number;
   /** Characters that it refuses. */
   readonly refused: RegExp;
@@ -10,29 +9,33 @@ interface NameRule {
 
 /** OpenAI's rule, which those keep that hand their tools on to it. */
 const openAiNames: NameRule = { longest: 64, refused: /[^a-zA-Z0-9_-]/g };
-export const nameRules: Readonly<Record<ToolFormat, NameRule>> = {
+/** By format. */
+export const nameRules = {
   openai: openAiNames,
   'openai-responses': openAiNames,
   anthropic: { longest: 128, refused: openAiNames.refused },
   mcp: { longest: 128, refused: /[^a-zA-Z0-9_.-]/g },
   distri: openAiNames,
   holmes: openAiNames,
-};
+} as const;
+
+/** Anthropic's rule for the properties of a tool's input. */
+export const propertyNames: NameRule = { longest: 64, refused: /[^a-zA-Z0-9_.-]/g };
 
 const hashLength = 8;
 
 /**
- * Aliases of tools whose names a platform refuses: what it takes of the name, cut, with the beginning of the name's
+ * Aliases of tools, or of properties, whose names a platform refuses: what it takes of the name, cut, with the beginning of the name's
  * hash. An alias is never the name of a tool, nor another's alias.
  */
 export class PlatformNames {
   private readonly aliases = new Map<NameRule, Map<string, string>>();
   private readonly owners = new Map<string, string>();
 
-  /** @param names of all tools */
-  constructor(names: ReadonlySet<string>) {
+  /** @param names of all tools, or of all properties of one */
+  constructor(names: ReadonlySet<string>, rules: readonly NameRule[] = Object.values(nameRules)) {
     const inOrder = [...names].sort();
-    for (const rule of new Set(Object.values(nameRules))) {
+    for (const rule of new Set(rules)) {
       const own = new Map<string, string>();
       for (const name of inOrder) {
         if (isTaken(name, rule)) continue;
@@ -45,8 +48,8 @@ export class PlatformNames {
   }
 
   /** The name itself where the platform takes it. */
-  shown(name: string, format: ToolFormat): string {
-    return this.aliases.get(nameRules[format])?.get(name) ?? name;
+  shown(name: string, rule: NameRule): string {
+    return this.aliases.get(rule)?.get(name) ?? name;
   }
 
   /** The name of the tool that an alias stands for. */
@@ -64,7 +67,7 @@ export class PlatformNames {
 }
 
 const isTaken = (name: string, { longest, refused }: NameRule): boolean =>
-  name.length <= longest && name.search(refused) < 0;
+  name !== '' && name.length <= longest && name.search(refused) < 0;
 
 function aliasOf(name: string, { longest, refused }: NameRule, again: number): string {
   const hash = sha256(again === 0 ? name : `${name} ${again}`);

@@ -7,6 +7,7 @@ import type { CallRequest } from '../tool-contract/tool-call.js';
 import { Door } from './door.js';
 import { callOf } from './incoming-call.js';
 import { type NativeCall, nativeCall } from './native-calls.js';
+import { platformSchema } from './platform-schema.js';
 import { type ReadableAnswer, readableOutcome, readableProblem, textOf } from './readable-answer.js';
 import { withoutNulls } from './strict-schemas.js';
 import { ToolRegistry } from './tool-registry.js';
@@ -25,10 +26,15 @@ export class ToolCallsService {
   ) {}
 
   /** @throws Problem `invalid_request` for what is no platform's call; whatever becomes of a call is its result */
-  async run({ toolCalls, format, context }: ToolCallsBody, request: FastifyRequest): Promise<ToolCallsView> {
+  async run(body: ToolCallsBody, request: FastifyRequest): Promise<ToolCallsView> {
+    const { format, context } = body;
     const key = request.headers['idempotency-key'];
+    const member = body.tool_calls ? 'tool_calls' : 'toolCalls';
+    const toolCalls = body[member] ?? wrong('/toolCalls', 'is required');
+    if (body.toolCalls !== toolCalls && body.toolCalls)
+      wrong('/toolCalls', 'must be left out beside tool_calls');
     const asked = toolCalls.map((wire, place) => {
-      const call = nativeCall(wire, format) ?? unknownCall(place);
+      const call = nativeCall(wire, format) ?? wrong(`/${member}/${place}`, unknownCall);
       const idempotencyKey = key === undefined ? undefined : `${String(key)}:${call.id}`;
       const toRun = { tool: call.tool, input: this.inputOf(call), context, idempotencyKey };
       return { call, request: callOf(toRun, request) };
@@ -55,8 +61,10 @@ export class ToolCallsService {
   }
 
   private inputOf({ tool, input, nullsForAbsent }: NativeCall): unknown {
-    const schema = nullsForAbsent && this.registry.find(tool)?.definition.inputSchema;
-    return schema ? withoutNulls(schema, input) : input;
+    const own = this.registry.find(tool)?.definition.inputSchema;
+    if (!own) return input;
+    const { schema, restored } = platformSchema(own);
+    return restored(nullsForAbsent ? withoutNulls(schema, input) : input);
   }
 
   private async answerTo({ malformed }: NativeCall, request: CallRequest): Promise<ReadableAnswer> {
@@ -76,7 +84,8 @@ const tooLarge = (most: number): ReadableAnswer => ({
     `characters together (${largestResults} × CUSTOM_TOOLS_MAX_OUTPUT_BYTES). Call fewer tools at a time`,
 });
 
-function unknownCall(place: number): never {
-  const detail = 'is no tool call of OpenAI, Anthropic or Distri';
-  throw invalidRequest({ pointer: `/toolCalls/${place}`, detail });
+const unknownCall = 'is no tool call of OpenAI, Anthropic or Distri';
+
+function wrong(pointer: string, detail: string): never {
+  throw invalidRequest({ pointer, detail });
 }

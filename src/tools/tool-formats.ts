@@ -1,5 +1,6 @@
 import type { JsonSchema, ToolDefinition } from '../tool-contract/tool.js';
 import { holmesParameters } from './holmes-parameters.js';
+import { objectSchema, platformSchema } from './platform-schema.js';
 import { strictSchema } from './strict-schemas.js';
 
 /** How agent platforms want tools described; see each platform's own documentation. */
@@ -20,13 +21,13 @@ export const toolFormats = {
   anthropic: ({ name, description, inputSchema }: ToolDefinition) => ({
     name,
     description,
-    input_schema: ofObject(inputSchema),
+    input_schema: platformSchema(inputSchema).schema,
   }),
   mcp: ({ name, description, inputSchema, outputSchema, annotations }: ToolDefinition) => ({
     name,
     description,
-    inputSchema: ofObject(inputSchema),
-    ...(outputSchema && { outputSchema: ofObject(outputSchema) }),
+    inputSchema: objectSchema(inputSchema),
+    ...(outputSchema && { outputSchema: objectSchema(outputSchema) }),
     annotations: {
       readOnlyHint: annotations.readOnly,
       idempotentHint: annotations.idempotent,
@@ -39,13 +40,13 @@ export const toolFormats = {
     name,
     description,
     type: 'function',
-    parameters: ofObject(inputSchema),
+    parameters: platformSchema(inputSchema).schema,
   }),
   /** A tool of a HolmesGPT toolset: its parameters by name. */
   holmes: ({ name, description, inputSchema }: ToolDefinition) => ({
     name,
     description,
-    parameters: holmesParameters(inputSchema),
+    parameters: holmesParameters(platformSchema(inputSchema).schema),
   }),
 } as const;
 
@@ -55,25 +56,9 @@ export const toolFormatNames = Object.keys(toolFormats) as ToolFormat[];
 /** Those in which a platform can be told to keep to the schema. */
 export const strictFormats: readonly ToolFormat[] = ['openai', 'openai-responses'];
 
-interface ObjectSchema extends JsonSchema {
-  readonly type: 'object';
-  readonly properties: Readonly<Record<string, object>>;
-}
-
-/** Platforms read a schema of an object with schemas that are objects: `true` becomes `{}`, and what is not said is said. */
-function ofObject(schema: JsonSchema): ObjectSchema {
-  const properties = Object.entries((schema['properties'] ?? {}) as Record<string, object | boolean>);
-  const asObject = (property: object | boolean): object =>
-    typeof property === 'object' ? property : property ? {} : { not: {} };
-  return {
-    ...schema,
-    type: 'object',
-    properties: Object.fromEntries(properties.map(([name, property]) => [name, asObject(property)])),
-  };
-}
-
 /** A schema without a strict form is given as it is. */
 function parametersOf(schema: JsonSchema, strict: boolean): { parameters: JsonSchema; isStrict: boolean } {
-  const closed = strict ? strictSchema(schema) : undefined;
-  return { parameters: closed ?? ofObject(schema), isStrict: closed !== undefined };
+  const open = platformSchema(schema).schema;
+  const closed = strict ? strictSchema(open) : undefined;
+  return { parameters: closed ?? open, isStrict: closed !== undefined };
 }

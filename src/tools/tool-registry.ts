@@ -3,7 +3,7 @@ import { Problem } from '../common/errors.js';
 import { TypedEvents } from '../common/typed-events.js';
 import type { Tool } from '../tool-contract/tool.js';
 import { KnownTools } from '../tool-health/known-tools.js';
-import { PlatformNames } from './platform-names.js';
+import { nameRules, PlatformNames } from './platform-names.js';
 import type { ToolFormat } from './tool-formats.js';
 
 /** Every tool that can be called now, by name. Tools register themselves. */
@@ -46,7 +46,7 @@ export class ToolRegistry {
 
   /** What a tool is called in a platform's format. */
   nameIn(format: ToolFormat, { definition: { name } }: Tool): string {
-    return this.platformNames().shown(name, format);
+    return this.platformNames().shown(name, nameRules[format]);
   }
 
   /** Sorted by name. */

@@ -3,6 +3,7 @@ import {
   ApiOkResponse,
   ApiProperty,
   ApiPropertyOptional,
+  type ApiPropertyOptions,
   getSchemaPath,
   IntersectionType,
 } from '@nestjs/swagger';
@@ -92,20 +93,23 @@ const openAiCall = {
   function: { name: 'get_playbooks', arguments: '{"query":"pod OOMKilled"}' },
 };
 
+const Calls = (said: ApiPropertyOptions): PropertyDecorator =>
+  ApiProperty({
+    ...{ type: 'array', items: { type: 'object', additionalProperties: true }, minItems: 1, maxItems: 128 },
+    ...{ required: false, ...said },
+  } as ApiPropertyOptions);
+
 export class ToolCallsBody {
-  @ApiProperty({
-    type: 'array',
-    items: { type: 'object', additionalProperties: true },
-    minItems: 1,
-    maxItems: 128,
+  @Calls({
     example: [openAiCall],
     description: 'Calls of OpenAI, Anthropic or Distri, as the model wrote them',
   })
-  readonly toolCalls!: object[];
+  readonly toolCalls?: object[];
+  @Calls({ description: 'Another name for toolCalls' })
+  readonly tool_calls?: object[];
   @ApiPropertyOptional({
     enum: resultFormats,
-    description:
-      "The results' form, where it is not that of the calls: models of HolmesGPT call as OpenAI's do",
+    description: "The results' form, by default that of the calls: models of HolmesGPT call as OpenAI's do",
   })
   readonly format?: ResultFormat;
   @ApiPropertyOptional({

@@ -112,7 +112,7 @@ it('Distri’s tools', async () => {
     { levels: { error: 1 } },
     { success: false, error: expect.stringContaining('text is required') },
     { success: true, data: [], total: 0 },
-    { success: false, error: 'threadIds, runIds, or labels is required' },
+    { success: false, error: expect.stringContaining('threadIds, runIds, or labels is required') },
   ]);
 });
 

@@ -131,3 +131,41 @@ it('an act whose entry cannot be stored stands, and its entry is in the log', as
   );
   logged.mockRestore();
 });
+
+describe('a read of what tools and models were given and answered', () => {
+  const group = { groupBy: 'run', runId: 'run-1' };
+  let execution: string;
+  let reader: ReturnType<typeof supertest.agent>;
+  beforeAll(async () => {
+    await tk.register('captured', { capture: 'all' });
+    execution = (await tk.call('captured', { a: 1 }).expect(200)).body.executionId;
+    const { body } = await tk.http
+      .post('/api/v1/keys')
+      .send({ name: 'reader', scopes: ['traces:read'] })
+      .expect(201);
+    reader = supertest.agent(tk.url).set(bearer(body.key));
+  });
+
+  it.each<[string, string, () => string, object | undefined]>([
+    [
+      'getExecutionPayload',
+      'tool-metrics/executions',
+      () => `tool-metrics/executions/${execution}/payload`,
+      undefined,
+    ],
+    ['listSpans', 'spans', () => 'spans', undefined],
+    ['listRunSpans', 'runs/run-1', () => 'runs/run-1', undefined],
+    ['listTraceWindow', 'traces/t-1', () => 'traces/t-1/window', undefined],
+    ['listGroupSpans', 'group/spans', () => 'group/spans?group_by=run&run_id=run-1', undefined],
+    ['listBatchSpans', 'group/batch-spans', () => 'group/batch-spans', { groups: [group] }],
+  ])('%s leaves one entry, where an operator reads', async (action, target, path, body) => {
+    const read = (http: typeof reader) =>
+      body ? http.post(`/api/v1/${path()}`).send(body) : http.get(`/api/v1/${path()}`);
+    const { status } = await read(tk.http);
+    expect(await entries(`?action=${action}`)).toMatchObject([
+      { keyId: 'admin', target: expect.stringContaining(target), status, beforeHash: null },
+    ]);
+    await read(reader);
+    expect(await entries(`?action=${action}`)).toHaveLength(1);
+  });
+});

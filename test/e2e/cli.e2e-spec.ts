@@ -1,10 +1,10 @@
 import { once } from 'node:events';
-import { copyFileSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { announceServer } from '../../src/common/server-file.js';
-import { startApp, type TestApp } from '../support/app.js';
+import { fixtures, startApp, type TestApp } from '../support/app.js';
 import { CommandLine, type Ended, ok } from '../support/command-line.js';
 import { relayedClient } from '../support/mcp-relay.js';
 import { makeTestFolder } from '../support/test-folder.js';
@@ -69,6 +69,28 @@ it('from an empty folder to a tool that was broken, mended and removed', async (
   expect(await ok(cli.run('tool', 'revisions', name))).toMatch(/rollback of 1/);
   await until(async () => (await call('well')).code === 0, { what: 'the circuit to let a call through' });
 
+  await ok(cli.run('tool', 'unregister', name));
+});
+
+it.each([
+  ['a program in a folder', ['to/tool.py'], 'echo_py'],
+  ['a folder with a program', ['to'], 'echo_py'],
+  ['a program with a name of its own', ['to/count.py'], 'echo_py'],
+  ['a program that no tool could be called by', ['to/1 2.py'], 'echo_py'],
+  ['a program that stays where it is', ['to/tool.py', '--in-place'], 'echo_py'],
+  ['a program that is given another name', ['to/tool.py', '--name', 'chosen'], 'chosen'],
+  ['a program beside a tool.json that is not meant', ['described/tool.py'], 'echo_py'],
+  ['a folder with a tool.json', ['described'], 'in_manifest'],
+  ['a program whose own name is none', ['nameless/tool.py'], 'nameless'],
+])('%s is registered by its name', async (_what, args, name) => {
+  const source = readFileSync(join(fixtures, 'echo.py'), 'utf8');
+  for (const each of ['to', 'described', 'nameless']) mkdirSync(join(desk, each), { recursive: true });
+  for (const each of ['to/tool.py', 'to/count.py', 'to/1 2.py', 'described/tool.py'])
+    writeFileSync(join(desk, each), source);
+  writeFileSync(join(desk, 'nameless/tool.py'), source.replace('"echo_py"', '"echo py"'));
+  const manifest = { name: 'in_manifest', command: 'python3', args: ['tool.py'] };
+  writeFileSync(join(desk, 'described/tool.json'), JSON.stringify(manifest));
+  expect(JSON.parse(await ok(cli.run('tool', 'register', ...args, '--json')))).toMatchObject({ name });
   await ok(cli.run('tool', 'unregister', name));
 });
 

@@ -352,3 +352,62 @@ describe('what is no message', () => {
     expect(large.body).toMatchObject({ id: null, error: { data: { code: 'payload_too_large' } } });
   });
 });
+
+describe('null', () => {
+  const post = (message: object) => tk.http.post('/mcp').send({ jsonrpc: '2.0', id: 1, ...message });
+  const progress = { 'toolkeeper/userId': null, 'toolkeeper/labels': null, progressToken: null };
+
+  it.each<[string, string, unknown, object]>([
+    ['params', 'ping', null, {}],
+    ['params', 'tools/list', null, { tools: expect.any(Array) }],
+    ['cursor', 'tools/list', { cursor: null }, { tools: expect.any(Array) }],
+    ['_meta', 'tools/list', { _meta: null }, { tools: expect.any(Array) }],
+    ['params.protocolVersion', 'initialize', { protocolVersion: null }, { protocolVersion: '2025-11-25' }],
+    [
+      'members of the client',
+      'initialize',
+      { protocolVersion: '2025-06-18', capabilities: null, clientInfo: { name: 'x', title: null } },
+      { protocolVersion: '2025-06-18' },
+    ],
+    ['arguments', 'tools/call', { name: 'echo', arguments: null }, { structuredContent: {} }],
+    ['context', 'tools/call', { name: 'echo', _meta: progress }, { structuredContent: {} }],
+  ])('as %s of %s means that it is absent', async (_what, method, params, result) => {
+    const { body } = await post({ method, params }).expect(200);
+    expect(body).toMatchObject({ id: 1, result });
+  });
+
+  it('in the arguments of a tool is its own', async () => {
+    const params = { name: 'echo', arguments: { a: null, arguments: { b: null }, list: [null] } };
+    const { body } = await post({ method: 'tools/call', params }).expect(200);
+    expect(body.result.structuredContent).toEqual(params.arguments);
+  });
+
+  it('as params of a notification, too', async () => {
+    for (const method of ['notifications/initialized', 'notifications/cancelled'])
+      await post({ id: undefined, method, params: null }).expect(202);
+  });
+
+  it.each([
+    ['params', { method: 'ping', params: 5 }],
+    ['params._meta', { method: 'ping', params: { _meta: [] } }],
+    ['params._meta.progressToken', { method: 'ping', params: { _meta: { progressToken: {} } } }],
+    ['method', { method: 7 }],
+    ['method', { method: null }],
+    ['id', { id: null, method: 'ping' }],
+    ['jsonrpc', { jsonrpc: '1.0', method: 'ping' }],
+    ['params', { id: undefined, method: 'notifications/initialized', params: 'none' }],
+    ['more', { method: 'ping', more: 1 }],
+  ])('and an error names the member that is wrong: %s', async (member, message) => {
+    const { body } = await post(message).expect(400);
+    expect(body.error.message).toMatch(new RegExp(`not a valid JSON-RPC message: .*\\b${member}\\b`));
+  });
+
+  it.each([
+    ['cursor', 'tools/list', { cursor: 5 }],
+    ['name', 'tools/call', { name: null }],
+    ['arguments', 'tools/call', { name: 'echo', arguments: 'x' }],
+  ])('and so does an error of parameters: %s', async (member, method, params) => {
+    const { body } = await post({ method, params }).expect(200);
+    expect(body.error).toMatchObject({ code: -32602, message: expect.stringContaining(member) });
+  });
+});

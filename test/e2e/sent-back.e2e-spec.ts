@@ -41,6 +41,13 @@ const made: Record<string, () => Promise<string>> = {
       .expect(201);
     return `/api/v1/experiments/${body.id}`;
   },
+  'an investigation': async () => {
+    await tk.http
+      .patch('/api/v1/investigations/inv-1')
+      .send({ tools: { plain: 5 } })
+      .expect(200);
+    return '/api/v1/investigations/inv-1';
+  },
 };
 
 it.each(Object.keys(made))(
@@ -89,4 +96,30 @@ describe('metadata', () => {
     const { body: one } = await tk.http.get('/api/v1/custom-tools/meta').expect(200);
     expect(one.metadata.note).toHaveLength(16_000);
   });
+});
+
+it('a playbook’s status is changed by what GET shows, with what the change needs', async () => {
+  const playbook = { playbook_id: 'restart', version: '1.0.0', name: 'Restart', description: 'Restarts' };
+  await tk.http
+    .post('/api/v1/playbooks')
+    .send({ ...playbook, owner: 'ops', content: 'kind: x', labels: {} })
+    .expect(201);
+  const path = '/api/v1/playbooks/restart/1.0.0';
+  const changes = {
+    disable: { disabled_by: 'dora', disabled_reason: 'wrong' },
+    enable: { enabled_by: 'dora' },
+    deprecate: { deprecated_by: 'dora', deprecation_notice: 'use another' },
+    archive: { archived_by: 'dora', archived_reason: 'gone' },
+  };
+  for (const [act, change] of Object.entries(changes)) {
+    const { body: shown } = await tk.http.get('/api/v1/playbooks/restart/versions/1.0.0').expect(200);
+    await tk.http
+      .patch(`${path}/${act}`)
+      .send({ ...shown, ...change, nmae: 'x' })
+      .expect(400);
+    await tk.http
+      .patch(`${path}/${act}`)
+      .send({ ...shown, ...change })
+      .expect(200);
+  }
 });

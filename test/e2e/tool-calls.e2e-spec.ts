@@ -70,6 +70,37 @@ describe('tool calls as platforms write them', () => {
     ]);
   });
 
+  it('each platform’s name asks for its form of the results, whatever the calls’ is', async () => {
+    const calls = {
+      openai: { id: 'c', function: { name: 'echo', arguments: '{"a":1}' } },
+      'openai-responses': { type: 'function_call', call_id: 'c', name: 'echo', arguments: '{"a":1}' },
+      anthropic: { type: 'tool_use', id: 'c', name: 'echo', input: { a: 1 } },
+      distri: { tool_call_id: 'c', tool_name: 'echo', input: { a: 1 } },
+    };
+    const ofOpenAi = Object.values(calls);
+    for (const [format, own] of Object.entries(calls)) {
+      const [expected] = await run([own]);
+      expect(await run(ofOpenAi, { format })).toEqual(ofOpenAi.map(() => expected));
+    }
+    await tk.anonymous
+      .post('/api/v1/tool-calls')
+      .send({ toolCalls: ofOpenAi, format: 'mcp' })
+      .expect(400, /"pointer":"\/format"/);
+  });
+
+  it('are taken by either name, which an error points at', async () => {
+    const post = (body: object) => tk.anonymous.post('/api/v1/tool-calls').send(body);
+    const call = { type: 'tool_use', id: 't', name: 'echo', input: {} };
+    for (const member of ['toolCalls', 'tool_calls']) {
+      const { body } = await post({ [member]: [call] }).expect(200);
+      expect(body.results).toHaveLength(1);
+      await post({ [member]: [{}] }).expect(400, new RegExp(`"pointer":"/${member}/0"`));
+      await post({ [member]: [] }).expect(400, new RegExp(`"pointer":"/${member}"`));
+    }
+    await post({}).expect(400, /"pointer":"\/toolCalls".*is required/);
+    await post({ toolCalls: [call], tool_calls: [call] }).expect(400, /beside tool_calls/);
+  });
+
   it('tells the model what it wrote wrong, in each platform’s own form', async () => {
     const why = expect.stringMatching(/^invalid_input: The arguments are not valid JSON/);
     const calls = [
@@ -211,6 +242,46 @@ describe('OpenAI’s strict mode', () => {
       content: expect.stringContaining('limit must be integer'),
     });
   });
+});
+
+describe('a tool whose schema a platform refuses', () => {
+  const branch = (name: string) => ({
+    properties: { [name]: { type: 'array', items: { properties: { 'in side': { type: 'string' } } } } },
+    required: [name],
+    additionalProperties: false,
+  });
+  beforeAll(() => tk.register('awkward', { inputSchema: { oneOf: [branch('a b'), branch('c d')] } }));
+  const aliases = async (format: string) => {
+    const { body } = await tk.http.get(`/api/v1/tools/awkward?format=${format}`).expect(200);
+    const { properties, ...others } = body.function?.parameters ?? body.parameters ?? body.input_schema;
+    expect(others).toEqual({ type: 'object' });
+    const [first, second] = Object.keys(properties);
+    return { first, second, inside: Object.keys(properties[first ?? ''].items.properties)[0] };
+  };
+  const call: Record<string, (input: object) => object> = {
+    openai: (input) => ({ id: 'c', function: { name: 'awkward', arguments: JSON.stringify(input) } }),
+    'openai-responses': (input) => ({
+      ...{ type: 'function_call', call_id: 'c', name: 'awkward' },
+      arguments: JSON.stringify(input),
+    }),
+    anthropic: (input) => ({ type: 'tool_use', id: 'c', name: 'awkward', input }),
+    distri: (input) => ({ tool_call_id: 'c', tool_name: 'awkward', input }),
+  };
+
+  it.each(Object.keys(call))(
+    'is called by the names that %s was given, and checked by its own',
+    async (format) => {
+      const { first, second, inside } = await aliases(format);
+      const written = [{ [`${first}`]: [{ [`${inside}`]: 'x' }] }, { [`${first}`]: [], [`${second}`]: [] }];
+      const toolCalls = written.map((input) => call[format]?.(input));
+      const { body } = await tk.http.post('/api/v1/tool-calls').send({ toolCalls, format: 'anthropic' });
+      expect(JSON.parse(body.results[0].content)).toEqual({ 'a b': [{ 'in side': 'x' }] });
+      expect(body.results[1]).toMatchObject({
+        is_error: true,
+        content: expect.stringMatching(/^invalid_input/),
+      });
+    },
+  );
 });
 
 describe('a tool whose name a platform refuses', () => {

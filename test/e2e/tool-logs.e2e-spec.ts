@@ -80,6 +80,7 @@ describe('the log of a tool', () => {
       ['stderr', 'info', 'x'.repeat(256)],
       ['terminate', 'warn', 'the process ended with exit code 3 (crash)'],
     ]);
+    expect(Number.isInteger(data[2].durationMs)).toBe(true);
     expect(data[6]).toMatchObject({ truncated: true, pid: data[2].pid, tool: 'chatty' });
     expect(data[7]).toMatchObject({ exitCode: 3, signal: null, reason: 'crash', error: 'crash' });
     expect(new Date(data[0].timestamp).toISOString()).toBe(data[0].timestamp);

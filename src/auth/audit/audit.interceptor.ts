@@ -12,7 +12,7 @@ import { canonicalJson, sha256 } from '../../common/canonical-json.js';
 import { storableText } from '../../common/pg-text.js';
 import { statusOfProblem } from '../../common/problem.filter.js';
 import { principalOf } from '../principal.decorator.js';
-import { AUDITED, type AuditedResource, type PathParams } from './audited.decorator.js';
+import { AUDITED, AUDITED_READ, type AuditedResource, type PathParams } from './audited.decorator.js';
 import { AuditLog } from './audit-log.js';
 import { maxReasonLength, maxTargetLength } from './audit.shapes.js';
 
@@ -33,7 +33,9 @@ export class AuditInterceptor implements NestInterceptor {
   async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
     const http = context.switchToHttp();
     const asked = http.getRequest<FastifyRequest>();
-    if (reading.has(asked.method)) return next.handle();
+    const isRead = this.reflector.get<true | undefined>(AUDITED_READ, context.getHandler());
+    const isAudited = isRead ? principalOf(asked).scopes.has('tools:admin') : !reading.has(asked.method);
+    if (!isAudited) return next.handle();
     const { params, ...request } = partsOf(asked);
     const resource = this.resourceOf(context);
     const before = await hashOfState(resource, params);

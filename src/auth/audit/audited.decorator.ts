@@ -2,6 +2,11 @@ import { SetMetadata, type Type } from '@nestjs/common';
 
 export const AUDITED = 'toolkeeper:audited';
 
+export const AUDITED_READ = 'toolkeeper:audited-read';
+
+/** This route shows what tools and models were given and answered: each read by an operator leaves an audit entry. */
+export const AuditedRead = (): MethodDecorator => SetMetadata(AUDITED_READ, true);
+
 /** The parameters of a route's path. */
 export type PathParams = Readonly<Record<string, string>>;
 

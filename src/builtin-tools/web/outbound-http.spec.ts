@@ -141,6 +141,28 @@ describe('OutboundHttp', () => {
     await expect(get('http://none.test/', {}, by)).rejects.toThrow('There is no host none.test');
   });
 
+  it.each([
+    'localhost',
+    'LOCALHOST',
+    'localhost.',
+    'app.localhost',
+    '127.0.0.1',
+    '[::1]',
+    '127.1',
+    'intranet',
+  ])('says of %s that it may not, and which setting allows it', async (host) => {
+    const by = httpWith([], await namesOf({}));
+    await expect(get(`http://${host}/`, {}, by)).rejects.toMatchObject({
+      code: -32602,
+      message: expect.stringContaining('OUTBOUND_ALLOW') as string,
+    });
+  });
+
+  it('reaches localhost by the rule of its address', async () => {
+    const by = httpWith([`127.0.0.0/8:${site.port}`], await namesOf({}));
+    expect((await get(`http://localhost:${site.port}/page`, {}, by)).body.toString()).toBe('this is page');
+  });
+
   it('connects to the very address that it looked at: another answer comes too late', async () => {
     const good = await WebSite.start((_request, response) => response.end('good'), '127.0.0.2');
     const bad = await WebSite.start((_request, response) => response.end('bad'), '127.0.0.1', good.port);

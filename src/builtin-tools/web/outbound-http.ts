@@ -155,6 +155,8 @@ export class OutboundHttp {
   }
 
   private async publicAddresses(host: string): Promise<LookupAddress[]> {
+    // No name server knows it, and rules are about addresses.
+    if (/^(.+\.)?localhost\.?$/.test(host)) return [{ address: '127.0.0.1', family: 4 }];
     const [four, six] = await Promise.allSettled([
       this.resolver.resolve4(host),
       this.resolver.resolve6(host),
@@ -164,7 +166,7 @@ export class OutboundHttp {
       const { code = '' } = four.reason as NodeJS.ErrnoException;
       const isUnknown = ['ENOTFOUND', 'ENODATA', 'EBADNAME'].includes(code);
       throw isUnknown
-        ? callerMistake(`There is no host ${host}`)
+        ? callerMistake(`There is no host ${host}${host.includes('.') ? '' : byRule}`)
         : new NotSent(`${host} cannot be looked up: ${code}`);
     }
     return addresses.map((address) => ({ address, family: isIP(address) }));
@@ -182,6 +184,8 @@ export class OutboundHttp {
         );
   }
 }
+
+const byRule = '; the operator can allow names of this network by OUTBOUND_ALLOW';
 
 const portOf = ({ port, protocol }: URL): number => Number(port) || (protocol === 'https:' ? 443 : 80);
 

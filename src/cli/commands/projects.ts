@@ -5,6 +5,8 @@ import {
   registerCustomTool,
   registerToolBundle,
   replaceToolBundle,
+  tryCustomTool,
+  tryToolBundle,
   updateCustomTool,
 } from '../../client/sdk.gen.js';
 import type { CustomToolView } from '../../client/types.gen.js';
@@ -13,9 +15,12 @@ import { ask } from '../api.js';
 import { type Bundle, bundleAt, packed } from '../bundle.js';
 import { CliError, codeOf, exit, withHint } from '../exit.js';
 import type { Output } from '../output.js';
-import { projectAt, toolName } from '../project.js';
+import { hasManifest, projectAt, toolName } from '../project.js';
 import type { Session } from '../session.js';
 import { told } from './tools.js';
+
+/** Of a tool that is asked for its own. */
+const anyName = 'unnamed';
 
 export type Template = 'python' | 'node' | 'bash';
 
@@ -28,8 +33,9 @@ export interface RegisterOptions {
 
 /** Uploads a tool's files; of one that has none, or stays where it is, what runs it is told. */
 export async function register(session: Session, path: string, options: RegisterOptions): Promise<void> {
-  const bundle = options.inPlace ? undefined : bundleAt(path, options.name);
-  const ways = bundle ? await uploading(session, bundle) : naming(session, path, options.name);
+  const name = options.name ?? (await ownName(session, path, options));
+  const bundle = options.inPlace ? undefined : bundleAt(path, name);
+  const ways = bundle ? await uploading(session, bundle) : naming(session, path, name);
   let tool: CustomToolView;
   try {
     tool = await ways.make();
@@ -40,6 +46,21 @@ export async function register(session: Session, path: string, options: Register
   }
   if (bundle) await tellInstallation(session, tool.name);
   told(session.out, tool);
+}
+
+/** The name by which a program without a tool.json introduces itself; undefined if that is none. */
+async function ownName(
+  { client }: Session,
+  path: string,
+  { inPlace }: RegisterOptions,
+): Promise<string | undefined> {
+  if (hasManifest(path)) return undefined;
+  const bundle = inPlace ? undefined : bundleAt(path, anyName);
+  const trial = bundle
+    ? tryToolBundle({ client, path: { name: anyName }, body: await packed(bundle) })
+    : tryCustomTool({ client, body: projectAt(path, anyName) });
+  const { name } = (await ask(trial)).handshake;
+  return typeof name === 'string' && toolName.test(name) ? name : undefined;
 }
 
 /** How a tool is made, and how one that is there is changed. */

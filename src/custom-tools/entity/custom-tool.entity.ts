@@ -44,9 +44,10 @@ export class CustomTool {
   @Column('text', { nullable: true }) bundle!: string | null;
   /** Sealed: opened only where a process is started. */
   @Column('jsonb') env!: StoredEnv;
-  @Column('jsonb', { name: 'input_schema' }) inputSchema!: JsonSchema;
+  /** Stored as `json`, like the definitions: in the order of its author. */
+  @Column('json', { name: 'input_schema' }) inputSchema!: JsonSchema;
   /** Of an MCP server: the tools that were approved, as they were listed then. */
-  @Column('jsonb', { nullable: true }) definitions!: McpDefinition[] | null;
+  @Column('json', { nullable: true }) definitions!: McpDefinition[] | null;
   @Column('integer', { name: 'timeout_ms' }) timeoutMs!: number;
   @Column('integer', { name: 'max_retries' }) maxRetries!: number;
   @Column('integer', { name: 'retry_delay_ms' }) retryDelayMs!: number;

@@ -62,7 +62,7 @@ export class CustomToolRevision {
   @PrimaryColumn('uuid', { name: 'tool_id' }) toolId!: string;
   @PrimaryColumn('integer') revision!: number;
   @Column('text', { name: 'content_hash' }) contentHash!: string;
-  @Column('jsonb') configuration!: ToolConfiguration;
+  @Column('json') configuration!: ToolConfiguration;
   @Column('jsonb') env!: StoredEnv;
   @Column('jsonb') files!: ProgramFile[];
   @Column('text') source!: RevisionSource;

@@ -17,6 +17,7 @@ import {
   ToolInspector,
   type ToolValidation,
 } from '../launch/tool-inspector.js';
+import { isInSameOrder, reordered } from '../entity/order-of-schemas.js';
 import { answeredNow, brokenBy } from '../entity/tool-condition.js';
 import { ToolDrafts } from './tool-drafts.js';
 import { completed } from './tool-registration.js';
@@ -34,7 +35,13 @@ export class CustomToolManager {
     private readonly inspector: ToolInspector,
     private readonly running: RunningTools,
     private readonly box: SecretBox,
-  ) {}
+  ) {
+    running.events.subscribe((event) => {
+      const tool = event.type === 'spawn' && this.running.get(event.pool)?.tool;
+      // Should it fail, the next process that starts is another chance.
+      if (tool && reordered(tool, event.handshake)) void this.reload(tool.name).catch(() => undefined);
+    });
+  }
 
   async list({ status, limit, cursor }: ListCustomToolsQuery): Promise<Page<CustomTool>> {
     return pageOf(await this.repository.list(status), (tool) => tool.name, limit, cursor);
@@ -200,12 +207,14 @@ export class CustomToolManager {
     const status = before === 'inactive' ? 'inactive' : 'active';
     // The values may have come under a new key since the row was read: nothing goes back to an old one.
     const env = this.box.renew(tool.id, tool.env);
-    Object.assign(tool, answeredNow(inspected.health), { status, env });
+    Object.assign(tool, answeredNow(inspected.health), { status, env }, reordered(tool, inspected.handshake));
     const prepared = await this.drafts.prepare(tool, inspected);
     const saved = await this.revisions.update(tool, prepared.content, origin, readAs);
     this.repository.announce(saved);
     // Processes of a tool that could not be started are started as that was tried in vain: it gets others.
-    const runs = readAs !== 'error' && this.running.get(saved.name)?.serves(saved, prepared.content);
+    const running = this.running.get(saved.name);
+    const runs =
+      readAs !== 'error' && running?.serves(saved, prepared.content) && isInSameOrder(saved, running.tool);
     if (status === 'active' && !runs) await this.run(prepared, saved, saved.revision);
     return saved;
   }

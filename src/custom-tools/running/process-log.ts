@@ -27,7 +27,8 @@ export class ProcessLog {
       case 'starting':
         return this.logs.append({ tool, level: 'debug', event: 'spawn', message: 'a process is started' });
       case 'spawn': {
-        const { pid, durationMs } = event;
+        const { pid } = event;
+        const durationMs = Math.round(event.durationMs);
         return this.write({ tool, event: 'spawn', durationMs, pid }, 'the process is ready');
       }
       case 'terminate':

@@ -188,12 +188,11 @@ export class RunningTools {
     await Promise.all([...this.pools.keys()].map((pool) => this.stop(pool, 0)));
   }
 
-  /** The processes of a server go on when only what is approved of it changes: it may remember what it was told. */
+  /** Processes go on when only what is approved of a server changes, or an order: they may remember what they were told. */
   private sharedBackend(tool: CustomTool, content: RevisionContent): ToolBackend | undefined {
     const running = this.wrappers.get(tool.name);
     const isSame =
-      running instanceof McpServerWrapper &&
-      running.tool.id === tool.id &&
+      running?.tool.id === tool.id &&
       'pool' in running.backend &&
       running.backend.pool.whyUnavailable() === undefined &&
       running.running.processHash === processHashOf(content);

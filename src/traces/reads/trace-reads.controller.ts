@@ -1,5 +1,6 @@
 import { Body, Delete, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
 import { ApiExtraModels, ApiOkResponse, ApiOperation } from '@nestjs/swagger';
+import { AuditedRead } from '../../auth/audit/audited.decorator.js';
 import { CurrentProject } from '../../auth/project.decorator.js';
 import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
@@ -15,6 +16,7 @@ export class TraceReadsController {
   constructor(private readonly service: TraceReadsService) {}
 
   @Get('spans')
+  @AuditedRead()
   @ApiOperation({
     summary: 'Spans that every filter lets through, by start',
     description: 'With what they carried.',
@@ -41,6 +43,7 @@ export class TraceReadsController {
   }
 
   @Get('runs/:id')
+  @AuditedRead()
   @ApiOperation({ summary: 'The spans of a run', description: 'By start, with what they carried.' })
   @ApiOkResponse({ type: views.SpanListView })
   listRunSpans(
@@ -121,6 +124,7 @@ export class TraceReadsController {
   }
 
   @Get('group/spans')
+  @AuditedRead()
   @ApiOperation({ summary: 'The spans of one group', description: 'By start, with what they carried.' })
   @ApiOkResponse({ type: views.SpanListView })
   listGroupSpans(
@@ -131,6 +135,7 @@ export class TraceReadsController {
   }
 
   @Post('group/batch-spans')
+  @AuditedRead()
   @HttpCode(200)
   @ApiOperation({ summary: 'The spans of several groups', description: 'A page of each, by start.' })
   @ApiOkResponse({ type: views.BatchSpansView })

@@ -1,6 +1,7 @@
 import { Get, Param, Query, Req, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { AuditedRead } from '../../auth/audit/audited.decorator.js';
 import { CurrentProject } from '../../auth/project.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
 import { ReadsTraces } from './reads-traces.decorator.js';
@@ -44,6 +45,7 @@ export class TracesController {
   }
 
   @Get(':id/window')
+  @AuditedRead()
   @ApiOperation({
     summary: 'Spans of a trace around one of them, or that run in a span of time',
     description: 'By start. `offset` and `total` count among the spans of the trace, or of the span of time.',
