@@ -25,6 +25,8 @@ interface Candidate {
 const maxLevels = 128;
 /** Shorter messages are not looked through: whatever their depth, they cost little. */
 const maxUncounted = 2_000;
+/** What answers nothing, such as a notice, is read up to this length: parsing it costs little. */
+const maxDeepAside = 65_536;
 const tooDeep = `is nested deeper than ${maxLevels} levels`;
 
 /** So many lines of what turns out to be no object are shown; the others are counted. */
@@ -47,14 +49,13 @@ export class MessageReader {
 
   line(text: string, bytes: number): void {
     if (this.candidate) return this.resume(this.candidate, text, bytes);
-    if (isTooDeep(text)) return this.unread(text, bytes, tooDeep);
+    if (isTooDeep(text)) {
+      if (this.sink.broken(text, tooDeep)) return;
+      if (bytes > maxDeepAside) return this.sink.noise(text, 1, bytes);
+    }
     const message = parseObject(text);
     if (message) return this.sink.message(message, bytes, text);
     this.open(text, bytes);
-  }
-
-  private unread(text: string, bytes: number, why: string): void {
-    if (!this.sink.broken(text, why)) this.sink.noise(text, 1, bytes);
   }
 
   /** The output ended; an unfinished object is noise. */
@@ -64,7 +65,10 @@ export class MessageReader {
 
   private open(text: string, bytes: number): void {
     const depth = opensObject(text) ? depthAfter(text, 0) : undefined;
-    if (depth === undefined || depth === 0) return this.unread(text, bytes, notJson);
+    if (depth === undefined || depth === 0) {
+      if (!this.sink.broken(text, notJson)) this.sink.noise(text, 1, bytes);
+      return;
+    }
     this.candidate = { text: [text], open: 1, lines: 1, bytes, depth };
   }
 

@@ -5,7 +5,7 @@ type Missing = (policy: SandboxPolicy) => boolean;
 /** Errors that a program in a sandbox reports, and the grant that is missing then. */
 const hints: readonly (readonly [error: RegExp, missing: Missing, hint: string])[] = [
   [
-    /EAI_AGAIN|EAI_FAIL|ENOTFOUND|ENETUNREACH|Temporary failure in name resolution|Could not resolve host|Name or service not known|Network is unreachable|nodename nor servname|no such host|UnknownHostException/i,
+    /EAI_AGAIN|EAI_FAIL|ENOTFOUND|ENETUNREACH|Temporary failure in name resolution|Could not resolve host|Name or service not known|Network is unreachable|nodename nor servname|no such host|UnknownHostException|fetch failed|connection (issue|error)|connection attempts failed/i,
     ({ network }) => network === 'none',
     'This tool has no network: sandbox.allowNetwork or sandbox.allowedHosts gives it one',
   ],
