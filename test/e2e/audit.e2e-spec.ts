@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { bearer } from '../support/admin-key.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { OpenApi } from '../support/openapi.js';
 import { supertest } from '../support/http.js';
 import type { Json } from '../support/json.js';
 
@@ -168,4 +169,29 @@ describe('a read of what tools and models were given and answered', () => {
     await read(reader);
     expect(await entries(`?action=${action}`)).toHaveLength(1);
   });
+});
+
+/** Writes that need no administrative scope: calls, spans, experiments, a sign-out. A sign-in leaves a row if it succeeds. */
+const notAdministrative = new Set([
+  ...['executeTool', 'runToolCalls', 'postSpans', 'signIn', 'signOut', 'recordPlaybookOutcome'],
+  ...['createExperiment', 'updateExperiment', 'deleteExperiment', 'runExperiment', 'cancelExperiment'],
+]);
+
+it('each route that changes something leaves a row, whatever came of it', async () => {
+  const { body: document } = await tk.http.get('/openapi.json').expect(200);
+  const api = new OpenApi(document);
+  // `listBatchSpans` reads: its ids do not fit into an address.
+  const writes = api
+    .operations()
+    .filter(({ method, operation }) => method !== 'get' && operation.operationId !== 'listBatchSpans');
+  const acts = writes
+    .map(({ operation }) => operation.operationId)
+    .filter((id) => !notAdministrative.has(id));
+  expect(acts.length).toBeGreaterThan(30);
+  for (const each of writes) {
+    // Most bodies are wrong for their route: a row tells of an act that failed as well.
+    await tk.http[each.method as 'post'](api.urlOf(each)).send({});
+  }
+  const done = new Set((await entries('?limit=1000')).map(({ action }) => action));
+  expect(acts.filter((act) => !done.has(act))).toEqual([]);
 });
