@@ -52,9 +52,20 @@ export interface JournalState {
 
 const maxSegmentBytes = 16_777_216;
 
-/** Of a journal that may take so many bytes: several segments, of which those that are done with can go. */
-export const segmentBytesFor = (maxBytes: number): number =>
-  Math.max(1, Math.min(maxSegmentBytes, Math.floor(maxBytes / 8)));
+/** A journal has several segments below its cap, so that committed ones can be removed. */
+export const journalSettings = (config: {
+  readonly journalDir: string;
+  readonly maxBytes: number;
+  readonly durability: Durability;
+  readonly batchSize: number;
+  readonly flushIntervalMs: number;
+}): Omit<JournalSettings, 'drain'> => ({
+  folder: config.journalDir,
+  segmentBytes: Math.max(1, Math.min(maxSegmentBytes, Math.floor(config.maxBytes / 8))),
+  durability: config.durability,
+  batchSize: config.batchSize,
+  intervalMs: config.flushIntervalMs,
+});
 
 /** Long enough to learn that the gateway of another container is gone. */
 const lockTimeoutMs = takeOverMs + 2_000;

@@ -5,7 +5,7 @@ import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import { PayloadView } from './payloads.shapes.js';
 import { ToolMetricsService } from './tool-metrics.service.js';
-import { UpToDateInterceptor } from './up-to-date.interceptor.js';
+import { UpToDateInterceptor } from './execution-recorder.js';
 
 @ApiTags('tool-metrics')
 @Scopes('tools:admin')

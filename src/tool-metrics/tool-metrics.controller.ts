@@ -23,7 +23,7 @@ import {
 } from './tool-metrics.shapes.js';
 import { SeriesQuery, SeriesView } from './series.shapes.js';
 import { ToolMetricsService } from './tool-metrics.service.js';
-import { UpToDateInterceptor } from './up-to-date.interceptor.js';
+import { UpToDateInterceptor } from './execution-recorder.js';
 
 @ApiTags('tool-metrics')
 @Scopes('metrics:read')

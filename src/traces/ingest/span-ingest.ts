@@ -4,6 +4,7 @@ import { Refusal } from '../../common/errors.js';
 import { messageOf } from '../../common/message-of.js';
 import { WorkerCalls } from '../../common/worker-calls.js';
 import type { JournalNews, JournalState } from '../../journal/journal.js';
+import { upToDate } from '../../journal/up-to-date.js';
 import type { KeptBatch } from './batch-events.js';
 import type { IngestNews, IngestOrders, IngestRequest } from './ingest.worker.js';
 import type { Intake, SpanBatch } from './span-intake.js';
@@ -119,6 +120,9 @@ export class SpanIngest {
     else this.hear(said.news);
   }
 }
+
+/** For routes that answer about spans. */
+export const SpansUpToDateInterceptor = upToDate(SpanIngest);
 
 const refusal = (detail: string): Refusal => new Refusal('spans_full', detail, { retryAfterMs });
 
