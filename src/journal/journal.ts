@@ -7,17 +7,18 @@ import type { RunningDrain, StartDrain } from './drain-thread.js';
 import type { DrainNews, Settled } from './journal-drain.js';
 import type { JournalEntry } from './journal-entry.js';
 import { type Durability, JournalWriter } from './journal-writer.js';
-import { WrittenMark } from './written-mark.js';
+import { WrittenMark } from './segment-files.js';
 
 export interface JournalSettings {
   /** One journal at a time; on a volume that outlives the gateway. */
-  readonly folder: string;
-  readonly segmentBytes: number;
+  readonly journalDir: string;
+  /** Cap of the journal on the disk. Its owner enforces it; the journal keeps segments well below it. */
+  readonly maxBytes: number;
   readonly durability: Durability;
   /** Records of one insert at most. */
   readonly batchSize: number;
   /** Pause of the drain between two looks, in milliseconds. */
-  readonly intervalMs: number;
+  readonly flushIntervalMs: number;
   readonly drain: StartDrain;
 }
 
@@ -52,21 +53,6 @@ export interface JournalState {
 
 const maxSegmentBytes = 16_777_216;
 
-/** A journal has several segments below its cap, so that committed ones can be removed. */
-export const journalSettings = (config: {
-  readonly journalDir: string;
-  readonly maxBytes: number;
-  readonly durability: Durability;
-  readonly batchSize: number;
-  readonly flushIntervalMs: number;
-}): Omit<JournalSettings, 'drain'> => ({
-  folder: config.journalDir,
-  segmentBytes: Math.max(1, Math.min(maxSegmentBytes, Math.floor(config.maxBytes / 8))),
-  durability: config.durability,
-  batchSize: config.batchSize,
-  intervalMs: config.flushIntervalMs,
-});
-
 /** Long enough to learn that the gateway of another container is gone. */
 const lockTimeoutMs = takeOverMs + 2_000;
 
@@ -94,9 +80,9 @@ export class Journal<Start extends object, End extends object> {
     settings: JournalSettings,
     tell: JournalListener,
   ): Promise<Journal<Start, End>> {
-    mkdirSync(settings.folder, { recursive: true, mode: 0o700 });
+    mkdirSync(settings.journalDir, { recursive: true, mode: 0o700 });
     let onLost: (error: Error) => void = () => undefined;
-    const lock = join(settings.folder, 'owner.lock');
+    const lock = join(settings.journalDir, 'owner.lock');
     const release = await acquireLock(lock, lockTimeoutMs, (error) => onLost(error));
     try {
       const journal = new Journal<Start, End>(settings, tell, release);
@@ -114,7 +100,9 @@ export class Journal<Start extends object, End extends object> {
     private readonly tell: JournalListener,
     private readonly release: Release,
   ) {
-    const { folder, segmentBytes, durability, batchSize, intervalMs } = settings;
+    const { journalDir: folder, maxBytes, durability, batchSize, flushIntervalMs: intervalMs } = settings;
+    // Several segments, so that committed ones can be removed.
+    const segmentBytes = Math.max(1, Math.min(maxSegmentBytes, Math.floor(maxBytes / 8)));
     const mark = new WrittenMark();
     this.writer = new JournalWriter(
       { folder, segmentBytes, durability, mark },

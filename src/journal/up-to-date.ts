@@ -1,10 +1,4 @@
-import {
-  type CallHandler,
-  type ExecutionContext,
-  Inject,
-  type NestInterceptor,
-  type Type,
-} from '@nestjs/common';
+import { type CallHandler, Inject, type NestInterceptor, type Type } from '@nestjs/common';
 import type { Observable } from 'rxjs';
 
 interface CatchesUp {
@@ -16,7 +10,7 @@ export function upToDate(owner: Type<CatchesUp>): Type<NestInterceptor> {
   class UpToDateInterceptor implements NestInterceptor {
     constructor(@Inject(owner) private readonly journal: CatchesUp) {}
 
-    async intercept(_: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
+    async intercept(_: unknown, next: CallHandler): Promise<Observable<unknown>> {
       await this.journal.catchUp();
       return next.handle();
     }

@@ -1,9 +1,9 @@
 import type pg from 'pg';
+import { arrayLiteral, storableText } from '../common/pg-text.js';
 import type { JournalRecord } from '../journal/journal-entry.js';
 import { type SinkSettings, TableSink } from '../journal/table-sink.js';
 import { insertBatch, isRowFault } from './batch-insert.js';
 import { type ExecutionEnd, type ExecutionStart, metricOf } from './execution-record.js';
-import { insertPayloads, type PayloadRow } from './payload-insert.js';
 import { ResultReader, type ResultToRead } from './semantic/result-reader.js';
 import type { ToolMetric } from './tool-metric.entity.js';
 
@@ -17,6 +17,12 @@ const slotClass = 0x6a6f7572;
 const slots = 256;
 const leaseSlot = `
   SELECT slot FROM generate_series(1, $2::int) AS slot WHERE pg_try_advisory_lock($1::int, slot) LIMIT 1`;
+
+const insertPayloadRows = `
+  INSERT INTO execution_payloads (metric_id, recorded_at, preview, payload)
+  SELECT metric_id, to_timestamp(at / 1000), preview, payload
+  FROM unnest($1::uuid[], $2::float8[], $3::text[], $4::text[]) AS batch (metric_id, at, preview, payload)
+  ON CONFLICT (metric_id) DO NOTHING`;
 
 /** The sink of the executions' journal. */
 export class ExecutionSink extends TableSink<ToolMetric> {
@@ -55,7 +61,7 @@ export class ExecutionSink extends TableSink<ToolMetric> {
   protected async write(client: pg.Client, records: readonly JournalRecord[]): Promise<void> {
     const metrics = records.map((record) => this.results.complete(this.rowOf(record)));
     // First: a row that shows up has its payload.
-    await insertPayloads(client, records.flatMap(payloadIn));
+    await insertPayloads(client, records);
     await insertBatch(this.prepared(client), metrics, this.slot);
   }
 
@@ -68,8 +74,15 @@ export class ExecutionSink extends TableSink<ToolMetric> {
   }
 }
 
-function payloadIn({ id, start, end }: JournalRecord): PayloadRow[] {
-  const { startedAt } = start as ExecutionStart;
-  const payload = (end as ExecutionEnd | undefined)?.payload;
-  return payload ? [{ id, startedAt, payload }] : [];
+/** Payloads that are there already change nothing, so that a batch may be repeated. */
+async function insertPayloads(client: pg.Client, records: readonly JournalRecord[]): Promise<void> {
+  const rows = records.flatMap(({ id, start, end = {} }) => {
+    const { payload: { preview, ...payload } = {} } = end as Partial<ExecutionEnd>;
+    const { startedAt } = start as ExecutionStart;
+    // JSON's own escapes: no text of a payload is refused.
+    return preview === undefined ? [] : [[id, startedAt, storableText(preview), JSON.stringify(payload)]];
+  });
+  if (rows.length === 0) return;
+  const columns = [0, 1, 2, 3].map((at) => arrayLiteral(rows.map((row) => row[at] ?? null)));
+  await client.query(insertPayloadRows, columns);
 }

@@ -5,7 +5,7 @@ import { hourMs } from '../common/clock.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { TableRetention } from '../journal/table-retention.js';
 import { MetricPartitions } from './rollups/metric-partitions.js';
-import { PayloadsRepository } from './payloads.repository.js';
+import { PayloadsService } from './payloads.service.js';
 import { ToolMetricsRepository } from './tool-metrics.repository.js';
 
 /** Executions go to their day even if no new days are made for a week. */
@@ -30,7 +30,7 @@ export class MetricsRetention extends TableRetention {
     @Inject(APP_CONFIG) config: AppConfig,
     private readonly repository: ToolMetricsRepository,
     private readonly partitions: MetricPartitions,
-    private readonly payloads: PayloadsRepository,
+    private readonly payloads: PayloadsService,
     @InjectMetric('toolkeeper_metrics_default_partition_rows') private readonly strayRows: Gauge,
   ) {
     super(hourMs, 'old metrics could not be deleted');

@@ -4,12 +4,11 @@ import type { DataSource } from 'typeorm';
 import { LockHeld } from '../common/lock.js';
 import type { AppConfig } from '../config/app-config.js';
 import { drainThread } from '../journal/drain-thread.js';
-import { Journal, journalSettings } from '../journal/journal.js';
+import { Journal } from '../journal/journal.js';
 import { journalReport, type JournalReport } from '../journal/journal-report.js';
 import { sinkSettings } from '../journal/table-sink.js';
 import type { ExecutionEnd, ExecutionStart } from './execution-record.js';
 import { ExecutionRecorder } from './execution-recorder.js';
-import type { ExecutionSinkSettings } from './execution-sink.js';
 import { ResultBacklog } from './semantic/result-backlog.js';
 
 export const executionReport = 'EXECUTION_REPORT';
@@ -17,7 +16,6 @@ export const executionReport = 'EXECUTION_REPORT';
 export const recorderMetrics = [
   ...journalReport(executionReport, {
     owner: ExecutionRecorder,
-    stateOf: (recorder) => recorder.state(),
     gauges: {
       depth: ['toolkeeper_recorder_depth', 'Execution records that wait for the database'],
       oldest: ['toolkeeper_recorder_oldest_seconds', 'How long the oldest of them waits'],
@@ -65,11 +63,10 @@ export async function openRecorder(
 ): Promise<ExecutionRecorder> {
   const { recorder } = config;
   const backlog = new ResultBacklog();
-  const sink: ExecutionSinkSettings = { ...sinkSettings(db, config), resultBacklog: backlog.memory };
+  const sink = { ...sinkSettings(db, config), resultBacklog: backlog.memory };
   const drain = drainThread(new URL('./execution-drain.worker.js', import.meta.url), sink);
   try {
-    const settings = { ...journalSettings(recorder), drain };
-    const journal = await Journal.open<ExecutionStart, ExecutionEnd>(settings, report);
+    const journal = await Journal.open<ExecutionStart, ExecutionEnd>({ ...recorder, drain }, report);
     return new ExecutionRecorder(journal, recorder, backlog);
   } catch (cause) {
     if (!(cause instanceof LockHeld)) throw cause;

@@ -9,8 +9,6 @@ import { MetricPartitions } from './rollups/metric-partitions.js';
 import { MetricsRetention, retentionMetrics } from './metrics-retention.js';
 import { executionReport, openRecorder, recorderMetrics } from './open-recorder.js';
 import { gradeRecorder } from './recorder-health.js';
-import { PayloadsController } from './payloads.controller.js';
-import { PayloadsRepository } from './payloads.repository.js';
 import { PayloadsService } from './payloads.service.js';
 import { ToolMetric } from './tool-metric.entity.js';
 import { ToolMetricsController } from './tool-metrics.controller.js';
@@ -20,12 +18,11 @@ import { ToolMetricsService } from './tool-metrics.service.js';
 /** Records every execution and answers for it. */
 @Module({
   imports: [TypeOrmModule.forFeature([ToolMetric])],
-  controllers: [ToolMetricsController, PayloadsController],
+  controllers: [ToolMetricsController],
   providers: [
     ...recorderMetrics,
     ...retentionMetrics,
     ToolMetricsRepository,
-    PayloadsRepository,
     PayloadsService,
     CallEvents,
     MetricsRetention,

@@ -1,7 +1,6 @@
 import { makeCounterProvider } from '@willsoto/nestjs-prometheus';
 import type { DataSource } from 'typeorm';
 import type { AppConfig } from '../../config/app-config.js';
-import { journalSettings } from '../../journal/journal.js';
 import { journalReport, type JournalReport } from '../../journal/journal-report.js';
 import { sinkSettings } from '../../journal/table-sink.js';
 import type { BatchEvents } from './batch-events.js';
@@ -12,7 +11,6 @@ export const spanReport = 'SPAN_REPORT';
 export const ingestMetrics = [
   ...journalReport(spanReport, {
     owner: SpanIngest,
-    stateOf: (ingest) => ingest.state,
     gauges: {
       depth: ['toolkeeper_spans_waiting', 'Acknowledged spans that wait for the database'],
       oldest: ['toolkeeper_spans_oldest_seconds', 'How long the oldest of them waits'],
@@ -56,7 +54,7 @@ export function openIngest(
   const { journalMaxBytes, maxInflatedBytes, retentionDays, ...spans } = config.spans;
   return new SpanIngest(
     {
-      journal: journalSettings({ ...spans, durability, maxBytes: journalMaxBytes }),
+      journal: { ...spans, durability, maxBytes: journalMaxBytes },
       sink: sinkSettings(db, config),
       intake: { maxJournalBytes: journalMaxBytes, maxInflatedBytes, retentionDays },
     },

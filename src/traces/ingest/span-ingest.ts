@@ -46,14 +46,14 @@ export class SpanIngest {
   ) {}
 
   /** How the journal keeps up, a quarter of a second ago at most. */
-  get state(): JournalState {
+  state(): JournalState {
     const { state, at } = this.last;
     return state.depth === 0 ? state : { ...state, oldestMs: state.oldestMs + Date.now() - at };
   }
 
   /** Begins to bring to the database what an earlier gateway left. @throws Error when the journal cannot be opened */
   async open(): Promise<void> {
-    if (existsSync(this.orders.journal.folder)) await this.calls().call({ ask: 'open' });
+    if (existsSync(this.orders.journal.journalDir)) await this.calls().call({ ask: 'open' });
   }
 
   /**
