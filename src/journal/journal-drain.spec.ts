@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { journalLine, journalText } from '../../test/support/journal-lines.js';
 import type { JournalEntry, JournalRecord } from './journal-entry.js';
 import { type DrainNews, JournalDrain, type Settled } from './journal-drain.js';
-import { segmentPath, segmentsIn } from './segment-files.js';
-import { WrittenMark } from './written-mark.js';
+import { segmentPath, segmentsIn, WrittenMark } from './segment-files.js';
 
 const start = (id: string): JournalEntry => ({ id, start: { began: id } });
 const end = (id: string): JournalEntry => ({ id, end: { ended: id } });

@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { journalLine } from '../../test/support/journal-lines.js';
 import { until } from '../../test/support/wait.js';
-import { decodeLine, splitLines } from './journal-line.js';
+import { decodeLine, splitLines } from './journal-entry.js';
 import { type Appended, type Durability, JournalWriter } from './journal-writer.js';
 import { segmentPath, segmentsIn } from './segment-files.js';
 

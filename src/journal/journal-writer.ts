@@ -3,9 +3,8 @@ import { close, fdatasync, ftruncateSync, openSync, statSync, writeSync } from '
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { DiskReserve } from './disk-reserve.js';
-import { encodeLine } from './journal-line.js';
-import { segmentPath, segmentsIn } from './segment-files.js';
-import type { WrittenMark } from './written-mark.js';
+import { encodeLine } from './journal-entry.js';
+import { segmentPath, segmentsIn, type WrittenMark } from './segment-files.js';
 
 /** `process`: what was acknowledged survives the death of the gateway. `power`: that of the machine, too. */
 export type Durability = 'process' | 'power';

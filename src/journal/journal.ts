@@ -7,17 +7,18 @@ import type { RunningDrain, StartDrain } from './drain-thread.js';
 import type { DrainNews, Settled } from './journal-drain.js';
 import type { JournalEntry } from './journal-entry.js';
 import { type Durability, JournalWriter } from './journal-writer.js';
-import { WrittenMark } from './written-mark.js';
+import { WrittenMark } from './segment-files.js';
 
 export interface JournalSettings {
   /** One journal at a time; on a volume that outlives the gateway. */
-  readonly folder: string;
-  readonly segmentBytes: number;
+  readonly journalDir: string;
+  /** Cap of the journal on the disk. Its owner enforces it; the journal keeps segments well below it. */
+  readonly maxBytes: number;
   readonly durability: Durability;
   /** Records of one insert at most. */
   readonly batchSize: number;
   /** Pause of the drain between two looks, in milliseconds. */
-  readonly intervalMs: number;
+  readonly flushIntervalMs: number;
   readonly drain: StartDrain;
 }
 
@@ -52,10 +53,6 @@ export interface JournalState {
 
 const maxSegmentBytes = 16_777_216;
 
-/** Of a journal that may take so many bytes: several segments, of which those that are done with can go. */
-export const segmentBytesFor = (maxBytes: number): number =>
-  Math.max(1, Math.min(maxSegmentBytes, Math.floor(maxBytes / 8)));
-
 /** Long enough to learn that the gateway of another container is gone. */
 const lockTimeoutMs = takeOverMs + 2_000;
 
@@ -83,9 +80,9 @@ export class Journal<Start extends object, End extends object> {
     settings: JournalSettings,
     tell: JournalListener,
   ): Promise<Journal<Start, End>> {
-    mkdirSync(settings.folder, { recursive: true, mode: 0o700 });
+    mkdirSync(settings.journalDir, { recursive: true, mode: 0o700 });
     let onLost: (error: Error) => void = () => undefined;
-    const lock = join(settings.folder, 'owner.lock');
+    const lock = join(settings.journalDir, 'owner.lock');
     const release = await acquireLock(lock, lockTimeoutMs, (error) => onLost(error));
     try {
       const journal = new Journal<Start, End>(settings, tell, release);
@@ -103,7 +100,9 @@ export class Journal<Start extends object, End extends object> {
     private readonly tell: JournalListener,
     private readonly release: Release,
   ) {
-    const { folder, segmentBytes, durability, batchSize, intervalMs } = settings;
+    const { journalDir: folder, maxBytes, durability, batchSize, flushIntervalMs: intervalMs } = settings;
+    // Several segments, so that committed ones can be removed.
+    const segmentBytes = Math.max(1, Math.min(maxSegmentBytes, Math.floor(maxBytes / 8)));
     const mark = new WrittenMark();
     this.writer = new JournalWriter(
       { folder, segmentBytes, durability, mark },

@@ -1,6 +1,5 @@
 import { closeSync, openSync, readSync } from 'node:fs';
-import type { WrittenEntry } from './journal-entry.js';
-import { decodeLine, splitLines } from './journal-line.js';
+import { decodeLine, splitLines, type WrittenEntry } from './journal-entry.js';
 
 /** Lines and bytes that could not be read. */
 export interface Damage {

@@ -7,7 +7,7 @@ import type { Page } from '../common/page.js';
 import { PageQuery } from '../common/shapes.js';
 import type { Principal } from '../tool-contract/principal.js';
 import { ToolParams } from '../tool-metrics/tool-metrics.shapes.js';
-import { UpToDateInterceptor } from '../tool-metrics/up-to-date.interceptor.js';
+import { UpToDateInterceptor } from '../tool-metrics/execution-recorder.js';
 import {
   CircuitAdviceQuery,
   CircuitAdviceView,

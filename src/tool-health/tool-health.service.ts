@@ -1,7 +1,7 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { CLOCK, type Clock, hourMs, minuteMs } from '../common/clock.js';
 import { Problem } from '../common/errors.js';
-import { newToolMetric } from '../tool-metrics/new-tool-metric.js';
+import { newToolMetric } from '../tool-metrics/execution-record.js';
 import type { ToolMetric } from '../tool-metrics/tool-metric.entity.js';
 import { ToolMetricsRepository } from '../tool-metrics/tool-metrics.repository.js';
 import type { FleetFigures, LatencyFigures, ToolFigures } from '../tool-metrics/queries/tool-figures.js';

@@ -5,12 +5,15 @@ import type { CallContext } from '../tool-contract/call-context.js';
 import type { ExecutedCall } from '../tool-contract/call-events.js';
 import type { ToolCall } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
-import { capturedPayload } from './captured-payload.js';
-import type { ExecutionEnd, ExecutionStart } from './execution-record.js';
+import type { CapturedPayload, ExecutionEnd, ExecutionStart } from './execution-record.js';
 import { readLength, type ResultToRead } from './semantic/result-reader.js';
 
 /** Characters kept of what a tool says: the journal is bounded by bytes, so a record must be bounded too. */
 const maxText = 4_096;
+
+/** Bytes of JSON that are kept of an input, and as many of what it was answered with. */
+const maxCapturedBytes = 65_536;
+const previewLength = 200;
 
 const usualProject = 'default';
 /** Waiting that is not worth a word. */
@@ -179,4 +182,45 @@ function resultToRead(
   const { semanticErrors = 'show' } = tool.definition;
   if (status !== 'success' || semanticErrors === 'off' || text === '') return undefined;
   return { executionId, text: text.slice(0, readLength), mark: semanticErrors === 'mark' };
+}
+
+/**
+ * The part of an execution's end that its tool wants kept; undefined for most tools.
+ * @param outcome undefined: the server failed
+ */
+function capturedPayload(call: ToolCall, outcome: ToolOutcome | undefined): CapturedPayload | undefined {
+  const { tool, notes } = call.ticket;
+  const { capture } = tool;
+  if (!capture || (capture.of === 'failures' && outcome?.status === 'success')) return undefined;
+  const answer =
+    outcome?.status === 'success'
+      ? // A large one, whose size is known, is not written down to be measured.
+        part('result', outcome.result, notes.outputBytes)
+      : part('error', outcome?.error ?? null);
+  const parts = [part('input', call.input), answer];
+  const kept = parts
+    .filter(({ fits }) => fits)
+    .map((each) => ({ ...each, clean: capture.clean(each.value) }));
+  const omitted = parts.filter(({ fits }) => !fits).map(({ name }) => name);
+  const input = kept.find(({ name }) => name === 'input');
+  const line = input && jsonOf(input.clean);
+  return {
+    ...Object.fromEntries(kept.map(({ name, clean }) => [name, clean])),
+    preview: line?.slice(0, previewLength) ?? '(not kept)',
+    ...(omitted.length > 0 && { omitted }),
+    ...(line !== input?.text && { redacted: true }),
+  };
+}
+
+function part(name: string, value: unknown, bytesAtLeast = 0) {
+  const text = bytesAtLeast > maxCapturedBytes ? undefined : jsonOf(value);
+  return { name, value, text, fits: text !== undefined && Buffer.byteLength(text) <= maxCapturedBytes };
+}
+
+function jsonOf(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return undefined;
+  }
 }

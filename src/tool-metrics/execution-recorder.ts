@@ -2,6 +2,7 @@ import { endsWithin } from '../common/abortable.js';
 import { Refusal } from '../common/errors.js';
 import { InFlight } from '../common/in-flight.js';
 import type { Journal, JournalState } from '../journal/journal.js';
+import { upToDate } from '../journal/up-to-date.js';
 import type { ExecutionEnd, ExecutionStart } from './execution-record.js';
 import { ResultBacklog } from './semantic/result-backlog.js';
 import type { ResultToRead } from './semantic/result-reader.js';
@@ -151,6 +152,9 @@ export class ExecutionRecorder {
     );
   }
 }
+
+/** For routes that answer about executions. */
+export const UpToDateInterceptor = upToDate(ExecutionRecorder);
 
 const unwritable = (): Refusal =>
   new Refusal('recorder_full', 'The journal of executions cannot be written (JOURNAL_DIR)', { retryAfterMs });

@@ -1,17 +1,11 @@
-import {
-  Inject,
-  Injectable,
-  Logger,
-  type OnApplicationBootstrap,
-  type OnApplicationShutdown,
-} from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { InjectMetric, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
 import type { Gauge } from 'prom-client';
 import { hourMs } from '../common/clock.js';
-import { IntervalLoop } from '../common/interval-loop.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { TableRetention } from '../journal/table-retention.js';
 import { MetricPartitions } from './rollups/metric-partitions.js';
-import { PayloadsRepository } from './payloads.repository.js';
+import { PayloadsService } from './payloads.service.js';
 import { ToolMetricsRepository } from './tool-metrics.repository.js';
 
 /** Executions go to their day even if no new days are made for a week. */
@@ -25,40 +19,25 @@ export const retentionMetrics = [
 ];
 
 /**
- * Drops the days that ended METRICS_RETENTION_DAYS ago, and makes those to come: both once after the start, then every
- * hour. Payloads go when their own time is over. A day waits until all of it is old: to delete its rows hour by hour would cost what a table a day saves.
+ * Drops days whose last execution is older than METRICS_RETENTION_DAYS, deletes expired payloads and makes the days to
+ * come. Days are dropped as a whole, because deleting rows is slow.
  */
 @Injectable()
-export class MetricsRetention implements OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly logger = new Logger(MetricsRetention.name);
+export class MetricsRetention extends TableRetention {
   private readonly days: number;
-  private readonly loop: IntervalLoop;
 
   constructor(
     @Inject(APP_CONFIG) config: AppConfig,
     private readonly repository: ToolMetricsRepository,
     private readonly partitions: MetricPartitions,
-    private readonly payloads: PayloadsRepository,
+    private readonly payloads: PayloadsService,
     @InjectMetric('toolkeeper_metrics_default_partition_rows') private readonly strayRows: Gauge,
   ) {
+    super(hourMs, 'old metrics could not be deleted');
     this.days = config.recorder.retentionDays;
-    this.loop = new IntervalLoop(
-      () => this.run(),
-      hourMs,
-      (error) => this.logger.error(error, 'old metrics could not be deleted'),
-    );
   }
 
-  /** A server that restarts every day cleans as well; the start does not wait for it. */
-  onApplicationBootstrap(): void {
-    this.loop.start(0);
-  }
-
-  async onApplicationShutdown(): Promise<void> {
-    await this.loop.stop();
-  }
-
-  private async run(): Promise<void> {
+  async run(): Promise<void> {
     await this.makeDays().catch((error: unknown) =>
       this.logger.warn(error, 'the days to come could not be made'),
     );

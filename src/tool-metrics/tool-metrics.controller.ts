@@ -1,5 +1,6 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Post, Query, UseInterceptors } from '@nestjs/common';
 import { ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { AuditedRead } from '../auth/audit/audited.decorator.js';
 import { CurrentPrincipal, type Principal } from '../auth/principal.decorator.js';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
@@ -21,9 +22,10 @@ import {
   ToolParams,
   ToolStatsView,
 } from './tool-metrics.shapes.js';
+import { PayloadView } from './payloads.shapes.js';
 import { SeriesQuery, SeriesView } from './series.shapes.js';
 import { ToolMetricsService } from './tool-metrics.service.js';
-import { UpToDateInterceptor } from './up-to-date.interceptor.js';
+import { UpToDateInterceptor } from './execution-recorder.js';
 
 @ApiTags('tool-metrics')
 @Scopes('metrics:read')
@@ -160,5 +162,19 @@ export class ToolMetricsController {
   @ApiOkResponse({ type: CleanupView })
   deleteOldMetrics(@Query() query: CleanupQuery): Promise<{ deleted: number }> {
     return this.service.cleanup(query);
+  }
+
+  @Get('executions/:id/payload')
+  @Scopes('tools:admin')
+  @AuditedRead()
+  @ApiOperation({
+    summary: 'What an execution was given and answered',
+    description:
+      "Kept for tools whose `capture` is `failures` or `all`, for CAPTURE_TTL_HOURS; values of the tool's `env` are taken out.",
+  })
+  @ApiOkResponse({ type: PayloadView })
+  @ApiProblems('not_found')
+  getExecutionPayload(@Param('id') id: string): Promise<PayloadView> {
+    return this.service.payload(id);
   }
 }

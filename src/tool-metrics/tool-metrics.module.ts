@@ -5,14 +5,10 @@ import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { Contributors } from '../observability/contributors.js';
 import { CallEvents } from '../tool-contract/call-events.js';
 import { ExecutionRecorder } from './execution-recorder.js';
-import { JournalLog } from './journal-log.js';
 import { MetricPartitions } from './rollups/metric-partitions.js';
 import { MetricsRetention, retentionMetrics } from './metrics-retention.js';
-import { openRecorder } from './open-recorder.js';
+import { executionReport, openRecorder, recorderMetrics } from './open-recorder.js';
 import { gradeRecorder } from './recorder-health.js';
-import { recorderMetrics, RecorderSampler } from './recorder.metrics.js';
-import { PayloadsController } from './payloads.controller.js';
-import { PayloadsRepository } from './payloads.repository.js';
 import { PayloadsService } from './payloads.service.js';
 import { ToolMetric } from './tool-metric.entity.js';
 import { ToolMetricsController } from './tool-metrics.controller.js';
@@ -22,14 +18,11 @@ import { ToolMetricsService } from './tool-metrics.service.js';
 /** Records every execution and answers for it. */
 @Module({
   imports: [TypeOrmModule.forFeature([ToolMetric])],
-  controllers: [ToolMetricsController, PayloadsController],
+  controllers: [ToolMetricsController],
   providers: [
     ...recorderMetrics,
     ...retentionMetrics,
-    JournalLog,
-    RecorderSampler,
     ToolMetricsRepository,
-    PayloadsRepository,
     PayloadsService,
     CallEvents,
     MetricsRetention,
@@ -41,7 +34,7 @@ import { ToolMetricsService } from './tool-metrics.service.js';
     ToolMetricsService,
     {
       provide: ExecutionRecorder,
-      inject: [getDataSourceToken(), APP_CONFIG, JournalLog],
+      inject: [getDataSourceToken(), APP_CONFIG, executionReport],
       useFactory: openRecorder,
     },
   ],

@@ -3,7 +3,7 @@ import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
-import { UpToDateInterceptor } from '../tool-metrics/up-to-date.interceptor.js';
+import { UpToDateInterceptor } from '../tool-metrics/execution-recorder.js';
 import { ReplayBody, ReplayView } from './replays.shapes.js';
 import { ReplaysService } from './replays.service.js';
 

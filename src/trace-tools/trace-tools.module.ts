@@ -15,6 +15,6 @@ export class TraceToolsModule {
     for (const tool of [fetchRuns, fetchSpans, getRunDetails, fetchGroups, getSpanContent, listLabels])
       registry.register(tool(reads));
     registry.register(isValidForOptimize(reads));
-    registry.register(fetchSpansSummary(reads, () => ingest.state.depth));
+    registry.register(fetchSpansSummary(reads, () => ingest.state().depth));
   }
 }

@@ -1,17 +1,11 @@
-import {
-  Inject,
-  Injectable,
-  Logger,
-  type OnApplicationBootstrap,
-  type OnApplicationShutdown,
-} from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { dayMs, minuteMs } from '../common/clock.js';
 import { Refusal } from '../common/errors.js';
-import { IntervalLoop } from '../common/interval-loop.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { DayPartitions } from '../database/day-partitions.js';
+import { TableRetention } from '../journal/table-retention.js';
 import { oldestKept } from './ingest/normalise-span.js';
 
 const sizeOfDays = `
@@ -19,35 +13,20 @@ const sizeOfDays = `
   FROM pg_inherits WHERE inhparent IN ('spans'::regclass, 'span_contents'::regclass)`;
 
 /**
- * Drops the days of spans that are older than SPANS_RETENTION_DAYS, and while all of them take more than SPANS_MAX_BYTES
- * the oldest one: once after the start, then every minute. Today is never dropped: where it alone takes more, no more spans
- * are taken.
+ * Drops days of spans that are older than SPANS_RETENTION_DAYS, then the oldest days while all of them take more than
+ * SPANS_MAX_BYTES. Today is never dropped: if it alone takes more, new spans are refused.
  */
 @Injectable()
-export class SpanRetention implements OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly logger = new Logger(SpanRetention.name);
+export class SpanRetention extends TableRetention {
   private readonly partitions: DayPartitions;
-  private readonly loop: IntervalLoop;
   private bytes = 0;
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'spans'>,
     @InjectDataSource() private readonly db: DataSource,
   ) {
+    super(minuteMs, 'old spans could not be deleted');
     this.partitions = new DayPartitions(db, ['spans', 'span_contents']);
-    this.loop = new IntervalLoop(
-      () => this.run(),
-      minuteMs,
-      (error) => this.logger.error(error, 'old spans could not be deleted'),
-    );
-  }
-
-  onApplicationBootstrap(): void {
-    this.loop.start(0);
-  }
-
-  async onApplicationShutdown(): Promise<void> {
-    await this.loop.stop();
   }
 
   /** @throws Refusal `spans_full` while today's spans take what all of them may */

@@ -7,11 +7,9 @@ import { ToolMetricsModule } from '../tool-metrics/tool-metrics.module.js';
 import { BatchRates } from './ingest/batch-rates.js';
 import { BatchEvents } from './ingest/batch-events.js';
 import { IngestController } from './ingest/ingest.controller.js';
-import { ingestMetrics, IngestSampler } from './ingest/ingest.metrics.js';
 import { IngestService } from './ingest/ingest.service.js';
-import { openIngest } from './ingest/open-ingest.js';
+import { ingestMetrics, openIngest, spanReport } from './ingest/open-ingest.js';
 import { SpanIngest } from './ingest/span-ingest.js';
-import { SpanJournalLog } from './ingest/span-journal-log.js';
 import { SpanNews } from './ingest/span-news.js';
 import { TraceReadsController } from './reads/trace-reads.controller.js';
 import { TraceReadsService } from './reads/trace-reads.service.js';
@@ -30,8 +28,6 @@ import { SpanRetention } from './span-retention.js';
     BatchRates,
     BatchEvents,
     IngestService,
-    IngestSampler,
-    SpanJournalLog,
     SpanNews,
     SpanRetention,
     TraceReads,
@@ -39,7 +35,7 @@ import { SpanRetention } from './span-retention.js';
     TracesService,
     {
       provide: SpanIngest,
-      inject: [getDataSourceToken(), APP_CONFIG, SpanJournalLog, BatchEvents],
+      inject: [getDataSourceToken(), APP_CONFIG, spanReport, BatchEvents],
       useFactory: openIngest,
     },
   ],

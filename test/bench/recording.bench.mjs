@@ -16,7 +16,7 @@ import { newId } from '../../dist/src/common/ids.js';
 import { EmbeddedPostgres } from '../../dist/src/database/embedded/embedded-postgres.js';
 import { migrate } from '../../dist/src/database/migrate.js';
 import { JournalDrain } from '../../dist/src/journal/journal-drain.js';
-import { encodeLine } from '../../dist/src/journal/journal-line.js';
+import { encodeLine } from '../../dist/src/journal/journal-entry.js';
 import { ExecutionSink } from '../../dist/src/tool-metrics/execution-sink.js';
 import { median, startDoor, startFloor } from './door.bench.mjs';
 import { load } from './load.mjs';

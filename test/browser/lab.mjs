@@ -9,7 +9,7 @@ import { chromiumPath, launchArguments } from './chromium.mjs';
 const { startServer } = await import('../support/server-process.ts');
 const { ClusterFiles } = await import('../../src/database/embedded/cluster-files.ts');
 const { insertBatch } = await import('../../src/tool-metrics/batch-insert.ts');
-const { newToolMetric } = await import('../../src/tool-metrics/new-tool-metric.ts');
+const { newToolMetric } = await import('../../src/tool-metrics/execution-record.ts');
 
 /** A tool in Python that counts words, crashes on a text without any, and writes to stderr as programs do. */
 const wordCount = `import json, sys

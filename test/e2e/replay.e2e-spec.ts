@@ -1,4 +1,4 @@
-import { PayloadsRepository } from '../../src/tool-metrics/payloads.repository.js';
+import { PayloadsService } from '../../src/tool-metrics/payloads.service.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
 
@@ -82,7 +82,7 @@ describe('what is captured', () => {
     const left = async (): Promise<number> =>
       (await tk.db.dataSource.query('SELECT FROM execution_payloads WHERE metric_id = $1', [id])).length;
     expect(await left()).toBe(1);
-    await tk.app.get(PayloadsRepository, { strict: false }).deleteOld();
+    await tk.app.get(PayloadsService, { strict: false }).deleteOld();
     expect(await left()).toBe(0);
   });
 });

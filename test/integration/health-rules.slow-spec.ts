@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import { HealthEvents } from '../../src/tool-health/health-events.js';
 import { KnownTools } from '../../src/tool-health/known-tools.js';
 import { ToolHealthService } from '../../src/tool-health/tool-health.service.js';
-import { newToolMetric } from '../../src/tool-metrics/new-tool-metric.js';
+import { newToolMetric } from '../../src/tool-metrics/execution-record.js';
 import { ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
 import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';

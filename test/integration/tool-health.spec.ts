@@ -15,7 +15,7 @@ import { KnownTools } from '../../src/tool-health/known-tools.js';
 import { ToolHealthModule } from '../../src/tool-health/tool-health.module.js';
 import { ToolHealthService } from '../../src/tool-health/tool-health.service.js';
 import { CallEvents, type ExecutedCall } from '../../src/tool-contract/call-events.js';
-import { newToolMetric } from '../../src/tool-metrics/new-tool-metric.js';
+import { newToolMetric } from '../../src/tool-metrics/execution-record.js';
 import { ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
 import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { MetricPartitions } from '../../src/tool-metrics/rollups/metric-partitions.js';
-import { newToolMetric } from '../../src/tool-metrics/new-tool-metric.js';
+import { newToolMetric } from '../../src/tool-metrics/execution-record.js';
 import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { DataSource } from 'typeorm';
 import { newId } from '../../src/common/ids.js';
 import { rollUp } from '../../src/tool-metrics/rollups/rollup.sql.js';
-import { newToolMetric } from '../../src/tool-metrics/new-tool-metric.js';
+import { newToolMetric } from '../../src/tool-metrics/execution-record.js';
 import { ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
 import { isRowFault } from '../../src/tool-metrics/batch-insert.js';
 import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';

@@ -13,7 +13,7 @@ import { ShapePipe } from '../../src/common/shapes.js';
 import { ConfigModule } from '../../src/config/app-config.js';
 import { MetricsModule } from '../../src/observability/metrics.module.js';
 import { ExecutionRecorder } from '../../src/tool-metrics/execution-recorder.js';
-import { newToolMetric } from '../../src/tool-metrics/new-tool-metric.js';
+import { newToolMetric } from '../../src/tool-metrics/execution-record.js';
 import type { ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
 import type { ExecutionEnd, ExecutionStart } from '../../src/tool-metrics/execution-record.js';
 import { ToolMetricsModule } from '../../src/tool-metrics/tool-metrics.module.js';

@@ -3,7 +3,7 @@ import { newId } from '../../src/common/ids.js';
 import { insertBatch } from '../../src/tool-metrics/batch-insert.js';
 import { LatencyHistogram } from '../../src/tool-metrics/rollups/latency-histogram.js';
 import { MetricPartitions } from '../../src/tool-metrics/rollups/metric-partitions.js';
-import { newToolMetric } from '../../src/tool-metrics/new-tool-metric.js';
+import { newToolMetric } from '../../src/tool-metrics/execution-record.js';
 import type { ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
 import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';

@@ -12,11 +12,11 @@ export const openFileJournal = (
 ): Promise<Journal<object, object>> =>
   Journal.open(
     {
-      folder,
-      segmentBytes: 200,
+      journalDir: folder,
+      maxBytes: 1_600,
       durability: 'process',
       batchSize: 100,
-      intervalMs: 5,
+      flushIntervalMs: 5,
       drain: drainThread(
         new URL('../fixtures/workers/file-drain.worker.js', import.meta.url),
         recordsIn(folder),

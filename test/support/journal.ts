@@ -20,11 +20,11 @@ export class TestJournal extends Journal<ExecutionStart, ExecutionEnd> {
     const rows: ToolMetric[] = [];
     super(
       {
-        folder,
-        segmentBytes: 1,
+        journalDir: folder,
+        maxBytes: 8,
         durability: 'process',
         batchSize: 100,
-        intervalMs: never,
+        flushIntervalMs: never,
         drain: drainInto(rows),
       },
       () => undefined,

@@ -2,7 +2,7 @@ import { workerData } from 'node:worker_threads';
 import { answerCalls, tellOwner } from '../../common/worker-calls.js';
 import { drainThread } from '../../journal/drain-thread.js';
 import { Journal, type JournalNews, type JournalSettings, type JournalState } from '../../journal/journal.js';
-import type { SinkSettings } from '../../journal/sink-connection.js';
+import type { SinkSettings } from '../../journal/table-sink.js';
 import type { SpanRow } from '../span-row.js';
 import { type Intake, type IntakeSettings, type SpanBatch, SpanIntake } from './span-intake.js';
 

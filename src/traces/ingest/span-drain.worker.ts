@@ -1,5 +1,5 @@
 import { runDrain } from '../../journal/drain-thread.js';
-import type { SinkSettings } from '../../journal/sink-connection.js';
+import type { SinkSettings } from '../../journal/table-sink.js';
 import { SpanSink } from './span-sink.js';
 
 runDrain((settings: SinkSettings) => new SpanSink(settings));

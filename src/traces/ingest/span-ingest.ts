@@ -4,6 +4,7 @@ import { Refusal } from '../../common/errors.js';
 import { messageOf } from '../../common/message-of.js';
 import { WorkerCalls } from '../../common/worker-calls.js';
 import type { JournalNews, JournalState } from '../../journal/journal.js';
+import { upToDate } from '../../journal/up-to-date.js';
 import type { KeptBatch } from './batch-events.js';
 import type { IngestNews, IngestOrders, IngestRequest } from './ingest.worker.js';
 import type { Intake, SpanBatch } from './span-intake.js';
@@ -45,14 +46,14 @@ export class SpanIngest {
   ) {}
 
   /** How the journal keeps up, a quarter of a second ago at most. */
-  get state(): JournalState {
+  state(): JournalState {
     const { state, at } = this.last;
     return state.depth === 0 ? state : { ...state, oldestMs: state.oldestMs + Date.now() - at };
   }
 
   /** Begins to bring to the database what an earlier gateway left. @throws Error when the journal cannot be opened */
   async open(): Promise<void> {
-    if (existsSync(this.orders.journal.folder)) await this.calls().call({ ask: 'open' });
+    if (existsSync(this.orders.journal.journalDir)) await this.calls().call({ ask: 'open' });
   }
 
   /**
@@ -119,6 +120,9 @@ export class SpanIngest {
     else this.hear(said.news);
   }
 }
+
+/** For routes that answer about spans. */
+export const SpansUpToDateInterceptor = upToDate(SpanIngest);
 
 const refusal = (detail: string): Refusal => new Refusal('spans_full', detail, { retryAfterMs });
 

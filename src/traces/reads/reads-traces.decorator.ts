@@ -2,8 +2,8 @@ import { applyDecorators, Controller, UseInterceptors } from '@nestjs/common';
 import { ApiHeader, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
-import { UpToDateInterceptor } from '../../tool-metrics/up-to-date.interceptor.js';
-import { SpansUpToDateInterceptor } from './spans-up-to-date.interceptor.js';
+import { UpToDateInterceptor } from '../../tool-metrics/execution-recorder.js';
+import { SpansUpToDateInterceptor } from '../ingest/span-ingest.js';
 
 /** A controller whose routes answer about the spans of one of the caller's projects. */
 export const ReadsTraces = (path: string): ClassDecorator =>

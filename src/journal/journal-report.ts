@@ -1,0 +1,70 @@
+import { Logger, type Provider, type Type } from '@nestjs/common';
+import { getToken, makeCounterProvider, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
+import type { Counter, Gauge } from 'prom-client';
+import type { JournalNews, JournalState } from './journal.js';
+
+type NameAndText = readonly [name: string, text: string];
+
+interface JournalOwner {
+  state(): JournalState;
+}
+
+/** The names under which operators know a journal: name and help of metrics, event and message of log entries. */
+export interface JournalNames {
+  readonly owner: Type<JournalOwner>;
+  readonly gauges: Readonly<Record<keyof typeof gaugeValues, NameAndText>>;
+  readonly counters: Readonly<Partial<Record<JournalNews['event'], NameAndText>>>;
+  readonly entries: Readonly<Record<keyof typeof levels, NameAndText>>;
+  /** Log field with the id of a quarantined record. */
+  readonly idField: string;
+}
+
+/** Logs and counts the news of a journal. */
+export type JournalReport = (news: JournalNews) => void;
+
+const gaugeValues = {
+  depth: ({ depth }: JournalState) => depth,
+  oldest: ({ oldestMs }: JournalState) => oldestMs / 1_000,
+  bytes: ({ bytes }: JournalState) => bytes,
+} as const;
+const levels = {
+  write_failed: 'error',
+  drain_ended: 'error',
+  left: 'warn',
+  retrying: 'warn',
+  damaged: 'error',
+  quarantined: 'error',
+  replayed: 'log',
+} as const;
+
+/** Providers of a journal's metrics, and of its JournalReport under a token. */
+export function journalReport(token: string, { owner, ...names }: JournalNames): Provider[] {
+  const counters = Object.entries(names.counters);
+  const gauge = (kind: keyof typeof gaugeValues): Provider => {
+    const [name, help] = names.gauges[kind];
+    const collect = function (this: Gauge, journal: JournalOwner) {
+      this.set(gaugeValues[kind](journal.state()));
+    };
+    return makeGaugeProvider({ name, help, inject: [owner], collect });
+  };
+  const useFactory = (...made: Counter[]): JournalReport => {
+    const logger = new Logger(owner.name);
+    const countersByEvent = new Map(counters.map(([event], at) => [event, made[at]]));
+    return (news) => {
+      countersByEvent
+        .get(news.event)
+        ?.inc('lines' in news ? news.lines : 'records' in news ? news.records : 1);
+      if (news.event === 'committed' || (news.event === 'replayed' && news.records === 0)) return;
+      const [event, message] = names.entries[news.event];
+      const fields = news.event === 'quarantined' ? { [names.idField]: news.id, reason: news.reason } : news;
+      logger[levels[news.event]]({ ...fields, event }, message);
+    };
+  };
+  return [
+    gauge('depth'),
+    gauge('oldest'),
+    gauge('bytes'),
+    ...counters.map(([, [name, help]]) => makeCounterProvider({ name, help })),
+    { provide: token, inject: counters.map(([, [name]]) => getToken(name)), useFactory },
+  ];
+}
