@@ -67,6 +67,10 @@ describe('is checked in a thread', () => {
     ['an object to compare with', { enum: [1, { a: 1 }] }],
     ['a list to compare with', { const: [1] }],
     ['seventeen alternatives', { anyOf: times(17, (n) => ({ const: n })) }],
+    [
+      'alternatives in alternatives of items',
+      { items: { anyOf: times(9, () => ({ oneOf: times(9, (n) => ({ const: n })) })) } },
+    ],
     ['itself', { properties: { a: { $ref: '#' } } }],
     [
       'itself by way of another',

@@ -13,7 +13,8 @@ const limits = new Set([
   ...['exclusiveMinimum', 'exclusiveMaximum', 'minLength', 'maxLength', 'minItems', 'maxItems'],
   ...['minProperties', 'maxProperties'],
 ]);
-const combinators = new Set(['anyOf', 'oneOf', 'allOf']);
+/** Their members may make an error object each, which costs so many times what a keyword does. */
+const errorsOf: Readonly<Record<string, number>> = { anyOf: 20, oneOf: 20, allOf: 1 };
 const maxAlternatives = 16;
 /** Compiling so many takes some 50 ms. */
 const maxNodes = 1_000;
@@ -29,23 +30,27 @@ const nodesPerInstruction = 8;
  */
 export function costPerByte(root: JsonSchema, instructions: number): number {
   let nodes = 0;
-  const isSimple = (schema: unknown): boolean => {
+  /** @param repeated in items or additionalProperties, of which an input may have many */
+  const isSimple = (schema: unknown, repeated: boolean): boolean => {
     // Ends the walk of a recursive schema, too.
     if (++nodes > maxNodes) return false;
-    return isObject(schema) ? Object.entries(schema).every(isSimpleKeyword) : typeof schema === 'boolean';
+    if (!isObject(schema)) return typeof schema === 'boolean';
+    return Object.entries(schema).every(([keyword, value]) => isSimpleKeyword(keyword, value, repeated));
   };
-  const isSimpleKeyword = ([keyword, value]: [string, unknown]): boolean => {
+  const isSimpleKeyword = (keyword: string, value: unknown, repeated: boolean): boolean => {
     if (annotations.has(keyword) || keyword.startsWith('x-')) return true;
-    nodes += Array.isArray(value) ? value.length : 1;
+    nodes += (Array.isArray(value) ? value.length : 1) * (repeated ? (errorsOf[keyword] ?? 1) : 1);
     if (limits.has(keyword))
       return (Array.isArray(value) && keyword !== 'const' ? value : [value]).every(isScalar);
-    if (combinators.has(keyword))
-      return Array.isArray(value) && value.length <= maxAlternatives && value.every(isSimple);
-    if (keyword === 'properties') return isObject(value) && Object.values(value).every(isSimple);
-    if (keyword === '$ref') return knownReference.test(String(value)) && isSimple(partAt(root, value));
-    return (keyword === 'items' || keyword === 'additionalProperties') && isSimple(value);
+    const areSimple = (schemas: readonly unknown[]): boolean =>
+      schemas.every((each) => isSimple(each, repeated));
+    if (Object.hasOwn(errorsOf, keyword))
+      return Array.isArray(value) && value.length <= maxAlternatives && areSimple(value);
+    if (keyword === 'properties') return isObject(value) && areSimple(Object.values(value));
+    if (keyword === '$ref') return knownReference.test(String(value)) && areSimple([partAt(root, value)]);
+    return (keyword === 'items' || keyword === 'additionalProperties') && isSimple(value, true);
   };
-  const isCheap = isSimple(root) && nodes <= maxNodes && instructions <= maxInstructions;
+  const isCheap = isSimple(root, false) && nodes <= maxNodes && instructions <= maxInstructions;
   return isCheap ? nodes + nodesPerInstruction * instructions : Infinity;
 }
 

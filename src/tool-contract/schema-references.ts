@@ -8,8 +8,10 @@ export const knownReference = /^#(\/(\$defs|definitions)\/[^/]+)?$/;
 /** Returns the part of a schema that a local `$ref` names; undefined for other references, and for one to nowhere. */
 export function partAt(root: unknown, reference: unknown): unknown {
   if (typeof reference !== 'string' || !reference.startsWith('#')) return undefined;
-  const steps = unescape(reference).split('/').slice(1);
-  return steps.map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~')).reduce(memberOf, root);
+  const steps = reference.split('/').slice(1);
+  return steps
+    .map((step) => unescape(step).replaceAll('~1', '/').replaceAll('~0', '~'))
+    .reduce(memberOf, root);
 }
 
 const memberOf = (part: unknown, name: string): unknown =>

@@ -11,7 +11,7 @@ import { heapMb, limitMs, SchemaThread, ThreadBusy } from './schema-thread.js';
 export type InputValidator = Tool['validate'];
 
 /** Bytes of an input × cost of its schema that are checked on the event loop. */
-const maxOnLoop = 1_000_000;
+const maxOnLoop = 4_000_000;
 const maxPassesWaiting = 8;
 /** The largest input whose problems are all reported, up to twenty. */
 const maxBytesForAll = 65_536;

@@ -4,11 +4,13 @@ import type { FieldProblem } from '../common/errors.js';
 import { answerCalls } from '../common/worker-calls.js';
 import { compileSchema } from '../tool-contract/schema-compiler.js';
 import { costPerByte } from '../tool-contract/schema-cost.js';
-import { inDialect } from '../tool-contract/schema-dialects.js';
+import { inDialect, type SchemaCompiler } from '../tool-contract/schema-dialects.js';
 import type { JsonSchema } from '../tool-contract/tool.js';
 import type { SchemaAnswer, SchemaPass, SchemaTrial } from './schema-thread.js';
 
 const lenient = { strict: false, validateFormats: false, logger: false } as const;
+/** By dialect: its own schema, compiled. */
+const metaSchemas = new Map<unknown, SchemaCompiler>();
 /** Compiled schemas by their text, ready for further passes. */
 const kept = new LRUCache<string, ReturnType<typeof compileSchema>>({ max: 16 });
 
@@ -19,7 +21,9 @@ answerCalls<SchemaTrial | SchemaPass, SchemaAnswer>((question) =>
 function costOf({ schema: text, isOutput }: SchemaTrial): number {
   const schema = JSON.parse(text) as JsonSchema;
   const { Dialect, own } = inDialect(schema);
-  void new Dialect(lenient).validateSchema(own, true);
+  const metaSchema = metaSchemas.get(Dialect) ?? new Dialect(lenient);
+  metaSchemas.set(Dialect, metaSchema);
+  void metaSchema.validateSchema(own, true);
   // MCP's TypeScript SDK compiles all output schemas like this, and lists no tool where one of them fails.
   if (isOutput) new Ajv({ ...lenient, validateSchema: false }).compile(schema);
   const compiled = compileSchema(schema);
