@@ -46,6 +46,8 @@ function inWords(keyword: string, params: object): string | undefined {
       return `must have at least ${limit} items`;
     case 'maxItems':
       return `must have at most ${limit} items`;
+    case 'uniqueItems':
+      return 'must not have equal items';
     case 'pattern':
       return pattern === notBlank ? 'must not be blank' : `must match the pattern ${pattern}`;
     default:

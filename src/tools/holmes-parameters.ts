@@ -1,5 +1,5 @@
 import { isObject } from '../common/json.js';
-import { partAt } from './platform-schema.js';
+import { partAt } from '../tool-contract/schema-references.js';
 import type { JsonSchema } from '../tool-contract/tool.js';
 
 /**

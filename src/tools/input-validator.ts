@@ -5,29 +5,16 @@ import { messageOf } from '../common/message-of.js';
 import { WorkerEnded } from '../common/worker-calls.js';
 import type { JsonSchema, Tool } from '../tool-contract/tool.js';
 import type { CallRequest } from '../tool-contract/tool-call.js';
-import { compileSchema, TooCostly } from '../tool-contract/schema-compiler.js';
-import { heapMb, SchemaThread, ThreadBusy } from './schema-thread.js';
+import { type CompiledSchema, compileSchema } from '../tool-contract/schema-compiler.js';
+import { heapMb, limitMs, SchemaThread, ThreadBusy } from './schema-thread.js';
 
 export type InputValidator = Tool['validate'];
 
-/** The time that compiling a schema and checking a few inputs may take; the event loop will stand still for as long. */
-const compileMs = 50;
-const trialMs = 3_000;
-/** Bytes of an input × nodes of its schema that are looked at on the event loop. */
-const mostOnLoop = 4_000_000;
-/**
- * The time that a pass on the event loop may take in spite of that: a schema that refers to itself multiplies its
- * work.
- */
-const passOnLoopMs = 10;
-/** How long the inputs of a schema that took longer than `passOnLoopMs` are checked in a thread. */
-const awayMs = 10_000;
-/** The time that a pass in a thread may take, which the thread measures; and when an answer is no longer waited for. */
-const passMs = 2_000;
-const passAnswerMs = 10_000;
-const mostPassesWaiting = 8;
-/** The largest input of which every problem is told, up to twenty. */
-const mostBytesForAll = 65_536;
+/** Bytes of an input × cost of its schema that are checked on the event loop. */
+const maxOnLoop = 4_000_000;
+const maxPassesWaiting = 8;
+/** The largest input whose problems are all reported, up to twenty. */
+const maxBytesForAll = 65_536;
 const maxSchemaBytes = 65_536;
 const maxSchemaDepth = 32;
 
@@ -61,22 +48,29 @@ export function refuseOversized({ input, bytesAtMost }: CallRequest, limits: Inp
 }
 
 /**
- * Makes validators of schemas that strangers wrote. The cost of a schema and an input together is bounded on the
- * event loop; the rest is done in threads, and given up there when it takes too long.
+ * Makes validators of schemas that strangers wrote. Inputs of simple schemas are checked on the event loop if they are
+ * small enough; all others in a thread, which ends if that takes too long.
  */
 @Injectable()
 export class InputSchemas implements OnApplicationShutdown {
-  private readonly trials = new SchemaThread('schema trial', trialMs, Infinity);
-  private readonly passes = new SchemaThread('input validation', passAnswerMs, mostPassesWaiting);
+  private readonly trials = new SchemaThread('schema trial', Infinity);
+  private readonly passes = new SchemaThread('input validation', maxPassesWaiting);
 
   /**
-   * Compiles a tool's input schema, once a thread has tried what that costs.
-   * @throws Problem `invalid_request` that points at the schema when it is not one, or costs too much;
-   *   `tool_unavailable` when the thread does not come to run
+   * Compiles a tool's input schema, once a thread has tried it.
+   * @throws Problem `invalid_request` that points at the schema if it is not valid, or costs too much;
+   *   `tool_unavailable` if the thread does not start
    */
   async compile(schema: unknown): Promise<InputValidator> {
-    const { schema: checked, text } = await this.tried(schema, 'inputSchema');
-    return this.validatorOf(checked, text);
+    const { own, text, cost } = await this.tried(schema, 'inputSchema');
+    const compiled = cost < Infinity ? compileSchema(own) : undefined;
+    return (input, bytes) => {
+      const isSmall = bytes <= maxBytesForAll;
+      if (!compiled || bytes * cost > maxOnLoop) return this.passAway(text, input, isSmall);
+      const first = validated(compiled, input);
+      // The first problem is reported even if the thread that looks for the others fails.
+      return first.length > 0 && isSmall ? this.passAway(text, input, true).catch(() => first) : first;
+    };
   }
 
   /**
@@ -96,46 +90,22 @@ export class InputSchemas implements OnApplicationShutdown {
     await Promise.all([this.trials.stop(), this.passes.stop()]);
   }
 
-  private async tried(schema: unknown, member: SchemaMember): Promise<{ schema: JsonSchema; text: string }> {
-    const checked = checkedSchema(schema, member);
+  private async tried(schema: unknown, member: SchemaMember): Promise<TriedSchema> {
+    const { own, text } = checkedSchema(schema, member);
     const isOutput = member === 'outputSchema';
-    const tookMs = await this.trials.try({ schema: checked.text, isOutput }).catch((error: unknown) => {
+    const cost = await this.trials.ask({ schema: text, isOutput }).catch((error: unknown) => {
       if (error instanceof ThreadBusy) throw notTried(error, member);
-      const costs = whyTooCostly(error, trialMs);
+      const costs = whyTooCostly(error);
       if (costs) throw wrong(member, `takes ${costs} to compile and to try out: make it smaller`);
       if (error instanceof WorkerEnded) throw error;
       throw wrong(member, `is not a valid JSON Schema: ${messageOf(error)}`);
     });
-    if (tookMs > compileMs)
-      throw wrong(
-        member,
-        `takes ${Math.ceil(tookMs)} ms to compile and to try out, the limit is ${compileMs} ms: make it smaller`,
-      );
-    return checked;
-  }
-
-  private validatorOf(schema: JsonSchema, text: string): InputValidator {
-    const { nodes, problemsOf } = compileSchema(schema);
-    let awayUntil = 0;
-    return (input, bytes) => {
-      const isSmall = bytes <= mostBytesForAll;
-      if (bytes * nodes > mostOnLoop || performance.now() < awayUntil)
-        return this.passAway(text, input, isSmall);
-      try {
-        const first = problemsOf(input, passOnLoopMs);
-        // The first problem is known: it is told even where the thread that looks for the others fails.
-        return first.length > 0 && isSmall ? this.passAway(text, input, true).catch(() => first) : first;
-      } catch (error) {
-        if (!(error instanceof TooCostly)) throw notValidated(error);
-        awayUntil = performance.now() + awayMs;
-        return this.passAway(text, input, isSmall);
-      }
-    };
+    return { own, text, cost };
   }
 
   /**
-   * @throws Refusal `invalid_input` when it takes too much memory, `queue_full` when too many wait or the thread does not
-   *   come to run
+   * @throws Refusal `invalid_input` if it takes too much time or memory, `queue_full` if too many wait or the thread
+   *   does not start
    */
   private async passAway(
     schema: string,
@@ -143,25 +113,31 @@ export class InputSchemas implements OnApplicationShutdown {
     allErrors: boolean,
   ): Promise<readonly FieldProblem[]> {
     try {
-      return await this.passes.pass({ schema, input: JSON.stringify(input), allErrors, withinMs: passMs });
+      return await this.passes.ask({ schema, input: JSON.stringify(input), allErrors });
     } catch (error) {
-      const { reason } = error as Partial<WorkerEnded>;
-      if (error instanceof ThreadBusy || reason === 'timed_out')
-        throw new Refusal('queue_full', messageOf(error), { retryAfterMs: passMs });
-      if (reason === 'stopped')
-        throw new Refusal('shutting_down', 'The server is stopping', { retryAfterMs: passMs });
+      if (error instanceof ThreadBusy)
+        throw new Refusal('queue_full', messageOf(error), { retryAfterMs: limitMs });
       if (!(error instanceof WorkerEnded)) throw notValidated(error);
-      if (!error.isOutOfMemory) throw error;
-      // Its problems may be too many to hold: the first is told.
+      if (error.reason === 'stopped')
+        throw new Refusal('shutting_down', 'The server is stopping', { retryAfterMs: limitMs });
+      const costs = whyTooCostly(error);
+      if (!costs) throw error;
+      // The first problem takes less than all.
       if (allErrors) return this.passAway(schema, input, false);
-      throw invalid(`takes more than ${heapMb} MB of memory to validate: make it smaller`);
+      throw invalid(`takes ${costs} to validate: make it smaller`);
     }
   }
 }
 
 type SchemaMember = 'inputSchema' | 'outputSchema';
 
-function checkedSchema(schema: unknown, member: SchemaMember): { schema: JsonSchema; text: string } {
+interface TriedSchema {
+  readonly own: JsonSchema;
+  readonly text: string;
+  readonly cost: number;
+}
+
+function checkedSchema(schema: unknown, member: SchemaMember): Omit<TriedSchema, 'cost'> {
   if (typeof schema !== 'object' || schema === null || Array.isArray(schema))
     throw wrong(member, 'must be a JSON Schema object');
   if (isDeeperThan(schema, maxSchemaDepth))
@@ -169,7 +145,15 @@ function checkedSchema(schema: unknown, member: SchemaMember): { schema: JsonSch
   const text = JSON.stringify(schema);
   const bytes = Buffer.byteLength(text);
   if (bytes > maxSchemaBytes) throw wrong(member, `is ${bytes} bytes, the cap is ${maxSchemaBytes}`);
-  return { schema: schema as JsonSchema, text };
+  return { own: schema as JsonSchema, text };
+}
+
+function validated({ problemsOf }: CompiledSchema, input: unknown): readonly FieldProblem[] {
+  try {
+    return problemsOf(input);
+  } catch (error) {
+    throw notValidated(error);
+  }
 }
 
 /** A schema that makes its validator throw is the tool's fault, and no failure of the gateway. */
@@ -178,7 +162,7 @@ function notValidated(error: unknown): Refusal {
 }
 
 /** The exceeded limit (time or memory) for which a thread was ended. */
-function whyTooCostly(error: unknown, limitMs: number): string | undefined {
+function whyTooCostly(error: unknown): string | undefined {
   if (!(error instanceof WorkerEnded)) return undefined;
   if (error.reason === 'timed_out') return `more than ${limitMs} ms`;
   return error.isOutOfMemory ? `more than ${heapMb} MB of memory` : undefined;

@@ -1,6 +1,6 @@
-import { unescape } from 'node:querystring';
 import { canonicalJson, sha256 } from '../common/canonical-json.js';
 import { isObject } from '../common/json.js';
+import { knownReference, partAt } from '../tool-contract/schema-references.js';
 import type { JsonSchema } from '../tool-contract/tool.js';
 import { PlatformNames, propertyNames } from './platform-names.js';
 
@@ -28,7 +28,6 @@ const notAtRoot = new Set([
   ...['$ref', 'allOf', 'anyOf', 'oneOf', 'not', 'enum', 'const', 'if', 'then', 'else'],
   ...['dependentSchemas', 'dependencies'],
 ]);
-const sharedPart = /^#(\/(\$defs|definitions)\/[^/]+)?$/;
 const known = new WeakMap<JsonSchema, PlatformSchema>();
 
 export function platformSchema(schema: JsonSchema): PlatformSchema {
@@ -65,7 +64,7 @@ function rewritten(root: JsonSchema, names: PlatformNames): JsonSchema {
   const shared = new Map<string, unknown>();
   const alias = (name: string): string => names.shown(name, propertyNames);
   const reference = (pointer: string): string => {
-    if (!pointer.startsWith('#/') || sharedPart.test(pointer)) return pointer;
+    if (!pointer.startsWith('#/') || knownReference.test(pointer)) return pointer;
     const name = `part_${sha256(pointer).slice(0, 16)}`;
     if (!shared.has(name)) shared.set(name, {}).set(name, of(partAt(root, pointer)));
     return `#/$defs/${name}`;
@@ -143,16 +142,6 @@ const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []
 
 const asObject = (schema: unknown): object =>
   isObject(schema) ? schema : schema === false ? { not: {} } : {};
-
-/** The part of a schema that a reference names. */
-export function partAt(root: JsonSchema, pointer: unknown): unknown {
-  if (typeof pointer !== 'string' || !pointer.startsWith('#')) return undefined;
-  const steps = unescape(pointer).split('/').slice(1);
-  return steps.reduce<unknown>(
-    (at, step) => (at as JsonSchema | undefined)?.[step.replaceAll('~1', '/').replaceAll('~0', '~')],
-    root,
-  );
-}
 
 /** Names of properties, in each part of a schema. */
 function propertiesIn(schema: unknown): string[] {

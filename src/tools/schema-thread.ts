@@ -1,47 +1,47 @@
 import type { FieldProblem } from '../common/errors.js';
 import { WorkerCalls, WorkerEnded } from '../common/worker-calls.js';
 
-/** How long does it take to compile this schema (JSON) and to try it out? */
+/** Asks what an input may cost with this schema (JSON), per byte; Infinity if it has to be checked in the thread. */
 export interface SchemaTrial {
   readonly schema: string;
   /** Clients compile it, too. */
   readonly isOutput?: boolean;
 }
 
-/** A question to the thread: in which ways does this input (JSON) break the schema? */
+/** Asks in which ways an input (JSON) breaks a schema. */
 export interface SchemaPass {
   readonly schema: string;
   readonly input: string;
   /** Up to twenty problems instead of the first. */
   readonly allErrors: boolean;
-  /** The time that the pass may take, in milliseconds. The thread measures it: its waits are not the input's fault. */
-  readonly withinMs: number;
 }
 
-/** The thread has no time, by no fault of what is asked: more work waits than may, or it does not come to run. */
+export type SchemaAnswer = number | readonly FieldProblem[];
+
+/** The thread is busy or does not start, by no fault of the schema or the input. */
 export class ThreadBusy extends Error {
   override readonly name = 'ThreadBusy';
 }
 
+/** The time that one answer may take. */
+export const limitMs = 2_000;
 /** The heap of the thread alone; with its compiler it takes 20. */
 export const heapMb = 128;
-/** A thread that has not begun by then will not. */
 const startMs = 30_000;
 
 /**
- * A thread in which the schemas of strangers are compiled and run. It does one thing at a time, so that whatever takes
- * too long or too much memory is ended alone; the thread's own start is not counted.
+ * A thread that compiles and runs schemas of strangers. It answers one question at a time, so that one which takes too
+ * long or too much memory ends alone.
  */
 export class SchemaThread {
-  private readonly worker: WorkerCalls<SchemaTrial | SchemaPass, number | readonly FieldProblem[]>;
+  private readonly worker: WorkerCalls<SchemaTrial | SchemaPass, SchemaAnswer>;
   private started: Promise<unknown> | undefined;
   private last: Promise<unknown> = Promise.resolve();
   private waiting = 0;
 
   constructor(
     private readonly name: string,
-    private readonly limitMs: number,
-    private readonly mostWaiting: number,
+    private readonly maxWaiting: number,
   ) {
     this.worker = new WorkerCalls(new URL('./schema.worker.js', import.meta.url), {
       name,
@@ -50,17 +50,19 @@ export class SchemaThread {
     });
   }
 
-  /**
-   * @returns milliseconds of processor time
-   * @throws Error what is wrong with the schema; ThreadBusy; WorkerEnded when it takes too much
-   */
-  try(trial: SchemaTrial): Promise<number> {
-    return this.ask(trial) as Promise<number>;
-  }
-
-  /** @throws ThreadBusy; WorkerEnded when it takes too much */
-  pass(pass: SchemaPass): Promise<readonly FieldProblem[]> {
-    return this.ask(pass) as Promise<readonly FieldProblem[]>;
+  /** @throws Error that says what is wrong with the schema; ThreadBusy; WorkerEnded if it takes too much */
+  ask(question: SchemaTrial): Promise<number>;
+  ask(question: SchemaPass): Promise<readonly FieldProblem[]>;
+  async ask(question: SchemaTrial | SchemaPass): Promise<SchemaAnswer> {
+    if (this.waiting >= this.maxWaiting)
+      throw new ThreadBusy(`${this.maxWaiting} inputs that take long to validate wait already`);
+    this.waiting += 1;
+    const answer = this.last.then(async () => {
+      await (this.started ??= this.start());
+      return this.worker.call(question, limitMs);
+    });
+    this.last = answer.catch(() => undefined);
+    return answer.finally(() => (this.waiting -= 1));
   }
 
   stop(): Promise<void> {
@@ -68,20 +70,7 @@ export class SchemaThread {
     return this.worker.stop();
   }
 
-  private async ask(request: SchemaTrial | SchemaPass): Promise<unknown> {
-    if (this.waiting >= this.mostWaiting)
-      throw new ThreadBusy(`${this.mostWaiting} inputs that take long to validate wait already`);
-    this.waiting += 1;
-    const answer = this.last.then(() => this.run(request));
-    this.last = answer.catch(() => undefined);
-    return answer.finally(() => (this.waiting -= 1));
-  }
-
-  private async run(request: SchemaTrial | SchemaPass): Promise<unknown> {
-    await (this.started ??= this.start());
-    return this.worker.call(request, this.limitMs);
-  }
-
+  /** Waits for the first answer, so that no question pays for the start. */
   private async start(): Promise<void> {
     try {
       await this.worker.call({ schema: '{}' }, startMs);

@@ -1,4 +1,5 @@
 import { isObject } from '../common/json.js';
+import { knownReference, partAt } from '../tool-contract/schema-references.js';
 import type { JsonSchema } from '../tool-contract/tool.js';
 
 /*
@@ -17,7 +18,6 @@ const beyondStrict = [
   ...['$dynamicRef', '$anchor', '$dynamicAnchor', '$id'],
 ];
 const definitions = ['$defs', 'definitions'] as const;
-const knownReference = /^#(\/(\$defs|definitions)\/[^/]+)?$/;
 const mostLevels = 10;
 const mostEnumMembers = 1_000;
 /** Each null of an input is held against them. */
@@ -173,13 +173,10 @@ function resolved(schema: unknown, root: JsonSchema): JsonSchema | undefined {
   let own = schema;
   for (let step = 0; step < mostLevels && isObject(own) && typeof own['$ref'] === 'string'; step++) {
     if (!knownReference.test(own['$ref'])) return undefined;
-    own = own['$ref'].split('/').slice(1).reduce<unknown>(memberOf, root);
+    own = partAt(root, own['$ref']);
   }
   return isObject(own) && own['$ref'] === undefined ? own : undefined;
 }
-
-const memberOf = (schema: unknown, name: string): unknown =>
-  isObject(schema) && Object.hasOwn(schema, name) ? schema[name] : undefined;
 
 /** Of alternatives those that have members: where there are several, it is not known which one a value means. */
 const formed = (alternatives: readonly unknown[]): unknown[] =>
