@@ -56,20 +56,7 @@ function inWords(keyword: string, params: object): string | undefined {
 /** The usual way to ask for a text that says something. */
 const notBlank = '\\S';
 
-/** The first problem of each field: a second complaint about the same value, or about a part of it, helps nobody. */
-export function onePerField(problems: readonly FieldProblem[]): FieldProblem[] {
-  const first = new Map(problems.toReversed().map((problem) => [problem.pointer, problem]));
-  const isPart = (pointer: string): boolean => {
-    const above = pointer.slice(0, Math.max(0, pointer.lastIndexOf('/')));
-    return above !== '' && (first.has(above) || isPart(above));
-  };
-  return [...first.values()]
-    .reverse()
-    .filter(({ pointer }) => !isPart(pointer))
-    .slice(0, mostProblems);
-}
-
-function listOf(values: readonly unknown[]): string {
+export function listOf(values: readonly unknown[]): string {
   const text = values.map((value) => JSON.stringify(value)).join(', ');
   return text.length > longestList ? `${text.slice(0, longestList)}…` : text;
 }

@@ -1,6 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { type PlaybookLabels, type PlaybookStatus, playbookStatuses } from './playbook.types.js';
-import { PageOf, SentBackBy } from '../common/shapes.js';
+import { SentBackBy } from '../common/dto.pipe.js';
+import { PageOf } from '../common/shapes.js';
 import {
   ArchivePlaybookBody,
   DeprecatePlaybookBody,

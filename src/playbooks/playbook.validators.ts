@@ -1,5 +1,5 @@
 import { isDeeperThan } from '../common/json-depth.js';
-import { Rule } from '../common/shapes.js';
+import { FreeJson, Rule, type Said } from '../common/shapes.js';
 import { isVersion } from './semver.js';
 
 const maxContentDepth = 32;
@@ -12,27 +12,33 @@ export const isPlaybookId = (value: unknown): value is string =>
   typeof value === 'string' && idPattern.test(value);
 
 /** A list of phrases such as signals and aliases. */
-export function Phrases(): PropertyDecorator {
+export function Phrases(said: Said): PropertyDecorator {
   const isPhrase = (value: unknown): boolean =>
     typeof value === 'string' && value.trim() !== '' && value.length <= 200;
-  return Rule(
-    'must be a list of at most 100 phrases of 1 to 200 characters',
-    (value) => Array.isArray(value) && value.length <= 100 && value.every(isPhrase),
+  return FreeJson(
+    { type: [String], ...said },
+    Rule(
+      'must be a list of at most 100 phrases of 1 to 200 characters',
+      (value) => Array.isArray(value) && value.length <= 100 && value.every(isPhrase),
+    ),
   );
 }
 
-export const PlaybookId = (): PropertyDecorator =>
-  Rule('must be 1 to 128 letters, digits, ".", "_" or "-"', isPlaybookId);
+export const PlaybookId = (said: Said): PropertyDecorator =>
+  FreeJson(said, Rule('must be 1 to 128 letters, digits, ".", "_" or "-"', isPlaybookId));
 
-export const Version = (): PropertyDecorator =>
-  Rule(
-    'must be a semantic version, v?MAJOR[.MINOR[.PATCH]][-pre], as text: YAML reads 1.10 without quotes as the number 1.1',
-    (value) => typeof value === 'string' && isVersion(value),
+export const Version = (said: Said): PropertyDecorator =>
+  FreeJson(
+    said,
+    Rule(
+      'must be a semantic version, v?MAJOR[.MINOR[.PATCH]][-pre], as text: YAML reads 1.10 without quotes as the number 1.1',
+      (value) => typeof value === 'string' && isVersion(value),
+    ),
   );
 
 /** Keys to one value or several; no two keys may differ in case only. */
-export const Labels = (): PropertyDecorator =>
-  Rule(`must map at most ${maxLabels} keys to text or to a list of texts`, areLabels);
+export const Labels = (said: Said): PropertyDecorator =>
+  FreeJson(said, Rule(`must map at most ${maxLabels} keys to text or to a list of texts`, areLabels));
 
 function areLabels(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
@@ -49,9 +55,12 @@ function areLabels(value: unknown): boolean {
 }
 
 /** The procedure: an object, or text in whatever format its executor reads. */
-export const Content = (): PropertyDecorator =>
-  Rule(`must be an object (at most ${maxContentDepth} levels deep) or text`, (value) =>
-    typeof value === 'string'
-      ? value.trim() !== ''
-      : typeof value === 'object' && !isDeeperThan(value, maxContentDepth),
+export const Content = (said: Said): PropertyDecorator =>
+  FreeJson(
+    said,
+    Rule(`must be an object (at most ${maxContentDepth} levels deep) or text`, (value) =>
+      typeof value === 'string'
+        ? value.trim() !== ''
+        : typeof value === 'object' && value !== null && !Array.isArray(value) && !isDeeperThan(value, maxContentDepth),
+    ),
   );

@@ -1,5 +1,17 @@
-import { ApiProperty, ApiPropertyOptional, OmitType, PartialType } from '@nestjs/swagger';
-import { OptionalInt, OptionalText, PageQuery, Rule } from '../../common/shapes.js';
+import { OmitType, PartialType } from '@nestjs/swagger';
+import {
+  AnyObject,
+  AnyText,
+  MapOf,
+  Nested,
+  OneOf,
+  OptionalFlag,
+  OptionalInt,
+  OptionalText,
+  PageQuery,
+  Rule,
+  TextList,
+} from '../../common/shapes.js';
 import { type JsonSchema, semanticErrorModes, type SemanticErrors } from '../../tool-contract/tool.js';
 import {
   type CaptureSetting,
@@ -26,22 +38,22 @@ const VariableNames = (): PropertyDecorator =>
 
 /** May an agent repeat it, does it change the world: absent means the careful answer. */
 export class AnnotationsBody {
-  @ApiPropertyOptional({ example: true }) readonly readOnly?: boolean;
-  @ApiPropertyOptional({ example: true }) readonly idempotent?: boolean;
-  @ApiPropertyOptional({ example: false }) readonly destructive?: boolean;
-  @ApiPropertyOptional({ example: false }) readonly openWorld?: boolean;
+  @OptionalFlag({ example: true }) readonly readOnly?: boolean;
+  @OptionalFlag({ example: true }) readonly idempotent?: boolean;
+  @OptionalFlag({ example: false }) readonly destructive?: boolean;
+  @OptionalFlag({ example: false }) readonly openWorld?: boolean;
 }
 
 /** Registers an executable. */
 export class CustomToolCreate {
-  @ApiProperty({
+  @AnyText({
     pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$',
     example: 'word_count',
     description: 'Letters, digits, _ and -; begins with a letter',
   })
   readonly name!: string;
-  @ApiPropertyOptional({
-    enum: toolProtocols,
+  @OneOf(toolProtocols, {
+    required: false,
     default: 'jsonrpc',
     example: 'jsonrpc',
     description: '`mcp`: an MCP server, whose tools appear as `<name>__<tool>`; it stays as it is',
@@ -63,16 +75,18 @@ export class CustomToolCreate {
       'In place of `command`: where an MCP server listens (Streamable HTTP). It runs without a sandbox of ours',
   })
   readonly url?: string | null;
-  @ApiPropertyOptional({
-    type: 'object',
-    nullable: true,
-    additionalProperties: { type: 'string', maxLength: 4096 },
-    example: null,
-    description:
-      'Sent with each request to `url`, such as {"Authorization": "Bearer ${TOKEN}"} with TOKEN in `env`',
-  })
+  @MapOf(
+    { type: 'string', maxLength: 4096 },
+    {
+      required: false,
+      nullable: true,
+      example: null,
+      description:
+        'Sent with each request to `url`, such as {"Authorization": "Bearer ${TOKEN}"} with TOKEN in `env`',
+    },
+  )
   readonly headers?: Record<string, string> | null;
-  @ApiPropertyOptional({ maxItems: 256, type: [String], example: ['tool.py'], default: [] })
+  @TextList({ required: false, maxItems: 256, example: ['tool.py'], default: [] })
   readonly args?: string[];
   @OptionalText(4096, {
     nullable: true,
@@ -81,16 +95,17 @@ export class CustomToolCreate {
   })
   readonly workingDir?: string | null;
   @VariableNames()
-  @ApiPropertyOptional({
-    type: 'object',
-    additionalProperties: { type: 'string' },
-    example: { TZ: 'UTC' },
-    description: 'Values are write-only: answers show the names',
-  })
+  @MapOf(
+    { type: 'string' },
+    {
+      required: false,
+      example: { TZ: 'UTC' },
+      description: 'Values are write-only: answers show the names',
+    },
+  )
   readonly env?: Record<string, string>;
-  @ApiPropertyOptional({
-    type: 'object',
-    additionalProperties: true,
+  @AnyObject({
+    required: false,
     example: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
     description: "JSON Schema 2020-12; absent: the executable's own",
   })
@@ -109,33 +124,32 @@ export class CustomToolCreate {
     description: 'Requests that one process serves at a time',
   })
   readonly maxConcurrency?: number;
-  @ApiPropertyOptional({
+  @OptionalFlag({
     default: false,
     example: true,
     description: 'false: a fresh process for every call',
   })
   readonly keepAlive?: boolean;
-  @ApiPropertyOptional({
-    enum: isolations,
+  @OneOf(isolations, {
+    required: false,
     example: 'project',
     description:
       'Which callers share a process that stays: those of a project, or all (shared). Absent: project for `protocol: "mcp"`, else shared',
   })
   readonly isolation?: Isolation;
-  @ApiPropertyOptional({ type: AnnotationsBody }) readonly annotations?: AnnotationsBody;
-  @ApiPropertyOptional({
+  @Nested(AnnotationsBody, { required: false }) readonly annotations?: AnnotationsBody;
+  @Nested(ThresholdSettings, {
+    required: false,
     nullable: true,
-    type: ThresholdSettings,
     description: 'By which its health is judged',
   })
   readonly thresholds?: ThresholdSettings | null;
-  @ApiPropertyOptional({ nullable: true, type: SandboxSettings }) readonly sandbox?: SandboxSettings | null;
-  @ApiPropertyOptional({ nullable: true, type: ToolPermissions })
+  @Nested(SandboxSettings, { required: false, nullable: true }) readonly sandbox?: SandboxSettings | null;
+  @Nested(ToolPermissions, { required: false, nullable: true })
   readonly permissions?: ToolPermissions | null;
-  @ApiPropertyOptional({
-    type: 'object',
+  @AnyObject({
+    required: false,
     nullable: true,
-    additionalProperties: true,
     example: { note: 'Go on without it' },
     description: 'What an LLM should read when the tool fails or is refused',
   })
@@ -153,8 +167,8 @@ export class CustomToolCreate {
     description: 'How long a result answers equal calls, milliseconds; needs annotations.readOnly. 0: never',
   })
   readonly cacheTtlMs?: number | null;
-  @ApiPropertyOptional({
-    enum: semanticErrorModes,
+  @OneOf(semanticErrorModes, {
+    required: false,
     default: 'show',
     example: 'mark',
     description:
@@ -162,22 +176,21 @@ export class CustomToolCreate {
       'or what is itself the report of a failure is marked as a semantic failure besides (mark)',
   })
   readonly semanticErrors?: SemanticErrors;
-  @ApiPropertyOptional({
-    enum: captureSettings,
+  @OneOf(captureSettings, {
+    required: false,
     default: 'none',
     example: 'failures',
     description:
       'Of which executions input and answer are kept, to be looked at and replayed; without the values of `env`, for CAPTURE_TTL_HOURS',
   })
   readonly capture?: CaptureSetting;
-  @ApiPropertyOptional({ maxItems: 64, type: [String], example: ['text'] }) readonly tags?: string[];
+  @TextList({ required: false, maxItems: 64, example: ['text'] }) readonly tags?: string[];
   @Rule(
     `must have at most ${maxMetadataBytes} bytes as JSON`,
     (value) => Buffer.byteLength(JSON.stringify(value)) <= maxMetadataBytes,
   )
-  @ApiPropertyOptional({
-    type: 'object',
-    additionalProperties: true,
+  @AnyObject({
+    required: false,
     example: { team: 'platform' },
     description: 'At most 16 KiB; lists leave it out',
   })
@@ -194,18 +207,25 @@ export class CustomToolUpdate extends PartialType(
     skipNullProperties: false,
   },
 ) {
-  @ApiPropertyOptional({ maxLength: 4096, example: 'python3', description: 'Empty where there is a `url`' })
+  @AnyText({
+    required: false,
+    maxLength: 4096,
+    example: 'python3',
+    description: 'Empty where there is a `url`',
+  })
   readonly command?: string;
   @VariableNames()
-  @ApiPropertyOptional({
-    type: 'object',
-    additionalProperties: { type: 'string', nullable: true },
-    example: { TZ: 'Europe/Berlin', OLD_TOKEN: null },
-    description: 'Text sets a variable, null removes it; variables that are not named keep their values',
-  })
+  @MapOf(
+    { type: 'string', nullable: true },
+    {
+      required: false,
+      example: { TZ: 'Europe/Berlin', OLD_TOKEN: null },
+      description: 'Text sets a variable, null removes it; variables that are not named keep their values',
+    },
+  )
   readonly env?: EnvChanges;
 }
 
 export class ListCustomToolsQuery extends PageQuery {
-  @ApiPropertyOptional({ enum: toolStatuses }) readonly status?: ToolStatus;
+  @OneOf(toolStatuses, { required: false }) readonly status?: ToolStatus;
 }
