@@ -74,34 +74,21 @@ function problemsOf(errors: readonly ValidationError[], above: string): FieldPro
   return errors.flatMap(({ property, value, constraints, contexts, children = [] }) => {
     const pointer = `${above}/${escapePointer(property)}`;
     if (!constraints) return problemsOf(children, pointer);
-    const { problemOf } = (contexts?.['items'] ?? {}) as { problemOf?: (item: unknown) => string | undefined };
-    if (problemOf) return itemProblems(value as object, problemOf, pointer);
+    const { problemsIn } = (contexts?.['items'] ?? {}) as {
+      problemsIn?: (all: unknown) => [string, string][];
+    };
+    if (problemsIn)
+      return problemsIn(value).map(([name, detail]) => ({
+        pointer: `${pointer}/${escapePointer(name)}`,
+        detail,
+      }));
     const [[rule, detail] = ['', '']] = Object.entries(constraints);
     return [{ pointer, detail: rule === 'whitelistValidation' ? notKnown : detail }];
   });
 }
 
-function itemProblems(
-  items: object,
-  problemOf: (item: unknown) => string | undefined,
-  above: string,
-): FieldProblem[] {
-  const problems: FieldProblem[] = [];
-  for (const [name, item] of Object.entries(items)) {
-    const detail = problemOf(item);
-    if (detail !== undefined) problems.push({ pointer: `${above}/${escapePointer(name)}`, detail });
-    if (problems.length === mostProblems) break;
-  }
-  return problems;
-}
-
-const VIEW = 'toolkeeper:view';
-
-/** A body that ignores the members which only its view has, so that the answer of GET can be sent back. */
-export const SentBackBy =
-  (body: Type): ClassDecorator =>
-  (view) =>
-    Reflect.defineMetadata(VIEW, view, body);
+/** Metadata of a body: the view that shows it. */
+export const VIEW = 'toolkeeper:view';
 
 /** A body without the members that cannot be changed. */
 function changeable(type: Type, body: Members): Members {
@@ -111,7 +98,10 @@ function changeable(type: Type, body: Members): Members {
   const shown = propertiesOf(view);
   // A view shows null where nothing was given, or a list of what the body takes as an object.
   const isShown = (name: string, value: unknown): boolean =>
-    Array.isArray(value) && shown.get(name)?.['isArray'] === true && own.get(name)?.['type'] === 'object';
+    Array.isArray(value) &&
+    value.every(isObject) &&
+    shown.get(name)?.['isArray'] === true &&
+    own.get(name)?.['type'] === 'object';
   const isChange = (name: string, value: unknown): boolean =>
     own.has(name) && !isShown(name, value)
       ? value !== null || shown.get(name)?.['nullable'] !== true || own.get(name)?.['nullable'] === true
@@ -135,6 +125,9 @@ function propertiesOf({ prototype }: { prototype: object }): ReadonlyMap<string,
   return new Map(
     names
       .map((marked) => marked.slice(1))
-      .map((name) => [name, Reflect.getMetadata(DECORATORS.API_MODEL_PROPERTIES, prototype, name) as Members]),
+      .map((name) => [
+        name,
+        Reflect.getMetadata(DECORATORS.API_MODEL_PROPERTIES, prototype, name) as Members,
+      ]),
   );
 }

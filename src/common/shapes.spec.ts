@@ -1,5 +1,5 @@
 import { ApiProperty, PartialType } from '@nestjs/swagger';
-import { DtoPipe, SentBackBy } from './dto.pipe.js';
+import { DtoPipe } from './dto.pipe.js';
 import { Problem } from './errors.js';
 import * as dto from './shapes.js';
 
@@ -14,25 +14,26 @@ class ThingDto {
   @dto.AnyText({ required: false, pattern: '^a+$' }) readonly as?: string;
   @dto.OptionalText(5, { nullable: true }) readonly nullable?: string | null;
   @dto.OptionalInt(1, 9, { default: 5 }) readonly int?: number;
-  @dto.Num({ required: false, minimum: 0, maximum: 1 }) readonly num?: number;
+  @dto.OptionalNum({ minimum: 0, maximum: 1 }) readonly num?: number;
   @dto.OptionalFlag() readonly flag?: boolean;
-  @dto.OneOf(['a', 'b'], { required: false }) readonly one?: string;
+  @dto.OptionalOneOf(['a', 'b']) readonly one?: string;
   @dto.SomeOf(['a', 'b'], { required: false, uniqueItems: true }) readonly some?: string[];
-  @dto.TextList({ required: false, minItems: 1, maxItems: 3, maxLength: 3 }) readonly list?: string[];
+  @dto.OptionalTextList({ minItems: 1, maxItems: 3, maxLength: 3 }) readonly list?: string[];
   @dto.ObjectList({ required: false, maxItems: 2 }) readonly objects?: object[];
-  @dto.MapOf({ type: 'string', nullable: true }, { required: false }) readonly texts?: object;
-  @dto.MapOf({ type: 'integer', minimum: 0 }, { required: false, maxProperties: 2 }) readonly ints?: object;
-  @dto.Nested(PartDto, { required: false }) readonly part?: PartDto;
+  @dto.OptionalMap({ additionalProperties: { type: 'string', nullable: true } }) readonly texts?: object;
+  @dto.OptionalMap({ additionalProperties: { type: 'integer', minimum: 0 }, maxProperties: 2 })
+  readonly ints?: object;
+  @dto.OptionalNested(PartDto) readonly part?: PartDto;
   @dto.NestedList(PartDto, 2, { required: false, minItems: 1 }) readonly parts?: PartDto[];
   @dto.AnyObject({ required: false }) readonly object?: object;
   @dto.FreeJson({ required: false }) readonly json?: unknown;
-  @dto.MomentText({ required: false }) readonly at?: string;
-  @dto.FreeJson({ required: false }, dto.Rule('must be 1', (value) => value === 1)) readonly ruled?: unknown;
+  @dto.OptionalMomentText({}) readonly at?: string;
+  @(dto.Ruled('must be 1', (value) => value === 1)({ required: false })) readonly ruled?: unknown;
 }
 
 class ChangeDto extends PartialType(ThingDto, { skipNullProperties: false }) {}
 
-@SentBackBy(ChangeDto)
+@dto.SentBackBy(ChangeDto)
 class ThingView {
   @ApiProperty() readonly id!: string;
   @ApiProperty({ type: String, nullable: true }) readonly text!: string | null;
@@ -41,9 +42,9 @@ class ThingView {
 
 class WordsQuery {
   @dto.OptionalInt(1, 9, { default: 5 }) readonly int!: number;
-  @dto.Num({ required: false }) readonly num?: number;
+  @dto.OptionalNum({}) readonly num?: number;
   @dto.OptionalFlag({ default: false }) readonly flag!: boolean;
-  @dto.TextList({ required: false }) readonly thread_ids?: string[];
+  @dto.OptionalTextList({}) readonly thread_ids?: string[];
   @dto.OptionalText(9) readonly text?: string;
   @dto.OptionalMoment({}) readonly since?: Date;
 }
@@ -105,7 +106,12 @@ describe('a body', () => {
     [{ more: { constructor: 1 } }, '/more is not a known field'],
     [{ constructor: 1 }, '/constructor is not a known field'],
     [{ hasOwnProperty: 1 }, '/hasOwnProperty is not a known field'],
-    [{ text: 1, a: 1, list: [2] }, '/a is not a known field', '/text must be string', '/list/0 must be string'],
+    [
+      { text: 1, a: 1, list: [2] },
+      '/a is not a known field',
+      '/text must be string',
+      '/list/0 must be string',
+    ],
     [{ json: { a: ['\0'] } }, '/json/a/0 must not hold NUL characters or halves of surrogate pairs'],
     [{ any: '\ud800' }, '/any must not hold NUL characters or halves of surrogate pairs'],
   ])('%j is refused: %s', async (over, ...problems) => {
@@ -150,6 +156,7 @@ describe('a body', () => {
     [{ id: '1', int: 2 }, { int: 2 }],
     [{ text: null, ints: [{ size: 1 }] }, {}],
     [{ ints: { a: 1 } }, { ints: { a: 1 } }],
+    [{ ints: ['a'] }, ['/ints must be object']],
     [{ int: null }, ['/int must be integer, not null']],
     [{ any: null, other: 1 }, ['/other is not a known field', '/any must be string, not null']],
   ])('of a change may have what its view shows besides: %j', async (body, read) => {
@@ -160,7 +167,10 @@ describe('a body', () => {
 describe('a query', () => {
   it.each<[Record<string, unknown>, object]>([
     [{}, { int: 5, flag: false }],
-    [{ int: '2', num: '-1.5', flag: 'true' }, { int: 2, num: -1.5, flag: true }],
+    [
+      { int: '2', num: '-1.5', flag: 'true' },
+      { int: 2, num: -1.5, flag: true },
+    ],
     [{ thread_ids: 'a, b' }, { thread_ids: ['a', 'b'] }],
     [{ threadIds: ['a', 'b,c'] }, { thread_ids: ['a', 'b', 'c'] }],
     [{ text: '5' }, { text: '5' }],

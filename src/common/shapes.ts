@@ -2,8 +2,8 @@ import { applyDecorators, type Type } from '@nestjs/common';
 import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
 import { Exclude, Expose, Transform, Type as TransformTo } from 'class-transformer';
 import * as rules from 'class-validator';
-import { instanceOf, QueryText } from './dto.pipe.js';
-import { listOf } from './field-problems.js';
+import { instanceOf, QueryText, VIEW } from './dto.pipe.js';
+import { inWords, mostProblems } from './field-problems.js';
 import { momentOf } from './moments.js';
 import type { Page } from './page.js';
 
@@ -16,7 +16,7 @@ import type { Page } from './page.js';
 export type Said = Readonly<Record<string, unknown>>;
 type Says = string | ((value: unknown) => string);
 type Check = readonly [says: Says, holds: (value: unknown) => boolean];
-type Checks = Readonly<Record<string, (limit: never) => Check>>;
+type Bounds = Readonly<Record<string, (value: unknown, limit: never) => boolean>>;
 
 const sentence = (says: Says, value: unknown): string => (typeof says === 'string' ? says : says(value));
 
@@ -29,14 +29,19 @@ export const Rule = (says: Says, holds: (value: unknown) => boolean): PropertyDe
 
 /** Checks each item of a list or each value of an object; the problem's pointer leads to the item. */
 function Items(checks: readonly Check[]): PropertyDecorator {
-  const problemOf = (item: unknown): string | undefined => {
-    const broken = checks.find(([, holds]) => !holds(item));
-    return broken && sentence(broken[0], item);
+  const problemsIn = (all: object): [name: string, detail: string][] => {
+    const problems: [string, string][] = [];
+    for (const [name, item] of Object.entries(all)) {
+      const [says] = checks.find(([, holds]) => !holds(item)) ?? [];
+      if (says !== undefined && problems.push([name, sentence(says, item)]) === mostProblems) break;
+    }
+    return problems;
   };
-  const validate = (all: unknown): boolean =>
-    Object.values(all as object).every((item) => problemOf(item) === undefined);
-  const validator = { validate, defaultMessage: () => 'has a wrong item' };
-  return rules.ValidateBy({ name: 'items', validator }, { context: { problemOf } });
+  const validator = {
+    validate: (all: object) => problemsIn(all).length === 0,
+    defaultMessage: () => 'has a wrong item',
+  };
+  return rules.ValidateBy({ name: 'items', validator }, { context: { problemsIn } });
 }
 
 const typed = (type: string, holds: (value: unknown) => boolean): Check => [
@@ -49,37 +54,27 @@ const isObject = typed('object', rules.isObject);
 const isList = typed('array', rules.isArray);
 
 const notBlank = '\\S';
-const bounds: Checks = {
-  maxLength: (most: number) => [`must have at most ${most} characters`, (it) => rules.maxLength(it, most)],
-  minLength: (least: number) => [
-    least === 1 ? 'must not be empty' : `must have at least ${least} characters`,
-    (it) => rules.minLength(it, least),
-  ],
-  pattern: (pattern: string) => {
-    const expression = new RegExp(pattern, 'u');
-    const says = pattern === notBlank ? 'must not be blank' : `must match the pattern ${pattern}`;
-    return [says, (it) => rules.matches(it as string, expression)];
-  },
-  enum: (values: readonly unknown[]) => [
-    `must be equal to one of the allowed values: ${listOf(values)}`,
-    (it) => rules.isIn(it, values),
-  ],
-  minimum: (least: number) => [`must be at least ${least}`, (it) => rules.min(it, least)],
-  maximum: (most: number) => [`must be at most ${most}`, (it) => rules.max(it, most)],
+const bounds: Bounds = {
+  maxLength: rules.maxLength,
+  minLength: rules.minLength,
+  pattern: (it, pattern: string) => rules.matches(it as string, new RegExp(pattern, 'u')),
+  enum: rules.isIn,
+  minimum: rules.min,
+  maximum: rules.max,
 };
-const sizes: Checks = {
-  maxItems: (most: number) => [`must have at most ${most} items`, (it) => rules.arrayMaxSize(it, most)],
-  minItems: (least: number) => [`must have at least ${least} items`, (it) => rules.arrayMinSize(it, least)],
-  uniqueItems: () => ['must not have duplicate items', (it) => rules.arrayUnique(it as unknown[])],
-  maxProperties: (most: number) => [
-    `must have at most ${most} members`,
-    (it) => Object.keys(it as object).length <= most,
-  ],
+const sizes: Bounds = {
+  maxItems: rules.arrayMaxSize,
+  minItems: rules.arrayMinSize,
+  uniqueItems: (it) => rules.arrayUnique(it as unknown[]),
+  maxProperties: (it, most: number) => Object.keys(it as object).length <= most,
 };
-const checksOf = (checks: Checks, said: Said): Check[] =>
-  Object.entries(checks).flatMap(([keyword, check]) =>
-    said[keyword] === undefined ? [] : [check(said[keyword] as never)],
-  );
+const checksOf = (table: Bounds, said: Said): Check[] =>
+  Object.entries(table)
+    .filter(([keyword]) => said[keyword] !== undefined)
+    .map(([keyword, holds]) => [
+      inWords(keyword, said[keyword]) ?? 'is not valid',
+      (it) => holds(it, said[keyword] as never),
+    ]);
 
 /** class-transformer descends into no value of this type. */
 @Exclude()
@@ -104,22 +99,26 @@ function field(said: Said, checks: readonly Check[], fromText = same, fromJson =
     ...(usual === undefined ? [] : [Expose()]),
     Rule('is required', (value) => value !== undefined),
     ...checks.map((check) => Rule(...check)),
-  ) as PropertyDecorator;
+  );
 }
 
-const both = (...decorators: PropertyDecorator[]): PropertyDecorator =>
-  applyDecorators(...decorators) as PropertyDecorator;
+type Decorator = (said?: Said) => PropertyDecorator;
 
-/** JSON of any form, for the given rules alone. */
-export const FreeJson = (said: Said = {}, ...own: readonly PropertyDecorator[]): PropertyDecorator =>
-  both(field(said, []), ...own);
+/** JSON of any form. */
+export const FreeJson: Decorator = (said = {}) => field(said, []);
+
+/** A decorator for what only a rule of its own can say, such as "must be a version". */
+export const Ruled =
+  (...rule: Check): Decorator =>
+  (said = {}) =>
+    field(said, [rule]);
 
 /** A JSON object of any form. */
-export const AnyObject = (said: Said): PropertyDecorator =>
+export const AnyObject: Decorator = (said) =>
   field({ type: 'object', additionalProperties: true, ...said }, [isObject]);
 
 /** Text that may be empty. */
-export const AnyText = (said: Said = {}): PropertyDecorator =>
+export const AnyText: Decorator = (said = {}) =>
   field({ type: 'string', ...said }, [isText, ...checksOf(bounds, said)]);
 
 /** A name, an id or a reason: text that is not blank. */
@@ -133,9 +132,13 @@ export const OptionalText = (maxLength: number, said: Said = {}): PropertyDecora
 const toNumber: Convert = (text) =>
   typeof text === 'string' && text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : text;
 
-/** A number; `said` holds its bounds. */
-export const Num = (said: Said): PropertyDecorator =>
-  field(said, [typed('number', Number.isFinite), ...checksOf(bounds, said)], toNumber);
+/** A number that may be left out. */
+export const OptionalNum: Decorator = (said = {}) =>
+  field(
+    { required: false, ...said },
+    [typed('number', Number.isFinite), ...checksOf(bounds, said)],
+    toNumber,
+  );
 
 /** A whole number; both bounds are allowed. */
 export function Int(minimum: number, maximum: number | undefined, said: Said = {}): PropertyDecorator {
@@ -147,59 +150,64 @@ export function Int(minimum: number, maximum: number | undefined, said: Said = {
 export const OptionalInt = (minimum: number, maximum?: number, said: Said = {}): PropertyDecorator =>
   Int(minimum, maximum, { required: false, ...said });
 
-const flags = new Map<unknown, boolean>([
-  ['true', true],
-  ['false', false],
-]);
-
-/** True or false, and it may be left out. */
-export const OptionalFlag = (said: Said = {}): PropertyDecorator =>
-  Flag({ required: false, ...said });
+const toFlag: Convert = (text) => (text === 'true' || text === 'false' ? text === 'true' : text);
 
 /** True or false. */
-export const Flag = (said: Said = {}): PropertyDecorator =>
-  field(said, [typed('boolean', rules.isBoolean)], (text) => flags.get(text) ?? text);
+export const Flag: Decorator = (said = {}) => field(said, [typed('boolean', rules.isBoolean)], toFlag);
+
+/** True or false, and it may be left out. */
+export const OptionalFlag: Decorator = (said) => Flag({ required: false, ...said });
 
 /** One of these texts. */
 export const OneOf = (values: readonly string[], said: Said = {}): PropertyDecorator =>
   field({ enum: values, ...said }, [isText, ...checksOf(bounds, { enum: values })]);
 
+/** One of these texts, and it may be left out. */
+export const OptionalOneOf = (values: readonly string[], said: Said = {}): PropertyDecorator =>
+  OneOf(values, { required: false, ...said });
+
 /** In a query `a,b` stands for a list of both, as the parameter given twice does. */
 const toList: Convert = (text) =>
   text === undefined
     ? undefined
-    : [text].flat().flatMap((part) => (typeof part === 'string' ? part.split(',').map((word) => word.trim()) : part));
+    : [text]
+        .flat()
+        .flatMap((part) => (typeof part === 'string' ? part.split(',').map((word) => word.trim()) : part));
 
 const list = (said: Said, ...ofItems: readonly Check[]): PropertyDecorator =>
-  both(field(said, [isList, ...checksOf(sizes, said)], toList), Items(ofItems));
+  applyDecorators(field(said, [isList, ...checksOf(sizes, said)], toList), Items(ofItems));
 
 /** A list of texts; bounds of length and a pattern are those of the items. */
-export const TextList = (said: Said = {}): PropertyDecorator =>
+export const TextList: Decorator = (said = {}) =>
   list({ type: [String], ...said }, isText, ...checksOf(bounds, said));
+
+/** A list of texts that may be left out. */
+export const OptionalTextList: Decorator = (said) => TextList({ required: false, ...said });
 
 /** A list of some of these texts. */
 export const SomeOf = (values: readonly string[], said: Said = {}): PropertyDecorator =>
   list({ enum: values, isArray: true, ...said }, isText, ...checksOf(bounds, { enum: values }));
 
 /** A list of JSON objects of any form. */
-export const ObjectList = (said: Said): PropertyDecorator =>
+export const ObjectList: Decorator = (said) =>
   list({ type: 'array', items: { type: 'object', additionalProperties: true }, ...said }, isObject);
 
-/** An object from names to texts, or to whole numbers; `each` is the schema of a value. */
-export function MapOf(each: Said, said: Said = {}): PropertyDecorator {
+/** An object from names to texts or to whole numbers, as additionalProperties says; it may be left out. */
+export function OptionalMap(said: Said & { readonly additionalProperties: Said }): PropertyDecorator {
+  const { additionalProperties: each } = said;
   const checks = [each['type'] === 'integer' ? isInteger : isText, ...checksOf(bounds, each)];
   const orNull = checks.map(([says, holds]): Check => [
     says,
     (value) => (value === null && each['nullable'] === true) || holds(value),
   ]);
-  const map = { type: 'object', additionalProperties: each, ...said };
-  return both(field(map, [isObject, ...checksOf(sizes, said)]), Items(orNull));
+  const map = { type: 'object', required: false, ...said };
+  return applyDecorators(field(map, [isObject, ...checksOf(sizes, said)]), Items(orNull));
 }
 
-/** Another DTO. */
-export const Nested = (type: Type, said: Said = {}): PropertyDecorator =>
-  both(
-    field({ type, ...said }, [isObject], same, (value) => instanceOf(type, value)),
+/** Another DTO that may be left out. */
+export const OptionalNested = (type: Type, said: Said = {}): PropertyDecorator =>
+  applyDecorators(
+    field({ type, required: false, ...said }, [isObject], same, (value) => instanceOf(type, value)),
     rules.ValidateNested(),
   );
 
@@ -208,7 +216,7 @@ export function NestedList(type: Type, maxItems: number, said: Said = {}): Prope
   const schema = { type: [type], maxItems, ...said };
   const dtos: Convert = (value) =>
     rules.isArray(value) && value.length <= maxItems ? value.map((item) => instanceOf(type, item)) : value;
-  return both(
+  return applyDecorators(
     field(schema, [isList, ...checksOf(sizes, schema)], same, dtos),
     Items([isObject]),
     rules.ValidateNested(),
@@ -223,12 +231,18 @@ export const OptionalMoment = (said: Said): PropertyDecorator =>
     typeof text === 'string' ? momentOf(text) : text,
   );
 
-/** A time in a body, which stays text. */
-export const MomentText = (said: Said): PropertyDecorator =>
-  field({ type: String, format: 'date-time', ...said }, [
+/** A time in a body, which stays text; it may be left out. */
+export const OptionalMomentText = (said: Said): PropertyDecorator =>
+  field({ type: String, format: 'date-time', required: false, ...said }, [
     isText,
     [isMoment, (text) => rules.isDate(momentOf(text as string))],
   ]);
+
+/** A body that ignores the members which only its view has, so that the answer of GET can be sent back. */
+export const SentBackBy =
+  (body: Type): ClassDecorator =>
+  (view) =>
+    Reflect.defineMetadata(VIEW, view, body);
 
 /** How long a list may be, up to a thousand. */
 export const Limit = (usual: number, said: Said = {}): PropertyDecorator =>

@@ -1,10 +1,9 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { type ToolEventType, toolEventTypes } from '../common/tool-events.js';
-import { Limit, OptionalText, SomeOf, TextList } from '../common/shapes.js';
+import { Limit, OptionalText, OptionalTextList, SomeOf } from '../common/shapes.js';
 
 export class EventsQuery {
-  @TextList({
-    required: false,
+  @OptionalTextList({
     maxItems: 100,
     maxLength: 128,
     example: ['disk_usage'],

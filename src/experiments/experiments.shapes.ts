@@ -1,6 +1,13 @@
 import { ApiProperty, getSchemaPath, PartialType } from '@nestjs/swagger';
-import { SentBackBy } from '../common/dto.pipe.js';
-import { AnyObject, Limit, MapOf, OptionalInt, OptionalText, Text } from '../common/shapes.js';
+import {
+  AnyObject,
+  Limit,
+  OptionalInt,
+  OptionalMap,
+  OptionalText,
+  SentBackBy,
+  Text,
+} from '../common/shapes.js';
 import type { Listed } from '../traces/reads/reads.types.js';
 import { PaginationView } from '../traces/reads/trace-views.shapes.js';
 import type { CallFigures, Comparison, Evaluation } from './evaluation.js';
@@ -33,14 +40,11 @@ class SettingsBody {
     description: 'A chat request as OpenAI has it; absent: the original one',
   })
   readonly modified_request?: Json;
-  @MapOf(
-    { type: 'string' },
-    {
-      required: false,
-      example: { 'x-team': 'search' },
-      description: 'Of the request to the model; none that says who asks or how the message is carried',
-    },
-  )
+  @OptionalMap({
+    additionalProperties: { type: 'string' },
+    example: { 'x-team': 'search' },
+    description: 'Of the request to the model; none that says who asks or how the message is carried',
+  })
   readonly headers?: Record<string, string>;
   @AnyObject({
     required: false,

@@ -1,8 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import type { InvestigationView, ToolBudget } from './budget-types.js';
 import { Reason } from '../auth/audit/audit.shapes.js';
-import { SentBackBy } from '../common/dto.pipe.js';
-import { Limit, MapOf, OptionalInt, PageOf, Text } from '../common/shapes.js';
+import { Limit, OptionalInt, OptionalMap, PageOf, SentBackBy, Text } from '../common/shapes.js';
 
 const maxLimit = 1_000_000;
 
@@ -21,15 +20,12 @@ export class RaiseBudgetBody {
     description: 'Calls for each tool that has no limit of its own; 0: no limit',
   })
   readonly callsPerTool?: number;
-  @MapOf(
-    { type: 'integer', minimum: 0, maximum: maxLimit },
-    {
-      required: false,
-      maxProperties: 1_000,
-      example: { get_playbooks: 30 },
-      description: "Calls by tool name, over the tool's own limit; 0: no limit",
-    },
-  )
+  @OptionalMap({
+    additionalProperties: { type: 'integer', minimum: 0, maximum: maxLimit },
+    maxProperties: 1_000,
+    example: { get_playbooks: 30 },
+    description: "Calls by tool name, over the tool's own limit; 0: no limit",
+  })
   readonly tools?: Record<string, number>;
   @Reason() readonly reason?: string;
 }

@@ -1,6 +1,6 @@
 import type { NewPlaybook, PlaybookLabels } from './playbook.types.js';
 import { Content, Labels, Phrases, PlaybookId, Version } from './playbook.validators.js';
-import { Cursor, Flag, Num, OptionalFlag, OptionalInt, OptionalText, Text } from '../common/shapes.js';
+import { Cursor, Flag, OptionalFlag, OptionalInt, OptionalNum, OptionalText, Text } from '../common/shapes.js';
 
 /** A new version of a playbook; files of the sample catalogue have the same fields. */
 export class CreatePlaybookBody implements NewPlaybook {
@@ -27,11 +27,11 @@ export class CreatePlaybookBody implements NewPlaybook {
     additionalProperties: { oneOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }] },
     example: { environment: '*', priority: ['P1', 'P2'] } })
   readonly labels?: PlaybookLabels;
-  @Phrases({ required: false, nullable: true,
+  @Phrases({ type: [String], required: false, nullable: true,
     description: 'Words that an incident shows',
     example: ['HighRequestLatency'] })
   readonly signals?: string[];
-  @Phrases({ required: false, nullable: true,
+  @Phrases({ type: [String], required: false, nullable: true,
     description: 'Other words for the same',
     example: ['slow api', 'overload'] })
   readonly aliases?: string[];
@@ -43,7 +43,7 @@ export class CreatePlaybookBody implements NewPlaybook {
   readonly version_notes?: string;
   @OptionalText(4_000, { nullable: true, example: 'First version.', description: 'What differs from the version before' })
   readonly change_summary?: string;
-  @Num({ required: false, nullable: true, minimum: 0, maximum: 1, example: 0.8 })
+  @OptionalNum({ nullable: true, minimum: 0, maximum: 1, example: 0.8 })
   readonly expected_success_rate?: number;
   @OptionalInt(0, 2_147_483_647, { nullable: true, example: 300 })
   readonly expected_duration_seconds?: number;

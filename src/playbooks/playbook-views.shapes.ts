@@ -1,7 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { type PlaybookLabels, type PlaybookStatus, playbookStatuses } from './playbook.types.js';
-import { SentBackBy } from '../common/dto.pipe.js';
-import { PageOf } from '../common/shapes.js';
+import { PageOf, SentBackBy } from '../common/shapes.js';
 import {
   ArchivePlaybookBody,
   DeprecatePlaybookBody,

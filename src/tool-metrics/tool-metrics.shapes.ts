@@ -1,5 +1,14 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { Cursor, Limit, OneOf, OptionalInt, OptionalMoment, OptionalText, PageOf, Text } from '../common/shapes.js';
+import {
+  Cursor,
+  Limit,
+  OptionalInt,
+  OptionalMoment,
+  OptionalOneOf,
+  OptionalText,
+  PageOf,
+  Text,
+} from '../common/shapes.js';
 import { ToolMetric } from './tool-metric.entity.js';
 
 const dayBefore = '2026-01-22T10:30:00Z';
@@ -34,7 +43,7 @@ export class SlowQuery {
 
 export class ExecutionsQuery {
   @OfTool() readonly tool?: string;
-  @OneOf(['success', 'error', 'timeout'], { required: false, example: 'error' }) readonly status?: string;
+  @OptionalOneOf(['success', 'error', 'timeout'], { example: 'error' }) readonly status?: string;
   @Id('tool_error', 'Failures of this type') readonly errorType?: string;
   @Id('inv-1') readonly investigationId?: string;
   @Id('run-1') readonly runId?: string;

@@ -7,13 +7,21 @@ import {
   IntersectionType,
 } from '@nestjs/swagger';
 import { errorTable } from '../common/errors.js';
-import { AnyObject, ObjectList, OneOf, OptionalFlag, OptionalText, PageQuery, type Said } from '../common/shapes.js';
+import {
+  AnyObject,
+  ObjectList,
+  OptionalFlag,
+  OptionalOneOf,
+  OptionalText,
+  PageQuery,
+  type Said,
+} from '../common/shapes.js';
 import { type ResultFormat, resultFormats } from './native-calls.js';
 import { type ToolFormat, toolFormatNames } from './tool-formats.js';
 import { applyDecorators } from '@nestjs/common';
 
 export class FormatQuery {
-  @OneOf(toolFormatNames, { required: false, description: 'How the agent platform wants tools described' })
+  @OptionalOneOf(toolFormatNames, { description: 'How the agent platform wants tools described' })
   readonly format?: ToolFormat;
   @OptionalFlag({
     description:
@@ -103,8 +111,7 @@ export class ToolCallsBody {
   readonly toolCalls?: object[];
   @Calls({ description: 'Another name for toolCalls' })
   readonly tool_calls?: object[];
-  @OneOf(resultFormats, {
-    required: false,
+  @OptionalOneOf(resultFormats, {
     description: "The results' form, by default that of the calls: models of HolmesGPT call as OpenAI's do",
   })
   readonly format?: ResultFormat;

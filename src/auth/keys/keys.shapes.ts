@@ -1,17 +1,17 @@
 import { ApiProperty, PartialType } from '@nestjs/swagger';
-import { SentBackBy } from '../../common/dto.pipe.js';
 import {
   AnyText,
   Int,
-  MomentText,
-  Nested,
   OneOf,
+  OptionalMomentText,
+  OptionalNested,
   OptionalText,
+  OptionalTextList,
   PageOf,
   Rule,
+  SentBackBy,
   SomeOf,
   Text,
-  TextList,
 } from '../../common/shapes.js';
 import { type CallRate, ratePeriods, type Scope, scopes } from '../../tool-contract/principal.js';
 
@@ -29,8 +29,7 @@ export class CallRateBody implements CallRate {
 /** What may be changed of a key. */
 class KeyLimits {
   @Text(128, { example: 'on-call agent', description: 'For people' }) readonly name!: string;
-  @TextList({
-    required: false,
+  @OptionalTextList({
     nullable: true,
     minItems: 1,
     maxItems: 100,
@@ -42,8 +41,7 @@ class KeyLimits {
       'Projects that its calls may name (`x-project-id`); the first stands in where they name none. Absent, null: all',
   })
   readonly projects?: string[] | null;
-  @TextList({
-    required: false,
+  @OptionalTextList({
     nullable: true,
     minItems: 1,
     maxItems: 1_000,
@@ -55,15 +53,13 @@ class KeyLimits {
       'Tools that it may see and call: names, or beginnings of names with a `*`. Absent, null: all',
   })
   readonly tools?: string[] | null;
-  @Nested(CallRateBody, {
-    required: false,
+  @OptionalNested(CallRateBody, {
     nullable: true,
     description: 'Calls that each server lets it make. Absent, null: any number',
   })
   readonly rate?: CallRate | null;
   @Rule('must lie in the future', (at) => Date.parse(at as string) > Date.now())
-  @MomentText({
-    required: false,
+  @OptionalMomentText({
     nullable: true,
     example: '2099-01-01T00:00:00.000Z',
     description: 'From then on it opens nothing. Absent, null: never',

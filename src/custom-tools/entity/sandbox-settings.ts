@@ -1,17 +1,15 @@
 import { parseHostRule } from '../../common/addresses.js';
-import { OptionalFlag, OptionalInt, Rule, TextList } from '../../common/shapes.js';
+import { OptionalFlag, OptionalInt, OptionalTextList, Rule } from '../../common/shapes.js';
 
 /** `host`, `host:port`, `*.domain` or an address. */
 const HostRules = (): PropertyDecorator =>
-  Rule(
-    'must hold host names, *.domains or addresses, each with a :port or without',
-    (hosts) => (hosts as string[]).every((host) => parseHostRule(host) !== undefined),
+  Rule('must hold host names, *.domains or addresses, each with a :port or without', (hosts) =>
+    (hosts as string[]).every((host) => parseHostRule(host) !== undefined),
   );
 
 /** What a tool's process may touch. */
 export class SandboxSettings {
-  @TextList({
-    required: false,
+  @OptionalTextList({
     nullable: true,
     maxItems: 256,
     example: ['/var/log'],
@@ -20,7 +18,7 @@ export class SandboxSettings {
   readonly allowedPaths?: string[];
   @OptionalFlag({ nullable: true, example: false }) readonly allowNetwork?: boolean;
   @HostRules()
-  @TextList({ required: false, nullable: true, maxItems: 256, example: ['api.example.com'] })
+  @OptionalTextList({ nullable: true, maxItems: 256, example: ['api.example.com'] })
   readonly allowedHosts?: string[];
   @OptionalInt(16, undefined, { nullable: true, example: 512 })
   readonly maxMemoryMB?: number;
@@ -34,6 +32,6 @@ export class ToolPermissions {
   @OptionalFlag({ nullable: true, example: false }) readonly canWriteFiles?: boolean;
   @OptionalFlag({ nullable: true, example: false }) readonly canNetwork?: boolean;
   @OptionalFlag({ nullable: true, example: false }) readonly canExecuteCommands?: boolean;
-  @TextList({ required: false, nullable: true, example: ['TZ'] })
+  @OptionalTextList({ nullable: true, example: ['TZ'] })
   readonly allowedEnvironmentVars?: string[];
 }

@@ -16,8 +16,7 @@ import { SandboxSettings, ToolPermissions } from '../entity/sandbox-settings.js'
 import { ThresholdSettings } from '../entity/threshold-settings.js';
 import { hiddenValue, shownUrl, withoutValues } from '../entity/stored-env.js';
 import { CustomToolUpdate } from '../manager/custom-tools.shapes.js';
-import { SentBackBy } from '../../common/dto.pipe.js';
-import { PageOf } from '../../common/shapes.js';
+import { PageOf, SentBackBy } from '../../common/shapes.js';
 
 export class RunsAsView {
   @ApiProperty({ example: 1_900_000_003 }) readonly uid!: number;

@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { AnyObject, FreeJson, Nested, OptionalText } from '../../common/shapes.js';
+import { AnyObject, FreeJson, OptionalNested, OptionalText } from '../../common/shapes.js';
 import { OutcomeView } from '../../tools/tools.shapes.js';
 import { CustomToolCreate, CustomToolUpdate } from '../manager/custom-tools.shapes.js';
 import { EffectiveSandboxView } from './custom-tool.shapes.js';
@@ -14,7 +14,7 @@ export class TrialCallBody {
 }
 
 const Call = (): PropertyDecorator =>
-  Nested(TrialCallBody, { required: false, description: 'Absent: it is started and asked, not called' });
+  OptionalNested(TrialCallBody, { description: 'Absent: it is started and asked, not called' });
 
 export class TryToolBody extends CustomToolCreate {
   @Call() readonly call?: TrialCallBody;

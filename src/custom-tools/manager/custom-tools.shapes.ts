@@ -2,15 +2,15 @@ import { OmitType, PartialType } from '@nestjs/swagger';
 import {
   AnyObject,
   AnyText,
-  MapOf,
-  Nested,
-  OneOf,
   OptionalFlag,
   OptionalInt,
+  OptionalMap,
+  OptionalNested,
+  OptionalOneOf,
   OptionalText,
+  OptionalTextList,
   PageQuery,
   Rule,
-  TextList,
 } from '../../common/shapes.js';
 import { type JsonSchema, semanticErrorModes, type SemanticErrors } from '../../tool-contract/tool.js';
 import {
@@ -52,8 +52,7 @@ export class CustomToolCreate {
     description: 'Letters, digits, _ and -; begins with a letter',
   })
   readonly name!: string;
-  @OneOf(toolProtocols, {
-    required: false,
+  @OptionalOneOf(toolProtocols, {
     default: 'jsonrpc',
     example: 'jsonrpc',
     description: '`mcp`: an MCP server, whose tools appear as `<name>__<tool>`; it stays as it is',
@@ -75,18 +74,15 @@ export class CustomToolCreate {
       'In place of `command`: where an MCP server listens (Streamable HTTP). It runs without a sandbox of ours',
   })
   readonly url?: string | null;
-  @MapOf(
-    { type: 'string', maxLength: 4096 },
-    {
-      required: false,
-      nullable: true,
-      example: null,
-      description:
-        'Sent with each request to `url`, such as {"Authorization": "Bearer ${TOKEN}"} with TOKEN in `env`',
-    },
-  )
+  @OptionalMap({
+    additionalProperties: { type: 'string', maxLength: 4096 },
+    nullable: true,
+    example: null,
+    description:
+      'Sent with each request to `url`, such as {"Authorization": "Bearer ${TOKEN}"} with TOKEN in `env`',
+  })
   readonly headers?: Record<string, string> | null;
-  @TextList({ required: false, maxItems: 256, example: ['tool.py'], default: [] })
+  @OptionalTextList({ maxItems: 256, example: ['tool.py'], default: [] })
   readonly args?: string[];
   @OptionalText(4096, {
     nullable: true,
@@ -95,14 +91,11 @@ export class CustomToolCreate {
   })
   readonly workingDir?: string | null;
   @VariableNames()
-  @MapOf(
-    { type: 'string' },
-    {
-      required: false,
-      example: { TZ: 'UTC' },
-      description: 'Values are write-only: answers show the names',
-    },
-  )
+  @OptionalMap({
+    additionalProperties: { type: 'string' },
+    example: { TZ: 'UTC' },
+    description: 'Values are write-only: answers show the names',
+  })
   readonly env?: Record<string, string>;
   @AnyObject({
     required: false,
@@ -130,22 +123,20 @@ export class CustomToolCreate {
     description: 'false: a fresh process for every call',
   })
   readonly keepAlive?: boolean;
-  @OneOf(isolations, {
-    required: false,
+  @OptionalOneOf(isolations, {
     example: 'project',
     description:
       'Which callers share a process that stays: those of a project, or all (shared). Absent: project for `protocol: "mcp"`, else shared',
   })
   readonly isolation?: Isolation;
-  @Nested(AnnotationsBody, { required: false }) readonly annotations?: AnnotationsBody;
-  @Nested(ThresholdSettings, {
-    required: false,
+  @OptionalNested(AnnotationsBody) readonly annotations?: AnnotationsBody;
+  @OptionalNested(ThresholdSettings, {
     nullable: true,
     description: 'By which its health is judged',
   })
   readonly thresholds?: ThresholdSettings | null;
-  @Nested(SandboxSettings, { required: false, nullable: true }) readonly sandbox?: SandboxSettings | null;
-  @Nested(ToolPermissions, { required: false, nullable: true })
+  @OptionalNested(SandboxSettings, { nullable: true }) readonly sandbox?: SandboxSettings | null;
+  @OptionalNested(ToolPermissions, { nullable: true })
   readonly permissions?: ToolPermissions | null;
   @AnyObject({
     required: false,
@@ -167,8 +158,7 @@ export class CustomToolCreate {
     description: 'How long a result answers equal calls, milliseconds; needs annotations.readOnly. 0: never',
   })
   readonly cacheTtlMs?: number | null;
-  @OneOf(semanticErrorModes, {
-    required: false,
+  @OptionalOneOf(semanticErrorModes, {
     default: 'show',
     example: 'mark',
     description:
@@ -176,15 +166,14 @@ export class CustomToolCreate {
       'or what is itself the report of a failure is marked as a semantic failure besides (mark)',
   })
   readonly semanticErrors?: SemanticErrors;
-  @OneOf(captureSettings, {
-    required: false,
+  @OptionalOneOf(captureSettings, {
     default: 'none',
     example: 'failures',
     description:
       'Of which executions input and answer are kept, to be looked at and replayed; without the values of `env`, for CAPTURE_TTL_HOURS',
   })
   readonly capture?: CaptureSetting;
-  @TextList({ required: false, maxItems: 64, example: ['text'] }) readonly tags?: string[];
+  @OptionalTextList({ maxItems: 64, example: ['text'] }) readonly tags?: string[];
   @Rule(
     `must have at most ${maxMetadataBytes} bytes as JSON`,
     (value) => Buffer.byteLength(JSON.stringify(value)) <= maxMetadataBytes,
@@ -215,17 +204,14 @@ export class CustomToolUpdate extends PartialType(
   })
   readonly command?: string;
   @VariableNames()
-  @MapOf(
-    { type: 'string', nullable: true },
-    {
-      required: false,
-      example: { TZ: 'Europe/Berlin', OLD_TOKEN: null },
-      description: 'Text sets a variable, null removes it; variables that are not named keep their values',
-    },
-  )
+  @OptionalMap({
+    additionalProperties: { type: 'string', nullable: true },
+    example: { TZ: 'Europe/Berlin', OLD_TOKEN: null },
+    description: 'Text sets a variable, null removes it; variables that are not named keep their values',
+  })
   readonly env?: EnvChanges;
 }
 
 export class ListCustomToolsQuery extends PageQuery {
-  @OneOf(toolStatuses, { required: false }) readonly status?: ToolStatus;
+  @OptionalOneOf(toolStatuses) readonly status?: ToolStatus;
 }

@@ -1,13 +1,14 @@
 import {
   Limit,
   NestedList,
-  Num,
   OneOf,
   OptionalFlag,
   OptionalInt,
+  OptionalNum,
+  OptionalOneOf,
   OptionalText,
+  OptionalTextList,
   Text,
-  TextList,
 } from '../../common/shapes.js';
 
 /** Periods that end now. */
@@ -19,8 +20,7 @@ const longest = 512;
 
 /** Ids, with commas between them. */
 const Ids = (example: string, description = '`null`: has none; `!null`: has one'): PropertyDecorator =>
-  TextList({
-    required: false,
+  OptionalTextList({
     maxItems: 1_000,
     minLength: 1,
     maxLength: longest,
@@ -34,14 +34,14 @@ const Moment = (description: string): PropertyDecorator =>
   });
 const Ms = (description: string): PropertyDecorator =>
   OptionalInt(0, latest, { description, example: 1_000 });
-const Status = (): PropertyDecorator => OneOf(['success', 'error'], { required: false, example: 'error' });
+const Status = (): PropertyDecorator => OptionalOneOf(['success', 'error'], { example: 'error' });
 const Dollars = (description: string): PropertyDecorator =>
-  Num({ type: 'number', required: false, minimum: 0, example: 0.01, description });
+  OptionalNum({ minimum: 0, example: 0.01, description });
 const Offset = (): PropertyDecorator => OptionalInt(0, 10_000_000, { default: 0, example: 0 });
 const Labels = (): PropertyDecorator => Ids('support', 'Labels of spans');
 
 export class PeriodQuery {
-  @OneOf(periods, { required: false, example: 'last_day', description: 'Ends now; explicit times win' })
+  @OptionalOneOf(periods, { example: 'last_day', description: 'Ends now; explicit times win' })
   readonly period?: Period;
 }
 
@@ -64,7 +64,7 @@ export class ListSpansQuery extends PeriodQuery {
   readonly has_errors?: boolean;
   @OptionalText(256, { example: 'search', description: 'In operation, error, model, tool or label' })
   readonly q?: string;
-  @OneOf(['asc', 'desc'], { required: false, default: 'asc', example: 'asc', description: 'By start' })
+  @OptionalOneOf(['asc', 'desc'], { default: 'asc', example: 'asc', description: 'By start' })
   readonly order!: 'asc' | 'desc';
   @Limit(100) readonly limit!: number;
   @Offset() readonly offset!: number;
@@ -75,8 +75,7 @@ export class ListRunsQuery extends PeriodQuery {
   @Ids('thread-7') readonly thread_ids?: string[];
   @Ids('4bf92f3577b34da6a3ce929d0e0e4736') readonly trace_ids?: string[];
   @OptionalText(longest, { example: 'gpt-4.1' }) readonly model_name?: string;
-  @OneOf(['model', 'mcp'], {
-    required: false,
+  @OptionalOneOf(['model', 'mcp'], {
     example: 'model',
     description: 'With calls of models, or of tools',
   })
@@ -89,8 +88,7 @@ export class ListRunsQuery extends PeriodQuery {
     description: 'In operation, error, model, tool or label of a span',
   })
   readonly q?: string;
-  @OneOf(['success', 'error', 'failed'], {
-    required: false,
+  @OptionalOneOf(['success', 'error', 'failed'], {
     example: 'error',
     description: '`error`: a root span failed; `failed`: any span failed, as `has_errors` says',
   })
@@ -109,13 +107,13 @@ const BucketSize = (said: { readonly default: number; readonly example?: number 
   OptionalInt(1, 31_536_000, { example: said.default, ...said, description: 'Seconds' });
 
 export class ListGroupsQuery extends ListRunsQuery {
-  @OneOf(['time', 'thread', 'run'], { required: false, default: 'time', example: 'thread' })
+  @OptionalOneOf(['time', 'thread', 'run'], { default: 'time', example: 'thread' })
   readonly group_by!: 'time' | 'thread' | 'run';
   @BucketSize({ default: 3_600 }) readonly bucket_size!: number;
 }
 
 export class GroupSpansQuery {
-  @OneOf(['time', 'thread', 'run'], { required: false, default: 'time', example: 'thread' })
+  @OptionalOneOf(['time', 'thread', 'run'], { default: 'time', example: 'thread' })
   readonly group_by!: 'time' | 'thread' | 'run';
   @OptionalInt(0, latest, {
     example: 1_769_162_400_000_000,
@@ -147,7 +145,7 @@ export class BatchSpansBody {
   })
   readonly groups!: GroupBody[];
   @OptionalInt(1, 1_000, { example: 100, description: '100 when absent' }) readonly spansPerGroup?: number;
-  @TextList({ required: false, maxItems: 1_000, maxLength: longest, example: ['support'] })
+  @OptionalTextList({ maxItems: 1_000, maxLength: longest, example: ['support'] })
   readonly labels?: string[];
 }
 
