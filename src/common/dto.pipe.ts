@@ -29,7 +29,7 @@ export class DtoPipe extends ValidationPipe {
     const given = value ?? {};
     if (!isMembers(given)) throw invalidRequest({ pointer: '', detail: 'must be object' });
     const plain = type === 'body' ? changeable(metatype, given) : inSnakeCase(metatype, given);
-    // class-transformer passes over them.
+    // class-transformer drops members with such names.
     const odd = Object.keys(plain).find((name) => name in Object.prototype);
     if (odd !== undefined) throw invalidRequest({ pointer: `/${odd}`, detail: notKnown });
     const known = withoutSurplus(metatype, plain);

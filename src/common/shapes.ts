@@ -9,7 +9,8 @@ import type { Page } from './page.js';
 
 /*
  * Decorators for the properties of DTOs: each holds the rules for class-validator and what /openapi.json shows. `said`
- * is the OpenAPI schema; its bounds (maxLength, minimum, maxItems, …) are rules as well.
+ * is the OpenAPI schema; its bounds (maxLength, minimum, maxItems, …) are rules as well. A field of an `Optional…` may be
+ * absent.
  */
 
 /** What OpenAPI says of a property. */
@@ -20,7 +21,7 @@ type Bounds = Readonly<Record<string, (value: unknown, limit: never) => boolean>
 
 const sentence = (says: Says, value: unknown): string => (typeof says === 'string' ? says : says(value));
 
-/** A rule that the other decorators do not have; `says` follows the field's name, such as "must be a version". */
+/** A rule that no other decorator has; `says` follows the field's name, such as "must be a version". */
 export const Rule = (says: Says, holds: (value: unknown) => boolean): PropertyDecorator =>
   rules.ValidateBy({
     name: 'rule',
@@ -107,7 +108,7 @@ type Decorator = (said?: Said) => PropertyDecorator;
 /** JSON of any form. */
 export const FreeJson: Decorator = (said = {}) => field(said, []);
 
-/** A decorator for what only a rule of its own can say, such as "must be a version". */
+/** A decorator for JSON that one rule alone describes. */
 export const Ruled =
   (...rule: Check): Decorator =>
   (said = {}) =>
@@ -124,8 +125,6 @@ export const AnyText: Decorator = (said = {}) =>
 /** A name, an id or a reason: text that is not blank. */
 export const Text = (maxLength: number, said: Said = {}): PropertyDecorator =>
   AnyText({ minLength: 1, pattern: notBlank, maxLength, ...said });
-
-/** Text that may be left out. */
 export const OptionalText = (maxLength: number, said: Said = {}): PropertyDecorator =>
   Text(maxLength, { required: false, ...said });
 
@@ -145,8 +144,6 @@ export function Int(minimum: number, maximum: number | undefined, said: Said = {
   const whole = { type: 'integer', minimum, maximum, ...said };
   return field(whole, [isInteger, ...checksOf(bounds, whole)], toNumber);
 }
-
-/** A whole number that may be left out. */
 export const OptionalInt = (minimum: number, maximum?: number, said: Said = {}): PropertyDecorator =>
   Int(minimum, maximum, { required: false, ...said });
 
@@ -154,15 +151,11 @@ const toFlag: Convert = (text) => (text === 'true' || text === 'false' ? text ==
 
 /** True or false. */
 export const Flag: Decorator = (said = {}) => field(said, [typed('boolean', rules.isBoolean)], toFlag);
-
-/** True or false, and it may be left out. */
 export const OptionalFlag: Decorator = (said) => Flag({ required: false, ...said });
 
 /** One of these texts. */
 export const OneOf = (values: readonly string[], said: Said = {}): PropertyDecorator =>
   field({ enum: values, ...said }, [isText, ...checksOf(bounds, { enum: values })]);
-
-/** One of these texts, and it may be left out. */
 export const OptionalOneOf = (values: readonly string[], said: Said = {}): PropertyDecorator =>
   OneOf(values, { required: false, ...said });
 
@@ -180,8 +173,6 @@ const list = (said: Said, ...ofItems: readonly Check[]): PropertyDecorator =>
 /** A list of texts; bounds of length and a pattern are those of the items. */
 export const TextList: Decorator = (said = {}) =>
   list({ type: [String], ...said }, isText, ...checksOf(bounds, said));
-
-/** A list of texts that may be left out. */
 export const OptionalTextList: Decorator = (said) => TextList({ required: false, ...said });
 
 /** A list of some of these texts. */
