@@ -21,14 +21,12 @@ function sentence({ keyword, message, params, data }: ErrorObject): string {
   if (keyword === 'additionalProperties') return 'is not a known field';
   if (keyword === 'type' && data === null) return `${message}, not null`;
   if (keyword === 'format') return 'must be an ISO 8601 time, such as 2026-01-23T10:30:00Z';
-  const { allowedValues } = (params ?? {}) as { allowedValues?: unknown[] };
-  const choices = allowedValues ? `: ${listOf(allowedValues)}` : '';
-  return inWords(keyword, params ?? {}) ?? `${message ?? 'is not valid'}${choices}`;
+  const { limit, pattern, allowedValues } = (params ?? {}) as Readonly<Record<string, unknown>>;
+  return inWords(keyword, limit ?? pattern ?? allowedValues) ?? message ?? 'is not valid';
 }
 
-/** What Ajv says in signs, or by what a value must not be. */
-function inWords(keyword: string, params: object): string | undefined {
-  const { limit, pattern } = params as { limit?: number; pattern?: string };
+/** The rule of a schema's keyword; undefined for keywords that Ajv explains well. */
+export function inWords(keyword: string, limit: unknown): string | undefined {
   switch (keyword) {
     case 'minimum':
       return `must be at least ${limit}`;
@@ -49,7 +47,13 @@ function inWords(keyword: string, params: object): string | undefined {
     case 'uniqueItems':
       return 'must not have equal items';
     case 'pattern':
-      return pattern === notBlank ? 'must not be blank' : `must match the pattern ${pattern}`;
+      return limit === notBlank ? 'must not be blank' : `must match the pattern ${limit}`;
+    case 'enum':
+      return `must be equal to one of the allowed values: ${listOf(limit as unknown[])}`;
+    case 'uniqueItems':
+      return 'must not have duplicate items';
+    case 'maxProperties':
+      return `must have at most ${limit} members`;
     default:
       return undefined;
   }
@@ -57,19 +61,6 @@ function inWords(keyword: string, params: object): string | undefined {
 
 /** The usual way to ask for a text that says something. */
 const notBlank = '\\S';
-
-/** The first problem of each field: a second complaint about the same value, or about a part of it, helps nobody. */
-export function onePerField(problems: readonly FieldProblem[]): FieldProblem[] {
-  const first = new Map(problems.toReversed().map((problem) => [problem.pointer, problem]));
-  const isPart = (pointer: string): boolean => {
-    const above = pointer.slice(0, Math.max(0, pointer.lastIndexOf('/')));
-    return above !== '' && (first.has(above) || isPart(above));
-  };
-  return [...first.values()]
-    .reverse()
-    .filter(({ pointer }) => !isPart(pointer))
-    .slice(0, mostProblems);
-}
 
 function listOf(values: readonly unknown[]): string {
   const text = values.map((value) => JSON.stringify(value)).join(', ');

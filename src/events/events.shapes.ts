@@ -1,19 +1,17 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { ApiProperty } from '@nestjs/swagger';
 import { type ToolEventType, toolEventTypes } from '../common/tool-events.js';
-import { Limit, OptionalText } from '../common/shapes.js';
+import { Limit, OptionalText, OptionalTextList, SomeOf } from '../common/shapes.js';
 
 export class EventsQuery {
-  @ApiPropertyOptional({
-    type: [String],
+  @OptionalTextList({
     maxItems: 100,
     maxLength: 128,
     example: ['disk_usage'],
     description: 'Names of tools, comma-separated',
   })
   readonly tool?: string[];
-  @ApiPropertyOptional({
-    enum: toolEventTypes,
-    isArray: true,
+  @SomeOf(toolEventTypes, {
+    required: false,
     example: ['tool.crashed', 'circuit.opened'],
     description: 'Types of events, comma-separated',
   })

@@ -1,8 +1,7 @@
-import { ApiProperty } from '@nestjs/swagger';
+import { TextList } from '../common/shapes.js';
 
 export class TopicsQuery {
-  @ApiProperty({
-    type: [String],
+  @TextList({
     minItems: 1,
     maxItems: 20,
     minLength: 1,

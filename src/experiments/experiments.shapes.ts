@@ -1,5 +1,13 @@
-import { ApiProperty, ApiPropertyOptional, getSchemaPath, PartialType } from '@nestjs/swagger';
-import { AnyObject, Limit, OptionalInt, OptionalText, SentBackBy, Text } from '../common/shapes.js';
+import { ApiProperty, getSchemaPath, PartialType } from '@nestjs/swagger';
+import {
+  AnyObject,
+  Limit,
+  OptionalInt,
+  OptionalMap,
+  OptionalText,
+  SentBackBy,
+  Text,
+} from '../common/shapes.js';
 import type { Listed } from '../traces/reads/reads.types.js';
 import { PaginationView } from '../traces/reads/trace-views.shapes.js';
 import type { CallFigures, Comparison, Evaluation } from './evaluation.js';
@@ -32,8 +40,7 @@ class SettingsBody {
     description: 'A chat request as OpenAI has it; absent: the original one',
   })
   readonly modified_request?: Json;
-  @ApiPropertyOptional({
-    type: 'object',
+  @OptionalMap({
     additionalProperties: { type: 'string' },
     example: { 'x-team': 'search' },
     description: 'Of the request to the model; none that says who asks or how the message is carried',
@@ -69,7 +76,7 @@ export class CreateExperimentBody extends SettingsBody {
 }
 
 /** What is left out stays as it is. */
-export class UpdateExperimentBody extends PartialType(SettingsBody) {}
+export class UpdateExperimentBody extends PartialType(SettingsBody, { skipNullProperties: false }) {}
 
 const NullableText = (example: string | null, description?: string): PropertyDecorator =>
   ApiProperty({ type: String, nullable: true, example, ...(description !== undefined && { description }) });

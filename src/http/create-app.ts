@@ -7,7 +7,7 @@ import { AppModule } from '../app.module.js';
 import { requestIdOf } from '../common/ids.js';
 import { ProblemFilter } from '../common/problem.filter.js';
 import { acceptBodies } from '../common/raw-body.js';
-import { ShapePipe } from '../common/shapes.js';
+import { DtoPipe } from '../common/dto.pipe.js';
 import type { AppConfig } from '../config/app-config.js';
 import { compressAnswers } from './compression.js';
 import { limitConnections, refuseBytes } from './connections.js';
@@ -22,7 +22,7 @@ export async function createApp(config: AppConfig): Promise<NestFastifyApplicati
     { bufferLogs: true, abortOnError: false, bodyParser: false },
   );
   app.useLogger(app.get(Logger));
-  app.useGlobalPipes(new ShapePipe());
+  app.useGlobalPipes(new DtoPipe());
   app.useGlobalFilters(new ProblemFilter());
   limitConnections(app.getHttpServer());
   acceptJsonAlone(app);

@@ -1,7 +1,7 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { ApiProperty } from '@nestjs/swagger';
 import type { InvestigationView, ToolBudget } from './budget-types.js';
 import { Reason } from '../auth/audit/audit.shapes.js';
-import { Limit, OptionalInt, PageOf, SentBackBy, Text } from '../common/shapes.js';
+import { Limit, OptionalInt, OptionalMap, PageOf, SentBackBy, Text } from '../common/shapes.js';
 
 const maxLimit = 1_000_000;
 
@@ -20,10 +20,9 @@ export class RaiseBudgetBody {
     description: 'Calls for each tool that has no limit of its own; 0: no limit',
   })
   readonly callsPerTool?: number;
-  @ApiPropertyOptional({
-    type: 'object',
-    maxProperties: 1_000,
+  @OptionalMap({
     additionalProperties: { type: 'integer', minimum: 0, maximum: maxLimit },
+    maxProperties: 1_000,
     example: { get_playbooks: 30 },
     description: "Calls by tool name, over the tool's own limit; 0: no limit",
   })

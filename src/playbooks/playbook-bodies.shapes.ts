@@ -1,13 +1,11 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import type { NewPlaybook, PlaybookLabels } from './playbook.types.js';
 import { Content, Labels, Phrases, PlaybookId, Version } from './playbook.validators.js';
-import { Cursor, OptionalInt, OptionalText, Text } from '../common/shapes.js';
+import { Cursor, Flag, OptionalFlag, OptionalInt, OptionalNum, OptionalText, Text } from '../common/shapes.js';
 
 /** A new version of a playbook; files of the sample catalogue have the same fields. */
 export class CreatePlaybookBody implements NewPlaybook {
-  @PlaybookId() @ApiProperty({ example: 'api-latency-shed-load', maxLength: 128 }) readonly playbook_id!: string;
-  @Version()
-  @ApiProperty({ example: '1.0.0',
+  @PlaybookId({ example: 'api-latency-shed-load', maxLength: 128 }) readonly playbook_id!: string;
+  @Version({ example: '1.0.0',
     description: 'v?MAJOR[.MINOR[.PATCH]][-pre], greater than every stored version' })
   readonly version!: string;
   @Text(200, { example: 'Shed load from a slow API' }) readonly name!: string;
@@ -15,8 +13,7 @@ export class CreatePlaybookBody implements NewPlaybook {
   readonly description!: string;
   @OptionalText(200, { nullable: true, example: 'team-edge' }) readonly owner?: string;
   @OptionalText(200, { nullable: true, example: 'edge-oncall@example.com' }) readonly maintainer?: string;
-  @Content()
-  @ApiProperty({ description: 'The procedure: an object, or text in the format that its executor reads',
+  @Content({ description: 'The procedure: an object, or text in the format that its executor reads',
     oneOf: [{ type: 'object', additionalProperties: true }, { type: 'string' }],
     example: {
       kind: 'RemediationPlaybook',
@@ -25,19 +22,16 @@ export class CreatePlaybookBody implements NewPlaybook {
       ],
     } })
   readonly content!: unknown;
-  @Labels()
-  @ApiPropertyOptional({ nullable: true, description: 'Short key to the value, or values, for which the playbook is meant; * means any',
+  @Labels({ required: false, nullable: true, description: 'Short key to the value, or values, for which the playbook is meant; * means any',
     type: 'object',
     additionalProperties: { oneOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }] },
     example: { environment: '*', priority: ['P1', 'P2'] } })
   readonly labels?: PlaybookLabels;
-  @Phrases()
-  @ApiPropertyOptional({ nullable: true, type: [String],
+  @Phrases({ type: [String], required: false, nullable: true,
     description: 'Words that an incident shows',
     example: ['HighRequestLatency'] })
   readonly signals?: string[];
-  @Phrases()
-  @ApiPropertyOptional({ nullable: true, type: [String],
+  @Phrases({ type: [String], required: false, nullable: true,
     description: 'Other words for the same',
     example: ['slow api', 'overload'] })
   readonly aliases?: string[];
@@ -49,7 +43,7 @@ export class CreatePlaybookBody implements NewPlaybook {
   readonly version_notes?: string;
   @OptionalText(4_000, { nullable: true, example: 'First version.', description: 'What differs from the version before' })
   readonly change_summary?: string;
-  @ApiPropertyOptional({ nullable: true, minimum: 0, maximum: 1, example: 0.8 })
+  @OptionalNum({ nullable: true, minimum: 0, maximum: 1, example: 0.8 })
   readonly expected_success_rate?: number;
   @OptionalInt(0, 2_147_483_647, { nullable: true, example: 300 })
   readonly expected_duration_seconds?: number;
@@ -61,17 +55,17 @@ export class ListPlaybooksQuery {
 }
 
 export class PlaybookIdParams {
-  @PlaybookId() @ApiProperty({ example: 'cluster-dns-repair' }) readonly id!: string;
+  @PlaybookId({ example: 'cluster-dns-repair' }) readonly id!: string;
 }
 
 export class PlaybookVersionParams extends PlaybookIdParams {
-  @Version() @ApiProperty({ example: '1.4.0' }) readonly version!: string;
+  @Version({ example: '1.4.0' }) readonly version!: string;
 }
 
 /** Two versions of one playbook. */
 export class PlaybookDiffParams extends PlaybookIdParams {
-  @Version() @ApiProperty({ example: '1.3.0' }) readonly from!: string;
-  @Version() @ApiProperty({ example: '1.4.0' }) readonly to!: string;
+  @Version({ example: '1.3.0' }) readonly from!: string;
+  @Version({ example: '1.4.0' }) readonly to!: string;
 }
 
 /** Whose showings are asked for. */
@@ -86,7 +80,7 @@ export class VersionQuery {
 }
 
 export class VersionsQuery {
-  @ApiPropertyOptional({ default: false, example: true }) readonly include_disabled!: boolean;
+  @OptionalFlag({ default: false, example: true }) readonly include_disabled!: boolean;
 }
 
 const who = 'dora@example.com';
@@ -115,7 +109,7 @@ export class ArchivePlaybookBody {
 
 /** What came of using a playbook. */
 export class RecordOutcomeBody {
-  @ApiProperty({ example: true, description: 'Whether it remedied the incident' }) readonly success!: boolean;
+  @Flag({ example: true, description: 'Whether it remedied the incident' }) readonly success!: boolean;
   @OptionalText(256, { nullable: true, example: 'remediation-7f3a',
     description: 'Of your choice: with it an outcome that is reported again does not count again' })
   readonly execution_id?: string;

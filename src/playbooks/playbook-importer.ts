@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Problem } from '../common/errors.js';
 import { StartupWork } from '../common/startup-work.js';
-import { ShapePipe } from '../common/shapes.js';
+import { DtoPipe } from '../common/dto.pipe.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { contentHash, PlaybookCatalogueService } from './playbook-catalogue.service.js';
 import { CreatePlaybookBody } from './playbook-bodies.shapes.js';
@@ -21,7 +21,7 @@ export interface ImportReport {
 @Injectable()
 export class PlaybookImporter implements OnApplicationBootstrap {
   private readonly logger = new Logger(PlaybookImporter.name);
-  private readonly shapes = new ShapePipe();
+  private readonly dtos = new DtoPipe();
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
@@ -101,7 +101,7 @@ export class PlaybookImporter implements OnApplicationBootstrap {
       const document: unknown = JSON.parse(yamlToJson(yamlText(await readFile(path))));
       if (typeof document !== 'object' || document === null || Array.isArray(document))
         throw new BadFile('the file holds no playbook');
-      return this.shapes.read(CreatePlaybookBody, document);
+      return await this.dtos.read(CreatePlaybookBody, document);
     } catch (error) {
       throw error instanceof BadFile ? error : new BadFile((error as Error).message.split('\n')[0] ?? '');
     }

@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { Problem } from '../common/errors.js';
 import { projectRoot } from '../common/project.js';
-import { ShapePipe } from '../common/shapes.js';
+import { DtoPipe } from '../common/dto.pipe.js';
 import { CreatePlaybookBody } from './playbook-bodies.shapes.js';
 
 const good = { playbook_id: 'a', version: '1.0.0', name: 'n', description: 'd', content: { kind: 'x' } };
 
-function pointersOf(body: unknown): string[] {
+async function pointersOf(body: unknown): Promise<string[]> {
   try {
-    new ShapePipe().read(CreatePlaybookBody, body);
+    await new DtoPipe().read(CreatePlaybookBody, body);
     return [];
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
@@ -26,9 +26,9 @@ function nested(levels: number): object {
 
 describe('a new playbook', () => {
   const folder = join(projectRoot(), 'playbooks');
-  it.each(readdirSync(folder))('is what %s holds', (file) => {
+  it.each(readdirSync(folder))('is what %s holds', async (file) => {
     const document = parse(readFileSync(join(folder, file), 'utf8'), { schema: 'core' });
-    expect(pointersOf(document)).toEqual([]);
+    expect(await pointersOf(document)).toEqual([]);
     expect(file).toBe(`${document.playbook_id}.yaml`);
     expect(document.content.steps.length).toBeGreaterThanOrEqual(3);
     for (const field of ['owner', 'labels', 'signals', 'aliases', 'when_to_use', 'when_not_to_use']) {
@@ -66,7 +66,7 @@ describe('a new playbook', () => {
     ['a duration below 0', { expected_duration_seconds: -1 }, ['/expected_duration_seconds']],
     ['a field that only the catalogue sets', { status: 'archived' }, ['/status']],
     ['two wrong fields', { name: 1, owner: '' }, ['/name', '/owner']],
-  ])('with %s', (_case, over, pointers) => {
-    expect((pointersOf({ ...good, ...over })).sort()).toEqual(pointers);
+  ])('with %s', async (_case, over, pointers) => {
+    expect((await pointersOf({ ...good, ...over })).sort()).toEqual(pointers);
   });
 });

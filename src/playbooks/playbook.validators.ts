@@ -1,5 +1,6 @@
+import { isObject } from 'class-validator';
 import { isDeeperThan } from '../common/json-depth.js';
-import { Rule } from '../common/shapes.js';
+import { Ruled } from '../common/shapes.js';
 import { isVersion } from './semver.js';
 
 const maxContentDepth = 32;
@@ -11,28 +12,27 @@ const idPattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 export const isPlaybookId = (value: unknown): value is string =>
   typeof value === 'string' && idPattern.test(value);
 
+const isPhrase = (value: unknown): boolean =>
+  typeof value === 'string' && value.trim() !== '' && value.length <= 200;
+
 /** A list of phrases such as signals and aliases. */
-export function Phrases(): PropertyDecorator {
-  const isPhrase = (value: unknown): boolean =>
-    typeof value === 'string' && value.trim() !== '' && value.length <= 200;
-  return Rule(
-    'must be a list of at most 100 phrases of 1 to 200 characters',
-    (value) => Array.isArray(value) && value.length <= 100 && value.every(isPhrase),
-  );
-}
+export const Phrases = Ruled(
+  'must be a list of at most 100 phrases of 1 to 200 characters',
+  (value) => Array.isArray(value) && value.length <= 100 && value.every(isPhrase),
+);
 
-export const PlaybookId = (): PropertyDecorator =>
-  Rule('must be 1 to 128 letters, digits, ".", "_" or "-"', isPlaybookId);
+export const PlaybookId = Ruled('must be 1 to 128 letters, digits, ".", "_" or "-"', isPlaybookId);
 
-export const Version = (): PropertyDecorator =>
-  Rule(
-    'must be a semantic version, v?MAJOR[.MINOR[.PATCH]][-pre], as text: YAML reads 1.10 without quotes as the number 1.1',
-    (value) => typeof value === 'string' && isVersion(value),
-  );
+export const Version = Ruled(
+  'must be a semantic version, v?MAJOR[.MINOR[.PATCH]][-pre], as text: YAML reads 1.10 without quotes as the number 1.1',
+  (value) => typeof value === 'string' && isVersion(value),
+);
 
 /** Keys to one value or several; no two keys may differ in case only. */
-export const Labels = (): PropertyDecorator =>
-  Rule(`must map at most ${maxLabels} keys to text or to a list of texts`, areLabels);
+export const Labels = Ruled(
+  `must map at most ${maxLabels} keys to text or to a list of texts`,
+  areLabels,
+);
 
 function areLabels(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
@@ -49,9 +49,6 @@ function areLabels(value: unknown): boolean {
 }
 
 /** The procedure: an object, or text in whatever format its executor reads. */
-export const Content = (): PropertyDecorator =>
-  Rule(`must be an object (at most ${maxContentDepth} levels deep) or text`, (value) =>
-    typeof value === 'string'
-      ? value.trim() !== ''
-      : typeof value === 'object' && !isDeeperThan(value, maxContentDepth),
-  );
+export const Content = Ruled(`must be an object (at most ${maxContentDepth} levels deep) or text`, (value) =>
+  typeof value === 'string' ? value.trim() !== '' : isObject(value) && !isDeeperThan(value, maxContentDepth),
+);

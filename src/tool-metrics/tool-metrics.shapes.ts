@@ -1,5 +1,14 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { Cursor, Limit, OptionalInt, OptionalText, PageOf, Text } from '../common/shapes.js';
+import {
+  Cursor,
+  Limit,
+  OptionalInt,
+  OptionalMoment,
+  OptionalOneOf,
+  OptionalText,
+  PageOf,
+  Text,
+} from '../common/shapes.js';
 import { ToolMetric } from './tool-metric.entity.js';
 
 const dayBefore = '2026-01-22T10:30:00Z';
@@ -16,9 +25,9 @@ export class ToolParams {
 }
 
 export class PeriodQuery {
-  @ApiPropertyOptional({ example: dayBefore, description: 'Included; 24 hours before `until` when absent' })
+  @OptionalMoment({ example: dayBefore, description: 'Included; 24 hours before `until` when absent' })
   readonly since?: Date;
-  @ApiPropertyOptional({ example: now, description: 'Included; now when absent' }) readonly until?: Date;
+  @OptionalMoment({ example: now, description: 'Included; now when absent' }) readonly until?: Date;
 }
 
 export class ErrorsQuery {
@@ -34,15 +43,15 @@ export class SlowQuery {
 
 export class ExecutionsQuery {
   @OfTool() readonly tool?: string;
-  @ApiPropertyOptional({ enum: ['success', 'error', 'timeout'], example: 'error' }) readonly status?: string;
+  @OptionalOneOf(['success', 'error', 'timeout'], { example: 'error' }) readonly status?: string;
   @Id('tool_error', 'Failures of this type') readonly errorType?: string;
   @Id('inv-1') readonly investigationId?: string;
   @Id('run-1') readonly runId?: string;
   @Id('user-123') readonly userId?: string;
   @Id('sess-456') readonly sessionId?: string;
   @Id('req-789') readonly requestId?: string;
-  @ApiPropertyOptional({ example: dayBefore, description: 'Included' }) readonly since?: Date;
-  @ApiPropertyOptional({ example: now, description: 'Included' }) readonly until?: Date;
+  @OptionalMoment({ example: dayBefore, description: 'Included' }) readonly since?: Date;
+  @OptionalMoment({ example: now, description: 'Included' }) readonly until?: Date;
   @OptionalInt(0, maxMs, { example: 5_000, description: 'Took at least so many milliseconds' })
   readonly slowMs?: number;
   @Limit(100) readonly limit!: number;

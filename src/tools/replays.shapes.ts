@@ -1,5 +1,5 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { OptionalInt } from '../common/shapes.js';
+import { ApiProperty } from '@nestjs/swagger';
+import { FreeJson, OptionalInt } from '../common/shapes.js';
 import { PayloadView } from '../tool-metrics/payloads.shapes.js';
 import { ExecutionView } from '../tool-metrics/tool-metrics.shapes.js';
 import { OutcomeView } from './tools.shapes.js';
@@ -10,7 +10,7 @@ export class ReplayBody {
       "Of a custom tool: run on this revision's configuration, with the files of now. Absent: as it is now",
   })
   readonly revision?: number;
-  @ApiPropertyOptional({ description: 'Any JSON value. Absent: the input that was captured' })
+  @FreeJson({ required: false, description: 'Any JSON value. Absent: the input that was captured' })
   readonly input?: unknown;
 }
 

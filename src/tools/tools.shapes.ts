@@ -3,20 +3,27 @@ import {
   ApiOkResponse,
   ApiProperty,
   ApiPropertyOptional,
-  type ApiPropertyOptions,
   getSchemaPath,
   IntersectionType,
 } from '@nestjs/swagger';
 import { errorTable } from '../common/errors.js';
-import { AnyObject, OptionalText, PageQuery } from '../common/shapes.js';
+import {
+  AnyObject,
+  ObjectList,
+  OptionalFlag,
+  OptionalOneOf,
+  OptionalText,
+  PageQuery,
+  type Said,
+} from '../common/shapes.js';
 import { type ResultFormat, resultFormats } from './native-calls.js';
 import { type ToolFormat, toolFormatNames } from './tool-formats.js';
 import { applyDecorators } from '@nestjs/common';
 
 export class FormatQuery {
-  @ApiPropertyOptional({ enum: toolFormatNames, description: 'How the agent platform wants tools described' })
+  @OptionalOneOf(toolFormatNames, { description: 'How the agent platform wants tools described' })
   readonly format?: ToolFormat;
-  @ApiPropertyOptional({
+  @OptionalFlag({
     description:
       "With OpenAI's formats: schemas in its strict form, in which what is optional may be null; a schema that has none is given as it is",
   })
@@ -93,11 +100,8 @@ const openAiCall = {
   function: { name: 'get_playbooks', arguments: '{"query":"pod OOMKilled"}' },
 };
 
-const Calls = (said: ApiPropertyOptions): PropertyDecorator =>
-  ApiProperty({
-    ...{ type: 'array', items: { type: 'object', additionalProperties: true }, minItems: 1, maxItems: 128 },
-    ...{ required: false, ...said },
-  } as ApiPropertyOptions);
+const Calls = (said: Said): PropertyDecorator =>
+  ObjectList({ required: false, minItems: 1, maxItems: 128, ...said });
 
 export class ToolCallsBody {
   @Calls({
@@ -107,14 +111,12 @@ export class ToolCallsBody {
   readonly toolCalls?: object[];
   @Calls({ description: 'Another name for toolCalls' })
   readonly tool_calls?: object[];
-  @ApiPropertyOptional({
-    enum: resultFormats,
+  @OptionalOneOf(resultFormats, {
     description: "The results' form, by default that of the calls: models of HolmesGPT call as OpenAI's do",
   })
   readonly format?: ResultFormat;
-  @ApiPropertyOptional({
-    type: 'object',
-    additionalProperties: true,
+  @AnyObject({
+    required: false,
     example: { investigationId: 'inv-42' },
     description: 'As for the call of one tool',
   })

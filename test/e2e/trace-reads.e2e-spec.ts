@@ -133,7 +133,7 @@ describe('reading spans over REST', () => {
 
   it('names the field that is wrong', async () => {
     const { body } = await get('/spans?limit=1001&period=ever').expect(400);
-    expect(body.errors.map((error: Json) => error.pointer)).toEqual(['/period', '/limit']);
+    expect(body.errors.map((error: Json) => error.pointer)).toEqual(['/limit', '/period']);
     await get('/runs?treadIds=x').expect(400, /treadIds is not a known field/);
     await get('/group/spans?group_by=thread').expect(400, /thread_id is required for groups by thread/);
   });

@@ -8,7 +8,7 @@ import { AuditLog } from '../../src/auth/audit/audit-log.js';
 import { AuthModule } from '../../src/auth/auth.module.js';
 import { Refusal } from '../../src/common/errors.js';
 import { ProblemFilter } from '../../src/common/problem.filter.js';
-import { ShapePipe } from '../../src/common/shapes.js';
+import { DtoPipe } from '../../src/common/dto.pipe.js';
 import { ConfigModule, loadConfig } from '../../src/config/app-config.js';
 import { InvestigationBudgetGuard } from '../../src/investigations/investigation-budget.guard.js';
 import { InvestigationsModule } from '../../src/investigations/investigations.module.js';
@@ -78,7 +78,7 @@ describe('investigations', () => {
       providers: [
         Gateway,
         { provide: APP_FILTER, useClass: ProblemFilter },
-        { provide: APP_PIPE, useClass: ShapePipe },
+        { provide: APP_PIPE, useClass: DtoPipe },
       ],
     })
     class TestModule {}

@@ -5,7 +5,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { CLOCK } from '../../src/common/clock.js';
 import { newId } from '../../src/common/ids.js';
 import { ProblemFilter } from '../../src/common/problem.filter.js';
-import { ShapePipe } from '../../src/common/shapes.js';
+import { DtoPipe } from '../../src/common/dto.pipe.js';
 import { ConfigModule, loadConfig } from '../../src/config/app-config.js';
 import { MetricsModule } from '../../src/observability/metrics.module.js';
 import { CircuitBreakers } from '../../src/tool-health/circuit-breakers.js';
@@ -54,7 +54,7 @@ async function startApp(): Promise<void> {
     .useValue({ now: () => now })
     .compile();
   app = module.createNestApplication<NestFastifyApplication>(new FastifyAdapter(), { logger: false });
-  app.useGlobalPipes(new ShapePipe());
+  app.useGlobalPipes(new DtoPipe());
   app.useGlobalFilters(new ProblemFilter());
   app
     .getHttpAdapter()

@@ -9,7 +9,7 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newId } from '../../src/common/ids.js';
 import { ProblemFilter } from '../../src/common/problem.filter.js';
-import { ShapePipe } from '../../src/common/shapes.js';
+import { DtoPipe } from '../../src/common/dto.pipe.js';
 import { ConfigModule } from '../../src/config/app-config.js';
 import { MetricsModule } from '../../src/observability/metrics.module.js';
 import { ExecutionRecorder } from '../../src/tool-metrics/execution-recorder.js';
@@ -51,7 +51,7 @@ async function createApp(
     ],
   }).compile();
   const app = module.createNestApplication(new FastifyAdapter(), { logger: false });
-  app.useGlobalPipes(new ShapePipe());
+  app.useGlobalPipes(new DtoPipe());
   app.useGlobalFilters(new ProblemFilter());
   const fastify: FastifyInstance = app.getHttpAdapter().getInstance();
   fastify.addHook('onRequest', (request, _reply, done) => {

@@ -1,5 +1,5 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { Cursor, Limit, OptionalText, PageOf } from '../../common/shapes.js';
+import { ApiProperty } from '@nestjs/swagger';
+import { Cursor, Limit, OptionalMoment, OptionalText, PageOf } from '../../common/shapes.js';
 
 const word = 'custom-tools/word_count';
 export const maxReasonLength = 500;
@@ -29,8 +29,8 @@ export class AuditQuery {
   readonly action?: string;
   @OptionalText(256, { example: 'alice' }) readonly userId?: string;
   @OptionalText(64, { example: '019a9e0c5d0e7cc1a3f2' }) readonly keyId?: string;
-  @ApiPropertyOptional({ example: '2026-01-22T10:30:00Z', description: 'Included' }) readonly since?: Date;
-  @ApiPropertyOptional({ example: '2026-01-23T10:30:00Z', description: 'Included' }) readonly until?: Date;
+  @OptionalMoment({ example: '2026-01-22T10:30:00Z', description: 'Included' }) readonly since?: Date;
+  @OptionalMoment({ example: '2026-01-23T10:30:00Z', description: 'Included' }) readonly until?: Date;
   @Limit(100) readonly limit!: number;
   @Cursor() readonly cursor?: string;
 }

@@ -1,23 +1,35 @@
-import { ApiProperty, ApiPropertyOptional, PartialType } from '@nestjs/swagger';
-import { OptionalText, PageOf, Rule, SentBackBy, Text } from '../../common/shapes.js';
+import { ApiProperty, PartialType } from '@nestjs/swagger';
+import {
+  AnyText,
+  Int,
+  OneOf,
+  OptionalMomentText,
+  OptionalNested,
+  OptionalText,
+  OptionalTextList,
+  PageOf,
+  Rule,
+  SentBackBy,
+  SomeOf,
+  Text,
+} from '../../common/shapes.js';
 import { type CallRate, ratePeriods, type Scope, scopes } from '../../tool-contract/principal.js';
 
 const id = '019a9e0c5d0e7cc1a3f2';
 
 export class KeyParams {
-  @ApiProperty({ pattern: '^[0-9a-f]{20}$', example: id }) readonly id!: string;
+  @AnyText({ pattern: '^[0-9a-f]{20}$', example: id }) readonly id!: string;
 }
 
 export class CallRateBody implements CallRate {
-  @ApiProperty({ type: 'integer', minimum: 1, maximum: 1_000_000, example: 100 }) readonly calls!: number;
-  @ApiProperty({ enum: ratePeriods, example: 'minute' }) readonly per!: CallRate['per'];
+  @Int(1, 1_000_000, { example: 100 }) readonly calls!: number;
+  @OneOf(ratePeriods, { example: 'minute' }) readonly per!: CallRate['per'];
 }
 
 /** What may be changed of a key. */
 class KeyLimits {
   @Text(128, { example: 'on-call agent', description: 'For people' }) readonly name!: string;
-  @ApiPropertyOptional({
-    type: [String],
+  @OptionalTextList({
     nullable: true,
     minItems: 1,
     maxItems: 100,
@@ -29,8 +41,7 @@ class KeyLimits {
       'Projects that its calls may name (`x-project-id`); the first stands in where they name none. Absent, null: all',
   })
   readonly projects?: string[] | null;
-  @ApiPropertyOptional({
-    type: [String],
+  @OptionalTextList({
     nullable: true,
     minItems: 1,
     maxItems: 1_000,
@@ -42,16 +53,13 @@ class KeyLimits {
       'Tools that it may see and call: names, or beginnings of names with a `*`. Absent, null: all',
   })
   readonly tools?: string[] | null;
-  @ApiPropertyOptional({
-    type: CallRateBody,
+  @OptionalNested(CallRateBody, {
     nullable: true,
     description: 'Calls that each server lets it make. Absent, null: any number',
   })
   readonly rate?: CallRate | null;
-  @Rule('must lie in the future', (at) => at === null || Date.parse(at as string) > Date.now())
-  @ApiPropertyOptional({
-    type: String,
-    format: 'date-time',
+  @Rule('must lie in the future', (at) => Date.parse(at as string) > Date.now())
+  @OptionalMomentText({
     nullable: true,
     example: '2099-01-01T00:00:00.000Z',
     description: 'From then on it opens nothing. Absent, null: never',
@@ -60,9 +68,7 @@ class KeyLimits {
 }
 
 export class CreateKeyBody extends KeyLimits {
-  @ApiProperty({
-    enum: scopes,
-    isArray: true,
+  @SomeOf(scopes, {
     minItems: 1,
     uniqueItems: true,
     example: ['tools:call'],
@@ -78,7 +84,7 @@ export class CreateKeyBody extends KeyLimits {
 }
 
 /** What is left out stays as it is; null takes a limit away. */
-export class UpdateKeyBody extends PartialType(KeyLimits) {}
+export class UpdateKeyBody extends PartialType(KeyLimits, { skipNullProperties: false }) {}
 
 export const keyStatuses = ['active', 'expired', 'revoked'] as const;
 const Moment = (said: object): PropertyDecorator => ApiProperty({ format: 'date-time', ...said });

@@ -1,29 +1,26 @@
-import { ApiPropertyOptional } from '@nestjs/swagger';
 import { parseHostRule } from '../../common/addresses.js';
-import { OptionalInt, Rule } from '../../common/shapes.js';
+import { OptionalFlag, OptionalInt, OptionalTextList, Rule } from '../../common/shapes.js';
 
 /** `host`, `host:port`, `*.domain` or an address. */
 const HostRules = (): PropertyDecorator =>
-  Rule(
-    'must hold host names, *.domains or addresses, each with a :port or without',
-    (hosts) => Array.isArray(hosts) && hosts.every((host) => parseHostRule(String(host)) !== undefined),
+  Rule('must hold host names, *.domains or addresses, each with a :port or without', (hosts) =>
+    (hosts as string[]).every((host) => parseHostRule(host) !== undefined),
   );
 
 /** What a tool's process may touch. */
 export class SandboxSettings {
-  @ApiPropertyOptional({
+  @OptionalTextList({
     nullable: true,
     maxItems: 256,
-    type: [String],
     example: ['/var/log'],
     description: 'Read besides its own directory; relative ones resolve against it',
   })
   readonly allowedPaths?: string[];
-  @ApiPropertyOptional({ nullable: true, example: false }) readonly allowNetwork?: boolean;
+  @OptionalFlag({ nullable: true, example: false }) readonly allowNetwork?: boolean;
   @HostRules()
-  @ApiPropertyOptional({ nullable: true, maxItems: 256, type: [String], example: ['api.example.com'] })
+  @OptionalTextList({ nullable: true, maxItems: 256, example: ['api.example.com'] })
   readonly allowedHosts?: string[];
-  @ApiPropertyOptional({ nullable: true, type: 'integer', minimum: 16, example: 512 })
+  @OptionalInt(16, undefined, { nullable: true, example: 512 })
   readonly maxMemoryMB?: number;
   @OptionalInt(1, 6400, { nullable: true, example: 50 }) readonly maxCpuPercent?: number;
   @OptionalInt(10, 3_600_000, { nullable: true, example: 10000 }) readonly maxExecutionMs?: number;
@@ -31,10 +28,10 @@ export class SandboxSettings {
 
 /** What a tool is trusted to do. */
 export class ToolPermissions {
-  @ApiPropertyOptional({ nullable: true, example: true }) readonly canReadFiles?: boolean;
-  @ApiPropertyOptional({ nullable: true, example: false }) readonly canWriteFiles?: boolean;
-  @ApiPropertyOptional({ nullable: true, example: false }) readonly canNetwork?: boolean;
-  @ApiPropertyOptional({ nullable: true, example: false }) readonly canExecuteCommands?: boolean;
-  @ApiPropertyOptional({ nullable: true, type: [String], example: ['TZ'] })
+  @OptionalFlag({ nullable: true, example: true }) readonly canReadFiles?: boolean;
+  @OptionalFlag({ nullable: true, example: false }) readonly canWriteFiles?: boolean;
+  @OptionalFlag({ nullable: true, example: false }) readonly canNetwork?: boolean;
+  @OptionalFlag({ nullable: true, example: false }) readonly canExecuteCommands?: boolean;
+  @OptionalTextList({ nullable: true, example: ['TZ'] })
   readonly allowedEnvironmentVars?: string[];
 }

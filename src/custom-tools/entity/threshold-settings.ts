@@ -1,13 +1,12 @@
-import { ApiPropertyOptional } from '@nestjs/swagger';
 import { defaultThresholds, type ToolThresholds } from '../../tool-contract/tool-thresholds.js';
 import { wrong } from './wrong-field.js';
-import { OptionalInt } from '../../common/shapes.js';
+import { OptionalInt, OptionalNum } from '../../common/shapes.js';
 
 const longestMs = 3_600_000;
 
 /** The limits by which a tool's health is judged; a limit that is left out is the default one. */
 export class ThresholdSettings implements Partial<ToolThresholds> {
-  @ApiPropertyOptional({
+  @OptionalNum({
     nullable: true,
     minimum: 0,
     maximum: 1,
@@ -16,7 +15,7 @@ export class ThresholdSettings implements Partial<ToolThresholds> {
     description: 'Healthy from this success rate on',
   })
   readonly successRateHealthy?: number;
-  @ApiPropertyOptional({
+  @OptionalNum({
     nullable: true,
     minimum: 0,
     maximum: 1,

@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { AnyObject, Text } from '../../common/shapes.js';
+import { AnyObject, OptionalTextList, Text } from '../../common/shapes.js';
 import { mcpToolStates } from '../mcp/mcp-review.js';
 import { RevisionChangeView } from './tool-revisions.shapes.js';
 
@@ -64,9 +64,8 @@ export class ApproveBody {
     description: 'Of the list that was looked at: another one is not approved',
   })
   readonly listHash!: string;
-  @ApiPropertyOptional({
+  @OptionalTextList({
     maxItems: 512,
-    type: [String],
     example: ['read_file'],
     description: "The server's names of those to approve; absent: all that are held",
   })

@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { type LogEvent, type LogLevel, logLevels } from '../logs/tool-logs.js';
-import { Limit, Rule } from '../../common/shapes.js';
+import { Limit, Ruled } from '../../common/shapes.js';
 
 const idPattern = /^[a-z0-9]{1,16}-\d{1,15}$/;
 const events: readonly LogEvent[] = [
@@ -17,11 +17,11 @@ const events: readonly LogEvent[] = [
 
 export class LogsQuery {
   @Limit(100) readonly limit!: number;
-  @Rule('must be the id of a log entry', (id) => idPattern.test(String(id)))
-  @ApiPropertyOptional({
+  @(Ruled('must be the id of a log entry', (id) => idPattern.test(String(id)))({
+    required: false,
     example: 'mhq3k2x1-41',
     description: 'Only what came after the entry of this id; absent: the latest entries',
-  })
+  }))
   readonly since?: string;
 }
 

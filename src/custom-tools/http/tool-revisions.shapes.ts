@@ -1,7 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { withoutValues } from '../entity/stored-env.js';
 import { type CustomToolRevision, revisionSources } from '../entity/tool-revision.entity.js';
-import { OptionalInt, PageOf } from '../../common/shapes.js';
+import { AnyText, Int, OptionalInt, PageOf } from '../../common/shapes.js';
 
 export const largestRevision = 2_147_483_647;
 
@@ -77,8 +77,8 @@ export class RevisionDiffView {
 }
 
 export class RevisionParams {
-  @ApiProperty({ example: 'log_summary' }) readonly name!: string;
-  @ApiProperty({ type: 'integer', minimum: 1, maximum: largestRevision, example: 1 })
+  @AnyText({ example: 'log_summary' }) readonly name!: string;
+  @Int(1, largestRevision, { example: 1 })
   readonly revision!: number;
 }
 
@@ -88,10 +88,7 @@ export class RevisionDiffQuery {
 }
 
 export class RollbackBody {
-  @ApiProperty({
-    type: 'integer',
-    minimum: 1,
-    maximum: largestRevision,
+  @Int(1, largestRevision, {
     example: 1,
     description: 'The revision whose configuration comes back',
   })

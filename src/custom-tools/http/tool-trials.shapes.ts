@@ -1,5 +1,5 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { AnyObject, OptionalText } from '../../common/shapes.js';
+import { ApiProperty } from '@nestjs/swagger';
+import { AnyObject, FreeJson, OptionalNested, OptionalText } from '../../common/shapes.js';
 import { OutcomeView } from '../../tools/tools.shapes.js';
 import { CustomToolCreate, CustomToolUpdate } from '../manager/custom-tools.shapes.js';
 import { EffectiveSandboxView } from './custom-tool.shapes.js';
@@ -7,14 +7,14 @@ import { LogEntryView } from './tool-logs.shapes.js';
 
 /** A call of the tool that is tried. */
 export class TrialCallBody {
-  @ApiPropertyOptional({ example: { text: 'to be or not to be' }, description: 'Absent: {}' })
+  @FreeJson({ required: false, example: { text: 'to be or not to be' }, description: 'Absent: {}' })
   readonly input?: unknown;
   @OptionalText(256, { description: 'Of an MCP server: which of its tools, as `<name>__<tool>`' })
   readonly tool?: string;
 }
 
 const Call = (): PropertyDecorator =>
-  ApiPropertyOptional({ type: TrialCallBody, description: 'Absent: it is started and asked, not called' });
+  OptionalNested(TrialCallBody, { description: 'Absent: it is started and asked, not called' });
 
 export class TryToolBody extends CustomToolCreate {
   @Call() readonly call?: TrialCallBody;

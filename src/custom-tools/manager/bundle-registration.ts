@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Problem } from '../../common/errors.js';
-import { ShapePipe } from '../../common/shapes.js';
+import { DtoPipe } from '../../common/dto.pipe.js';
 import { type BundleFiles, filesIn } from '../bundles/bundle-files.js';
 import { BundleFolders } from '../bundles/bundle-folders.js';
 import { Bundles, type Upload } from '../bundles/bundles.js';
@@ -26,7 +26,7 @@ interface TakenChange {
 /** Registers and changes tools by the files that they bring along. */
 @Injectable()
 export class BundleRegistration {
-  private readonly shapes = new ShapePipe();
+  private readonly dtos = new DtoPipe();
 
   constructor(
     private readonly bundles: Bundles,
@@ -85,7 +85,7 @@ export class BundleRegistration {
   /** Keeps the files, for as long as what nothing registered names, and reads the registration among them. */
   private async take(name: string, upload: Upload): Promise<TakenTool> {
     const { hash, manifest } = await this.bundles.take(upload);
-    const create = this.shapes.read(CustomToolCreate, { name, ...withoutOwnPlace(manifestIn(manifest)) });
+    const create = await this.dtos.read(CustomToolCreate, { name, ...withoutOwnPlace(manifestIn(manifest)) });
     if (create.name !== name) throw wrong('/name', `in tool.json is ${create.name}, and ${name} in the path`);
     return { hash, create };
   }

@@ -70,7 +70,7 @@ export class CustomToolManager {
   registerBroken(create: CustomToolCreate, reason: string, origin: RevisionOrigin): Promise<CustomTool> {
     return this.oneAtATime.run(create.name, async () => {
       const draft = { ...(await this.drafts.of(create)), ...brokenBy(reason) };
-      return this.add(await this.inspector.prepare(completed(draft, create)), origin);
+      return this.add(await this.inspector.prepare(await completed(draft, create)), origin);
     });
   }
 
@@ -80,7 +80,7 @@ export class CustomToolManager {
       const stored = await this.repository.get(create.name);
       const draft = await this.drafts.of(create, stored);
       const inspected = await this.inspector.inspect(draft);
-      return this.settle(completed(draft, create, inspected), inspected, stored.status, origin);
+      return this.settle(await completed(draft, create, inspected), inspected, stored.status, origin);
     });
   }
 

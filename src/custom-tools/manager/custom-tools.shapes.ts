@@ -1,5 +1,17 @@
-import { ApiProperty, ApiPropertyOptional, OmitType, PartialType } from '@nestjs/swagger';
-import { OptionalInt, OptionalText, PageQuery, Rule } from '../../common/shapes.js';
+import { OmitType, PartialType } from '@nestjs/swagger';
+import {
+  AnyObject,
+  AnyText,
+  OptionalFlag,
+  OptionalInt,
+  OptionalMap,
+  OptionalNested,
+  OptionalOneOf,
+  OptionalText,
+  OptionalTextList,
+  PageQuery,
+  Rule,
+} from '../../common/shapes.js';
 import { type JsonSchema, semanticErrorModes, type SemanticErrors } from '../../tool-contract/tool.js';
 import {
   type CaptureSetting,
@@ -26,22 +38,21 @@ const VariableNames = (): PropertyDecorator =>
 
 /** May an agent repeat it, does it change the world: absent means the careful answer. */
 export class AnnotationsBody {
-  @ApiPropertyOptional({ example: true }) readonly readOnly?: boolean;
-  @ApiPropertyOptional({ example: true }) readonly idempotent?: boolean;
-  @ApiPropertyOptional({ example: false }) readonly destructive?: boolean;
-  @ApiPropertyOptional({ example: false }) readonly openWorld?: boolean;
+  @OptionalFlag({ example: true }) readonly readOnly?: boolean;
+  @OptionalFlag({ example: true }) readonly idempotent?: boolean;
+  @OptionalFlag({ example: false }) readonly destructive?: boolean;
+  @OptionalFlag({ example: false }) readonly openWorld?: boolean;
 }
 
 /** Registers an executable. */
 export class CustomToolCreate {
-  @ApiProperty({
+  @AnyText({
     pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$',
     example: 'word_count',
     description: 'Letters, digits, _ and -; begins with a letter',
   })
   readonly name!: string;
-  @ApiPropertyOptional({
-    enum: toolProtocols,
+  @OptionalOneOf(toolProtocols, {
     default: 'jsonrpc',
     example: 'jsonrpc',
     description: '`mcp`: an MCP server, whose tools appear as `<name>__<tool>`; it stays as it is',
@@ -63,16 +74,15 @@ export class CustomToolCreate {
       'In place of `command`: where an MCP server listens (Streamable HTTP). It runs without a sandbox of ours',
   })
   readonly url?: string | null;
-  @ApiPropertyOptional({
-    type: 'object',
-    nullable: true,
+  @OptionalMap({
     additionalProperties: { type: 'string', maxLength: 4096 },
+    nullable: true,
     example: null,
     description:
       'Sent with each request to `url`, such as {"Authorization": "Bearer ${TOKEN}"} with TOKEN in `env`',
   })
   readonly headers?: Record<string, string> | null;
-  @ApiPropertyOptional({ maxItems: 256, type: [String], example: ['tool.py'], default: [] })
+  @OptionalTextList({ maxItems: 256, example: ['tool.py'], default: [] })
   readonly args?: string[];
   @OptionalText(4096, {
     nullable: true,
@@ -81,16 +91,14 @@ export class CustomToolCreate {
   })
   readonly workingDir?: string | null;
   @VariableNames()
-  @ApiPropertyOptional({
-    type: 'object',
+  @OptionalMap({
     additionalProperties: { type: 'string' },
     example: { TZ: 'UTC' },
     description: 'Values are write-only: answers show the names',
   })
   readonly env?: Record<string, string>;
-  @ApiPropertyOptional({
-    type: 'object',
-    additionalProperties: true,
+  @AnyObject({
+    required: false,
     example: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
     description: "JSON Schema 2020-12; absent: the executable's own",
   })
@@ -109,33 +117,30 @@ export class CustomToolCreate {
     description: 'Requests that one process serves at a time',
   })
   readonly maxConcurrency?: number;
-  @ApiPropertyOptional({
+  @OptionalFlag({
     default: false,
     example: true,
     description: 'false: a fresh process for every call',
   })
   readonly keepAlive?: boolean;
-  @ApiPropertyOptional({
-    enum: isolations,
+  @OptionalOneOf(isolations, {
     example: 'project',
     description:
       'Which callers share a process that stays: those of a project, or all (shared). Absent: project for `protocol: "mcp"`, else shared',
   })
   readonly isolation?: Isolation;
-  @ApiPropertyOptional({ type: AnnotationsBody }) readonly annotations?: AnnotationsBody;
-  @ApiPropertyOptional({
+  @OptionalNested(AnnotationsBody) readonly annotations?: AnnotationsBody;
+  @OptionalNested(ThresholdSettings, {
     nullable: true,
-    type: ThresholdSettings,
     description: 'By which its health is judged',
   })
   readonly thresholds?: ThresholdSettings | null;
-  @ApiPropertyOptional({ nullable: true, type: SandboxSettings }) readonly sandbox?: SandboxSettings | null;
-  @ApiPropertyOptional({ nullable: true, type: ToolPermissions })
+  @OptionalNested(SandboxSettings, { nullable: true }) readonly sandbox?: SandboxSettings | null;
+  @OptionalNested(ToolPermissions, { nullable: true })
   readonly permissions?: ToolPermissions | null;
-  @ApiPropertyOptional({
-    type: 'object',
+  @AnyObject({
+    required: false,
     nullable: true,
-    additionalProperties: true,
     example: { note: 'Go on without it' },
     description: 'What an LLM should read when the tool fails or is refused',
   })
@@ -153,8 +158,7 @@ export class CustomToolCreate {
     description: 'How long a result answers equal calls, milliseconds; needs annotations.readOnly. 0: never',
   })
   readonly cacheTtlMs?: number | null;
-  @ApiPropertyOptional({
-    enum: semanticErrorModes,
+  @OptionalOneOf(semanticErrorModes, {
     default: 'show',
     example: 'mark',
     description:
@@ -162,22 +166,20 @@ export class CustomToolCreate {
       'or what is itself the report of a failure is marked as a semantic failure besides (mark)',
   })
   readonly semanticErrors?: SemanticErrors;
-  @ApiPropertyOptional({
-    enum: captureSettings,
+  @OptionalOneOf(captureSettings, {
     default: 'none',
     example: 'failures',
     description:
       'Of which executions input and answer are kept, to be looked at and replayed; without the values of `env`, for CAPTURE_TTL_HOURS',
   })
   readonly capture?: CaptureSetting;
-  @ApiPropertyOptional({ maxItems: 64, type: [String], example: ['text'] }) readonly tags?: string[];
+  @OptionalTextList({ maxItems: 64, example: ['text'] }) readonly tags?: string[];
   @Rule(
     `must have at most ${maxMetadataBytes} bytes as JSON`,
     (value) => Buffer.byteLength(JSON.stringify(value)) <= maxMetadataBytes,
   )
-  @ApiPropertyOptional({
-    type: 'object',
-    additionalProperties: true,
+  @AnyObject({
+    required: false,
     example: { team: 'platform' },
     description: 'At most 16 KiB; lists leave it out',
   })
@@ -194,11 +196,15 @@ export class CustomToolUpdate extends PartialType(
     skipNullProperties: false,
   },
 ) {
-  @ApiPropertyOptional({ maxLength: 4096, example: 'python3', description: 'Empty where there is a `url`' })
+  @AnyText({
+    required: false,
+    maxLength: 4096,
+    example: 'python3',
+    description: 'Empty where there is a `url`',
+  })
   readonly command?: string;
   @VariableNames()
-  @ApiPropertyOptional({
-    type: 'object',
+  @OptionalMap({
     additionalProperties: { type: 'string', nullable: true },
     example: { TZ: 'Europe/Berlin', OLD_TOKEN: null },
     description: 'Text sets a variable, null removes it; variables that are not named keep their values',
@@ -207,5 +213,5 @@ export class CustomToolUpdate extends PartialType(
 }
 
 export class ListCustomToolsQuery extends PageQuery {
-  @ApiPropertyOptional({ enum: toolStatuses }) readonly status?: ToolStatus;
+  @OptionalOneOf(toolStatuses) readonly status?: ToolStatus;
 }

@@ -5,7 +5,7 @@ import { sha256 } from '../../common/canonical-json.js';
 import { Problem } from '../../common/errors.js';
 import { messageOf } from '../../common/message-of.js';
 import { readPlainFile } from '../../common/plain-file.js';
-import { ShapePipe } from '../../common/shapes.js';
+import { DtoPipe } from '../../common/dto.pipe.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolManager } from './custom-tool-manager.js';
@@ -32,7 +32,7 @@ const maxFileBytes = 4_194_304;
 @Injectable()
 export class InstalledToolsImporter {
   private readonly logger = new Logger(InstalledToolsImporter.name);
-  private readonly shapes = new ShapePipe();
+  private readonly dtos = new DtoPipe();
   private readonly seen = new Map<string, Seen>();
 
   constructor(
@@ -85,7 +85,7 @@ export class InstalledToolsImporter {
     const key = portablePath(this.config.root, path);
     const importedHash = await this.repository.importedHash(key);
     if (importedHash === hash) return;
-    const create = this.parse(content, dirname(path));
+    const create = await this.parse(content, dirname(path));
     const known = await this.repository.find(create.name);
     if (known && importedHash === undefined) {
       throw new Problem('conflict', `the tool name ${create.name} was registered by somebody else`);
@@ -117,9 +117,9 @@ export class InstalledToolsImporter {
     }
   }
 
-  private parse(content: string, folder: string): CustomToolCreate {
+  private parse(content: string, folder: string): Promise<CustomToolCreate> {
     const body = { workingDir: portablePath(this.config.root, folder), ...manifestIn(content) };
-    return this.shapes.read(CustomToolCreate, body);
+    return this.dtos.read(CustomToolCreate, body);
   }
 }
 

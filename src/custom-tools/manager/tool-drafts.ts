@@ -69,7 +69,7 @@ export class ToolDrafts {
     const draft = await this.of(create, undefined, bundle);
     if (create.inputSchema) await this.inspector.compile(create.inputSchema);
     const inspected = await this.inspector.inspect(draft, listen);
-    return { inspected, prepared: await this.prepare(completed(draft, create, inspected), inspected) };
+    return { inspected, prepared: await this.prepare(await completed(draft, create, inspected), inspected) };
   }
 
   /** Writes changes into a tool, the files that it brings along now among them. @throws Problem `invalid_request` with the field */

@@ -1,5 +1,5 @@
 import { Problem } from '../../common/errors.js';
-import { ShapePipe } from '../../common/shapes.js';
+import { DtoPipe } from '../../common/dto.pipe.js';
 import { storableText } from '../../common/pg-text.js';
 import { isDeeperThan, tooDeep, writableLevels } from '../../common/json-depth.js';
 import type { Handshake, Reply } from '../../process-pool/pool.types.js';
@@ -76,13 +76,13 @@ export function draftOf(
  * Fills what the registration omits from the executable's own words.
  * @throws Problem `invalid_request` with the field that neither gives
  */
-export function completed(
+export async function completed(
   draft: CustomTool,
   create: CustomToolCreate,
   inspected?: { readonly handshake: Handshake; readonly health?: Reply; readonly realPath: string },
-): CustomTool {
+): Promise<CustomTool> {
   if (draft.protocol === 'mcp') return completedServer(draft, create, inspected);
-  const said = inspected ? saidBy(inspected.handshake, create) : {};
+  const said = inspected ? await saidBy(inspected.handshake, create) : {};
   const { description = said.description, inputSchema = said.inputSchema } = create;
   const missing = 'is needed: neither the registration nor the executable gives it';
   if (!description) throw wrong('/description', missing);
@@ -122,7 +122,7 @@ type Said = Partial<Pick<CustomToolCreate, 'description' | 'version' | 'inputSch
  * What the executable says where the registration says nothing. It has to be such as the registration could have said.
  * @throws Problem `invalid_request` with the field
  */
-function saidBy(handshake: Handshake, create: CustomToolCreate): Said {
+async function saidBy(handshake: Handshake, create: CustomToolCreate): Promise<Said> {
   const { description, version, inputSchema, maxConcurrency } = handshake;
   // An empty text says nothing.
   const said = {
@@ -136,7 +136,7 @@ function saidBy(handshake: Handshake, create: CustomToolCreate): Said {
     ([field]) => !(field in withoutUndefined(create)),
   );
   try {
-    return new ShapePipe().read(CustomToolUpdate, Object.fromEntries(needed));
+    return await new DtoPipe().read(CustomToolUpdate, Object.fromEntries(needed));
   } catch (error) {
     const first = error instanceof Problem ? error.details.errors?.[0] : undefined;
     if (!first) throw error;

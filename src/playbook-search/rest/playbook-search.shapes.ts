@@ -2,22 +2,22 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { PlaybookId } from '../../playbooks/playbook.validators.js';
 import type { PlaybookAnswer, PlaybookHit } from '../playbook-source.js';
 import { type ExplainedPlaybook, filters, type SearchFilter } from './search-explanation.js';
-import { OptionalInt, Text } from '../../common/shapes.js';
+import { OptionalFlag, OptionalInt, OptionalNum, Text } from '../../common/shapes.js';
 
 /** Beside `label.<key>`, which `SearchQuery` takes out first. */
 export class SearchPlaybooksQuery {
   @Text(4_096, { example: 'pod OOMKilled, exit code 137' }) readonly query!: string;
-  @ApiPropertyOptional({ minimum: 0, maximum: 1, example: 0.7, default: 0.7 })
+  @OptionalNum({ minimum: 0, maximum: 1, example: 0.7, default: 0.7 })
   readonly min_confidence!: number;
   @OptionalInt(1, 100, { example: 10, default: 10 }) readonly max_results!: number;
-  @ApiPropertyOptional({
+  @OptionalFlag({
     default: false,
     example: true,
     description: 'Also answers what kept each playbook out, or how its confidence came about',
   })
   readonly explain!: boolean;
-  @PlaybookId()
-  @ApiPropertyOptional({
+  @PlaybookId({
+    required: false,
     example: 'oomkill-increase-memory',
     description: 'With explain: explains this playbook only. The search stays the same',
   })

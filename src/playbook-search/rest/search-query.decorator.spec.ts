@@ -1,9 +1,9 @@
 import { Problem } from '../../common/errors.js';
 import { parseSearchQuery } from './search-query.decorator.js';
 
-const problemOf = (parameters: Record<string, unknown>): Problem => {
+const problemOf = async (parameters: Record<string, unknown>): Promise<Problem> => {
   try {
-    parseSearchQuery(parameters);
+    await parseSearchQuery(parameters);
   } catch (error) {
     if (error instanceof Problem) return error;
   }
@@ -11,14 +11,14 @@ const problemOf = (parameters: Record<string, unknown>): Problem => {
 };
 
 describe('the query string of a search', () => {
-  it('takes labels out and converts the rest', () => {
+  it('takes labels out and converts the rest', async () => {
     const parameters = {
       query: 'OOMKilled',
       'label.environment': 'production',
       'label.a.b': 'c',
       min_confidence: '0.5',
     };
-    expect(parseSearchQuery(parameters)).toEqual({
+    expect(await parseSearchQuery(parameters)).toEqual({
       query: 'OOMKilled',
       labels: { environment: 'production', 'a.b': 'c' },
       similarityThreshold: 0.5,
@@ -28,8 +28,8 @@ describe('the query string of a search', () => {
     });
   });
 
-  it('has defaults', () => {
-    expect(parseSearchQuery({ query: 'x' })).toMatchObject({
+  it('has defaults', async () => {
+    expect(await parseSearchQuery({ query: 'x' })).toMatchObject({
       similarityThreshold: 0.7,
       limit: 10,
       labels: {},
@@ -52,8 +52,8 @@ describe('the query string of a search', () => {
       { query: 'x', ...Object.fromEntries(Array.from({ length: 33 }, (_, at) => [`label.k${at}`, 'v'])) },
       '/label',
     ],
-  ])('refuses %s', (_case, parameters, pointer) => {
-    const { code, details } = problemOf(parameters);
+  ])('refuses %s', async (_case, parameters, pointer) => {
+    const { code, details } = await problemOf(parameters);
     expect(code).toBe('invalid_request');
     expect(details.errors?.map((each) => each.pointer)).toContain(pointer);
   });

@@ -1,29 +1,31 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { type FieldProblem, invalidRequest } from '../../common/errors.js';
-import { ShapePipe } from '../../common/shapes.js';
+import { DtoPipe } from '../../common/dto.pipe.js';
 import type { AuthorsQuery } from './playbook-search.service.js';
 import { SearchPlaybooksQuery } from './playbook-search.shapes.js';
 
 const labelPrefix = 'label.';
 const maxLabels = 32;
-const shapes = new ShapePipe();
+const dtos = new DtoPipe();
 
 /**
  * The query string of a search. `label.<key>=value` names fields that no DTO can list, and the global pipe would
  * refuse them: they are taken out before the rest is validated.
  */
-export const SearchQuery = createParamDecorator((_: unknown, context: ExecutionContext): AuthorsQuery => {
+export const SearchQuery = createParamDecorator((_: unknown, context: ExecutionContext): Promise<AuthorsQuery> => {
   const { query } = context.switchToHttp().getRequest<FastifyRequest>();
   return parseSearchQuery(query as Record<string, unknown>);
 });
 
 /** @throws Problem `invalid_request` naming every wrong parameter's first problem */
-export function parseSearchQuery(parameters: Readonly<Record<string, unknown>>): AuthorsQuery {
+export async function parseSearchQuery(
+  parameters: Readonly<Record<string, unknown>>,
+): Promise<AuthorsQuery> {
   const entries = Object.entries(parameters);
   const labels = labelsFrom(entries.filter(([name]) => name.startsWith(labelPrefix)));
   const rest = Object.fromEntries(entries.filter(([name]) => !name.startsWith(labelPrefix)));
-  const query = shapes.read(SearchPlaybooksQuery, rest, false);
+  const query = await dtos.read(SearchPlaybooksQuery, rest, 'query');
   return {
     query: query.query,
     labels,

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { isDeeperThan } from '../../common/json-depth.js';
 import { KeyedMutex } from '../../common/keyed-mutex.js';
 import { type FieldProblem, Problem } from '../../common/errors.js';
-import { ShapePipe } from '../../common/shapes.js';
+import { DtoPipe } from '../../common/dto.pipe.js';
 import { WorkerCalls } from '../../common/worker-calls.js';
 import { type ImportItem, type ImportResult, PlaybookCatalogueService } from '../playbook-catalogue.service.js';
 import { CreatePlaybookBody } from '../playbook-bodies.shapes.js';
@@ -24,7 +24,7 @@ const heapMb = 512;
 /** Import over REST: everything that is wrong is named at once, and then nothing is stored. */
 @Injectable()
 export class PlaybookImportService implements OnModuleInit {
-  private readonly shapes = new ShapePipe();
+  private readonly dtos = new DtoPipe();
   private readonly yamlReading = new KeyedMutex();
   private yamlTexts = 0;
 
@@ -47,7 +47,7 @@ export class PlaybookImportService implements OnModuleInit {
     const items: ImportItem[] = [];
     for (const item of itemsOf(Buffer.isBuffer(body) ? await this.yaml(body) : body)) {
       try {
-        items.push({ playbook: this.validated(item), pointer: item.pointer });
+        items.push({ playbook: await this.validated(item), pointer: item.pointer });
       } catch (error) {
         if (!(error instanceof Problem)) throw error;
         const found = error.details.errors ?? [{ pointer: '', detail: error.detail }];
@@ -81,13 +81,13 @@ export class PlaybookImportService implements OnModuleInit {
     }
   }
 
-  private validated({ value }: DocumentItem): CreatePlaybookBody {
+  private async validated({ value }: DocumentItem): Promise<CreatePlaybookBody> {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       throw new Problem('invalid_request', 'must be an object: a playbook');
     }
     // YAML has not passed the body's own check.
     if (isDeeperThan(value, maxDepth)) throw new Problem('invalid_request', 'is nested too deep');
-    return this.shapes.read(CreatePlaybookBody, value);
+    return this.dtos.read(CreatePlaybookBody, value);
   }
 }
 

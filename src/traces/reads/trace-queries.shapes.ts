@@ -1,5 +1,15 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { Limit, OptionalInt, OptionalText, Text } from '../../common/shapes.js';
+import {
+  Limit,
+  NestedList,
+  OneOf,
+  OptionalFlag,
+  OptionalInt,
+  OptionalNum,
+  OptionalOneOf,
+  OptionalText,
+  OptionalTextList,
+  Text,
+} from '../../common/shapes.js';
 
 /** Periods that end now. */
 export const periods = ['last_hour', 'last_day', 'last_week', 'last_month'] as const;
@@ -10,8 +20,7 @@ const longest = 512;
 
 /** Ids, with commas between them. */
 const Ids = (example: string, description = '`null`: has none; `!null`: has one'): PropertyDecorator =>
-  ApiPropertyOptional({
-    type: [String],
+  OptionalTextList({
     maxItems: 1_000,
     minLength: 1,
     maxLength: longest,
@@ -25,14 +34,14 @@ const Moment = (description: string): PropertyDecorator =>
   });
 const Ms = (description: string): PropertyDecorator =>
   OptionalInt(0, latest, { description, example: 1_000 });
-const Status = (): PropertyDecorator => ApiPropertyOptional({ enum: ['success', 'error'], example: 'error' });
+const Status = (): PropertyDecorator => OptionalOneOf(['success', 'error'], { example: 'error' });
 const Dollars = (description: string): PropertyDecorator =>
-  ApiPropertyOptional({ type: 'number', minimum: 0, example: 0.01, description });
+  OptionalNum({ minimum: 0, example: 0.01, description });
 const Offset = (): PropertyDecorator => OptionalInt(0, 10_000_000, { default: 0, example: 0 });
 const Labels = (): PropertyDecorator => Ids('support', 'Labels of spans');
 
 export class PeriodQuery {
-  @ApiPropertyOptional({ enum: periods, example: 'last_day', description: 'Ends now; explicit times win' })
+  @OptionalOneOf(periods, { example: 'last_day', description: 'Ends now; explicit times win' })
   readonly period?: Period;
 }
 
@@ -51,11 +60,11 @@ export class ListSpansQuery extends PeriodQuery {
   @Dollars('Cost at least so many US dollars') readonly min_cost?: number;
   @Dollars('Cost at most so many US dollars') readonly max_cost?: number;
   @Status() readonly status?: 'success' | 'error';
-  @ApiPropertyOptional({ example: true, description: 'Spans with an error, or without one' })
+  @OptionalFlag({ example: true, description: 'Spans with an error, or without one' })
   readonly has_errors?: boolean;
   @OptionalText(256, { example: 'search', description: 'In operation, error, model, tool or label' })
   readonly q?: string;
-  @ApiPropertyOptional({ enum: ['asc', 'desc'], default: 'asc', example: 'asc', description: 'By start' })
+  @OptionalOneOf(['asc', 'desc'], { default: 'asc', example: 'asc', description: 'By start' })
   readonly order!: 'asc' | 'desc';
   @Limit(100) readonly limit!: number;
   @Offset() readonly offset!: number;
@@ -66,8 +75,7 @@ export class ListRunsQuery extends PeriodQuery {
   @Ids('thread-7') readonly thread_ids?: string[];
   @Ids('4bf92f3577b34da6a3ce929d0e0e4736') readonly trace_ids?: string[];
   @OptionalText(longest, { example: 'gpt-4.1' }) readonly model_name?: string;
-  @ApiPropertyOptional({
-    enum: ['model', 'mcp'],
+  @OptionalOneOf(['model', 'mcp'], {
     example: 'model',
     description: 'With calls of models, or of tools',
   })
@@ -80,13 +88,12 @@ export class ListRunsQuery extends PeriodQuery {
     description: 'In operation, error, model, tool or label of a span',
   })
   readonly q?: string;
-  @ApiPropertyOptional({
-    enum: ['success', 'error', 'failed'],
+  @OptionalOneOf(['success', 'error', 'failed'], {
     example: 'error',
     description: '`error`: a root span failed; `failed`: any span failed, as `has_errors` says',
   })
   readonly status?: 'success' | 'error' | 'failed';
-  @ApiPropertyOptional({ example: true, description: 'Whether any span failed' })
+  @OptionalFlag({ example: true, description: 'Whether any span failed' })
   readonly has_errors?: boolean;
   @Ms('Took at least so many milliseconds') readonly min_duration_ms?: number;
   @Ms('Took at most so many milliseconds') readonly max_duration_ms?: number;
@@ -100,13 +107,13 @@ const BucketSize = (said: { readonly default: number; readonly example?: number 
   OptionalInt(1, 31_536_000, { example: said.default, ...said, description: 'Seconds' });
 
 export class ListGroupsQuery extends ListRunsQuery {
-  @ApiPropertyOptional({ enum: ['time', 'thread', 'run'], default: 'time', example: 'thread' })
+  @OptionalOneOf(['time', 'thread', 'run'], { default: 'time', example: 'thread' })
   readonly group_by!: 'time' | 'thread' | 'run';
   @BucketSize({ default: 3_600 }) readonly bucket_size!: number;
 }
 
 export class GroupSpansQuery {
-  @ApiPropertyOptional({ enum: ['time', 'thread', 'run'], default: 'time', example: 'thread' })
+  @OptionalOneOf(['time', 'thread', 'run'], { default: 'time', example: 'thread' })
   readonly group_by!: 'time' | 'thread' | 'run';
   @OptionalInt(0, latest, {
     example: 1_769_162_400_000_000,
@@ -122,7 +129,7 @@ export class GroupSpansQuery {
 }
 
 export class GroupBody {
-  @ApiProperty({ enum: ['time', 'thread', 'run'], example: 'thread' })
+  @OneOf(['time', 'thread', 'run'], { example: 'thread' })
   readonly groupBy!: 'time' | 'thread' | 'run';
   @OptionalInt(0, latest, { example: 1_769_162_400_000_000 }) readonly timeBucket?: number;
   @OptionalInt(1, 31_536_000, { example: 3_600, description: 'Seconds; 3600 when absent' })
@@ -132,15 +139,13 @@ export class GroupBody {
 }
 
 export class BatchSpansBody {
-  @ApiProperty({
-    type: [GroupBody],
+  @NestedList(GroupBody, 100, {
     minItems: 1,
-    maxItems: 100,
     example: [{ groupBy: 'thread', threadId: 'thread-7' }],
   })
   readonly groups!: GroupBody[];
   @OptionalInt(1, 1_000, { example: 100, description: '100 when absent' }) readonly spansPerGroup?: number;
-  @ApiPropertyOptional({ type: [String], maxItems: 1_000, maxLength: longest, example: ['support'] })
+  @OptionalTextList({ maxItems: 1_000, maxLength: longest, example: ['support'] })
   readonly labels?: string[];
 }
 
