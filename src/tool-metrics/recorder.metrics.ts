@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectMetric, makeCounterProvider, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
-import type { Counter, Gauge } from 'prom-client';
+import type { Gauge } from 'prom-client';
 import { Contributors } from '../observability/contributors.js';
 import { ExecutionRecorder } from './execution-recorder.js';
 
@@ -17,7 +17,7 @@ export const recorderMetrics = [
   makeCounterProvider({ name: 'toolkeeper_recorder_recorded_total', help: 'Execution records stored' }),
   makeCounterProvider({
     name: 'toolkeeper_recorder_dropped_total',
-    help: 'Executions that ran without a record',
+    help: 'Executions that ran without a record: always 0, such calls are refused',
   }),
   makeCounterProvider({
     name: 'toolkeeper_recorder_quarantined_total',
@@ -42,15 +42,12 @@ export class RecorderSampler {
     @InjectMetric('toolkeeper_recorder_depth') depth: Gauge,
     @InjectMetric('toolkeeper_recorder_oldest_seconds') oldest: Gauge,
     @InjectMetric('toolkeeper_journal_bytes') bytes: Gauge,
-    @InjectMetric('toolkeeper_recorder_dropped_total') dropped: Counter,
   ) {
     contributors.addSampler(() => {
       const state = recorder.state();
       depth.set(state.depth);
       oldest.set(state.oldestMs / 1_000);
       bytes.set(state.bytes);
-      dropped.reset();
-      dropped.inc(state.dropped);
     });
   }
 }

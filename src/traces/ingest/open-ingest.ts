@@ -18,14 +18,14 @@ export function openIngest(
     {
       journal: {
         folder: spans.journalDir,
-        segmentBytes: segmentBytesFor(spans.journalMaxBytes),
+        segmentBytes: segmentBytesFor(recorder.maxBytes),
         durability: recorder.durability,
         batchSize: spans.batchSize,
         intervalMs: spans.flushIntervalMs,
       },
       sink: sinkSettings(db, config),
       intake: {
-        maxJournalBytes: spans.journalMaxBytes,
+        maxJournalBytes: recorder.maxBytes,
         maxInflatedBytes: spans.maxInflatedBytes,
         retentionDays: spans.retentionDays,
       },
