@@ -94,8 +94,8 @@ const database = {
     ),
     poolSize: setting('DATABASE_POOL_SIZE', whole(2, 200), 10).means('Connections of this process at most.'),
     connectTimeoutMs: 5_000,
-    /** A statement waits so long before the server is looked at, and that look takes as long at most. */
-    patienceMs: 3_500,
+    /** Between two pings, and the timeout of each. */
+    pingMs: 3_000,
     /** The client waits longer than the server works. */
     queryTimeoutMs: 30_000,
     statementTimeoutMs: 25_000,
