@@ -95,7 +95,7 @@ const database = {
     poolSize: setting('DATABASE_POOL_SIZE', whole(2, 200), 10).means('Connections of this process at most.'),
     connectTimeoutMs: 5_000,
     /** Between two pings, and the timeout of each. */
-    pingMs: 3_000,
+    pingMs: 2_000,
     /** The client waits longer than the server works. */
     queryTimeoutMs: 30_000,
     statementTimeoutMs: 25_000,

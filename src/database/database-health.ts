@@ -14,12 +14,13 @@ export class DatabaseHealth {
   private readonly loop: IntervalLoop;
   private client: DatabaseClient | undefined;
   private part: PartHealth = { status: 'up', responseTime: 0 };
-  /** Why the last ping had no answer, not even a refusal. */
+  private failures = 0;
+  /** Why the last pings had no answer, not even a refusal. */
   private silence: string | undefined;
 
   /**
    * @param pingMs between two pings, and the timeout of each
-   * @param onSilence called if a ping has no answer: statements that wait for the server wait in vain
+   * @param onSilence called if two pings in a row have no answer: statements that wait for the server wait in vain
    */
   constructor(
     private readonly url: string,
@@ -47,7 +48,7 @@ export class DatabaseHealth {
     return this.part;
   }
 
-  /** @throws DatabaseUnavailable while the last ping had no answer */
+  /** @throws DatabaseUnavailable while the last two pings had no answer */
   assertAnswers(): void {
     if (this.silence !== undefined) throw new DatabaseUnavailable(this.silence);
   }
@@ -60,19 +61,22 @@ export class DatabaseHealth {
       if (this.part.status === 'down') this.logger.log('The database answers again');
       this.part = { status: 'up', responseTime: took() };
       this.silence = undefined;
+      this.failures = 0;
     } catch (error) {
-      this.failed(error as NodeJS.ErrnoException);
-      this.part = { status: 'down', message: 'does not answer', responseTime: took() };
+      void this.client?.end().catch(() => undefined);
+      this.client = undefined;
+      this.failures += 1;
+      this.loop.hasten(this.failures === 1 ? 0 : againMs);
+      // One failure may be our own: a busy event loop lets timers fire before it reads the answer.
+      if (this.failures > 1) this.failed(error as NodeJS.ErrnoException, took());
     }
   }
 
-  private failed(error: NodeJS.ErrnoException): void {
+  private failed(error: NodeJS.ErrnoException, responseTime: number): void {
     // A host with several addresses fails once for each, with a code and no message.
     const reason = error.message || String(error.code);
     if (this.part.status === 'up') this.logger.error(`The database does not answer: ${reason}`);
-    void this.client?.end().catch(() => undefined);
-    this.client = undefined;
-    this.loop.hasten(againMs);
+    this.part = { status: 'down', message: 'does not answer', responseTime };
     const refused = error instanceof pg.DatabaseError;
     this.silence = refused ? undefined : reason;
     if (!refused) this.onSilence();
