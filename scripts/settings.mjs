@@ -17,6 +17,8 @@ const settingsIn = (tree) =>
       ? Object.values(tree).flatMap(settingsIn)
       : [];
 
+const link = (_all, text, url) => (url.startsWith(text) ? `docs/${url}` : `${text} (docs/${url})`);
+
 const example = [
   '# Every variable of Toolkeeper with its default (docs/configuration.md says more); written by `npm run settings`.',
   '# Copy to .env, take the # away where a value shall differ, start with:',
@@ -30,7 +32,7 @@ for (const [title, tree] of Object.entries(sections)) {
     rows.push(
       `| \`${variable}\` | ${fallback ? `\`${fallback}\`` : 'not set'} | ${kind.accepts} | ${meaning} |`,
     );
-    const plain = meaning.replace(/\[([^\]]+)\]\([^)]*\)/g, 'docs/$1').replaceAll('`', '');
+    const plain = meaning.replace(/\[([^\]]+)\]\(([^)]*)\)/g, link).replaceAll('`', '');
     example.push(`# ${plain}`, `# ${variable}=${fallback ?? ''}`);
   }
   const table = new RegExp(`(\n## ${title}\n\n(?:[^|#\n].*\n|\n)*)(?:\\|.*\n)*`);

@@ -161,8 +161,8 @@ describe('AccessPolicy', () => {
     });
 
     it('opens /metrics and /docs only when told to, each for itself', () => {
-      const metrics = policy({ ADMIN_API_KEY: adminKey, METRICS_PUBLIC: 'true' });
-      const docs = policy({ ADMIN_API_KEY: adminKey, DOCS_PUBLIC: 'true' });
+      const metrics = policy({ ADMIN_API_KEY: adminKey, PUBLIC: 'metrics' });
+      const docs = policy({ ADMIN_API_KEY: adminKey, PUBLIC: 'docs' });
       expect(codeOf(() => metrics.admit(...visit({}, { url: '/metrics' })))).toBe('admitted');
       expect(codeOf(() => metrics.admit(...visit({}, { url: '/docs' })))).toBe('unauthorized');
       for (const url of ['/docs', '/docs/*', '/docs-json', '/openapi.json']) {

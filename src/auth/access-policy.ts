@@ -112,11 +112,9 @@ export class AccessPolicy {
   }
 
   private isOpen({ url, public: isPublic }: Route): boolean {
-    const { metricsPublic, docsPublic } = this.config.auth;
-    if (isPublic) return true;
-    return (
-      url !== undefined && ((metricsPublic && url === '/metrics') || (docsPublic && docsRoute.test(url)))
-    );
+    const { public: open } = this.config.auth;
+    if (isPublic || (open.has('metrics') && url === '/metrics')) return true;
+    return open.has('docs') && url !== undefined && docsRoute.test(url);
   }
 
   private keyNeeded(): Problem {

@@ -926,7 +926,7 @@ export const importPlaybooks = <ThrowOnError extends boolean = false>(options: O
 /**
  * List what an investigation was shown
  *
- * Every playbook that stood in an answer to this investigation, until the investigation expires (`INVESTIGATION_TTL_HOURS`). A selection that is not among them was not made from what was shown.
+ * Every playbook that stood in an answer to this investigation, until the investigation expires 24 hours after its first call. A selection that is not among them was not made from what was shown.
  */
 export const listShownPlaybooks = <ThrowOnError extends boolean = false>(options: Options<ListShownPlaybooksData, ThrowOnError>): RequestResult<ListShownPlaybooksResponses, ListShownPlaybooksErrors, ThrowOnError> => (options.client ?? client).get<ListShownPlaybooksResponses, ListShownPlaybooksErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],

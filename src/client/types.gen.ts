@@ -3938,7 +3938,7 @@ export type ExecuteToolData = {
          */
         'x-project-id'?: string;
         /**
-         * With the same key a call is not run twice: its outcome is given back with `idempotent-replayed: true`, for IDEMPOTENCY_TTL_HOURS
+         * With the same key a call is not run twice: its outcome is given back with `idempotent-replayed: true`, for 24 hours
          */
         'idempotency-key'?: string;
     };

@@ -96,3 +96,21 @@ export class Refusal extends Problem {
 export class DatabaseUnavailable extends Error {
   override readonly name = 'DatabaseUnavailable';
 }
+
+/**
+ * SQLSTATEs and codes of a statement that the database did not answer: connection lost or refused, server full or shut
+ * down, statement or transaction too slow, no such user or database, and codes of the network.
+ */
+const awayCodes = /^(08...|28...|53...|57P0.|57014|25P03|3D000|E[A-Z_]+)$/;
+/** Messages of the driver, which have no code, and of TypeORM if the connection breaks within a transaction. */
+const awayMessages = /connection.*(timeout|terminated|error)|timeout|not queryable/i;
+
+/** Tells whether the database could not be asked, rather than answered with an error. */
+export function isDatabaseUnavailable(error: unknown): boolean {
+  if (error instanceof DatabaseUnavailable) return true;
+  if (!(error instanceof Error)) return false;
+  if (error.name === 'QueryRunnerAlreadyReleasedError') return true;
+  const { driverError } = error as { driverError?: { code?: string; message: string } };
+  if (driverError === undefined) return false;
+  return driverError.code ? awayCodes.test(driverError.code) : awayMessages.test(driverError.message);
+}

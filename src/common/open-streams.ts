@@ -5,8 +5,6 @@ import type { ServerSentEvent } from './sse.js';
 
 export interface StreamLimit {
   readonly most: number;
-  /** The variable that raises it. */
-  readonly variable: string;
   /** The word for the followed things in messages, in the plural. */
   readonly what: string;
 }
@@ -33,11 +31,10 @@ export class OpenStreams implements BeforeApplicationShutdown {
 
   /** @throws Problem `rate_limited` over the limit, `shutting_down` when the server stops */
   add<Stream extends EndlessStream>(make: () => Stream): Stream {
-    const { most, variable, what } = this.limit;
+    const { most, what } = this.limit;
     if (this.lifecycle.isDraining()) throw new Problem('shutting_down', 'The server is stopping');
     if (this.open.size >= most) {
-      const detail = `${most} clients follow ${what} already (${variable})`;
-      throw new Problem('rate_limited', detail, { retryAfterMs: 10_000 });
+      throw new Problem('rate_limited', `${most} clients follow ${what} already`, { retryAfterMs: 10_000 });
     }
     const stream = make();
     this.open.add(stream);

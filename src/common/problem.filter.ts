@@ -2,7 +2,7 @@ import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { problemType } from './api-problems.decorator.js';
 import { securityHeaders } from './security-headers.js';
-import { DatabaseUnavailable, errorTable, Problem, type ProblemCode } from './errors.js';
+import { errorTable, isDatabaseUnavailable, Problem, type ProblemCode } from './errors.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -99,7 +99,7 @@ const databaseUnavailable = new Problem(
 /** The problem that the outside is told for a failure. */
 export function asProblem(exception: unknown): Problem {
   if (exception instanceof Problem) return exception;
-  if (exception instanceof DatabaseUnavailable) return databaseUnavailable;
+  if (isDatabaseUnavailable(exception)) return databaseUnavailable;
   if (exception instanceof SyntaxError && statusOf(exception) === 400) {
     return new Problem('invalid_request', `The body is not valid JSON: ${exception.message}`);
   }

@@ -13,7 +13,7 @@ describe('loadConfig', () => {
       PORT: '0',
       CUSTOM_TOOLS_ENABLED: 'false',
       CIRCUIT_MIN_FAILURE_RATE: '0',
-      INVESTIGATION_TTL_HOURS: '0.5',
+      CAPTURE_TTL_HOURS: '0.5',
       DATABASE_URL: 'postgres://u:p@localhost:5432/db',
       ALLOWED_HOSTS: 'Tools.example.com, other',
     });
@@ -21,7 +21,7 @@ describe('loadConfig', () => {
     expect(config.server.allowedHosts).toEqual(['tools.example.com', 'other']);
     expect(config.customTools.enabled).toBe(false);
     expect(config.circuit.minFailureRate).toBe(0);
-    expect(config.investigations.ttlMs).toBe(1_800_000);
+    expect(config.recorder.captureTtlMs).toBe(1_800_000);
     expect(config.database.url).toBe('postgres://u:p@localhost:5432/db');
   });
 
@@ -48,7 +48,7 @@ describe('loadConfig', () => {
       EMBEDDINGS_MODEL: 'nomic-embed-text',
       EMBEDDINGS_PROVIDER: 'openai',
       EMBEDDINGS_CUT: 'half',
-      CIRCUIT_PROBES: '1',
+      SANDBOX_POLICY: 'enforce',
     };
     const message = (): string => {
       try {
@@ -74,12 +74,32 @@ describe('loadConfig', () => {
       { EMBEDDINGS_URL: 'http://localhost:11434/v1' },
       'EMBEDDINGS_MODEL: must be set where EMBEDDINGS_URL is',
     ],
-    [{ CIRCUIT_PROBES: '1' }, 'CIRCUIT_PROBES: is no setting any more; its former default always holds'],
-    [{ EMBEDDINGS_PROVIDER: 'lexical' }, /EMBEDDINGS_PROVIDER: is no setting any more; .*EMBEDDINGS_URL/],
+    [{ PUBLIC: 'metrics,all' }, 'PUBLIC: all: there are metrics, docs'],
+    [{ SANDBOX: 'true' }, 'SANDBOX: must be `enforce` or `best-effort` or `off`'],
+    [{ CUSTOM_TOOLS_SANDBOX_ENABLED: 'no' }, 'CUSTOM_TOOLS_SANDBOX_ENABLED: must be `true` or `false`'],
+    [{ RECORDER_WHEN_FULL: 'refuse' }, /RECORDER_WHEN_FULL: was removed; .*JOURNAL_MAX_BYTES/],
+    [{ SPANS_JOURNAL_MAX_BYTES: '1' }, /SPANS_JOURNAL_MAX_BYTES: was removed; JOURNAL_MAX_BYTES/],
+    [{ EVENTS_STREAMS: '9' }, /EVENTS_STREAMS: was removed; 50 clients/],
+    [{ IDEMPOTENCY_TTL_HOURS: '1' }, /IDEMPOTENCY_TTL_HOURS: was removed; .*24 hours/],
+    [{ INVESTIGATION_TTL_HOURS: '1' }, /INVESTIGATION_TTL_HOURS: was removed; .*24 hours/],
+    [{ CUSTOM_TOOLS_ALLOW_INLINE_CODE: 'false' }, /CUSTOM_TOOLS_ALLOW_INLINE_CODE: was removed; .*bundle/],
+    [{ METRICS_PUBLIC: 'true' }, /METRICS_PUBLIC: was removed; set PUBLIC=metrics/],
+    [{ DOCS_PUBLIC: 'true' }, /DOCS_PUBLIC: was removed; set PUBLIC=docs/],
+    [{ SANDBOX_POLICY: 'best-effort' }, 'SANDBOX_POLICY: was removed; set SANDBOX to the same value'],
   ])('does not accept %j', (variables, said) => {
     expect(() => loadConfig(variables)).toThrow(ConfigurationError);
     expect(() => loadConfig(variables)).toThrow(said);
     expect(() => loadConfig(variables)).not.toThrow('hidden');
+  });
+
+  it.each<[Record<string, string>, string]>([
+    [{}, 'enforce'],
+    [{ SANDBOX: 'off' }, 'off'],
+    [{ CUSTOM_TOOLS_SANDBOX_ENABLED: 'true' }, 'enforce'],
+    [{ CUSTOM_TOOLS_SANDBOX_ENABLED: 'false' }, 'off'],
+    [{ SANDBOX: 'best-effort', CUSTOM_TOOLS_SANDBOX_ENABLED: 'false' }, 'best-effort'],
+  ])('with %j the sandbox is %s', (variables, policy) => {
+    expect(loadConfig(variables).sandbox.policy).toBe(policy);
   });
 
   it.each(['0.0.0.0', '::', '10.1.2.3', 'example.com'])('does not take %s for loopback', (HOST) => {

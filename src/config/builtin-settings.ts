@@ -1,16 +1,7 @@
 import { relative } from 'node:path';
 import { OutboundRules } from '../common/addresses.js';
 import { projectRoot } from '../common/project.js';
-import {
-  ConfigurationError,
-  folder,
-  kind,
-  type Kind,
-  list,
-  secret,
-  setting,
-  type Values,
-} from './setting.js';
+import { folder, kind, type Kind, list, secret, setting, someOf, type Values } from './setting.js';
 
 export const builtinToolNames = [
   'webSearch',
@@ -23,16 +14,10 @@ export const builtinToolNames = [
 ] as const;
 export type BuiltinToolName = (typeof builtinToolNames)[number];
 
+const names = someOf(...builtinToolNames);
 const toolNames: Kind<ReadonlySet<string>> = {
-  accepts: `some of ${builtinToolNames.map((name) => `\`${name}\``).join(', ')}, comma-separated, or \`none\``,
-  read: (text) => {
-    const names = text === 'none' ? [] : list.read(text);
-    const known: readonly string[] = builtinToolNames;
-    const unknown = names.filter((name) => !known.includes(name));
-    if (unknown.length > 0)
-      throw new ConfigurationError(`${unknown.join(', ')}: there are ${known.join(', ')}`);
-    return new Set(names);
-  },
+  accepts: `${names.accepts}, or \`none\``,
+  read: (text) => names.read(text === 'none' ? '' : text),
 };
 
 export interface SearchProvider {

@@ -88,6 +88,17 @@ export const hours: Kind<number> = kind(
 export const oneOf = <const Word extends string>(...words: Word[]): Kind<Word> =>
   kind(words.map((word) => `\`${word}\``).join(' or '), (text) => words.find((word) => word === text));
 
+/** @throws ConfigurationError that lists the words there are */
+export const someOf = <const Word extends string>(...words: Word[]): Kind<ReadonlySet<Word>> => ({
+  accepts: `some of ${words.map((word) => `\`${word}\``).join(', ')}, comma-separated`,
+  read: (value) => {
+    const unknown = list.read(value).filter((word) => !(words as string[]).includes(word));
+    if (unknown.length > 0)
+      throw new ConfigurationError(`${unknown.join(', ')}: there are ${words.join(', ')}`);
+    return new Set(list.read(value) as Word[]);
+  },
+});
+
 export const flag: Kind<boolean> = kind('`true` or `false`', (text) =>
   text === 'true' ? true : text === 'false' ? false : undefined,
 );

@@ -2,17 +2,16 @@ import { toolEventTypes } from '../common/tool-events.js';
 import { builtinTools } from './builtin-settings.js';
 import {
   baseUrl,
-  ConfigurationError,
   databaseUrl,
   flag,
   folder,
   kind,
-  type Kind,
   list,
   number,
   oneOf,
   secret,
   setting,
+  someOf,
   text,
   webUrl,
   webUrls,
@@ -59,7 +58,7 @@ const server = {
       'LOG_LEVEL',
       oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
       'info',
-    ).means('Gravity from which on log records are written.'),
+    ).means('Minimum level of log records.'),
   },
 };
 
@@ -71,8 +70,9 @@ const access = {
     adminKey: setting('ADMIN_API_KEY', secret).means(
       'The key that may do everything, as `Authorization: Bearer` or `x-api-key`; every route asks for it then, on loopback too. Unset: `admin.key` in `TOOLKEEPER_DATA_DIR`, on loopback alone.',
     ),
-    metricsPublic: setting('METRICS_PUBLIC', flag, false).means('`/metrics` needs no key.'),
-    docsPublic: setting('DOCS_PUBLIC', flag, false).means('`/docs` and `/openapi.json` need no key.'),
+    public: setting('PUBLIC', someOf('metrics', 'docs'), '').means(
+      'Routes that need no key. `metrics`: `/metrics`. `docs`: `/docs` and `/openapi.json`.',
+    ),
     callsPerAddress: setting('CALLS_PER_ADDRESS', whole(0, 1_000_000), 0).means(
       'Calls of tools a minute from one address for callers without a key, counted by each server; beyond them: `rate_limited`. 0: no limit. Keys have their own ([keys.md](keys.md)).',
     ),
@@ -94,8 +94,8 @@ const database = {
     ),
     poolSize: setting('DATABASE_POOL_SIZE', whole(2, 200), 10).means('Connections of this process at most.'),
     connectTimeoutMs: 5_000,
-    /** A statement waits so long before the server is looked at, and that look takes as long at most. */
-    patienceMs: 3_500,
+    /** Between two pings, and the timeout of each. */
+    pingMs: 2_000,
     /** The client waits longer than the server works. */
     queryTimeoutMs: 30_000,
     statementTimeoutMs: 25_000,
@@ -105,9 +105,8 @@ const database = {
 
 const events = {
   events: {
-    maxStreams: setting('EVENTS_STREAMS', whole(1, 10_000), 50).means(
-      "Clients that may follow events at a time, and as many that may follow tools' logs; beyond them: `rate_limited`.",
-    ),
+    /** Clients that may follow events at a time, and as many again for logs and for the list of tools. */
+    maxStreams: 50,
     kept: 1_000,
   },
 };
@@ -124,26 +123,15 @@ const playbooks = {
   },
 };
 
-/** Some of the types of events. */
-const eventTypes: Kind<ReadonlySet<string>> = {
-  accepts: 'types of events, comma-separated',
-  read: (names) => {
-    const types = list.read(names);
-    const known: readonly string[] = toolEventTypes;
-    const unknown = types.filter((type) => !known.includes(type));
-    if (unknown.length > 0)
-      throw new ConfigurationError(`${unknown.join(', ')}: there are ${known.join(', ')}`);
-    return new Set(types);
-  },
-};
-
 const webhooks = {
   webhooks: {
     urls: setting('WEBHOOK_URLS', webUrls, '').means('Where events are sent to; needs `WEBHOOK_SECRET`.'),
     secret: setting('WEBHOOK_SECRET', secret).means(
       'What webhooks are signed with: `whsec_` and base64, or any text.',
     ),
-    types: setting('WEBHOOK_EVENTS', eventTypes).means('Types of events that are sent; unset: all.'),
+    types: setting('WEBHOOK_EVENTS', someOf(...toolEventTypes)).means(
+      'Types of events that are sent; unset: all.',
+    ),
     timeoutMs: 5_000,
     maxAttempts: 8,
     /** Beyond them the oldest is dropped. */
@@ -258,7 +246,6 @@ export const sections = {
   Spans: spans,
   'Circuit breaker': circuit,
   'Investigations and repetition': investigations,
-  Events: events,
   Playbooks: playbooks,
   Webhooks: webhooks,
   'Data Storage service': dataStorage,

@@ -44,9 +44,6 @@ export const customTools = {
     maxOutputBytes: setting('CUSTOM_TOOLS_MAX_OUTPUT_BYTES', whole(1_024, 1_073_741_824), 4_194_304).means(
       'Largest answer of a tool; beyond it: `output_too_large`.',
     ),
-    sandboxEnabled: setting('CUSTOM_TOOLS_SANDBOX_ENABLED', flag, true).means(
-      '`false`: tools run without a sandbox; the log at start and, with the key, the details of `/readyz` say so.',
-    ),
     healthTimeoutMs: 5_000,
     reloadIntervalMs: 2_000,
     maxConcurrentStarts: 4,
@@ -72,9 +69,7 @@ export const customTools = {
     allowedRoots: setting('CUSTOM_TOOLS_ALLOWED_ROOTS', list).means(
       'Folders in which other executables, scripts and working directories must lie; `*`: anywhere. Unset: anywhere on a loopback address, else `CUSTOM_TOOLS_DIR` ([commands-and-secrets.md](commands-and-secrets.md)).',
     ),
-    allowInlineCode: setting('CUSTOM_TOOLS_ALLOW_INLINE_CODE', flag, false).means(
-      '`true`: `args` may hold code for an interpreter (`-c`, `-e`, `--eval`).',
-    ),
+    allowInlineCode: false as boolean,
     allowedVariables: setting('CUSTOM_TOOLS_ALLOWED_ENV', variablePatterns, '').means(
       "Variables that tools may set besides `LANG`, `TZ` and `TOOL_*`, or be given of the server's, where there are allowed roots: names, and beginnings such as `DB_*`; none that an interpreter, the loader or a shell reads.",
     ),
@@ -106,8 +101,8 @@ export const customTools = {
 
 export const sandbox = {
   sandbox: {
-    policy: setting('SANDBOX_POLICY', oneOf('enforce', 'best-effort'), 'enforce').means(
-      "What a tool's configuration demands and this host cannot enforce: `enforce` refuses the tool with the field and the reason, `best-effort` runs it and shows what is not enforced.",
+    policy: setting('SANDBOX', oneOf('enforce', 'best-effort', 'off'), 'enforce').means(
+      '`enforce`: a tool whose configuration demands what this host cannot enforce is refused, with the field and the reason. `best-effort`: it runs, and shows what is not enforced. `off`: tools run without a sandbox; the log at start and, with the key, the details of `/readyz` say so. `CUSTOM_TOOLS_SANDBOX_ENABLED` is an alias: `true` is `enforce`, `false` is `off`.',
     ),
     maxTier: setting('SANDBOX_MAX_TIER', whole(0, 3) as Kind<0 | 1 | 2 | 3>, 3).means(
       'The strongest tier that is used.',
@@ -145,13 +140,10 @@ export const recording = {
       'Folder of the journal of executions: one for each gateway, on a volume that outlives it. Unset: `journal` in `TOOLKEEPER_DATA_DIR`.',
     ),
     maxBytes: setting('JOURNAL_MAX_BYTES', whole(0, 1_099_511_627_776), 1_073_741_824).means(
-      'Bytes the journal may take while the database takes no records; beyond them see `RECORDER_WHEN_FULL`.',
+      'Bytes that the journal of executions may take while the database takes no records, and as many again for that of spans (`spans` in `JOURNAL_DIR`). Beyond them calls are refused (`recorder_full`), or spans (`spans_full`).',
     ),
     durability: setting('JOURNAL_DURABILITY', oneOf('process', 'power'), 'process').means(
       '`process`: acknowledged records survive the death of the gateway. `power`: that of the machine too, at the price of a disk sync a call.',
-    ),
-    whenFull: setting('RECORDER_WHEN_FULL', oneOf('refuse', 'drop'), 'refuse').means(
-      '`refuse`: calls whose record cannot be promised are refused (`recorder_full`). `drop`: they run without a record and are counted.',
     ),
     retentionDays: setting('METRICS_RETENTION_DAYS', whole(1, 3_650), 30).means(
       'How many days metrics are kept: a day (UTC) goes as a whole, with its statistics, once all of it is older.',
@@ -172,9 +164,6 @@ export const spans = {
     ),
     maxBytes: setting('SPANS_MAX_BYTES', whole(0, 1_125_899_906_842_624), 10_737_418_240).means(
       'Bytes that spans may take in the database: beyond them the oldest days go before their time; today alone beyond them: `spans_full`.',
-    ),
-    journalMaxBytes: setting('SPANS_JOURNAL_MAX_BYTES', whole(0, 1_099_511_627_776), 1_073_741_824).means(
-      'Bytes that the journal of spans (`spans` in `JOURNAL_DIR`) may take while the database takes none; beyond them: `spans_full`. Calls go on.',
     ),
     /** Of a body on the wire, and once it is inflated. */
     maxBodyBytes: 16_777_216,
@@ -206,15 +195,13 @@ export const investigations = {
     callsPerTool: setting('INVESTIGATION_CALLS_PER_TOOL', whole(0, 1_000_000), 10).means(
       'Calls of one tool in one investigation; 0: no limit. A tool may set its own.',
     ),
-    ttlMs: setting('INVESTIGATION_TTL_HOURS', hours, 24).means(
-      'Hours from the first call until an investigation is forgotten and its budget whole again.',
-    ),
+    /** From the first call until an investigation is forgotten and its budget is whole again. */
+    ttlMs: 86_400_000,
     maxTracked: 100_000,
   },
   idempotency: {
-    ttlMs: setting('IDEMPOTENCY_TTL_HOURS', hours, 24).means(
-      'Hours that the outcome of a call with an `Idempotency-Key` is kept ([safe-repetition.md](safe-repetition.md)).',
-    ),
+    /** How long the outcome of a call with an `Idempotency-Key` is kept. */
+    ttlMs: 86_400_000,
     /** How long the key of a call that runs is held without a sign of life of its gateway. */
     leaseMs: 10_000,
   },

@@ -1,13 +1,13 @@
 import { join } from 'node:path';
-import { DataSource, type DataSourceOptions, type QueryRunner, type ReplicationMode } from 'typeorm';
+import { DataSource, type DataSourceOptions } from 'typeorm';
 import type { AppConfig } from '../config/app-config.js';
 import { DatabaseClient } from './database-client.js';
+import { DatabaseHealth } from './database-health.js';
 import { DatabaseLog } from './database-log.js';
-import { DatabaseReach } from './database-reach.js';
 import { EmbeddedPostgres } from './embedded/embedded-postgres.js';
 import { PostgresKeeper } from './embedded/postgres-keeper.js';
+import { GuardedDriver } from './guarded-driver.js';
 import { migrate, type MigrationClass } from './migrate.js';
-import { SilentServer } from './silent-server.js';
 
 export interface DatabaseSetup {
   readonly config: Pick<AppConfig, 'database' | 'dataDir'>;
@@ -26,16 +26,17 @@ interface Server {
  * connections, whoever closes it: Nest promises no order between the shutdown hooks of two modules.
  */
 export class ApplicationDataSource extends DataSource {
-  private readonly reach = new DatabaseReach();
-  private readonly silence: SilentServer;
+  readonly health: DatabaseHealth;
 
   private constructor(
     options: DataSourceOptions,
     private readonly server: Server,
-    patienceMs: number,
+    pingMs: number,
   ) {
     super(options);
-    this.silence = new SilentServer(server.url, patienceMs);
+    this.health = new DatabaseHealth(server.url, pingMs, () => driver.breakAll());
+    const driver = new GuardedDriver(this, this.health);
+    this.driver = driver;
   }
 
   /**
@@ -47,8 +48,9 @@ export class ApplicationDataSource extends DataSource {
     try {
       await migrate(server.url, migrations);
       const options = optionsFor(config.database, server.url, entities);
-      const dataSource = new ApplicationDataSource(options, server, config.database.patienceMs);
+      const dataSource = new ApplicationDataSource(options, server, config.database.pingMs);
       await dataSource.initialize();
+      dataSource.health.start();
       return dataSource;
     } catch (error) {
       await server.stop();
@@ -56,13 +58,9 @@ export class ApplicationDataSource extends DataSource {
     }
   }
 
-  /** Every statement that TypeORM sends to the database goes through a query runner. */
-  override createQueryRunner(mode?: ReplicationMode): QueryRunner {
-    return this.reach.watch(this.silence.watch(super.createQueryRunner(mode)));
-  }
-
   override async destroy(): Promise<void> {
     try {
+      await this.health.stop();
       await super.destroy();
     } finally {
       await this.server.stop();
@@ -86,7 +84,7 @@ async function startServer({ database, dataDir }: DatabaseSetup['config']): Prom
  */
 const idleMs = 120_000;
 
-/** All four time-outs are needed; a server that is frozen is found before they are over (SilentServer). */
+/** All four timeouts are needed; a ping finds a server that is frozen before they are over. */
 function optionsFor(
   database: AppConfig['database'],
   url: string,

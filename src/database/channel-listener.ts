@@ -1,9 +1,9 @@
 import type { DataSourceOptions } from 'typeorm';
 import { DatabaseClient } from './database-client.js';
 
-const patienceMs = 5_000;
+const timeoutMs = 5_000;
 
-/** Hears of changes over a connection of its own, for as long as that lasts; `listen` makes another one. */
+/** Receives notifications over a connection of its own, for as long as that lasts; `listen` makes another one. */
 export class ChannelListener {
   private client: DatabaseClient | undefined;
 
@@ -11,11 +11,11 @@ export class ChannelListener {
     private readonly options: DataSourceOptions,
     /** Of NOTIFY. */
     private readonly channel: string,
-    private readonly heard: () => void,
+    private readonly onChange: () => void,
   ) {}
 
   /**
-   * Does nothing while it listens already. What changed before counts as heard once it listens.
+   * Does nothing while it listens already. Each new connection reports a change: notifications before it are lost.
    * @throws the driver's error
    */
   async listen(): Promise<void> {
@@ -23,8 +23,8 @@ export class ChannelListener {
     const client = new DatabaseClient({
       connectionString: this.options.url,
       application_name: 'toolkeeper-listener',
-      connectionTimeoutMillis: patienceMs,
-      query_timeout: patienceMs,
+      connectionTimeoutMillis: timeoutMs,
+      query_timeout: timeoutMs,
       keepAlive: true,
     });
     const lost = (): void => {
@@ -32,12 +32,12 @@ export class ChannelListener {
     };
     client.on('error', lost);
     client.on('end', lost);
-    client.on('notification', () => this.heard());
+    client.on('notification', () => this.onChange());
     this.client = client;
     try {
       await client.connect();
       await client.query(`LISTEN ${this.channel}`);
-      this.heard();
+      this.onChange();
     } catch (error) {
       lost();
       await client.end().catch(() => undefined);

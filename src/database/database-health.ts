@@ -1,38 +1,102 @@
-import { Injectable, Logger } from '@nestjs/common';
-import { DataSource } from 'typeorm';
-import { endsWithin } from '../common/abortable.js';
+import { Logger } from '@nestjs/common';
+import pg from 'pg';
+import { DatabaseUnavailable } from '../common/errors.js';
+import { IntervalLoop } from '../common/interval-loop.js';
 import type { PartHealth } from '../observability/contributors.js';
+import { DatabaseClient } from './database-client.js';
 
-const pingTimeoutMs = 2_000;
+/** How soon a failed ping is repeated. */
+const againMs = 1_000;
 
-/** Asks the database whether it answers; for readiness. */
-@Injectable()
+/** Pings the database over a connection of its own: a pool that is busy says nothing about the server. */
 export class DatabaseHealth {
-  private readonly logger = new Logger(DatabaseHealth.name);
-  private asking: Promise<unknown> | undefined;
+  private readonly logger = new Logger('Database');
+  private readonly loop: IntervalLoop;
+  private client: DatabaseClient | undefined;
+  private part: PartHealth = { status: 'up', responseTime: 0 };
+  private failures = 0;
+  /** Why the last pings had no answer, not even a refusal. */
+  private silence: string | undefined;
 
-  constructor(private readonly dataSource: DataSource) {}
+  /**
+   * @param pingMs between two pings, and the timeout of each
+   * @param onSilence called if two pings in a row have no answer: statements that wait for the server wait in vain
+   */
+  constructor(
+    private readonly url: string,
+    private readonly pingMs: number,
+    private readonly onSilence: () => void,
+  ) {
+    this.loop = new IntervalLoop(
+      () => this.ping(),
+      pingMs,
+      (error) => this.logger.error(error),
+    );
+  }
 
-  /** Probes answer everybody: the reason, which names hosts and users, is for the log only. */
-  async check(): Promise<PartHealth> {
-    const asked = performance.now();
-    const took = (): number => Math.round(performance.now() - asked);
+  start(): void {
+    this.loop.start(0);
+  }
+
+  async stop(): Promise<void> {
+    void this.client?.end().catch(() => undefined);
+    await this.loop.stop();
+  }
+
+  /** The last ping, for readiness. The reason of a failure names hosts and users: it is for the log only. */
+  check(): PartHealth {
+    return this.part;
+  }
+
+  /** @throws DatabaseUnavailable while the last two pings had no answer */
+  assertAnswers(): void {
+    if (this.silence !== undefined) throw new DatabaseUnavailable(this.silence);
+  }
+
+  private async ping(): Promise<void> {
+    const startedAt = performance.now();
+    const took = (): number => Math.round(performance.now() - startedAt);
     try {
-      await this.ping(pingTimeoutMs);
-      return { status: 'up', responseTime: took() };
+      await (this.client ?? (await this.connect())).query('SELECT 1');
+      if (this.part.status === 'down') this.logger.log('The database answers again');
+      this.part = { status: 'up', responseTime: took() };
+      this.silence = undefined;
+      this.failures = 0;
     } catch (error) {
-      this.logger.warn(error, 'readiness: the database does not answer');
-      return { status: 'down', message: 'does not answer', responseTime: took() };
+      void this.client?.end().catch(() => undefined);
+      this.client = undefined;
+      this.failures += 1;
+      this.loop.hasten(this.failures === 1 ? 0 : againMs);
+      // One failure may be our own: a busy event loop lets timers fire before it reads the answer.
+      if (this.failures > 1) this.failed(error as NodeJS.ErrnoException, took());
     }
   }
 
-  /**
-   * One question is under way at most: probes of a frozen database must not fill the connection pool.
-   * @throws Error when the database answers with an error or not within `timeoutMs`
-   */
-  async ping(timeoutMs: number): Promise<void> {
-    this.asking ??= this.dataSource.query('SELECT 1').finally(() => (this.asking = undefined));
-    if (!(await endsWithin(timeoutMs, this.asking)))
-      throw new Error(`The database did not answer within ${timeoutMs} ms`);
+  private failed(error: NodeJS.ErrnoException, responseTime: number): void {
+    // A host with several addresses fails once for each, with a code and no message.
+    const reason = error.message || String(error.code);
+    if (this.part.status === 'up') this.logger.error(`The database does not answer: ${reason}`);
+    this.part = { status: 'down', message: 'does not answer', responseTime };
+    const refused = error instanceof pg.DatabaseError;
+    this.silence = refused ? undefined : reason;
+    if (!refused) this.onSilence();
+  }
+
+  private async connect(): Promise<DatabaseClient> {
+    const client = new DatabaseClient({
+      connectionString: this.url,
+      application_name: 'toolkeeper-ping',
+      connectionTimeoutMillis: this.pingMs,
+      query_timeout: this.pingMs,
+      keepAlive: true,
+    });
+    client.once('end', () => {
+      if (this.client !== client) return;
+      this.client = undefined;
+      this.loop.hasten(0);
+    });
+    this.client = client;
+    await client.connect();
+    return client;
   }
 }

@@ -19,7 +19,7 @@ describe('DatabaseLog', () => {
     log.logSchemaBuild('1 migrations are already loaded in the database.');
     log.logQuerySlow(1200, 'SELECT 1');
     log.logQuery();
-    log.logQueryError();
+    log.logQueryError(new Error('x'));
     expect(lines).toEqual([
       'warn Postgres pool raised an error',
       'log Migration "X" failed',

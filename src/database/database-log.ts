@@ -1,5 +1,8 @@
 import { Logger } from '@nestjs/common';
 import type { Logger as TypeOrmLogger } from 'typeorm';
+import { sqlStateOf } from './sql-state.js';
+
+const statementTimeout = '57014';
 
 /**
  * TypeORM's messages in the application's log, where its own loggers would print to the console. A query's failure is
@@ -22,7 +25,10 @@ export class DatabaseLog implements TypeOrmLogger {
 
   logQuery(): void {}
 
-  logQueryError(): void {}
+  logQueryError(error: string | Error): void {
+    if (sqlStateOf(error) === statementTimeout)
+      this.logger.warn(`A statement was given up: ${String(error)}`);
+  }
 
   logSchemaBuild(message: string): void {
     if (message.endsWith('executed successfully.')) this.logger.log(message);

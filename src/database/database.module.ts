@@ -1,12 +1,12 @@
 import { Module } from '@nestjs/common';
-import { TypeOrmModule, type TypeOrmModuleOptions } from '@nestjs/typeorm';
+import { getDataSourceToken, TypeOrmModule, type TypeOrmModuleOptions } from '@nestjs/typeorm';
 import type { DataSource, DataSourceOptions } from 'typeorm';
 import { migrations } from '../../migrations/index.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { Contributors } from '../observability/contributors.js';
 import { ApplicationDataSource } from './application-data-source.js';
 import { DatabaseHealth } from './database-health.js';
-import { isPassing } from './passing-error.js';
+import { isTransient } from './transient-error.js';
 
 /** Nest's options carry what our factory needs: the factory itself cannot inject anything. */
 type Options = TypeOrmModuleOptions & { readonly config: AppConfig };
@@ -16,7 +16,13 @@ type Options = TypeOrmModuleOptions & { readonly config: AppConfig };
   imports: [
     TypeOrmModule.forRootAsync({ inject: [APP_CONFIG], useFactory: optionsWith, dataSourceFactory: open }),
   ],
-  providers: [DatabaseHealth],
+  providers: [
+    {
+      provide: DatabaseHealth,
+      inject: [getDataSourceToken()],
+      useFactory: ({ health }: ApplicationDataSource) => health,
+    },
+  ],
   exports: [DatabaseHealth],
 })
 export class DatabaseModule {
@@ -29,7 +35,7 @@ function optionsWith(config: AppConfig): Options {
   return {
     type: 'postgres',
     autoLoadEntities: true,
-    toRetry: isPassing,
+    toRetry: isTransient,
     retryDelay: 1_000,
     verboseRetryLog: true,
     config,

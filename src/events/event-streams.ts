@@ -17,7 +17,7 @@ export class EventStreams extends OpenStreams {
     lifecycle: Lifecycle,
     private readonly recent: RecentEvents,
   ) {
-    super({ most: events.maxStreams, variable: 'EVENTS_STREAMS', what: 'events' }, lifecycle);
+    super({ most: events.maxStreams, what: 'events' }, lifecycle);
     this.heartbeatMs = server.sseHeartbeatMs;
   }
 

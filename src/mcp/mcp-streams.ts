@@ -38,7 +38,7 @@ export class McpStreams extends OpenStreams {
     lifecycle: Lifecycle,
     registry: ToolRegistry,
   ) {
-    super({ most: events.maxStreams, variable: 'EVENTS_STREAMS', what: 'the list of tools' }, lifecycle);
+    super({ most: events.maxStreams, what: 'the list of tools' }, lifecycle);
     this.heartbeatMs = server.sseHeartbeatMs;
     registry.changes.subscribe(() => this.changes.append(notificationOf('notifications/tools/list_changed')));
   }

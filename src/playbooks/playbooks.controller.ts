@@ -61,7 +61,7 @@ export class PlaybooksController {
     summary: 'List what an investigation was shown',
     description:
       'Every playbook that stood in an answer to this investigation, until the investigation expires ' +
-      '(`INVESTIGATION_TTL_HOURS`). A selection that is not among them was not made from what was shown.',
+      '24 hours after its first call. A selection that is not among them was not made from what was shown.',
   })
   @ApiOkResponse({ type: ShownPlaybooksView })
   listShownPlaybooks(@Query() { investigationId }: ShownQuery): Promise<object> {

@@ -12,7 +12,7 @@ interface Held {
 }
 
 /** How long a caller waits for its outcome to be stored, in milliseconds; later it is stored after the answer. */
-const patienceMs = 2_000;
+const timeoutMs = 2_000;
 
 export interface KeeperReport {
   failed(error: unknown): void;
@@ -58,7 +58,7 @@ export class ClaimKeeper {
   async end(claim: Claim, end: End): Promise<void> {
     const held = { claim, end };
     this.held.set(claim.id, held);
-    await endsWithin(patienceMs, this.settle(held));
+    await endsWithin(timeoutMs, this.settle(held));
   }
 
   private ended(): Held[] {

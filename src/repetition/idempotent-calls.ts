@@ -3,7 +3,7 @@ import { backOff } from '../common/back-off.js';
 import type { Cancellation } from '../common/cancellation.js';
 import { canonicalJson, sha256 } from '../common/canonical-json.js';
 import type { Deadline } from '../common/deadline.js';
-import { DatabaseUnavailable, Refusal } from '../common/errors.js';
+import { isDatabaseUnavailable, Refusal } from '../common/errors.js';
 import { newId } from '../common/ids.js';
 import type { InFlight } from '../common/in-flight.js';
 import type { CallAnswer, CallRequest } from '../tool-contract/tool-call.js';
@@ -101,7 +101,7 @@ export class IdempotentCalls {
     try {
       return await question();
     } catch (error) {
-      if (!(error instanceof DatabaseUnavailable)) throw error;
+      if (!isDatabaseUnavailable(error)) throw error;
       const detail = 'The database does not answer, and without it a call with an Idempotency-Key is not run';
       throw new Refusal('database_unavailable', detail, { retryAfterMs: 5_000 });
     }

@@ -57,8 +57,8 @@ async function sandboxOfHost(config: AppConfig): Promise<Sandbox> {
   const { read, run } = await systemFiles(true, true);
   const above = [...read, ...run].find((path) => covers(path, own));
   return new Sandbox({
-    enabled: customTools.sandboxEnabled,
-    mode: sandbox.policy,
+    enabled: sandbox.policy !== 'off',
+    mode: sandbox.policy === 'best-effort' ? 'best-effort' : 'enforce',
     defaults: sandbox.defaults,
     abilities: {
       ...upToTier(found, sandbox.maxTier),

@@ -162,7 +162,7 @@ export class Sandbox {
     const { enabled, abilities } = this.options;
     return enabled
       ? effectiveSandbox(policy, uid === undefined ? abilities : { ...abilities, countsProcesses: true })
-      : noSandbox(policy, 'CUSTOM_TOOLS_SANDBOX_ENABLED=false');
+      : noSandbox(policy, 'SANDBOX=off');
   }
 
   private refuseOpenNetwork({ network }: SandboxPolicy, { notEnforced }: EffectiveSandbox): void {
@@ -177,7 +177,7 @@ export class Sandbox {
     if (field === undefined) return;
     throw new SandboxRefusal(
       field,
-      `cannot be enforced on this host: it ${notes[field]} (SANDBOX_POLICY=best-effort runs it all the same)`,
+      `cannot be enforced on this host: it ${notes[field]} (SANDBOX=best-effort runs it all the same)`,
     );
   }
 

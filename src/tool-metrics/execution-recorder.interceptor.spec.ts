@@ -57,7 +57,7 @@ function setup(maxBytes = 100_000) {
   const journal = new TestJournal();
   journals.push(journal);
   const { rows } = journal;
-  const recorder = new ExecutionRecorder(journal, { maxBytes, whenFull: 'refuse' });
+  const recorder = new ExecutionRecorder(journal, { maxBytes });
   const events = new CallEvents();
   const said: CallEvent[] = [];
   events.subscribe((event) => said.push(event));

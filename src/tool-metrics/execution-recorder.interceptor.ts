@@ -32,32 +32,27 @@ export class ExecutionRecorderInterceptor implements NestInterceptor<ToolOutcome
     ticket.startedAtMs = performance.now();
     this.recorder.assertRoom();
     const start = startOf(call, Date.now());
-    const recorded = (await this.recorder.begin(ticket.executionId, start)) || this.recorder.withoutRecord();
+    if (!(await this.recorder.begin(ticket.executionId, start))) this.recorder.refuse();
     let outcome: ToolOutcome;
     try {
       outcome = await lastValueFrom(next.handle());
     } catch (error) {
-      await this.failed(call, error, recorded);
+      await this.failed(call, error);
       throw error;
     }
-    const ended = this.ended(call, endOfOutcome(call, outcome), recorded);
-    if (ended) await ended;
+    await this.ended(call, endOfOutcome(call, outcome));
     return of(outcome);
   }
 
   /** The handler itself failed: our bug is an execution that is recorded; a late refusal (the tool stopped) is none. */
-  private async failed(call: ToolCall, error: unknown, recorded: boolean): Promise<void> {
-    if (!(error instanceof Refusal)) await this.ended(call, { end: endOfBug(call, error) }, recorded);
-    else if (recorded) this.recorder.discard(call.ticket.executionId);
+  private async failed(call: ToolCall, error: unknown): Promise<void> {
+    if (!(error instanceof Refusal)) await this.ended(call, { end: endOfBug(call, error) });
+    else this.recorder.discard(call.ticket.executionId);
   }
 
-  /** @returns what is to be waited for: the end is in the journal */
-  private ended(
-    call: ToolCall,
-    { end, errorCode, result }: Ended,
-    recorded: boolean,
-  ): Promise<unknown> | undefined {
+  /** Resolves when the end is in the journal. */
+  private ended(call: ToolCall, { end, errorCode, result }: Ended): Promise<unknown> {
     this.events.emit(eventOf(call, end, errorCode, Date.now()));
-    return recorded ? this.recorder.finish(call.ticket.executionId, end, result) : undefined;
+    return this.recorder.finish(call.ticket.executionId, end, result);
   }
 }

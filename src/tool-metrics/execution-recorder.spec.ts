@@ -11,7 +11,7 @@ const end: ExecutionEnd = { status: 'success', executionTimeMs: 1 };
 describe('ExecutionRecorder', () => {
   let journal: TestJournal;
   const open = (settings: Partial<RecorderSettings> = {}): ExecutionRecorder =>
-    new ExecutionRecorder(journal, { maxBytes: 10_000, whenFull: 'refuse', ...settings });
+    new ExecutionRecorder(journal, { maxBytes: 10_000, ...settings });
   const onDisk = (): string =>
     readdirSync(journal.folder)
       .map((name) => readFileSync(join(journal.folder, name), 'utf8'))
@@ -43,7 +43,6 @@ describe('ExecutionRecorder', () => {
       takesMore: true,
       damagedLines: 0,
       lastWriteFailureAt: 0,
-      dropped: 0,
       full: false,
     });
     for (const id of ['a', 'b']) {
@@ -78,21 +77,13 @@ describe('ExecutionRecorder', () => {
     }
     expect(() => recorder.assertRoom()).toThrow(refusal);
     await expect(recorder.begin('refused', start)).resolves.toBe(false);
-    expect(() => recorder.withoutRecord()).toThrow(refusal);
+    expect(() => recorder.refuse()).toThrow(refusal);
     await recorder.flush();
     await expect(recorder.begin('last', start)).resolves.toBe(true);
     await recorder.finish('last', end);
     await recorder.flush();
     const expected = [...Array.from({ length: calls }, (_, n) => `${n}`), 'last'];
     expect(journal.rows.map(({ metricId }) => metricId)).toEqual(expected);
-  });
-
-  it('counts what it drops at its cap, where it may', async () => {
-    const recorder = open({ maxBytes: 0, whenFull: 'drop' });
-    expect(() => recorder.assertRoom()).not.toThrow();
-    await expect(recorder.begin('a', start)).resolves.toBe(false);
-    expect(recorder.withoutRecord()).toBe(false);
-    expect(recorder.state()).toMatchObject({ depth: 0, dropped: 1 });
   });
 
   it('refuses a call whose start cannot be written, and keeps the ends of those that run', async () => {
@@ -106,7 +97,7 @@ describe('ExecutionRecorder', () => {
       code: 'recorder_full',
       detail: expect.stringContaining('JOURNAL_DIR'),
     });
-    expect(() => recorder.withoutRecord()).toThrow(refusal);
+    expect(() => recorder.refuse()).toThrow(refusal);
     expect(recorder.state().depth).toBe(1);
   });
 

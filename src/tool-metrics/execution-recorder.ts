@@ -10,14 +10,10 @@ import type { ResultToRead } from './semantic/result-reader.js';
 export interface RecorderSettings {
   /** Bytes that the journal may take on the disk. */
   readonly maxBytes: number;
-  /** At that cap, or when the journal cannot be written: calls are refused, or run without a record. */
-  readonly whenFull: 'refuse' | 'drop';
 }
 
 /** How the recorder keeps up. */
 export interface RecorderState extends JournalState {
-  /** Executions that ran without a record since the start. */
-  readonly dropped: number;
   /** No more can be promised: the journal is at its cap. */
   readonly full: boolean;
 }
@@ -30,11 +26,10 @@ const closeMs = 5_000;
 
 /**
  * Promises each execution exactly one row: its start is in the journal before the tool hears of it, its end before
- * the caller is answered. `begin` MUST be followed by exactly one `finish`, `discard` or `withoutRecord`.
+ * the caller is answered. `begin` MUST be followed by exactly one `finish`, `discard` or `refuse`.
  */
 export class ExecutionRecorder {
   private readonly inFlight = new InFlight();
-  private dropped = 0;
   private closed: Promise<void> | undefined;
 
   constructor(
@@ -44,7 +39,7 @@ export class ExecutionRecorder {
   ) {}
 
   state(): RecorderState {
-    return { ...this.journal.state, dropped: this.dropped, full: this.isFull() };
+    return { ...this.journal.state, full: this.isFull() };
   }
 
   /** The same; where no record could be written just now it finds out whether one can be by now. */
@@ -60,24 +55,19 @@ export class ExecutionRecorder {
 
   /** @throws Refusal `recorder_full` when the record of one more call cannot be promised */
   assertRoom(): void {
-    if (this.settings.whenFull === 'refuse' && this.isFull()) throw this.full();
+    if (this.isFull()) throw this.full();
   }
 
-  /** @returns whether the start is in the journal; else `withoutRecord` MUST follow */
+  /** @returns whether the start is in the journal; else `refuse` MUST follow */
   begin(id: string, start: ExecutionStart): Promise<boolean> {
     this.inFlight.begin();
     return this.isFull() ? Promise.resolve(false) : this.journal.tryAppend({ id, start });
   }
 
-  /**
-   * The start could not be written: the call runs without a record, or is refused (RECORDER_WHEN_FULL).
-   * @throws Refusal `recorder_full`
-   */
-  withoutRecord(): false {
+  /** The start could not be written. @throws Refusal `recorder_full` */
+  refuse(): never {
     this.inFlight.end();
-    if (this.settings.whenFull === 'refuse') throw this.isFull() ? this.full() : unwritable();
-    this.dropped += 1;
-    return false;
+    throw this.isFull() ? this.full() : unwritable();
   }
 
   /**

@@ -1,7 +1,7 @@
-import { Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
-import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { APP_CONFIG } from '../config/app-config.js';
 import { Contributors } from '../observability/contributors.js';
 import { CallEvents } from '../tool-contract/call-events.js';
 import { ExecutionRecorder } from './execution-recorder.js';
@@ -44,13 +44,12 @@ export class ToolMetricsModule implements OnApplicationShutdown {
   constructor(
     private readonly recorder: ExecutionRecorder,
     contributors: Contributors,
-    @Inject(APP_CONFIG) { recorder: { whenFull } }: AppConfig,
   ) {
     // Down while calls are refused because their records cannot be promised.
     contributors.addHealth('recorder', async () => {
       const state = await recorder.stateNow();
-      const { depth, oldestMs, bytes, dropped, damagedLines } = state;
-      return { depth, oldestMs, bytes, dropped, damagedLines, ...gradeRecorder(state, whenFull) };
+      const { depth, oldestMs, bytes, damagedLines } = state;
+      return { depth, oldestMs, bytes, dropped: 0, damagedLines, ...gradeRecorder(state) };
     });
   }
 

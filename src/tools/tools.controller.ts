@@ -56,7 +56,7 @@ export class ToolsController {
     name: 'idempotency-key',
     required: false,
     description:
-      'With the same key a call is not run twice: its outcome is given back with `idempotent-replayed: true`, for IDEMPOTENCY_TTL_HOURS',
+      'With the same key a call is not run twice: its outcome is given back with `idempotent-replayed: true`, for 24 hours',
     schema: { type: 'string', minLength: 1, maxLength: 255 },
   })
   @ApiExecute(

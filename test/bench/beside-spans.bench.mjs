@@ -35,7 +35,7 @@ export async function benchBesideSpans() {
     while ((await waiting(roomy.address)) > 0) await setTimeout(50);
     await measured('beside summaries', roomy, (isOver) => summaries(roomy, isOver));
     await stop(roomy.child);
-    const tight = await gateway('tight', { SPANS_JOURNAL_MAX_BYTES: '8000000' });
+    const tight = await gateway('tight', { JOURNAL_MAX_BYTES: '8000000' });
     await latenciesOf(tight, warmUpSeconds);
     await idle(tight);
     await measured('alone', tight);

@@ -48,7 +48,7 @@ export class Gateway {
       CUSTOM_TOOLS_ALLOWED_ROOTS: [join(process.cwd(), 'test/chaos'), this.copies].join(','),
       CUSTOM_TOOLS_ALLOWED_ENV: 'CHAOS_*',
       // What cleans up behind a tool must not need a sandbox.
-      CUSTOM_TOOLS_SANDBOX_ENABLED: 'false',
+      SANDBOX: 'off',
       // Faults are the point: no circuit may open.
       CIRCUIT_FAILURES: '10000',
       CIRCUIT_MIN_FAILURE_RATE: '1',

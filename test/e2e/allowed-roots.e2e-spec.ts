@@ -163,7 +163,7 @@ const tries: readonly [what: string, body: object, pointer: string, runs: boolea
 
 describe('code outside of CUSTOM_TOOLS_ALLOWED_ROOTS', () => {
   const own = {
-    CUSTOM_TOOLS_SANDBOX_ENABLED: 'false',
+    SANDBOX: 'off',
     SECRETS_KEY: randomBytes(32).toString('hex'),
   };
   /** Looks at files and at the other server. */

@@ -173,7 +173,7 @@ it('where no sandbox reaches the registry alone nothing is installed, and the re
   const weak = await startApp({
     BUNDLE_INSTALLS: 'true',
     SANDBOX_MAX_TIER: '1',
-    SANDBOX_POLICY: 'best-effort',
+    SANDBOX: 'best-effort',
   });
   try {
     const { body } = await weak.http

@@ -18,11 +18,10 @@ const open: Followed[] = [];
 
 beforeAll(async () => {
   const variables = {
-    EVENTS_STREAMS: '3',
     CIRCUIT_FAILURES: '2',
     CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL: '86400000',
   };
-  tk = await startApp(variables, { events: { kept: 10 }, circuit: { openMs: 50, probes: 1 } });
+  tk = await startApp(variables, { events: { kept: 10, maxStreams: 3 }, circuit: { openMs: 50, probes: 1 } });
 });
 afterEach(() => {
   for (const followed of open.splice(0)) followed.leave();

@@ -42,13 +42,13 @@ function write(path: string, content: string): string {
 const npmProject = { name: 'an-npm-project', type: 'module', imports: { '#words': './src/words.js' } };
 
 describe.each([
-  ['without a sandbox', { CUSTOM_TOOLS_SANDBOX_ENABLED: 'false' }],
+  ['without a sandbox', { SANDBOX: 'off' }],
   ['with tier 1 at most', { SANDBOX_MAX_TIER: '1' }],
   ['with the best sandbox of this host', {}],
 ])('a tool of Node, %s', (_which, variables) => {
   let tk: TestApp;
   beforeAll(async () => {
-    tk = await startApp({ SANDBOX_POLICY: 'best-effort', ...variables });
+    tk = await startApp({ SANDBOX: 'best-effort', ...variables });
   });
   afterAll(() => tk.close());
 

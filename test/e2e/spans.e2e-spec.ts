@@ -17,7 +17,7 @@ import { until } from '../support/wait.js';
 const run = promisify(execFile);
 let tk: TestApp;
 const journalCap = 400_000;
-beforeAll(async () => (tk = await startApp({ SPANS_JOURNAL_MAX_BYTES: String(journalCap) })));
+beforeAll(async () => (tk = await startApp({ JOURNAL_MAX_BYTES: String(journalCap) })));
 afterAll(() => tk.close());
 
 type Row = Readonly<Record<string, unknown>>;
@@ -571,7 +571,7 @@ describe('while the database takes no spans', () => {
       expect(refused.body).toEqual({
         code: 14,
         message: expect.stringMatching(
-          /^spans_full: 4 spans wait .* the cap is 400000 \(SPANS_JOURNAL_MAX_BYTES\)$/,
+          /^spans_full: 4 spans wait .* the cap is 400000 \(JOURNAL_MAX_BYTES\)$/,
         ),
       });
       await tk.call('own', {}).expect(200);

@@ -96,7 +96,7 @@ it('a server that is killed again and again in the middle of ingest loses no ack
 });
 
 it('a flood of spans over the cap refuses no call, and the spans that were taken all arrive', async () => {
-  server = await start({ SPANS_JOURNAL_MAX_BYTES: '8000000' });
+  server = await start({ JOURNAL_MAX_BYTES: '8000000' });
   const times = { quiet: [] as number[], beside: [] as number[] };
   const call = async (): Promise<number> => {
     const from = performance.now();

@@ -15,8 +15,8 @@ let tk: TestApp;
 beforeAll(async () => {
   folder = makeTestFolder();
   tk = await startApp(
-    { EVENTS_STREAMS: '3' },
-    { server: { sseHeartbeatMs: 100 }, toolLogs: { maxLineBytes: 256 } },
+    {},
+    { events: { maxStreams: 3 }, server: { sseHeartbeatMs: 100 }, toolLogs: { maxLineBytes: 256 } },
   );
 });
 afterAll(async () => {
@@ -163,7 +163,7 @@ describe('a follower of a log', () => {
     expect(refused.status).toBe(429);
     expect(refused.body).toMatchObject({
       code: 'rate_limited',
-      detail: expect.stringContaining('EVENTS_STREAMS'),
+      detail: '3 clients follow logs already',
     });
     await tk.http.get('/api/v1/custom-tools/live/logs').expect(200);
     all[0]?.leave();

@@ -385,18 +385,4 @@ describe('commands', () => {
       await app.close();
     }
   });
-
-  it('may carry code where the operator allows it', async () => {
-    const app = await startApp({ CUSTOM_TOOLS_ALLOW_INLINE_CODE: 'true' });
-    const code = `for await (const l of require('readline').createInterface(process.stdin)) { const r = JSON.parse(l);
-      console.log(JSON.stringify({ jsonrpc: '2.0', id: r.id, result: { name: 'x', inputSchema: {} } })); }`;
-    try {
-      await post(
-        { command: 'node', args: ['-e', `(async () => { ${code} })()`], description: 'd' },
-        app,
-      ).expect(201);
-    } finally {
-      await app.close();
-    }
-  });
 });

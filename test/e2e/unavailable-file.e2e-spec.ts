@@ -11,7 +11,7 @@ import { until } from '../support/wait.js';
 // tool below changes its own file.
 
 const day = 86_400_000;
-const byHand = { CUSTOM_TOOLS_SANDBOX_ENABLED: 'false', CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL: String(day) };
+const byHand = { SANDBOX: 'off', CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL: String(day) };
 // What a process does when its stdin ends is part of these tests: it is not killed meanwhile.
 const times = (reloadIntervalMs: number) => ({ customTools: { reloadIntervalMs, stopGraceMs: 30_000 } });
 let folder: string;

@@ -134,7 +134,7 @@ describe('auth', () => {
   });
 
   it('opens metrics and documentation where the operator says so', async () => {
-    app = await start({ ADMIN_API_KEY: key, METRICS_PUBLIC: 'true', DOCS_PUBLIC: 'true' });
+    app = await start({ ADMIN_API_KEY: key, PUBLIC: 'metrics, docs' });
     for (const path of ['/metrics', '/docs-json', '/docs/asset.css']) await http().get(path).expect(200);
     await http().get('/things').expect(401);
   });

@@ -28,11 +28,11 @@ const tiers = spawnSync('bwrap', ['--version']).status === 0 ? [0, 1, 2, 3] : [0
 
 describe.each([
   ...tiers.map((tier) => [`tier ${tier} at most`, { SANDBOX_MAX_TIER: String(tier) }] as const),
-  ['no sandbox', { CUSTOM_TOOLS_SANDBOX_ENABLED: 'false' }] as const,
+  ['no sandbox', { SANDBOX: 'off' }] as const,
 ])('with %s', (_what, variables) => {
   let tk: TestApp;
   beforeAll(async () => {
-    tk = await startApp({ TOOLKEEPER_DATA_DIR: data, SANDBOX_POLICY: 'best-effort', ...variables });
+    tk = await startApp({ TOOLKEEPER_DATA_DIR: data, SANDBOX: 'best-effort', ...variables });
     mkdirSync(join(data, 'below'), { recursive: true });
     copyFileSync(asker, join(data, 'below', 'tool.py'));
     symlinkSync(data, join(folder, 'link'));
@@ -109,7 +109,7 @@ describe('a tool that is stored', () => {
   beforeAll(async () => {
     // It looks at nothing again: it would mend what the others below cannot start.
     const rarely = { customTools: { reloadIntervalMs: 86_400_000 } };
-    first = await startApp({ SANDBOX_POLICY: 'best-effort' }, rarely);
+    first = await startApp({ SANDBOX: 'best-effort' }, rarely);
     await register(first, 'reader', { sandbox: { allowedPaths: [folder] } }).expect(201);
     await register(first, 'networked', { sandbox: { allowNetwork: true } }).expect(201);
     await register(first, 'permitted', { permissions: { canNetwork: true } }).expect(201);
@@ -118,7 +118,7 @@ describe('a tool that is stored', () => {
   afterAll(() => first.close());
 
   const restarted = async (variables: Record<string, string>, work: (tk: TestApp) => Promise<void>) => {
-    const options = { DATABASE_URL: first.db.url, SANDBOX_POLICY: 'best-effort', ...variables };
+    const options = { DATABASE_URL: first.db.url, SANDBOX: 'best-effort', ...variables };
     const tk = await startApp(options);
     await work(tk).finally(() => tk.close());
   };

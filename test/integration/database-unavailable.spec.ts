@@ -1,7 +1,9 @@
-import { DataSource } from 'typeorm';
-import { DatabaseUnavailable } from '../../src/common/errors.js';
-import { DatabaseReach } from '../../src/database/database-reach.js';
+import { Logger } from '@nestjs/common';
+import { migrations } from '../../migrations/index.js';
+import { isDatabaseUnavailable } from '../../src/common/errors.js';
+import { ApplicationDataSource } from '../../src/database/application-data-source.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { configWith } from '../support/config.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import type { Json } from '../support/json.js';
 import { until } from '../support/wait.js';
@@ -29,7 +31,7 @@ describe('a server whose database', () => {
     tk = await startApp(
       { DATABASE_URL: way.url, DATABASE_POOL_SIZE: '2' },
       {
-        database: { connectTimeoutMs: 700, patienceMs: 300, queryTimeoutMs: 60_000, statementTimeoutMs: 500 },
+        database: { connectTimeoutMs: 700, pingMs: 700, queryTimeoutMs: 60_000, statementTimeoutMs: 500 },
       },
     );
     await until(
@@ -97,7 +99,7 @@ describe('a server whose database', () => {
     wire.goDead();
     const asked = performance.now();
     for (const answer of await Promise.all(routes.map(([, ask]) => ask()))) expectUnavailable(answer);
-    // A look begins after 300 ms, and is over 300 ms later; the journals are waited for 2 s at most.
+    // Two pings begin within 700 ms, and are over 700 ms later each; the journals are waited for 2 s at most.
     expect(performance.now() - asked).toBeLessThan(6_000);
     await wire.cut();
     await wire.open();
@@ -124,76 +126,85 @@ describe('a server whose database', () => {
   });
 });
 
-describe('DatabaseReach', () => {
+describe('a data source', () => {
   let db: TestDatabase;
   let wire: Wire;
-  let dataSource: DataSource;
+  let dataSource: ApplicationDataSource;
   const lines: string[] = [];
-  const say = (level: string) => (line: string) => void lines.push(`${level} ${line}`);
-  let now = 0;
-  const reach = new DatabaseReach({ error: say('error'), warn: say('warn'), log: say('log') }, () => now);
+  const record = (level: string) => (line: string) => void lines.push(`${level} ${line}`);
 
   beforeAll(async () => {
+    Logger.overrideLogger({ error: record('error'), warn: record('warn'), log: record('log') });
     db = await createTestDatabase();
     const way = await wireTo(db.url);
     wire = way.wire;
-    const { url } = way;
-    dataSource = await new DataSource({ type: 'postgres', url, installExtensions: false }).initialize();
+    const config = configWith({ DATABASE_URL: way.url }, { database: { pingMs: 300 } });
+    dataSource = await ApplicationDataSource.open({ config, migrations, entities: [] });
   });
   afterAll(async () => {
     await dataSource.destroy();
     await wire.cut();
     await db.drop();
+    Logger.overrideLogger(undefined as never);
   });
   beforeEach(() => lines.splice(0));
 
-  const ask = async (sql: string): Promise<unknown> => {
-    const runner = reach.watch(dataSource.createQueryRunner());
-    try {
-      return await runner.query(sql);
-    } finally {
-      await runner.release();
-    }
+  const failure = async (asked: Promise<unknown>): Promise<unknown> => {
+    const error: unknown = await asked.then(
+      () => 'no error',
+      (reason: unknown) => reason,
+    );
+    return isDatabaseUnavailable(error) ? 'unavailable' : error;
   };
+  const isBack = () =>
+    until(async () => (await dataSource.query('SELECT 1')) as unknown, { what: 'the database' });
 
   it('logs that the database is away, and that it is back, once each', async () => {
     await wire.cut();
-    for (let n = 0; n < 5; n++) await expect(ask('SELECT 1')).rejects.toThrow(DatabaseUnavailable);
+    await until(() => lines.length > 0, { what: 'a failed ping' });
+    for (let n = 0; n < 5; n++) expect(await failure(dataSource.query('SELECT 1'))).toBe('unavailable');
     await wire.open();
-    for (let n = 0; n < 5; n++) await expect(ask('SELECT 1 AS one')).resolves.toEqual([{ one: 1 }]);
-    expect(lines).toEqual([
-      expect.stringMatching(/^error The database cannot be asked: /),
+    await isBack();
+    const own = () => lines.filter((line) => line.includes('The database'));
+    await until(() => own().length > 1, { what: 'a ping that is answered' });
+    expect(own()).toEqual([
+      expect.stringMatching(/^error The database does not answer: /),
       'log The database answers again',
     ]);
   });
 
-  it('writes no line for each change of a database that comes and goes', async () => {
-    const flap = async (): Promise<void> => {
-      await wire.cut();
-      await expect(ask('SELECT 1')).rejects.toThrow(DatabaseUnavailable);
-      await wire.open();
-      await ask('SELECT 1');
-    };
-    for (let n = 0; n < 3; n++) await flap();
-    expect(lines).toEqual([]);
-    now += 10_000;
-    await flap();
-    expect(lines).toHaveLength(2);
+  it('ends a statement that waits for a server that has gone dead, and refuses others at once', async () => {
+    const waiting = failure(dataSource.query('SELECT pg_sleep(60)'));
+    await until(
+      async () =>
+        (await db.dataSource.query(`SELECT 1 FROM pg_stat_activity WHERE query LIKE '%sleep(60)'`))[0],
+      { what: 'the statement' },
+    );
+    wire.goDead();
+    expect(await waiting).toBe('unavailable');
+    const asked = performance.now();
+    expect(await failure(dataSource.query('SELECT 1'))).toBe('unavailable');
+    expect(performance.now() - asked).toBeLessThan(100);
+    await wire.cut();
+    await wire.open();
+    await isBack();
   });
 
   it('leaves errors of the statement alone, and names one that took too long', async () => {
-    await expect(ask('SELECT nonsense')).rejects.toMatchObject({ name: 'QueryFailedError', code: '42703' });
-    expect(lines).toEqual([]);
-    await expect(ask('SET statement_timeout = 20; SELECT pg_sleep(5)')).rejects.toThrow(DatabaseUnavailable);
-    expect(lines).toEqual([expect.stringMatching(/^warn A statement was given up: .*statement timeout/)]);
+    expect(await failure(dataSource.query('SELECT nonsense'))).toMatchObject({ code: '42703' });
+    const slow = dataSource.query('SET statement_timeout = 20; SELECT pg_sleep(5)');
+    expect(await failure(slow)).toBe('unavailable');
+    expect(lines).toContainEqual(
+      expect.stringMatching(/^warn A statement was given up: .*statement timeout/),
+    );
   });
 
   it('knows a connection that was lost between two statements of a transaction', async () => {
-    const runner = reach.watch(dataSource.createQueryRunner());
+    const runner = dataSource.createQueryRunner();
     await runner.startTransaction();
     const [{ pid }] = (await runner.query('SELECT pg_backend_pid() AS pid')) as [{ pid: number }];
     await db.dataSource.query('SELECT pg_terminate_backend($1)', [pid]);
     await until(() => runner.isReleased, { what: 'the end of the connection' });
-    await expect(runner.query('SELECT 1')).rejects.toThrow(DatabaseUnavailable);
+    expect(await failure(runner.query('SELECT 1'))).toBe('unavailable');
   });
 });

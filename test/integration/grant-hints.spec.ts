@@ -35,7 +35,7 @@ describe.each(spawnSync('bwrap', ['--version']).status === 0 ? [1, 2] : [1])(
     beforeAll(async () => {
       tk = await startApp({
         SANDBOX_MAX_TIER: String(tier),
-        SANDBOX_POLICY: 'best-effort',
+        SANDBOX: 'best-effort',
         CIRCUIT_FAILURES: '1000',
       });
       await tk.register('lacking', { command: '/usr/bin/python3', args: [script] });

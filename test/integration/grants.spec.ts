@@ -114,12 +114,12 @@ const refused: readonly Refused[] = [
 
 describe.each([
   ...tiers.map((tier) => [`tier ${tier} at most`, { SANDBOX_MAX_TIER: String(tier) }] as const),
-  ['no sandbox', { CUSTOM_TOOLS_SANDBOX_ENABLED: 'false' }] as const,
+  ['no sandbox', { SANDBOX: 'off' }] as const,
 ])('with %s', (_what, variables) => {
   let tk: TestApp;
   beforeAll(async () => {
     tk = await startApp({
-      SANDBOX_POLICY: 'best-effort',
+      SANDBOX: 'best-effort',
       SANDBOX_GRANTABLE_PATHS: at('granted'),
       CUSTOM_TOOLS_DIR: at('tools', 'installed'),
       ...variables,

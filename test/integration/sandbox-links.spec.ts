@@ -17,7 +17,7 @@ describe.each(tiers)('with tier %i at most', (mostTier) => {
   beforeAll(async () => {
     tk = await startApp({
       SANDBOX_MAX_TIER: String(mostTier),
-      SANDBOX_POLICY: 'best-effort',
+      SANDBOX: 'best-effort',
       PATH: `/usr/bin:${process.env['PATH']}`,
     });
   });

@@ -13,7 +13,7 @@ const ways = ['forked twice', 'cloned for the parent', 'marked otherwise', 'with
 describe.each(tiers)('with tier %i at most', (mostTier) => {
   let tk: TestApp;
   beforeAll(async () => {
-    tk = await startApp({ SANDBOX_MAX_TIER: String(mostTier), SANDBOX_POLICY: 'best-effort' });
+    tk = await startApp({ SANDBOX_MAX_TIER: String(mostTier), SANDBOX: 'best-effort' });
   });
   afterAll(() => tk.close());
 

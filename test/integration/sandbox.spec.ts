@@ -308,7 +308,7 @@ describe.each(tiers)('with tier %i at most', (mostTier) => {
   beforeAll(async () => {
     tk = await startApp({
       SANDBOX_MAX_TIER: String(mostTier),
-      SANDBOX_POLICY: 'best-effort',
+      SANDBOX: 'best-effort',
       TOOLKEEPER_DATA_DIR: join(outside.folder, 'data'),
       PATH: `/usr/bin:${process.env['PATH']}`,
     });
@@ -463,7 +463,7 @@ it('what is demanded and cannot be enforced is refused with the field and the re
 });
 
 it('a sandbox that is off refuses nothing, and readiness says so', async () => {
-  const tk = await startApp({ CUSTOM_TOOLS_SANDBOX_ENABLED: 'false' });
+  const tk = await startApp({ SANDBOX: 'off' });
   try {
     await tk.register('free', { command: python, args: [hostile], sandbox: { maxMemoryMB: 64 } });
     const { body } = await tk.http.get('/api/v1/custom-tools/free').expect(200);
@@ -492,7 +492,7 @@ it.each([
 });
 
 it('a tool reaches the host that it may reach, and the path that it may read and write', async () => {
-  const tk = await startApp({ SANDBOX_POLICY: 'best-effort' });
+  const tk = await startApp({ SANDBOX: 'best-effort' });
   try {
     await tk.register('trusted', {
       command: python,

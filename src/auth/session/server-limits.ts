@@ -2,7 +2,7 @@ import type { AppConfig } from '../../config/app-config.js';
 
 /** The caps that callers and authors of tools meet, by the variable that sets each. */
 export function serverLimits(config: AppConfig): Readonly<Record<string, number>> {
-  const { bundles, customTools, events, investigations, recorder, spans, toolInput } = config;
+  const { bundles, customTools, investigations, recorder, spans, toolInput } = config;
   return {
     INVESTIGATION_CALLS_PER_TOOL: investigations.callsPerTool,
     CUSTOM_TOOLS_DEFAULT_TIMEOUT: customTools.defaultTimeoutMs,
@@ -11,7 +11,6 @@ export function serverLimits(config: AppConfig): Readonly<Record<string, number>
     CUSTOM_TOOLS_MAX_QUEUE: customTools.maxQueue,
     CUSTOM_TOOLS_MAX_PROCESSES: customTools.maxProcesses,
     BUNDLE_MAX_BYTES: bundles.maxBytes,
-    EVENTS_STREAMS: events.maxStreams,
     METRICS_RETENTION_DAYS: recorder.retentionDays,
     SPANS_RETENTION_DAYS: spans.retentionDays,
   };

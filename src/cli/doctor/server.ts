@@ -23,7 +23,7 @@ const mends: Readonly<Record<string, string>> = {
 };
 /** From which tier on to the next one. */
 const nextTier = [
-  'apt-get install bubblewrap socat; SANDBOX_MAX_TIER and CUSTOM_TOOLS_SANDBOX_ENABLED must allow it',
+  'apt-get install bubblewrap socat; SANDBOX and SANDBOX_MAX_TIER must allow it',
   'apt-get install bubblewrap socat; an ordinary pod cannot run them (docs/sandbox.md)',
   'give it a writable cgroup: SANDBOX_CGROUP (docs/sandbox.md)',
 ];
@@ -113,7 +113,7 @@ function sandboxFinding({ tier, enabled, policy, grantable }: Part): Finding {
   const held = enabled === false ? 'switched off' : `tier ${tier} of 3, policy ${String(policy)}`;
   const grants = Array.isArray(grantable) && grantable.length > 0 ? grantable.join(', ') : 'nothing else';
   const found = `${held}; besides its own folder a tool may be granted: ${grants} (SANDBOX_GRANTABLE_PATHS)`;
-  const mend = enabled === false ? 'CUSTOM_TOOLS_SANDBOX_ENABLED=true' : nextTier[tier];
+  const mend = enabled === false ? 'SANDBOX=enforce' : nextTier[tier];
   return mend === undefined ? { what, state: 'ok', found } : { what, state: 'note', found, mend };
 }
 

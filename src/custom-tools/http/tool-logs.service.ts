@@ -21,7 +21,7 @@ export class LogStreams extends OpenStreams {
     @Inject(APP_CONFIG) { events, server }: Pick<AppConfig, 'events' | 'server'>,
     lifecycle: Lifecycle,
   ) {
-    super({ most: events.maxStreams, variable: 'EVENTS_STREAMS', what: 'logs' }, lifecycle);
+    super({ most: events.maxStreams, what: 'logs' }, lifecycle);
     this.heartbeatMs = server.sseHeartbeatMs;
   }
 

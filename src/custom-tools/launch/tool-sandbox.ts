@@ -29,7 +29,7 @@ export class ToolSandbox implements OnApplicationBootstrap {
   /** A sandbox that is off, or weaker than it could be, is loud. */
   onApplicationBootstrap(): void {
     const { enabled, tier, missing, keysAreRead } = this.sandbox.status;
-    if (!enabled) this.logger.warn('CUSTOM_TOOLS_SANDBOX_ENABLED=false: TOOLS RUN WITHOUT A SANDBOX');
+    if (!enabled) this.logger.warn('SANDBOX=off: TOOLS RUN WITHOUT A SANDBOX');
     else if (tier === 0) this.logger.warn({ missing }, 'this host has no sandbox: TOOLS RUN WITHOUT ONE');
     if (keysAreRead) this.logger.warn(`TOOLS CAN READ THE ADMIN KEY and all else in ${this.config.dataDir}`);
     if (enabled && tier > 0 && tier < 3)

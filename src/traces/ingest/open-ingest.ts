@@ -50,13 +50,13 @@ export function openIngest(
   report: JournalReport,
   batches: BatchEvents,
 ): SpanIngest {
-  const { durability } = config.recorder;
-  const { journalMaxBytes, maxInflatedBytes, retentionDays, ...spans } = config.spans;
+  const { durability, maxBytes } = config.recorder;
+  const { maxInflatedBytes, retentionDays, ...spans } = config.spans;
   return new SpanIngest(
     {
-      journal: { ...spans, durability, maxBytes: journalMaxBytes },
+      journal: { ...spans, durability, maxBytes },
       sink: sinkSettings(db, config),
-      intake: { maxJournalBytes: journalMaxBytes, maxInflatedBytes, retentionDays },
+      intake: { maxJournalBytes: maxBytes, maxInflatedBytes, retentionDays },
     },
     report,
     (kept) => batches.emit(kept),

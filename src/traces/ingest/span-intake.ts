@@ -139,7 +139,7 @@ export class SpanIntake {
   private full(bytes: number): string {
     const { depth } = this.journal.state;
     const { maxJournalBytes } = this.settings;
-    return `${depth} spans wait for the database; their journal takes ${bytes} bytes, the cap is ${maxJournalBytes} (SPANS_JOURNAL_MAX_BYTES)`;
+    return `${depth} spans wait for the database; their journal takes ${bytes} bytes, the cap is ${maxJournalBytes} (JOURNAL_MAX_BYTES)`;
   }
 }
 

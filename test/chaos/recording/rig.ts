@@ -51,7 +51,7 @@ export class Rig {
       TOOLKEEPER_DATA_DIR: this.folder,
       CUSTOM_TOOLS_DIR: this.folder,
       CUSTOM_TOOLS_ALLOWED_ROOTS: process.cwd(),
-      CUSTOM_TOOLS_SANDBOX_ENABLED: 'false',
+      SANDBOX: 'off',
       CUSTOM_TOOLS_MAX_QUEUE: '2000',
       JOURNAL_DIR: this.journal,
       NODE_OPTIONS: `--import=${loaded}`,

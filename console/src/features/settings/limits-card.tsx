@@ -18,7 +18,6 @@ const known: Readonly<Record<string, readonly [about: string, said: (value: numb
   CUSTOM_TOOLS_MAX_QUEUE: ['Calls that wait for one tool', number],
   CUSTOM_TOOLS_MAX_PROCESSES: ['Processes of all tools together', number],
   BUNDLE_MAX_BYTES: ['Files that a tool brings along', (value) => (value === 0 ? 'none' : bytes(value))],
-  EVENTS_STREAMS: ['Clients that follow events', number],
   METRICS_RETENTION_DAYS: ['Executions are kept', (value) => counted(value, 'day')],
   SPANS_RETENTION_DAYS: ['Spans are kept', (value) => counted(value, 'day')],
 };
