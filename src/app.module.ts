@@ -2,7 +2,6 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { AuditModule } from './auth/audit/audit.module.js';
 import { AuthModule } from './auth/auth.module.js';
 import { KeysModule } from './auth/keys/keys.module.js';
-import { SessionModule } from './auth/session/session.module.js';
 import { BuiltinToolsModule } from './builtin-tools/builtin-tools.module.js';
 import { LifecycleModule } from './common/lifecycle.module.js';
 import { type AppConfig, ConfigModule } from './config/app-config.js';
@@ -38,7 +37,6 @@ export class AppModule {
         DatabaseModule,
         AuthModule,
         KeysModule,
-        SessionModule,
         AuditModule,
         HealthModule,
         ToolsModule,
