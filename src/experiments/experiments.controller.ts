@@ -25,7 +25,7 @@ import { CurrentProject } from '../auth/project.decorator.js';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import type { Listed } from '../traces/reads/reads.types.js';
-import { SpansUpToDateInterceptor } from '../traces/reads/spans-up-to-date.interceptor.js';
+import { SpansUpToDateInterceptor } from '../traces/reads/reads-traces.decorator.js';
 import { ExperimentsService } from './experiments.service.js';
 import {
   CallFiguresView,

@@ -1,8 +1,7 @@
 import { defineTool } from '../../tool-contract/define-tool.js';
 import type { Tool } from '../../tool-contract/tool.js';
-import { callerMistake } from '../failures.js';
+import { callerMistake, Slots } from '../failures.js';
 import { filePath, type ProjectFiles } from '../files/project-files.js';
-import { Slots } from '../slots.js';
 import type { MailAttachment, MailTransport } from './mail-transport.js';
 
 type Addresses = string | readonly string[];

@@ -1,6 +1,5 @@
 import { WorkerCalls, WorkerEnded } from '../../common/worker-calls.js';
-import { callerMistake } from '../failures.js';
-import { Slots } from '../slots.js';
+import { callerMistake, Slots } from '../failures.js';
 import type { DocumentText, WebDocument } from './document-text.js';
 
 export interface ReaderLimits {

@@ -4,7 +4,15 @@ import { createRequire } from 'node:module';
 import { connect, createServer } from 'node:net';
 import { dirname } from 'node:path';
 import type { Surroundings } from '../surroundings.js';
-import type { Finding } from './finding.js';
+
+/** `missing`: a server does not work as it should; `note`: it works, and could do more. */
+export interface Finding {
+  readonly what: string;
+  readonly state: 'ok' | 'note' | 'missing';
+  readonly found: string;
+  /** How to mend it. */
+  readonly mend?: string;
+}
 
 interface Program {
   readonly name: string;
