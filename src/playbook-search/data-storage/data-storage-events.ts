@@ -3,8 +3,8 @@ import type { CircuitChange } from '../../common/circuit-state.js';
 import { TypedEvents } from '../../common/typed-events.js';
 import type { TryReport } from '../../common/upstream-calls.js';
 
-/** Where an answer came from: the service, this memory, or this memory because the service gave none. */
-export type AnswerOrigin = 'fetched' | 'kept' | 'stale';
+/** Where an answer came from: the service, or memory because the service gave none. */
+export type AnswerOrigin = 'fetched' | 'stale';
 
 /** What happens between us and the Data Storage service, for logs, metrics and traces. */
 @Injectable()
