@@ -18,7 +18,6 @@ import { TracingModule } from './observability/tracing/tracing.module.js';
 import { PlaybookSearchModule } from './playbook-search/playbook-search.module.js';
 import { PlaybooksModule } from './playbooks/playbooks.module.js';
 import { ToolsModule } from './tools/tools.module.js';
-import { AnalysisModule } from './trace-tools/analysis/analysis.module.js';
 import { TraceToolsModule } from './trace-tools/trace-tools.module.js';
 import { TracesModule } from './traces/traces.module.js';
 
@@ -43,7 +42,6 @@ export class AppModule {
         BuiltinToolsModule,
         TracesModule,
         TraceToolsModule,
-        AnalysisModule,
         ExperimentsModule,
         McpModule,
         EventsModule,

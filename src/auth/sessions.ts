@@ -14,7 +14,7 @@ const maxCookies = 8;
 export const sessionHeader = 'x-toolkeeper-session';
 
 /** A browser that signed in. */
-export interface Session {
+interface Session {
   readonly principal: Principal;
   /** Milliseconds since 1970. */
   readonly expiresAt: number;

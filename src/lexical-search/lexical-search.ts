@@ -55,7 +55,7 @@ export interface Searched<T> {
 }
 
 /** How far items answer a query. Items are named by their places in the list that was indexed. */
-export interface Answers {
+interface Answers {
   /** @returns 0 to 1; 0.70 and above is worth showing */
   readonly confidenceAt: (place: number) => number;
   /** Terms of the query that the item contains, as they are compared (stemmed), in the query's order. */

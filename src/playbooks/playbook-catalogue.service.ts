@@ -45,14 +45,14 @@ export const jsonDiff = (from: unknown, to: unknown): JsonChange[] =>
 const isContainer = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
 /** Every version of one playbook. */
-export interface PlaybookVersions {
+interface PlaybookVersions {
   readonly playbook_id: string;
   /** Newest first. */
   readonly versions: readonly Omit<VersionRow, 'deprecation_notice'>[];
   readonly total_versions: number;
 }
 
-export interface PlaybookDiff {
+interface PlaybookDiff {
   readonly playbook_id: string;
   readonly from: string;
   readonly to: string;
@@ -60,7 +60,7 @@ export interface PlaybookDiff {
   readonly changes: readonly JsonChange[];
 }
 
-export interface RecordedOutcome extends StatisticsRow {
+interface RecordedOutcome extends StatisticsRow {
   /** False: this execution had been counted before. */
   readonly counted: boolean;
 }

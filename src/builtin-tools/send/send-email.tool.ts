@@ -24,7 +24,7 @@ interface Input {
   readonly attachments: readonly Attachment[];
 }
 
-export interface MailLimits {
+interface MailLimits {
   readonly maxRecipients: number;
   /** Of all attachments together. */
   readonly maxBytes: number;

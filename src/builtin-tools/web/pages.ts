@@ -11,7 +11,7 @@ export interface Page extends DocumentText {
   readonly contentType: string;
 }
 
-export interface PageLimits {
+interface PageLimits {
   readonly timeoutMs: number;
   readonly maxBytes: number;
   readonly maxRedirects: number;

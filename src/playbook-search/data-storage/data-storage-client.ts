@@ -30,7 +30,7 @@ export interface ContextRequest {
   readonly contextTypes?: readonly string[];
 }
 
-export interface UpstreamAnswer<T> {
+interface UpstreamAnswer<T> {
   readonly answer: T;
   /** 0: it may answer no other question. Absent: it may, as long as the tool's results are cached. */
   readonly freshForMs?: number;
