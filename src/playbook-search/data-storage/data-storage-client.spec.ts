@@ -6,8 +6,12 @@ import { until } from '../../../test/support/wait.js';
 import type { CircuitSettings } from '../../common/circuit-state.js';
 import { loadConfig } from '../../config/app-config.js';
 import type { PlaybookSearch } from '../playbook-source.js';
-import { DataStorageClient, type DataStorageSettings } from './data-storage-client.js';
-import { type AnswerOrigin, DataStorageEvents } from './data-storage-events.js';
+import {
+  type AnswerOrigin,
+  DataStorageClient,
+  DataStorageEvents,
+  type DataStorageSettings,
+} from './data-storage-client.js';
 import type { TryReport } from '../../common/upstream-calls.js';
 import { type UpstreamFailure } from '../../common/upstream-failure.js';
 

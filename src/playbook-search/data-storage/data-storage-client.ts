@@ -1,16 +1,38 @@
 import { LRUCache } from 'lru-cache';
 import { abortable } from '../../common/abortable.js';
 import { CircuitBreaker } from '../../common/circuit-breaker.js';
-import type { CircuitKind, CircuitSettings } from '../../common/circuit-state.js';
+import type { CircuitKind, CircuitSettings, CircuitChange } from '../../common/circuit-state.js';
 import { type Clock, systemClock } from '../../common/clock.js';
 import { HttpClient, type HttpClientSettings, type HttpRequest } from '../../common/http-client.js';
-import { type Question, type RetrySettings, UpstreamCalls } from '../../common/upstream-calls.js';
+import {
+  type Question,
+  type RetrySettings,
+  UpstreamCalls,
+  type TryReport,
+} from '../../common/upstream-calls.js';
 import { UpstreamFailure } from '../../common/upstream-failure.js';
 import { noTracer, type Tracer } from '../../observability/tracing/tracer.js';
 import { shortKey } from '../label-filter.js';
 import type { PlaybookAnswer, PlaybookSearch } from '../playbook-source.js';
 import { type HistoricalContext, historicalContext, playbookAnswer } from './answers.js';
-import type { DataStorageEvents } from './data-storage-events.js';
+import { Injectable, Logger } from '@nestjs/common';
+import { TypedEvents } from '../../common/typed-events.js';
+
+/** Where an answer came from: the service, or memory because the service gave none. */
+export type AnswerOrigin = 'fetched' | 'stale';
+
+/** What happens between us and the Data Storage service, for logs, metrics and traces. */
+@Injectable()
+export class DataStorageEvents {
+  private readonly logger = new Logger(DataStorageEvents.name);
+  private readonly onError = (error: unknown): void => this.logger.error(error);
+
+  /** Every try, after its end. */
+  readonly tries = new TypedEvents<TryReport>(this.onError);
+  /** Every question that was answered. */
+  readonly answers = new TypedEvents<AnswerOrigin>(this.onError);
+  readonly circuit = new TypedEvents<CircuitChange>(this.onError);
+}
 
 export interface DataStorageSettings extends Omit<HttpClientSettings, 'origin'>, RetrySettings {
   /** The service's base URL; a path in it stays in front of ours. */
