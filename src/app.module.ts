@@ -2,7 +2,6 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { AuditModule } from './auth/audit/audit.module.js';
 import { AuthModule } from './auth/auth.module.js';
 import { KeysModule } from './auth/keys/keys.module.js';
-import { SessionModule } from './auth/session/session.module.js';
 import { BuiltinToolsModule } from './builtin-tools/builtin-tools.module.js';
 import { LifecycleModule } from './common/lifecycle.module.js';
 import { type AppConfig, ConfigModule } from './config/app-config.js';
@@ -19,7 +18,6 @@ import { TracingModule } from './observability/tracing/tracing.module.js';
 import { PlaybookSearchModule } from './playbook-search/playbook-search.module.js';
 import { PlaybooksModule } from './playbooks/playbooks.module.js';
 import { ToolsModule } from './tools/tools.module.js';
-import { AnalysisModule } from './trace-tools/analysis/analysis.module.js';
 import { TraceToolsModule } from './trace-tools/trace-tools.module.js';
 import { TracesModule } from './traces/traces.module.js';
 
@@ -38,14 +36,12 @@ export class AppModule {
         DatabaseModule,
         AuthModule,
         KeysModule,
-        SessionModule,
         AuditModule,
         HealthModule,
         ToolsModule,
         BuiltinToolsModule,
         TracesModule,
         TraceToolsModule,
-        AnalysisModule,
         ExperimentsModule,
         McpModule,
         EventsModule,

@@ -1,7 +1,6 @@
 import { Logger } from 'nestjs-pino';
-import { AdminKey } from './auth/admin-key.js';
-import { OnceLinks } from './auth/once-links.js';
-import { assertSafeToExpose } from './auth/assert-safe-to-expose.js';
+import { AdminKey, assertSafeToExpose } from './auth/api-key.js';
+import { OnceLinks } from './auth/sessions.js';
 import { KeyFileError } from './common/key-file.js';
 import { Lifecycle } from './common/lifecycle.js';
 import { announceServer } from './common/server-file.js';

@@ -4,11 +4,10 @@ import { makeTestFolder } from '../../test/support/test-folder.js';
 import { Problem } from '../common/errors.js';
 import { loadConfig } from '../config/app-config.js';
 import { scopes } from '../tool-contract/principal.js';
-import { AdminKey } from './admin-key.js';
+import { AdminKey, assertSafeToExpose } from './api-key.js';
 import { AccessPolicy, type Route } from './access-policy.js';
 import { KnownKeys } from './known-keys.js';
 import { Sessions } from './sessions.js';
-import { assertSafeToExpose } from './assert-safe-to-expose.js';
 
 const adminKey = 'a-key-of-enough-length';
 

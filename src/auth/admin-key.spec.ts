@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writ
 import { join } from 'node:path';
 import { makeTestFolder } from '../../test/support/test-folder.js';
 import { loadConfig } from '../config/app-config.js';
-import { AdminKey } from './admin-key.js';
+import { AdminKey } from './api-key.js';
 import { KnownKeys } from './known-keys.js';
 
 // real: files; mock: nothing

@@ -1,11 +1,10 @@
 import { Module } from '@nestjs/common';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { AccessPolicy } from './access-policy.js';
-import { AdminKey } from './admin-key.js';
+import { AdminKey } from './api-key.js';
 import { CallRates } from './call-rates.js';
 import { KnownKeys } from './known-keys.js';
-import { OnceLinks } from './once-links.js';
-import { Sessions } from './sessions.js';
+import { OnceLinks, Sessions } from './sessions.js';
 
 /** Who may come in, and do what. It works by what is in memory; KeysModule brings the keys of the database there. */
 @Module({

@@ -2,8 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { TypedEvents } from '../common/typed-events.js';
 import { type Principal, type Scope, scopes } from '../tool-contract/principal.js';
-import { AdminKey } from './admin-key.js';
-import { hashOfKey, idIn } from './api-key.js';
+import { AdminKey, hashOfKey, idIn } from './api-key.js';
 import type { StoredKey } from './keys/keys.repository.js';
 
 interface KnownKey {

@@ -3,7 +3,7 @@ import { createHmac, hash, randomBytes, scryptSync, timingSafeEqual } from 'node
 import type { IncomingHttpHeaders } from 'node:http';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import type { Principal } from '../tool-contract/principal.js';
-import { AdminKey } from './admin-key.js';
+import { AdminKey } from './api-key.js';
 import { KnownKeys } from './known-keys.js';
 
 const cookieName = 'toolkeeper_session';
@@ -14,7 +14,7 @@ const maxCookies = 8;
 export const sessionHeader = 'x-toolkeeper-session';
 
 /** A browser that signed in. */
-export interface Session {
+interface Session {
   readonly principal: Principal;
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
@@ -48,7 +48,7 @@ export class Sessions {
   begin(keyId: string, now = Date.now()): NewSession | undefined {
     const secondHalf = randomBytes(32).toString('base64url');
     const expiresAt = now + this.config.auth.sessionMs;
-    const said = `${keyId}.${expiresAt}.${hashOfHalf(secondHalf)}`;
+    const said = `${keyId}.${expiresAt}.${hashOf(secondHalf)}`;
     const signature = this.sign(said);
     return signature && { cookie: `${said}.${signature.toString('base64url')}`, secondHalf, expiresAt };
   }
@@ -80,7 +80,7 @@ export class Sessions {
   findWhole(headers: IncomingHttpHeaders): Session | undefined {
     const half = headers[sessionHeader];
     if (typeof half !== 'string') return undefined;
-    const halfHash = hashOfHalf(half);
+    const halfHash = hashOf(half);
     const sessions = cookiesIn(headers.cookie).map((value) => this.opened(value));
     return sessions.find((session) => session?.halfHash === halfHash);
   }
@@ -120,4 +120,34 @@ function cookiesIn(header = ''): string[] {
   return (secure.length > 0 ? secure : named(cookieName)).slice(-maxCookies).reverse();
 }
 
-const hashOfHalf = (half: string): string => hash('sha256', half, 'base64url');
+const hashOf = (half: string): string => hash('sha256', half, 'base64url');
+
+/**
+ * The secrets of links that sign one browser in as the operator, once and soon. They are kept as hashes, by this server
+ * alone.
+ */
+@Injectable()
+export class OnceLinks {
+  private readonly endings = new Map<string, number>();
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'auth'>,
+    private readonly adminKey: AdminKey,
+  ) {}
+
+  /** @returns undefined unless this server, on loopback, made its own key: whoever reads its output may read the key too */
+  make(now = Date.now()): string | undefined {
+    if (this.adminKey.file === undefined) return undefined;
+    const once = randomBytes(32).toString('base64url');
+    this.endings.set(hashOf(once), now + this.config.auth.onceLinkMs);
+    return once;
+  }
+
+  /** Whether it may sign in: the first time, before its end. */
+  take(once: string, now = Date.now()): boolean {
+    const kept = hashOf(once);
+    const ending = this.endings.get(kept) ?? 0;
+    this.endings.delete(kept);
+    return ending > now;
+  }
+}

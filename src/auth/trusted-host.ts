@@ -30,7 +30,7 @@ export function comesFromTrustedHost(
 }
 
 /** The headers that tell which page may have sent a request. */
-export interface Sender {
+interface Sender {
   readonly headers: {
     readonly host?: string | undefined;
     readonly origin?: string | undefined;

@@ -1,5 +1,6 @@
 import { errorTable } from '../common/errors.js';
 import { ToolFailure } from '../tool-contract/tool-outcome.js';
+import { bulkhead, BulkheadRejectedError } from 'cockatiel';
 
 /** The caller asked for what cannot be had; another input may do better. No fault of the tool. */
 export const callerMistake = (message: string): ToolFailure =>
@@ -7,3 +8,29 @@ export const callerMistake = (message: string): ToolFailure =>
 
 /** A server somewhere did not do its part; the same call may succeed later. No fault of the tool. */
 export const awayFailure = (message: string): ToolFailure => new ToolFailure('upstream_unavailable', message);
+
+/** So much may be under way at a time, and so much may wait for it: what a call holds in memory is bounded in all. */
+export class Slots {
+  private readonly slots;
+
+  constructor(
+    /** For the sentence "Too many … at the same time". */
+    private readonly what: string,
+    { maxConcurrent, maxWaiting }: { readonly maxConcurrent: number; readonly maxWaiting: number },
+  ) {
+    this.slots = bulkhead(maxConcurrent, maxWaiting);
+  }
+
+  /** @throws ToolFailure when too many wait; the signal's reason; what the work throws */
+  async run<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    try {
+      return await this.slots.execute(() => {
+        signal.throwIfAborted();
+        return work();
+      });
+    } catch (error) {
+      if (!(error instanceof BulkheadRejectedError)) throw error;
+      throw awayFailure(`Too many ${this.what} at the same time: try again later`);
+    }
+  }
+}

@@ -1,7 +1,26 @@
 import { createClient, createConfig, type Client } from '../client/client/index.js';
 import { CliError, exit } from './exit.js';
-import { patientFetch } from './patient-fetch.js';
-import type { ServerAddress } from './surroundings.js';
+import { type ServerAddress, Surroundings } from './surroundings.js';
+import { Agent, type BodyInit as Body, fetch } from 'undici';
+import type { Command } from 'commander';
+import { Output } from './output.js';
+
+declare global {
+  /** The generated client knows this type from browsers; Node's own types leave it out. */
+  type BodyInit = Body;
+}
+
+/** Node's own fetch gives up after 300 s without an answer, and a call may take an hour: the tool's limit ends it. */
+const patient = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
+
+export const patientFetch: typeof globalThis.fetch = async (input, init) => {
+  const request = new Request(input, init);
+  const { method, headers, signal, url } = request;
+  const body = request.body === null ? null : Buffer.from(await request.arrayBuffer());
+  const answer = await fetch(url, { method, headers: [...headers], body, signal, dispatcher: patient });
+  // The same class by another name.
+  return answer;
+};
 
 /** The generated client, speaking to one server. */
 export function apiOf({ url, key }: ServerAddress): Client {
@@ -59,4 +78,40 @@ function sentenceOf({ code, detail, errors = [] }: ToldProblem, { status, status
       ? '\n  set TOOLKEEPER_KEY; a server of this machine is found with its key where TOOLKEEPER_DATA_DIR is its own'
       : '';
   return `${said}${fields.join('')}${hint}`;
+}
+
+/** What a command works with. */
+export interface Session {
+  readonly client: Client;
+  readonly out: Output;
+}
+
+interface GlobalOptions {
+  readonly url?: string;
+  readonly json?: boolean;
+}
+
+export const surroundingsOf = (command: Command): Surroundings =>
+  new Surroundings(command.optsWithGlobals<GlobalOptions>());
+
+export const outputOf = (command: Command): Output =>
+  new Output(command.optsWithGlobals<GlobalOptions>().json === true);
+
+export const sessionOf = (command: Command): Session => ({
+  client: apiOf(surroundingsOf(command).server()),
+  out: outputOf(command),
+});
+
+/** Every entry of a list, whatever the number of its pages. */
+export async function allOf<T>(
+  pageAt: (cursor?: string) => Promise<{ readonly data: readonly T[]; readonly nextCursor?: string | null }>,
+): Promise<T[]> {
+  const all: T[] = [];
+  let cursor: string | undefined;
+  do {
+    const { data, nextCursor } = await pageAt(cursor);
+    all.push(...data);
+    cursor = nextCursor ?? undefined;
+  } while (cursor !== undefined);
+  return all;
 }

@@ -9,7 +9,7 @@ export const exit = {
   unreachable: 3,
 } as const;
 
-export type ExitCode = (typeof exit)[keyof typeof exit];
+type ExitCode = (typeof exit)[keyof typeof exit];
 
 /** Ends the command with a sentence on stderr. */
 export class CliError extends Error {

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 
-export type Style = Parameters<typeof styleText>[0];
+type Style = Parameters<typeof styleText>[0];
 
 /** What a command prints: JSON for programs, or lines for people, in colour on a terminal alone. */
 export class Output {

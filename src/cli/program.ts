@@ -22,9 +22,9 @@ export function buildProgram(): Command {
   return program;
 }
 
-const session = async (command: Command) => (await import('./session.js')).sessionOf(command);
-const surroundings = async (command: Command) => (await import('./session.js')).surroundingsOf(command);
-const output = async (command: Command) => (await import('./session.js')).outputOf(command);
+const session = async (command: Command) => (await import('./api.js')).sessionOf(command);
+const surroundings = async (command: Command) => (await import('./api.js')).surroundingsOf(command);
+const output = async (command: Command) => (await import('./api.js')).outputOf(command);
 const tools = () => import('./commands/tools.js');
 const calls = () => import('./commands/calls.js');
 const projects = () => import('./commands/projects.js');
@@ -225,7 +225,7 @@ function addServer(program: Command): void {
     .command('mcp')
     .description('MCP over stdin and stdout, for desktop clients; starts a server where none runs')
     .action(async (_: unknown, command: Command) =>
-      (await import('./mcp/mcp.js')).mcp(await surroundings(command)),
+      (await import('./mcp/relay.js')).mcp(await surroundings(command)),
     );
   program
     .command('doctor')

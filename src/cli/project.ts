@@ -23,7 +23,7 @@ export type Executable = Project &
   Required<Pick<Project, 'command' | 'args'>> & { readonly workingDir: string };
 
 /** A tool, as it would be registered. */
-export type Project = CustomToolCreate;
+type Project = CustomToolCreate;
 
 /**
  * What stands at a path: a folder with a tool.json (or a tool.py, tool.mjs …), that file, or a program.

@@ -259,11 +259,11 @@ export type AuditEntryView = {
      */
     reason: string | null;
     /**
-     * SHA-256 of the state before; null: there was none, or none is kept for such a target
+     * null, except in old entries
      */
     beforeHash: string | null;
     /**
-     * The same afterwards; equal: nothing changed
+     * null, except in old entries
      */
     afterHash: string | null;
 };

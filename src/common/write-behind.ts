@@ -31,6 +31,7 @@ export abstract class WriteBehind<Row>
   private readonly logger = new Logger(this.constructor.name);
   private pending = new Set<Row>();
   private writing: Promise<void> = Promise.resolve();
+  private isLosing = false;
   private readonly writer: IntervalLoop;
   private readonly cleaner: IntervalLoop;
   private unsubscribe: (() => void) | undefined;
@@ -79,7 +80,9 @@ export abstract class WriteBehind<Row>
     if (this.pending.size > maxPending) {
       const [lost] = this.pending;
       this.pending.delete(lost as Row);
-      this.logger.error(lost, `${this.what} loses its oldest entry`);
+      // Once: while the database is away each further row loses another.
+      if (!this.isLosing) this.logger.error(lost, `${this.what} loses its oldest entries`);
+      this.isLosing = true;
     }
   }
 
@@ -90,6 +93,7 @@ export abstract class WriteBehind<Row>
       for (const row of batch) this.pending.delete(row);
       try {
         await this.keeping.insert(batch);
+        this.isLosing = false;
       } catch (error) {
         this.pending = new Set([...batch, ...this.pending]);
         throw error;

@@ -149,7 +149,6 @@ function toConfig(values: Values<typeof settings>) {
         : {
             ...dataStorage,
             url: service,
-            cache: { ...dataStorage.cache, freshMs: values.playbooks.cacheTtlMs },
           },
   };
 }

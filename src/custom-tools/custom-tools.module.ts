@@ -23,7 +23,6 @@ import { PackageInstaller } from './bundles/package-installer.js';
 import { ToolBundlesController } from './http/tool-bundles.controller.js';
 import { ToolBundlesService } from './http/tool-bundles.service.js';
 import { BundleRegistration } from './manager/bundle-registration.js';
-import { ToolAudit } from './manager/tool.audit.js';
 import { CustomToolsStartup } from './manager/custom-tools.startup.js';
 import { InstalledToolsImporter } from './manager/installed-tools.importer.js';
 import { ToolLogsController } from './http/tool-logs.controller.js';
@@ -89,7 +88,6 @@ export class CustomToolsModule {
         RunningTools,
         ToolDrafts,
         CustomToolManager,
-        ToolAudit,
         ToolTrials,
         PastRevisions,
         ToolTrialsService,

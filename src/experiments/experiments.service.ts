@@ -4,7 +4,7 @@ import { invalidRequest, Problem } from '../common/errors.js';
 import { newId } from '../common/ids.js';
 import { Llm, noLlm } from '../llm/llm.module.js';
 import type { Listed, SpanRead } from '../traces/reads/reads.types.js';
-import { isOptimizable } from '../traces/reads/optimizable.js';
+import { isOptimizable } from '../traces/reads/span-contents.js';
 import { TraceReads } from '../traces/reads/trace-reads.js';
 import { evaluate } from './evaluation.js';
 import { problemsIn, requestProblem } from './experiment-checks.js';

@@ -10,7 +10,7 @@ interface Unfilled {
   readonly prompt_variables: Json;
 }
 
-export interface FilledRequest {
+interface FilledRequest {
   readonly body: Json;
   readonly headers: Readonly<Record<string, string>>;
 }

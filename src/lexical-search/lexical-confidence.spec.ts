@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { lexicalConfidence } from './lexical-confidence.js';
+import { lexicalConfidence } from './lexical-search.js';
 
 const weight = fc.double({ min: 0, max: 40, noNaN: true });
 

@@ -12,7 +12,7 @@ export interface Field<T> {
 const bm25 = { k: 1.2, b: 0.7, d: 0.5 };
 
 /** Where a term occurs and what it is worth there, all fields in one. */
-export interface Postings {
+interface Postings {
   /** Places of items in their list, ascending. */
   readonly places: Int32Array;
   /** BM25+ of the term in the item at the same position, fields boosted. */

@@ -3,14 +3,7 @@ import type { ShownPlaybooks } from '../playbooks/shown/shown-playbooks.js';
 import type { CallContext } from '../tool-contract/call-context.js';
 import { defineTool } from '../tool-contract/define-tool.js';
 import type { JsonSchema, Tool } from '../tool-contract/tool.js';
-import {
-  type FoundPlaybooks,
-  noteAge,
-  type PlaybookAnswer,
-  type PlaybookSearch,
-  type PlaybookSource,
-  withoutContext,
-} from './playbook-source.js';
+import { noteAge, type PlaybookAnswer, type PlaybookSource, withoutContext } from './playbook-source.js';
 
 interface Input {
   readonly query: string;
@@ -86,29 +79,20 @@ export function getPlaybooks(
     onReuse: (answer, context) => remember(answer as PlaybookAnswer, context),
     run: async ({ query, similarity_threshold: similarityThreshold, limit }, { context, signal, notes }) => {
       const search = { query, similarityThreshold, limit, labels: context.labels ?? {} };
-      const found = await traced(tracer, source, search, signal);
+      const attributes = {
+        'toolkeeper.playbooks.source': source.kind,
+        'toolkeeper.playbooks.limit': limit,
+        'toolkeeper.playbooks.labels': Object.keys(search.labels).length,
+      };
+      const found = await tracer.span('playbooks.search', attributes, async (span) => {
+        const searched = await source.search(search, signal);
+        span.set({ 'toolkeeper.playbooks.found': searched.answer.total_results });
+        if (searched.stale) span.set({ 'toolkeeper.playbooks.stale': true });
+        return searched;
+      });
       noteAge(notes, found);
       remember(found.answer, context);
       return found.answer;
     },
-  });
-}
-
-function traced(
-  tracer: Tracer,
-  source: PlaybookSource,
-  search: PlaybookSearch,
-  signal: AbortSignal,
-): Promise<FoundPlaybooks> {
-  const attributes = {
-    'toolkeeper.playbooks.source': source.kind,
-    'toolkeeper.playbooks.limit': search.limit,
-    'toolkeeper.playbooks.labels': Object.keys(search.labels).length,
-  };
-  return tracer.span('playbooks.search', attributes, async (span) => {
-    const found = await source.search(search, signal);
-    span.set({ 'toolkeeper.playbooks.found': found.answer.total_results });
-    if (found.stale) span.set({ 'toolkeeper.playbooks.stale': true });
-    return found;
   });
 }

@@ -10,7 +10,7 @@ const prefix = 'kubernaut.io/';
 export type AskedLabels = ReadonlyMap<string, readonly string[]>;
 
 /** A label of a playbook that keeps it from being shown. */
-export interface LabelClash {
+interface LabelClash {
   /** Short key. */
   readonly label: string;
   readonly asked: string;

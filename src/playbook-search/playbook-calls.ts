@@ -38,6 +38,9 @@ interface PlaybookToolCall {
   readonly trace_id?: string;
 }
 
+type CallEnd = Pick<PlaybookToolCall, 'result_size' | 'status' | 'error_type'> &
+  Partial<Pick<PlaybookToolCall, 'duration_seconds'>> & { readonly executionId?: string };
+
 /** Counts and logs the calls of playbook tools. */
 @Injectable()
 export class PlaybookCalls implements OnModuleInit {
@@ -66,43 +69,24 @@ export class PlaybookCalls implements OnModuleInit {
   }
 
   private ended(event: CallEvent): void {
-    switch (event.kind) {
-      case 'executed':
-        return event.test ? undefined : this.executed(event);
-      case 'cached':
-        return this.reused(event);
-      case 'refused':
-        return this.refused(event);
-    }
+    if (event.kind === 'refused') return this.refused(event);
+    if (event.kind === 'cached') return this.reused(event);
+    if (!event.test) this.executed(event);
   }
 
   private executed(end: ExecutedCall): void {
-    const { status, executionTimeMs, errorType } = end;
+    const { status, executionTimeMs, errorType, executionId, outputSize: result_size = 0 } = end;
+    const duration_seconds = executionTimeMs / 1_000;
     this.usage.asked();
-    this.metrics.ended(status, executionTimeMs / 1_000, errorType);
-    if (!this.tells(false)) return;
-    this.write({
-      ...this.entryOf(end, end.executionId),
-      result_size: end.outputSize ?? 0,
-      duration_seconds: executionTimeMs / 1_000,
-      status,
-      ...(errorType !== undefined && { error_type: errorType }),
-      cached: false,
-    });
+    this.metrics.ended(status, duration_seconds, errorType);
+    const error = errorType !== undefined && { error_type: errorType };
+    this.log(end, () => ({ executionId, result_size, duration_seconds, status, ...error }));
   }
 
   private refused(call: RefusedCall): void {
-    const { code } = call.refusal;
-    this.metrics.refused(code);
-    if (!this.tells(false)) return;
-    this.write({
-      ...this.entryOf(call),
-      result_size: bytesOf(withoutContext(call.refusal.detail)),
-      duration_seconds: 0,
-      status: 'refused',
-      error_type: code,
-      cached: false,
-    });
+    const { code: error_type, detail } = call.refusal;
+    this.metrics.refused(error_type);
+    this.log(call, () => ({ result_size: bytesOf(withoutContext(detail)), status: 'refused', error_type }));
   }
 
   private reused(call: CachedCall): void {
@@ -110,35 +94,28 @@ export class PlaybookCalls implements OnModuleInit {
     this.usage.asked();
     this.metrics.reused();
     this.usage.hit();
-    if (!this.tells(true)) return;
-    this.write({
-      ...this.entryOf(call, executionId),
-      result_size: bytesOf(result),
-      duration_seconds: 0,
-      status,
-      cached: true,
-    });
+    this.log(call, () => ({ executionId, result_size: bytesOf(result), status }));
   }
 
-  private entryOf({ tool, input, context: { investigationId } }: CallEvent, executionId?: string) {
+  /** Answers from memory are frequent and cost microseconds, so they are logged on `debug` alone. */
+  private log(event: CallEvent, end: () => CallEnd): void {
+    const cached = event.kind === 'cached';
+    if (!this.logger.logger.isLevelEnabled(cached ? 'debug' : 'info')) return;
+    const { executionId, ...rest } = end();
+    const { investigationId } = event.context;
     const traceId = this.tracer.traceparent(undefined)?.split('-')[1];
-    return {
-      event: 'playbook_tool_call' as const,
-      tool,
+    const entry: PlaybookToolCall = {
+      event: 'playbook_tool_call',
+      tool: event.tool,
       ...(investigationId !== undefined && { investigation_id: investigationId }),
       ...(executionId !== undefined && { execution_id: executionId }),
-      parameters_hash: sha256(canonicalJson(input)),
+      parameters_hash: sha256(canonicalJson(event.input)),
       ...(traceId !== undefined && { trace_id: traceId }),
+      duration_seconds: 0,
+      ...rest,
+      cached,
     };
-  }
-
-  /** What is answered from memory comes often and costs microseconds: a line for it would cost more. */
-  private tells(cached: boolean): boolean {
-    return this.logger.logger.isLevelEnabled(cached ? 'debug' : 'info');
-  }
-
-  private write(entry: PlaybookToolCall): void {
-    const level = entry.cached ? 'debug' : entry.status === 'success' ? 'info' : 'warn';
+    const level = cached ? 'debug' : entry.status === 'success' ? 'info' : 'warn';
     this.logger[level](entry, 'playbook tool call');
   }
 }

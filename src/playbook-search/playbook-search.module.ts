@@ -25,7 +25,6 @@ import { PLAYBOOK_SOURCE, type PlaybookSource } from './playbook-source.js';
 import { BlendedRanker } from './ranking/blended.ranker.js';
 import { LexicalRanker } from './ranking/lexical.ranker.js';
 import { PlaybookSearchController } from './rest/playbook-search.controller.js';
-import { PlaybookSearchService } from './rest/playbook-search.service.js';
 import { SEMANTIC_SEARCH } from './semantic-search.js';
 
 /** How playbooks are found: the index of the catalogue, a Data Storage service, and `get_playbooks`. */
@@ -61,7 +60,6 @@ export class PlaybookSearchModule {
       providers: [
         PlaybookIndex,
         CatalogueFollower,
-        PlaybookSearchService,
         PlaybookCalls,
         ...playbookMetrics,
         ...dataStorageMetrics,

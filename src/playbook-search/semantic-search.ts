@@ -43,11 +43,4 @@ export interface SemanticSearch {
   ): Promise<SemanticScores>;
 }
 
-/** Search in words only. */
-export const noSemantics: SemanticSearch = {
-  revision: '',
-  follow: () => undefined,
-  scores: async () => ({ calibration: { floor: 0, cut: 0.7 }, cosines: new Map(), degraded: undefined }),
-};
-
 export const SEMANTIC_SEARCH = Symbol('SemanticSearch');

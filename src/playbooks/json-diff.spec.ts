@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { canonicalJson } from '../common/canonical-json.js';
-import { jsonDiff } from './json-diff.js';
+import { jsonDiff } from './playbook-catalogue.service.js';
 
 describe('jsonDiff', () => {
   it.each<[string, unknown, unknown, ReturnType<typeof jsonDiff>]>([

@@ -4,32 +4,55 @@ import { type FieldProblem, Problem } from '../common/errors.js';
 import { keyIn, type Page, pageFrom } from '../common/page.js';
 import { TypedEvents } from '../common/typed-events.js';
 import type { NewPlaybook } from './playbook.types.js';
-import { type JsonChange, jsonDiff } from './json-diff.js';
-import {
-  type CreatedRow,
-  type PlaybookRow,
-  type PlaybookSummary,
-  type StatisticsRow,
-  type StatusRow,
-  type VersionRow,
-} from './playbook.rows.js';
+import type { CreatedRow, PlaybookRow, PlaybookSummary, StatisticsRow, StatusRow, VersionRow } from './playbook.rows.js';
 import { isPlaybookId } from './playbook.validators.js';
-import { PlaybookChangesRepository, type VersionKey } from './playbook-changes.repository.js';
-import { type Outcome, PlaybookOutcomesRepository } from './playbook-outcomes.repository.js';
+import { type Outcome, PlaybookChangesRepository, type VersionKey } from './playbook-changes.repository.js';
 import { PlaybooksRepository } from './playbooks.repository.js';
 import { compareVersions } from './semver.js';
 import { allows, type StatusChange, transitions } from './status-transitions.js';
 import { planVersions, type VersionPlan } from './version-plan.js';
+import { jsonDifferences } from '../common/json-differences.js';
+
+/** One place where two JSON values differ. */
+interface JsonChange {
+  /** JSON pointer into both values. */
+  readonly pointer: string;
+  readonly change: 'added' | 'removed' | 'changed';
+  /** Absent where it was added. */
+  readonly from?: unknown;
+  /** Absent where it was removed. */
+  readonly to?: unknown;
+}
+
+/**
+ * Every place where two JSON values differ, as deep as possible; list members are compared by their position.
+ * The order of an object's keys is no difference; absent and undefined are the same.
+ */
+export const jsonDiff = (from: unknown, to: unknown): JsonChange[] =>
+  jsonDifferences<JsonChange>(from, to, {
+    isSame: Object.is,
+    namesIn: (before, after) =>
+      isContainer(before) && isContainer(after) && Array.isArray(before) === Array.isArray(after)
+        ? new Set([...Object.keys(before), ...Object.keys(after)])
+        : undefined,
+    tell: (pointer, before, after) => {
+      if (before === undefined) return { pointer, change: 'added', to: after };
+      if (after === undefined) return { pointer, change: 'removed', from: before };
+      return { pointer, change: 'changed', from: before, to: after };
+    },
+  });
+
+const isContainer = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
 /** Every version of one playbook. */
-export interface PlaybookVersions {
+interface PlaybookVersions {
   readonly playbook_id: string;
   /** Newest first. */
   readonly versions: readonly Omit<VersionRow, 'deprecation_notice'>[];
   readonly total_versions: number;
 }
 
-export interface PlaybookDiff {
+interface PlaybookDiff {
   readonly playbook_id: string;
   readonly from: string;
   readonly to: string;
@@ -37,7 +60,7 @@ export interface PlaybookDiff {
   readonly changes: readonly JsonChange[];
 }
 
-export interface RecordedOutcome extends StatisticsRow {
+interface RecordedOutcome extends StatisticsRow {
   /** False: this execution had been counted before. */
   readonly counted: boolean;
 }
@@ -66,7 +89,6 @@ export class PlaybookCatalogueService {
   constructor(
     private readonly repository: PlaybooksRepository,
     private readonly changes: PlaybookChangesRepository,
-    private readonly outcomes: PlaybookOutcomesRepository,
   ) {}
 
   /**
@@ -150,11 +172,11 @@ export class PlaybookCatalogueService {
 
   /** @throws Problem `not_found`, or `conflict` when the execution was reported with the other outcome before */
   async recordOutcome(key: VersionKey, outcome: Outcome): Promise<RecordedOutcome> {
-    const counted = await this.outcomes.add(key, outcome);
+    const counted = await this.changes.addOutcome(key, outcome);
     if (counted) return { ...counted, counted: true };
     const row = await this.get(key);
     const { executionId, success } = outcome;
-    const before = executionId === undefined ? undefined : await this.outcomes.find(key, executionId);
+    const before = executionId === undefined ? undefined : await this.changes.findOutcome(key, executionId);
     if (before && before.success !== success) {
       const said = before.success ? 'a success' : 'a failure';
       throw new Problem('conflict', `Execution ${executionId} was reported as ${said} before`);

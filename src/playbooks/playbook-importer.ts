@@ -11,7 +11,7 @@ import { PlaybooksRepository } from './playbooks.repository.js';
 import { yamlText, yamlToJson } from './import/yaml-documents.js';
 
 /** Names of files. */
-export interface ImportReport {
+interface ImportReport {
   readonly imported: readonly string[];
   readonly unchanged: readonly string[];
   readonly failed: readonly { readonly file: string; readonly reason: string }[];

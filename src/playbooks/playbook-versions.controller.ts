@@ -2,10 +2,12 @@ import { Body, Controller, Get, HttpCode, Param, Patch, Post, Query } from '@nes
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
+import type { StatusRow } from './playbook.rows.js';
 import { PlaybookCatalogueService } from './playbook-catalogue.service.js';
 import { PlaybookArchivedView, PlaybookDeprecatedView, PlaybookDiffView, PlaybookOutcomeView, PlaybookStatusView, PlaybookVersionsView, PlaybookView } from './playbook-views.shapes.js';
 import { ArchivePlaybookBody, DeprecatePlaybookBody, DisablePlaybookBody, EnablePlaybookBody, PlaybookDiffParams, PlaybookIdParams, PlaybookVersionParams, RecordOutcomeBody, VersionQuery, VersionsQuery } from './playbook-bodies.shapes.js';
-import { PlaybookVersionsService } from './playbook-versions.service.js';
+import { PlaybooksRepository } from './playbooks.repository.js';
+import { ShownPlaybooks } from './shown/shown-playbooks.js';
 
 /** Routes of one playbook, with the field names of kubernaut's catalogue. */
 @ApiTags('playbooks')
@@ -15,7 +17,8 @@ import { PlaybookVersionsService } from './playbook-versions.service.js';
 export class PlaybookVersionsController {
   constructor(
     private readonly catalogue: PlaybookCatalogueService,
-    private readonly versions: PlaybookVersionsService,
+    private readonly repository: PlaybooksRepository,
+    private readonly shown: ShownPlaybooks,
   ) {}
 
   @Get(':id/versions')
@@ -38,8 +41,13 @@ export class PlaybookVersionsController {
       'can refuse a selection that was not.',
   })
   @ApiOkResponse({ type: PlaybookView })
-  getPlaybookVersion(@Param() key: PlaybookVersionParams, @Query() { investigationId }: VersionQuery): Promise<object> {
-    return this.versions.get(key, investigationId);
+  async getPlaybookVersion(@Param() key: PlaybookVersionParams, @Query() { investigationId }: VersionQuery): Promise<object> {
+    const [row, status_history, shown_to_investigation] = await Promise.all([
+      this.catalogue.get(key),
+      this.repository.statusHistory(key.id, key.version),
+      investigationId === undefined ? undefined : this.shownTo(investigationId, key),
+    ]);
+    return { ...row, status_history, ...(shown_to_investigation && { shown_to_investigation }) };
   }
 
   @Get(':id/versions/:from/diff/:to')
@@ -78,8 +86,9 @@ export class PlaybookVersionsController {
   })
   @ApiOkResponse({ type: PlaybookStatusView })
   @ApiProblems('conflict')
-  disablePlaybook(@Param() key: PlaybookVersionParams, @Body() body: DisablePlaybookBody): Promise<object> {
-    return this.versions.disable(key, body);
+  async disablePlaybook(@Param() key: PlaybookVersionParams, @Body() body: DisablePlaybookBody): Promise<object> {
+    const { disabled_by: by, disabled_reason: reason } = body;
+    return statusAnswer(await this.catalogue.setStatus(key, { transition: 'disable', by, reason }));
   }
 
   @Patch(':id/:version/enable')
@@ -89,8 +98,9 @@ export class PlaybookVersionsController {
   })
   @ApiOkResponse({ type: PlaybookStatusView })
   @ApiProblems('conflict')
-  enablePlaybook(@Param() key: PlaybookVersionParams, @Body() body: EnablePlaybookBody): Promise<object> {
-    return this.versions.enable(key, body);
+  async enablePlaybook(@Param() key: PlaybookVersionParams, @Body() body: EnablePlaybookBody): Promise<object> {
+    const { enabled_by: by, enabled_reason: reason } = body;
+    return statusAnswer(await this.catalogue.setStatus(key, { transition: 'enable', by, reason }));
   }
 
   @Patch(':id/:version/deprecate')
@@ -100,8 +110,11 @@ export class PlaybookVersionsController {
   })
   @ApiOkResponse({ type: PlaybookDeprecatedView })
   @ApiProblems('conflict')
-  deprecatePlaybook(@Param() key: PlaybookVersionParams, @Body() body: DeprecatePlaybookBody): Promise<object> {
-    return this.versions.deprecate(key, body);
+  async deprecatePlaybook(@Param() key: PlaybookVersionParams, @Body() body: DeprecatePlaybookBody): Promise<object> {
+    const { deprecated_by, deprecation_notice } = body;
+    const change = { transition: 'deprecate', by: deprecated_by, reason: deprecation_notice } as const;
+    const { playbook_id, version, status, updated_at } = await this.catalogue.setStatus(key, change);
+    return { playbook_id, version, status, deprecated_at: updated_at, deprecated_by, deprecation_notice };
   }
 
   @Patch(':id/:version/archive')
@@ -111,7 +124,20 @@ export class PlaybookVersionsController {
   })
   @ApiOkResponse({ type: PlaybookArchivedView })
   @ApiProblems('conflict')
-  archivePlaybook(@Param() key: PlaybookVersionParams, @Body() body: ArchivePlaybookBody): Promise<object> {
-    return this.versions.archive(key, body);
+  async archivePlaybook(@Param() key: PlaybookVersionParams, @Body() body: ArchivePlaybookBody): Promise<object> {
+    const { archived_by, archived_reason } = body;
+    const change = { transition: 'archive', by: archived_by, reason: archived_reason } as const;
+    const { playbook_id, version, status, updated_at } = await this.catalogue.setStatus(key, change);
+    return { playbook_id, version, status, archived_at: updated_at, archived_by, archived_reason };
+  }
+
+  private async shownTo(investigation_id: string, { id, version }: PlaybookVersionParams): Promise<object> {
+    const shown = (await this.shown.of(investigation_id)).find(
+      (each) => each.playbook_id === id && each.version === version,
+    );
+    const { first_shown_at = null, last_shown_at = null, times = 0 } = shown ?? {};
+    return { investigation_id, shown: shown !== undefined, first_shown_at, last_shown_at, times };
   }
 }
+
+const statusAnswer = ({ deprecation_notice: _, updated_at: __, ...answer }: StatusRow): object => answer;

@@ -1,16 +1,57 @@
 import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
-import { ApiBody, ApiConsumes, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiBody, ApiConsumes, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiTags, type ApiBodyOptions } from '@nestjs/swagger';
 import { CurrentPrincipal } from '../auth/principal.decorator.js';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import type { Principal } from '../tool-contract/principal.js';
-import { importBodySchema, importExamples } from './import/import.openapi.js';
 import { PlaybookImportService } from './import/playbook-import.service.js';
 import { yamlTypes } from './import/yaml-body.js';
 import { PlaybookCatalogueService } from './playbook-catalogue.service.js';
 import { PlaybookCreatedView, PlaybookImportView, PlaybookPageView, ShownPlaybooksView } from './playbook-views.shapes.js';
-import { PlaybookVersionsService } from './playbook-versions.service.js';
+import { ShownPlaybooks } from './shown/shown-playbooks.js';
 import { CreatePlaybookBody, ListPlaybooksQuery, ShownQuery } from './playbook-bodies.shapes.js';
+
+type Schema = Extract<ApiBodyOptions, { schema: unknown }>['schema'];
+type Examples = NonNullable<Extract<ApiBodyOptions, { schema: unknown }>['examples']>;
+
+const playbook: Schema = { $ref: '#/components/schemas/CreatePlaybookBody' };
+
+const importBodySchema: Schema = {
+  oneOf: [
+    playbook,
+    { type: 'array', items: playbook },
+    {
+      type: 'object',
+      required: ['playbooks'],
+      properties: { playbooks: { type: 'array', items: playbook } },
+    },
+  ],
+};
+
+const retries = {
+  playbook_id: 'retry-storm-calm',
+  version: '1.0.0',
+  name: 'Calm a storm of retries',
+  description: 'Clients repeat what fails and keep a service down that has recovered. Caps their retries.',
+  labels: { environment: '*' },
+  signals: ['retry budget exhausted'],
+  content: { kind: 'RemediationPlaybook', steps: [{ name: 'cap', action: 'ReconfigureResource' }] },
+};
+const cache = {
+  playbook_id: 'cache-stampede-damp',
+  version: '1.0.0',
+  name: 'Damp a cache stampede',
+  description: 'A hot key expires and every request asks the database. Refreshes it early, by one of them.',
+  labels: { environment: ['staging', 'production'] },
+  aliases: ['thundering herd'],
+  content: 'steps:\n  - name: refresh early\n',
+};
+
+const importExamples: Examples = {
+  list: { summary: 'A list', value: [retries, cache] },
+  one: { summary: 'One playbook, which is stored already', value: retries },
+  wrapped: { summary: 'As this server lists them', value: { playbooks: [cache] } },
+};
 
 /** Routes of the whole catalogue, with the field names of kubernaut's. */
 @ApiTags('playbooks')
@@ -21,7 +62,7 @@ export class PlaybooksController {
   constructor(
     private readonly catalogue: PlaybookCatalogueService,
     private readonly importer: PlaybookImportService,
-    private readonly playbookVersions: PlaybookVersionsService,
+    private readonly shown: ShownPlaybooks,
   ) {}
 
   @Post()
@@ -64,8 +105,9 @@ export class PlaybooksController {
       '24 hours after its first call. A selection that is not among them was not made from what was shown.',
   })
   @ApiOkResponse({ type: ShownPlaybooksView })
-  listShownPlaybooks(@Query() { investigationId }: ShownQuery): Promise<object> {
-    return this.playbookVersions.shownOf(investigationId);
+  async listShownPlaybooks(@Query() { investigationId }: ShownQuery): Promise<ShownPlaybooksView> {
+    const playbooks = await this.shown.of(investigationId);
+    return { investigation_id: investigationId, playbooks, total: playbooks.length };
   }
 
   @Get()

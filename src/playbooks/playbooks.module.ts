@@ -4,13 +4,10 @@ import { PlaybookImportService } from './import/playbook-import.service.js';
 import { PlaybookCatalogueService } from './playbook-catalogue.service.js';
 import { PlaybookChangesRepository } from './playbook-changes.repository.js';
 import { PlaybookImporter } from './playbook-importer.js';
-import { PlaybookOutcomesRepository } from './playbook-outcomes.repository.js';
 import { PlaybookVersionsController } from './playbook-versions.controller.js';
-import { PlaybookVersionsService } from './playbook-versions.service.js';
 import { PlaybooksController } from './playbooks.controller.js';
 import { PlaybooksRepository } from './playbooks.repository.js';
 import { ShownPlaybooks } from './shown/shown-playbooks.js';
-import { ShownPlaybooksRepository } from './shown/shown-playbooks.repository.js';
 
 /** The catalogue of playbooks: their versions, what became of them, and who was shown them. */
 @Module({
@@ -20,12 +17,9 @@ import { ShownPlaybooksRepository } from './shown/shown-playbooks.repository.js'
   providers: [
     PlaybooksRepository,
     PlaybookChangesRepository,
-    PlaybookOutcomesRepository,
     PlaybookCatalogueService,
-    PlaybookVersionsService,
     PlaybookImportService,
     PlaybookImporter,
-    ShownPlaybooksRepository,
     ShownPlaybooks,
   ],
   exports: [PlaybooksRepository, PlaybookCatalogueService, ShownPlaybooks],

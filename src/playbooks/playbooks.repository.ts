@@ -10,7 +10,7 @@ import {
 } from './playbook.rows.js';
 
 /** What search reads: one state of the catalogue. */
-export interface SearchableCatalogue {
+interface SearchableCatalogue {
   /** Of the database: another one after every change, whoever made it. */
   readonly revision: string;
   /** By id. */

@@ -8,7 +8,7 @@ export const transitions = {
   archive: { from: ['active', 'deprecated'], to: 'archived' },
 } as const satisfies Record<string, { from: readonly PlaybookStatus[]; to: PlaybookStatus }>;
 
-export type Transition = keyof typeof transitions;
+type Transition = keyof typeof transitions;
 
 export const allows = (transition: Transition, status: PlaybookStatus): boolean =>
   (transitions[transition].from as readonly PlaybookStatus[]).includes(status);

@@ -1,7 +1,7 @@
 import type { Variables } from './loader-variables.js';
 import { covers, type Place, type Places } from './places.js';
 
-export interface BubblewrapSettings {
+interface BubblewrapSettings {
   readonly program: string;
   readonly places: Places;
   readonly network: boolean;

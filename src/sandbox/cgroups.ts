@@ -7,7 +7,7 @@ import { type CgroupBase, type CgroupController, cgroupControllers } from './san
 import type { Variables } from './loader-variables.js';
 
 /** The limits of one process's leaf group; an absent one is no limit. */
-export interface CgroupLimits {
+interface CgroupLimits {
   readonly memory?: number;
   readonly pids?: number;
   /** Per cent of one core. */

@@ -13,7 +13,7 @@ import type { AbilityName, HostAbilities } from './sandbox.types.js';
 const run = promisify(execFile);
 const probeTimeoutMs = 10_000;
 
-export interface ProbeSettings {
+interface ProbeSettings {
   /** Folders of the host in which bubblewrap and socat are looked for, as in PATH. */
   readonly path: string;
   /** Our launcher, which may not be there. */

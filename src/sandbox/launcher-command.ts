@@ -1,7 +1,7 @@
 import { privateDirectory } from './bubblewrap.js';
 import type { Place, Places } from './places.js';
 
-export interface LauncherSettings {
+interface LauncherSettings {
   readonly program: string;
   readonly places: Places;
   /** Beyond the places: what a process namespace or a private directory adds. */

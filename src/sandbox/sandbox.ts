@@ -5,7 +5,7 @@ import { bubblewrapCommand, ownFiles, privateDirectory } from './bubblewrap.js';
 import { CgroupLeaves, newLeafPrefix } from './cgroups.js';
 import { effectiveSandbox, noSandbox, tierOf } from './enforcement.js';
 import { checkOwn, grantedPaths, type GrantRules, SandboxRefusal } from './granted-paths.js';
-import { hintFor } from './hints.js';
+import { brokenRule, hintFor, type ProcessEnd } from './violation.js';
 import { launcherInside } from './host-probe.js';
 import { launchFiles, systemFiles } from './launch-files.js';
 import { holding, launcherCommand } from './launcher-command.js';
@@ -22,11 +22,10 @@ import {
 import type { Command, EffectiveSandbox, HostAbilities, SandboxStatus } from './sandbox.types.js';
 import { obstacleFor, refuseObstacles } from './tool-user.js';
 import { apartFromLoader, type Variables } from './loader-variables.js';
-import { brokenRule, type ProcessEnd } from './violation.js';
 
 export { SandboxRefusal };
 
-export interface SandboxOptions extends GrantRules {
+interface SandboxOptions extends GrantRules {
   readonly enabled: boolean;
   /** `enforce`: what is demanded and cannot be enforced is refused. */
   readonly mode: 'enforce' | 'best-effort';

@@ -74,7 +74,7 @@ export interface EffectiveSandbox {
 }
 
 /** The user that a tool's processes run as: never root. */
-export interface RunsAs {
+interface RunsAs {
   readonly uid: number;
 }
 

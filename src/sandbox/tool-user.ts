@@ -14,7 +14,7 @@ export const isToolUid = (uid: number, firstUid: number): boolean =>
   uid >= firstUid && uid < firstUid + users;
 
 /** The access that a user must have to a path, links resolved or not. */
-export interface Need {
+interface Need {
   readonly path: string;
   /** `enter`: of a folder, what is below is reached by name; `run` and `write` mean reading as well. */
   readonly use: 'enter' | 'read' | 'run' | 'write';

@@ -1,9 +1,11 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Inject } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import type { CircuitKind, CircuitPast } from '../common/circuit-state.js';
 import { storableText } from '../common/pg-text.js';
-import type { CircuitTransition } from './circuit-events.js';
+import { type CircuitTransition, CircuitEvents } from './circuit-events.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { WriteBehind } from '../common/write-behind.js';
 
 interface TransitionRow extends Omit<CircuitTransition, 'at'> {
   readonly at: Date;
@@ -107,5 +109,26 @@ export class CircuitTransitionsRepository {
   async deleteOlder(before: Date): Promise<number> {
     const [row] = await this.db.query<{ deleted: number }[]>(deleteOlder, [before]);
     return row?.deleted ?? 0;
+  }
+}
+
+/** What happens to the circuits, as long as the metrics of its time are kept. */
+@Injectable()
+export class CircuitHistory extends WriteBehind<CircuitTransition> {
+  constructor(
+    @Inject(APP_CONFIG) { recorder }: AppConfig,
+    events: CircuitEvents,
+    private readonly repository: CircuitTransitionsRepository,
+  ) {
+    super('circuit history', events, repository, recorder.retentionDays);
+  }
+
+  /**
+   * The newest of one tool, oldest first.
+   * @throws the database's error
+   */
+  async newest(tool: string, limit: number): Promise<CircuitTransition[]> {
+    await this.flush();
+    return this.repository.newest(tool, limit);
   }
 }

@@ -3,7 +3,7 @@ import type { CircuitBreaker } from '../common/circuit-breaker.js';
 import type { CircuitOverride } from '../common/circuit-state.js';
 import { CircuitBreakers, type TrackedCircuit } from './circuit-breakers.js';
 import type { CircuitTransition } from './circuit-events.js';
-import { CircuitHistory } from './circuit-history.js';
+import { CircuitHistory } from './circuit-transitions.repository.js';
 import type {
   CircuitListView,
   CircuitStateView,

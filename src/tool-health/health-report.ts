@@ -6,7 +6,7 @@ import type { Grade } from './grading.js';
 import type { ToolHealthSummaryView, ToolHealthView } from './tool-health.shapes.js';
 
 /** With calls in the period, or without. */
-export type ReportedFigures = (ToolFigures & LatencyFigures) | EmptyToolStats;
+type ReportedFigures = (ToolFigures & LatencyFigures) | EmptyToolStats;
 
 /** A tool's figures of one period, graded; times in ISO 8601, `since` in milliseconds since 1970. */
 export function reportOf(

@@ -3,7 +3,7 @@ import { TypedEvents } from '../common/typed-events.js';
 import { defaultThresholds, type ToolThresholds } from '../tool-contract/tool-thresholds.js';
 
 /** A registered tool, as health knows it. */
-export interface KnownTool {
+interface KnownTool {
   readonly name: string;
   /** Where the tool's limits differ from the defaults. */
   readonly thresholds?: Partial<ToolThresholds>;

@@ -8,7 +8,7 @@ interface Noted {
 }
 
 /** What noting a status changed. */
-export interface StatusNote {
+interface StatusNote {
   readonly since: number | null;
   /** The status before, if this is another one. */
   readonly changedFrom?: HealthStatus;

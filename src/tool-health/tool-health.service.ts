@@ -30,7 +30,7 @@ import { KnownTools } from './known-tools.js';
 import { StatusLog } from './status-log.js';
 
 /** A caller's report of an execution that did not come through the door. */
-export type ExternalExecution = Pick<ToolMetric, 'toolName' | 'userId'> &
+type ExternalExecution = Pick<ToolMetric, 'toolName' | 'userId'> &
   Partial<
     Pick<
       ToolMetric,

@@ -1,5 +1,5 @@
 import type { Tool } from '../tool-contract/tool.js';
-import { isOptimizable } from '../traces/reads/optimizable.js';
+import { isOptimizable } from '../traces/reads/span-contents.js';
 import type { TraceReads } from '../traces/reads/trace-reads.js';
 import { misuse, traceTool } from './trace-tool.js';
 

@@ -15,7 +15,6 @@ import { TraceReadsController } from './reads/trace-reads.controller.js';
 import { TraceReadsService } from './reads/trace-reads.service.js';
 import { TraceReads } from './reads/trace-reads.js';
 import { TracesController } from './reads/traces.controller.js';
-import { TracesService } from './reads/traces.service.js';
 import { SpanRetention } from './span-retention.js';
 
 /** Spans: those that agents send, and the executions of this server. */
@@ -32,7 +31,6 @@ import { SpanRetention } from './span-retention.js';
     SpanRetention,
     TraceReads,
     TraceReadsService,
-    TracesService,
     {
       provide: SpanIngest,
       inject: [getDataSourceToken(), APP_CONFIG, spanReport, BatchEvents],

@@ -16,9 +16,8 @@ afterAll(() => tk.close());
 const entries = async (query = ''): Promise<Json[]> =>
   (await tk.http.get(`/api/v1/audit${query}`).expect(200)).body.data;
 const circuit = (act: string) => tk.http.post(`/api/v1/tool-health/get_playbooks/circuit/${act}`).send({});
-const hash = expect.stringMatching(/^[0-9a-f]{64}$/);
 
-it('an act on a tool: who, what, on what, how it ended, and the states between which it led', async () => {
+it('an act on a tool: who, what, on what and how it ended', async () => {
   await tk.register('audited', { env: { TOKEN: 's3cret-value' } });
   const path = '/api/v1/custom-tools/audited';
   await tk.http
@@ -33,16 +32,14 @@ it('an act on a tool: who, what, on what, how it ended, and the states between w
   const done = (await entries('?target=custom-tools/audited')).reverse();
   const by = { keyId: 'admin', userId: 'admin', address: '127.0.0.1', target: 'custom-tools/audited' };
   expect(done).toMatchObject([
-    { ...by, action: 'registerCustomTool', status: 201, beforeHash: null, afterHash: hash },
+    { ...by, action: 'registerCustomTool', status: 201 },
     { ...by, action: 'updateCustomTool', status: 200, requestId: 'req-7' },
     { ...by, action: 'updateCustomTool', status: 400 },
     { ...by, action: 'disableCustomTool', status: 200 },
-    { ...by, action: 'removeCustomTool', status: 204, afterHash: null },
-    { ...by, action: 'removeCustomTool', status: 404, beforeHash: null, afterHash: null },
+    { ...by, action: 'removeCustomTool', status: 204 },
+    { ...by, action: 'removeCustomTool', status: 404 },
   ]);
-  const states = done.map(({ beforeHash, afterHash }) => [beforeHash, afterHash]);
-  for (const [n, [before]] of states.entries()) if (n > 0) expect(before).toBe(states[n - 1]?.[1]);
-  expect(new Set(states.flat()).size).toBe(4);
+  for (const entry of done) expect(entry).toMatchObject({ beforeHash: null, afterHash: null });
   expect(JSON.stringify(done)).not.toMatch(/s3cret|an0ther/);
 });
 
@@ -55,12 +52,12 @@ it('a key is named by its id, and its holder by the key', async () => {
   await holder.post('/api/v1/tool-health/get_playbooks/circuit/reset').send({}).expect(200);
   await tk.http.delete(`/api/v1/keys/${made.id}`).expect(204);
   expect(await entries(`?target=keys/${made.id}`)).toMatchObject([
-    { action: 'revokeKey', status: 204, beforeHash: hash, afterHash: hash },
-    { action: 'createKey', status: 201, beforeHash: null, afterHash: hash },
+    { action: 'revokeKey', status: 204 },
+    { action: 'createKey', status: 201 },
   ]);
   const [own, ...others] = await entries(`?keyId=${made.id}`);
   expect([own, others]).toMatchObject([
-    { userId: 'alice', action: 'resetCircuit', target: 'tool-health/get_playbooks', beforeHash: null },
+    { userId: 'alice', action: 'resetCircuit', target: 'tool-health/get_playbooks' },
     [],
   ]);
   expect(JSON.stringify(await entries())).not.toContain(made.key.slice(-43));
@@ -164,7 +161,7 @@ describe('a read of what tools and models were given and answered', () => {
       body ? http.post(`/api/v1/${path()}`).send(body) : http.get(`/api/v1/${path()}`);
     const { status } = await read(tk.http);
     expect(await entries(`?action=${action}`)).toMatchObject([
-      { keyId: 'admin', target: expect.stringContaining(target), status, beforeHash: null },
+      { keyId: 'admin', target: expect.stringContaining(target), status },
     ]);
     await read(reader);
     expect(await entries(`?action=${action}`)).toHaveLength(1);

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
-import { OnceLinks } from '../../src/auth/once-links.js';
-import { Sessions } from '../../src/auth/sessions.js';
+import { OnceLinks, Sessions } from '../../src/auth/sessions.js';
 import { bearer } from '../support/admin-key.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { signIn } from '../support/browser-session.js';

@@ -1,6 +1,5 @@
 import { Logger } from '@nestjs/common';
 import { ShownPlaybooks } from '../../src/playbooks/shown/shown-playbooks.js';
-import { ShownPlaybooksRepository } from '../../src/playbooks/shown/shown-playbooks.repository.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { until } from '../support/wait.js';
 
@@ -13,14 +12,19 @@ const b = { playbook_id: 'b', version: '2.0.0' };
 let db: TestDatabase;
 let shown: ShownPlaybooks;
 
-const repository = (ttlMs = hour) =>
-  new ShownPlaybooksRepository(db.dataSource, { investigations: { ttlMs } } as never);
+function replica(ttlMs = hour): ShownPlaybooks {
+  const made = new ShownPlaybooks(db.dataSource, { investigations: { ttlMs } } as never);
+  void made.onModuleInit();
+  return made;
+}
+const find = async (investigation: string, { playbook_id, version }: typeof a) =>
+  (await shown.of(investigation)).find((row) => row.playbook_id === playbook_id && row.version === version);
 const rows = (): Promise<{ times: number; playbook_id: string }[]> =>
   db.dataSource.query('SELECT * FROM playbook_shown ORDER BY investigation_id, playbook_id');
 
 beforeEach(async () => {
   db = await createTestDatabase();
-  shown = new ShownPlaybooks(repository());
+  shown = replica();
 });
 afterEach(async () => {
   await shown.onApplicationShutdown();
@@ -30,26 +34,26 @@ afterEach(async () => {
 describe('what an investigation was shown', () => {
   it('is known at once, and of other investigations and versions nothing', async () => {
     shown.remember('inv-1', [a, b]);
-    expect(await shown.find('inv-1', a)).toMatchObject({ ...a, times: 1, first_shown_at: expect.any(Date) });
-    expect(await shown.find('inv-1', { ...a, version: '1.0.1' })).toBeUndefined();
-    expect(await shown.find('inv-2', a)).toBeUndefined();
+    expect(await find('inv-1', a)).toMatchObject({ ...a, times: 1, first_shown_at: expect.any(Date) });
+    expect(await find('inv-1', { ...a, version: '1.0.1' })).toBeUndefined();
+    expect(await find('inv-2', a)).toBeUndefined();
     expect((await shown.of('inv-1')).map(({ playbook_id }) => playbook_id)).toEqual(['a', 'b']);
   });
 
   it('counts how often, and keeps the first and the last time', async () => {
     shown.remember('inv-1', [a]);
-    const first = await shown.find('inv-1', a);
+    const first = await find('inv-1', a);
     shown.remember('inv-1', [a]);
     shown.remember('inv-1', [a, b]);
-    const last = await shown.find('inv-1', a);
+    const last = await find('inv-1', a);
     expect(last).toMatchObject({ times: 3, first_shown_at: first?.first_shown_at });
     expect(Number(last?.last_shown_at)).toBeGreaterThanOrEqual(Number(first?.last_shown_at));
   });
 
   it('is written by itself, soon, and at the end', async () => {
-    shown.onApplicationBootstrap();
     shown.remember('inv-1', [a]);
     expect(await rows()).toEqual([]);
+    shown.onApplicationBootstrap();
     await until(async () => (await rows()).length === 1, { what: 'the row' });
     shown.remember('inv-1', [b]);
     await shown.onApplicationShutdown();
@@ -57,30 +61,32 @@ describe('what an investigation was shown', () => {
   });
 
   it('survives a restart and is shared by replicas that write side by side', async () => {
-    const replicas = [1, 2, 3].map(() => new ShownPlaybooks(repository()));
+    const replicas = [replica(), replica(), replica()];
     const many = Array.from({ length: 200 }, (_, at) => ({
       playbook_id: `p${(at * 37) % 200}`,
       version: '1.0.0',
     }));
-    for (const [at, replica] of replicas.entries()) {
-      replica.remember('inv-1', at === 1 ? [...many].reverse() : many);
+    for (const [at, each] of replicas.entries()) {
+      each.remember('inv-1', at === 1 ? [...many].reverse() : many);
     }
-    await Promise.all(replicas.map((replica) => replica.onApplicationShutdown()));
+    await Promise.all(replicas.map((each) => each.onApplicationShutdown()));
     expect((await shown.of('inv-1')).map(({ times }) => times)).toEqual(Array.from({ length: 200 }, () => 3));
   });
 
   it('expires, is removed then, and begins anew', async () => {
-    const short = new ShownPlaybooks(repository(1));
+    const short = replica(1);
     short.remember('inv-1', [a]);
     await short.onApplicationShutdown();
-    await until(async () => (await shown.find('inv-1', a)) === undefined, { what: 'its end' });
+    await until(async () => (await find('inv-1', a)) === undefined, { what: 'its end' });
     shown.remember('inv-1', [a]);
-    expect(await shown.find('inv-1', a)).toMatchObject({ times: 1 });
-    short.remember('inv-2', [a, b]);
-    await short.onApplicationShutdown();
+    expect(await find('inv-1', a)).toMatchObject({ times: 1 });
+    const other = replica(1);
+    other.remember('inv-2', [a, b]);
+    await other.onApplicationShutdown();
     await until(async () => (await shown.of('inv-2')).length === 0, { what: 'its end' });
-    expect(await repository().deleteExpired()).toBe(2);
-    expect(await rows()).toHaveLength(1);
+    expect(await rows()).toHaveLength(3);
+    shown.onApplicationBootstrap();
+    await until(async () => (await rows()).length === 1, { what: 'its removal' });
   });
 
   it('waits for a database that is away, and takes no identity that no table could hold', async () => {
@@ -90,10 +96,10 @@ describe('what an investigation was shown', () => {
       { playbook_id: 'x'.repeat(257), version: '1' },
       { playbook_id: 'n\0l', version: '1' },
     ]);
-    await expect(shown.find('inv-1', a)).rejects.toThrow('playbook_shown');
+    await expect(find('inv-1', a)).rejects.toThrow('playbook_shown');
     shown.remember('inv-1', [a]);
     await db.dataSource.query('ALTER TABLE away RENAME TO playbook_shown');
-    expect(await shown.find('inv-1', a)).toMatchObject({ times: 2 });
+    expect(await find('inv-1', a)).toMatchObject({ times: 2 });
     expect((await shown.of('inv-1')).map(({ playbook_id }) => playbook_id)).toEqual(['a', 'n\uFFFDl']);
   });
 });

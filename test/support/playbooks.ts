@@ -3,7 +3,6 @@ import type { DataSource } from 'typeorm';
 import { PlaybookCatalogueService } from '../../src/playbooks/playbook-catalogue.service.js';
 import { PlaybookChangesRepository } from '../../src/playbooks/playbook-changes.repository.js';
 import { PlaybookIndex } from '../../src/playbook-search/catalogue/playbook-index.js';
-import { PlaybookOutcomesRepository } from '../../src/playbooks/playbook-outcomes.repository.js';
 import { PlaybooksRepository } from '../../src/playbooks/playbooks.repository.js';
 import { LexicalRanker } from '../../src/playbook-search/ranking/lexical.ranker.js';
 
@@ -13,12 +12,7 @@ export function catalogueOn(dataSource: DataSource): {
   index: PlaybookIndex;
 } {
   const repository = new PlaybooksRepository(dataSource);
-  const changes = new PlaybookChangesRepository(dataSource);
-  const catalogue = new PlaybookCatalogueService(
-    repository,
-    changes,
-    new PlaybookOutcomesRepository(dataSource),
-  );
+  const catalogue = new PlaybookCatalogueService(repository, new PlaybookChangesRepository(dataSource));
   const index = new PlaybookIndex(repository, new LexicalRanker(), noTracer);
   catalogue.changed.subscribe(() => index.invalidate());
   return { catalogue, index };

@@ -1,20 +1,16 @@
-import {
-  type CallHandler,
-  type ExecutionContext,
-  Injectable,
-  type NestInterceptor,
-  type Type,
-} from '@nestjs/common';
-import { ModuleRef, Reflector } from '@nestjs/core';
+import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { catchError, mergeMap, type Observable } from 'rxjs';
-import { canonicalJson, sha256 } from '../../common/canonical-json.js';
 import { storableText } from '../../common/pg-text.js';
 import { statusOfProblem } from '../../common/problem.filter.js';
 import { principalOf } from '../principal.decorator.js';
-import { AUDITED, AUDITED_READ, type AuditedResource, type PathParams } from './audited.decorator.js';
+import { AUDITED, AUDITED_READ } from './audited.decorator.js';
 import { AuditLog } from './audit-log.js';
 import { maxReasonLength, maxTargetLength } from './audit.shapes.js';
+
+/** The parameters of a route's path. */
+type PathParams = Readonly<Record<string, string>>;
 
 const reading = new Set(['GET', 'HEAD', 'OPTIONS']);
 
@@ -26,7 +22,6 @@ const reading = new Set(['GET', 'HEAD', 'OPTIONS']);
 export class AuditInterceptor implements NestInterceptor {
   constructor(
     private readonly reflector: Reflector,
-    private readonly modules: ModuleRef,
     private readonly log: AuditLog,
   ) {}
 
@@ -37,21 +32,19 @@ export class AuditInterceptor implements NestInterceptor {
     const isAudited = isRead ? principalOf(asked).scopes.has('tools:admin') : !reading.has(asked.method);
     if (!isAudited) return next.handle();
     const { params, ...request } = partsOf(asked);
-    const resource = this.resourceOf(context);
-    const before = await hashOfState(resource, params);
-    const write = async (status: number, made: PathParams = {}): Promise<void> => {
-      const path = [targetOf(request.route, params), ...Object.values(made)].join('/');
+    const nameMember = this.reflector.get<string | undefined>(AUDITED, context.getClass());
+    const write = async (status: number, made?: object): Promise<void> => {
+      const name = made && nameMember && (Reflect.get(made, nameMember) as string);
+      const path = [targetOf(request.route, params), ...(name ? [name] : [])].join('/');
       // A path names whatever its sender likes: the entry of an act that found no such thing is kept as well.
       const target = storableText(path.slice(0, maxTargetLength));
-      const after = await hashOfState(resource, { ...params, ...made });
-      const action = context.getHandler().name;
-      await this.log.write({ ...request.by, action, target, status, beforeHash: before, afterHash: after });
+      await this.log.write({ ...request.by, action: context.getHandler().name, target, status });
     };
     return next.handle().pipe(
       mergeMap(async (answer: unknown) => {
         const { statusCode } = http.getResponse<FastifyReply>();
         const isMade = statusCode === 201 && Object.keys(params).length === 0;
-        await write(statusCode, isMade ? resource?.made(answer as object) : undefined);
+        await write(statusCode, isMade ? (answer as object) : undefined);
         return answer;
       }),
       catchError(async (error: unknown) => {
@@ -59,11 +52,6 @@ export class AuditInterceptor implements NestInterceptor {
         throw error;
       }),
     );
-  }
-
-  private resourceOf(context: ExecutionContext): AuditedResource | undefined {
-    const type = this.reflector.get<Type<AuditedResource> | undefined>(AUDITED, context.getClass());
-    return type && this.modules.get(type, { strict: false });
   }
 }
 
@@ -87,14 +75,4 @@ function reasonIn({ query, body }: FastifyRequest): string | null {
 function targetOf(route: string, params: PathParams): string {
   const [own = ''] = /^.*:\w+/.exec(route) ?? [route];
   return own.replace('/api/v1/', '').replaceAll(/:(\w+)/g, (_, name: string) => params[name] ?? '');
-}
-
-/** @returns null where there is no state, or it cannot be asked for: the act itself says what is wrong */
-async function hashOfState(
-  resource: AuditedResource | undefined,
-  params: PathParams,
-): Promise<string | null> {
-  if (!resource || Object.keys(params).length === 0) return null;
-  const state = await resource.stateOf(params).catch(() => undefined);
-  return state === undefined ? null : sha256(canonicalJson(state));
 }

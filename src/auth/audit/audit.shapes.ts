@@ -15,9 +15,8 @@ export class ReasonQuery {
   @Reason() readonly reason?: string;
 }
 
-const hash = '60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752';
-const Hash = (description: string): PropertyDecorator =>
-  ApiProperty({ type: String, nullable: true, example: hash, description });
+const Hash = (): PropertyDecorator =>
+  ApiProperty({ type: String, nullable: true, example: null, description: 'null, except in old entries' });
 
 export class AuditQuery {
   @OptionalText(maxTargetLength, {
@@ -62,9 +61,8 @@ export class AuditEntryView {
     description: 'As the request gave it; null: it gave none',
   })
   readonly reason!: string | null;
-  @Hash('SHA-256 of the state before; null: there was none, or none is kept for such a target')
-  readonly beforeHash!: string | null;
-  @Hash('The same afterwards; equal: nothing changed') readonly afterHash!: string | null;
+  @Hash() readonly beforeHash!: string | null;
+  @Hash() readonly afterHash!: string | null;
 }
 
 export class AuditPageView extends PageOf(AuditEntryView, { description: 'Newest first' }) {}

@@ -13,13 +13,12 @@ import { ReasonQuery } from '../audit/audit.shapes.js';
 import { Audited } from '../audit/audited.decorator.js';
 import { CurrentPrincipal, type Principal } from '../principal.decorator.js';
 import { Scopes } from '../scopes.decorator.js';
-import { KeyAudit } from './key.audit.js';
 import { CreateKeyBody, KeyPageView, KeyParams, KeyView, NewKeyView, UpdateKeyBody } from './keys.shapes.js';
 import { KeysService } from './keys.service.js';
 
 @ApiTags('keys')
 @Scopes('admin')
-@Audited(KeyAudit)
+@Audited('id')
 @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
 @Controller('api/v1/keys')
 export class KeysController {

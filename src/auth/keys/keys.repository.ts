@@ -21,7 +21,7 @@ export interface StoredKey {
   readonly lastUsedAt: Date | null;
 }
 
-export type NewKey = Omit<StoredKey, 'createdAt' | 'revokedAt' | 'revokedBy' | 'lastUsedAt'>;
+type NewKey = Omit<StoredKey, 'createdAt' | 'revokedAt' | 'revokedBy' | 'lastUsedAt'>;
 
 /** What may be changed of a key; what is left out stays. */
 export type KeyChanges = Partial<Pick<StoredKey, 'name' | 'projects' | 'tools' | 'rate' | 'expiresAt'>>;

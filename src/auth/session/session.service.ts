@@ -12,10 +12,8 @@ import { AuditLog } from '../audit/audit-log.js';
 import { networkOf } from '../call-rates.js';
 import { presentedKey } from '../api-key.js';
 import { adminKeyId, KnownKeys } from '../known-keys.js';
-import { OnceLinks } from '../once-links.js';
+import { type NewSession, OnceLinks, Sessions, setCookie } from '../sessions.js';
 import { principalOf } from '../principal.decorator.js';
-import { type NewSession, Sessions, setCookie } from '../sessions.js';
-import { serverLimits } from './server-limits.js';
 import type { EnvironmentView, NewSessionView, SessionView, SignInBody } from './session.shapes.js';
 
 /** Signs browsers in and out, and tells a caller who it is. */
@@ -76,9 +74,8 @@ export class SessionService {
   }
 
   private record({ userId, keyId = adminKeyId }: Principal, { ip, id }: FastifyRequest): Promise<void> {
-    const nothing = { reason: null, beforeHash: null, afterHash: null };
-    const by = { userId, keyId, address: ip, requestId: id };
-    return this.audit.write({ ...by, ...nothing, action: 'signIn', target: 'session', status: 201 });
+    const by = { userId, keyId, address: ip, requestId: id, reason: null };
+    return this.audit.write({ ...by, action: 'signIn', target: 'session', status: 201 });
   }
 
   private async viewOf(
@@ -105,6 +102,22 @@ export class SessionService {
       limits: serverLimits(this.config),
     };
   }
+}
+
+/** The caps that callers and authors of tools meet, by the variable that sets each. */
+function serverLimits(config: AppConfig): Readonly<Record<string, number>> {
+  const { bundles, customTools, investigations, recorder, spans, toolInput } = config;
+  return {
+    INVESTIGATION_CALLS_PER_TOOL: investigations.callsPerTool,
+    CUSTOM_TOOLS_DEFAULT_TIMEOUT: customTools.defaultTimeoutMs,
+    TOOL_INPUT_MAX_BYTES: toolInput.maxBytes,
+    CUSTOM_TOOLS_MAX_OUTPUT_BYTES: customTools.maxOutputBytes,
+    CUSTOM_TOOLS_MAX_QUEUE: customTools.maxQueue,
+    CUSTOM_TOOLS_MAX_PROCESSES: customTools.maxProcesses,
+    BUNDLE_MAX_BYTES: bundles.maxBytes,
+    METRICS_RETENTION_DAYS: recorder.retentionDays,
+    SPANS_RETENTION_DAYS: spans.retentionDays,
+  };
 }
 
 const maxFailures = 20;

@@ -12,7 +12,7 @@ export const filePath = {
   description: 'Relative to the files folder, such as reports/disk.md',
 } as const;
 
-export interface FileContent {
+interface FileContent {
   readonly bytes: Buffer;
   /** Of the whole file, in bytes. */
   readonly size: number;

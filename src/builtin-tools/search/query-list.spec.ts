@@ -1,4 +1,4 @@
-import { queriesIn } from './query-list.js';
+import { queriesIn } from './web-search.tool.js';
 
 it.each<[string, string, string[]]>([
   ['one query', 'disk full', ['disk full']],

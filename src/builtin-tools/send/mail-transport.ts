@@ -10,7 +10,7 @@ export interface MailAttachment {
   readonly contentType?: string;
 }
 
-export interface Mail {
+interface Mail {
   readonly to: readonly string[];
   readonly cc: readonly string[];
   readonly bcc: readonly string[];
@@ -20,7 +20,7 @@ export interface Mail {
   readonly attachments: readonly MailAttachment[];
 }
 
-export interface SentMail {
+interface SentMail {
   readonly messageId: string;
   /** Addresses that the server did not take; it took the others. */
   readonly rejected: readonly string[];

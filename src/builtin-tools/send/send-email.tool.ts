@@ -1,8 +1,7 @@
 import { defineTool } from '../../tool-contract/define-tool.js';
 import type { Tool } from '../../tool-contract/tool.js';
-import { callerMistake } from '../failures.js';
+import { callerMistake, Slots } from '../failures.js';
 import { filePath, type ProjectFiles } from '../files/project-files.js';
-import { Slots } from '../slots.js';
 import type { MailAttachment, MailTransport } from './mail-transport.js';
 
 type Addresses = string | readonly string[];
@@ -25,7 +24,7 @@ interface Input {
   readonly attachments: readonly Attachment[];
 }
 
-export interface MailLimits {
+interface MailLimits {
   readonly maxRecipients: number;
   /** Of all attachments together. */
   readonly maxBytes: number;

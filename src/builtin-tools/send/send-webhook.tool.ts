@@ -8,7 +8,7 @@ import { ToolFailure } from '../../tool-contract/tool-outcome.js';
 import { awayFailure, callerMistake } from '../failures.js';
 import { NotSent, type OutboundAnswer, type OutboundHttp } from '../web/outbound-http.js';
 
-export interface WebhookLimits {
+interface WebhookLimits {
   /** The time that one try may take. */
   readonly timeoutMs: number;
   /** Tries beside the first. */

@@ -1,9 +1,8 @@
 import { WorkerCalls, WorkerEnded } from '../../common/worker-calls.js';
-import { callerMistake } from '../failures.js';
-import { Slots } from '../slots.js';
+import { callerMistake, Slots } from '../failures.js';
 import type { DocumentText, WebDocument } from './document-text.js';
 
-export interface ReaderLimits {
+interface ReaderLimits {
   readonly readMs: number;
   readonly readMb: number;
 }

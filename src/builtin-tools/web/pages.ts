@@ -1,5 +1,4 @@
-import { awayFailure, callerMistake } from '../failures.js';
-import { Slots } from '../slots.js';
+import { awayFailure, callerMistake, Slots } from '../failures.js';
 import type { DocumentReader } from './document-reader.js';
 import type { DocumentText, WebDocument } from './document-text.js';
 import type { OutboundAnswer, OutboundHttp } from './outbound-http.js';
@@ -12,7 +11,7 @@ export interface Page extends DocumentText {
   readonly contentType: string;
 }
 
-export interface PageLimits {
+interface PageLimits {
   readonly timeoutMs: number;
   readonly maxBytes: number;
   readonly maxRedirects: number;

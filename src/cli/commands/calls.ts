@@ -3,10 +3,9 @@ import { executeTool, getCustomToolLogs, testCustomTool } from '../../client/sdk
 import type { LogEntryView, OutcomeView } from '../../client/types.gen.js';
 import { isObject } from '../../common/json.js';
 import { messageOf } from '../../common/message-of.js';
-import { ask } from '../api.js';
+import { ask, type Session } from '../api.js';
 import { CliError, exit } from '../exit.js';
 import type { Output } from '../output.js';
-import type { Session } from '../session.js';
 
 export interface CallOptions {
   readonly investigation?: string;

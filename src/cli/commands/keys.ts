@@ -1,9 +1,7 @@
 import { createKey, listKeys, revokeKey } from '../../client/sdk.gen.js';
 import type { CreateKeyBody } from '../../client/types.gen.js';
-import { ask } from '../api.js';
+import { allOf, ask, type Session } from '../api.js';
 import { CliError, exit } from '../exit.js';
-import type { Session } from '../session.js';
-import { allOf } from './pages.js';
 
 export interface KeyOptions {
   readonly scope: string[];

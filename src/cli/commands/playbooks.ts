@@ -2,9 +2,8 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { importPlaybooks, searchPlaybooks } from '../../client/sdk.gen.js';
 import { messageOf } from '../../common/message-of.js';
-import { ask } from '../api.js';
+import { ask, type Session } from '../api.js';
 import { CliError, exit } from '../exit.js';
-import type { Session } from '../session.js';
 
 const types: Readonly<Record<string, string>> = {
   '.yaml': 'application/yaml',

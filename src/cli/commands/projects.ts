@@ -11,12 +11,11 @@ import {
 } from '../../client/sdk.gen.js';
 import type { CustomToolView } from '../../client/types.gen.js';
 import { projectRoot } from '../../common/project.js';
-import { ask } from '../api.js';
+import { ask, type Session } from '../api.js';
 import { type Bundle, bundleAt, packed } from '../bundle.js';
 import { CliError, codeOf, exit, withHint } from '../exit.js';
 import type { Output } from '../output.js';
 import { hasManifest, projectAt, toolName } from '../project.js';
-import type { Session } from '../session.js';
 import { told } from './tools.js';
 
 /** Of a tool that is asked for its own. */

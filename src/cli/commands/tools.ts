@@ -12,10 +12,8 @@ import {
   rollBackCustomTool,
 } from '../../client/sdk.gen.js';
 import type { CustomToolView, ToolView } from '../../client/types.gen.js';
-import { ask } from '../api.js';
+import { allOf, ask, type Session } from '../api.js';
 import { CliError, codeOf } from '../exit.js';
-import type { Session } from '../session.js';
-import { allOf } from './pages.js';
 
 interface ListedTool {
   readonly name: string;

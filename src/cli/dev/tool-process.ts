@@ -4,7 +4,7 @@ import { LineFramer } from '../../common/line-framer.js';
 import type { Executable } from '../project.js';
 
 /** What is heard of a tool while it runs. */
-export interface Listener {
+interface Listener {
   sent(line: string): void;
   received(line: string): void;
   logged(line: string): void;

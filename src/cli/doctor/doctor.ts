@@ -1,8 +1,7 @@
 import { CliError } from '../exit.js';
 import type { Output } from '../output.js';
 import type { Surroundings } from '../surroundings.js';
-import type { Finding } from './finding.js';
-import { placeFindings, programFindings } from './host.js';
+import { type Finding, placeFindings, programFindings } from './host.js';
 import { serverFindings } from './server.js';
 
 /** What a server needs, what is there, and how to mend the rest. @throws CliError where something is missing */

@@ -4,51 +4,50 @@ import { createRequire } from 'node:module';
 import { connect, createServer } from 'node:net';
 import { dirname } from 'node:path';
 import type { Surroundings } from '../surroundings.js';
-import type { Finding } from './finding.js';
 
-interface Program {
-  readonly name: string;
-  readonly arguments?: readonly string[];
-  readonly version: RegExp;
-  /** Without it nothing is wrong, but these tools do not run. */
-  readonly isFor: string;
-  readonly mend: string;
+/** `missing`: a server does not work as it should; `note`: it works, and could do more. */
+export interface Finding {
+  readonly what: string;
+  readonly state: 'ok' | 'note' | 'missing';
+  readonly found: string;
+  /** How to mend it. */
+  readonly mend?: string;
 }
 
-const programs: readonly Program[] = [
-  { name: 'python3', version: /\d+\.\d+/, isFor: 'tools in Python', mend: 'apt-get install python3' },
-  { name: 'node', version: /\d+\.\d+/, isFor: 'tools in Node', mend: 'install Node 22.15 or newer' },
-  {
-    name: 'bash',
-    version: /version (4\.[3-9]|[5-9])[\d.]*/,
-    isFor: 'tools in bash, which need 4.3 or newer',
-    mend: 'apt-get install bash',
-  },
-  {
-    name: 'jq',
-    version: /[\d.]+/,
-    isFor: 'tools in bash that read their JSON by it; the template here does not',
-    mend: 'apt-get install jq',
-  },
-  {
-    name: 'bwrap',
-    version: /[\d.]+/,
-    isFor: 'a sandbox above tier 1 (docs/sandbox.md)',
-    mend: 'apt-get install bubblewrap',
-  },
-  {
-    name: 'socat',
-    arguments: ['-V'],
-    version: /version [\d.]+/,
-    isFor: 'tools with sandbox.allowedHosts',
-    mend: 'apt-get install socat',
-  },
+/** Without one of these nothing is wrong, but some tools do not run. */
+const programs: readonly (readonly [
+  name: string,
+  version: RegExp,
+  isFor: string,
+  mend: string,
+  argument?: string,
+])[] = [
+  ['python3', /\d+\.\d+/, 'tools in Python', 'apt-get install python3'],
+  ['node', /\d+\.\d+/, 'tools in Node', 'install Node 22.15 or newer'],
+  [
+    'bash',
+    /version (4\.[3-9]|[5-9])[\d.]*/,
+    'tools in bash, which need 4.3 or newer',
+    'apt-get install bash',
+  ],
+  [
+    'jq',
+    /[\d.]+/,
+    'tools in bash that read their JSON by it; the template here does not',
+    'apt-get install jq',
+  ],
+  ['bwrap', /[\d.]+/, 'a sandbox above tier 1 (docs/sandbox.md)', 'apt-get install bubblewrap'],
+  ['socat', /version [\d.]+/, 'tools with sandbox.allowedHosts', 'apt-get install socat', '-V'],
 ];
 
-/** What tools are run by. */
+/** The interpreters and helpers that tools need. */
 export function programFindings(path: string | undefined): Finding[] {
-  return programs.map(({ name, arguments: args = ['--version'], version, isFor, mend }) => {
-    const { stdout } = spawnSync(name, args, { encoding: 'utf8', env: { PATH: path }, timeout: 10_000 });
+  return programs.map(([name, version, isFor, mend, argument = '--version']) => {
+    const { stdout } = spawnSync(name, [argument], {
+      encoding: 'utf8',
+      env: { PATH: path },
+      timeout: 10_000,
+    });
     const [found] = version.exec(stdout ?? '') ?? [];
     if (found !== undefined) return { what: name, state: 'ok', found: found.replace('version ', '') };
     const why = stdout ? `too old (${stdout.split('\n')[0]})` : 'not on the PATH';

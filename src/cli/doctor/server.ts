@@ -1,5 +1,5 @@
 import type { ServerAddress, Surroundings } from '../surroundings.js';
-import type { Finding } from './finding.js';
+import type { Finding } from './host.js';
 
 interface Part {
   readonly status: 'up' | 'down' | 'degraded';

@@ -26,11 +26,10 @@ import {
 import type { CustomToolHealth } from '../manager/reconciler.js';
 import { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from '../manager/custom-tools.shapes.js';
 import { CustomToolsService } from './custom-tools.service.js';
-import { ToolAudit } from '../manager/tool.audit.js';
 
 @ApiTags('custom-tools')
 @Scopes('tools:admin')
-@Audited(ToolAudit)
+@Audited('name')
 @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
 @Controller('api/v1/custom-tools')
 export class CustomToolsController {

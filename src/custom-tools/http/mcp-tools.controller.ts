@@ -9,11 +9,10 @@ import { ApiName } from './api-name.decorator.js';
 import { CustomToolView } from './custom-tool.shapes.js';
 import { McpToolsService } from './mcp-tools.service.js';
 import { ApproveBody, McpToolsView } from './mcp-tools.shapes.js';
-import { ToolAudit } from '../manager/tool.audit.js';
 
 @ApiTags('custom-tools')
 @Scopes('tools:admin')
-@Audited(ToolAudit)
+@Audited('name')
 @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden', 'not_found')
 @Controller('api/v1/custom-tools/:name')
 export class McpToolsController {

@@ -6,7 +6,6 @@ import { CurrentPrincipal } from '../../auth/principal.decorator.js';
 import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
 import type { Principal } from '../../tool-contract/principal.js';
-import { ToolAudit } from '../manager/tool.audit.js';
 import { ApiName, ApiNotGranted } from './api-name.decorator.js';
 import { ApiArchive, bundleTypes } from './bundle-body.js';
 import { CustomToolView } from './custom-tool.shapes.js';
@@ -15,7 +14,7 @@ import { BundleFilesQuery, BundleFilesView, BundleView } from './tool-bundles.sh
 
 @ApiTags('custom-tools')
 @Scopes('tools:admin')
-@Audited(ToolAudit)
+@Audited('name')
 @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
 @Controller('api/v1/custom-tools/:name/bundle')
 export class ToolBundlesController {

@@ -19,11 +19,10 @@ import {
   RollbackBody,
 } from './tool-revisions.shapes.js';
 import { ToolRevisionsService } from './tool-revisions.service.js';
-import { ToolAudit } from '../manager/tool.audit.js';
 
 @ApiTags('custom-tools')
 @Scopes('metrics:read')
-@Audited(ToolAudit)
+@Audited('name')
 @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden', 'not_found')
 @Controller('api/v1/custom-tools/:name')
 export class ToolRevisionsController {

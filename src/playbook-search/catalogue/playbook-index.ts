@@ -24,14 +24,14 @@ import { PlaybooksRepository } from '../../playbooks/playbooks.repository.js';
 import { type ExplainedPlaybook, explainSearch } from '../rest/search-explanation.js';
 
 /** A search's answer, and whether it is worth keeping. */
-export interface FoundAnswer {
+interface FoundAnswer {
   readonly answer: PlaybookAnswer;
   /** See `Ranked.degraded`: the same search may find more in a moment. */
   readonly degraded: string | undefined;
 }
 
 /** A search's answer and how it came about. */
-export interface ExplainedAnswer extends FoundAnswer {
+interface ExplainedAnswer extends FoundAnswer {
   readonly explained: readonly ExplainedPlaybook[];
   /** Of the catalogue, as it was searched. */
   readonly revision: string;

@@ -1,23 +1,46 @@
+import { LRUCache } from 'lru-cache';
+import { abortable } from '../../common/abortable.js';
 import { CircuitBreaker } from '../../common/circuit-breaker.js';
-import type { CircuitKind, CircuitSettings } from '../../common/circuit-state.js';
+import type { CircuitKind, CircuitSettings, CircuitChange } from '../../common/circuit-state.js';
 import { type Clock, systemClock } from '../../common/clock.js';
 import { HttpClient, type HttpClientSettings, type HttpRequest } from '../../common/http-client.js';
-import { SingleFlight } from '../../common/single-flight.js';
-import { type Question, type RetrySettings, UpstreamCalls } from '../../common/upstream-calls.js';
+import {
+  type Question,
+  type RetrySettings,
+  UpstreamCalls,
+  type TryReport,
+} from '../../common/upstream-calls.js';
 import { UpstreamFailure } from '../../common/upstream-failure.js';
 import { noTracer, type Tracer } from '../../observability/tracing/tracer.js';
 import { shortKey } from '../label-filter.js';
 import type { PlaybookAnswer, PlaybookSearch } from '../playbook-source.js';
-import { AnswerCache, type AnswerCacheSettings } from './answer-cache.js';
 import { type HistoricalContext, historicalContext, playbookAnswer } from './answers.js';
-import type { DataStorageEvents } from './data-storage-events.js';
+import { Injectable, Logger } from '@nestjs/common';
+import { TypedEvents } from '../../common/typed-events.js';
+
+/** Where an answer came from: the service, or memory because the service gave none. */
+export type AnswerOrigin = 'fetched' | 'stale';
+
+/** What happens between us and the Data Storage service, for logs, metrics and traces. */
+@Injectable()
+export class DataStorageEvents {
+  private readonly logger = new Logger(DataStorageEvents.name);
+  private readonly onError = (error: unknown): void => this.logger.error(error);
+
+  /** Every try, after its end. */
+  readonly tries = new TypedEvents<TryReport>(this.onError);
+  /** Every question that was answered. */
+  readonly answers = new TypedEvents<AnswerOrigin>(this.onError);
+  readonly circuit = new TypedEvents<CircuitChange>(this.onError);
+}
 
 export interface DataStorageSettings extends Omit<HttpClientSettings, 'origin'>, RetrySettings {
   /** The service's base URL; a path in it stays in front of ours. */
   readonly url: string;
   /** Sent as a bearer token, to this host only. */
   readonly token: string | undefined;
-  readonly cache: AnswerCacheSettings;
+  /** Answers that stand in while the service fails: all of them together, and how old one may be. */
+  readonly cache: { readonly maxBytes: number; readonly staleMs: number };
   readonly circuit: CircuitSettings;
 }
 
@@ -29,31 +52,30 @@ export interface ContextRequest {
   readonly contextTypes?: readonly string[];
 }
 
-export interface UpstreamAnswer<T> {
+interface UpstreamAnswer<T> {
   readonly answer: T;
-  /** How long it may answer equal questions, in milliseconds; 0: not at all. */
-  readonly freshForMs: number;
+  /** 0: it may answer no other question. Absent: it may, as long as the tool's results are cached. */
+  readonly freshForMs?: number;
   /** The service could not be asked again: this is what it said before. */
   readonly stale: boolean;
 }
 
 /**
  * The Data Storage service: every question is bounded in time, asked again where that may help,
- * asked once for all who ask it at the same time, and not at all while its answer is fresh or the service fails.
+ * and answered from memory while the service fails. Equal calls are joined before, by the tools' result cache.
  */
 export class DataStorageClient {
   private readonly base: URL;
   private readonly http: HttpClient;
   private readonly circuit: CircuitBreaker;
   private readonly calls: UpstreamCalls;
-  private readonly cache: AnswerCache;
-  private readonly flights = new SingleFlight<object>();
+  /** The last answer to each question, for when the service gives none. */
+  private readonly answers: LRUCache<string, object>;
 
   constructor(
     private readonly settings: DataStorageSettings,
     private readonly events: DataStorageEvents,
     private readonly tracer: Tracer = noTracer,
-    /** Of the circuit and the cache. */
     clock: Clock = systemClock,
   ) {
     this.base = new URL(settings.url);
@@ -67,7 +89,11 @@ export class DataStorageClient {
       this.circuit,
       (report) => events.tries.emit(report),
     );
-    this.cache = new AnswerCache(settings.cache, clock);
+    this.answers = new LRUCache({
+      maxSize: settings.cache.maxBytes,
+      ttl: settings.cache.staleMs,
+      sizeCalculation: (answer, key) => Buffer.byteLength(JSON.stringify(answer)) + key.length + entryBytes,
+    });
   }
 
   /** The longest that a question takes, in milliseconds. */
@@ -77,11 +103,6 @@ export class DataStorageClient {
 
   get circuitState(): CircuitKind {
     return this.circuit.current().kind;
-  }
-
-  /** Bytes of the answers that are kept. */
-  get cachedBytes(): number {
-    return this.cache.bytes;
   }
 
   /**
@@ -117,27 +138,23 @@ export class DataStorageClient {
   ): Promise<UpstreamAnswer<T>> {
     // All that is asked, labels included, and nothing else.
     const key = `${question.method} ${question.path} ${question.body ?? ''}`;
-    const kept = this.cache.get(key);
-    if (kept && kept.freshForMs > 0) {
-      this.events.answers.emit('kept');
-      return { answer: kept.answer as T, freshForMs: kept.freshForMs, stale: false };
-    }
     try {
-      const answer = await this.flights.join(key, signal, (all) => this.fetch(key, question, all));
+      const answer = await abortable(this.fetch(key, question, signal), signal);
       this.events.answers.emit('fetched');
-      return { answer: answer as T, freshForMs: this.settings.cache.freshMs, stale: false };
+      return { answer, stale: false };
     } catch (error) {
+      const kept = this.answers.get(key);
       const rejected = error instanceof UpstreamFailure && error.kind === 'rejected';
       // Better an old answer than none, except to a question that the service does not want any more.
       if (!kept || rejected) throw error;
       this.events.answers.emit('stale');
-      return { answer: kept.answer as T, freshForMs: 0, stale: true };
+      return { answer: kept as T, freshForMs: 0, stale: true };
     }
   }
 
   private async fetch<T extends object>(key: string, question: Question<T>, signal: AbortSignal): Promise<T> {
     const answer = await this.calls.ask(question, signal);
-    this.cache.set(key, answer);
+    this.answers.set(key, answer);
     return answer;
   }
 
@@ -166,6 +183,9 @@ export class DataStorageClient {
     };
   }
 }
+
+/** The memory of an entry beside its answer and its key. */
+const entryBytes = 256;
 
 /** Labels go by their short keys, sorted, so that equal searches are equal text. */
 function searchParameters({ query, similarityThreshold, limit, labels }: PlaybookSearch): URLSearchParams {

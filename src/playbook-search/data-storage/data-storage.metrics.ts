@@ -9,7 +9,7 @@ import type { Counter, Gauge, Histogram } from 'prom-client';
 import type { CircuitKind } from '../../common/circuit-state.js';
 import type { TryReport } from '../../common/upstream-calls.js';
 import { Contributors } from '../../observability/contributors.js';
-import type { AnswerOrigin } from './data-storage-events.js';
+import type { AnswerOrigin } from './data-storage-client.js';
 
 const tries = 'toolkeeper_data_storage_tries_total';
 const answers = 'toolkeeper_data_storage_answers_total';

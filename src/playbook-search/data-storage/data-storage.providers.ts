@@ -9,8 +9,7 @@ import type { AppConfig } from '../../config/app-config.js';
 import { Tracer } from '../../observability/tracing/tracer.js';
 import { PlaybookCalls } from '../playbook-calls.js';
 import { PLAYBOOK_SOURCE, type PlaybookSource } from '../playbook-source.js';
-import { DataStorageClient } from './data-storage-client.js';
-import { DataStorageEvents } from './data-storage-events.js';
+import { DataStorageClient, DataStorageEvents } from './data-storage-client.js';
 import { DataStorageMetrics } from './data-storage.metrics.js';
 
 /** Tells the operator when the service is left alone and when it is back, and lets go of it at the end. */
@@ -26,14 +25,20 @@ class DataStorageLink implements OnModuleInit, OnApplicationShutdown {
   ) {}
 
   onModuleInit(): void {
-    this.count();
+    this.metrics.observe(() => this.client.circuitState);
+    this.events.answers.subscribe((origin) => {
+      this.metrics.answered(origin);
+      if (origin === 'stale') this.playbookCalls.usage.hit();
+    });
     this.events.circuit.subscribe(({ from, to, reason }) => {
       const entry = { event: 'data_storage_circuit', from, to, reason };
       if (to === 'open')
         this.logger.warn(entry, 'the Data Storage service fails: it is left alone for a while');
       else this.logger.log(entry, 'the circuit to the Data Storage service has moved');
     });
-    this.events.tries.subscribe(({ attempt, failure }) => {
+    this.events.tries.subscribe((report) => {
+      this.metrics.tried(report);
+      const { attempt, failure } = report;
       if (failure)
         this.logger.debug({ event: 'data_storage_try', attempt, kind: failure.kind }, failure.message);
     });
@@ -41,15 +46,6 @@ class DataStorageLink implements OnModuleInit, OnApplicationShutdown {
 
   async onApplicationShutdown(): Promise<void> {
     await this.client.close();
-  }
-
-  private count(): void {
-    this.metrics.observe(() => this.client.circuitState);
-    this.events.tries.subscribe((report) => this.metrics.tried(report));
-    this.events.answers.subscribe((origin) => {
-      this.metrics.answered(origin);
-      if (origin !== 'fetched') this.playbookCalls.usage.hit();
-    });
   }
 }
 

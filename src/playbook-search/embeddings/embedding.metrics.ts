@@ -13,7 +13,7 @@ const withoutVectors = 'toolkeeper_playbook_searches_degraded_total';
 const vectors = 'toolkeeper_playbook_vectors';
 const up = 'toolkeeper_playbook_embeddings_up';
 
-export interface EmbeddingGauges {
+interface EmbeddingGauges {
   readonly vectors: number;
   readonly degraded: string | undefined;
 }

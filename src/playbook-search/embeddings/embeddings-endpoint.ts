@@ -8,7 +8,7 @@ import { UpstreamFailure } from '../../common/upstream-failure.js';
 /** A query is waited for by an investigation, documents by nobody. */
 export type EmbeddingKind = 'query' | 'document';
 
-export interface EndpointPatience extends RetrySettings {
+interface EndpointPatience extends RetrySettings {
   /** One request and its answer. */
   readonly timeoutMs: number;
 }

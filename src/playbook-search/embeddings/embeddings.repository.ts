@@ -10,7 +10,7 @@ export type EmbeddablePlaybook = Pick<
   'playbook_id' | 'version' | 'name' | 'description' | 'signals' | 'aliases'
 >;
 
-export interface NewEmbedding extends VectorEntry {
+interface NewEmbedding extends VectorEntry {
   readonly playbook: Pick<EmbeddablePlaybook, 'playbook_id' | 'version'>;
 }
 

@@ -32,7 +32,7 @@ const retryMs = 5_000;
 /** Playbooks that are embedded and stored in one go. */
 const slice = 8;
 /** @param cut the cosine from which a playbook is worth showing; what lies far below it says nothing */
-export const calibrationAt = (cut: number): EmbeddingCalibration => ({ floor: cut - 0.2, cut });
+const calibrationAt = (cut: number): EmbeddingCalibration => ({ floor: cut - 0.2, cut });
 
 /** A playbook that search shows, and what is embedded of it. */
 interface Wanted {
@@ -43,7 +43,7 @@ interface Wanted {
   readonly hash: string;
 }
 
-export interface EmbeddingsState {
+interface EmbeddingsState {
   /** `lexical`: no endpoint is configured, and search goes by words alone. */
   readonly provider: string;
   /** Playbooks with a vector. */

@@ -1,9 +1,16 @@
 import fc from 'fast-check';
 import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
 import type { RankRequest } from '../playbook-ranker.js';
-import { noSemantics, playbookKey, type SemanticScores, type SemanticSearch } from '../semantic-search.js';
+import { playbookKey, type SemanticScores, type SemanticSearch } from '../semantic-search.js';
 import { BlendedRanker } from './blended.ranker.js';
 import { LexicalRanker } from './lexical.ranker.js';
+
+/** Search in words only. */
+const noSemantics: SemanticSearch = {
+  revision: '',
+  follow: () => undefined,
+  scores: async () => ({ calibration: { floor: 0, cut: 0.7 }, cosines: new Map(), degraded: undefined }),
+};
 
 const playbook = (playbook_id: string, over: Partial<SearchablePlaybook> = {}): SearchablePlaybook => ({
   playbook_id,

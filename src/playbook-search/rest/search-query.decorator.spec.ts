@@ -1,5 +1,5 @@
 import { Problem } from '../../common/errors.js';
-import { parseSearchQuery } from './search-query.decorator.js';
+import { parseSearchQuery } from './playbook-search.controller.js';
 
 const problemOf = async (parameters: Record<string, unknown>): Promise<Problem> => {
   try {

@@ -1,5 +1,5 @@
 import { Problem } from '../../common/errors.js';
-import { itemsOf, maxItems } from './import-document.js';
+import { itemsOf, maxItems } from './playbook-import.service.js';
 
 const pointersOf = (body: unknown) => itemsOf(body).map(({ pointer }) => pointer);
 

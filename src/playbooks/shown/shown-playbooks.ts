@@ -1,156 +1,106 @@
-import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import { IntervalLoop } from '../../common/interval-loop.js';
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import { DataSource } from 'typeorm';
 import { storableText } from '../../common/pg-text.js';
-import { keyOf, type Showing, type ShownKey, ShownPlaybooksRepository, type ShownRow } from './shown-playbooks.repository.js';
+import { TypedEvents } from '../../common/typed-events.js';
+import { WriteBehind } from '../../common/write-behind.js';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 
-/** What a key of the table can hold, whatever its letters; no catalogue of ours has longer ones. */
-const longestPart = 256;
+/** The longest part of a key that the table's index can hold, whatever its letters. */
+const maxPartLength = 256;
+/** How long a showing waits for others to be stored with. */
+const gatherMs = 250;
 
 /** A playbook's identity, as answers name it. */
-export interface PlaybookIdentity {
+interface PlaybookIdentity {
   readonly playbook_id: string;
   readonly version: string;
 }
 
-/** How long a showing waits for others to be stored with. */
-const gatherMs = 250;
-/** How soon a write that failed is tried again. */
-const retryMs = 2_000;
-const sweepMs = 300_000;
-/** Some 30 MB: a database that is away for long costs further showings, not the server. */
-const mostWaiting = 100_000;
-
-/** What was shown and is not stored yet. Bounded: beyond its cap, showings of further playbooks are not taken. */
-class ShownBuffer {
-  private showings = new Map<string, Showing>();
-
-  constructor(private readonly most: number) {}
-
-  get size(): number {
-    return this.showings.size;
-  }
-
-  /** @returns false when it was full */
-  add(showing: Showing): boolean {
-    const key = keyOf(showing);
-    const known = this.showings.get(key);
-    if (!known && this.showings.size >= this.most) return false;
-    this.showings.set(key, known ? both(known, showing) : showing);
-    return true;
-  }
-
-  /** Takes everything out, to be stored. */
-  take(): Showing[] {
-    const taken = [...this.showings.values()];
-    this.showings = new Map();
-    return taken;
-  }
+/** The playbooks of one answer to an investigation. */
+interface Showing {
+  readonly investigationId: string;
+  readonly playbooks: readonly PlaybookIdentity[];
+  readonly at: Date;
 }
 
-const both = (a: Showing, b: Showing): Showing => ({
-  ...a,
-  first_shown_at: a.first_shown_at < b.first_shown_at ? a.first_shown_at : b.first_shown_at,
-  last_shown_at: a.last_shown_at > b.last_shown_at ? a.last_shown_at : b.last_shown_at,
-  times: a.times + b.times,
-});
+/** That a playbook was shown to an investigation, once or several times. */
+interface ShownRow extends PlaybookIdentity {
+  readonly first_shown_at: Date;
+  readonly last_shown_at: Date;
+  readonly times: number;
+}
+
+/** In the order of the key: two replicas that write never wait for each other in a circle. */
+const upsert = `
+  INSERT INTO playbook_shown AS old
+    (investigation_id, playbook_id, version, first_shown_at, last_shown_at, times, expires_at)
+  SELECT i, p, v, min(at), max(at), count(*), max(at) + $5 * interval '1 millisecond'
+  FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[]) AS shown (i, p, v, at)
+  GROUP BY i, p, v
+  ORDER BY i, p, v
+  ON CONFLICT (investigation_id, playbook_id, version) DO UPDATE
+  SET first_shown_at = CASE WHEN old.expires_at <= now() THEN excluded.first_shown_at ELSE
+        least(old.first_shown_at, excluded.first_shown_at) END,
+      last_shown_at = greatest(old.last_shown_at, excluded.last_shown_at),
+      times = CASE WHEN old.expires_at <= now() THEN excluded.times ELSE old.times + excluded.times END,
+      expires_at = greatest(old.expires_at, excluded.expires_at)`;
+
+const selectShown = `
+  SELECT playbook_id, version, first_shown_at, last_shown_at, times FROM playbook_shown
+  WHERE investigation_id = $1 AND expires_at > now()
+  ORDER BY playbook_id COLLATE "C", version COLLATE "C"`;
+
+const deleteExpired = `
+  DELETE FROM playbook_shown WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM playbook_shown WHERE expires_at <= now() FOR UPDATE SKIP LOCKED))`;
 
 /**
  * Remembers which playbooks an investigation was shown, so that a platform can refuse a selection that an LLM made up
  * or took from elsewhere. Remembering costs a call nothing: rows are written together, a quarter of a second later.
  */
 @Injectable()
-export class ShownPlaybooks implements OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly logger = new Logger(ShownPlaybooks.name);
-  private readonly waiting = new ShownBuffer(mostWaiting);
-  private readonly writer = new IntervalLoop(
-    () => this.write(),
-    retryMs,
-    // The database may be away for long: one line is enough.
-    (error, again) => again || this.writeFailed(error),
-  );
-  private readonly sweeper = new IntervalLoop(
-    async () => void (await this.repository.deleteExpired()),
-    sweepMs,
-    (error) => this.logger.warn(`Expired showings could not be removed: ${String(error)}`),
-  );
-  private writing: Promise<void> = Promise.resolve();
-  private isDropping = false;
+export class ShownPlaybooks extends WriteBehind<Showing> {
+  private readonly showings: TypedEvents<Showing>;
 
-  constructor(private readonly repository: ShownPlaybooksRepository) {}
-
-  onApplicationBootstrap(): void {
-    this.writer.start();
-    this.sweeper.start();
-  }
-
-  async onApplicationShutdown(): Promise<void> {
-    await Promise.all([this.writer.stop(), this.sweeper.stop()]);
-    await this.write().catch((error: unknown) => this.writeFailed(error));
+  constructor(
+    private readonly db: DataSource,
+    @Inject(APP_CONFIG) { investigations }: Pick<AppConfig, 'investigations'>,
+  ) {
+    const showings = new TypedEvents<Showing>((error) => new Logger(ShownPlaybooks.name).error(error));
+    const keeping = {
+      insert: async (batch: readonly Showing[]): Promise<void> => {
+        const rows = batch.flatMap(({ investigationId, playbooks, at }) =>
+          playbooks.map(({ playbook_id, version }) => ({ investigationId, playbook_id, version, at })),
+        );
+        await db.query(upsert, [
+          rows.map(({ investigationId }) => investigationId),
+          rows.map(({ playbook_id }) => playbook_id),
+          rows.map(({ version }) => version),
+          rows.map(({ at }) => at),
+          investigations.ttlMs,
+        ]);
+      },
+      deleteOlder: () => db.query(deleteExpired),
+    };
+    super('what investigations are shown', showings, keeping, 0, gatherMs);
+    this.showings = showings;
   }
 
   /** Never fails and never waits. Call it for cached answers as well: they are shown like any other. */
-  remember(investigationId: string, playbooks: readonly PlaybookIdentity[]): void {
-    const wasEmpty = this.waiting.size === 0;
-    const now = new Date();
-    for (const { playbook_id, version } of playbooks) {
-      const key = {
-        investigationId: storableText(investigationId),
+  remember(investigationId: string, shown: readonly PlaybookIdentity[]): void {
+    const playbooks = shown
+      .map(({ playbook_id, version }) => ({
         playbook_id: storableText(playbook_id),
         version: storableText(version),
-      };
-      if (!isStorable(key)) continue;
-      const taken = this.waiting.add({ ...key, first_shown_at: now, last_shown_at: now, times: 1 });
-      if (!taken) this.dropped();
-    }
-    if (wasEmpty && this.waiting.size > 0) this.writer.hasten(gatherMs);
+      }))
+      .filter(({ playbook_id, version }) => Math.max(playbook_id.length, version.length) <= maxPartLength);
+    if (playbooks.length === 0 || investigationId.length > maxPartLength) return;
+    this.showings.emit({ investigationId: storableText(investigationId), playbooks, at: new Date() });
   }
 
-  /** @returns undefined when the investigation was not shown it, or has expired */
-  async find(
-    investigationId: string,
-    { playbook_id, version }: PlaybookIdentity,
-  ): Promise<ShownRow | undefined> {
-    await this.write();
-    return this.repository.find({ investigationId, playbook_id, version });
-  }
-
-  /** Everything that the investigation was shown, by playbook and version. */
+  /** Everything that the investigation was shown, by playbook and version; nothing when it has expired. */
   async of(investigationId: string): Promise<ShownRow[]> {
-    await this.write();
-    return this.repository.of(investigationId);
-  }
-
-  /** Stores what waits; writes come one after another, so that a read after it misses nothing. */
-  private write(): Promise<void> {
-    this.writing = this.writing.then(
-      () => this.writeOnce(),
-      () => this.writeOnce(),
-    );
-    return this.writing;
-  }
-
-  private async writeOnce(): Promise<void> {
-    if (this.waiting.size === 0) return;
-    const showings = this.waiting.take();
-    try {
-      await this.repository.add(showings);
-      this.isDropping = false;
-    } catch (error) {
-      for (const showing of showings) if (!this.waiting.add(showing)) this.dropped();
-      throw error;
-    }
-  }
-
-  private writeFailed(error: unknown): void {
-    this.logger.error(error, 'What investigations are shown cannot be stored for now');
-  }
-
-  private dropped(): void {
-    if (!this.isDropping)
-      this.logger.error(`More than ${mostWaiting} showings wait for the database: further ones are lost`);
-    this.isDropping = true;
+    await this.flush();
+    return this.db.query(selectShown, [investigationId]);
   }
 }
-
-const isStorable = (key: ShownKey): boolean =>
-  [key.investigationId, key.playbook_id, key.version].every(({ length }) => length <= longestPart);

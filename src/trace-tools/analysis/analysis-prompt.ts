@@ -62,7 +62,7 @@ const spanChars = 16_000;
 const inputShare = 0.4;
 const lineChars = 120;
 
-export interface Batch {
+interface Batch {
   readonly spans: readonly AnalysedSpan[];
   /** The other spans of the analysis. */
   readonly others: readonly AnalysedSpan[];

@@ -20,7 +20,7 @@ interface Wanted {
   readonly context?: string;
 }
 
-export interface AnalysisSources {
+interface AnalysisSources {
   /** Undefined where no language model is configured. */
   readonly analyst: SpanAnalyst | undefined;
   readonly reads: TraceReads;

@@ -16,19 +16,19 @@ const formats = [
   {},
 ] as const;
 
-export interface Question {
+interface Question {
   readonly spans: readonly AnalysedSpan[];
   readonly focus: Focus;
   /** The caller's words about the run. */
   readonly context: string | undefined;
 }
 
-export interface FailedBatch {
+interface FailedBatch {
   readonly span_ids: readonly string[];
   readonly error: string;
 }
 
-export interface Analysed {
+interface Analysed {
   readonly analysis: Analysis;
   readonly failed: readonly FailedBatch[];
 }

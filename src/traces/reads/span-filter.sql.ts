@@ -83,7 +83,7 @@ export function conditionOf(filter: SpanFilter, values: SqlValues): string {
 }
 
 /** Whole milliseconds, as durations are told everywhere. */
-export const durationMs = 'round((finish_us - start_us) / 1000.0)::bigint';
+const durationMs = 'round((finish_us - start_us) / 1000.0)::bigint';
 
 const searched = `concat_ws(' ', operation, error_message, model, tool_name, label)`;
 

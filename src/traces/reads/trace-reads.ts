@@ -4,10 +4,10 @@ import { bulkhead } from 'cockatiel';
 import type { DataSource } from 'typeorm';
 import { DatabaseUnavailable } from '../../common/errors.js';
 import { type Bottleneck, bottlenecks, type TimedSpan } from './bottlenecks.js';
-import { selectFigures } from './figures.sql.js';
 import {
   type GroupFilter,
   type Grouping,
+  selectFigures,
   selectGroupKeys,
   selectGroups,
   type Statement,

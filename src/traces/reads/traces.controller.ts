@@ -1,18 +1,27 @@
 import { Get, Param, Query, Req, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { promisify } from 'node:util';
+import { constants, gzip } from 'node:zlib';
 import { AuditedRead } from '../../auth/audit/audited.decorator.js';
 import { CurrentProject } from '../../auth/project.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
+import { Problem } from '../../common/errors.js';
 import { ReadsTraces } from './reads-traces.decorator.js';
 import type { Listed, SpanRead } from './reads.types.js';
 import * as queries from './trace-queries.shapes.js';
 import * as views from './trace-views.shapes.js';
-import { TracesService } from './traces.service.js';
+import { TraceReads } from './trace-reads.js';
 
+/** In a thread of its own; a skeleton gets five times smaller. */
+const gzipped = promisify(gzip);
+/** Ids repeat nothing: to look for what they have in common makes them larger. */
+const ofIds = { strategy: constants.Z_FILTERED };
+
+/** One trace, however large: its outline, and parts of it. */
 @ReadsTraces('api/v1/traces')
 export class TracesController {
-  constructor(private readonly service: TracesService) {}
+  constructor(private readonly reads: TraceReads) {}
 
   @Get('find')
   @ApiOperation({
@@ -21,11 +30,11 @@ export class TracesController {
       'A trace, a run, a thread or a span, or several of them; each with the first span that has it.',
   })
   @ApiOkResponse({ type: views.FoundIdsView })
-  findById(
+  async findById(
     @CurrentProject() project: string,
     @Query() { id }: queries.FindQuery,
   ): Promise<views.FoundIdsView> {
-    return this.service.find(project, id);
+    return { data: await this.reads.byId(project, id) };
   }
 
   @Get(':id/skeleton')
@@ -35,13 +44,19 @@ export class TracesController {
   })
   @ApiOkResponse({ type: views.SkeletonView })
   @ApiProblems('not_found')
-  getTraceSkeleton(
+  async getTraceSkeleton(
     @CurrentProject() project: string,
     @Param() { id }: queries.TraceParams,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Buffer> {
-    return this.service.skeleton(project, id, request, reply);
+    const skeleton = await this.reads.skeleton({ project, traceIds: [id] });
+    if (skeleton === undefined) throw unknownTrace(id);
+    void reply.headers({ 'content-type': 'application/json; charset=utf-8', vary: 'accept-encoding' });
+    const json = Buffer.from(skeleton);
+    if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return json;
+    void reply.header('content-encoding', 'gzip');
+    return gzipped(json, ofIds);
   }
 
   @Get(':id/window')
@@ -52,11 +67,29 @@ export class TracesController {
   })
   @ApiOkResponse({ type: views.SpanListView })
   @ApiProblems('not_found')
-  listTraceWindow(
+  async listTraceWindow(
     @CurrentProject() project: string,
     @Param() { id }: queries.TraceParams,
     @Query() query: queries.WindowQuery,
   ): Promise<Listed<SpanRead>> {
-    return this.service.window(project, id, query);
+    const { span_id: spanId, start_time: finishFromUs, end_time: endUs, limit } = query;
+    const trace = { project, traceIds: [id] };
+    if (spanId === undefined) {
+      const times = {
+        ...(finishFromUs !== undefined && { finishFromUs }),
+        ...(endUs !== undefined && { endUs }),
+      };
+      return this.reads.spans({ ...trace, ...times }, { limit, offset: 0 });
+    }
+    const place = await this.reads.place(trace, spanId);
+    if (place === undefined)
+      throw new Problem(
+        'not_found',
+        `There is no span ${JSON.stringify(spanId)} in the trace ${JSON.stringify(id)}`,
+      );
+    return this.reads.spans(trace, { limit, offset: Math.max(0, place - Math.floor(limit / 2)) });
   }
 }
+
+const unknownTrace = (id: string): Problem =>
+  new Problem('not_found', `There is no trace ${JSON.stringify(id)}`);

@@ -1,5 +1,5 @@
 /** `npm run chaos -- data-storage`: 200 of each fault with scaled times, then some of them with the real ones. */
-import { type Finding, followModel, lineOf, meetFault, stampede } from './drills.js';
+import { type Finding, followModel, lineOf, meetFault } from './drills.js';
 import { faults } from './faults.js';
 import { realTimes, Rig } from './rig.js';
 
@@ -23,9 +23,8 @@ try {
   for (const fault of chosen) told(await meetFault(rig, fault, count));
   say('\nreal times: 2 s a try, 5 s in all');
   for (const fault of chosen) told(await meetFault(rig, fault, 16, realTimes));
-  say('\nthe circuit against its model, and a stampede');
+  say('\nthe circuit against its model');
   for (let n = 0; n < 5; n++) told(await followModel(rig, seed + n, 200));
-  told(await stampede(rig, 1_000));
 } finally {
   await rig.stop();
 }

@@ -97,26 +97,6 @@ export async function followModel(rig: Rig, seed: number, steps: number): Promis
   return summary(`circuit_model_${seed}`, endings, problems);
 }
 
-/** A thousand callers with one question: the service is asked once, or as often as one question may be. */
-export async function stampede(rig: Rig, callers: number): Promise<Finding> {
-  await rig.service.behave('ok', { delayMs: 300 });
-  await rig.service.forget();
-  const client = rig.client('service', { ...quickTimes, circuit: neverOpens });
-  const slow = { mode: 'slow' } as const;
-  const failing = { mode: 'server_error' } as const;
-  const [answered, failed] = [rig.questionOf(slow), rig.questionOf(failing)];
-  const all = [answered, failed].flatMap((query) => Array<string>(callers).fill(query));
-  const endings = await Promise.all(all.map((query) => rig.ask(client, query)));
-  const arrivals = await rig.arrivals();
-  const problems: string[] = [];
-  if (arrivals.get(answered) !== 1) problems.push(`${arrivals.get(answered)} requests for one answer`);
-  if (arrivals.get(failed) !== 4) problems.push(`${arrivals.get(failed)} requests for one failure`);
-  const wrong = endings.filter(({ kind }, n) => kind !== (n < callers ? 'ok' : 'server_error'));
-  if (wrong.length > 0) problems.push(`${wrong.length} callers were answered ${wrong[0]?.kind}`);
-  const tries = [...arrivals.values()].reduce((sum, count) => sum + count, 0);
-  return { ...summary('stampede', endings, problems), tries };
-}
-
 function summary(drill: string, endings: readonly Ending[], problems: readonly string[]): Finding {
   return {
     drill,

@@ -3,10 +3,10 @@ import type { Clock } from '../../../src/common/clock.js';
 import { loadConfig } from '../../../src/config/app-config.js';
 import {
   DataStorageClient,
+  DataStorageEvents,
   type DataStorageSettings,
 } from '../../../src/playbook-search/data-storage/data-storage-client.js';
 import { noTracer } from '../../../src/observability/tracing/tracer.js';
-import { DataStorageEvents } from '../../../src/playbook-search/data-storage/data-storage-events.js';
 import { UpstreamFailure } from '../../../src/common/upstream-failure.js';
 import { DataStorageServer } from '../../support/data-storage.js';
 import type { Fault } from './faults.js';
