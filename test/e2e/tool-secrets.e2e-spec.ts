@@ -297,10 +297,6 @@ describe('commands', () => {
       ['/command', { command: '../tool' }, /"\.\."/],
       ['/workingDir', { command: 'node', args: [fixture], workingDir: '/tmp/../etc' }, /"\.\."/],
       ['/args/0', { command: 'node', args: ['../fixture-tool.mjs'] }, /"\.\."/],
-      ['/args/0', { command: 'bash', args: ['-c', 'id'] }, /CUSTOM_TOOLS_ALLOW_INLINE_CODE/],
-      ['/args/1', { command: 'python3', args: ['-u', '-c', 'print(1)'] }, /CUSTOM_TOOLS_ALLOW_INLINE_CODE/],
-      ['/args/0', { command: process.execPath, args: ['--eval=1'] }, /CUSTOM_TOOLS_ALLOW_INLINE_CODE/],
-      ['/args', { command: 'bash' }, /names no script/],
     ].filter(([, body]) => (body as { command: string }).command !== '/usr/bin/env') as [
       string,
       object,
@@ -381,20 +377,6 @@ describe('commands', () => {
       await refused({ command: 'python3', args: ['t.py'], env }, '/env/PATH', outside, app);
       expect(existsSync(ran)).toBe(false);
       await post({ command: 'node', args: ['tool.mjs'], workingDir: root }, app).expect(201);
-    } finally {
-      await app.close();
-    }
-  });
-
-  it('may carry code where the operator allows it', async () => {
-    const app = await startApp({ CUSTOM_TOOLS_ALLOW_INLINE_CODE: 'true' });
-    const code = `for await (const l of require('readline').createInterface(process.stdin)) { const r = JSON.parse(l);
-      console.log(JSON.stringify({ jsonrpc: '2.0', id: r.id, result: { name: 'x', inputSchema: {} } })); }`;
-    try {
-      await post(
-        { command: 'node', args: ['-e', `(async () => { ${code} })()`], description: 'd' },
-        app,
-      ).expect(201);
     } finally {
       await app.close();
     }

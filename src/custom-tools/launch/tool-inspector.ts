@@ -27,7 +27,7 @@ import type { McpDefinition } from '../mcp/mcp-definition.js';
 import { mcpToolName } from '../mcp/mcp-names.js';
 import { reviewTools } from '../mcp/mcp-review.js';
 import { asUnavailable, wrong } from '../entity/wrong-field.js';
-import { ProgramFiles } from './program-files.js';
+import { isScriptName, ProgramFiles } from './program-files.js';
 
 export interface Inspection extends PreparedLaunch, Probe {}
 
@@ -214,8 +214,9 @@ export interface ToolValidation {
 
 /** A script that is not there is said by the gateway: the interpreter has words of its own for it. */
 async function checkScriptExists({ spec, script }: PreparedLaunch): Promise<void> {
-  if (script === undefined) return;
-  const path = resolve(spec.cwd, spec.args[script] ?? '');
+  const path = resolve(spec.cwd, spec.args[script ?? -1] ?? '');
+  // A name without an extension may be a subcommand.
+  if (script === undefined || !isScriptName(path)) return;
   const isThere = await access(path).then(
     () => true,
     (error: NodeJS.ErrnoException) => error.code !== 'ENOENT',
