@@ -160,7 +160,7 @@ async function findExecutable(
 ): Promise<string> {
   const problems = await Promise.all(candidates.map(whyNotExecutable));
   const there = candidates.filter((_, n) => problems[n] === undefined);
-  const isShim = await Promise.all(there.map((path) => isInterpreter && isScript(path)));
+  const isShim = await Promise.all(there.map(async (path) => isInterpreter && (await isScript(path))));
   let closed: string | undefined;
   for (const path of [...there.filter((_, n) => !isShim[n]), ...there.filter((_, n) => isShim[n])]) {
     const why = (await whyNotRun(path)) ?? (await whyNotRun(await realpath(path)));

@@ -31,7 +31,7 @@ export async function ownPlace(
   const base = resolve(root, workingDir ?? '.');
   const places = await Promise.all(args.map((arg) => fileAt(resolve(base, arg))));
   const program = command.includes('/') ? await fileAt(resolve(base, command)) : undefined;
-  const looks = await Promise.all(places.map((file) => file !== undefined && isProgram(file)));
+  const looks = await Promise.all(places.map(async (file) => file !== undefined && (await isProgram(file))));
   const programs = [program, ...places.filter((_, n) => looks[n] || n === script)];
   if (workingDir !== null) {
     const stands = programs.some((file) => file !== undefined && covers(base, file));
