@@ -25,9 +25,6 @@ export type LaunchSettings = Pick<
   | 'pinnedCommand'
 >;
 
-/** What of a registration says how its processes run. */
-export type LaunchableTool = LaunchSettings & Pick<CustomTool, 'protocol' | 'sandbox'>;
-
 /** @returns why the tool's user may not run a program; undefined: it may */
 export type WhyNotRun = (program: string) => Promise<string | undefined>;
 
