@@ -35,8 +35,10 @@ import { RunningTools } from '../running/running-tools.js';
 import { ApiName, ApiNotGranted } from './api-name.decorator.js';
 import { acceptBundles, ApiArchive, bundleTypes, uploadIn } from './bundle-body.js';
 import { CustomToolView, customToolView } from './custom-tool.shapes.js';
-import { BundleFilesQuery, BundleFilesView, BundleView } from './tool-bundles.shapes.js';
 import {
+  BundleFilesQuery,
+  BundleFilesView,
+  BundleView,
   RevisionDiffQuery,
   RevisionDiffView,
   RevisionPageView,
