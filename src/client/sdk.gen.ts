@@ -622,6 +622,17 @@ export const tryCustomToolChange = <ThrowOnError extends boolean = false>(option
 });
 
 /**
+ * Read a tool's log, or follow it
+ *
+ * What the tool wrote to stderr, stray lines on stdout, and what happened to its processes, as kept in memory by this server; secrets that the server knows are taken out. It needs the scope `tools:admin`: what a tool writes may hold others. With `Accept: text/event-stream` the log is followed: events `log`, `missed` (entries that had to make room before they were read) and `end`.
+ */
+export const getCustomToolLogs = <ThrowOnError extends boolean = false>(options: Options<GetCustomToolLogsData, ThrowOnError>): RequestResult<GetCustomToolLogsResponses, GetCustomToolLogsErrors, ThrowOnError> => (options.client ?? client).get<GetCustomToolLogsResponses, GetCustomToolLogsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/custom-tools/{name}/logs',
+    ...options
+});
+
+/**
  * List all custom tools
  *
  * Also those that are disabled or cannot be started; `status` selects.
@@ -744,6 +755,32 @@ export const testCustomTool = <ThrowOnError extends boolean = false>(options: Op
 });
 
 /**
+ * List an MCP server's tools, and which of them can be called
+ *
+ * Those that are held back or refused say why; of one that changed since it was approved, what changed.
+ */
+export const listMcpTools = <ThrowOnError extends boolean = false>(options: Options<ListMcpToolsData, ThrowOnError>): RequestResult<ListMcpToolsResponses, ListMcpToolsErrors, ThrowOnError> => (options.client ?? client).get<ListMcpToolsResponses, ListMcpToolsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/custom-tools/{name}/tools',
+    ...options
+});
+
+/**
+ * Approve the tools that an MCP server lists now
+ *
+ * As a new revision; its processes go on.
+ */
+export const approveMcpTools = <ThrowOnError extends boolean = false>(options: Options<ApproveMcpToolsData, ThrowOnError>): RequestResult<ApproveMcpToolsResponses, ApproveMcpToolsErrors, ThrowOnError> => (options.client ?? client).post<ApproveMcpToolsResponses, ApproveMcpToolsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
+    url: '/api/v1/custom-tools/{name}/approve',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
  * List the revisions of a tool, newest first
  *
  * Each with who made it, how and when, and the hash of its content.
@@ -784,43 +821,6 @@ export const diffCustomToolRevision = <ThrowOnError extends boolean = false>(opt
 export const rollBackCustomTool = <ThrowOnError extends boolean = false>(options: Options<RollBackCustomToolData, ThrowOnError>): RequestResult<RollBackCustomToolResponses, RollBackCustomToolErrors, ThrowOnError> => (options.client ?? client).post<RollBackCustomToolResponses, RollBackCustomToolErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
     url: '/api/v1/custom-tools/{name}/rollback',
-    ...options,
-    headers: {
-        'Content-Type': 'application/json',
-        ...options.headers
-    }
-});
-
-/**
- * Read a tool's log, or follow it
- *
- * What the tool wrote to stderr, stray lines on stdout, and what happened to its processes, as kept in memory by this server; secrets that the server knows are taken out. It needs the scope `tools:admin`: what a tool writes may hold others. With `Accept: text/event-stream` the log is followed: events `log`, `missed` (entries that had to make room before they were read) and `end`.
- */
-export const getCustomToolLogs = <ThrowOnError extends boolean = false>(options: Options<GetCustomToolLogsData, ThrowOnError>): RequestResult<GetCustomToolLogsResponses, GetCustomToolLogsErrors, ThrowOnError> => (options.client ?? client).get<GetCustomToolLogsResponses, GetCustomToolLogsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
-    url: '/api/v1/custom-tools/{name}/logs',
-    ...options
-});
-
-/**
- * List an MCP server's tools, and which of them can be called
- *
- * Those that are held back or refused say why; of one that changed since it was approved, what changed.
- */
-export const listMcpTools = <ThrowOnError extends boolean = false>(options: Options<ListMcpToolsData, ThrowOnError>): RequestResult<ListMcpToolsResponses, ListMcpToolsErrors, ThrowOnError> => (options.client ?? client).get<ListMcpToolsResponses, ListMcpToolsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
-    url: '/api/v1/custom-tools/{name}/tools',
-    ...options
-});
-
-/**
- * Approve the tools that an MCP server lists now
- *
- * As a new revision; its processes go on.
- */
-export const approveMcpTools = <ThrowOnError extends boolean = false>(options: Options<ApproveMcpToolsData, ThrowOnError>): RequestResult<ApproveMcpToolsResponses, ApproveMcpToolsErrors, ThrowOnError> => (options.client ?? client).post<ApproveMcpToolsResponses, ApproveMcpToolsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
-    url: '/api/v1/custom-tools/{name}/approve',
     ...options,
     headers: {
         'Content-Type': 'application/json',

@@ -1635,6 +1635,21 @@ export type TryChangeBody = {
     call?: TrialCallBody;
 };
 
+export type LogPageView = {
+    /**
+     * Oldest first
+     */
+    data: Array<LogEntryView>;
+    /**
+     * Send it as since for what comes next
+     */
+    nextSince: string | null;
+    /**
+     * Entries after since that had to make room before they were read
+     */
+    missed: number;
+};
+
 export type ServerToolsView = {
     callable: number;
     /**
@@ -1994,6 +2009,83 @@ export type CustomToolHealthView = {
     processes: ProcessesView;
 };
 
+export type RevisionChangeView = {
+    /**
+     * JSON pointer into the revision
+     */
+    path: string;
+    /**
+     * Absent: it had nothing there
+     */
+    before?: string | null | number | boolean | {
+        [key: string]: unknown;
+    } | Array<unknown>;
+    /**
+     * Absent: it has nothing there
+     */
+    after?: string | null | number | boolean | {
+        [key: string]: unknown;
+    } | Array<unknown>;
+};
+
+export type McpToolView = {
+    /**
+     * By which agents call it
+     */
+    name: string;
+    /**
+     * As the server calls it
+     */
+    tool: string;
+    /**
+     * `callable`: listed as it was approved; `held`: not so, until it is approved; `refused`: it cannot be approved; `gone`: not listed any more
+     */
+    state: 'callable' | 'held' | 'refused' | 'gone';
+    /**
+     * Why it is not callable
+     */
+    why?: string;
+    /**
+     * What is wrong with it, although it can be called
+     */
+    warning?: string;
+    /**
+     * What callers read, as it was approved
+     */
+    approved?: {
+        [key: string]: unknown;
+    };
+    /**
+     * What the server lists, where that differs
+     */
+    listed?: {
+        [key: string]: unknown;
+    };
+    /**
+     * What changed since it was approved
+     */
+    changes?: Array<RevisionChangeView>;
+};
+
+export type McpToolsView = {
+    /**
+     * SHA-256 of the list; null: no process has listed its tools yet
+     */
+    listHash: string | null;
+    data: Array<McpToolView>;
+};
+
+export type ApproveBody = {
+    /**
+     * Of the list that was looked at: another one is not approved
+     */
+    listHash: string;
+    /**
+     * The server's names of those to approve; absent: all that are held
+     */
+    tools?: Array<string>;
+};
+
 export type RevisionSummaryView = {
     revision: number;
     /**
@@ -2061,25 +2153,6 @@ export type RevisionView = {
     files: Array<RevisionFileView>;
 };
 
-export type RevisionChangeView = {
-    /**
-     * JSON pointer into the revision
-     */
-    path: string;
-    /**
-     * Absent: it had nothing there
-     */
-    before?: string | null | number | boolean | {
-        [key: string]: unknown;
-    } | Array<unknown>;
-    /**
-     * Absent: it has nothing there
-     */
-    after?: string | null | number | boolean | {
-        [key: string]: unknown;
-    } | Array<unknown>;
-};
-
 export type RevisionDiffView = {
     revision: number;
     against: number | null;
@@ -2091,79 +2164,6 @@ export type RollbackBody = {
      * The revision whose configuration comes back
      */
     revision: number;
-};
-
-export type LogPageView = {
-    /**
-     * Oldest first
-     */
-    data: Array<LogEntryView>;
-    /**
-     * Send it as since for what comes next
-     */
-    nextSince: string | null;
-    /**
-     * Entries after since that had to make room before they were read
-     */
-    missed: number;
-};
-
-export type McpToolView = {
-    /**
-     * By which agents call it
-     */
-    name: string;
-    /**
-     * As the server calls it
-     */
-    tool: string;
-    /**
-     * `callable`: listed as it was approved; `held`: not so, until it is approved; `refused`: it cannot be approved; `gone`: not listed any more
-     */
-    state: 'callable' | 'held' | 'refused' | 'gone';
-    /**
-     * Why it is not callable
-     */
-    why?: string;
-    /**
-     * What is wrong with it, although it can be called
-     */
-    warning?: string;
-    /**
-     * What callers read, as it was approved
-     */
-    approved?: {
-        [key: string]: unknown;
-    };
-    /**
-     * What the server lists, where that differs
-     */
-    listed?: {
-        [key: string]: unknown;
-    };
-    /**
-     * What changed since it was approved
-     */
-    changes?: Array<RevisionChangeView>;
-};
-
-export type McpToolsView = {
-    /**
-     * SHA-256 of the list; null: no process has listed its tools yet
-     */
-    listHash: string | null;
-    data: Array<McpToolView>;
-};
-
-export type ApproveBody = {
-    /**
-     * Of the list that was looked at: another one is not approved
-     */
-    listHash: string;
-    /**
-     * The server's names of those to approve; absent: all that are held
-     */
-    tools?: Array<string>;
 };
 
 export type BundleView = {
@@ -5888,6 +5888,65 @@ export type TryCustomToolChangeResponses = {
 
 export type TryCustomToolChangeResponse = TryCustomToolChangeResponses[keyof TryCustomToolChangeResponses];
 
+export type GetCustomToolLogsData = {
+    body?: never;
+    headers?: {
+        /**
+         * Where a stream goes on after a break
+         */
+        'last-event-id'?: string;
+    };
+    path: {
+        name: string;
+    };
+    query?: {
+        limit?: number;
+        /**
+         * Only what came after the entry of this id; absent: the latest entries
+         */
+        since?: string;
+    };
+    url: '/api/v1/custom-tools/{name}/logs';
+};
+
+export type GetCustomToolLogsErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `rate_limited`: Too many requests
+     */
+    429: ProblemView;
+    /**
+     * `shutting_down`: The server is stopping; `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type GetCustomToolLogsError = GetCustomToolLogsErrors[keyof GetCustomToolLogsErrors];
+
+export type GetCustomToolLogsResponses = {
+    /**
+     * A page, or a stream of events
+     */
+    200: LogPageView;
+};
+
+export type GetCustomToolLogsResponse = GetCustomToolLogsResponses[keyof GetCustomToolLogsResponses];
+
 export type ListCustomToolsData = {
     body?: never;
     path?: never;
@@ -6372,6 +6431,90 @@ export type TestCustomToolResponses = {
 
 export type TestCustomToolResponse = TestCustomToolResponses[keyof TestCustomToolResponses];
 
+export type ListMcpToolsData = {
+    body?: never;
+    path: {
+        name: string;
+    };
+    query?: never;
+    url: '/api/v1/custom-tools/{name}/tools';
+};
+
+export type ListMcpToolsErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `database_unavailable`: The database does not answer
+     */
+    503: ProblemView;
+};
+
+export type ListMcpToolsError = ListMcpToolsErrors[keyof ListMcpToolsErrors];
+
+export type ListMcpToolsResponses = {
+    200: McpToolsView;
+};
+
+export type ListMcpToolsResponse = ListMcpToolsResponses[keyof ListMcpToolsResponses];
+
+export type ApproveMcpToolsData = {
+    body: ApproveBody;
+    path: {
+        name: string;
+    };
+    query?: never;
+    url: '/api/v1/custom-tools/{name}/approve';
+};
+
+export type ApproveMcpToolsErrors = {
+    /**
+     * `invalid_request`: The request is not valid
+     */
+    400: ProblemView;
+    /**
+     * `unauthorized`: An API key is needed
+     */
+    401: ProblemView;
+    /**
+     * `forbidden`: This caller may not do that
+     */
+    403: ProblemView;
+    /**
+     * `not_found`: No such resource
+     */
+    404: ProblemView;
+    /**
+     * `conflict`: It conflicts with what is there now
+     */
+    409: ProblemView;
+    /**
+     * `tool_unavailable`: The tool cannot be started
+     */
+    503: ProblemView;
+};
+
+export type ApproveMcpToolsError = ApproveMcpToolsErrors[keyof ApproveMcpToolsErrors];
+
+export type ApproveMcpToolsResponses = {
+    200: CustomToolView;
+};
+
+export type ApproveMcpToolsResponse = ApproveMcpToolsResponses[keyof ApproveMcpToolsResponses];
+
 export type ListCustomToolRevisionsData = {
     body?: never;
     path: {
@@ -6552,149 +6695,6 @@ export type RollBackCustomToolResponses = {
 };
 
 export type RollBackCustomToolResponse = RollBackCustomToolResponses[keyof RollBackCustomToolResponses];
-
-export type GetCustomToolLogsData = {
-    body?: never;
-    headers?: {
-        /**
-         * Where a stream goes on after a break
-         */
-        'last-event-id'?: string;
-    };
-    path: {
-        name: string;
-    };
-    query?: {
-        limit?: number;
-        /**
-         * Only what came after the entry of this id; absent: the latest entries
-         */
-        since?: string;
-    };
-    url: '/api/v1/custom-tools/{name}/logs';
-};
-
-export type GetCustomToolLogsErrors = {
-    /**
-     * `invalid_request`: The request is not valid
-     */
-    400: ProblemView;
-    /**
-     * `unauthorized`: An API key is needed
-     */
-    401: ProblemView;
-    /**
-     * `forbidden`: This caller may not do that
-     */
-    403: ProblemView;
-    /**
-     * `not_found`: No such resource
-     */
-    404: ProblemView;
-    /**
-     * `rate_limited`: Too many requests
-     */
-    429: ProblemView;
-    /**
-     * `shutting_down`: The server is stopping; `database_unavailable`: The database does not answer
-     */
-    503: ProblemView;
-};
-
-export type GetCustomToolLogsError = GetCustomToolLogsErrors[keyof GetCustomToolLogsErrors];
-
-export type GetCustomToolLogsResponses = {
-    /**
-     * A page, or a stream of events
-     */
-    200: LogPageView;
-};
-
-export type GetCustomToolLogsResponse = GetCustomToolLogsResponses[keyof GetCustomToolLogsResponses];
-
-export type ListMcpToolsData = {
-    body?: never;
-    path: {
-        name: string;
-    };
-    query?: never;
-    url: '/api/v1/custom-tools/{name}/tools';
-};
-
-export type ListMcpToolsErrors = {
-    /**
-     * `invalid_request`: The request is not valid
-     */
-    400: ProblemView;
-    /**
-     * `unauthorized`: An API key is needed
-     */
-    401: ProblemView;
-    /**
-     * `forbidden`: This caller may not do that
-     */
-    403: ProblemView;
-    /**
-     * `not_found`: No such resource
-     */
-    404: ProblemView;
-    /**
-     * `database_unavailable`: The database does not answer
-     */
-    503: ProblemView;
-};
-
-export type ListMcpToolsError = ListMcpToolsErrors[keyof ListMcpToolsErrors];
-
-export type ListMcpToolsResponses = {
-    200: McpToolsView;
-};
-
-export type ListMcpToolsResponse = ListMcpToolsResponses[keyof ListMcpToolsResponses];
-
-export type ApproveMcpToolsData = {
-    body: ApproveBody;
-    path: {
-        name: string;
-    };
-    query?: never;
-    url: '/api/v1/custom-tools/{name}/approve';
-};
-
-export type ApproveMcpToolsErrors = {
-    /**
-     * `invalid_request`: The request is not valid
-     */
-    400: ProblemView;
-    /**
-     * `unauthorized`: An API key is needed
-     */
-    401: ProblemView;
-    /**
-     * `forbidden`: This caller may not do that
-     */
-    403: ProblemView;
-    /**
-     * `not_found`: No such resource
-     */
-    404: ProblemView;
-    /**
-     * `conflict`: It conflicts with what is there now
-     */
-    409: ProblemView;
-    /**
-     * `tool_unavailable`: The tool cannot be started
-     */
-    503: ProblemView;
-};
-
-export type ApproveMcpToolsError = ApproveMcpToolsErrors[keyof ApproveMcpToolsErrors];
-
-export type ApproveMcpToolsResponses = {
-    200: CustomToolView;
-};
-
-export type ApproveMcpToolsResponse = ApproveMcpToolsResponses[keyof ApproveMcpToolsResponses];
 
 export type GetToolBundleData = {
     body?: never;

@@ -5,27 +5,19 @@ import { SandboxModule } from '../sandbox/sandbox.module.js';
 import { ToolsModule } from '../tools/tools.module.js';
 import { CustomTool, CustomToolImport } from './entity/custom-tool.entity.js';
 import { CustomToolManager } from './manager/custom-tool-manager.js';
-import { ToolDrafts } from './manager/tool-drafts.js';
-import { PastRevisions } from './manager/past-revisions.js';
-import { ToolTrials } from './manager/tool-trials.js';
+import { Registrations } from './manager/registrations.js';
 import { TemplatesController } from './http/templates.controller.js';
-import { TemplatesService } from './http/templates.service.js';
 import { ToolTrialsController } from './http/tool-trials.controller.js';
 import { ToolTrialsService } from './http/tool-trials.service.js';
 import { RunningTools } from './running/running-tools.js';
 import { CustomToolsController } from './http/custom-tools.controller.js';
 import { CustomToolsRepository } from './entity/custom-tools.repository.js';
-import { CustomToolsService } from './http/custom-tools.service.js';
 import { BundleFolders } from './bundles/bundle-folders.js';
 import { Bundles } from './bundles/bundles.js';
 import { BundlesRepository } from './bundles/bundles.repository.js';
 import { PackageInstaller } from './bundles/package-installer.js';
-import { ToolBundlesController } from './http/tool-bundles.controller.js';
-import { ToolBundlesService } from './http/tool-bundles.service.js';
-import { BundleRegistration } from './manager/bundle-registration.js';
 import { CustomToolsStartup } from './manager/custom-tools.startup.js';
 import { InstalledToolsImporter } from './manager/installed-tools.importer.js';
-import { ToolLogsController } from './http/tool-logs.controller.js';
 import { ToolLogs } from './logs/tool-logs.js';
 import { LogStreams, ToolLogsService } from './http/tool-logs.service.js';
 import { ToolEventSource } from './running/condition-events.js';
@@ -42,21 +34,12 @@ import { ToolSandbox } from './launch/tool-sandbox.js';
 import { LaunchPreparation } from './launch/launch-preparation.js';
 import { spawnerMetrics, ToolSpawner } from './launch/tool-spawner.js';
 import { CustomToolRevision } from './entity/tool-revision.entity.js';
-import { McpToolsController } from './http/mcp-tools.controller.js';
 import { McpToolsService } from './http/mcp-tools.service.js';
 import { ToolRevisionsController } from './http/tool-revisions.controller.js';
 import { ToolRevisionsRepository } from './entity/tool-revisions.repository.js';
-import { ToolRevisionsService } from './http/tool-revisions.service.js';
 
 /** The providers that take the files of tools, and keep them. */
-const bundles = [
-  BundlesRepository,
-  BundleFolders,
-  PackageInstaller,
-  Bundles,
-  BundleRegistration,
-  ToolBundlesService,
-];
+const bundles = [BundlesRepository, BundleFolders, PackageInstaller, Bundles];
 
 @Module({})
 export class CustomToolsModule {
@@ -75,9 +58,6 @@ export class CustomToolsModule {
         ToolTrialsController,
         CustomToolsController,
         ToolRevisionsController,
-        ToolLogsController,
-        McpToolsController,
-        ToolBundlesController,
       ],
       providers: [
         CustomToolsRepository,
@@ -86,19 +66,14 @@ export class CustomToolsModule {
         ToolRevisionsRepository,
         ToolInspector,
         RunningTools,
-        ToolDrafts,
+        Registrations,
         CustomToolManager,
-        ToolTrials,
-        PastRevisions,
         ToolTrialsService,
-        TemplatesService,
         ...bundles,
         HealthChecks,
         InstalledToolsImporter,
         Reconciler,
         CustomToolsStartup,
-        CustomToolsService,
-        ToolRevisionsService,
         McpToolsService,
         ...processMetrics,
         ...spawnerMetrics,

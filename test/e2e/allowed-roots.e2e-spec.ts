@@ -19,6 +19,7 @@ import {
   touching,
 } from '../fixtures/outside-code.js';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
+import { archiveOf } from '../support/bundle.js';
 import { makeTestFolder } from '../support/test-folder.js';
 
 // real: two servers, one that allows commands from anywhere (the control) and one with a root; files, interpreters,
@@ -202,9 +203,19 @@ describe('code outside of CUSTOM_TOOLS_ALLOWED_ROOTS', () => {
     },
   );
 
-  it('says what may stand before a script, and which setting lets a variable in', async () => {
+  it('says what may stand before a script, what lets the script in, and which setting lets a variable in', async () => {
     const { body: option } = await register(rooted, 'r', { command: 'bash', args: ['-x', shell] });
-    expect(option.detail).toContain('may stand: -e, -f, -u, -o errexit');
+    expect(option.detail).toMatch(/only -u, .*Write others into the #! line .*register the tool as a bundle/);
+    const { body: outside } = await register(rooted, 'r', {
+      command: 'bash',
+      args: [join(evil, 'part.sh')],
+    });
+    // The end is what `toolkeeper doctor` reads.
+    expect(outside.detail).toMatch(
+      new RegExp(
+        `register the tool as a bundle .*to allow it, set CUSTOM_TOOLS_ALLOWED_ROOTS=${root},${evil}$`,
+      ),
+    );
     const { body: variable } = await register(rooted, 'r', { command: shell, env: { OTHER: 'x' } });
     expect(variable.errors).toEqual([
       { pointer: '/env/OTHER', detail: expect.stringContaining('CUSTOM_TOOLS_ALLOWED_ENV lists') },
@@ -212,9 +223,10 @@ describe('code outside of CUSTOM_TOOLS_ALLOWED_ROOTS', () => {
   });
 
   it.each([
-    ['python3', ['-u', '-W', 'ignore', script, '-c', 'x']],
-    ['node', ['--no-warnings', '--max-old-space-size=256', node]],
-    ['bash', ['-euo', 'pipefail', shell]],
+    ['python3', ['-u', script, '-c', 'x']],
+    ['/usr/bin/python3', [script]],
+    ['node', ['--no-warnings', '--max-old-space-size=256', '--enable-source-maps', node]],
+    ['bash', ['-u', shell]],
     [shell, ['-x', '--anything']],
     [byPath, []],
   ])('from below a root runs with harmless options and listed variables: %s %j', async (command, args) => {
@@ -229,6 +241,82 @@ describe('code outside of CUSTOM_TOOLS_ALLOWED_ROOTS', () => {
     await register(rooted, 'allowed', { command, args, description: 'd', env }).expect(201);
     await rooted.call('allowed').expect(200, /"status":"success"/);
     await rooted.http.delete(path('allowed')).expect(204);
+  });
+
+  it.each([
+    ['python3', ['-c', 'x'], 0],
+    ['python3', ['-u', '-Bcx'], 1],
+    ['python3', ['-m', 'http.server'], 0],
+    ['python3', ['-W', 'ignore', script], 0],
+    ['python3', ['-'], 0],
+    ['node', ['-pe', '1'], 0],
+    ['node', ['--no-warnings', '--eval=1', node], 1],
+    ['node', ['--import=data:text/javascript,1', node], 0],
+    ['node', ['--max-old-space-size=64,--x', node], 0],
+    ['bash', ['-uc', 'id'], 0],
+    ['bash', ['+o', 'posix', shell], 0],
+    ['bash', ['-s'], 0],
+    ['bash', ['--rcfile', shell, shell], 0],
+    ['sh', [], undefined],
+    ['bash', ['-u'], undefined],
+  ])(
+    'an interpreter takes nothing but harmless options and a script: %s %j',
+    async (command, args, index) => {
+      const { body: problem } = await register(rooted, 'refused', { command, args }).expect(400);
+      expect(problem.errors).toEqual([
+        { pointer: index === undefined ? '/args' : `/args/${index}`, detail: expect.any(String) },
+      ]);
+    },
+  );
+
+  it('an interpreter may be given code if there are no roots', async () => {
+    const args = ['-u', '-c', pythonTool];
+    await register(anywhere, 'carries_code', { command: 'python3', args, description: 'd' }).expect(201);
+    await anywhere.call('carries_code').expect(200, /"status":"success"/);
+    await anywhere.http.delete(path('carries_code')).expect(204);
+  });
+
+  it('a script is no subcommand, whatever its name', async () => {
+    copyFileSync(script, join(root, 'run'));
+    const { body } = await register(rooted, 'refused', {
+      command: 'python3',
+      args: ['run'],
+      workingDir: root,
+      description: 'd',
+    }).expect(201);
+    expect(body.args).toEqual(['run']);
+    await rooted.http.delete(path('refused')).expect(204);
+  });
+
+  it('a bundle brings code of its own: the arguments of its interpreter are free, unless no bundle is taken', async () => {
+    const own = { ...withRoot, CUSTOM_TOOLS_DIR: join(root, 'tools') };
+    const bundle = (command: string): Buffer => {
+      const tool = { description: 'd', command, args: ['-W', 'ignore', 'tool.py'] };
+      return archiveOf([
+        { path: 'tool.json', content: JSON.stringify(tool) },
+        { path: 'tool.py', content: pythonTool },
+      ]);
+    };
+    const app = await startApp(own, never);
+    try {
+      const upload = (name: string, archive: Buffer) =>
+        app.http
+          .post(`${path(name)}/bundle`)
+          .set('content-type', 'application/gzip')
+          .send(archive);
+      await upload('bundled', bundle('python3')).expect(201);
+      await app.call('bundled').expect(200, /"status":"success"/);
+      await upload('other', bundle('/usr/bin/env')).expect(400, /CUSTOM_TOOLS_ALLOWED_ROOTS/);
+      const closed = await startApp({ ...own, DATABASE_URL: app.db.url, BUNDLE_MAX_BYTES: '0' }, never);
+      try {
+        const patched = closed.http.patch(path('bundled')).send({ args: ['-c', 'x'] });
+        await patched.expect(400, /"pointer":"\/args\/0"/);
+      } finally {
+        await closed.close();
+      }
+    } finally {
+      await app.close();
+    }
   });
 
   it('is not started of a tool that was stored before there was a root: its status says why', async () => {

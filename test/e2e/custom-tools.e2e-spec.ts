@@ -90,7 +90,9 @@ describe('registration', () => {
     const { body } = await post({ name: 'deep', command: 'node', args: [fixture, '--start=deep'] }).expect(
       400,
     );
-    expect(body.errors).toEqual([{ pointer: '/inputSchema', detail: 'is nested deeper than 1000 levels' }]);
+    expect(body.errors).toEqual([
+      { pointer: '/command', detail: expect.stringContaining('its answer is nested deeper than 128 levels') },
+    ]);
     expect(await stored()).not.toContain('deep');
   });
 

@@ -1,12 +1,11 @@
 import { realpath } from 'node:fs/promises';
-import { basename, resolve, sep } from 'node:path';
+import { basename, dirname, resolve, sep } from 'node:path';
 import { type AppConfig, isServersOwn } from '../../config/app-config.js';
 import { isOneOf } from '../../common/name-patterns.js';
 import { harmlessVariables, isSteering } from '../../config/tool-variables.js';
 import { wrong } from '../entity/wrong-field.js';
-import { type Family, familyOf, harmlessOptions, shapeOf } from './command-shape.js';
 
-/** An executable that was found, and what it turned out to be. */
+/** An executable that was found, and its arguments. */
 export interface FoundCommand {
   /** As registered. */
   readonly command: string;
@@ -17,15 +16,21 @@ export interface FoundCommand {
   readonly cwd: string;
   /** The file itself, links resolved. */
   readonly realPath: string;
-  /** The file that the server's own PATH has under the command's name; undefined: none. */
-  readonly hostPath: string | undefined;
+  /** It is the file that the server's own PATH has under the command's name. */
+  readonly isHosts: boolean;
+  /** It came in a bundle, and bundles are taken. */
+  readonly mayBringCode: boolean;
 }
+
+/** Options that change nothing about the code that runs, for any interpreter. */
+const harmless = /^(-u|-jar|--no-warnings|--enable-source-maps|--max-old-space-size=\d+)$/;
+const harmlessOptions = '-u, -jar, --no-warnings, --enable-source-maps and --max-old-space-size=<MB>';
 
 /** Decides what a tool may be started from; every refusal is a Problem `invalid_request` that names the field. */
 export class CommandRules {
   constructor(private readonly config: AppConfig['commands']) {}
 
-  /** What can be said before anything is looked up. */
+  /** Checks what needs no look at the disk. */
   checkText({ command, workingDir }: { command: string; workingDir: string | null }): void {
     if (command.startsWith('-')) throw wrong('/command', 'must not begin with a dash');
     if (climbs(command)) throw wrong('/command', 'must not hold ".."');
@@ -63,73 +68,70 @@ export class CommandRules {
   /** @param workingDir absolute; only one that the registration names is asked about */
   async checkWorkingDir(workingDir: string): Promise<void> {
     const real = await realpath(workingDir);
-    if (!(await this.isBelowRoots(real))) throw wrong('/workingDir', `leads to ${real}, ${outside}`);
+    if (!(await this.isBelowRoots(real))) throw this.outside('/workingDir', real, real);
   }
 
   /**
-   * @returns the index of the argument that is an interpreter's script, where it is known to be one
+   * Checks a command against the allowed roots: an executable below a root, or an interpreter with harmless options and
+   * a file below a root. A bundle brings code of its own, so the arguments of its interpreter are free.
+   * @returns the arguments to start it with
    * @throws Problem `invalid_request` naming `/command` or the argument
    */
-  async checkCommand(found: FoundCommand): Promise<number | undefined> {
-    const { command, realPath, hostPath } = found;
-    const name = basename(command);
-    const listed = this.isListed(name) && realPath === hostPath;
-    if (!listed && !(await this.isBelowRoots(realPath))) {
+  async checkCommand(found: FoundCommand): Promise<readonly string[]> {
+    const { command, args, writtenArgs, cwd, realPath, isHosts, mayBringCode } = found;
+    const isInterpreter = this.isInterpreter(command);
+    const first = args.findIndex((arg) => !harmless.test(arg));
+    if ((isInterpreter || this.isInterpreter(realPath)) && climbs(writtenArgs[first] ?? ''))
+      throw wrong(`/args/${first}`, 'must not hold ".."');
+    if (this.config.allowedRoots === undefined) return args;
+    if (!(isInterpreter && isHosts) && !(await this.isBelowRoots(realPath)))
       throw wrong(
         '/command',
-        `leads to ${realPath}, which is no interpreter of CUSTOM_TOOLS_INTERPRETERS, ${outside}`,
+        `leads to ${realPath}, which is no interpreter of CUSTOM_TOOLS_INTERPRETERS, ${outside}: ${moving}`,
       );
-    }
-    const family = familyOf(name) ?? familyOf(basename(realPath));
-    if (family === undefined && !this.isListed(name)) return undefined;
-    return this.checkArguments(family, found);
+    if (mayBringCode || !(isInterpreter || this.isInterpreter(realPath))) return args;
+    const arg = args[first];
+    if (arg === undefined)
+      throw wrong('/args', `names no script: ${command} would take what callers send for its program`);
+    if (/^[-+]/.test(arg))
+      throw wrong(
+        `/args/${first}`,
+        `is no harmless option: with CUSTOM_TOOLS_ALLOWED_ROOTS only ${harmlessOptions} may stand before the script ` +
+          `of ${command}. Write others into the #! line of an executable script and register that, or ${moving}`,
+      );
+    // By its path, so that no interpreter takes it for a subcommand.
+    return args.with(first, await this.checkScript(resolve(cwd, arg), `/args/${first}`));
   }
 
-  private isListed(name: string): boolean {
-    const { interpreters } = this.config;
-    return (
-      interpreters.has(name) ||
-      interpreters.has(name.replace(/[\d.]+$/, '')) ||
-      interpreters.has(majorOf(name))
+  /** Whether a program is an interpreter by its name; `python3.12` is one where `python3` or `python` is. */
+  isInterpreter(program: string): boolean {
+    const name = basename(program);
+    return [name, name.replace(/\.[\d.]+$/, ''), stemOf(name)].some((each) =>
+      this.config.interpreters.has(each),
     );
   }
 
-  private async checkArguments(
-    family: Family | undefined,
-    { command, args, writtenArgs, cwd }: FoundCommand,
-  ): Promise<number | undefined> {
-    const shape = shapeOf(args, family);
-    if (shape.kind === 'code') {
-      if (this.config.allowInlineCode) return undefined;
-      throw wrong(
-        `/args/${shape.index}`,
-        `gives ${command} code instead of a script: put it into a file, or set CUSTOM_TOOLS_ALLOW_INLINE_CODE=true`,
-      );
-    }
-    if (shape.unknown !== undefined && this.config.allowedRoots !== undefined) {
-      throw wrong(
-        `/args/${shape.unknown}`,
-        `is not known to run no code ${outside}; before the script of ${command} may stand: ${harmlessOptions(family)}`,
-      );
-    }
-    if (shape.kind === 'script') {
-      const pointer = `/args/${shape.index}`;
-      if (climbs(writtenArgs[shape.index] ?? '')) throw wrong(pointer, 'must not hold ".."');
-      await this.checkScript(resolve(cwd, args[shape.index] ?? ''), pointer);
-      return shape.unknown === undefined ? shape.index : undefined;
-    }
-    if (this.config.allowInlineCode) return undefined;
-    throw wrong('/args', `names no script: ${command} would take what callers send for its program`);
+  /** @returns the index of the argument that an interpreter takes for its script, if one can be told */
+  scriptOf({ command, args }: Pick<FoundCommand, 'command' | 'args'>): number | undefined {
+    const first = args.findIndex((arg) => !harmless.test(arg));
+    return this.isInterpreter(command) && /^[^-+]/.test(args[first] ?? '') ? first : undefined;
   }
 
-  private async checkScript(path: string, pointer: string): Promise<void> {
-    if (this.config.allowedRoots === undefined) return;
+  private async checkScript(path: string, pointer: string): Promise<string> {
     const real = await realpath(path).catch(() => undefined);
     if (real === undefined) throw wrong(pointer, `does not exist: ${path}`);
     // A script finds what belongs to it beside its name, not beside what that is a link to.
-    for (const place of [real, path]) {
-      if (!(await this.isBelowRoots(place))) throw wrong(pointer, `leads to ${place}, ${outside}`);
-    }
+    for (const place of [real, path])
+      if (!(await this.isBelowRoots(place))) throw this.outside(pointer, place, dirname(place));
+    return path;
+  }
+
+  private outside(pointer: string, place: string, folder: string) {
+    const roots = [...(this.config.allowedRoots ?? []), folder].join(',');
+    return wrong(
+      pointer,
+      `leads to ${place}, ${outside}: ${moving}; to allow it, set CUSTOM_TOOLS_ALLOWED_ROOTS=${roots}`,
+    );
   }
 
   /** @param path absolute; a root counts by its own name, too, if it is a link */
@@ -148,13 +150,14 @@ export class CommandRules {
 export const alwaysGiven: readonly string[] = ['PATH', 'HOME', 'LANG'];
 
 const outside = 'outside of CUSTOM_TOOLS_ALLOWED_ROOTS';
+const moving = 'register the tool as a bundle (toolkeeper tool register <folder>)';
 const steers = `programs read: it could have them run code ${outside}`;
 const mayBeSet =
   `with CUSTOM_TOOLS_ALLOWED_ROOTS a tool may set ${harmlessVariables.join(', ')}, ` +
   'and what CUSTOM_TOOLS_ALLOWED_ENV lists';
 
-/** `python3.12` is listed where `python3` is. */
-const majorOf = (name: string): string => /^[a-z]+\d/.exec(name)?.[0] ?? name;
+/** `python3.12` is `python`. */
+export const stemOf = (name: string): string => name.replace(/[\d.]+$/, '');
 
 const climbs = (path: string): boolean => path.split('/').includes('..');
 

@@ -1,14 +1,11 @@
-import { Logger } from '@nestjs/common';
-import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
 import { access, realpath, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
-import { promisify } from 'node:util';
 import { openPlainFile } from '../../common/plain-file.js';
 import { hostVariable, isServersOwn } from '../../config/app-config.js';
 import type { ProcessSpec } from '../../process-pool/pool.types.js';
-import { alwaysGiven, type CommandRules } from './command-rules.js';
+import { alwaysGiven, type CommandRules, stemOf } from './command-rules.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import type { PlainEnv } from '../secrets/secret-box.js';
 import { wrong } from '../entity/wrong-field.js';
@@ -28,9 +25,6 @@ export type LaunchSettings = Pick<
   | 'pinnedCommand'
 >;
 
-/** What of a registration says how its processes run. */
-export type LaunchableTool = LaunchSettings & Pick<CustomTool, 'protocol' | 'sandbox'>;
-
 /** @returns why the tool's user may not run a program; undefined: it may */
 export type WhyNotRun = (program: string) => Promise<string | undefined>;
 
@@ -38,21 +32,21 @@ export interface ResolvedCommand {
   readonly spec: ProcessSpec;
   /** The file that the command led to, links resolved. */
   readonly realPath: string;
-  /** The index of the argument that is an interpreter's script; absent where none is known to be. */
+  /** The index of the argument that is an interpreter's script; absent if none is known to be. */
   readonly script?: number;
 }
 
 /**
- * Resolves what a tool's process is started from: the real interpreter, the working directory, a clean environment.
+ * Resolves what a tool's process is started from: the program, the working directory, a clean environment.
  * @param tool as registered
- * @param place where it runs, and its arguments there
+ * @param place where it runs, its arguments there, and whether it came in a bundle that may hold any code
  * @param root where relative working directories begin
  * @param own the tool's own variables, opened
  * @throws Problem `invalid_request` that names the field
  */
 export async function resolveCommand(
   tool: Omit<LaunchSettings, 'id' | 'userNumber' | 'env' | 'url' | 'headers' | 'bundle'>,
-  place: Pick<LaunchSettings, 'args' | 'workingDir'>,
+  place: Pick<LaunchSettings, 'args' | 'workingDir'> & { readonly mayBringCode: boolean },
   own: PlainEnv,
   root: string,
   rules: CommandRules,
@@ -64,15 +58,18 @@ export async function resolveCommand(
   if (!(await isDirectory(cwd))) throw wrong('/workingDir', `is not a directory: ${cwd}`);
   if (tool.workingDir !== null) await rules.checkWorkingDir(cwd);
   const env = toolEnvironment(tool, own);
-  const look = { whyNotRun, pinned: tool.pinnedCommand };
-  const link = await findExecutable(tool.command, candidatesFor(tool.command, cwd, env['PATH'] ?? ''), look);
-  const realPath = await realpath(link);
   const { command, args: writtenArgs } = tool;
-  const { args } = place;
-  const hostPath = await onHostPath(basename(command), look);
-  const script = await rules.checkCommand({ command, args, writtenArgs, cwd, realPath, hostPath });
+  const { args: placed, mayBringCode } = place;
+  const isInterpreter = rules.isInterpreter(command);
+  const candidates = candidatesFor(command, cwd, env['PATH'] ?? '');
+  const link = await findExecutable(command, candidates, whyNotRun, isInterpreter);
+  const realPath = await realpath(link);
+  const isHosts = !command.includes('/') || realPath === (await onHostPath(basename(command), whyNotRun));
+  const found = { command, args: placed, writtenArgs, cwd, realPath, isHosts, mayBringCode };
+  const args = await rules.checkCommand(found);
   checkPin(tool, realPath);
-  const spec = { command: await startPath(link, realPath), args, cwd, env };
+  const spec = { command: await startPath(link, realPath, isInterpreter), args, cwd, env };
+  const script = rules.scriptOf(found);
   return { spec, realPath, ...(script !== undefined && { script }) };
 }
 
@@ -98,26 +95,17 @@ function checkPin(
 }
 
 /**
- * The file itself is started, so that a link that is changed later changes nothing. Two kinds of program must be
- * started by their link: Python finds its virtual environment beside it, a multi-call program its name in it.
+ * The file itself is started, so that a link that is changed later changes nothing. An interpreter starts by its link if
+ * it finds something by that: a virtual environment beside it, or its name, which one program for many goes by.
  */
-async function startPath(link: string, real: string): Promise<string> {
-  if (link === real || multiCall.has(basename(real))) return link;
+async function startPath(link: string, real: string, isInterpreter: boolean): Promise<string> {
+  if (isInterpreter && stemOf(basename(link)) !== stemOf(basename(real))) return link;
   const inEnvironment = await stat(join(dirname(dirname(link)), 'pyvenv.cfg')).then(
     () => true,
     () => false,
   );
   return inEnvironment ? link : real;
 }
-
-const multiCall: ReadonlySet<string> = new Set([
-  'busybox',
-  'toybox',
-  'coreutils',
-  'volta-shim',
-  'mise',
-  'snap',
-]);
 
 /** Built from nothing: four names of the host, those the tool was granted, and the tool's own. */
 function toolEnvironment(
@@ -143,60 +131,46 @@ const noSystemFiles = { GIT_CONFIG_NOSYSTEM: '1', SYSTEM_WGETRC: '/dev/null' };
 
 /**
  * Finds a program of the server's own PATH.
- * @throws Problem `invalid_request` where there is none that the tool's user may run
+ * @throws Problem `invalid_request` if there is none that the tool's user may run
  */
 export const findProgram = (name: string, whyNotRun: WhyNotRun): Promise<string> =>
-  findExecutable(name, candidatesFor(name, '/', hostVariable('PATH') ?? ''), { whyNotRun, pinned: null });
+  findExecutable(name, candidatesFor(name, '/', hostVariable('PATH') ?? ''), whyNotRun);
 
-async function findExecutable(command: string, candidates: readonly string[], look: Look): Promise<string> {
-  const { found, closed } = await firstExecutable(candidates, look);
-  if (found !== undefined) return found;
-  if (closed !== undefined) throw wrong('/command', `${JSON.stringify(command)} cannot be run: ${closed}`);
-  const reason = command.includes('/')
-    ? await whyNotExecutable(candidates[0] ?? '')
-    : 'was not found on the PATH';
-  throw wrong('/command', `${JSON.stringify(command)} ${reason}`);
-}
-
-/** How a tool's program is looked up. */
-interface Look {
-  readonly whyNotRun: WhyNotRun;
-  /** Real path of the program that the command led to before. */
-  readonly pinned: string | null;
-}
+/** The real path of the server's own program of this name, for the tool's user. */
+const onHostPath = (name: string, whyNotRun: WhyNotRun): Promise<string | undefined> =>
+  findProgram(name, whyNotRun).then(
+    (path) => realpath(path),
+    () => undefined,
+  );
 
 /**
  * Finds the first program that the tool's user may run. The files are looked at side by side: one after the other, each
  * look waits for a turn of an event loop that may be busy.
- * @returns or else why the first one that is there may not be run
+ * @param isInterpreter scripts come last: they stand for an interpreter elsewhere, which the sandbox does not show
+ * @throws Problem `invalid_request`
  */
-async function firstExecutable(
+async function findExecutable(
+  command: string,
   candidates: readonly string[],
-  look: Look,
-): Promise<{ readonly found?: string; readonly closed?: string | undefined }> {
+  whyNotRun: WhyNotRun,
+  isInterpreter = false,
+): Promise<string> {
   const problems = await Promise.all(candidates.map(whyNotExecutable));
+  const there = candidates.filter((_, n) => problems[n] === undefined);
+  const isShim = await Promise.all(there.map(async (path) => isInterpreter && (await isScript(path))));
   let closed: string | undefined;
-  for (const candidate of candidates.filter((_, n) => problems[n] === undefined)) {
-    let why = await look.whyNotRun(candidate);
-    if (why === undefined) {
-      const found = await realInterpreter(candidate, look.pinned);
-      why = (await look.whyNotRun(found)) ?? (await look.whyNotRun(await realpath(found)));
-      if (why === undefined) return { found };
-    }
+  for (const path of [...there.filter((_, n) => !isShim[n]), ...there.filter((_, n) => isShim[n])]) {
+    const why = (await whyNotRun(path)) ?? (await whyNotRun(await realpath(path)));
+    if (why === undefined) return path;
     closed ??= why;
   }
-  return { closed };
+  const reason = command.includes('/') ? problems[0] : 'was not found on the PATH';
+  throw wrong('/command', `${JSON.stringify(command)} ${closed ? `cannot be run: ${closed}` : reason}`);
 }
 
 function candidatesFor(command: string, cwd: string, path: string): string[] {
   if (command.includes('/')) return [isAbsolute(command) ? command : resolve(cwd, command)];
   return path.split(delimiter).map((folder) => join(folder, command));
-}
-
-/** The real path of what the server itself has under this name, for the tool's user. */
-async function onHostPath(name: string, look: Look): Promise<string | undefined> {
-  const { found } = await firstExecutable(candidatesFor(name, '/', hostVariable('PATH') ?? ''), look);
-  return found === undefined ? undefined : realpath(found);
 }
 
 async function whyNotExecutable(path: string): Promise<string | undefined> {
@@ -209,44 +183,16 @@ async function whyNotExecutable(path: string): Promise<string | undefined> {
   }
 }
 
-/**
- * `python3` may be a shim script that costs 100 ms a start: the interpreter itself says where it is. Only the server's
- * own is asked, in the server's own surroundings: whatever else bears the name runs as the tool it is, in its sandbox.
- * @param pinned the interpreter that a shim led to before: it stands in for one that does not answer
- * @throws Problem `invalid_request` where there is none
- */
-async function realInterpreter(path: string, pinned: string | null): Promise<string> {
-  if (!isPython.test(basename(path)) || !(await isScript(path))) return path;
-  const hostPath = hostVariable('PATH') ?? '';
-  if (!hostPath.split(delimiter).includes(dirname(path))) return path;
+/** Whether a file begins with `#!`. */
+export async function isScript(path: string): Promise<boolean> {
+  const file = await openPlainFile(path).catch(() => undefined);
   try {
-    const env = { PATH: hostPath, HOME: hostVariable('HOME') ?? '/' };
-    const ask = promisify(execFile)(path, ['-c', 'import sys; print(sys.executable)'], {
-      env,
-      timeout: shimTimeoutMs,
-    });
-    return await realpath((await ask).stdout.trim());
-  } catch (error) {
-    const what = `${path} is a script that did not tell its interpreter within ${shimTimeoutMs / 1_000} s`;
-    const usable =
-      pinned !== null && isPython.test(basename(pinned)) && (await whyNotExecutable(pinned)) === undefined;
-    if (!usable) throw wrong('/command', `cannot be run: ${what}; name the interpreter itself`);
-    logger.warn(error, `${what}: ${pinned} is used, as before`);
-    return pinned;
-  }
-}
-
-const isPython = /^python[\d.]*$/;
-const shimTimeoutMs = 10_000;
-const logger = new Logger('Commands');
-
-async function isScript(path: string): Promise<boolean> {
-  const file = await openPlainFile(path);
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(2), 0, 2, 0);
-    return bytesRead === 2 && buffer.toString() === '#!';
+    const start = await file?.read(Buffer.alloc(2), 0, 2, 0);
+    return start?.bytesRead === 2 && start.buffer.toString() === '#!';
+  } catch {
+    return false;
   } finally {
-    await file.close();
+    await file?.close();
   }
 }
 

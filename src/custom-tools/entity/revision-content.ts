@@ -65,6 +65,11 @@ export function restore(tool: CustomTool, revision: Pick<RevisionContent, 'confi
   Object.assign(tool, settingsOf(revision), !isSameCommand && { pinnedCommand: null });
 }
 
+/** Whether a revision configures a tool as it is. */
+export const isConfiguredAs = (tool: CustomTool, { configuration, env }: RevisionContent): boolean =>
+  canonicalJson([configurationOf(tool), envIdentity(tool.env)]) ===
+  canonicalJson([configuration, envIdentity(env)]);
+
 /** SHA-256 of the canonical JSON of configuration, environment and the content of the program's files; no value is guessed by it. */
 export function contentHashOf({ configuration, env, files }: RevisionContent): string {
   const contents = Object.fromEntries(files.map((file) => [file.path, fileIdentity(file)]));

@@ -18,14 +18,21 @@ import type { ToolOutcome } from '../../tool-contract/tool-outcome.js';
 import { ApiExecute } from '../../tools/api-execute.decorator.js';
 import { ApiName, ApiNotGranted } from './api-name.decorator.js';
 import {
-  CustomToolView,
   CustomToolHealthView,
+  CustomToolView,
+  customToolView,
   CustomToolPageView,
   ValidationView,
 } from './custom-tool.shapes.js';
-import type { CustomToolHealth } from '../manager/reconciler.js';
+import { type CustomToolHealth, Reconciler } from '../manager/reconciler.js';
 import { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from '../manager/custom-tools.shapes.js';
-import { CustomToolsService } from './custom-tools.service.js';
+import { ToolsService } from '../../tools/tools.service.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
+import type { ToolValidation } from '../launch/tool-inspector.js';
+import { CustomToolManager } from '../manager/custom-tool-manager.js';
+import { RunningTools } from '../running/running-tools.js';
+import { McpToolsService } from './mcp-tools.service.js';
+import { ApproveBody, McpToolsView } from './mcp-tools.shapes.js';
 
 @ApiTags('custom-tools')
 @Scopes('tools:admin')
@@ -33,7 +40,13 @@ import { CustomToolsService } from './custom-tools.service.js';
 @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
 @Controller('api/v1/custom-tools')
 export class CustomToolsController {
-  constructor(private readonly service: CustomToolsService) {}
+  constructor(
+    private readonly manager: CustomToolManager,
+    private readonly reconciler: Reconciler,
+    private readonly tools: ToolsService,
+    private readonly running: RunningTools,
+    private readonly servers: McpToolsService,
+  ) {}
 
   @Get()
   @Scopes('metrics:read')
@@ -42,8 +55,13 @@ export class CustomToolsController {
     description: 'Also those that are disabled or cannot be started; `status` selects.',
   })
   @ApiOkResponse({ type: CustomToolPageView })
-  listCustomTools(@Query() query: ListCustomToolsQuery): Promise<Page<CustomToolView>> {
-    return this.service.list(query);
+  async listCustomTools(@Query() query: ListCustomToolsQuery): Promise<Page<CustomToolView>> {
+    const { data, nextCursor } = await this.manager.list(query);
+    const listed = (tool: CustomTool): CustomToolView => {
+      const { metadata: _large, tools: _many, ...view } = this.view(tool);
+      return view;
+    };
+    return { data: data.map(listed), nextCursor };
   }
 
   @Post()
@@ -55,11 +73,11 @@ export class CustomToolsController {
   @ApiCreatedResponse({ type: CustomToolView })
   @ApiNotGranted()
   @ApiProblems('conflict', 'payload_too_large', 'tool_unavailable')
-  registerCustomTool(
+  async registerCustomTool(
     @Body() body: CustomToolCreate,
     @CurrentPrincipal() { userId }: Principal,
   ): Promise<CustomToolView> {
-    return this.service.register(body, userId);
+    return this.view(await this.manager.register(body, { source: 'register', by: userId }));
   }
 
   @Get(':name')
@@ -72,8 +90,8 @@ export class CustomToolsController {
   })
   @ApiOkResponse({ type: CustomToolView })
   @ApiProblems('not_found')
-  getCustomTool(@Param('name') name: string): Promise<CustomToolView> {
-    return this.service.get(name);
+  async getCustomTool(@Param('name') name: string): Promise<CustomToolView> {
+    return this.view(await this.manager.get(name));
   }
 
   @Patch(':name')
@@ -86,12 +104,12 @@ export class CustomToolsController {
   @ApiOkResponse({ type: CustomToolView })
   @ApiNotGranted()
   @ApiProblems('not_found', 'conflict', 'tool_unavailable')
-  updateCustomTool(
+  async updateCustomTool(
     @Param('name') name: string,
     @Body() body: CustomToolUpdate,
     @CurrentPrincipal() { userId }: Principal,
   ): Promise<CustomToolView> {
-    return this.service.update(name, body, userId);
+    return this.view(await this.manager.update(name, body, { source: 'patch', by: userId }));
   }
 
   @Delete(':name')
@@ -105,7 +123,7 @@ export class CustomToolsController {
   @ApiNoContentResponse({ description: 'Tool removed' })
   @ApiProblems('not_found')
   removeCustomTool(@Param('name') name: string): Promise<void> {
-    return this.service.remove(name);
+    return this.manager.remove(name);
   }
 
   @Post(':name/enable')
@@ -118,8 +136,8 @@ export class CustomToolsController {
   @ApiOkResponse({ type: CustomToolView })
   @ApiNotGranted()
   @ApiProblems('not_found', 'tool_unavailable')
-  enableCustomTool(@Param('name') name: string): Promise<CustomToolView> {
-    return this.service.enable(name);
+  async enableCustomTool(@Param('name') name: string): Promise<CustomToolView> {
+    return this.view(await this.manager.enable(name));
   }
 
   @Post(':name/disable')
@@ -131,8 +149,8 @@ export class CustomToolsController {
   })
   @ApiOkResponse({ type: CustomToolView })
   @ApiProblems('not_found')
-  disableCustomTool(@Param('name') name: string): Promise<CustomToolView> {
-    return this.service.disable(name);
+  async disableCustomTool(@Param('name') name: string): Promise<CustomToolView> {
+    return this.view(await this.manager.disable(name));
   }
 
   @Post(':name/validate')
@@ -145,8 +163,8 @@ export class CustomToolsController {
   })
   @ApiOkResponse({ type: ValidationView })
   @ApiProblems('not_found', 'tool_unavailable')
-  validateCustomTool(@Param('name') name: string): Promise<{ valid: boolean; errors: string[] }> {
-    return this.service.validate(name);
+  validateCustomTool(@Param('name') name: string): Promise<ToolValidation> {
+    return this.manager.validate(name);
   }
 
   @Get(':name/health')
@@ -159,7 +177,7 @@ export class CustomToolsController {
   @ApiOkResponse({ type: CustomToolHealthView })
   @ApiProblems('not_found')
   getCustomToolHealth(@Param('name') name: string): Promise<CustomToolHealth> {
-    return this.service.health(name);
+    return this.reconciler.check(name);
   }
 
   @Post(':name/test')
@@ -185,6 +203,40 @@ export class CustomToolsController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ToolOutcome | Readable> {
-    return this.service.test(name, request, reply);
+    return this.tools.test((work) => this.manager.withTool(name, undefined, work), request, reply);
+  }
+
+  @Get(':name/tools')
+  @ApiName('files')
+  @ApiOperation({
+    summary: "List an MCP server's tools, and which of them can be called",
+    description:
+      'Those that are held back or refused say why; of one that changed since it was approved, what changed.',
+  })
+  @ApiOkResponse({ type: McpToolsView })
+  @ApiProblems('not_found')
+  listMcpTools(@Param('name') name: string): Promise<McpToolsView> {
+    return this.servers.list(name);
+  }
+
+  @Post(':name/approve')
+  @HttpCode(200)
+  @ApiName('files')
+  @ApiOperation({
+    summary: 'Approve the tools that an MCP server lists now',
+    description: 'As a new revision; its processes go on.',
+  })
+  @ApiOkResponse({ type: CustomToolView })
+  @ApiProblems('not_found', 'conflict', 'tool_unavailable')
+  async approveMcpTools(
+    @Param('name') name: string,
+    @Body() body: ApproveBody,
+    @CurrentPrincipal() { userId }: Principal,
+  ): Promise<CustomToolView> {
+    return this.view(await this.servers.approve(name, body, userId));
+  }
+
+  private view(tool: CustomTool): CustomToolView {
+    return customToolView(tool, this.running);
   }
 }

@@ -8,7 +8,6 @@ import type { McpDefinition } from '../mcp/mcp-definition.js';
 import { mcpToolName } from '../mcp/mcp-names.js';
 import { type McpReview, reviewTools } from '../mcp/mcp-review.js';
 import { RunningTools } from '../running/running-tools.js';
-import { type CustomToolView, customToolView } from './custom-tool.shapes.js';
 import type { ApproveBody, McpToolsView, McpToolView } from './mcp-tools.shapes.js';
 
 /** The tools of an MCP server: what became of what was approved, and the way to approve it again. */
@@ -32,8 +31,8 @@ export class McpToolsService {
   }
 
   /** @throws Problem `conflict` when the server lists something else than was looked at */
-  async approve(name: string, { listHash, tools }: ApproveBody, by: string): Promise<CustomToolView> {
-    const saved = await this.manager.change(name, { source: 'approve', by }, (tool) => {
+  approve(name: string, { listHash, tools }: ApproveBody, by: string): Promise<CustomTool> {
+    return this.manager.change(name, { source: 'approve', by }, (tool) => {
       checkServer(tool);
       const server = this.running.server(name);
       const hash = server?.listing?.hash;
@@ -46,7 +45,6 @@ export class McpToolsService {
         throw new Problem('conflict', `${name} lists other tools than those that were looked at: look again`);
       tool.definitions = approvedOf(server.review(), tools);
     });
-    return customToolView(saved, this.running);
   }
 
   private view(

@@ -1,17 +1,41 @@
-import { Controller, Get } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Controller, Get, Inject } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiProperty, ApiTags } from '@nestjs/swagger';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
 import type { Page } from '../../common/page.js';
-import { TemplatePageView, type TemplateView } from './templates.shapes.js';
-import { TemplatesService } from './templates.service.js';
+import { PageOf } from '../../common/shapes.js';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 
+export class TemplateFileView {
+  @ApiProperty({ example: 'tool.py' }) readonly path!: string;
+  @ApiProperty({ example: '#!/usr/bin/env python3\n…' }) readonly content!: string;
+}
+
+export class TemplateView {
+  @ApiProperty({ example: 'python' }) readonly name!: string;
+  @ApiProperty({ example: 'my_python_tool', description: 'To be replaced in all files' })
+  readonly toolName!: string;
+  @ApiProperty({ example: 'A tool for Toolkeeper in Python; only the standard library is needed.' })
+  readonly description!: string;
+  @ApiProperty({ type: [TemplateFileView], description: '`tool.json` is the registration' })
+  readonly files!: readonly TemplateFileView[];
+}
+
+export class TemplatePageView extends PageOf(TemplateView, { description: 'By name' }) {}
+
+/** The folders of tools/templates, which come with the server. */
 @ApiTags('custom-tools')
 @Scopes('metrics:read')
 @ApiProblems('unauthorized', 'forbidden')
 @Controller('api/v1/templates')
 export class TemplatesController {
-  constructor(private readonly service: TemplatesService) {}
+  private readonly folder: string;
+
+  constructor(@Inject(APP_CONFIG) { root }: Pick<AppConfig, 'root'>) {
+    this.folder = join(root, 'tools', 'templates');
+  }
 
   @Get()
   @ApiOperation({
@@ -20,7 +44,22 @@ export class TemplatesController {
       'As `toolkeeper tool create` writes them: the name in them, `my_<template>_tool`, is to be replaced everywhere.',
   })
   @ApiOkResponse({ type: TemplatePageView })
-  listTemplates(): Promise<Page<TemplateView>> {
-    return this.service.list();
+  async listTemplates(): Promise<Page<TemplateView>> {
+    const entries = await readdir(this.folder, { withFileTypes: true });
+    const names = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+    return { data: await Promise.all(names.sort().map((name) => this.read(name))), nextCursor: null };
+  }
+
+  private async read(name: string): Promise<TemplateView> {
+    const folder = join(this.folder, name);
+    const entries = await readdir(folder, { withFileTypes: true });
+    const paths = entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
+    const files = await Promise.all(
+      paths.sort().map(async (path) => ({ path, content: await readFile(join(folder, path), 'utf8') })),
+    );
+    const readme = files.find(({ path }) => path === 'README.md')?.content ?? '';
+    // Below its title stands what the template is.
+    const [, description = ''] = readme.split('\n\n');
+    return { name, toolName: `my_${name}_tool`, description, files };
   }
 }

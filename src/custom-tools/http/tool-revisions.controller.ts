@@ -1,32 +1,74 @@
-import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import {
+  Body,
+  Controller,
+  Get,
+  HttpCode,
+  type OnModuleInit,
+  Param,
+  Post,
+  Put,
+  Query,
+  Req,
+} from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { ApiConsumes, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Audited } from '../../auth/audit/audited.decorator.js';
 import { CurrentPrincipal } from '../../auth/principal.decorator.js';
 import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
-import type { Page } from '../../common/page.js';
+import { Problem } from '../../common/errors.js';
+import { keyIn, type Page, pageFrom } from '../../common/page.js';
 import { PageQuery } from '../../common/shapes.js';
 import type { Principal } from '../../tool-contract/principal.js';
+import { filesIn } from '../bundles/bundle-files.js';
+import { BundleFolders } from '../bundles/bundle-folders.js';
+import { Bundles } from '../bundles/bundles.js';
+import type { StoredBundle } from '../bundles/bundles.repository.js';
+import type { CustomTool } from '../entity/custom-tool.entity.js';
+import { changesBetween } from '../entity/revision-content.js';
+import { ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
+import { CustomToolManager } from '../manager/custom-tool-manager.js';
+import { Registrations } from '../manager/registrations.js';
+import { RunningTools } from '../running/running-tools.js';
 import { ApiName, ApiNotGranted } from './api-name.decorator.js';
-import { CustomToolView } from './custom-tool.shapes.js';
+import { acceptBundles, ApiArchive, bundleTypes, uploadIn } from './bundle-body.js';
+import { CustomToolView, customToolView } from './custom-tool.shapes.js';
 import {
+  BundleFilesQuery,
+  BundleFilesView,
+  BundleView,
   RevisionDiffQuery,
   RevisionDiffView,
   RevisionPageView,
   RevisionParams,
+  revisionSummary,
   type RevisionSummaryView,
   RevisionView,
+  revisionView,
   RollbackBody,
 } from './tool-revisions.shapes.js';
-import { ToolRevisionsService } from './tool-revisions.service.js';
 
+/** The revisions of tools, and the files that they bring along. */
 @ApiTags('custom-tools')
 @Scopes('metrics:read')
 @Audited('name')
-@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden', 'not_found')
+@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
 @Controller('api/v1/custom-tools/:name')
-export class ToolRevisionsController {
-  constructor(private readonly service: ToolRevisionsService) {}
+export class ToolRevisionsController implements OnModuleInit {
+  constructor(
+    private readonly manager: CustomToolManager,
+    private readonly registrations: Registrations,
+    private readonly revisions: ToolRevisionsRepository,
+    private readonly bundles: Bundles,
+    private readonly folders: BundleFolders,
+    private readonly running: RunningTools,
+    private readonly http: HttpAdapterHost,
+  ) {}
+
+  onModuleInit(): void {
+    acceptBundles(this.http.httpAdapter.getInstance<FastifyInstance>());
+  }
 
   @Get('revisions')
   @ApiName()
@@ -35,11 +77,14 @@ export class ToolRevisionsController {
     description: 'Each with who made it, how and when, and the hash of its content.',
   })
   @ApiOkResponse({ type: RevisionPageView })
-  listCustomToolRevisions(
+  @ApiProblems('not_found')
+  async listCustomToolRevisions(
     @Param('name') name: string,
-    @Query() query: PageQuery,
+    @Query() { limit, cursor }: PageQuery,
   ): Promise<Page<RevisionSummaryView>> {
-    return this.service.list(name, query);
+    const { id } = await this.manager.get(name);
+    const rows = await this.revisions.list(id, limit + 1, keyIn(cursor, revisionOf));
+    return pageFrom(rows.map(revisionSummary), ({ revision }) => String(revision), limit);
   }
 
   @Get('revisions/:revision')
@@ -48,8 +93,9 @@ export class ToolRevisionsController {
     description: 'Its configuration as it was; a revision never changes.',
   })
   @ApiOkResponse({ type: RevisionView })
-  getCustomToolRevision(@Param() params: RevisionParams): Promise<RevisionView> {
-    return this.service.get(params);
+  @ApiProblems('not_found')
+  async getCustomToolRevision(@Param() { name, revision }: RevisionParams): Promise<RevisionView> {
+    return revisionView(await this.revisions.get(await this.manager.get(name), revision));
   }
 
   @Get('revisions/:revision/diff')
@@ -58,11 +104,15 @@ export class ToolRevisionsController {
     description: 'Against the revision before it, or against the one that `against` names.',
   })
   @ApiOkResponse({ type: RevisionDiffView })
-  diffCustomToolRevision(
-    @Param() params: RevisionParams,
-    @Query() { against }: RevisionDiffQuery,
+  @ApiProblems('not_found')
+  async diffCustomToolRevision(
+    @Param() { name, revision }: RevisionParams,
+    @Query() { against = revision - 1 }: RevisionDiffQuery,
   ): Promise<RevisionDiffView> {
-    return this.service.diff(params, against);
+    const tool = await this.manager.get(name);
+    const after = await this.revisions.get(tool, revision);
+    const before = against === 0 ? undefined : await this.revisions.get(tool, against);
+    return { revision, against: before?.revision ?? null, changes: changesBetween(before, after) };
   }
 
   @Post('rollback')
@@ -75,12 +125,104 @@ export class ToolRevisionsController {
   })
   @ApiOkResponse({ type: CustomToolView })
   @ApiNotGranted()
-  @ApiProblems('conflict', 'tool_unavailable')
-  rollBackCustomTool(
+  @ApiProblems('not_found', 'conflict', 'tool_unavailable')
+  async rollBackCustomTool(
     @Param('name') name: string,
     @Body() { revision }: RollbackBody,
     @CurrentPrincipal() { userId }: Principal,
   ): Promise<CustomToolView> {
-    return this.service.rollback(name, revision, userId);
+    return this.view(await this.manager.rollback(name, revision, userId));
   }
+
+  @Post('bundle')
+  @Scopes('tools:admin')
+  @ApiName()
+  @ApiConsumes(...bundleTypes)
+  @ApiArchive()
+  @ApiOperation({
+    summary: 'Register a tool by its files',
+    description:
+      'A gzipped tar of plain files and folders, with the registration in a `tool.json` at its top. The files are kept in the database and unpacked where the tool runs, on each replica; packages that they name are installed if `BUNDLE_INSTALLS` allows it.',
+  })
+  @ApiCreatedResponse({ type: CustomToolView })
+  @ApiNotGranted()
+  @ApiProblems('conflict', 'payload_too_large', 'tool_unavailable')
+  async registerToolBundle(
+    @Param('name') name: string,
+    @Req() request: FastifyRequest,
+    @CurrentPrincipal() { userId }: Principal,
+  ): Promise<CustomToolView> {
+    const wanted = await this.registrations.bundled(name, uploadIn(request), 'create');
+    return this.view(await this.manager.take(wanted, userId));
+  }
+
+  @Put('bundle')
+  @Scopes('tools:admin')
+  @ApiName()
+  @ApiConsumes(...bundleTypes)
+  @ApiArchive()
+  @ApiOperation({
+    summary: "Replace a tool's files",
+    description:
+      'Makes a new revision, to whose files a roll-back leads back. What `tool.json` does not name stays as it is. A tool that stood on a disk runs the bundle from now on.',
+  })
+  @ApiOkResponse({ type: CustomToolView })
+  @ApiNotGranted()
+  @ApiProblems('not_found', 'conflict', 'payload_too_large', 'tool_unavailable')
+  async replaceToolBundle(
+    @Param('name') name: string,
+    @Req() request: FastifyRequest,
+    @CurrentPrincipal() { userId }: Principal,
+  ): Promise<CustomToolView> {
+    const wanted = await this.registrations.bundled(name, uploadIn(request), 'change');
+    return this.view(await this.manager.take(wanted, userId));
+  }
+
+  @Get('bundle')
+  @ApiName()
+  @ApiOperation({
+    summary: "Show a tool's bundle",
+    description: 'Which files it runs, and what was said when its packages were installed.',
+  })
+  @ApiOkResponse({ type: BundleView })
+  @ApiProblems('not_found')
+  getToolBundle(@Param('name') name: string): Promise<BundleView> {
+    return this.bundleOf(name);
+  }
+
+  @Get('bundle/files')
+  @Scopes('tools:admin')
+  @ApiName()
+  @ApiOperation({
+    summary: "Read a bundle's files",
+    description:
+      'As text, to be changed and sent again by `PUT`: at most 200 of them with 1 MiB in all. Packages that this server installed are left out.',
+  })
+  @ApiOkResponse({ type: BundleFilesView })
+  @ApiProblems('not_found')
+  async getToolBundleFiles(
+    @Param('name') name: string,
+    @Query() { revision }: BundleFilesQuery,
+  ): Promise<BundleFilesView> {
+    const bundle = await this.bundleOf(name, revision);
+    return filesIn(await this.folders.folderOf(bundle.hash, false), bundle);
+  }
+
+  /** The bundle that a tool runs, or ran in a revision. @throws Problem `not_found` */
+  private async bundleOf(name: string, revision?: number): Promise<StoredBundle> {
+    const tool = await this.manager.get(name);
+    const { bundle = null } =
+      revision === undefined ? tool : (await this.revisions.get(tool, revision)).configuration;
+    if (bundle !== null) return this.bundles.get(bundle);
+    throw new Problem('not_found', `${name} brought no bundle: its files stand elsewhere`);
+  }
+
+  private view(tool: CustomTool): CustomToolView {
+    return customToolView(tool, this.running);
+  }
+}
+
+function revisionOf(key: string): number | undefined {
+  const revision = Number(key);
+  return Number.isInteger(revision) && revision > 0 && revision < 2 ** 31 ? revision : undefined;
 }

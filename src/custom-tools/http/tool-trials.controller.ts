@@ -1,7 +1,19 @@
-import { applyDecorators, Body, Controller, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
+import {
+  applyDecorators,
+  Body,
+  Controller,
+  Get,
+  HttpCode,
+  Param,
+  Post,
+  Query,
+  Req,
+  Res,
+} from '@nestjs/common';
 import {
   ApiConsumes,
   ApiExtraModels,
+  ApiHeader,
   ApiOkResponse,
   ApiOperation,
   ApiTags,
@@ -14,11 +26,21 @@ import { ApiProblems } from '../../common/api-problems.decorator.js';
 import { ApiName } from './api-name.decorator.js';
 import { ApiArchive, bundleTypes } from './bundle-body.js';
 import { BundleTrialQuery, TrialView, TryChangeBody, TryToolBody } from './tool-trials.shapes.js';
+import { LogPageView, LogsQuery } from './tool-logs.shapes.js';
+import { ToolLogsService } from './tool-logs.service.js';
 import { ToolTrialsService } from './tool-trials.service.js';
 
 const stream =
   'event: log\ndata: {"id":"mhq3k2x1-1","timestamp":"2026-01-23T10:30:00.000Z","level":"info","tool":"word_count","event":"stderr","pid":4711,"message":"loading"}\n\n' +
   'event: trial\ndata: {"handshake":{"name":"word_count"},"differences":[],"outcome":null}\n\n';
+
+const logStream = [
+  'id: mhq3k2x1-42',
+  'event: log',
+  'data: {"id":"mhq3k2x1-42","timestamp":"2026-01-23T10:30:00.000Z","level":"info","tool":"log_summary","event":"stderr","pid":4711,"message":"3 lines had no time"}',
+  '',
+  '',
+].join('\n');
 
 const ApiTrial = (): MethodDecorator =>
   applyDecorators(
@@ -38,12 +60,16 @@ const ApiTrial = (): MethodDecorator =>
     ),
   );
 
+/** Dry runs, and what tools write. */
 @ApiTags('custom-tools')
 @Scopes('tools:admin')
 @ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
 @Controller('api/v1/custom-tools')
 export class ToolTrialsController {
-  constructor(private readonly service: ToolTrialsService) {}
+  constructor(
+    private readonly service: ToolTrialsService,
+    private readonly logs: ToolLogsService,
+  ) {}
 
   @Post('try')
   @ApiOperation({
@@ -95,5 +121,39 @@ export class ToolTrialsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<TrialView> | Readable {
     return this.service.change(name, body, request, reply);
+  }
+
+  @Get(':name/logs')
+  @ApiName()
+  @ApiHeader({ name: 'last-event-id', required: false, description: 'Where a stream goes on after a break' })
+  @ApiOperation({
+    summary: "Read a tool's log, or follow it",
+    description:
+      'What the tool wrote to stderr, stray lines on stdout, and what happened to its processes, as kept in memory by this server; secrets that the server knows are taken out. It needs the scope `tools:admin`: what a tool writes may hold others. With `Accept: text/event-stream` the log is followed: events `log`, `missed` (entries that had to make room before they were read) and `end`.',
+  })
+  @ApiExtraModels(LogPageView)
+  @ApiOkResponse({
+    description: 'A page, or a stream of events',
+    content: {
+      'application/json': { schema: { $ref: getSchemaPath(LogPageView) } },
+      'text/event-stream': { schema: { type: 'string' }, example: logStream },
+    },
+  })
+  @ApiProblems(
+    'not_found',
+    'invalid_request',
+    'rate_limited',
+    'shutting_down',
+    'database_unavailable',
+    'unauthorized',
+    'forbidden',
+  )
+  getCustomToolLogs(
+    @Param('name') name: string,
+    @Query() query: LogsQuery,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<LogPageView | Readable> {
+    return this.logs.read(name, query, request, reply);
   }
 }

@@ -9,8 +9,7 @@ import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { finishWith } from '../../tools/call-stream.js';
 import { ToolsService } from '../../tools/tools.service.js';
 import { type LogBook, type LogEntry, ToolLogs } from '../logs/tool-logs.js';
-import { BundleRegistration } from '../manager/bundle-registration.js';
-import { type Trial, type TrialCall, ToolTrials } from '../manager/tool-trials.js';
+import { Registrations, type Request, type Trial, type TrialCall } from '../manager/registrations.js';
 import { uploadIn } from './bundle-body.js';
 import type {
   BundleTrialQuery,
@@ -25,10 +24,9 @@ import type {
 export class ToolTrialsService {
   constructor(
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server'>,
-    private readonly trials: ToolTrials,
+    private readonly registrations: Registrations,
     private readonly logs: ToolLogs,
     private readonly tools: ToolsService,
-    private readonly bundles: BundleRegistration,
   ) {}
 
   register(
@@ -36,8 +34,7 @@ export class ToolTrialsService {
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<TrialView> | Readable {
-    const asked = this.callOf(call, request);
-    return this.answer(create.name, (book) => this.trials.register(create, book, asked), request, reply);
+    return this.answer(create.name, call, () => ({ create }), request, reply);
   }
 
   bundle(
@@ -46,14 +43,8 @@ export class ToolTrialsService {
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<TrialView> | Readable {
-    const asked = this.callOf(callIn(query), request);
-    const run = async (book: LogBook): Promise<Trial> => {
-      const taken = await this.bundles.attempt(name, uploadIn(request));
-      return 'create' in taken
-        ? this.trials.register(taken.create, book, asked, taken.hash)
-        : this.trials.change(name, taken.changes, book, asked, taken.hash);
-    };
-    return this.answer(name, run, request, reply);
+    const wanted = () => this.registrations.bundled(name, uploadIn(request));
+    return this.answer(name, callIn(query), wanted, request, reply);
   }
 
   change(
@@ -62,18 +53,20 @@ export class ToolTrialsService {
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<TrialView> | Readable {
-    const asked = this.callOf(call, request);
-    return this.answer(name, (book) => this.trials.change(name, changes, book, asked), request, reply);
+    return this.answer(name, call, () => ({ name, changes }), request, reply);
   }
 
   private answer(
     name: string,
-    run: (book: LogBook) => Promise<Trial>,
+    call: TrialCallBody | undefined,
+    wanted: () => Promise<Request> | Request,
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<TrialView> | Readable {
     const book = this.logs.apart(name);
-    const view = run(book).then((trial) => viewOf(trial, book));
+    const run = async (): Promise<TrialView> =>
+      viewOf(await this.registrations.dryRun(await wanted(), book, this.callOf(call, request)), book);
+    const view = run();
     if (!acceptsEvents(request.headers)) return view;
     void reply.headers(sseHeaders);
     const stream = new SseStream(

@@ -26,7 +26,8 @@ export class LaunchPreparation {
   private readonly rules: CommandRules;
 
   constructor(
-    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'commands' | 'customTools' | 'root'>,
+    @Inject(APP_CONFIG)
+    private readonly config: Pick<AppConfig, 'bundles' | 'commands' | 'customTools' | 'root'>,
     private readonly box: SecretBox,
     private readonly bundles: BundleFolders,
     private readonly sandbox: Sandbox,
@@ -44,13 +45,15 @@ export class LaunchPreparation {
     const { bundle } = tool;
     const place = bundle
       ? await bundlePlace(tool, await this.bundles.folderOf(bundle, starts))
-      : await ownPlace(tool, this.config.root, this.config.customTools.dir);
+      : await ownPlace(tool, this.rules.scriptOf(tool), this.config.root, this.config.customTools.dir);
     // A command in a bundle is named by the bundle: its file lies elsewhere on each replica.
     const pinned = bundle ? { ...tool, pinnedCommand: null } : tool;
+    const mayBringCode = bundle !== null && this.config.bundles.maxBytes > 0;
     const whyNotRun = (program: string): Promise<string | undefined> =>
       this.sandbox.whyNotRun(tool.userNumber, program);
     const { root } = this.config;
-    const launch = await resolveCommand(pinned, place.launch, own, root, this.rules, whyNotRun).catch(
+    const there = { ...place.launch, mayBringCode };
+    const launch = await resolveCommand(pinned, there, own, root, this.rules, whyNotRun).catch(
       (error: unknown) => {
         throw asWrongCommand(error);
       },

@@ -1,8 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
-import { basename, dirname, join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { covers } from '../../sandbox/places.js';
-import { familyOf, shapeOf } from '../commands/command-shape.js';
 import type { LaunchSettings } from '../commands/resolve-command.js';
 import { isProgram } from './program-files.js';
 
@@ -20,43 +19,34 @@ export interface OwnPlace {
 /**
  * A tool's own directory is its `workingDir`, else the folder of the first file among its command and its arguments,
  * where it then runs as well. Relative arguments mean files below `root` in that case, so they are made absolute.
+ * @param script the index of the argument that is an interpreter's script
  */
-export async function ownPlace(tool: LaunchSettings, root: string, installed: string): Promise<OwnPlace> {
+export async function ownPlace(
+  tool: LaunchSettings,
+  script: number | undefined,
+  root: string,
+  installed: string,
+): Promise<OwnPlace> {
   const { workingDir, args, command } = tool;
   const base = resolve(root, workingDir ?? '.');
   const places = await Promise.all(args.map((arg) => fileAt(resolve(base, arg))));
   const program = command.includes('/') ? await fileAt(resolve(base, command)) : undefined;
-  const isOfTool = await programCheck(tool, places, program);
+  const looks = await Promise.all(places.map(async (file) => file !== undefined && (await isProgram(file))));
+  const programs = [program, ...places.filter((_, n) => looks[n] || n === script)];
   if (workingDir !== null) {
-    const stands = [...places, program].some(
-      (file) => file !== undefined && isOfTool(file) && covers(base, file),
-    );
+    const stands = programs.some((file) => file !== undefined && covers(base, file));
     const isOwn = covers(installed, base) || (stands && !isShared(base, root));
     return { own: base, launch: { workingDir, args }, ...(!isOwn && { claimedBy: '/workingDir' }) };
   }
-  const script = places.find((place) => place !== undefined) ?? program;
-  if (script === undefined) return { own: undefined, launch: { workingDir, args } };
-  const folder = dirname(script);
+  const first = places.find((place) => place !== undefined) ?? program;
+  if (first === undefined) return { own: undefined, launch: { workingDir, args } };
+  const folder = dirname(first);
   return {
     // A script that lies about in a home directory does not open all of it.
-    own: isShared(folder, root) ? script : folder,
+    own: isShared(folder, root) ? first : folder,
     launch: { workingDir: folder, args: args.map((arg, n) => places[n] ?? arg) },
-    ...(!isOfTool(script) && { claimedBy: `/args/${places.indexOf(script)}` }),
+    ...(!programs.includes(first) && { claimedBy: `/args/${places.indexOf(first)}` }),
   };
-}
-
-/** @returns whether a file among a tool's arguments is code of the tool: its interpreter's script, or a program by its looks */
-async function programCheck(
-  { command, args }: LaunchSettings,
-  files: readonly (string | undefined)[],
-  program: string | undefined,
-): Promise<(file: string) => boolean> {
-  const family = familyOf(basename(command));
-  const shape = shapeOf(args, family);
-  const script = family && shape.kind === 'script' ? files[shape.index] : undefined;
-  const looks = await Promise.all(files.map(async (file) => file !== undefined && isProgram(file)));
-  const programs = [script, program, ...files.filter((_, n) => looks[n])];
-  return (file) => programs.includes(file);
 }
 
 /** The folder of a bundle is its tool's own. Node finds the packages beside a script by itself, Python has to be told. */

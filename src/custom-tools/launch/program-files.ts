@@ -4,6 +4,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { extname, join, relative, resolve, sep } from 'node:path';
 import { openPlainFile } from '../../common/plain-file.js';
 import type { ProcessSpec } from '../../process-pool/pool.types.js';
+import { isScript } from '../commands/resolve-command.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
 
 interface Known {
@@ -26,7 +27,7 @@ export const isScriptName = (name: string): boolean => scriptExtensions.has(extn
 /** Is there a file that is a program, by its name, its mode or its first line? */
 export async function isProgram(path: string): Promise<boolean> {
   const found = await regularFile(path);
-  return found !== undefined && (isScriptName(path) || isExecutable(found) || beginsWithHashBang(path));
+  return found !== undefined && (isScriptName(path) || isExecutable(found) || isScript(path));
 }
 
 /** Relative to the project where possible, so that it holds wherever the project is moved to. */
@@ -133,16 +134,4 @@ const isExecutable = ({ mode }: Stats): boolean => (mode & 0o111) !== 0;
 async function regularFile(path: string): Promise<Stats | undefined> {
   const found = await stat(path).catch(() => undefined);
   return found?.isFile() ? found : undefined;
-}
-
-async function beginsWithHashBang(path: string): Promise<boolean> {
-  const file = await openPlainFile(path).catch(() => undefined);
-  try {
-    const start = await file?.read(Buffer.alloc(2), 0, 2, 0);
-    return start?.bytesRead === 2 && start.buffer.toString() === '#!';
-  } catch {
-    return false;
-  } finally {
-    await file?.close();
-  }
 }

@@ -15,7 +15,7 @@ import { inDialect } from '../../tool-contract/schema-dialects.js';
 import type { JsonSchema } from '../../tool-contract/tool.js';
 import { InputSchemas, type InputValidator } from '../../tools/input-validator.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
-import type { LaunchableTool } from '../commands/resolve-command.js';
+import { checkExecutable } from '../commands/resolve-command.js';
 import { ToolSandbox } from './tool-sandbox.js';
 import { dialectOf } from './dialect-of.js';
 import { ToolSpawner } from './tool-spawner.js';
@@ -27,9 +27,11 @@ import type { McpDefinition } from '../mcp/mcp-definition.js';
 import { mcpToolName } from '../mcp/mcp-names.js';
 import { reviewTools } from '../mcp/mcp-review.js';
 import { asUnavailable, wrong } from '../entity/wrong-field.js';
-import { ProgramFiles } from './program-files.js';
+import { isScriptName, ProgramFiles } from './program-files.js';
 
-export interface Inspection extends PreparedLaunch, Probe {}
+export interface Inspection extends PreparedLaunch, Probe {
+  readonly compiled: { readonly schema: JsonSchema; readonly validate: InputValidator };
+}
 
 /** A server's approved tool whose schemas were tried. */
 export interface CheckedTool {
@@ -85,13 +87,17 @@ export class ToolInspector {
 
   /**
    * Finds out what would run, without starting anything.
-   * @param launch of a tool whose launch has been prepared before
-   * @throws Problem `invalid_request` that says what is wrong with the schema
+   * @param inspected of a tool whose executable has just answered: it is started as it was for that
+   * @throws Problem `invalid_request` that says what is wrong with the schema, or with an executable that is gone again
    */
-  async prepare(tool: CustomTool, launch?: PreparedLaunch): Promise<PreparedTool> {
-    const validate = await this.compile(tool.inputSchema);
+  async prepare(tool: CustomTool, inspected?: Inspection): Promise<PreparedTool> {
+    if (inspected && !inspected.remote) await checkExecutable(inspected.spec.command);
+    const { schema, validate: compiled } = inspected?.compiled ?? {};
+    const validate =
+      compiled && schema === tool.inputSchema ? compiled : await this.schemas.compile(tool.inputSchema);
     const validators = await this.compileAll(tool.definitions ?? []);
-    return { tool, validate, validators, ...(await this.contentOf(tool, launch)) };
+    const prepared = { tool, validate, validators, ...(await this.contentOf(tool, inspected)) };
+    return inspected ? { ...prepared, listed: inspected.handshake.tools } : prepared;
   }
 
   /** What a revision of the tool would hold, and how it would be started. */
@@ -115,10 +121,13 @@ export class ToolInspector {
   }
 
   /**
+   * Starts the executable once, if the schema that is registered compiles.
    * @throws Problem `invalid_request` with the reason, the executable's stderr included; `tool_unavailable` when it could
    * not be tried, because there was no place for one more process
    */
-  async inspect(tool: LaunchableTool, listen?: Listen): Promise<Inspection> {
+  async inspect(tool: CustomTool, listen?: Listen): Promise<Inspection> {
+    const { inputSchema: schema } = tool;
+    const compiled = { schema, validate: await this.schemas.compile(schema) };
     const launch = await this.preparation.prepare(tool);
     const confined = await this.sandbox.confine(tool, launch);
     const { startTimeoutMs, stopGraceMs, stderrBytes, ...most } = this.config.customTools;
@@ -132,7 +141,7 @@ export class ToolInspector {
       const probed = await slots.run(startTimeoutMs, () =>
         probeExecutable(confined.command, limits, start, { hear }),
       );
-      return { ...launch, ...(launch.redactor.cleanJson(probed, { names: false }) as Probe) };
+      return { ...launch, ...(launch.redactor.cleanJson(probed, { names: false }) as Probe), compiled };
     } catch (error) {
       if (!(error instanceof PoolFailure)) throw error;
       if (error.reason === 'timeout') throw new Problem('tool_unavailable', error.message);
@@ -163,7 +172,9 @@ export class ToolInspector {
       });
     };
     for (const { name, inputSchema, outputSchema } of definitions) {
-      const validate = await tried('inputSchema', () => this.compile({ ...inputSchema, type: 'object' }));
+      const validate = await tried('inputSchema', () =>
+        this.schemas.compile({ ...inputSchema, type: 'object' }),
+      );
       if ('wrong' in validate) {
         tools.set(name, validate);
         continue;
@@ -183,18 +194,12 @@ export class ToolInspector {
     return tools;
   }
 
-  /** @throws Problem `invalid_request` that says what is wrong with the schema */
-  compile(schema: unknown): Promise<InputValidator> {
-    return this.schemas.compile(schema);
-  }
-
   /**
    * @returns whether the executable is a tool, and every way in which it and its registration disagree
    * @throws Problem `tool_unavailable` when it could not be tried
    */
   async validate(tool: CustomTool): Promise<ToolValidation> {
     try {
-      await this.compile(tool.inputSchema);
       const { handshake } = await this.inspect(tool);
       return { valid: true, errors: [], differences: differences(tool, handshake) };
     } catch (error) {
@@ -214,8 +219,9 @@ export interface ToolValidation {
 
 /** A script that is not there is said by the gateway: the interpreter has words of its own for it. */
 async function checkScriptExists({ spec, script }: PreparedLaunch): Promise<void> {
-  if (script === undefined) return;
-  const path = resolve(spec.cwd, spec.args[script] ?? '');
+  const path = resolve(spec.cwd, spec.args[script ?? -1] ?? '');
+  // A name without an extension may be a subcommand.
+  if (script === undefined || !isScriptName(path)) return;
   const isThere = await access(path).then(
     () => true,
     (error: NodeJS.ErrnoException) => error.code !== 'ENOENT',

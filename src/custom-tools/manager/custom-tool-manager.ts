@@ -5,6 +5,7 @@ import { type Page, pageOf } from '../../common/page.js';
 import type { CustomTool, ToolStatus } from '../entity/custom-tool.entity.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
 import type { Tool } from '../../tool-contract/tool.js';
+import { PastTools, type PastToolsKeeper } from '../../tools/past-tools.js';
 import { serverOf } from '../mcp/mcp-names.js';
 import { RunningTools } from '../running/running-tools.js';
 import type { CustomToolWrapper } from '../running/custom-tool-wrapper.js';
@@ -18,24 +19,27 @@ import {
   type ToolValidation,
 } from '../launch/tool-inspector.js';
 import { isInSameOrder, reordered } from '../entity/order-of-schemas.js';
+import { differingFiles, isConfiguredAs, restore } from '../entity/revision-content.js';
 import { answeredNow, brokenBy } from '../entity/tool-condition.js';
-import { ToolDrafts } from './tool-drafts.js';
+import { offeredAs, Registrations, type Request } from './registrations.js';
 import { completed } from './tool-registration.js';
 import { type RevisionOrigin, ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';
 
 /** Registers, changes and removes custom tools. The database row is the truth. */
 @Injectable()
-export class CustomToolManager {
+export class CustomToolManager implements PastToolsKeeper {
   private readonly oneAtATime = new KeyedMutex();
 
   constructor(
-    private readonly drafts: ToolDrafts,
+    private readonly registrations: Registrations,
     private readonly repository: CustomToolsRepository,
     private readonly revisions: ToolRevisionsRepository,
     private readonly inspector: ToolInspector,
     private readonly running: RunningTools,
     private readonly box: SecretBox,
+    past: PastTools,
   ) {
+    past.join(this);
     running.events.subscribe((event) => {
       const tool = event.type === 'spawn' && this.running.get(event.pool)?.tool;
       // Should it fail, the next process that starts is another chance.
@@ -61,15 +65,23 @@ export class CustomToolManager {
       if (this.running.isTaken(create.name) || (await this.repository.find(create.name))) {
         throw new Problem('conflict', `The tool name ${create.name} is taken`);
       }
-      const { prepared } = await this.drafts.answered(create, { bundle });
+      const { prepared } = await this.registrations.answered(create, bundle);
       return this.add(prepared, origin);
     });
+  }
+
+  /** Registers or changes a tool by the files that it brings along. */
+  take(request: Request, by: string): Promise<CustomTool> {
+    const origin = { source: 'bundle', by } as const;
+    return 'create' in request
+      ? this.register(request.create, origin, request.bundle)
+      : this.update(request.name, request.changes, origin, request.bundle);
   }
 
   /** Stores a tool that cannot be started here, with the reason; it is tried again. */
   registerBroken(create: CustomToolCreate, reason: string, origin: RevisionOrigin): Promise<CustomTool> {
     return this.oneAtATime.run(create.name, async () => {
-      const draft = { ...(await this.drafts.of(create)), ...brokenBy(reason) };
+      const draft = { ...(await this.registrations.draft(create)), ...brokenBy(reason) };
       return this.add(await this.inspector.prepare(await completed(draft, create)), origin);
     });
   }
@@ -78,7 +90,7 @@ export class CustomToolManager {
   reimport(create: CustomToolCreate, origin: RevisionOrigin): Promise<CustomTool> {
     return this.oneAtATime.run(create.name, async () => {
       const stored = await this.repository.get(create.name);
-      const draft = await this.drafts.of(create, stored);
+      const draft = await this.registrations.draft(create, stored);
       const inspected = await this.inspector.inspect(draft);
       return this.settle(await completed(draft, create, inspected), inspected, stored.status, origin);
     });
@@ -108,7 +120,7 @@ export class CustomToolManager {
     origin: RevisionOrigin,
     bundle?: string,
   ): Promise<CustomTool> {
-    return this.change(name, origin, (tool) => this.drafts.apply(tool, changes, bundle));
+    return this.change(name, origin, (tool) => this.registrations.apply(tool, changes, bundle));
   }
 
   /**
@@ -123,8 +135,29 @@ export class CustomToolManager {
     return this.oneAtATime.run(name, async () => {
       const tool = await this.repository.get(name);
       await apply(tool);
-      const inspected = await this.drafts.answeredAgain(tool);
+      const inspected = await this.registrations.answeredAgain(tool);
       return this.settle(tool, inspected, tool.status, origin);
+    });
+  }
+
+  /**
+   * Brings a revision's configuration back as a new revision, once its executable has answered.
+   * @throws Problem `conflict` when only files differ: their content is not kept
+   */
+  rollback(name: string, revision: number, by: string): Promise<CustomTool> {
+    return this.change(name, { source: 'rollback', by, restores: revision }, async (tool) => {
+      const wanted = await this.revisions.get(tool, revision);
+      if (isConfiguredAs(tool, wanted)) {
+        const { content } = await this.inspector.contentOf(tool);
+        const files = differingFiles(content.files, wanted.files);
+        if (files.length > 0)
+          throw new Problem(
+            'conflict',
+            `Revision ${revision} has the configuration of now and differs only in files, whose content is not kept: ` +
+              `put back ${files.join(', ')}`,
+          );
+      }
+      restore(tool, wanted);
     });
   }
 
@@ -156,14 +189,25 @@ export class CustomToolManager {
   }
 
   /**
-   * Runs `work` with the tool, active or not, that is called by this name; an inactive tool's processes end afterwards.
+   * Runs `work` with the tool, active or not, that is called by this name; processes started for it end afterwards.
+   * @param revision absent: the current one
    * @throws Problem `not_found`
    */
-  async withTool<T>(name: string, work: (tool: Tool) => Promise<T>): Promise<T> {
+  async withTool<T>(
+    name: string,
+    revision: number | undefined,
+    work: (tool: Tool) => Promise<T>,
+  ): Promise<T> {
     const tool = (await this.repository.find(name)) ?? (await this.repository.get(serverOf(name) ?? name));
-    const active = this.running.get(tool.name);
+    const active = revision === undefined && this.running.get(tool.name);
     if (active) return work(offeredAs(name, active));
-    const temporary = await this.running.build(await this.inspector.prepare(tool), tool.revision);
+    if (revision !== undefined) restore(tool, await this.revisions.get(tool, revision));
+    const prepared = await this.inspector.prepare(tool);
+    const temporary = await this.running.build(
+      prepared,
+      revision ?? tool.revision,
+      revision === undefined ? undefined : {},
+    );
     try {
       return await work(offeredAs(name, temporary));
     } finally {
@@ -208,7 +252,7 @@ export class CustomToolManager {
     // The values may have come under a new key since the row was read: nothing goes back to an old one.
     const env = this.box.renew(tool.id, tool.env);
     Object.assign(tool, answeredNow(inspected.health), { status, env }, reordered(tool, inspected.handshake));
-    const prepared = await this.drafts.prepare(tool, inspected);
+    const prepared = await this.inspector.prepare(tool, inspected);
     const saved = await this.revisions.update(tool, prepared.content, origin, readAs);
     this.repository.announce(saved);
     // Processes of a tool that could not be started are started as that was tried in vain: it gets others.
@@ -247,19 +291,6 @@ export class CustomToolManager {
       await this.repository.pin(tool.name, wrapper.backend.realPath);
     }
   }
-}
-
-/** @throws Problem `not_found` */
-export function offeredAs(name: string, wrapper: CustomToolWrapper): Tool {
-  const offered = wrapper.offered();
-  const tool = offered.find(({ definition }) => definition.name === name);
-  if (tool) return tool;
-  const some = offered.slice(0, 5).map(({ definition }) => definition.name);
-  const instead =
-    name === wrapper.tool.name
-      ? `is an MCP server: try one of its tools, such as ${some.join(', ')}`
-      : 'is none of its tools';
-  throw new Problem('not_found', `${name} ${instead}`);
 }
 
 /** Changes that nobody asked for by name. */

@@ -1,7 +1,6 @@
 import { Problem } from '../../common/errors.js';
 import { DtoPipe } from '../../common/dto.pipe.js';
 import { storableText } from '../../common/pg-text.js';
-import { isDeeperThan, tooDeep, writableLevels } from '../../common/json-depth.js';
 import type { Handshake, Reply } from '../../process-pool/pool.types.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import type { McpDefinition } from '../mcp/mcp-definition.js';
@@ -72,6 +71,12 @@ export function draftOf(
   } as CustomTool;
 }
 
+interface Asked {
+  readonly handshake: Handshake;
+  readonly health?: Reply;
+  readonly realPath: string;
+}
+
 /**
  * Fills what the registration omits from the executable's own words.
  * @throws Problem `invalid_request` with the field that neither gives
@@ -79,7 +84,7 @@ export function draftOf(
 export async function completed(
   draft: CustomTool,
   create: CustomToolCreate,
-  inspected?: { readonly handshake: Handshake; readonly health?: Reply; readonly realPath: string },
+  inspected?: Asked,
 ): Promise<CustomTool> {
   if (draft.protocol === 'mcp') return completedServer(draft, create, inspected);
   const said = inspected ? await saidBy(inspected.handshake, create) : {};
@@ -93,11 +98,7 @@ export async function completed(
 }
 
 /** The tools that it lists are approved with it, but for those that somebody should look at first. */
-function completedServer(
-  draft: CustomTool,
-  create: CustomToolCreate,
-  inspected?: { readonly handshake: Handshake; readonly health?: Reply; readonly realPath: string },
-): CustomTool {
+function completedServer(draft: CustomTool, create: CustomToolCreate, inspected?: Asked): CustomTool {
   if (!inspected) return { ...draft, description: create.description || serverDescription(draft) };
   const { name, version, description, tools } = inspected.handshake;
   const said = description?.trim().slice(0, 4_096) || serverDescription(draft, name);
@@ -131,7 +132,6 @@ async function saidBy(handshake: Handshake, create: CustomToolCreate): Promise<S
     inputSchema,
     maxConcurrency,
   };
-  if (isDeeperThan(inputSchema, writableLevels)) throw wrong('/inputSchema', tooDeep);
   const needed = Object.entries(withoutUndefined(said)).filter(
     ([field]) => !(field in withoutUndefined(create)),
   );

@@ -1,5 +1,4 @@
 import { definitionHash, type McpDefinition, readDefinition } from './mcp-definition.js';
-import { orderIn } from './orders.js';
 
 export const mcpToolStates = ['callable', 'held', 'refused', 'gone'] as const;
 /**
@@ -75,8 +74,22 @@ function reviewOf(listed: McpDefinition, approved: McpDefinition | undefined, li
       ? { name, state: 'callable', approved, listed }
       : { name, state: 'held', why: 'its definition changed since it was approved', approved, listed };
   }
-  const why = like === name ? (orderIn(listed) ?? unapproved) : `its name reads like that of ${like}`;
+  const why = like === name ? (hiddenIn(listed) ?? unapproved) : `its name reads like that of ${like}`;
   return { name, state: 'held', why, listed };
+}
+
+/** Characters that show on no screen: controls, zero widths, marks of direction, tags; not what joins emoji. */
+const hidden = /(?![\t\n\r]|\u200c|\u200d|\ufe0e|\ufe0f)[\p{Cc}\p{DI}\ufff9-\ufffb]/u;
+
+/** Looks for a character that a reader does not see, in the texts of a definition and the names in its schemas. */
+function hiddenIn(definition: McpDefinition): string | undefined {
+  let found: string | undefined;
+  JSON.stringify(definition, (name, value: unknown) => {
+    found ??= hidden.exec(name + (typeof value === 'string' ? value : ''))?.[0];
+    return value;
+  });
+  const code = found?.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0');
+  return code && `it holds a character that nobody sees (U+${code})`;
 }
 
 /** Names that a reader takes for each other. */

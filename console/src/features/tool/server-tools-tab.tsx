@@ -127,8 +127,15 @@ function List({ server, tools }: ListProps): ReactNode {
 
 const descriptionOf = ({ approved, listed }: McpToolView): string => {
   const description = (listed ?? approved)?.['description'];
-  return typeof description === 'string' ? description : '';
+  return typeof description === 'string' ? marked(description) : '';
 };
+
+/** Shows characters that nobody sees by their code; not what joins emoji. */
+const marked = (text: string): string =>
+  text.replace(
+    /(?![\t\n\r]|\u200c|\u200d|\ufe0e|\ufe0f)[\p{Cc}\p{DI}\ufff9-\ufffb]/gu,
+    (hidden) => `[U+${hidden.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}]`,
+  );
 
 interface DefinitionProps {
   readonly tool: McpToolView;
@@ -152,7 +159,9 @@ const Definition = ({ tool: { tool, approved, listed, changes }, actions }: Defi
       flush
       actions={actions}
     >
-      <JsonText label={`Definition of ${tool}`} value={listed ?? approved} />
+      <JsonText label={`Definition of ${tool}`} value={listed ?? approved}>
+        {marked}
+      </JsonText>
     </Card>
   </>
 );
