@@ -53,8 +53,8 @@ const notKnown = 'is not a known field';
 const isMembers = (value: unknown): value is Members => isObject(value);
 
 /** An instance of the class where the value is an object. */
-export const instanceOf = (type: Type<object>, value: unknown): unknown =>
-  isMembers(value) ? withoutUnset(plainToInstance(type, withoutSurplus(type, value))) : value;
+export const instanceOf = (type: Type, value: unknown): unknown =>
+  isMembers(value) ? withoutUnset(plainToInstance(type as Type<object>, withoutSurplus(type, value))) : value;
 
 /** Class fields that were not given are own properties all the same. */
 function withoutUnset<T extends object>(dto: T): T {
@@ -67,11 +67,14 @@ function withoutSurplus(type: Type, members: Members): Members {
   const properties = propertiesOf(type);
   const known = Object.entries(members).filter(([name]) => properties.has(name));
   const unknown = Object.keys(members).filter((name) => !properties.has(name));
-  return Object.fromEntries([...known, ...unknown.slice(0, mostProblems).map((name) => [name, null])]);
+  return {
+    ...Object.fromEntries(unknown.slice(0, mostProblems).map((name) => [name, null])),
+    ...Object.fromEntries(known),
+  };
 }
 
 function problemsOf(errors: readonly ValidationError[], above: string): FieldProblem[] {
-  return errors.flatMap(({ property, value, constraints, contexts, children = [] }) => {
+  return errors.flatMap(({ property, value, constraints, contexts, children = [] }): FieldProblem[] => {
     const pointer = `${above}/${escapePointer(property)}`;
     if (!constraints) return problemsOf(children, pointer);
     const { problemsIn } = (contexts?.['items'] ?? {}) as {

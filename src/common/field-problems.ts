@@ -25,42 +25,30 @@ function sentence({ keyword, message, params, data }: ErrorObject): string {
   return inWords(keyword, limit ?? pattern ?? allowedValues) ?? message ?? 'is not valid';
 }
 
-/** The rule of a schema's keyword; undefined for keywords that Ajv explains well. */
-export function inWords(keyword: string, limit: unknown): string | undefined {
-  switch (keyword) {
-    case 'minimum':
-      return `must be at least ${limit}`;
-    case 'maximum':
-      return `must be at most ${limit}`;
-    case 'exclusiveMinimum':
-      return `must be more than ${limit}`;
-    case 'exclusiveMaximum':
-      return `must be less than ${limit}`;
-    case 'minLength':
-      return limit === 1 ? 'must not be empty' : `must have at least ${limit} characters`;
-    case 'maxLength':
-      return `must have at most ${limit} characters`;
-    case 'minItems':
-      return `must have at least ${limit} items`;
-    case 'maxItems':
-      return `must have at most ${limit} items`;
-    case 'uniqueItems':
-      return 'must not have equal items';
-    case 'pattern':
-      return limit === notBlank ? 'must not be blank' : `must match the pattern ${limit}`;
-    case 'enum':
-      return `must be equal to one of the allowed values: ${listOf(limit as unknown[])}`;
-    case 'uniqueItems':
-      return 'must not have duplicate items';
-    case 'maxProperties':
-      return `must have at most ${limit} members`;
-    default:
-      return undefined;
-  }
-}
-
 /** The usual way to ask for a text that says something. */
 const notBlank = '\\S';
+const words: Readonly<Record<string, string>> = {
+  minimum: 'must be at least #',
+  maximum: 'must be at most #',
+  exclusiveMinimum: 'must be more than #',
+  exclusiveMaximum: 'must be less than #',
+  minLength: 'must have at least # characters',
+  maxLength: 'must have at most # characters',
+  minItems: 'must have at least # items',
+  maxItems: 'must have at most # items',
+  uniqueItems: 'must not have equal items',
+  maxProperties: 'must have at most # members',
+  pattern: 'must match the pattern #',
+  enum: 'must be equal to one of the allowed values: #',
+};
+
+/** The rule of a schema's keyword; undefined for keywords that Ajv explains well. */
+export function inWords(keyword: string, limit: unknown): string | undefined {
+  if (keyword === 'minLength' && limit === 1) return 'must not be empty';
+  if (keyword === 'pattern' && limit === notBlank) return 'must not be blank';
+  const text = Array.isArray(limit) ? listOf(limit) : String(limit);
+  return words[keyword]?.replace('#', () => text);
+}
 
 function listOf(values: readonly unknown[]): string {
   const text = values.map((value) => JSON.stringify(value)).join(', ');

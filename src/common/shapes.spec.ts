@@ -34,7 +34,7 @@ class ThingDto {
 class ChangeDto extends PartialType(ThingDto, { skipNullProperties: false }) {}
 
 @dto.SentBackBy(ChangeDto)
-class ThingView {
+class _ThingView {
   @ApiProperty() readonly id!: string;
   @ApiProperty({ type: String, nullable: true }) readonly text!: string | null;
   @ApiProperty({ type: [PartDto] }) readonly ints!: PartDto[];

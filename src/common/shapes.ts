@@ -73,7 +73,7 @@ const checksOf = (table: Bounds, said: Said): Check[] =>
   Object.entries(table)
     .filter(([keyword]) => said[keyword] !== undefined)
     .map(([keyword, holds]) => [
-      inWords(keyword, said[keyword]) ?? 'is not valid',
+      inWords(keyword, said[keyword]) ?? 'must not have duplicate items',
       (it) => holds(it, said[keyword] as never),
     ]);
 
@@ -88,7 +88,7 @@ const same: Convert = (value) => value;
 function field(said: Said, checks: readonly Check[], fromText = same, fromJson = same): PropertyDecorator {
   const { required, nullable, default: usual } = said;
   return applyDecorators(
-    ApiProperty(said as ApiPropertyOptions),
+    ApiProperty(said),
     rules.ValidateIf(
       (_, value) => (value !== undefined || required !== false) && (value !== null || nullable !== true),
     ),

@@ -62,7 +62,7 @@ export class OpenApi {
       return Object.assign({}, ...resolved.allOf.map((each: Json) => this.exampleOf(each)));
     if (resolved?.default !== undefined) return resolved.default;
     if (resolved?.enum) return resolved.enum[0];
-    if (resolved?.type === 'array') return [];
+    if (resolved?.type === 'array') return resolved.minItems > 0 ? undefined : [];
     if (!resolved?.properties) return undefined;
     const fields = Object.entries<Json>(resolved.properties)
       .map(([name, property]) => [name, this.exampleOf(property)] as const)
