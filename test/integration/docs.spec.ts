@@ -25,8 +25,8 @@ function rowsOf(path: string): string[][] {
 
 const variables: readonly string[] = rowsOf('docs/configuration.md').map(([name = '']) => withoutTicks(name));
 
-it('docs/errors.md has the rows of the error table, no more, no fewer', () => {
-  const documented = rowsOf('docs/errors.md').map(([code, http, jsonRpc, title]) => ({
+it('docs/agents/errors.md has the rows of the error table, no more, no fewer', () => {
+  const documented = rowsOf('docs/agents/errors.md').map(([code, http, jsonRpc, title]) => ({
     code,
     http,
     jsonRpc,
@@ -41,19 +41,19 @@ it('docs/errors.md has the rows of the error table, no more, no fewer', () => {
   expect(documented).toEqual(declared);
 });
 
-it('docs/errors.md says of every code when it comes', () => {
-  for (const cells of rowsOf('docs/errors.md'))
+it('docs/agents/errors.md says of every code when it comes', () => {
+  for (const cells of rowsOf('docs/agents/errors.md'))
     expect({ cells, when: cells[4] }).toMatchObject({ when: /\w.*\.$/.exec(cells[4] ?? '')?.input });
 });
 
 describe('docs/configuration.md', () => {
   const rows = rowsOf('docs/configuration.md');
 
-  it('and docs/errors.md name the same settings beyond which a request is rate_limited', () => {
+  it('and docs/agents/errors.md name the same settings beyond which a request is rate_limited', () => {
     const limits = rows.flatMap(([name = '', , , meaning]) =>
       meaning?.includes('`rate_limited`') ? [name] : [],
     );
-    const when = rowsOf('docs/errors.md').find(([code]) => code === '`rate_limited`')?.[4] ?? '';
+    const when = rowsOf('docs/agents/errors.md').find(([code]) => code === '`rate_limited`')?.[4] ?? '';
     expect(when.match(/`[A-Z_]+`/g)?.sort()).toEqual(limits.sort());
     expect(limits).toContain('`EVENTS_STREAMS`');
   });
@@ -78,11 +78,11 @@ it('there are at most 75 variables of our own', () => {
 
 describe('the documents', () => {
   const paths = [
-    'docs/protocol.md',
-    'docs/errors.md',
+    'docs/tools/protocol.md',
+    'docs/agents/errors.md',
     'docs/configuration.md',
-    'docs/security.md',
-    'docs/commands-and-secrets.md',
+    'docs/operate/security.md',
+    'docs/operate/commands-and-secrets.md',
   ];
 
   it.each(paths)('%s names only variables that exist', (path) => {

@@ -33,7 +33,7 @@ const programs: readonly Program[] = [
   {
     name: 'bwrap',
     version: /[\d.]+/,
-    isFor: 'a sandbox above tier 1 (docs/sandbox.md)',
+    isFor: 'a sandbox above tier 1 (docs/operate/sandbox.md)',
     mend: 'apt-get install bubblewrap',
   },
   {
