@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
 import { errorTable } from '../../src/common/errors.js';
 import { built } from '../support/built.js';
 
@@ -91,5 +91,59 @@ describe('the documents', () => {
     ];
     const unknown = named.map((match) => match[1] ?? '').filter((name) => !variables.includes(name));
     expect(unknown).toEqual([]);
+  });
+});
+
+describe('links and paths', () => {
+  const rooms = ['docs', 'src', 'console/src', 'scripts', 'bin', 'test', 'tools', 'docker', 'native', '.ci'];
+  const files = rooms.flatMap((room) =>
+    readdirSync(join(root, room), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && /\.(?:ts|tsx|mjs|json|md|py|sh)$|^[^.]+$/.test(entry.name))
+      .map(({ parentPath, name }) => relative(root, join(parentPath, name)))
+      .filter(
+        (path) => !/node_modules|openapi\.json|^src\/client|^tools\/installed\/\.|\/target\//.test(path),
+      ),
+  );
+  const atTop = readdirSync(root).filter((name) => name.endsWith('.md'));
+  const pages = [...atTop, ...files.filter((path) => /^docs\/.*\.md$/.test(path))];
+  const withoutCode = (path: string): string => read(path).replace(/```[^]*?```/g, '');
+  /** The anchors of a page, as GitHub makes them of its headings. */
+  const anchorsOf = (path: string): string[] =>
+    [...withoutCode(path).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+      heading
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N} _-]/gu, '')
+        .replaceAll(' ', '-'),
+    );
+
+  it.each(pages)('every link of %s leads somewhere', (page) => {
+    const links = [...withoutCode(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, href = '']) => href);
+    const dead = links.filter((href) => {
+      if (/^[a-z]+:/.test(href)) return false;
+      const [path = '', anchor] = href.split('#');
+      const target = path === '' ? page : join(dirname(page), path);
+      return !existsSync(join(root, target)) || (anchor !== undefined && !anchorsOf(target).includes(anchor));
+    });
+    expect(dead).toEqual([]);
+  });
+
+  it('every page that code, settings and messages name exists', () => {
+    const named = [...files, '.env.example'].flatMap((path) =>
+      [...read(path).matchAll(/\bdocs\/[\w/-]+\.md\b/g)].map(([page]) => page),
+    );
+    expect([...new Set(named)].filter((page) => !existsSync(join(root, page)))).toEqual([]);
+    expect(named).toContain('docs/operate/sandbox.md');
+  });
+
+  it('every page is linked from the README, or from a page that is', () => {
+    const seen = new Set<string>();
+    const visit = (page: string): void => {
+      if (seen.has(page) || !existsSync(join(root, page))) return;
+      seen.add(page);
+      for (const [, path = ''] of withoutCode(page).matchAll(/\]\(([^)\s#:]+\.md)/g))
+        visit(join(dirname(page), path));
+    };
+    visit('README.md');
+    expect(pages.filter((page) => page.startsWith('docs/') && !seen.has(page))).toEqual([]);
   });
 });
