@@ -18,7 +18,9 @@ describe('the tool of docs/internals/write-a-built-in-tool.md', () => {
 
   it('stands there as it is run here', () => {
     const code = read('test', 'fixtures', 'builtin-tools', 'count-words.tool.ts');
-    expect(read('docs', 'internals', 'write-a-built-in-tool.md')).toContain(code.replaceAll('../../../src/', '../'));
+    expect(read('docs', 'internals', 'write-a-built-in-tool.md')).toContain(
+      code.replaceAll('../../../src/', '../'),
+    );
   });
 
   it('is listed with its schema', async () => {
