@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The command line (docs/cli.md). Plain JavaScript, so that it can say what is wrong where nothing else would run.
+// The command line (docs/tools/command-line.md). Plain JavaScript, so that it can say what is wrong where nothing else would run.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import module from 'node:module';

@@ -17,7 +17,8 @@ const settingsIn = (tree) =>
       ? Object.values(tree).flatMap(settingsIn)
       : [];
 
-const link = (_all, text, url) => (url.startsWith(text) ? `docs/${url}` : `${text} (docs/${url})`);
+/** The page of a link, for a file that has no links. */
+const pathOf = (_link, text, page) => (text.endsWith('.md') ? `docs/${page}` : `${text} (docs/${page})`);
 
 const example = [
   '# Every variable of Toolkeeper with its default (docs/configuration.md says more); written by `npm run settings`.',
@@ -32,7 +33,7 @@ for (const [title, tree] of Object.entries(sections)) {
     rows.push(
       `| \`${variable}\` | ${fallback ? `\`${fallback}\`` : 'not set'} | ${kind.accepts} | ${meaning} |`,
     );
-    const plain = meaning.replace(/\[([^\]]+)\]\(([^)]*)\)/g, link).replaceAll('`', '');
+    const plain = meaning.replace(/\[([^\]]+)\]\(([^)#]+)[^)]*\)/g, pathOf).replaceAll('`', '');
     example.push(`# ${plain}`, `# ${variable}=${fallback ?? ''}`);
   }
   const table = new RegExp(`(\n## ${title}\n\n(?:[^|#\n].*\n|\n)*)(?:\\|.*\n)*`);

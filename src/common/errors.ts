@@ -6,7 +6,7 @@ export interface ErrorEntry {
   readonly title: string;
 }
 
-/** Every error code there is. docs/errors.md lists the same rows; a test compares them. */
+/** Every error code there is. docs/agents/errors.md lists the same rows; a test compares them. */
 export const errorTable = {
   tool_not_found: { http: 404, jsonRpc: -32601, title: 'No such tool, or it is disabled' },
   invalid_input: { http: 422, jsonRpc: -32602, title: "The input breaks the tool's schema" },

@@ -80,11 +80,11 @@ const outboundRules: Kind<OutboundRules> = kind(
   (text) => OutboundRules.parse(list.read(text)),
 );
 
-/** The tools that come with the server; docs/builtin-tools.md has more. */
+/** The tools that come with the server; docs/tools/built-in-tools.md has more. */
 export const builtinTools = {
   builtinTools: {
     enabled: setting('BUILTIN_TOOLS', toolNames, 'readFile,writeFile').means(
-      'The [built-in tools](builtin-tools.md) that there are. Those that reach out are off until they are named.',
+      'The [built-in tools](tools/built-in-tools.md) that there are. Those that reach out are off until they are named.',
     ),
     filesDir: setting('FILES_DIR', folder, './files').means(
       'Folder of the files that `readFile`, `writeFile` and `sendEmail` know, one below it for each project. Relative to the project.',

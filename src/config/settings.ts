@@ -74,7 +74,7 @@ const access = {
       'Routes that need no key. `metrics`: `/metrics`. `docs`: `/docs` and `/openapi.json`.',
     ),
     callsPerAddress: setting('CALLS_PER_ADDRESS', whole(0, 1_000_000), 0).means(
-      'Calls of tools a minute from one address for callers without a key, counted by each server; beyond them: `rate_limited`. 0: no limit. Keys have their own ([keys.md](keys.md)).',
+      'Calls of tools a minute from one address for callers without a key, counted by each server; beyond them: `rate_limited`. 0: no limit. Keys have their own ([security.md](operate/security.md)).',
     ),
     /** How often changes of API keys are looked for, where the database does not tell of them. */
     keysRefreshMs: 750,

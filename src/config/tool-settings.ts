@@ -67,16 +67,15 @@ export const customTools = {
       "Names that may be given as a tool's command, found on the server's own `PATH`; `python3` stands for `python3.12`, too.",
     ),
     allowedRoots: setting('CUSTOM_TOOLS_ALLOWED_ROOTS', list).means(
-      'Folders in which other executables, scripts and working directories must lie; `*`: anywhere. Unset: anywhere on a loopback address, else `CUSTOM_TOOLS_DIR` ([commands-and-secrets.md](commands-and-secrets.md)).',
+      'Folders in which other executables, scripts and working directories must lie; `*`: anywhere. Unset: anywhere on a loopback address, else `CUSTOM_TOOLS_DIR` ([commands-and-secrets.md](operate/commands-and-secrets.md)).',
     ),
-    allowInlineCode: false as boolean,
     allowedVariables: setting('CUSTOM_TOOLS_ALLOWED_ENV', variablePatterns, '').means(
       "Variables that tools may set besides `LANG`, `TZ` and `TOOL_*`, or be given of the server's, where there are allowed roots: names, and beginnings such as `DB_*`; none that an interpreter, the loader or a shell reads.",
     ),
   },
   bundles: {
     maxBytes: setting('BUNDLE_MAX_BYTES', whole(0, 268_435_456), 33_554_432).means(
-      "Largest bundle of a tool's files, packed, with its packages; unpacked it may be eight times as large. 0: none is taken ([bundles.md](bundles.md)).",
+      "Largest bundle of a tool's files, packed, with its packages; unpacked it may be eight times as large. 0: none is taken ([register.md](tools/register.md#bundles)).",
     ),
     installs: setting('BUNDLE_INSTALLS', flag, false).means(
       '`true`: packages that a bundle names and does not bring are installed by npm and pip, from the registries that these are configured for.',
@@ -86,7 +85,7 @@ export const customTools = {
   },
   secrets: {
     keys: setting('SECRETS_KEY', secretKeys).means(
-      "Keys for the values of tools' `env`; the first encrypts, the others still decrypt. Unset: a generated file in `TOOLKEEPER_DATA_DIR` ([commands-and-secrets.md](commands-and-secrets.md#secrets)).",
+      "Keys for the values of tools' `env`; the first encrypts, the others still decrypt. Unset: a generated file in `TOOLKEEPER_DATA_DIR` ([commands-and-secrets.md](operate/commands-and-secrets.md#secrets)).",
     ),
   },
   toolInput: {
@@ -108,7 +107,7 @@ export const sandbox = {
       'The strongest tier that is used.',
     ),
     grantable: setting('SANDBOX_GRANTABLE_PATHS', paths, '').means(
-      "Folders and files that a registration may name in `allowedPaths`, besides its tool's own folder. Unset: none ([sandbox.md](sandbox.md#grants)).",
+      "Folders and files that a registration may name in `allowedPaths`, besides its tool's own folder. Unset: none ([sandbox.md](operate/sandbox.md#grants)).",
     ),
     defaults: {
       memoryMB: setting('SANDBOX_MEMORY_MB', whole(16, 1_048_576), 512).means(
@@ -149,7 +148,7 @@ export const recording = {
       'How many days metrics are kept: a day (UTC) goes as a whole, with its statistics, once all of it is older.',
     ),
     captureTtlMs: setting('CAPTURE_TTL_HOURS', hours, 168).means(
-      'Hours that inputs and results of tools with `capture` are kept ([recording.md](recording.md#payloads)).',
+      'Hours that inputs and results of tools with `capture` are kept ([recording.md](operate/recording.md#payloads)).',
     ),
     /** Records of one insert at most, and how long they wait for each other. */
     batchSize: 5_000,

@@ -13,7 +13,7 @@ export const protocolVersions = ['1.1', '1.0'] as const;
  */
 export const initializeParams = { protocolVersion: '1.0', supportedVersions: protocolVersions } as const;
 
-/** The protocol of docs/protocol.md. */
+/** The protocol of docs/tools/protocol.md. */
 export const ownDialect: Dialect = {
   methods: { execute: 'execute', health: 'health' },
   begin(talk, said) {

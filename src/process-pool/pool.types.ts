@@ -26,7 +26,7 @@ export interface ProcessLimits {
   /** Bytes that may wait in the pipe to a process that does not read. */
   readonly maxPendingInputBytes: number;
   readonly stderrBytes: number;
-  /** Absent: Toolkeeper's own (docs/protocol.md). */
+  /** Absent: Toolkeeper's own (docs/tools/protocol.md). */
   readonly dialect?: Dialect;
 }
 

@@ -70,7 +70,7 @@ interface Session {
   readonly uid: number | undefined;
 }
 
-/** Puts the commands of tools into sandboxes, as far as this host can (docs/sandbox.md). */
+/** Puts the commands of tools into sandboxes, as far as this host can (docs/operate/sandbox.md). */
 export class Sandbox {
   private readonly leafPrefix = newLeafPrefix();
   private sequence = 0;

@@ -6,7 +6,7 @@ export interface Command {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** 3: everything; 2: no cgroup; 1: only the launcher; 0: nothing but a clean environment (docs/sandbox.md). */
+/** 3: everything; 2: no cgroup; 1: only the launcher; 0: nothing but a clean environment (docs/operate/sandbox.md). */
 export type Tier = 0 | 1 | 2 | 3;
 
 export const cgroupControllers = ['memory', 'pids', 'cpu'] as const;

@@ -76,7 +76,7 @@ describe('each pattern', () => {
   });
 
   it('stands in the page on semantic errors as it is', () => {
-    const rows = read('docs/semantic-errors.md').match(/^\| `.*\| (?:high|medium|low) \|.*$/gm) ?? [];
+    const rows = read('docs/agents/span-reference.md').match(/^\| `.*\| (?:high|medium|low) \|.*$/gm) ?? [];
     expect(rows).toEqual(
       errorPatterns.map(({ name, severity, meaning }) => `| \`${name}\` | ${severity} | ${meaning} |`),
     );

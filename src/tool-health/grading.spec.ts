@@ -4,7 +4,7 @@ import { defaultThresholds } from '../tool-contract/tool-thresholds.js';
 import { grade, type HealthReason } from './grading.js';
 
 /**
- * The rules of docs/tool-health.md written down a second time, in whole numbers: rates are fractions of calls, latencies
+ * The rules of docs/operate/health.md written down a second time, in whole numbers: rates are fractions of calls, latencies
  * sums. It shares no code with the implementation.
  */
 interface History {

@@ -3,7 +3,7 @@
  * over REST and MCP, beside the floor (bare Fastify and one hand-written round trip to the same child). CPU time depends
  * much less than elapsed time on what else the machine does. Rounds are interleaved, each figure is the least of them, and
  * every reply is checked. With `--peers` also mcp-proxy (MCP) and mcp-hub (REST) in front of the same echo tool; with
- * `--must` the exit status is 1 above the limits of docs/performance.md.
+ * `--must` the exit status is 1 above the limits of docs/internals/performance.md.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { Agent, request } from 'node:http';

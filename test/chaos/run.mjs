@@ -1,7 +1,7 @@
 /**
  * `npm run chaos`: the long form; `npm run chaos -- recording`: that of the recording; `npm run chaos -- data-storage`:
  * that of the client that finds playbooks elsewhere. CHAOS_SEED, CHAOS_FAULTS and CHAOS_KINDS
- * steer them (docs/chaos.md).
+ * steer them (docs/internals/chaos.md).
  */
 import '../support/typescript.mjs';
 

@@ -20,7 +20,7 @@ afterAll(async () => {
 const run = (which: keyof typeof agentsPage, around: Pick<AroundThePage, 'before' | 'after'>) =>
   runAgentsPage(which, { url: tk.url, key: tk.key, ...around });
 
-it('every block of docs/agents.md is run by a test', () => {
+it('every block of docs/agents/connect.md is run by a test', () => {
   const words = Object.values(agentsPage);
   const found = agentsPageBlocks().map((block) => words.filter((word) => block.includes(word)));
   expect(found.flat().sort()).toEqual([...words].sort());

@@ -74,7 +74,7 @@ describe('POST /api/v1/playbooks/import', () => {
   });
 
   it('takes the playbook that its page shows', async () => {
-    const page = readFileSync(join(__dirname, '..', '..', 'docs', 'playbooks.md'), 'utf8');
+    const page = readFileSync(join(__dirname, '..', '..', 'docs', 'agents', 'playbooks.md'), 'utf8');
     const [, example = ''] = /```yaml\n(.*?)```/s.exec(page) ?? [];
     const { body } = await loadYaml(example).expect(200);
     expect(body.imported).toEqual([expect.objectContaining({ playbook_id: 'cluster-dns-repair' })]);

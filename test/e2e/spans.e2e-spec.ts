@@ -158,8 +158,8 @@ describe("an agent's spans", () => {
     });
   });
 
-  it('come as docs/traces.md sends them', async () => {
-    const page = readFileSync(join(__dirname, '..', '..', 'docs', 'traces.md'), 'utf8');
+  it('come as docs/agents/traces.md sends them', async () => {
+    const page = readFileSync(join(__dirname, '..', '..', 'docs', 'agents', 'traces.md'), 'utf8');
     const [, command = '', answer] = /```bash\n(now=[^`]+)```\n+```json\n([^`]+)```/.exec(page) ?? [];
     const { stdout } = await run('bash', ['-c', command.replace('localhost:3000', new URL(tk.url).host)]);
     expect(stdout).toBe(answer?.trim());

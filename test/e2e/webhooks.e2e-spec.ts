@@ -40,9 +40,9 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** The check that docs/events.md shows, run as it stands there. */
+/** The check that docs/operate/observability.md shows, run as it stands there. */
 function isGenuine({ headers, body }: Pick<SeenRequest, 'headers' | 'body'>, key = secret): boolean {
-  const page = readFileSync(join(__dirname, '..', '..', 'docs', 'events.md'), 'utf8');
+  const page = readFileSync(join(__dirname, '..', '..', 'docs', 'operate', 'observability.md'), 'utf8');
   const code = /```js\nimport .*\n([^]*?)```/.exec(page)?.[1] ?? '';
   const make = runInThisContext(`(createHmac, timingSafeEqual, Buffer) => { ${code}; return isGenuine; }`);
   return make(createHmac, timingSafeEqual, Buffer)(headers, body, key);

@@ -9,7 +9,7 @@ import { Gate } from '../fixtures/tools/gate.js';
 import { call, PoolLab, result } from '../fixtures/tools/pool-lab.js';
 import type { Json } from '../support/json.js';
 
-const page = readFileSync(join(__dirname, '..', '..', 'docs', 'protocol.md'), 'utf8');
+const page = readFileSync(join(__dirname, '..', '..', 'docs', 'tools', 'protocol.md'), 'utf8');
 const lines = page.split('\n');
 const written = (arrow: string): Json[] =>
   lines.filter((line) => line.startsWith(`${arrow} {`)).map((line) => JSON.parse(line.slice(2)));
@@ -32,7 +32,7 @@ function rowsOf(heading: string, table = 0): string[][] {
   );
 }
 
-describe('docs/protocol.md', () => {
+describe('docs/tools/protocol.md', () => {
   it('shows what we write as we write it', () => {
     for (const { id, method, params } of toTool) {
       const text = id === undefined ? encodeNotification(method, params) : encodeRequest(id, method, params);
@@ -74,7 +74,7 @@ describe('docs/protocol.md', () => {
   });
 });
 
-describe('the exchange that docs/protocol.md shows', () => {
+describe('the exchange that docs/tools/protocol.md shows', () => {
   it('is what passes between a process and its pool', async () => {
     const lab = new PoolLab();
     const gate = new Gate();

@@ -5,7 +5,7 @@ import { effectiveSandbox, upToTier, withDescendantsEnded } from '../../src/sand
 import { resolvePolicy } from '../../src/sandbox/sandbox-policy.js';
 import { type HostAbilities, sandboxFields } from '../../src/sandbox/sandbox.types.js';
 
-// real: docs/sandbox.md, the code that decides what holds, the specs that the table names; mock: a host with everything
+// real: docs/operate/sandbox.md, the code that decides what holds, the specs that the table names; mock: a host with everything
 
 const read = (path: string): string => readFileSync(join(__dirname, '../..', path), 'utf8');
 const group = { version: 2, path: '/group' } as const;
@@ -26,7 +26,7 @@ const everything = resolvePolicy(
   { memoryMB: 512, processes: 64, temporaryMB: 64 },
 );
 const nothing = resolvePolicy({ allowNetwork: false }, everything);
-const rows = read('docs/sandbox.md')
+const rows = read('docs/operate/sandbox.md')
   .split('\n')
   .filter((line) => /^\| `\w+` \| [●◐–] /.test(line))
   .map((line) => line.slice(2, -2).split(' | '));
@@ -47,7 +47,7 @@ it.each([0, 1, 2, 3] as const)('tier %i holds what the table says', (tier) => {
 });
 
 describe('a cgroup below tier 3', () => {
-  const [said = ''] = /^Below tier 3 .*(?:\n.+)*/m.exec(read('docs/sandbox.md')) ?? [];
+  const [said = ''] = /^Below tier 3 .*(?:\n.+)*/m.exec(read('docs/operate/sandbox.md')) ?? [];
 
   it.each([
     ['memory', 'maxMemoryMB'],
@@ -82,7 +82,7 @@ it.each([
   ['SANDBOX_PROCESSES', 'processes'],
 ] as const)('the page states the default of %s', (name, member) => {
   const stated = new RegExp(`(\\d+) (?:MB|processes)[^()]*\\(\`${name}\`\\)`).exec(
-    read('docs/sandbox.md'),
+    read('docs/operate/sandbox.md'),
   )?.[1];
   expect(Number(stated)).toBe(loadConfig({}).sandbox.defaults[member]);
 });

@@ -4,7 +4,7 @@ import { attributeNames, dialects } from '../../src/traces/ingest/attribute-name
 import { pricesAsOf } from '../../src/traces/ingest/model-prices.js';
 import { kindNames } from '../../src/traces/ingest/span-kinds.js';
 
-const page = readFileSync(join(__dirname, '..', '..', 'docs', 'traces.md'), 'utf8');
+const page = readFileSync(join(__dirname, '..', '..', 'docs', 'agents', 'span-reference.md'), 'utf8');
 /** Rows of the table below a heading, as cells. */
 const tableBelow = (heading: string): string[][] => {
   const [, section = ''] = page.split(`\n### ${heading}\n`);
@@ -19,7 +19,7 @@ const tableBelow = (heading: string): string[][] => {
 };
 const listed = (names: readonly string[] = []): string => names.map((name) => `\`${name}\``).join(', ');
 
-describe('docs/traces.md', () => {
+describe('docs/agents/span-reference.md', () => {
   it('shows the attributes that are read, in their order', () => {
     const rows = Object.entries<Partial<Record<string, string>>>(attributeNames).map(([field, names]) => [
       field,

@@ -7,8 +7,8 @@ import { startApp, type TestApp } from '../support/app.js';
 
 const read = (...path: string[]): string => readFileSync(join(projectRoot(), ...path), 'utf8');
 
-/** real: the server, HTTP, PostgreSQL, the tool of docs/write-a-builtin.md. */
-describe('the tool of docs/write-a-builtin.md', () => {
+/** real: the server, HTTP, PostgreSQL, the tool of docs/internals/write-a-built-in-tool.md. */
+describe('the tool of docs/internals/write-a-built-in-tool.md', () => {
   let tk: TestApp;
   beforeAll(async () => {
     tk = await startApp();
@@ -18,7 +18,9 @@ describe('the tool of docs/write-a-builtin.md', () => {
 
   it('stands there as it is run here', () => {
     const code = read('test', 'fixtures', 'builtin-tools', 'count-words.tool.ts');
-    expect(read('docs', 'write-a-builtin.md')).toContain(code.replaceAll('../../../src/', '../'));
+    expect(read('docs', 'internals', 'write-a-built-in-tool.md')).toContain(
+      code.replaceAll('../../../src/', '../'),
+    );
   });
 
   it('is listed with its schema', async () => {

@@ -16,7 +16,7 @@ const task = 'A summary of this text: "ERROR disk full", top 3';
 const told = /^I was told: .*disk full/s;
 const quotedTask = JSON.stringify(task);
 
-describe('clients, by the code of docs/agents.md', () => {
+describe('clients, by the code of docs/agents/connect.md', () => {
   let server;
   let model;
   before(async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { projectRoot } from '../../src/common/project.js';
 
-/** The code of docs/agents.md, each by words that stand in it alone. `npm test` has what the first four need. */
+/** The code of docs/agents/connect.md, each by words that stand in it alone. `npm test` has what the first four need. */
 export const agentsPage = {
   mcp: '@modelcontextprotocol/sdk',
   openai: 'openai.chat.completions',
@@ -20,7 +20,7 @@ export const agentsPage = {
 
 /** Every block of code on the page. */
 export function agentsPageBlocks(): string[] {
-  const page = readFileSync(join(projectRoot(), 'docs', 'agents.md'), 'utf8');
+  const page = readFileSync(join(projectRoot(), 'docs', 'agents', 'connect.md'), 'utf8');
   return [...page.matchAll(/```(?:ts|yaml)\n([\s\S]*?)```/g)].map(([, block = '']) => block);
 }
 

@@ -24,7 +24,7 @@ client.interceptors.response.use((response, { method }) => {
 /** A request that failed, in the server's own words where it gave some. */
 export class ApiError extends Error {
   readonly title: string;
-  /** One of the codes of docs/errors.md, or `unreachable`. */
+  /** One of the codes of docs/agents/errors.md, or `unreachable`. */
   readonly code: string;
   readonly status: number;
   readonly requestId: string | undefined;

@@ -36,7 +36,7 @@ const programs: readonly (readonly [
     'tools in bash that read their JSON by it; the template here does not',
     'apt-get install jq',
   ],
-  ['bwrap', /[\d.]+/, 'a sandbox above tier 1 (docs/sandbox.md)', 'apt-get install bubblewrap'],
+  ['bwrap', /[\d.]+/, 'a sandbox above tier 1 (docs/operate/sandbox.md)', 'apt-get install bubblewrap'],
   ['socat', /version [\d.]+/, 'tools with sandbox.allowedHosts', 'apt-get install socat', '-V'],
 ];
 

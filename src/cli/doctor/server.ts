@@ -16,7 +16,7 @@ interface StoredTool {
 const patienceMs = 10_000;
 const mends: Readonly<Record<string, string>> = {
   database: 'is it up, and right in DATABASE_URL? The log of the server has the reason',
-  recorder: 'docs/recording.md says what fills the journal',
+  recorder: 'docs/operate/recording.md says what fills the journal',
   embeddings: 'is EMBEDDINGS_URL right, and its model there? Meanwhile playbooks are found by words',
   server: 'wait: it starts, or ends',
   tools: 'wait: tools are being loaded',
@@ -24,8 +24,8 @@ const mends: Readonly<Record<string, string>> = {
 /** From which tier on to the next one. */
 const nextTier = [
   'apt-get install bubblewrap socat; SANDBOX and SANDBOX_MAX_TIER must allow it',
-  'apt-get install bubblewrap socat; an ordinary pod cannot run them (docs/sandbox.md)',
-  'give it a writable cgroup: SANDBOX_CGROUP (docs/sandbox.md)',
+  'apt-get install bubblewrap socat; an ordinary pod cannot run them (docs/operate/sandbox.md)',
+  'give it a writable cgroup: SANDBOX_CGROUP (docs/operate/sandbox.md)',
 ];
 
 /** What a running server says of itself. @returns undefined where none answers */

@@ -8,7 +8,7 @@ import type { StoredEnv } from './stored-env.js';
 export const toolStatuses = ['active', 'inactive', 'error'] as const;
 export type ToolStatus = (typeof toolStatuses)[number];
 export const toolProtocols = ['jsonrpc', 'mcp'] as const;
-/** How its processes are spoken to: as docs/protocol.md says, as one tool; or as an MCP server, with tools of its own. */
+/** How its processes are spoken to: as docs/tools/protocol.md says, as one tool; or as an MCP server, with tools of its own. */
 export type ToolProtocol = (typeof toolProtocols)[number];
 export const healthStatuses = ['healthy', 'degraded', 'unhealthy', 'unknown'] as const;
 export type HealthStatus = (typeof healthStatuses)[number];

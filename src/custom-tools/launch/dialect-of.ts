@@ -6,7 +6,7 @@ import type { CustomTool } from '../entity/custom-tool.entity.js';
 type Spoken = Pick<CustomTool, 'protocol' | 'sandbox' | 'permissions'>;
 
 /**
- * How the processes of a tool are spoken to; undefined: as docs/protocol.md says. The roots that a server hears of are the
+ * How the processes of a tool are spoken to; undefined: as docs/tools/protocol.md says. The roots that a server hears of are the
  * paths that it was granted.
  */
 export function dialectOf(

@@ -33,7 +33,7 @@ export class ToolSandbox implements OnApplicationBootstrap {
     else if (tier === 0) this.logger.warn({ missing }, 'this host has no sandbox: TOOLS RUN WITHOUT ONE');
     if (keysAreRead) this.logger.warn(`TOOLS CAN READ THE ADMIN KEY and all else in ${this.config.dataDir}`);
     if (enabled && tier > 0 && tier < 3)
-      this.logger.warn({ missing }, `the sandbox is of tier ${tier} of 3 (docs/sandbox.md)`);
+      this.logger.warn({ missing }, `the sandbox is of tier ${tier} of 3 (docs/operate/sandbox.md)`);
     if (tier === 3) this.logger.log('the sandbox is of tier 3 of 3');
     if (missing.toolUsers !== undefined) {
       this.logger.error(

@@ -24,7 +24,7 @@ export interface McpDefinition {
 /** Printable ASCII. Letters of other alphabets look like these. */
 const namePattern = /^[ -~]{1,128}$/;
 const maxText = 16_384;
-/** The caps of a registered tool's schema (docs/protocol.md). */
+/** The caps of a registered tool's schema (docs/tools/protocol.md). */
 const maxSchemaBytes = 65_536;
 const hints = ['readOnlyHint', 'idempotentHint', 'destructiveHint', 'openWorldHint'] as const;
 

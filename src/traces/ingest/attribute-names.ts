@@ -7,7 +7,7 @@ export type Dialect = (typeof dialects)[number];
 type Names = Readonly<Partial<Record<Dialect, string>>>;
 
 /**
- * The names of each figure of a span, by dialect: the one table of them, which docs/traces.md shows. The first name that
+ * The names of each figure of a span, by dialect: the one table of them, which docs/agents/span-reference.md shows. The first name that
  * has a value wins. `usage/input_tokens` is a member of the attribute `usage`, which may be JSON in text. A name that ends
  * in `.*` is a list written flat: `llm.input_messages.0.message.role`.
  */

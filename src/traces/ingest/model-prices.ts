@@ -13,7 +13,7 @@ const price = (input: number, cached: number, output: number): Price => ({ input
 
 /**
  * By the model's name, or by the name of one version where that costs something else. A provider's own report of a cost
- * wins over it. A newer list is put here, with its day above and in docs/traces.md: the figures are those that the projects
+ * wins over it. A newer list is put here, with its day above and in docs/agents/span-reference.md: the figures are those that the projects
  * genai-prices (of Pydantic) and LiteLLM keep by provider. Left out are discounts for batches, and what some models charge more for
  * inputs of over 200,000 tokens.
  */

@@ -10,7 +10,7 @@ export interface Classified {
 type Names = Readonly<Record<string, SpanKind | 'outer' | 'inner'>>;
 
 /**
- * The kinds by the attribute that tells them and its value; docs/traces.md shows them. A model call is told from what
+ * The kinds by the attribute that tells them and its value; docs/agents/span-reference.md shows them. A model call is told from what
  * stands around it and repeats its usage, so that it counts once: of vLLora's two spans `outer` has cost and latency,
  * `inner` the tokens.
  */

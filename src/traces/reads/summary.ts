@@ -36,7 +36,7 @@ interface SummaryFigures {
   readonly [names: string]: unknown;
 }
 
-/** A summary, as docs/traces.md has it. Field names are those that agents know from vLLora. */
+/** A summary, as docs/agents/traces.md has it. Field names are those that agents know from vLLora. */
 export interface SpansSummary {
   readonly summary: SummaryFigures;
   readonly latency: {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Starting point for a tool in bash. Copy the folder, change definition and tool_execute, register it.
 #
-# One JSON-RPC 2.0 request a line on stdin, one answer a line on stdout, anything else on stderr (docs/protocol.md).
+# One JSON-RPC 2.0 request a line on stdin, one answer a line on stdout, anything else on stderr (docs/tools/protocol.md).
 # json.bash beside this file reads and writes the JSON: no jq, no fork, no eval. Its head says what keeps it safe.
 here=${BASH_SOURCE[0]%"${0##*/}"}
 source "${here:-./}json.bash" || exit 1

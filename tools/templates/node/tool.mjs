@@ -3,7 +3,7 @@
  * Starting point for a tool in Node. Copy the folder, change `definition` and `run`, register it.
  *
  * One JSON-RPC 2.0 request a line on stdin, one answer a line on stdout, anything else on stderr
- * (docs/protocol.md). Nothing but Node itself is needed.
+ * (docs/tools/protocol.md). Nothing but Node itself is needed.
  */
 
 const definition = {

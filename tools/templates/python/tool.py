@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Starting point for a tool in Python. Copy the folder, change DEFINITION and run(), register it.
 
-One JSON-RPC 2.0 request a line on stdin, one answer a line on stdout, anything else on stderr (docs/protocol.md).
+One JSON-RPC 2.0 request a line on stdin, one answer a line on stdout, anything else on stderr (docs/tools/protocol.md).
 Only the standard library is needed.
 """
 
