@@ -2,10 +2,6 @@ import {
   applyDecorators,
   Controller,
   UseInterceptors,
-  type CallHandler,
-  type ExecutionContext,
-  Injectable,
-  type NestInterceptor,
 } from '@nestjs/common';
 import { ApiHeader, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../../auth/scopes.decorator.js';
