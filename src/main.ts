@@ -1,6 +1,6 @@
 import { Logger } from 'nestjs-pino';
 import { AdminKey, assertSafeToExpose } from './auth/api-key.js';
-import { OnceLinks } from './auth/sessions.js';
+import { SignInLinks } from './auth/sessions.js';
 import { KeyFileError } from './common/key-file.js';
 import { Lifecycle } from './common/lifecycle.js';
 import { announceServer } from './common/server-file.js';
@@ -37,7 +37,7 @@ async function main(): Promise<void> {
   const work = app.get(StartupWork);
   await work.settled();
   const { file } = app.get(AdminKey);
-  const once = app.get(OnceLinks).make();
+  const once = app.get(SignInLinks).make();
   if (file !== undefined)
     logger.log(`whoever changes something shows the key in ${file}: export TOOLKEEPER_KEY=$(cat ${file})`);
   if (once !== undefined)

@@ -4,7 +4,7 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { applyTheme, chosenTheme } from './app/theme.js';
 import { ApiError } from './lib/api.js';
-import { answerOtherTabs } from './lib/second-half.js';
+import { answerOtherTabs } from './lib/csrf-token.js';
 import { redeemLink } from './lib/session.js';
 import { createAppRouter } from './routes/router.js';
 import './ui/tokens.css';

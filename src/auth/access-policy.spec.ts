@@ -70,7 +70,7 @@ describe('AccessPolicy', () => {
       expect(codeOf(() => open.admit(...visit({ authorization: 'Bearer wrong' })))).toBe('unauthorized');
     });
 
-    it('refuses strange hosts and origins', () => {
+    it('refuses untrusted hosts and origins', () => {
       expect(codeOf(() => open.admit(...visit({ host: 'evil.example' })))).toBe('forbidden');
       expect(codeOf(() => open.admit(...visit({ host: '127.999.0.1' })))).toBe('forbidden');
       expect(codeOf(() => open.admit(...visit({ origin: 'http://evil.example' })))).toBe('forbidden');

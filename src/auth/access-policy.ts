@@ -73,7 +73,7 @@ export class AccessPolicy {
     // A caller with a wrong key is refused, not taken for anonymous: the key was meant to open something.
     if (key !== undefined) throw unauthorized('This key is not known, has expired or was revoked.');
     const ownKey = this.adminKey.file !== undefined;
-    if (ownKey && !this.isTrusted(visit.headers)) throw strangeHost();
+    if (ownKey && !this.isTrusted(visit.headers)) throw untrustedHost();
     const signedIn = this.signedIn(visit);
     if (signedIn) return signedIn;
     if (!off && !ownKey) throw this.keyNeeded();
@@ -139,7 +139,7 @@ export function unauthorized(detail: string): Problem {
   return new Problem('unauthorized', detail, withChallenge);
 }
 
-function strangeHost(): Problem {
+function untrustedHost(): Problem {
   return new Problem(
     'forbidden',
     'Without a key this server answers only to loopback names: send the key, or add this host to ALLOWED_HOSTS.',

@@ -4,18 +4,18 @@ import { AccessPolicy } from './access-policy.js';
 import { AdminKey } from './api-key.js';
 import { CallRates } from './call-rates.js';
 import { KnownKeys } from './known-keys.js';
-import { OnceLinks, Sessions } from './sessions.js';
+import { SignInLinks, Sessions } from './sessions.js';
 
 /** Who may come in, and do what. It works by what is in memory; KeysModule brings the keys of the database there. */
 @Module({
   providers: [
     AccessPolicy,
     Sessions,
-    OnceLinks,
+    SignInLinks,
     { provide: AdminKey, inject: [APP_CONFIG], useFactory: (config: AppConfig) => new AdminKey(config) },
     KnownKeys,
     CallRates,
   ],
-  exports: [AccessPolicy, KnownKeys, CallRates, OnceLinks, Sessions],
+  exports: [AccessPolicy, KnownKeys, CallRates, SignInLinks, Sessions],
 })
 export class AuthModule {}

@@ -10,7 +10,7 @@ const cookieName = 'toolkeeper_session';
 /** Over TLS: a browser takes a cookie with this prefix from this very origin alone. */
 const secureName = `__Host-${cookieName}`;
 const maxCookies = 8;
-/** The header that carries the second half of a session. */
+/** The header that carries the CSRF token. */
 export const sessionHeader = 'x-toolkeeper-session';
 
 /** A browser that signed in. */
@@ -18,14 +18,14 @@ interface Session {
   readonly principal: Principal;
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
-  /** SHA-256 of the second half. */
+  /** SHA-256 of the CSRF token. */
   readonly halfHash: string;
 }
 
 /** The two halves of a new session, each for its own place in the browser. */
 export interface NewSession {
   readonly cookie: string;
-  readonly secondHalf: string;
+  readonly csrfToken: string;
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
 }
@@ -46,11 +46,11 @@ export class Sessions {
 
   /** @returns undefined where nobody is asked for a key */
   begin(keyId: string, now = Date.now()): NewSession | undefined {
-    const secondHalf = randomBytes(32).toString('base64url');
+    const csrfToken = randomBytes(32).toString('base64url');
     const expiresAt = now + this.config.auth.sessionMs;
-    const said = `${keyId}.${expiresAt}.${hashOf(secondHalf)}`;
+    const said = `${keyId}.${expiresAt}.${hashOf(csrfToken)}`;
     const signature = this.sign(said);
-    return signature && { cookie: `${said}.${signature.toString('base64url')}`, secondHalf, expiresAt };
+    return signature && { cookie: `${said}.${signature.toString('base64url')}`, csrfToken, expiresAt };
   }
 
   /**
@@ -127,7 +127,7 @@ const hashOf = (half: string): string => hash('sha256', half, 'base64url');
  * alone.
  */
 @Injectable()
-export class OnceLinks {
+export class SignInLinks {
   private readonly endings = new Map<string, number>();
 
   constructor(
@@ -139,7 +139,7 @@ export class OnceLinks {
   make(now = Date.now()): string | undefined {
     if (this.adminKey.file === undefined) return undefined;
     const once = randomBytes(32).toString('base64url');
-    this.endings.set(hashOf(once), now + this.config.auth.onceLinkMs);
+    this.endings.set(hashOf(once), now + this.config.auth.signInLinkMs);
     return once;
   }
 

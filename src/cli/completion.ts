@@ -23,7 +23,7 @@ compdef _toolkeeper toolkeeper`,
 export const scriptFor = (shell: keyof typeof scripts): string => scripts[shell];
 
 /** How long somebody who pressed Tab waits for names of tools. */
-const patienceMs = 500;
+const timeoutMs = 500;
 
 /** What may stand in the place of the last word. */
 export async function candidates(
@@ -63,7 +63,7 @@ async function wordsOf(command: Command, given: number, surroundings: Surroundin
 
 async function namesOfTools(surroundings: Surroundings): Promise<string[]> {
   const client = apiOf(surroundings.server());
-  const signal = AbortSignal.timeout(patienceMs);
+  const signal = AbortSignal.timeout(timeoutMs);
   const asked = await listTools({ client, query: { limit: 100 }, signal }).catch(() => undefined);
   return (asked?.data?.data as ToolView[] | undefined)?.map(({ name }) => name) ?? [];
 }

@@ -106,7 +106,7 @@ export const getSession = <ThrowOnError extends boolean = false>(options?: Optio
 /**
  * Sign a browser in
  *
- * The answer sets a cookie, which no script can read, and holds the second half of the session. The cookie alone reads, streams included; whatever is not GET also shows the second half, in `x-toolkeeper-session`, and comes from a page of this server. A session opens what its key opens, for twelve hours, and ends with the key.
+ * The answer sets a cookie, which no script can read, and holds the CSRF token. The cookie alone reads, streams included; whatever is not GET also shows the CSRF token, in `x-toolkeeper-session`, and comes from a page of this server. A session opens what its key opens, for twelve hours, and ends with the key.
  */
 export const signIn = <ThrowOnError extends boolean = false>(options: Options<SignInData, ThrowOnError>): RequestResult<SignInResponses, SignInErrors, ThrowOnError> => (options.client ?? client).post<SignInResponses, SignInErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'x-api-key', type: 'apiKey' }],
@@ -842,7 +842,7 @@ export const getToolBundle = <ThrowOnError extends boolean = false>(options: Opt
 /**
  * Register a tool by its files
  *
- * A gzipped tar of plain files and folders, with the registration in a `tool.json` at its top. The files are kept in the database and unpacked where the tool runs, on each replica; packages that they name are installed if `BUNDLE_INSTALLS` allows it.
+ * A gzipped tar of regular files and folders, with the registration in a `tool.json` at its top. The files are kept in the database and unpacked where the tool runs, on each replica; packages that they name are installed if `BUNDLE_INSTALLS` allows it.
  */
 export const registerToolBundle = <ThrowOnError extends boolean = false>(options: Options<RegisterToolBundleData, ThrowOnError>): RequestResult<RegisterToolBundleResponses, RegisterToolBundleErrors, ThrowOnError> => (options.client ?? client).post<RegisterToolBundleResponses, RegisterToolBundleErrors, ThrowOnError>({
     bodySerializer: null,

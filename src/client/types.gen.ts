@@ -200,7 +200,7 @@ export type NewSessionView = {
     /**
      * For the header `x-toolkeeper-session` of whatever is not GET; shown this once
      */
-    secondHalf: string;
+    csrfToken: string;
 };
 
 export type SessionView = {

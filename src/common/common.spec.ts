@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { endsWithin } from './abortable.js';
 import { canonicalJson } from './canonical-json.js';
 import { Deadline } from './deadline.js';
-import { forEachOf } from './for-each-of.js';
+import { mapLimit } from './map-limit.js';
 import { newId, requestIdOf, timeOfId } from './ids.js';
 import { IntervalLoop } from './interval-loop.js';
 import { KeyedMutex } from './keyed-mutex.js';
@@ -179,14 +179,14 @@ describe('KeyedMutex', () => {
   });
 });
 
-describe('forEachOf', () => {
+describe('mapLimit', () => {
   it('runs so many at a time, each once, and a slow one delays only its own lane', async () => {
     const slow = Promise.withResolvers<void>();
     const begun: number[] = [];
     let running = 0;
     let most = 0;
     const lastBegun = Promise.withResolvers<void>();
-    const all = forEachOf([0, 1, 2, 3, 4, 5], 2, async (n) => {
+    const all = mapLimit([0, 1, 2, 3, 4, 5], 2, async (n) => {
       most = Math.max(most, ++running);
       begun.push(n);
       if (n === 5) lastBegun.resolve();

@@ -1,6 +1,6 @@
 import type { ErrorObject } from 'ajv';
 import type { FieldProblem } from './errors.js';
-import { storableText } from './pg-text.js';
+import { sanitisedText } from './pg-text.js';
 
 /** Characters of what a problem lists, such as the values that are allowed. */
 const longestList = 500;
@@ -67,5 +67,5 @@ export function unstorable(value: unknown, pointer: string): FieldProblem[] {
   });
 }
 
-const isStorable = (text: string): boolean => storableText(text) === text && text.isWellFormed();
+const isStorable = (text: string): boolean => sanitisedText(text) === text && text.isWellFormed();
 const notStorable = 'must not hold NUL characters or halves of surrogate pairs';

@@ -10,7 +10,7 @@ export interface StreamLimit {
 }
 
 /** Heartbeats that a client of an endless stream may leave unread before it is let go. */
-export const endlessPatience = 4;
+export const endlessMaxUnread = 4;
 
 export interface EndlessStream {
   finish(event: ServerSentEvent): void;

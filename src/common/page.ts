@@ -1,5 +1,5 @@
 import { invalidRequest } from './errors.js';
-import { storableText } from './pg-text.js';
+import { sanitisedText } from './pg-text.js';
 
 export interface Page<T> {
   readonly data: T[];
@@ -37,7 +37,7 @@ export function keyIn<K>(cursor: string | undefined, read: (key: string) => K | 
 export function keyIn(cursor: string | undefined, read = (key: string): unknown => key): unknown {
   if (cursor === undefined) return undefined;
   const text = Buffer.from(cursor, 'base64url').toString();
-  const isOurs = text !== '' && cursorAt(text) === cursor && storableText(text) === text;
+  const isOurs = text !== '' && cursorAt(text) === cursor && sanitisedText(text) === text;
   const key = isOurs ? read(text) : undefined;
   if (key !== undefined) return key;
   throw invalidRequest({ pointer: '/cursor', detail: 'must be the nextCursor of an earlier answer' });

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
-import { storableJson, storableText } from './pg-text.js';
+import { storableJson, sanitisedText } from './pg-text.js';
 
 describe('text for PostgreSQL', () => {
   it('shows where a NUL was', () => {
-    expect(storableText('a\0b\0')).toBe('a\uFFFDb\uFFFD');
-    expect(storableText('plain')).toBe('plain');
+    expect(sanitisedText('a\0b\0')).toBe('a\uFFFDb\uFFFD');
+    expect(sanitisedText('plain')).toBe('plain');
   });
 
   it('replaces NUL and lone surrogates in JSON, keys included', () => {
@@ -25,7 +25,7 @@ describe('text for PostgreSQL', () => {
   });
 
   it('changes nothing but NUL and lone surrogates, whatever the value', () => {
-    const clean = (text: string): string => Buffer.from(storableText(text)).toString();
+    const clean = (text: string): string => Buffer.from(sanitisedText(text)).toString();
     fc.assert(
       fc.property(
         fc.array(fc.string({ unit: 'binary', maxLength: 20 })),

@@ -1,7 +1,7 @@
 const replacement = '\uFFFD';
 
 /** Text that PostgreSQL can store: it knows no NUL. */
-export function storableText(text: string): string {
+export function sanitisedText(text: string): string {
   return text.includes('\0') ? text.replaceAll('\0', replacement) : text;
 }
 

@@ -17,11 +17,11 @@ function setUp({ maxEntries = 1_000, maxBytes = 1_000_000, heartbeatMs = 60_000 
   const ring = new EventRing<Entry>({ maxEntries, maxBytes }, 'e1');
   const follow = ({
     greeting,
-    patience,
+    maxUnread,
     ...following
   }: Partial<Following<Entry>> & Reading = {}): SseStream<Entry> => {
     const eventOf = ({ id, message }: Entry & { id: string }) => ({ id, event: 'log', data: { message } });
-    const reading = { greeting, ...(patience !== undefined && { patience }) };
+    const reading = { greeting, ...(maxUnread !== undefined && { maxUnread }) };
     const stream = new SseStream({ ring, place: 0, eventOf, ...following }, reading, heartbeatMs);
     streams.push(stream);
     return stream;
@@ -70,7 +70,7 @@ it('leaves out what the client does not want', async () => {
   expect(eventsOf(await text(stream)).map(([name]) => name)).toEqual(['number.1', 'number.3', 'end']);
 });
 
-it('follows several rings in turns, and goes on when one of them is gone', async () => {
+it('follows several rings one after the other, and goes on when one of them is gone', async () => {
   const { ring, write } = setUp();
   const other = new EventRing<Entry>({ maxEntries: 1_000, maxBytes: 1_000_000 }, 'e2');
   const of = (name: string) => (entry: Entry) => ({ event: name, data: entry });
@@ -155,7 +155,7 @@ it('says every now and then that it still lives', async () => {
 
 it('lets a client go that leaves too many heartbeats unread', async () => {
   const { follow, write } = setUp({ heartbeatMs: 5 });
-  const stream = follow({ patience: 4 });
+  const stream = follow({ maxUnread: 4 });
   stream.read(0);
   for (let n = 0; n < 100; n++) write(long(n));
   await new Promise((resolve) => stream.once('close', resolve));

@@ -23,7 +23,7 @@ export interface Reading {
   /** Text to begin with. Absent: a comment. */
   readonly greeting?: string | undefined;
   /** Heartbeats that a client may leave unread before it is let go; absent: any number. */
-  readonly patience?: number;
+  readonly maxUnread?: number;
 }
 
 const missedEvent = (entries: number): ServerSentEvent => ({ event: 'missed', data: { entries } });
@@ -47,16 +47,16 @@ export class SseStream<Entry extends object> extends Readable {
   private unread = 0;
   /** The last event. */
   private last: string | undefined;
-  private readonly patience: number;
+  private readonly maxUnread: number;
   private readonly timer: NodeJS.Timeout;
 
   constructor(
     followings: Following<Entry> | readonly Following<Entry>[],
-    { greeting = sseHeartbeat, patience = Infinity }: Reading,
+    { greeting = sseHeartbeat, maxUnread = Infinity }: Reading,
     heartbeatMs: number,
   ) {
     super({ highWaterMark: maxWaitingBytes });
-    this.patience = patience;
+    this.maxUnread = maxUnread;
     this.followed = [followings].flat().map((following) => this.follow(following));
     this.timer = setInterval(() => this.beat(), heartbeatMs).unref();
     // Tells the client, and proxies on the way, at once that there is a stream.
@@ -112,7 +112,7 @@ export class SseStream<Entry extends object> extends Readable {
   /** @returns undefined where nothing is left to send for now; empty for an entry that nobody wants */
   private nextText(): string | undefined {
     for (let n = 0; n < this.followed.length; n++) {
-      // In turns: a ring that is full of news does not hold up the others.
+      // One after the other: a ring that is full of news does not hold up the others.
       const turn = (this.turn + n) % this.followed.length;
       const followed = this.followed[turn];
       const found = followed && followed.place < followed.end && followed.ring.from(followed.place);
@@ -135,7 +135,7 @@ export class SseStream<Entry extends object> extends Readable {
 
   private beat(): void {
     if (this.wanted) this.wanted = this.push(sseHeartbeat);
-    else if (++this.unread >= this.patience) this.destroy();
+    else if (++this.unread >= this.maxUnread) this.destroy();
   }
 
   private release(): void {

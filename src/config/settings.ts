@@ -80,7 +80,7 @@ const access = {
     keysRefreshMs: 750,
     /** Of one sign-in in a browser. */
     sessionMs: 12 * 3_600_000,
-    onceLinkMs: 300_000,
+    signInLinkMs: 300_000,
   },
 };
 

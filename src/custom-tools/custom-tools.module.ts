@@ -26,7 +26,7 @@ import { Reconciler } from './manager/reconciler.js';
 import { ProcessLog } from './running/process-log.js';
 import { ProcessCounts, ProcessGauges, processMetrics } from './running/process.metrics.js';
 import { KeyRing } from './secrets/key-ring.js';
-import { SecretBox } from './secrets/secret-box.js';
+import { EnvCipher } from './secrets/env-cipher.js';
 import { SecretsRenewal } from './secrets/secrets-renewal.js';
 import { ProcessRenewal } from './running/process-renewal.js';
 import { ToolInspector } from './launch/tool-inspector.js';
@@ -88,9 +88,9 @@ export class CustomToolsModule {
         ToolLogsService,
         SecretsRenewal,
         {
-          provide: SecretBox,
+          provide: EnvCipher,
           inject: [APP_CONFIG],
-          useFactory: ({ secrets }: AppConfig) => new SecretBox(new KeyRing(secrets.keys, secrets.keyFile)),
+          useFactory: ({ secrets }: AppConfig) => new EnvCipher(new KeyRing(secrets.keys, secrets.keyFile)),
         },
       ],
     };

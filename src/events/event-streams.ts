@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Placed } from '../common/event-ring.js';
 import { Lifecycle } from '../common/lifecycle.js';
-import { endlessPatience as patience, OpenStreams } from '../common/open-streams.js';
+import { endlessMaxUnread as maxUnread, OpenStreams } from '../common/open-streams.js';
 import { type Following, SseStream } from '../common/sse-stream.js';
 import type { ToolEvent } from '../common/tool-events.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
@@ -30,12 +30,12 @@ export class EventStreams extends OpenStreams {
       wants(event) ? { id: event.id, event: event.type, data: event } : undefined;
     return this.add(
       () =>
-        new SseStream({ ring: this.recent.ring, place, eventOf }, { greeting, patience }, this.heartbeatMs),
+        new SseStream({ ring: this.recent.ring, place, eventOf }, { greeting, maxUnread }, this.heartbeatMs),
     );
   }
 
   /** The same of several rings at once. @throws Problem `rate_limited`, `shutting_down` */
   followAll(followings: readonly Following<object>[], greeting?: string): SseStream<object> {
-    return this.add(() => new SseStream(followings, { greeting, patience }, this.heartbeatMs));
+    return this.add(() => new SseStream(followings, { greeting, maxUnread }, this.heartbeatMs));
   }
 }

@@ -11,7 +11,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
-import { EventPageView, EventsQuery } from './events.shapes.js';
+import { EventPageView, EventsQuery } from './events.dto.js';
 import { EventsService } from './events.service.js';
 
 const stream = [

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import { acceptsEvents, sseEvent, sseHeaders } from '../common/sse.js';
 import type { ToolEvent } from '../common/tool-events.js';
 import { EventStreams } from './event-streams.js';
-import type { EventPageView, EventsQuery } from './events.shapes.js';
+import type { EventPageView, EventsQuery } from './events.dto.js';
 import { RecentEvents } from './recent-events.js';
 
 /** The events of tools, as an operator reads them: a page, or live. */

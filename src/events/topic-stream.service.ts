@@ -9,7 +9,7 @@ import { sseEvent, sseHeaders } from '../common/sse.js';
 import type { Following } from '../common/sse-stream.js';
 import { type StreamTopic, StreamTopics } from '../common/stream-topics.js';
 import { EventStreams } from './event-streams.js';
-import type { TopicsQuery } from './topic-stream.shapes.js';
+import type { TopicsQuery } from './topic-stream.dto.js';
 
 /** A topic that a client follows, by the name that it gave. */
 interface Followed {

@@ -40,7 +40,7 @@ import {
   ListExperimentsQuery,
   RunResultView,
   UpdateExperimentBody,
-} from './experiments.shapes.js';
+} from './experiments.dto.js';
 
 @ApiTags('experiments')
 @ApiExtraModels(RunResultView, CallFiguresView, ComparisonView)

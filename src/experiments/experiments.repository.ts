@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
-import { storableJson, storableText } from '../common/pg-text.js';
+import { storableJson, sanitisedText } from '../common/pg-text.js';
 import type { Listed } from '../traces/reads/reads.types.js';
 import type {
   Experiment,
@@ -128,7 +128,7 @@ export class ExperimentsRepository {
   /** A run that was cancelled meanwhile, or followed by another one, changes nothing. */
   async end(id: string, runId: string, end: RunEnd): Promise<void> {
     const [result, error] =
-      end.status === 'completed' ? [storableJson(end.result), null] : [null, storableText(end.error)];
+      end.status === 'completed' ? [storableJson(end.result), null] : [null, sanitisedText(end.error)];
     await this.db.query(
       `UPDATE experiments SET status = $3, result = $4, error = $5, updated_at = now()
        WHERE id = $1 AND run_id = $2 AND status = 'running'`,

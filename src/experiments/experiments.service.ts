@@ -18,7 +18,7 @@ import {
   type ListExperimentsQuery,
   type ListedExperimentView,
   type UpdateExperimentBody,
-} from './experiments.shapes.js';
+} from './experiments.dto.js';
 import { requestOf, resultOf } from './span-call.js';
 
 /** Of one project. */

@@ -1,7 +1,7 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Query, Req } from '@nestjs/common';
 import { ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
-import { ReasonQuery } from '../auth/audit/audit.shapes.js';
+import { ReasonQuery } from '../auth/audit/audit.dto.js';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import type { Page } from '../common/page.js';
@@ -11,7 +11,7 @@ import {
   InvestigationParams,
   ListInvestigationsQuery,
   RaiseBudgetBody,
-} from './investigations.shapes.js';
+} from './investigations.dto.js';
 import { InvestigationsService } from './investigations.service.js';
 
 @ApiTags('investigations')

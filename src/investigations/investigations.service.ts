@@ -10,7 +10,7 @@ import type {
   InvestigationBudgetView,
   ListInvestigationsQuery,
   RaiseBudgetBody,
-} from './investigations.shapes.js';
+} from './investigations.dto.js';
 
 @Injectable()
 export class InvestigationsService {

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { DataSource } from 'typeorm';
 import { messageOf } from '../common/message-of.js';
-import { storableText } from '../common/pg-text.js';
+import { sanitisedText } from '../common/pg-text.js';
 import type { AppConfig } from '../config/app-config.js';
 import type { DrainSink } from './drain-thread.js';
 import type { JournalRecord } from './journal-entry.js';
@@ -56,7 +56,7 @@ export abstract class TableSink<Row> implements DrainSink {
       INSERT INTO ${this.table}_quarantine (${columns.join(', ')})
       VALUES (${columns.map((_, at) => `$${at + 1}`).join(', ')})
       ON CONFLICT DO NOTHING`;
-    await this.with((client) => client.query(insert, Object.values(values).map(storableText)));
+    await this.with((client) => client.query(insert, Object.values(values).map(sanitisedText)));
   }
 
   async close(): Promise<void> {

@@ -1,4 +1,4 @@
-import { inTurns } from '../common/in-turns.js';
+import { yieldingForEach } from '../common/yielding-for-each.js';
 import type { ReadTerms } from './vocabulary.js';
 
 /** A text of an item that is searched. */
@@ -33,7 +33,7 @@ export class LexicalIndex {
     readonly written: Float64Array,
   ) {}
 
-  /** Takes a second of the processor for 10,000 playbooks, in turns with everything else. */
+  /** Takes a second of the processor for 10,000 playbooks, with pauses for everything else. */
   static async of<T>(
     items: readonly T[],
     fields: readonly Field<T>[],
@@ -43,7 +43,7 @@ export class LexicalIndex {
     const allBoosts = boosts.reduce((sum, boost) => sum + boost, 0);
     const found = new Map<string, Occurrences>();
     const lengths = fields.map(() => new Uint32Array(items.length));
-    await inTurns(items, (item, place) => {
+    await yieldingForEach(items, (item, place) => {
       fields.forEach(({ text }, at) => {
         const terms = termsIn(text(item), read);
         const length = lengths[at];
@@ -62,7 +62,7 @@ export class LexicalIndex {
     const norm = (at: number, place: number): number =>
       1 - bm25.b + (bm25.b * (lengths[at]?.[place] ?? 0)) / (averages[at] || 1);
     const postings = new Map<string, Postings>();
-    await inTurns(found, ([term, occurrences]) => {
+    await yieldingForEach(found, ([term, occurrences]) => {
       postings.set(term, scored(occurrences, boosts, items.length, norm));
     });
     return new LexicalIndex(postings, written);

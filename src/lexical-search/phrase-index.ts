@@ -1,4 +1,4 @@
-import { inTurns } from '../common/in-turns.js';
+import { yieldingForEach } from '../common/yielding-for-each.js';
 
 /** Which items have a phrase whose words all stand in a query. Equal phrases are looked at once. */
 export class PhraseIndex {
@@ -17,7 +17,7 @@ export class PhraseIndex {
   ): Promise<PhraseIndex> {
     const byRarest = new Map<string, Phrase[]>();
     const known = new Map<string, Phrase>();
-    await inTurns(items, (item, place) => {
+    await yieldingForEach(items, (item, place) => {
       for (const terms of phrasesOf(item)) {
         const [first, ...others] = terms;
         if (first === undefined) continue;

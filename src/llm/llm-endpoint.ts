@@ -28,7 +28,7 @@ export interface ChatOptions {
 }
 
 /** A question is repeated while there is time: whoever waits for it waits for the rest of an analysis, too. */
-const patience: RetrySettings = { retries: 2, pauseMs: 500, deadlineMs: 110_000 };
+const defaultRetries: RetrySettings = { retries: 2, pauseMs: 500, deadlineMs: 110_000 };
 const tryMs = 60_000;
 const connections = 8;
 const maxAnswerBytes = 8_388_608;
@@ -41,7 +41,7 @@ export class LlmEndpoint {
 
   constructor(
     private readonly address: ModelAddress,
-    times = patience,
+    times = defaultRetries,
   ) {
     this.url = endpointUrl(address, '/chat/completions');
     const { origin } = this.url;

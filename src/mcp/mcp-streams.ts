@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { EventRing, type Placed } from '../common/event-ring.js';
 import { Lifecycle } from '../common/lifecycle.js';
-import { endlessPatience as patience, OpenStreams } from '../common/open-streams.js';
+import { endlessMaxUnread as maxUnread, OpenStreams } from '../common/open-streams.js';
 import { sseEvent, type ServerSentEvent } from '../common/sse.js';
 import { type Following, SseStream } from '../common/sse-stream.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
@@ -58,7 +58,7 @@ export class McpStreams extends OpenStreams {
             missedEvent: () => ({ event: 'missed', data: {} }),
             eventOf: subscription ? subscribed(subscription) : eventOfPlaced,
           },
-          { patience, greeting: subscription && acknowledged(subscription) },
+          { maxUnread, greeting: subscription && acknowledged(subscription) },
           this.heartbeatMs,
         ),
     );

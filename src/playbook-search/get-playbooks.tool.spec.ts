@@ -169,10 +169,10 @@ describe('get_playbooks', () => {
   });
 
   it('notes for how long a source lets its answer stand', async () => {
-    const { tool } = makeTool(async () => ({ answer, freshForMs: 0, stale: true }));
+    const { tool } = makeTool(async () => ({ answer, ttlMs: 0, stale: true }));
     const run = runOf();
     await tool.run({ query: 'x' }, run);
-    expect(run.notes).toMatchObject({ freshForMs: 0, stale: true });
+    expect(run.notes).toMatchObject({ ttlMs: 0, stale: true });
   });
 
   it('remembers what an investigation was shown, from memory as well', async () => {

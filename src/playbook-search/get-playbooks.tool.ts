@@ -75,7 +75,7 @@ export function getPlaybooks(
     fallback: withoutContext,
     // Another state of the catalogue may answer otherwise.
     cacheKey: (asked) => [source.revision, asked],
-    // A kept answer is shown like any other.
+    // A cached answer is shown like any other.
     onReuse: (answer, context) => remember(answer as PlaybookAnswer, context),
     run: async ({ query, similarity_threshold: similarityThreshold, limit }, { context, signal, notes }) => {
       const search = { query, similarityThreshold, limit, labels: context.labels ?? {} };

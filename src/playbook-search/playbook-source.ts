@@ -29,7 +29,7 @@ export interface PlaybookSearch {
 export interface FoundPlaybooks {
   readonly answer: PlaybookAnswer;
   /** How long it may answer equal searches, in milliseconds; 0: not at all; absent: as long as the revision stays. */
-  readonly freshForMs?: number;
+  readonly ttlMs?: number;
   /** The source could not be asked now: this is what it said before. */
   readonly stale?: boolean;
 }
@@ -51,9 +51,9 @@ export interface PlaybookSource {
 /** An execution's metadata says how old its answer is. */
 export function noteAge(
   notes: ExecutionNotes,
-  { freshForMs, stale }: Pick<FoundPlaybooks, 'freshForMs' | 'stale'>,
+  { ttlMs, stale }: Pick<FoundPlaybooks, 'ttlMs' | 'stale'>,
 ): void {
-  if (freshForMs !== undefined) notes.freshForMs = freshForMs;
+  if (ttlMs !== undefined) notes.ttlMs = ttlMs;
   if (stale) notes['stale'] = true;
 }
 

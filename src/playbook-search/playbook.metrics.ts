@@ -71,7 +71,7 @@ export const playbookMetrics = [
   makeHistogramProvider({
     name: durations,
     help: 'Duration of executions of playbook tools; what is answered from memory is not among them',
-    // From a kept answer to the deadline of a Data Storage service, in seconds.
+    // From a cached answer to the deadline of a Data Storage service, in seconds.
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10],
   }),
   makeGaugeProvider({

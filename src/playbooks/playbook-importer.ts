@@ -6,7 +6,7 @@ import { StartupWork } from '../common/startup-work.js';
 import { DtoPipe } from '../common/dto.pipe.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { contentHash, PlaybookCatalogueService } from './playbook-catalogue.service.js';
-import { CreatePlaybookBody } from './playbook-bodies.shapes.js';
+import { CreatePlaybookBody } from './playbook-bodies.dto.js';
 import { PlaybooksRepository } from './playbooks.repository.js';
 import { yamlText, yamlToJson } from './import/yaml-documents.js';
 

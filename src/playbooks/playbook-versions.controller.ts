@@ -4,8 +4,8 @@ import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import type { StatusRow } from './playbook.rows.js';
 import { PlaybookCatalogueService } from './playbook-catalogue.service.js';
-import { PlaybookArchivedView, PlaybookDeprecatedView, PlaybookDiffView, PlaybookOutcomeView, PlaybookStatusView, PlaybookVersionsView, PlaybookView } from './playbook-views.shapes.js';
-import { ArchivePlaybookBody, DeprecatePlaybookBody, DisablePlaybookBody, EnablePlaybookBody, PlaybookDiffParams, PlaybookIdParams, PlaybookVersionParams, RecordOutcomeBody, VersionQuery, VersionsQuery } from './playbook-bodies.shapes.js';
+import { PlaybookArchivedView, PlaybookDeprecatedView, PlaybookDiffView, PlaybookOutcomeView, PlaybookStatusView, PlaybookVersionsView, PlaybookView } from './playbook-views.dto.js';
+import { ArchivePlaybookBody, DeprecatePlaybookBody, DisablePlaybookBody, EnablePlaybookBody, PlaybookDiffParams, PlaybookIdParams, PlaybookVersionParams, RecordOutcomeBody, VersionQuery, VersionsQuery } from './playbook-bodies.dto.js';
 import { PlaybooksRepository } from './playbooks.repository.js';
 import { ShownPlaybooks } from './shown/shown-playbooks.js';
 

@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { Problem } from '../common/errors.js';
 import { projectRoot } from '../common/project.js';
 import { DtoPipe } from '../common/dto.pipe.js';
-import { CreatePlaybookBody } from './playbook-bodies.shapes.js';
+import { CreatePlaybookBody } from './playbook-bodies.dto.js';
 
 const good = { playbook_id: 'a', version: '1.0.0', name: 'n', description: 'd', content: { kind: 'x' } };
 

@@ -1,6 +1,6 @@
 import { isObject } from 'class-validator';
 import { isDeeperThan } from '../common/json-depth.js';
-import { Ruled } from '../common/shapes.js';
+import { Ruled } from '../common/dto.js';
 import { isVersion } from './semver.js';
 
 const maxContentDepth = 32;

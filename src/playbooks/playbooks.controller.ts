@@ -7,9 +7,9 @@ import type { Principal } from '../tool-contract/principal.js';
 import { PlaybookImportService } from './import/playbook-import.service.js';
 import { yamlTypes } from './import/yaml-body.js';
 import { PlaybookCatalogueService } from './playbook-catalogue.service.js';
-import { PlaybookCreatedView, PlaybookImportView, PlaybookPageView, ShownPlaybooksView } from './playbook-views.shapes.js';
+import { PlaybookCreatedView, PlaybookImportView, PlaybookPageView, ShownPlaybooksView } from './playbook-views.dto.js';
 import { ShownPlaybooks } from './shown/shown-playbooks.js';
-import { CreatePlaybookBody, ListPlaybooksQuery, ShownQuery } from './playbook-bodies.shapes.js';
+import { CreatePlaybookBody, ListPlaybooksQuery, ShownQuery } from './playbook-bodies.dto.js';
 
 type Schema = Extract<ApiBodyOptions, { schema: unknown }>['schema'];
 type Examples = NonNullable<Extract<ApiBodyOptions, { schema: unknown }>['examples']>;

@@ -191,18 +191,18 @@ describe('a waiter that gives up', () => {
 });
 
 describe('a process that belongs to no pool', () => {
-  const patienceMs = 60_000;
+  const timeoutMs = 60_000;
 
   it('counts among all while it lives, and starts nothing else at once where one may start at a time', async () => {
     const slots = new StartSlots(10, 1);
     const order: string[] = [];
     const first = Promise.withResolvers<void>();
-    const one = slots.run(patienceMs, async () => {
+    const one = slots.run(timeoutMs, async () => {
       order.push('one begins');
       await first.promise;
       order.push('one ends');
     });
-    const two = slots.run(patienceMs, async () => {
+    const two = slots.run(timeoutMs, async () => {
       order.push('two begins');
       return slots.inUse;
     });
@@ -223,7 +223,7 @@ describe('a process that belongs to no pool', () => {
     await result(a, {});
     await result(b, {});
     await result(a, {});
-    expect(await slots.run(patienceMs, async () => slots.inUse)).toBe(2);
+    expect(await slots.run(timeoutMs, async () => slots.inUse)).toBe(2);
     expect(bench.lab.of('terminate')).toMatchObject([{ pool: 'b', reason: 'idle' }]);
     expect(slots.inUse).toBe(1);
   });
@@ -236,7 +236,7 @@ describe('a process that belongs to no pool', () => {
     async (setting, processes, starts) => {
       const slots = new StartSlots(processes, starts);
       const ended = Promise.withResolvers<void>();
-      const other = slots.run(patienceMs, () => ended.promise);
+      const other = slots.run(timeoutMs, () => ended.promise);
       await expect(slots.run(1, async () => 'never')).rejects.toMatchObject({
         reason: 'timeout',
         message: expect.stringContaining(setting),
@@ -244,13 +244,13 @@ describe('a process that belongs to no pool', () => {
       expect(slots.waiting).toBe(0);
       ended.resolve();
       await other;
-      expect(await slots.run(patienceMs, async () => 'now')).toBe('now');
+      expect(await slots.run(timeoutMs, async () => 'now')).toBe('now');
     },
   );
 
   it('gives its place back when its work fails', async () => {
     const slots = new StartSlots(1, 1);
-    const fails = slots.run(patienceMs, async () => {
+    const fails = slots.run(timeoutMs, async () => {
       throw new Error('no tool');
     });
     await expect(fails).rejects.toThrow('no tool');

@@ -346,7 +346,7 @@ describe('a spawner that dies', () => {
   });
 
   it('is noticed when it only hangs', async () => {
-    client = makeClient({ patienceMs: 2_500 });
+    client = makeClient({ timeoutMs: 2_500 });
     await run(shell('true'));
     process.kill(spawnerPid(), 'SIGSTOP');
     expect((await run(shell('echo on'))).stdout).toBe('on\n');

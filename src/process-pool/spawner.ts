@@ -7,13 +7,13 @@ import { protocolVersion, ReplyReader, type SpawnerReply, type ToolReply } from 
 const mostFailures = 3;
 const failurePauseMs = 100;
 /** A spawner that was told to end kills every tool first. */
-const endPatienceMs = 12_000;
+const endTimeoutMs = 12_000;
 
 export interface SpawnerOptions {
   /** The program of native/spawner.c. */
   readonly binary: string;
   /** A spawner that owes an answer for this long hangs, and is killed. Default 10 000. */
-  readonly patienceMs?: number;
+  readonly timeoutMs?: number;
 }
 
 export interface SpawnerObserver {
@@ -84,7 +84,7 @@ export class Spawner {
       clearTimeout(this.timer);
       if (this.run) {
         this.run.child.stdin.end();
-        this.timer = setTimeout(() => this.kill(), endPatienceMs);
+        this.timer = setTimeout(() => this.kill(), endTimeoutMs);
       } else this.closing.resolve();
     }
     return this.closing.promise;
@@ -113,7 +113,7 @@ export class Spawner {
   private expectReply(due: boolean): void {
     if (this.closing) return;
     clearTimeout(this.timer);
-    this.timer = due ? setTimeout(() => this.kill(), this.options.patienceMs ?? 10_000) : undefined;
+    this.timer = due ? setTimeout(() => this.kill(), this.options.timeoutMs ?? 10_000) : undefined;
   }
 
   private kill(): void {

@@ -20,7 +20,7 @@ const maxOutcomeBytes = 1_048_576;
 /** Between two removals of keys whose time is over. */
 const sweepEveryMs = 300_000;
 
-/** Idempotency keys and kept results: both keep a call from being run twice. */
+/** Idempotency keys and cached results: both keep a call from being run twice. */
 @Module({
   // TypeORM closes its connections after the modules that import it: how claims end is stored by then.
   imports: [TypeOrmModule.forFeature([])],

@@ -60,7 +60,7 @@ const failure = (call: ToolCall): ToolOutcome => ({
   error: { code: -32001, type: 'tool_error', message: 'no' },
 });
 
-/** What the door does behind its guards: a kept answer is given, anything else is run. */
+/** What the door does behind its guards: a cached answer is given, anything else is run. */
 function setUp(maxBytes = 100_000) {
   let time = 1_000;
   const answers: string[] = [];
@@ -94,9 +94,9 @@ describe('ResultCache', () => {
     const { cache, runs, fast, pass } = setUp();
     const tool = toolWith();
     const aged =
-      (freshForMs: number): RunCall =>
+      (ttlMs: number): RunCall =>
       (call) => {
-        call.ticket.notes.freshForMs = freshForMs;
+        call.ticket.notes.ttlMs = ttlMs;
         return fast(call);
       };
     await cache.answer(callOf(tool, { input: 'half' }), aged(500));

@@ -5,7 +5,7 @@ import { type Clock, systemClock } from '../common/clock.js';
 import type { Deadline } from '../common/deadline.js';
 import { newId } from '../common/ids.js';
 import type { Tracer } from '../observability/tracing/tracer.js';
-import type { KeptAnswer } from '../tool-contract/call-ticket.js';
+import type { CachedAnswer } from '../tool-contract/call-ticket.js';
 import { fallbackOf, type Tool } from '../tool-contract/tool.js';
 import type { ToolCall } from '../tool-contract/tool-call.js';
 import { failedOutcome, type ToolOutcome } from '../tool-contract/tool-outcome.js';
@@ -60,7 +60,7 @@ export class ResultCache {
   async answer(call: ToolCall, enter: Enter): Promise<ToolOutcome> {
     const key = this.keyOf(call);
     const lookup = this.tracer.open('cache.lookup', {});
-    const reuse = (outcome: ToolOutcome, how: KeptAnswer['how']): Promise<ToolOutcome> => {
+    const reuse = (outcome: ToolOutcome, how: CachedAnswer['how']): Promise<ToolOutcome> => {
       lookup.set({ 'toolkeeper.cache.hit': true });
       lookup.end();
       call.ticket.kept = { outcome, how };
@@ -102,8 +102,8 @@ export class ResultCache {
   }
 
   private keep(key: string, { ticket }: ToolCall, outcome: ToolOutcome): void {
-    const { outputBytes, freshForMs = Infinity } = ticket.notes;
-    const ttl = Math.min(ticket.tool.definition.cacheTtlMs ?? 0, freshForMs);
+    const { outputBytes, ttlMs = Infinity } = ticket.notes;
+    const ttl = Math.min(ticket.tool.definition.cacheTtlMs ?? 0, ttlMs);
     // lru-cache treats ttl 0 as "no expiry".
     if (ttl <= 0) return;
     const size = outputBytes ?? Buffer.byteLength(JSON.stringify(outcome.result) ?? '');

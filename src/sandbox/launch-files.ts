@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { access, glob, lstat, readlink, realpath, stat } from 'node:fs/promises';
 import { basename, delimiter, dirname, join, resolve } from 'node:path';
-import { openPlainFile } from '../common/plain-file.js';
+import { openRegularFile } from '../common/regular-file.js';
 import type { Command } from './sandbox.types.js';
 
 /** The files that one tool's process needs besides the system; real paths that exist. */
@@ -149,7 +149,7 @@ export async function launchFiles(
 
 /**
  * Node looks for `package.json` beside a script and in every folder above, to learn whether the script is a module, and
- * ends where it finds one that it may not read. Only plain files: a link of that name could lead anywhere.
+ * ends where it finds one that it may not read. Only regular files: a link of that name could lead anywhere.
  */
 async function manifestsAbove(paths: readonly string[]): Promise<string[]> {
   const folders = [...new Set(paths.flatMap(foldersAbove))];
@@ -174,7 +174,7 @@ async function programsOf({ command, env }: Command, mayRun: MayRun | undefined)
 }
 
 async function firstLine(path: string): Promise<string> {
-  const file = await openPlainFile(path);
+  const file = await openRegularFile(path);
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(256), 0, 256, 0);
     const [line = ''] = buffer.toString('latin1', 0, bytesRead).split('\n');

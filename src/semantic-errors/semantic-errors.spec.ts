@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { findInSpan } from './find-in-span.js';
 import { findSemanticError, scannedLength } from './find-semantic-error.js';
-import { isOwnFailure } from './own-failure.js';
+import { isSelfReported } from './self-reported.js';
 import { errorPatterns } from './patterns.js';
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
@@ -132,7 +132,7 @@ describe('a finding', () => {
       ...Array.from({ length: 5 }, () => {
         const begun = performance.now();
         const found = findSemanticError(text);
-        if (found) isOwnFailure(text, found);
+        if (found) isSelfReported(text, found);
         return performance.now() - begun;
       }),
     );
@@ -159,7 +159,7 @@ describe('a mark', () => {
   >;
   const isMarked = (text: string): boolean => {
     const found = findSemanticError(text);
-    return found !== undefined && isOwnFailure(text, found);
+    return found !== undefined && isSelfReported(text, found);
   };
 
   it('is right in 19 of 20 cases, and found for most answers that only tell of a failure', () => {
@@ -172,7 +172,7 @@ describe('a mark', () => {
   it('needs more than a severe pattern, which most of the good answers have as well', () => {
     const severe = (text: string): boolean => findSemanticError(text)?.severity === 'high';
     expect(fine.filter(severe).length).toBeGreaterThan(80);
-    expect(isOwnFailure('404 Not Found', { severity: 'medium' })).toBe(false);
+    expect(isSelfReported('404 Not Found', { severity: 'medium' })).toBe(false);
   });
 
   it('is the same for a text as JSON', () => {

@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import type { OutcomeCode, Refusal } from '../common/errors.js';
 import { TypedEvents } from '../common/typed-events.js';
 import type { CallContext } from './call-context.js';
-import type { KeptAnswer } from './call-ticket.js';
+import type { CachedAnswer } from './call-ticket.js';
 import type { OutcomeStatus } from './tool-outcome.js';
 
 interface EndOfCall {
@@ -35,7 +35,7 @@ export interface ExecutedCall extends EndOfCall {
 }
 
 /** A call that was answered with a cached or a shared result: nothing was run. */
-export interface CachedCall extends EndOfCall, KeptAnswer {
+export interface CachedCall extends EndOfCall, CachedAnswer {
   readonly kind: 'cached';
 }
 

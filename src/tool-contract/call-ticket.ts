@@ -12,7 +12,7 @@ export interface BudgetState {
 }
 
 /** An answer without an execution: a cached result (`kept`), or the result of an equal call that ran meanwhile (`shared`). */
-export interface KeptAnswer {
+export interface CachedAnswer {
   readonly outcome: ToolOutcome;
   readonly how: 'kept' | 'shared';
 }
@@ -31,7 +31,7 @@ export class CallTicket {
   /** The call is a half-open circuit's trial. */
   probe = false;
   /** Nothing is run: circuit, capacity and recorder let the call pass, and only the budget counts it. */
-  kept: KeptAnswer | undefined;
+  kept: CachedAnswer | undefined;
   /** Set by the budget guard for calls of an investigation. */
   budget: BudgetState | undefined;
   /** The execution failed, and that counts against the tool's circuit. */

@@ -85,7 +85,7 @@ describe('a defined tool', () => {
     fc.assert(fc.property(fc.anything(), (any) => void tool().validate(any, 100)));
   });
 
-  it('fills in what its schema has as default, also in what decides a kept result', async () => {
+  it('fills in what its schema has as default, also in what decides a cached result', async () => {
     expect(await tool().run({ text: 'a' }, run())).toEqual({ text: 'a', longest: 3 });
     expect(await tool().run({ text: 'a', longest: 4 }, run())).toEqual({ text: 'a', longest: 4 });
     expect(tool().cacheKey?.({ text: 'a' })).toEqual({ text: 'a', longest: 3 });

@@ -66,7 +66,7 @@ export interface ExecutionNotes {
   /** The tool's own answer as it was written, where that is known: read for semantic errors, never kept. */
   outputText?: string | undefined;
   /** How long this result may answer equal calls, in milliseconds, where that is less than the tool's `cacheTtlMs`. */
-  freshForMs?: number;
+  ttlMs?: number;
   [other: string]: unknown;
 }
 

@@ -12,7 +12,7 @@ export class CircuitBreakerGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const call = context.getArgByIndex<ToolCall>(0);
     call.ticket.circuitPassed = true;
-    // A kept answer asks nothing of the tool; a trial by an operator is for finding out whether it works again.
+    // A cached answer asks nothing of the tool; a trial by an operator is for finding out whether it works again.
     if (!call.test && !call.ticket.kept) this.pass(call);
     return true;
   }

@@ -8,7 +8,7 @@ import { CircuitTransitionsRepository } from './circuit-transitions.repository.j
 /** The newest that are read of a tool with a window of its own. */
 const maxSamples = 100_000;
 /** How long the start waits for the rows of a gateway that died. */
-const replayPatienceMs = 5_000;
+const replayTimeoutMs = 5_000;
 
 /** The pasts of circuits from before the start, out of the database. */
 @Injectable()
@@ -55,7 +55,7 @@ export class CircuitPasts {
    * start.
    */
   private async lastJournal(): Promise<void> {
-    if (!(await endsWithin(replayPatienceMs, this.recorder.replayed)))
+    if (!(await endsWithin(replayTimeoutMs, this.recorder.replayed)))
       this.logger.warn('circuits start without what the last journal holds: it is not in the database yet');
   }
 }

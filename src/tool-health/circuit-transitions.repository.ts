@@ -2,7 +2,7 @@ import { Injectable, Inject } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import type { CircuitKind, CircuitPast } from '../common/circuit-state.js';
-import { storableText } from '../common/pg-text.js';
+import { sanitisedText } from '../common/pg-text.js';
 import { type CircuitTransition, CircuitEvents } from './circuit-events.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { WriteBehind } from '../common/write-behind.js';
@@ -73,11 +73,11 @@ export class CircuitTransitionsRepository {
     const column = (of: (transition: CircuitTransition) => unknown): unknown[] => transitions.map(of);
     await this.db.query(insert, [
       column(({ id }) => id),
-      column(({ tool }) => storableText(tool)),
+      column(({ tool }) => sanitisedText(tool)),
       column(({ from }) => from),
       column(({ to }) => to),
-      column(({ reason }) => storableText(reason)),
-      column(({ by }) => by && storableText(by)),
+      column(({ reason }) => sanitisedText(reason)),
+      column(({ by }) => by && sanitisedText(by)),
       column(({ at }) => at),
       column(({ openings }) => openings),
     ]);
@@ -85,7 +85,7 @@ export class CircuitTransitionsRepository {
 
   /** The newest of one tool, oldest first. */
   async newest(tool: string, limit: number): Promise<CircuitTransition[]> {
-    const rows = await this.db.query<TransitionRow[]>(selectNewest, [storableText(tool), limit]);
+    const rows = await this.db.query<TransitionRow[]>(selectNewest, [sanitisedText(tool), limit]);
     return rows.map((row) => ({ ...row, at: row.at.getTime() })).reverse();
   }
 

@@ -4,12 +4,7 @@ import type { CircuitOverride } from '../common/circuit-state.js';
 import { CircuitBreakers, type TrackedCircuit } from './circuit-breakers.js';
 import type { CircuitTransition } from './circuit-events.js';
 import { CircuitHistory } from './circuit-transitions.repository.js';
-import type {
-  CircuitListView,
-  CircuitStateView,
-  CircuitView,
-  OverrideCircuitBody,
-} from './circuit.shapes.js';
+import type { CircuitListView, CircuitStateView, CircuitView, OverrideCircuitBody } from './circuit.dto.js';
 
 const shownByDefault = 50;
 

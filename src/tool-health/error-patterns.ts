@@ -1,6 +1,6 @@
 import type { ToolStats } from '../tool-metrics/queries/tool-stats.js';
 import type { FailureGroup } from '../tool-metrics/tool-metrics.repository.js';
-import type { ErrorPatternsView, MessagePatternView } from './tool-health.shapes.js';
+import type { ErrorPatternsView, MessagePatternView } from './tool-health.dto.js';
 
 const messagesFrom = 5;
 

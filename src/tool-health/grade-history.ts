@@ -1,14 +1,14 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { keyIn, type Page, pageFrom } from '../common/page.js';
-import type { PageQuery } from '../common/shapes.js';
+import type { PageQuery } from '../common/dto.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { type HealthChange, HealthEvents } from './health-events.js';
-import type { GradeChangeView } from './tool-health.shapes.js';
+import type { GradeChangeView } from './tool-health.dto.js';
 import { ToolHealthService } from './tool-health.service.js';
 import { WriteBehind } from '../common/write-behind.js';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
-import { storableText } from '../common/pg-text.js';
+import { sanitisedText } from '../common/pg-text.js';
 import type { HealthStatus } from './grading.js';
 
 /** A change of a grade as it is kept; `seq` is its place in the order of all of them. */
@@ -41,7 +41,7 @@ export class GradeChangesRepository {
       // One replica after another: each looks at what the other has written.
       await db.query(`SELECT pg_advisory_xact_lock(hashtext('grade_changes'))`);
       for (const { tool, from, to, why, at } of changes)
-        await db.query(insert, [storableText(tool), from, to, storableText(why), at]);
+        await db.query(insert, [sanitisedText(tool), from, to, sanitisedText(why), at]);
     });
   }
 
@@ -50,7 +50,7 @@ export class GradeChangesRepository {
     return this.db.query(
       `SELECT ${columns} FROM grade_changes
        WHERE tool = $1 AND ($2::bigint IS NULL OR seq < $2) ORDER BY seq DESC LIMIT $3`,
-      [storableText(tool), before ?? null, limit],
+      [sanitisedText(tool), before ?? null, limit],
     );
   }
 

@@ -3,7 +3,7 @@ import type { LatencyFigures, ToolFigures } from '../tool-metrics/queries/tool-f
 import type { EmptyToolStats } from '../tool-metrics/queries/tool-stats.js';
 import { rounded } from '../common/rounding.js';
 import type { Grade } from './grading.js';
-import type { ToolHealthSummaryView, ToolHealthView } from './tool-health.shapes.js';
+import type { ToolHealthSummaryView, ToolHealthView } from './tool-health.dto.js';
 
 /** With calls in the period, or without. */
 type ReportedFigures = (ToolFigures & LatencyFigures) | EmptyToolStats;

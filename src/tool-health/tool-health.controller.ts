@@ -4,9 +4,9 @@ import { CurrentPrincipal } from '../auth/principal.decorator.js';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import type { Page } from '../common/page.js';
-import { PageQuery } from '../common/shapes.js';
+import { PageQuery } from '../common/dto.js';
 import type { Principal } from '../tool-contract/principal.js';
-import { ToolParams } from '../tool-metrics/tool-metrics.shapes.js';
+import { ToolParams } from '../tool-metrics/tool-metrics.dto.js';
 import { UpToDateInterceptor } from '../tool-metrics/execution-recorder.js';
 import {
   CircuitAdviceQuery,
@@ -15,7 +15,7 @@ import {
   CircuitQuery,
   CircuitView,
   OverrideCircuitBody,
-} from './circuit.shapes.js';
+} from './circuit.dto.js';
 import { CircuitsService } from './circuits.service.js';
 import {
   DashboardView,
@@ -28,7 +28,7 @@ import {
   SystemHealthView,
   ToolHealthInfoView,
   ToolHealthView,
-} from './tool-health.shapes.js';
+} from './tool-health.dto.js';
 import { GradeHistory } from './grade-history.js';
 import { ToolHealthService } from './tool-health.service.js';
 

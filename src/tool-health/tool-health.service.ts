@@ -5,7 +5,7 @@ import { newToolMetric } from '../tool-metrics/execution-record.js';
 import type { ToolMetric } from '../tool-metrics/tool-metric.entity.js';
 import { ToolMetricsRepository } from '../tool-metrics/tool-metrics.repository.js';
 import type { FleetFigures, LatencyFigures, ToolFigures } from '../tool-metrics/queries/tool-figures.js';
-import type { CircuitAdviceQuery, CircuitAdviceView } from './circuit.shapes.js';
+import type { CircuitAdviceQuery, CircuitAdviceView } from './circuit.dto.js';
 import type {
   DashboardView,
   ErrorPatternsView,
@@ -13,7 +13,7 @@ import type {
   SystemHealthView,
   ToolHealthInfoView,
   ToolHealthView,
-} from './tool-health.shapes.js';
+} from './tool-health.dto.js';
 import { errorPatterns } from './error-patterns.js';
 import {
   countByStatus,

@@ -1,4 +1,4 @@
-import { storableJson, storableText } from '../common/pg-text.js';
+import { storableJson, sanitisedText } from '../common/pg-text.js';
 import { type Column, ColumnArrays, type Queryable } from '../database/column-arrays.js';
 import { isValueFault } from '../database/sql-state.js';
 import { rollUp } from './rollups/rollup.sql.js';
@@ -6,7 +6,7 @@ import type { ToolMetric } from './tool-metric.entity.js';
 
 const maxInteger = 2_147_483_647;
 const wholeNumber = (value: number): number => Math.min(Math.max(Math.round(value), 0), maxInteger) || 0;
-const optionalText = (text: string | null): string | null => (text === null ? null : storableText(text));
+const optionalText = (text: string | null): string | null => (text === null ? null : sanitisedText(text));
 /** Milliseconds since 1970: written and read ten times as fast as an ISO text. */
 function storableTime(date: Date): number {
   const time = date.getTime();
@@ -16,15 +16,15 @@ function storableTime(date: Date): number {
 
 const columns: Readonly<Record<keyof ToolMetric, Column<ToolMetric>>> = {
   metricId: ['uuid', (metric) => metric.metricId],
-  toolName: ['text', (metric) => storableText(metric.toolName)],
-  userId: ['text', (metric) => storableText(metric.userId)],
+  toolName: ['text', (metric) => sanitisedText(metric.toolName)],
+  userId: ['text', (metric) => sanitisedText(metric.userId)],
   sessionId: ['text', (metric) => optionalText(metric.sessionId)],
   requestId: ['text', (metric) => optionalText(metric.requestId)],
   investigationId: ['text', (metric) => optionalText(metric.investigationId)],
   runId: ['text', (metric) => optionalText(metric.runId)],
   traceId: ['text', (metric) => optionalText(metric.traceId)],
   parentSpanId: ['text', (metric) => optionalText(metric.parentSpanId)],
-  status: ['text', (metric) => storableText(metric.status)],
+  status: ['text', (metric) => sanitisedText(metric.status)],
   executionTimeMs: ['int4', (metric) => wholeNumber(metric.executionTimeMs)],
   errorType: ['text', (metric) => optionalText(metric.errorType)],
   errorMessage: ['text', (metric) => optionalText(metric.errorMessage)],

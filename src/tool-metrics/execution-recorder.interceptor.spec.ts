@@ -94,7 +94,7 @@ const failure = (
 });
 
 describe('ExecutionRecorderInterceptor', () => {
-  it('records nothing where a kept answer stands in for an execution', async () => {
+  it('records nothing where a cached answer stands in for an execution', async () => {
     const { run, recorder, rows, said } = setup();
     const call = callOf();
     call.ticket.kept = { outcome: success(call, 7), how: 'kept' };

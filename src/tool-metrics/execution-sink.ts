@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { arrayLiteral, storableText } from '../common/pg-text.js';
+import { arrayLiteral, sanitisedText } from '../common/pg-text.js';
 import type { JournalRecord } from '../journal/journal-entry.js';
 import { type SinkSettings, TableSink } from '../journal/table-sink.js';
 import { insertBatch, isRowFault } from './batch-insert.js';
@@ -80,7 +80,7 @@ async function insertPayloads(client: pg.Client, records: readonly JournalRecord
     const { payload: { preview, ...payload } = {} } = end as Partial<ExecutionEnd>;
     const { startedAt } = start as ExecutionStart;
     // JSON's own escapes: no text of a payload is refused.
-    return preview === undefined ? [] : [[id, startedAt, storableText(preview), JSON.stringify(payload)]];
+    return preview === undefined ? [] : [[id, startedAt, sanitisedText(preview), JSON.stringify(payload)]];
   });
   if (rows.length === 0) return;
   const columns = [0, 1, 2, 3].map((at) => arrayLiteral(rows.map((row) => row[at] ?? null)));

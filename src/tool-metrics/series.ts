@@ -2,7 +2,7 @@ import { dayMs, minuteMs } from '../common/clock.js';
 import { invalidRequest } from '../common/errors.js';
 import type { SeriesRange, SeriesRow } from './queries/series.sql.js';
 import { figuresOf, latencyOf } from './queries/tool-figures.js';
-import type { SeriesPointView, SeriesQuery } from './series.shapes.js';
+import type { SeriesPointView, SeriesQuery } from './series.dto.js';
 
 /** Each divides a day, or is some. */
 const usualBuckets = [1, 5, 15, 60, 180, 360, 1_440].map((minutes) => minutes * minuteMs);

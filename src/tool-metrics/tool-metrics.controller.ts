@@ -21,9 +21,9 @@ import {
   ToolNamesView,
   ToolParams,
   ToolStatsView,
-} from './tool-metrics.shapes.js';
-import { PayloadView } from './payloads.shapes.js';
-import { SeriesQuery, SeriesView } from './series.shapes.js';
+} from './tool-metrics.dto.js';
+import { PayloadView } from './payloads.dto.js';
+import { SeriesQuery, SeriesView } from './series.dto.js';
 import { ToolMetricsService } from './tool-metrics.service.js';
 import { UpToDateInterceptor } from './execution-recorder.js';
 

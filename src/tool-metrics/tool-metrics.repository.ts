@@ -4,8 +4,8 @@ import type { DataSource } from 'typeorm';
 import { dayMs } from '../common/clock.js';
 import { isUuid, timeOfId } from '../common/ids.js';
 import { directSlot, insertBatch } from './batch-insert.js';
-import { storableText } from '../common/pg-text.js';
-import type { DuplicatesView, ExecutionView } from './tool-metrics.shapes.js';
+import { sanitisedText } from '../common/pg-text.js';
+import type { DuplicatesView, ExecutionView } from './tool-metrics.dto.js';
 import {
   type ExecutionFilter,
   type PagePosition,
@@ -74,7 +74,7 @@ export class ToolMetricsRepository {
     const since = range.since ?? new Date(until.getTime() - dayMs);
     const period = { since: since.toISOString(), until: until.toISOString() };
     if (since > until) return emptyStats(tool, period);
-    const of = { latency: true, tools: [storableText(tool)] };
+    const of = { latency: true, tools: [sanitisedText(tool)] };
     const { text, values } = selectCounts(periodParts(since, until), of);
     const rows = await this.select<CountedRow>(text, [...values]);
     return rows.length > 0 ? filledStats(tool, rows, period) : emptyStats(tool, period);
@@ -107,7 +107,7 @@ export class ToolMetricsRepository {
   /** Errors and timeouts, of one tool or of all. */
   async getRecentErrors(tool?: string, limit = 10): Promise<ExecutionView[]> {
     if (tool === undefined) return this.select<ExecutionView>(sql.selectErrors(), [limit]);
-    return this.select<ExecutionView>(sql.selectErrors('AND tool_name = $2'), [limit, storableText(tool)]);
+    return this.select<ExecutionView>(sql.selectErrors('AND tool_name = $2'), [limit, sanitisedText(tool)]);
   }
 
   /** Every tool with a metric, trials included; sorted. */
@@ -170,7 +170,7 @@ export class ToolMetricsRepository {
    */
   async markSemanticFailure(id: string, reason: string | null): Promise<boolean> {
     if (!isUuid(id)) return false;
-    const text = reason === null ? null : storableText(reason);
+    const text = reason === null ? null : sanitisedText(reason);
     const values = [id, ...recordedBetween(id), text, directSlot];
     const [row] = await this.select<{ found: number }>(markSemanticFailure, values);
     return (row?.found ?? 0) > 0;
@@ -192,23 +192,23 @@ export class ToolMetricsRepository {
   /** Those of one tool, the newest of them. */
   async getFaultSamplesOf(tool: string, since: Date, limit: number): Promise<FaultSample[]> {
     const newest = sql.selectFaultSamples('AND tool_name = $3 ORDER BY recorded_at DESC LIMIT $4');
-    return this.select<FaultSample>(newest, [since, longestExecution, storableText(tool), limit]);
+    return this.select<FaultSample>(newest, [since, longestExecution, sanitisedText(tool), limit]);
   }
 
   /** Errors and timeouts, trials excluded. */
   async countFailures(tool: string, since: Date): Promise<number> {
-    const [row] = await this.select<{ failures: number }>(sql.countFailures, [storableText(tool), since]);
+    const [row] = await this.select<{ failures: number }>(sql.countFailures, [sanitisedText(tool), since]);
     return row?.failures ?? 0;
   }
 
   /** All executions of a period that were no success, trials excluded; the most frequent groups first. */
   async getFailureGroups(tool: string, since: Date, until: Date): Promise<FailureGroup[]> {
-    return this.select<FailureGroup>(sql.selectFailureGroups, [storableText(tool), since, until]);
+    return this.select<FailureGroup>(sql.selectFailureGroups, [sanitisedText(tool), since, until]);
   }
 
   /** The newest executions of all time, trials excluded. */
   async getRecentOutcomes(tool: string, limit = 100): Promise<RecentOutcome[]> {
-    return this.select<RecentOutcome>(sql.selectRecentOutcomes, [storableText(tool), limit]);
+    return this.select<RecentOutcome>(sql.selectRecentOutcomes, [sanitisedText(tool), limit]);
   }
 
   private select<Row>(statement: string, parameters: unknown[] = []): Promise<Row[]> {

@@ -5,7 +5,7 @@ import { keyIn, type Page, pageFrom } from '../common/page.js';
 import type { Principal } from '../tool-contract/principal.js';
 import { ExecutionRecorder } from './execution-recorder.js';
 import { PayloadsService } from './payloads.service.js';
-import type { PayloadView } from './payloads.shapes.js';
+import type { PayloadView } from './payloads.dto.js';
 import type {
   CleanupQuery,
   DuplicatesQuery,
@@ -16,10 +16,10 @@ import type {
   PeriodQuery,
   SlowQuery,
   ToolStatsView,
-} from './tool-metrics.shapes.js';
+} from './tool-metrics.dto.js';
 import type { PagePosition } from './queries/executions.sql.js';
 import { seriesPoints, seriesRange } from './series.js';
-import type { SeriesQuery, SeriesView } from './series.shapes.js';
+import type { SeriesQuery, SeriesView } from './series.dto.js';
 import { ToolMetricsRepository } from './tool-metrics.repository.js';
 import { shownStats } from './queries/tool-stats.js';
 

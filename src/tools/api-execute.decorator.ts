@@ -3,7 +3,7 @@ import { ApiBody, ApiExtraModels, ApiHeaders, ApiOkResponse, getSchemaPath } fro
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import type { ProblemCode } from '../common/errors.js';
 import { executeBodySchema } from './incoming-call.js';
-import { OutcomeView } from './tools.shapes.js';
+import { OutcomeView } from './tools.dto.js';
 
 const contextHeaders = ['user', 'session', 'request', 'investigation', 'run', 'thread', 'project'].map(
   (name) => ({

@@ -3,7 +3,7 @@ import type { Refusal } from '../common/errors.js';
 import { ToolLog } from '../observability/tool-log.js';
 import { type SpanAttributes, Tracer } from '../observability/tracing/tracer.js';
 import { type CallEvent, CallEvents, type ExecutedCall } from '../tool-contract/call-events.js';
-import type { KeptAnswer } from '../tool-contract/call-ticket.js';
+import type { CachedAnswer } from '../tool-contract/call-ticket.js';
 import type { Tool } from '../tool-contract/tool.js';
 import type { CallAnswer, CallRequest, ToolCall } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
@@ -84,7 +84,7 @@ export class CallReports {
   }
 
   /** The call was answered without an execution. */
-  cached({ ticket, input, context }: ToolCall, kept: KeptAnswer): void {
+  cached({ ticket, input, context }: ToolCall, kept: CachedAnswer): void {
     this.events.emit({ kind: 'cached', tool: ticket.tool.definition.name, input, context, ...kept });
   }
 

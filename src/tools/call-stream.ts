@@ -30,7 +30,7 @@ export async function streamCall(
     onStart: started.resolve,
     onProgress: (notice) => void notices.append(notice),
   });
-  // A kept answer never starts.
+  // A cached answer never starts.
   const begun = await Promise.race([started.promise, ended]);
   const headers = headersOf(begun);
   void reply.headers({ ...headers, ...sseHeaders });

@@ -7,7 +7,7 @@ import {
 } from '@willsoto/nestjs-prometheus';
 import { Counter, Gauge, Histogram } from 'prom-client';
 import { forgetTool } from '../observability/forget-tool.js';
-import type { KeptAnswer } from '../tool-contract/call-ticket.js';
+import type { CachedAnswer } from '../tool-contract/call-ticket.js';
 import type { OutcomeStatus } from '../tool-contract/tool-outcome.js';
 
 const calls = 'toolkeeper_calls_total';
@@ -60,7 +60,7 @@ export class CallMetrics {
     this.refusals.inc({ tool: tool ?? 'unknown', reason });
   }
 
-  reused(tool: string, kind: KeptAnswer['how']): void {
+  reused(tool: string, kind: CachedAnswer['how']): void {
     this.cachedAnswers.inc({ tool, kind });
   }
 
@@ -116,7 +116,7 @@ export const callMetrics = [
   }),
   makeCounterProvider({
     name: cachedAnswers,
-    help: 'Calls that were answered with a kept result (kept) or with that of an equal call under way (shared)',
+    help: 'Calls that were answered with a cached result (kept) or with that of an equal call under way (shared)',
     labelNames: ['tool', 'kind'],
   }),
 ];

@@ -7,7 +7,7 @@ import { newId } from '../common/ids.js';
 import { InvestigationBudgetGuard } from '../investigations/investigation-budget.guard.js';
 import { IdempotentCalls } from '../repetition/idempotent-calls.js';
 import { ResultCache } from '../repetition/result-cache.js';
-import { CallTicket, type KeptAnswer } from '../tool-contract/call-ticket.js';
+import { CallTicket, type CachedAnswer } from '../tool-contract/call-ticket.js';
 import { fallbackOf, type Tool } from '../tool-contract/tool.js';
 import type { CallAnswer, CallRequest, ToolCall } from '../tool-contract/tool-call.js';
 import { failedOutcome, ToolFailure, type ToolOutcome } from '../tool-contract/tool-outcome.js';
@@ -161,7 +161,7 @@ export class Door implements OnApplicationBootstrap {
   }
 
   /** @returns the answer as this call's caller reads it */
-  private cached(call: ToolCall, kept: KeptAnswer): ToolOutcome {
+  private cached(call: ToolCall, kept: CachedAnswer): ToolOutcome {
     const { tool } = call.ticket;
     const { outcome } = kept;
     tool.onReuse?.(outcome.result, call.context);

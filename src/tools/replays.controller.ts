@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import { UpToDateInterceptor } from '../tool-metrics/execution-recorder.js';
-import { ReplayBody, ReplayView } from './replays.shapes.js';
+import { ReplayBody, ReplayView } from './replays.dto.js';
 import { ReplaysService } from './replays.service.js';
 
 @ApiTags('tool-metrics')

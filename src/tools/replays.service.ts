@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { invalidRequest } from '../common/errors.js';
-import type { PayloadView } from '../tool-metrics/payloads.shapes.js';
+import type { PayloadView } from '../tool-metrics/payloads.dto.js';
 import { PayloadsService } from '../tool-metrics/payloads.service.js';
 import { ToolMetricsService } from '../tool-metrics/tool-metrics.service.js';
-import { PastTools } from './past-tools.js';
-import type { ReplayBody, ReplayView } from './replays.shapes.js';
+import { ToolHistory } from './tool-history.js';
+import type { ReplayBody, ReplayView } from './replays.dto.js';
 import { ToolRegistry } from './tool-registry.js';
 import { ToolsService, type WithTool } from './tools.service.js';
 
@@ -16,7 +16,7 @@ export class ReplaysService {
     private readonly metrics: ToolMetricsService,
     private readonly payloads: PayloadsService,
     private readonly registry: ToolRegistry,
-    private readonly past: PastTools,
+    private readonly past: ToolHistory,
     private readonly tools: ToolsService,
   ) {}
 

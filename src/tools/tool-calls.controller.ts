@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import { ToolCallsService } from './tool-calls.service.js';
-import { ToolCallsBody, ToolCallsView } from './tools.shapes.js';
+import { ToolCallsBody, ToolCallsView } from './tools.dto.js';
 
 @ApiTags('tools')
 @Scopes('tools:call')

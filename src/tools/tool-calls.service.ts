@@ -11,7 +11,7 @@ import { platformSchema } from './platform-schema.js';
 import { type ReadableAnswer, readableOutcome, readableProblem, textOf } from './readable-answer.js';
 import { withoutNulls } from './strict-schemas.js';
 import { ToolRegistry } from './tool-registry.js';
-import type { ToolCallsBody, ToolCallsView } from './tools.shapes.js';
+import type { ToolCallsBody, ToolCallsView } from './tools.dto.js';
 
 /** The results of one request may be as large together as so many of the largest. */
 const largestResults = 4;

@@ -7,7 +7,7 @@ import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../common/api-problems.decorator.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 import { ApiExecute } from './api-execute.decorator.js';
-import { ApiToolListResponse, ApiToolResponse, FormatQuery, ListToolsQuery } from './tools.shapes.js';
+import { ApiToolListResponse, ApiToolResponse, FormatQuery, ListToolsQuery } from './tools.dto.js';
 import { ToolsService } from './tools.service.js';
 
 @ApiTags('tools')

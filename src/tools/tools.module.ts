@@ -12,7 +12,7 @@ import { CallReports } from './call-reports.js';
 import { Door } from './door.js';
 import { findTools } from './find-tools.tool.js';
 import { InputSchemas } from './input-validator.js';
-import { PastTools } from './past-tools.js';
+import { ToolHistory } from './tool-history.js';
 import { ReplaysController } from './replays.controller.js';
 import { ReplaysService } from './replays.service.js';
 import { ToolCallsController } from './tool-calls.controller.js';
@@ -36,10 +36,18 @@ import { ToolsService } from './tools.service.js';
     Door,
     ToolsService,
     ToolCallsService,
-    PastTools,
+    ToolHistory,
     ReplaysService,
   ],
-  exports: [PastTools, ToolRegistry, InputSchemas, ToolsService, CallReports, CallMetrics, ToolMetricsModule],
+  exports: [
+    ToolHistory,
+    ToolRegistry,
+    InputSchemas,
+    ToolsService,
+    CallReports,
+    CallMetrics,
+    ToolMetricsModule,
+  ],
 })
 export class ToolsModule {
   constructor(

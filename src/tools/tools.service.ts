@@ -16,7 +16,7 @@ import { Door } from './door.js';
 import { strictFormats, toolFormats } from './tool-formats.js';
 import { ToolRegistry } from './tool-registry.js';
 import { type FoundTool, ToolSearch } from './tool-search.js';
-import type { FormatQuery, ListToolsQuery } from './tools.shapes.js';
+import type { FormatQuery, ListToolsQuery } from './tools.dto.js';
 
 /** Has a tool for as long as some work with it lasts. */
 export type WithTool = <T>(work: (tool: Tool) => Promise<T>) => Promise<T>;

@@ -33,7 +33,7 @@ export const isValidForOptimize = (reads: TraceReads): Tool =>
       // The words `null` and `!null` ask for something else than an id.
       const spans = data.filter(({ span_id: id }) => id === spanId);
       if (spans.length === 0) {
-        notes.freshForMs = notFoundKeptMs;
+        notes.ttlMs = notFoundKeptMs;
         return { valid: false, spanId, reason: `Span ${spanId} not found` };
       }
       const valid = spans.some(isOptimizable);

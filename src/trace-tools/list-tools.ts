@@ -1,7 +1,7 @@
 import { runOf, groupOf } from '../traces/reads/trace-reads.service.js';
 import { groupingOf, groupsOf, spansOf } from '../traces/reads/trace-filters.js';
 import type { TraceReads } from '../traces/reads/trace-reads.js';
-import { type Period, periods } from '../traces/reads/trace-queries.shapes.js';
+import { type Period, periods } from '../traces/reads/trace-queries.dto.js';
 import type { Listed, SpanRead } from '../traces/reads/reads.types.js';
 import type { Tool } from '../tool-contract/tool.js';
 import { excerptsOf, fitted, withinBytes } from './small-answers.js';

@@ -59,7 +59,9 @@ async function compareWarm(tier, sides) {
   const pools = Object.entries(sides).map(([name, side]) => [name, poolOf(side)]);
   const measure = (pool, ms) => latencies(() => poolCall(pool, {}), ms);
   for (const [, pool] of pools) await measure(pool, (warmUpSeconds * 1_000) / 6);
-  const p50s = await inTurns(pools, (pool) => measure(pool, (seconds * 1_000) / turns / pools.length));
+  const p50s = await yieldingForEach(pools, (pool) =>
+    measure(pool, (seconds * 1_000) / turns / pools.length),
+  );
   await Promise.all(pools.map(([, pool]) => pool.stop(1_000)));
   const us = (name) => (median(p50s[name]) * 1_000).toFixed(1);
   const ratio = median(p50s.sandbox.map((p50, round) => p50 / p50s.plain[round]));
@@ -69,7 +71,7 @@ async function compareWarm(tier, sides) {
 }
 
 async function compareSpawn(tier, sides) {
-  const starts = await inTurns(Object.entries(sides), spawnTimes);
+  const starts = await yieldingForEach(Object.entries(sides), spawnTimes);
   const ms = (name) => median(starts[name]).toFixed(2);
   const extra = median(starts.sandbox.map((p50, round) => p50 - starts.plain[round]));
   print(
@@ -94,7 +96,7 @@ async function spawnTimes(side) {
 }
 
 /** @returns for each side the p50 of each round; within a round the sides take short turns, first the one, then the other */
-async function inTurns(sides, measure) {
+async function yieldingForEach(sides, measure) {
   const p50s = Object.fromEntries(sides.map(([name]) => [name, []]));
   for (let round = 0; round < rounds; round++) {
     const samples = Object.fromEntries(sides.map(([name]) => [name, []]));

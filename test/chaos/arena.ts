@@ -177,9 +177,9 @@ export class Arena {
   }
 
   /** Waits until no process of the suite is left. @returns the pids of those that are */
-  async leftovers(patienceMs = this.slackMs): Promise<number[]> {
+  async leftovers(timeoutMs = this.slackMs): Promise<number[]> {
     const left = (): number[] => this.marked().map(({ pid }) => pid);
-    await until(() => left().length === 0, { timeoutMs: patienceMs, what: 'their end' }).catch(
+    await until(() => left().length === 0, { timeoutMs: timeoutMs, what: 'their end' }).catch(
       () => undefined,
     );
     return left();

@@ -87,12 +87,12 @@ export class Gateway {
       throw new Error(`The server did not end within ${longestEndMs} ms`);
   }
 
-  /** @param patienceMs when a request without an answer is given up */
-  async request(method: string, path: string, body?: unknown, patienceMs = 30_000): Promise<Answer> {
+  /** @param timeoutMs when a request without an answer is given up */
+  async request(method: string, path: string, body?: unknown, timeoutMs = 30_000): Promise<Answer> {
     const began = performance.now();
     const response = await fetch(`${this.running.url}/api/v1/${path}`, {
       method,
-      signal: AbortSignal.timeout(Math.ceil(patienceMs)),
+      signal: AbortSignal.timeout(Math.ceil(timeoutMs)),
       headers: { ...this.running.key, ...(body !== undefined && { 'content-type': 'application/json' }) },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });

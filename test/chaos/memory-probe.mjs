@@ -12,7 +12,7 @@ session.connect();
 const channel = new BroadcastChannel('memory-probe');
 channel.unref();
 /** A thread that has ended meanwhile has nothing to collect. */
-const patienceMs = 2_000;
+const timeoutMs = 2_000;
 
 /**
  * `gc()` leaves V8's cache of compiled code alone, which holds the schemas of tools that are gone. A collection empties
@@ -54,7 +54,7 @@ function serveProbe() {
   process.on('SIGUSR2', async () => {
     waiting = new Map();
     const all = new Promise((resolve) => (finish = resolve));
-    const timer = setTimeout(() => finish(), patienceMs);
+    const timer = setTimeout(() => finish(), timeoutMs);
     channel.postMessage('collect');
     if (threads.size > 0) await all;
     clearTimeout(timer);

@@ -262,7 +262,7 @@ describe.each(rows)('$route ($needs)', ({ method, path, needs }) => {
     expect(isRead ? refused(alone) : alone).toBe(isRead ? false : 401);
     expect(refused(await ask(session.page, method, path))).toBe(false);
     const elsewhere = supertest.agent(guarded.url).set({
-      ...{ cookie: session.cookie, 'x-toolkeeper-session': session.secondHalf },
+      ...{ cookie: session.cookie, 'x-toolkeeper-session': session.csrfToken },
       ...{ origin: 'http://127.0.0.1:8080', 'sec-fetch-site': 'same-site' },
     });
     if (method !== 'GET') expect(await ask(elsewhere, method, path)).toBe(403);

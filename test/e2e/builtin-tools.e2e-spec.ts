@@ -216,7 +216,7 @@ describe('built-in tools', () => {
       });
     });
 
-    it('are the only ones: nothing leads out, and nothing but a plain file is opened', async () => {
+    it('are the only ones: nothing leads out, and nothing but a regular file is opened', async () => {
       const base = join(files, 'default');
       mkdirSync(join(base, 'deep'), { recursive: true });
       writeFileSync(join(files, 'outside.txt'), 'outside');

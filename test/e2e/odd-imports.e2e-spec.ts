@@ -17,9 +17,9 @@ const secret = 'root:$6$salt$hash:20000:0:99999:7:::';
 
 /** Every kind of `tool.json` that is none, and what the log says of it. */
 const odd: readonly [folder: string, make: (path: string) => void, said: RegExp][] = [
-  ['pipe', (path) => execFileSync('mkfifo', [path]), /is no plain file/],
-  ['folder', (path) => mkdirSync(path), /is no plain file/],
-  ['device', (path) => symlinkSync('/dev/zero', path), /is no plain file/],
+  ['pipe', (path) => execFileSync('mkfifo', [path]), /is not a regular file/],
+  ['folder', (path) => mkdirSync(path), /is not a regular file/],
+  ['device', (path) => symlinkSync('/dev/zero', path), /is not a regular file/],
   [
     'huge',
     (path) => (writeFileSync(path, ''), truncateSync(path, 314_572_800)),

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
-import { OnceLinks, Sessions } from '../../src/auth/sessions.js';
+import { SignInLinks, Sessions } from '../../src/auth/sessions.js';
 import { bearer } from '../support/admin-key.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { signIn } from '../support/browser-session.js';
@@ -49,7 +49,7 @@ describe('a browser that signs in with a key', () => {
       /^toolkeeper_session=\S+; Path=\/; Max-Age=4\d{4}; HttpOnly; SameSite=Strict$/,
     );
     expect(answer.headers['cache-control']).toBe('no-store');
-    const { secondHalf, ...view } = answer.body;
+    const { csrfToken, ...view } = answer.body;
     expect(view).toMatchObject({ userId: 'admin', keyId: 'admin', anonymous: false, tools: null });
     expect(view.environment).toEqual({
       version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
@@ -59,11 +59,11 @@ describe('a browser that signs in with a key', () => {
       sandboxTier: expect.any(Number),
       limits: expect.objectContaining({ TOOL_INPUT_MAX_BYTES: 1_048_576 }),
     });
-    expect(secondHalf).toMatch(/^[\w-]{43}$/);
+    expect(csrfToken).toMatch(/^[\w-]{43}$/);
     const [cookie = ''] = String(answer.headers['set-cookie']).split(';');
     expect((await session(guarded, { cookie }).expect(200)).body).toEqual(view);
-    // The key itself is not in it, nor is the second half.
-    for (const secret of [adminKey, secondHalf]) expect(cookie).not.toContain(secret);
+    // The key itself is not in it, nor is the CSRF token.
+    for (const secret of [adminKey, csrfToken]) expect(cookie).not.toContain(secret);
   });
 
   it.each([
@@ -110,11 +110,11 @@ describe('a browser that signs in with a key', () => {
     const other = await signIn(guarded.url, { key: adminKey });
     const attempt = async (headers: Record<string, string>): Promise<number> =>
       (await supertest(guarded.url).delete('/api/v1/custom-tools/nothing').set(headers)).status;
-    const both = { cookie: mine.cookie, 'x-toolkeeper-session': mine.secondHalf };
+    const both = { cookie: mine.cookie, 'x-toolkeeper-session': mine.csrfToken };
     expect(await attempt(both)).toBe(404);
-    expect(await attempt({ ...both, 'x-toolkeeper-session': other.secondHalf })).toBe(401);
+    expect(await attempt({ ...both, 'x-toolkeeper-session': other.csrfToken })).toBe(401);
     expect(await attempt({ ...both, 'x-toolkeeper-session': '' })).toBe(401);
-    expect(await attempt({ 'x-toolkeeper-session': mine.secondHalf })).toBe(401);
+    expect(await attempt({ 'x-toolkeeper-session': mine.csrfToken })).toBe(401);
     expect(await attempt({ ...both, origin: guarded.url })).toBe(404);
     expect(await attempt({ ...both, origin: 'http://127.0.0.1:1' })).toBe(403);
     expect(await attempt({ ...both, origin: 'null' })).toBe(403);
@@ -200,7 +200,7 @@ describe('a session', () => {
 });
 
 describe('a link that signs in once', () => {
-  const make = (at?: number): string | undefined => tk.app.get(OnceLinks).make(at);
+  const make = (at?: number): string | undefined => tk.app.get(SignInLinks).make(at);
 
   it('makes the browser the operator, the first time', async () => {
     const { page } = await signIn(tk.url, { once: make() ?? '' });
@@ -219,7 +219,7 @@ describe('a link that signs in once', () => {
   });
 
   it('is not made where the key was configured', () => {
-    expect(guarded.app.get(OnceLinks).make()).toBeUndefined();
+    expect(guarded.app.get(SignInLinks).make()).toBeUndefined();
   });
 });
 
@@ -232,7 +232,7 @@ describe('on loopback without a configured key', () => {
   });
 
   it('a name that was bound to this address opens nothing, by a session neither', async () => {
-    const { cookie } = await signIn(tk.url, { once: tk.app.get(OnceLinks).make() ?? '' });
+    const { cookie } = await signIn(tk.url, { once: tk.app.get(SignInLinks).make() ?? '' });
     const host = `evil.example:${new URL(tk.url).port}`;
     await session(tk, { cookie, host }).expect(403);
     await session(tk, { cookie, origin: `http://${host}` }).expect(403);
@@ -266,7 +266,7 @@ describe('sign-ins in the audit', () => {
 
 describe('a cookie that a page on another port has set', () => {
   it('does not win', async () => {
-    const { cookie, secondHalf } = await signIn(guarded.url, { key: adminKey });
+    const { cookie, csrfToken } = await signIn(guarded.url, { key: adminKey });
     const other = await signIn(guarded.url, { key: (await make({ scopes: ['tools:call'] })).key });
     // Browsers send the one with the longer path first.
     const both = `toolkeeper_session=nonsense; ${other.cookie}; ${cookie}`;
@@ -274,7 +274,7 @@ describe('a cookie that a page on another port has set', () => {
     expect(body.userId).toBe('admin');
     await supertest(guarded.url)
       .delete('/api/v1/keys/00000000000000000000')
-      .set({ cookie: `${cookie}; ${other.cookie}`, 'x-toolkeeper-session': secondHalf })
+      .set({ cookie: `${cookie}; ${other.cookie}`, 'x-toolkeeper-session': csrfToken })
       .expect(404);
   });
 });

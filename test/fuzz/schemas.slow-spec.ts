@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { forEachOf } from '../../src/common/for-each-of.js';
+import { mapLimit } from '../../src/common/map-limit.js';
 import { commandLineOf } from '../../src/common/process-identity.js';
 import { childrenOf } from '../support/processes.js';
 import { until } from '../support/wait.js';
@@ -149,7 +149,7 @@ describe(`schemas and inputs that were made to cost much (FUZZ_SEED=${seed})`, (
 
   it('blocked for more than a second, one by one, as they were looked at once', async () => {
     const blocked: string[] = [];
-    await forEachOf(largest(), 2, async (make) => {
+    await mapLimit(largest(), 2, async (make) => {
       const each = make();
       if (await blockedFormerly(each)) blocked.push(each.what);
     });
@@ -165,9 +165,9 @@ describe(`schemas and inputs that were made to cost much (FUZZ_SEED=${seed})`, (
     const peakMb = watchMemory();
     // V8's cache of compiled code fills with the first hundred tools: a quarter of all, of each size some.
     const warmUp = groups.filter((_, n) => n % 4 === 0);
-    await forEachOf(warmUp, lanes, tryAll);
+    await mapLimit(warmUp, lanes, tryAll);
     const before = await lab.gateway.memory();
-    await forEachOf(groups, lanes, tryAll);
+    await mapLimit(groups, lanes, tryAll);
     const after = await lab.gateway.memory();
 
     const over = lab.blocks().filter(({ endedAt, ms }) => endedAt > began && ms > longestBlockMs);

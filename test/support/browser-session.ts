@@ -4,7 +4,7 @@ import { supertest } from './http.js';
 /** The two halves of a session, as a browser holds them. */
 export interface BrowserSession {
   readonly cookie: string;
-  readonly secondHalf: string;
+  readonly csrfToken: string;
   /** Its page: shows both halves, and whose page it is. */
   readonly page: TestAgent;
   /** A listener that was sent the cookie, and nothing else. */
@@ -14,11 +14,11 @@ export interface BrowserSession {
 export async function signIn(url: string, how: { key?: string; once?: string }): Promise<BrowserSession> {
   const { body, headers } = await supertest(url).post('/api/v1/session').send(how).expect(201);
   const [cookie = ''] = String(headers['set-cookie']).split(';');
-  const { secondHalf } = body as { secondHalf: string };
-  const both = { cookie, 'x-toolkeeper-session': secondHalf };
+  const { csrfToken } = body as { csrfToken: string };
+  const both = { cookie, 'x-toolkeeper-session': csrfToken };
   return {
     cookie,
-    secondHalf,
+    csrfToken,
     page: supertest.agent(url).set({ ...both, origin: url, 'sec-fetch-site': 'same-origin' }),
     cookieAlone: supertest.agent(url).set({ cookie }),
   };

@@ -4,7 +4,7 @@ import { Header } from 'tar';
 export interface Entry {
   readonly path: string;
   readonly content?: string | Buffer;
-  /** Of tar: a plain file where absent. */
+  /** Of tar: a regular file where absent. */
   readonly type?: 'File' | 'Directory' | 'SymbolicLink' | 'Link' | 'CharacterDevice' | 'BlockDevice' | 'FIFO';
   readonly mode?: number;
   readonly linkpath?: string;

@@ -1,7 +1,7 @@
 import { client } from '../../../src/client/client.gen.js';
 import type { FieldProblemView, ProblemView } from '../../../src/client/index.js';
 import { isObject } from './exact-json.js';
-import { secondHalf } from './second-half.js';
+import { csrfToken } from './csrf-token.js';
 
 /** The one place where the console knows the server: everything else takes the generated client from here. */
 export * from '../../../src/client/index.js';
@@ -9,7 +9,7 @@ export { client };
 
 client.setConfig({ baseUrl: window.location.origin });
 client.interceptors.request.use((request) => {
-  const half = secondHalf.read();
+  const half = csrfToken.read();
   if (half !== null && request.method !== 'GET') request.headers.set('x-toolkeeper-session', half);
   return request;
 });
@@ -17,7 +17,7 @@ client.interceptors.request.use((request) => {
 // A half that no longer fits its cookie is of no use: the next act asks for a key.
 client.interceptors.response.use((response, { method }) => {
   const isSigningIn = new URL(response.url).pathname === '/api/v1/session';
-  if (response.status === 401 && method !== 'GET' && !isSigningIn) secondHalf.forget();
+  if (response.status === 401 && method !== 'GET' && !isSigningIn) csrfToken.forget();
   return response;
 });
 

@@ -11,7 +11,7 @@ interface Draft {
 }
 
 /**
- * A text that is being written. It survives a reload of its tab, as the session's second half does, in the same storage
+ * A text that is being written. It survives a reload of its tab, as the session's CSRF token does, in the same storage
  * and no longer; one that began from something else than what is there now is forgotten.
  */
 export function useDraft(name: string, initial: string): Draft {

@@ -1,7 +1,7 @@
 import { queryOptions, useSuspenseQuery, type QueryClient } from '@tanstack/react-query';
 import { ask, getSession, type SessionView, signIn, signOut } from './api.js';
 import { forgetDrafts } from './drafts.js';
-import { askOtherTabs, secondHalf } from './second-half.js';
+import { askOtherTabs, csrfToken } from './csrf-token.js';
 
 export type Scope = SessionView['scopes'][number];
 
@@ -9,7 +9,7 @@ export const sessionQuery = queryOptions({
   queryKey: ['session'],
   queryFn: async ({ signal }) => {
     const session = await ask(getSession({ signal }));
-    if (!session.anonymous && secondHalf.read() === null) await askOtherTabs();
+    if (!session.anonymous && csrfToken.read() === null) await askOtherTabs();
     return session;
   },
   staleTime: Infinity,
@@ -25,7 +25,7 @@ export function usePermission(scope: Scope): 'yes' | 'ask' | 'no' {
   const { scopes, anonymous } = useSession();
   if (anonymous) return scopes.includes(scope) ? 'yes' : 'ask';
   if (!scopes.includes(scope)) return 'no';
-  return secondHalf.read() === null ? 'ask' : 'yes';
+  return csrfToken.read() === null ? 'ask' : 'yes';
 }
 
 /** @throws ApiError `unauthorized` for a key that opens nothing, or a link that was used */
@@ -33,8 +33,8 @@ export async function openSession(
   client: QueryClient,
   shown: { key: string } | { once: string },
 ): Promise<void> {
-  const { secondHalf: half, ...session } = await ask(signIn({ body: shown }));
-  secondHalf.keep(half);
+  const { csrfToken: half, ...session } = await ask(signIn({ body: shown }));
+  csrfToken.keep(half);
   client.setQueryData(sessionQuery.queryKey, session);
   await client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' });
 }
@@ -42,7 +42,7 @@ export async function openSession(
 /** Leaves nothing of what the caller saw or wrote in this tab: the page begins anew, as for whoever comes next. */
 export async function endSession(): Promise<void> {
   await ask(signOut());
-  secondHalf.forget();
+  csrfToken.forget();
   forgetDrafts();
   window.location.assign('/console/');
 }

@@ -24,7 +24,7 @@ export function Outcome({
           <Badge state={status} />
           <Muted>{duration(executionTimeMs)}</Muted>
           {attempts > 1 && <Muted>{counted(attempts, 'attempt')}</Muted>}
-          {cached && <Tag>kept result</Tag>}
+          {cached && <Tag>cached result</Tag>}
           {!cached && (
             <Link to="/executions/$id" params={{ id: executionId }}>
               Record

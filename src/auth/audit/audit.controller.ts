@@ -4,7 +4,7 @@ import { ApiProblems } from '../../common/api-problems.decorator.js';
 import type { Page } from '../../common/page.js';
 import { Scopes } from '../scopes.decorator.js';
 import { AuditLog } from './audit-log.js';
-import { type AuditEntryView, AuditPageView, AuditQuery } from './audit.shapes.js';
+import { type AuditEntryView, AuditPageView, AuditQuery } from './audit.dto.js';
 
 @ApiTags('keys')
 @Scopes('admin')

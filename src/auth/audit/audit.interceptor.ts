@@ -2,12 +2,12 @@ import { type CallHandler, type ExecutionContext, Injectable, type NestIntercept
 import { Reflector } from '@nestjs/core';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { catchError, mergeMap, type Observable } from 'rxjs';
-import { storableText } from '../../common/pg-text.js';
+import { sanitisedText } from '../../common/pg-text.js';
 import { statusOfProblem } from '../../common/problem.filter.js';
 import { principalOf } from '../principal.decorator.js';
 import { AUDITED, AUDITED_READ } from './audited.decorator.js';
 import { AuditLog } from './audit-log.js';
-import { maxReasonLength, maxTargetLength } from './audit.shapes.js';
+import { maxReasonLength, maxTargetLength } from './audit.dto.js';
 
 /** The parameters of a route's path. */
 type PathParams = Readonly<Record<string, string>>;
@@ -37,7 +37,7 @@ export class AuditInterceptor implements NestInterceptor {
       const name = made && nameMember && (Reflect.get(made, nameMember) as string);
       const path = [targetOf(request.route, params), ...(name ? [name] : [])].join('/');
       // A path names whatever its sender likes: the entry of an act that found no such thing is kept as well.
-      const target = storableText(path.slice(0, maxTargetLength));
+      const target = sanitisedText(path.slice(0, maxTargetLength));
       await this.log.write({ ...request.by, action: context.getHandler().name, target, status });
     };
     return next.handle().pipe(
@@ -68,7 +68,7 @@ function partsOf(request: FastifyRequest) {
 function reasonIn({ query, body }: FastifyRequest): string | null {
   const [asked, sent] = [query, body] as ({ reason?: unknown } | null | undefined)[];
   const reason = asked?.reason ?? sent?.reason;
-  return typeof reason === 'string' ? storableText(reason.slice(0, maxReasonLength)) : null;
+  return typeof reason === 'string' ? sanitisedText(reason.slice(0, maxReasonLength)) : null;
 }
 
 /** The resource that a path names, without what is done with it: `custom-tools/word_count`. */

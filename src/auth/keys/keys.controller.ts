@@ -8,12 +8,12 @@ import {
 } from '@nestjs/swagger';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
 import type { Page } from '../../common/page.js';
-import { PageQuery } from '../../common/shapes.js';
-import { ReasonQuery } from '../audit/audit.shapes.js';
+import { PageQuery } from '../../common/dto.js';
+import { ReasonQuery } from '../audit/audit.dto.js';
 import { Audited } from '../audit/audited.decorator.js';
 import { CurrentPrincipal, type Principal } from '../principal.decorator.js';
 import { Scopes } from '../scopes.decorator.js';
-import { CreateKeyBody, KeyPageView, KeyParams, KeyView, NewKeyView, UpdateKeyBody } from './keys.shapes.js';
+import { CreateKeyBody, KeyPageView, KeyParams, KeyView, NewKeyView, UpdateKeyBody } from './keys.dto.js';
 import { KeysService } from './keys.service.js';
 
 @ApiTags('keys')

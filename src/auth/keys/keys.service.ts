@@ -1,14 +1,14 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { invalidRequest, Problem } from '../../common/errors.js';
 import { keyIn, type Page, pageFrom } from '../../common/page.js';
-import type { PageQuery } from '../../common/shapes.js';
+import type { PageQuery } from '../../common/dto.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import type { Scope } from '../../tool-contract/principal.js';
 import { hashOfKey, newKey } from '../api-key.js';
 import { allScopesOf } from '../known-keys.js';
 import { KeyFollower } from './key-follower.js';
 import { type KeyChanges, KeysRepository, type StoredKey } from './keys.repository.js';
-import type { CreateKeyBody, KeyView, NewKeyView, UpdateKeyBody } from './keys.shapes.js';
+import type { CreateKeyBody, KeyView, NewKeyView, UpdateKeyBody } from './keys.dto.js';
 
 /** Scopes over what belongs to no project: a list of projects would hold nobody who has one of them. */
 const ofTheWholeServer: readonly Scope[] = ['metrics:read', 'tools:admin', 'admin'];

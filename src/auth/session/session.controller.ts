@@ -9,7 +9,7 @@ import {
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
 import { Public, Scopes } from '../scopes.decorator.js';
-import { NewSessionView, SessionView, SignInBody } from './session.shapes.js';
+import { NewSessionView, SessionView, SignInBody } from './session.dto.js';
 import { SessionService } from './session.service.js';
 
 @ApiTags('session')
@@ -23,7 +23,7 @@ export class SessionController {
   @ApiOperation({
     summary: 'Sign a browser in',
     description:
-      'The answer sets a cookie, which no script can read, and holds the second half of the session. The cookie alone reads, streams included; whatever is not GET also shows the second half, in `x-toolkeeper-session`, and comes from a page of this server. A session opens what its key opens, for twelve hours, and ends with the key.',
+      'The answer sets a cookie, which no script can read, and holds the CSRF token. The cookie alone reads, streams included; whatever is not GET also shows the CSRF token, in `x-toolkeeper-session`, and comes from a page of this server. A session opens what its key opens, for twelve hours, and ends with the key.',
   })
   @ApiCreatedResponse({ type: NewSessionView })
   @ApiProblems('invalid_request', 'payload_too_large', 'conflict', 'rate_limited')

@@ -12,9 +12,9 @@ import { AuditLog } from '../audit/audit-log.js';
 import { networkOf } from '../call-rates.js';
 import { presentedKey } from '../api-key.js';
 import { adminKeyId, KnownKeys } from '../known-keys.js';
-import { type NewSession, OnceLinks, Sessions, setCookie } from '../sessions.js';
+import { type NewSession, SignInLinks, Sessions, setCookie } from '../sessions.js';
 import { principalOf } from '../principal.decorator.js';
-import type { EnvironmentView, NewSessionView, SessionView, SignInBody } from './session.shapes.js';
+import type { EnvironmentView, NewSessionView, SessionView, SignInBody } from './session.dto.js';
 
 /** Signs browsers in and out, and tells a caller who it is. */
 @Injectable()
@@ -26,7 +26,7 @@ export class SessionService {
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
     private readonly keys: KnownKeys,
-    private readonly links: OnceLinks,
+    private readonly links: SignInLinks,
     private readonly sessions: Sessions,
     private readonly contributors: Contributors,
     private readonly audit: AuditLog,
@@ -52,7 +52,7 @@ export class SessionService {
       throw new Problem('conflict', 'With AUTH_MODE=off nobody is asked for a key: there is nothing to open');
     answerCookie(request, reply, session);
     await this.record(principal, request);
-    return { ...(await this.viewOf(principal, session)), secondHalf: session.secondHalf };
+    return { ...(await this.viewOf(principal, session)), csrfToken: session.csrfToken };
   }
 
   show(request: FastifyRequest): Promise<SessionView> {

@@ -43,7 +43,7 @@ export class ProjectFiles {
     try {
       const file = await this.open(project, parts, O_RDONLY);
       try {
-        const { size } = await plain(file, path);
+        const { size } = await regularFile(file, path);
         const bytes = Buffer.alloc(Math.min(size, maxBytes));
         let length = 0;
         for (let read = 1; read > 0 && length < bytes.length; length += read) {
@@ -75,7 +75,7 @@ export class ProjectFiles {
       await this.makeRoom(bytes.length);
       const file = await this.open(project, parts, O_WRONLY | O_CREAT | (appends ? O_APPEND : 0));
       try {
-        const { size } = await plain(file, path);
+        const { size } = await regularFile(file, path);
         if (appends) this.refuseLarge(size + bytes.length);
         else await file.truncate();
         await file.writeFile(bytes);
@@ -149,9 +149,9 @@ function nameOf(project: string): string {
 }
 
 /** A file with a second name may have it anywhere. */
-async function plain(file: FileHandle, path: string): Promise<Stats> {
+async function regularFile(file: FileHandle, path: string): Promise<Stats> {
   const found = await file.stat();
-  if (!found.isFile() || found.nlink > 1) throw callerMistake(`${path} is no plain file`);
+  if (!found.isFile() || found.nlink > 1) throw callerMistake(`${path} is not a regular file`);
   return found;
 }
 
@@ -161,7 +161,7 @@ const reasons: Readonly<Record<string, string>> = {
   ENOTDIR: 'a part of it is no folder, or a link, which is not followed',
   EISDIR: 'it is a folder',
   EACCES: 'the server may not open it',
-  ENXIO: 'it is no plain file',
+  ENXIO: 'it is not a regular file',
   ENAMETOOLONG: 'a part of it is too long',
   ENOSPC: 'the disk is full',
   EROFS: 'nothing can be written there',

@@ -13,7 +13,7 @@ interface StoredTool {
   readonly isolation: string;
 }
 
-const patienceMs = 10_000;
+const timeoutMs = 10_000;
 const mends: Readonly<Record<string, string>> = {
   database: 'is it up, and right in DATABASE_URL? The log of the server has the reason',
   recorder: 'docs/operate/recording.md says what fills the journal',
@@ -128,5 +128,5 @@ function partFinding(what: string, { status, ...details }: Part): Finding {
 const ask = ({ url, key }: ServerAddress, path: string): Promise<Response> =>
   fetch(`${url}${path}`, {
     headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
-    signal: AbortSignal.timeout(patienceMs),
+    signal: AbortSignal.timeout(timeoutMs),
   });

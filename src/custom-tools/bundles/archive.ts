@@ -35,10 +35,10 @@ const maxMetaBytes = 65_536;
 /** Of an entry in a tar beside its content: its headers and its padding. */
 const entryOverhead = 4_096;
 const gzipMagic = 0x1f;
-const plainFiles = new Set<string>(['File', 'OldFile', 'ContiguousFile']);
+const regularFiles = new Set<string>(['File', 'OldFile', 'ContiguousFile']);
 
 /**
- * Unpacks a gzipped tar of plain files and folders into a folder that there is not yet. Nothing else is ever made there,
+ * Unpacks a gzipped tar of regular files and folders into a folder that there is not yet. Nothing else is ever made there,
  * so that no path can lead out of it. It writes synchronously: it belongs into a thread.
  * @throws Error with one line that says what is wrong; what was unpacked until then stays
  */
@@ -143,7 +143,7 @@ class Unpacking {
     if (type === 'Directory') {
       this.makeFolder(path);
       entry.resume();
-    } else if (plainFiles.has(type)) this.makeFile(path, entry);
+    } else if (regularFiles.has(type)) this.makeFile(path, entry);
     else throw new Error(`${JSON.stringify(path)} is a ${type}: only files and folders may be in it`);
   }
 

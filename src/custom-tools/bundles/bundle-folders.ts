@@ -21,7 +21,7 @@ import { BundlesRepository } from './bundles.repository.js';
 const sweepEveryMs = 3_600_000;
 /** A work folder as old as this was left by a server that was killed. */
 const abandonedMs = 3_600_000;
-const patienceMs = 120_000;
+const timeoutMs = 120_000;
 const workPrefix = '.work-';
 /** A stored bundle was within the limits of its day. */
 const unlimited: UnpackLimits = { maxEntries: Infinity, maxBytes: Infinity };
@@ -100,7 +100,7 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
   private async inThread(order: ArchiveOrder): Promise<Unpacked | string | undefined> {
     const thread = new WorkerCalls<ArchiveOrder, Unpacked | string | undefined>(
       new URL('./archive.worker.js', import.meta.url),
-      { name: 'bundle', timeLimitMs: patienceMs },
+      { name: 'bundle', timeLimitMs: timeoutMs },
     );
     try {
       return await thread.call(order);

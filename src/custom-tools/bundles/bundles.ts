@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Problem } from '../../common/errors.js';
 import { messageOf } from '../../common/message-of.js';
-import { storableText } from '../../common/pg-text.js';
+import { sanitisedText } from '../../common/pg-text.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { wrong } from '../entity/wrong-field.js';
 import type { Unpacked } from './archive.js';
@@ -85,7 +85,7 @@ export class Bundles {
     const { maxBytes } = this.config.bundles;
     if (size > maxBytes) throw tooLarge(`has ${size} bytes with its packages, more than ${maxBytes}`);
     if (installLog !== null) await this.check(archive, join(work, 'checked'));
-    const log = installLog === null ? null : storableText(installLog);
+    const log = installLog === null ? null : sanitisedText(installLog);
     await this.repository.insert({ ...bundle, installLog: log }, await readFile(archive));
   }
 }

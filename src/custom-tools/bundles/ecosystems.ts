@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'secure-json-parse';
 import { messageOf } from '../../common/message-of.js';
-import { readPlainFile } from '../../common/plain-file.js';
+import { readRegularFile } from '../../common/regular-file.js';
 import { wrong } from '../entity/wrong-field.js';
 
 const maxTextBytes = 4_194_304;
@@ -92,7 +92,7 @@ export async function missingPackages(bundle: string): Promise<Ecosystem[]> {
 /** Empty where there is no such file. @throws Problem `invalid_request` where it is too large to be read at once */
 export async function textOf(bundle: string, file: string): Promise<string> {
   try {
-    return await readPlainFile(join(bundle, file), maxTextBytes);
+    return await readRegularFile(join(bundle, file), maxTextBytes);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
     throw wrong(`/${file}`, `cannot be read: ${messageOf(error).replace(bundle, '.')}`);

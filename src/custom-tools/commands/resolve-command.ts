@@ -2,12 +2,12 @@ import { constants } from 'node:fs';
 import { access, realpath, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
-import { openPlainFile } from '../../common/plain-file.js';
+import { openRegularFile } from '../../common/regular-file.js';
 import { hostVariable, isServersOwn } from '../../config/app-config.js';
 import type { ProcessSpec } from '../../process-pool/pool.types.js';
 import { alwaysGiven, type CommandRules, stemOf } from './command-rules.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
-import type { PlainEnv } from '../secrets/secret-box.js';
+import type { PlainEnv } from '../secrets/env-cipher.js';
 import { wrong } from '../entity/wrong-field.js';
 
 export type LaunchSettings = Pick<
@@ -185,7 +185,7 @@ async function whyNotExecutable(path: string): Promise<string | undefined> {
 
 /** Whether a file begins with `#!`. */
 export async function isScript(path: string): Promise<boolean> {
-  const file = await openPlainFile(path).catch(() => undefined);
+  const file = await openRegularFile(path).catch(() => undefined);
   try {
     const start = await file?.read(Buffer.alloc(2), 0, 2, 0);
     return start?.bytesRead === 2 && start.buffer.toString() === '#!';

@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Not, Repository } from 'typeorm';
 import { Problem } from '../../common/errors.js';
-import { storableText } from '../../common/pg-text.js';
+import { sanitisedText } from '../../common/pg-text.js';
 import { TypedEvents } from '../../common/typed-events.js';
 import { CustomTool, CustomToolImport, type HealthStatus, type ToolStatus } from './custom-tool.entity.js';
 import { storableMessage } from './tool-condition.js';
@@ -56,7 +56,7 @@ export class CustomToolsRepository {
 
   async find(name: string): Promise<CustomTool | null> {
     // The database refuses to look for what it cannot hold.
-    return storableText(name) === name ? this.tools.findOneBy({ name }) : null;
+    return sanitisedText(name) === name ? this.tools.findOneBy({ name }) : null;
   }
 
   /** A number for the user of a new tool: none comes twice before all have come. */

@@ -1,4 +1,4 @@
-import { storableText } from '../../common/pg-text.js';
+import { sanitisedText } from '../../common/pg-text.js';
 import type { Reply } from '../../process-pool/pool.types.js';
 import type { CustomTool } from './custom-tool.entity.js';
 
@@ -8,7 +8,7 @@ export type StatedHealth = Pick<CustomTool, 'healthStatus' | 'errorMessage'>;
 
 /** Words for a tool's row that may come from the tool itself: its stderr, its answer to `health`. */
 export function storableMessage(text: string): string {
-  return storableText(text).slice(0, maxMessage);
+  return sanitisedText(text).slice(0, maxMessage);
 }
 
 /** The condition that an answer to `health` tells: without a known status the tool is healthy, since it is alive. */

@@ -1,5 +1,5 @@
 import { invalidRequest, Problem } from '../../common/errors.js';
-import { NoPlainFile } from '../../common/plain-file.js';
+import { NotRegularFile } from '../../common/regular-file.js';
 
 /** A registration that cannot stand. @param pointer JSON pointer to the member that is wrong */
 export function wrong(pointer: string, detail: string): Problem {
@@ -17,7 +17,7 @@ const fileErrors = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP']);
 /** What a look at a program's files threw: a file that went away meanwhile, or is not ours to read, is the tool's matter. */
 export function asWrongCommand(error: unknown): unknown {
   const { code, syscall, message } = error as NodeJS.ErrnoException;
-  const isOfFile = error instanceof NoPlainFile || (syscall !== undefined && fileErrors.has(code ?? ''));
+  const isOfFile = error instanceof NotRegularFile || (syscall !== undefined && fileErrors.has(code ?? ''));
   return isOfFile ? wrong('/command', `cannot be looked at: ${message}`) : error;
 }
 

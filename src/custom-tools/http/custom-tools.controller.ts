@@ -23,16 +23,16 @@ import {
   customToolView,
   CustomToolPageView,
   ValidationView,
-} from './custom-tool.shapes.js';
+} from './custom-tool.dto.js';
 import { type CustomToolHealth, Reconciler } from '../manager/reconciler.js';
-import { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from '../manager/custom-tools.shapes.js';
+import { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from '../manager/custom-tools.dto.js';
 import { ToolsService } from '../../tools/tools.service.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import type { ToolValidation } from '../launch/tool-inspector.js';
 import { CustomToolManager } from '../manager/custom-tool-manager.js';
 import { RunningTools } from '../running/running-tools.js';
 import { McpToolsService } from './mcp-tools.service.js';
-import { ApproveBody, McpToolsView } from './mcp-tools.shapes.js';
+import { ApproveBody, McpToolsView } from './mcp-tools.dto.js';
 
 @ApiTags('custom-tools')
 @Scopes('tools:admin')

@@ -8,7 +8,7 @@ import type { McpDefinition } from '../mcp/mcp-definition.js';
 import { mcpToolName } from '../mcp/mcp-names.js';
 import { type McpReview, reviewTools } from '../mcp/mcp-review.js';
 import { RunningTools } from '../running/running-tools.js';
-import type { ApproveBody, McpToolsView, McpToolView } from './mcp-tools.shapes.js';
+import type { ApproveBody, McpToolsView, McpToolView } from './mcp-tools.dto.js';
 
 /** The tools of an MCP server: what became of what was approved, and the way to approve it again. */
 @Injectable()

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
 import type { Page } from '../../common/page.js';
-import { PageOf } from '../../common/shapes.js';
+import { PageOf } from '../../common/dto.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 
 export class TemplateFileView {

@@ -3,14 +3,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import type { Placed } from '../../common/event-ring.js';
 import { Lifecycle } from '../../common/lifecycle.js';
-import { endlessPatience as patience, OpenStreams } from '../../common/open-streams.js';
+import { endlessMaxUnread as maxUnread, OpenStreams } from '../../common/open-streams.js';
 import { SseStream } from '../../common/sse-stream.js';
 import { StreamTopics } from '../../common/stream-topics.js';
 import { acceptsEvents, sseHeaders } from '../../common/sse.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
 import { type LogEntry, type LogRing, ToolLogs } from '../logs/tool-logs.js';
-import type { LogPageView, LogsQuery } from './tool-logs.shapes.js';
+import type { LogPageView, LogsQuery } from './tool-logs.dto.js';
 
 /** The clients that follow logs. */
 @Injectable()
@@ -28,7 +28,7 @@ export class LogStreams extends OpenStreams {
   /** @throws Problem `rate_limited`, `shutting_down` */
   follow(ring: LogRing, place: number): SseStream<LogEntry> {
     const eventOf = (entry: Placed<LogEntry>) => ({ id: entry.id, event: 'log', data: entry });
-    return this.add(() => new SseStream({ ring, place, eventOf }, { patience }, this.heartbeatMs));
+    return this.add(() => new SseStream({ ring, place, eventOf }, { maxUnread }, this.heartbeatMs));
   }
 }
 

@@ -19,7 +19,7 @@ import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
 import { Problem } from '../../common/errors.js';
 import { keyIn, type Page, pageFrom } from '../../common/page.js';
-import { PageQuery } from '../../common/shapes.js';
+import { PageQuery } from '../../common/dto.js';
 import type { Principal } from '../../tool-contract/principal.js';
 import { filesIn } from '../bundles/bundle-files.js';
 import { BundleFolders } from '../bundles/bundle-folders.js';
@@ -33,7 +33,7 @@ import { Registrations } from '../manager/registrations.js';
 import { RunningTools } from '../running/running-tools.js';
 import { ApiName, ApiNotGranted } from './api-name.decorator.js';
 import { acceptBundles, ApiArchive, bundleTypes, uploadIn } from './bundle-body.js';
-import { CustomToolView, customToolView } from './custom-tool.shapes.js';
+import { CustomToolView, customToolView } from './custom-tool.dto.js';
 import {
   BundleFilesQuery,
   BundleFilesView,
@@ -47,7 +47,7 @@ import {
   RevisionView,
   revisionView,
   RollbackBody,
-} from './tool-revisions.shapes.js';
+} from './tool-revisions.dto.js';
 
 /** The revisions of tools, and the files that they bring along. */
 @ApiTags('custom-tools')
@@ -142,7 +142,7 @@ export class ToolRevisionsController implements OnModuleInit {
   @ApiOperation({
     summary: 'Register a tool by its files',
     description:
-      'A gzipped tar of plain files and folders, with the registration in a `tool.json` at its top. The files are kept in the database and unpacked where the tool runs, on each replica; packages that they name are installed if `BUNDLE_INSTALLS` allows it.',
+      'A gzipped tar of regular files and folders, with the registration in a `tool.json` at its top. The files are kept in the database and unpacked where the tool runs, on each replica; packages that they name are installed if `BUNDLE_INSTALLS` allows it.',
   })
   @ApiCreatedResponse({ type: CustomToolView })
   @ApiNotGranted()

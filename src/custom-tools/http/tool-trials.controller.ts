@@ -25,8 +25,8 @@ import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
 import { ApiName } from './api-name.decorator.js';
 import { ApiArchive, bundleTypes } from './bundle-body.js';
-import { BundleTrialQuery, TrialView, TryChangeBody, TryToolBody } from './tool-trials.shapes.js';
-import { LogPageView, LogsQuery } from './tool-logs.shapes.js';
+import { BundleTrialQuery, TrialView, TryChangeBody, TryToolBody } from './tool-trials.dto.js';
+import { LogPageView, LogsQuery } from './tool-logs.dto.js';
 import { ToolLogsService } from './tool-logs.service.js';
 import { ToolTrialsService } from './tool-trials.service.js';
 

@@ -17,7 +17,7 @@ import type {
   TrialView,
   TryChangeBody,
   TryToolBody,
-} from './tool-trials.shapes.js';
+} from './tool-trials.dto.js';
 
 /** Trials of registrations and changes, answered whole or followed line by line. */
 @Injectable()

@@ -6,7 +6,7 @@ import { bundlePlace, ownPlace } from './own-place.js';
 import { Sandbox, SandboxRefusal } from '../../sandbox/sandbox.js';
 import { BundleFolders } from '../bundles/bundle-folders.js';
 import { Redactor } from '../secrets/redactor.js';
-import { type PlainEnv, SecretBox, SecretUnreadable } from '../secrets/secret-box.js';
+import { type PlainEnv, EnvCipher, SecretUnreadable } from '../secrets/env-cipher.js';
 import { filledHeaders } from '../entity/remote-settings.js';
 import type { RemoteAddress } from './remote-server.js';
 import { asWrongCommand, notGranted, wrong } from '../entity/wrong-field.js';
@@ -28,7 +28,7 @@ export class LaunchPreparation {
   constructor(
     @Inject(APP_CONFIG)
     private readonly config: Pick<AppConfig, 'bundles' | 'commands' | 'customTools' | 'root'>,
-    private readonly box: SecretBox,
+    private readonly box: EnvCipher,
     private readonly bundles: BundleFolders,
     private readonly sandbox: Sandbox,
   ) {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { extname, join, relative, resolve, sep } from 'node:path';
-import { openPlainFile } from '../../common/plain-file.js';
+import { openRegularFile } from '../../common/regular-file.js';
 import type { ProcessSpec } from '../../process-pool/pool.types.js';
 import { isScript } from '../commands/resolve-command.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
@@ -94,7 +94,7 @@ export class ProgramFiles {
 
 /** In chunks: a read of 16 MiB at once would hold the event loop up. */
 async function hashOf(path: string): Promise<string> {
-  const file = await openPlainFile(path);
+  const file = await openRegularFile(path);
   try {
     const hash = createHash('sha256');
     const stream = file.createReadStream({ autoClose: false, highWaterMark: 262_144 });

@@ -5,13 +5,13 @@ import { type Page, pageOf } from '../../common/page.js';
 import type { CustomTool, ToolStatus } from '../entity/custom-tool.entity.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
 import type { Tool } from '../../tool-contract/tool.js';
-import { PastTools, type PastToolsKeeper } from '../../tools/past-tools.js';
+import { ToolHistory, type ToolHistorySource } from '../../tools/tool-history.js';
 import { serverOf } from '../mcp/mcp-names.js';
 import { RunningTools } from '../running/running-tools.js';
 import type { CustomToolWrapper } from '../running/custom-tool-wrapper.js';
-import type { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from './custom-tools.shapes.js';
+import type { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from './custom-tools.dto.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
-import { SecretBox } from '../secrets/secret-box.js';
+import { EnvCipher } from '../secrets/env-cipher.js';
 import {
   type Inspection,
   type PreparedTool,
@@ -27,7 +27,7 @@ import { type RevisionOrigin, ToolRevisionsRepository } from '../entity/tool-rev
 
 /** Registers, changes and removes custom tools. The database row is the truth. */
 @Injectable()
-export class CustomToolManager implements PastToolsKeeper {
+export class CustomToolManager implements ToolHistorySource {
   private readonly oneAtATime = new KeyedMutex();
 
   constructor(
@@ -36,8 +36,8 @@ export class CustomToolManager implements PastToolsKeeper {
     private readonly revisions: ToolRevisionsRepository,
     private readonly inspector: ToolInspector,
     private readonly running: RunningTools,
-    private readonly box: SecretBox,
-    past: PastTools,
+    private readonly box: EnvCipher,
+    past: ToolHistory,
   ) {
     past.join(this);
     running.events.subscribe((event) => {

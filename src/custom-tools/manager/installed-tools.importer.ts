@@ -4,12 +4,12 @@ import { dirname, join } from 'node:path';
 import { sha256 } from '../../common/canonical-json.js';
 import { Problem } from '../../common/errors.js';
 import { messageOf } from '../../common/message-of.js';
-import { readPlainFile } from '../../common/plain-file.js';
+import { readRegularFile } from '../../common/regular-file.js';
 import { DtoPipe } from '../../common/dto.pipe.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolManager } from './custom-tool-manager.js';
-import { CustomToolCreate } from './custom-tools.shapes.js';
+import { CustomToolCreate } from './custom-tools.dto.js';
 import { manifestIn } from './tool-manifest.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
 import { couldNotTry } from '../launch/tool-inspector.js';
@@ -80,7 +80,7 @@ export class InstalledToolsImporter {
   }
 
   private async importFile(path: string): Promise<void> {
-    const content = await readPlainFile(path, maxFileBytes);
+    const content = await readRegularFile(path, maxFileBytes);
     const hash = sha256(content);
     const key = portablePath(this.config.root, path);
     const importedHash = await this.repository.importedHash(key);

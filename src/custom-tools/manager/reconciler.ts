@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { endsWithin } from '../../common/abortable.js';
 import type { BackOff } from '../../common/back-off.js';
 import { Problem } from '../../common/errors.js';
-import { forEachOf } from '../../common/for-each-of.js';
+import { mapLimit } from '../../common/map-limit.js';
 import { IntervalLoop } from '../../common/interval-loop.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import type { PoolStats } from '../../process-pool/pool.types.js';
@@ -261,7 +261,7 @@ export class Reconciler {
 
   /** What goes wrong with one is logged and holds up no other. */
   private each<T>(items: readonly T[], width: number, task: (item: T) => Promise<void>): Promise<void> {
-    return forEachOf(items, width, async (item) => {
+    return mapLimit(items, width, async (item) => {
       if (!this.isStopping) await task(item).catch((error: unknown) => this.logger.error(error));
     });
   }

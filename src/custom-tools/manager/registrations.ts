@@ -26,8 +26,8 @@ import type { LogBook } from '../logs/tool-logs.js';
 import type { CustomToolWrapper } from '../running/custom-tool-wrapper.js';
 import { RunningTools } from '../running/running-tools.js';
 import { changedEnv, sealedEnv } from '../secrets/env-changes.js';
-import { SecretBox } from '../secrets/secret-box.js';
-import { CustomToolCreate, type CustomToolUpdate } from './custom-tools.shapes.js';
+import { EnvCipher } from '../secrets/env-cipher.js';
+import { CustomToolCreate, type CustomToolUpdate } from './custom-tools.dto.js';
 import { manifestIn } from './tool-manifest.js';
 import {
   changedSettings,
@@ -77,7 +77,7 @@ export class Registrations {
     private readonly inspector: ToolInspector,
     private readonly running: RunningTools,
     private readonly bundles: Bundles,
-    private readonly box: SecretBox,
+    private readonly box: EnvCipher,
   ) {}
 
   /**

@@ -1,12 +1,12 @@
 import { Problem } from '../../common/errors.js';
 import { DtoPipe } from '../../common/dto.pipe.js';
-import { storableText } from '../../common/pg-text.js';
+import { sanitisedText } from '../../common/pg-text.js';
 import type { Handshake, Reply } from '../../process-pool/pool.types.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import type { McpDefinition } from '../mcp/mcp-definition.js';
 import { isServerName } from '../mcp/mcp-names.js';
 import { plainDefinitions, reviewTools } from '../mcp/mcp-review.js';
-import { type CustomToolCreate, CustomToolUpdate } from './custom-tools.shapes.js';
+import { type CustomToolCreate, CustomToolUpdate } from './custom-tools.dto.js';
 import { checkedThresholds } from '../entity/threshold-settings.js';
 import { answeredNow } from '../entity/tool-condition.js';
 import { checkRemote } from '../entity/remote-settings.js';
@@ -104,8 +104,8 @@ function completedServer(draft: CustomTool, create: CustomToolCreate, inspected?
   const said = description?.trim().slice(0, 4_096) || serverDescription(draft, name);
   return {
     ...draft,
-    description: create.description || storableText(said),
-    version: create.version ?? storableText(version?.slice(0, 64) || draft.version),
+    description: create.description || sanitisedText(said),
+    version: create.version ?? sanitisedText(version?.slice(0, 64) || draft.version),
     ...answeredNow(inspected.health),
     pinnedCommand: inspected.realPath,
     definitions: definitionsOf(tools),

@@ -1,7 +1,7 @@
 import { wrong } from '../entity/wrong-field.js';
 import { KeyFileError } from '../../common/key-file.js';
 import { hiddenValue, type StoredEnv } from '../entity/stored-env.js';
-import type { PlainEnv, SecretBox } from './secret-box.js';
+import type { PlainEnv, EnvCipher } from './env-cipher.js';
 
 /** A change of a tool's environment: text sets a variable, null removes it, what is not named stays (RFC 7396). */
 export type EnvChanges = Readonly<Record<string, string | null>>;
@@ -11,7 +11,7 @@ export type EnvChanges = Readonly<Record<string, string | null>>;
  * @param before what is stored already: a value that stays the same keeps its ciphertext
  * @throws Problem `invalid_request` naming the variable
  */
-export function sealedEnv(box: SecretBox, toolId: string, env: PlainEnv, before: StoredEnv = {}): StoredEnv {
+export function sealedEnv(box: EnvCipher, toolId: string, env: PlainEnv, before: StoredEnv = {}): StoredEnv {
   for (const [name, value] of Object.entries(env)) {
     if (value === hiddenValue) throw notTheValue(name);
   }
@@ -24,7 +24,7 @@ export function sealedEnv(box: SecretBox, toolId: string, env: PlainEnv, before:
  * @throws Problem `invalid_request` naming the variable
  */
 export function changedEnv(
-  box: SecretBox,
+  box: EnvCipher,
   toolId: string,
   stored: StoredEnv,
   changes: EnvChanges,

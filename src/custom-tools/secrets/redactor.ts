@@ -2,7 +2,7 @@ import type { ToolNotice } from '../../common/tool-notice.js';
 import { quotedChars } from '../../process-pool/failure-messages.js';
 import { maxNoticeChars } from '../../process-pool/notices.js';
 import type { PoolEvent } from '../../process-pool/pool.types.js';
-import type { PlainEnv } from './secret-box.js';
+import type { PlainEnv } from './env-cipher.js';
 
 /** Shorter values stand in half of all texts by chance. */
 const shortest = 4;

@@ -3,7 +3,7 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { KeyFileError } from '../../common/key-file.js';
 import type { StoredEnv } from '../entity/stored-env.js';
-import { SecretBox, SecretUnreadable } from './secret-box.js';
+import { EnvCipher, SecretUnreadable } from './env-cipher.js';
 
 /** Tables with a column `env` of sealed values, and what tells their rows apart. */
 const sealed = [
@@ -24,7 +24,7 @@ export class SecretsRenewal {
 
   constructor(
     @InjectDataSource() private readonly dataSource: DataSource,
-    private readonly box: SecretBox,
+    private readonly box: EnvCipher,
   ) {}
 
   /** One replica does it; the others find the lock taken and leave it to that one. */

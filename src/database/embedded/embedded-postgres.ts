@@ -207,12 +207,12 @@ export class EmbeddedPostgres {
     if (!stopped) throw new EmbeddedPostgresError(`process ${pid} does not stop`);
   }
 
-  private async ended(pid: number, signal: NodeJS.Signals, patienceMs: number): Promise<boolean> {
+  private async ended(pid: number, signal: NodeJS.Signals, timeoutMs: number): Promise<boolean> {
     const identity = this.files.isServer(pid) ? identityOf(pid) : undefined;
     if (identity === undefined) return true;
     process.kill(pid, signal);
     // Its command line is gone a moment before the process is.
-    for (const end = Date.now() + patienceMs; Date.now() < end; await delay(10)) {
+    for (const end = Date.now() + timeoutMs; Date.now() < end; await delay(10)) {
       if (!lives(identity)) return true;
     }
     return false;

@@ -154,7 +154,7 @@ describe('PlaybookIndex', () => {
     expect(await indexOf(async () => [], ranked(undefined)).search(query, signal)).toEqual({ answer });
     expect(await indexOf(async () => [], ranked('timeout')).search(query, signal)).toEqual({
       answer,
-      freshForMs: 0,
+      ttlMs: 0,
     });
   });
 

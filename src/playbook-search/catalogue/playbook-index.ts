@@ -77,7 +77,7 @@ export class PlaybookIndex implements PlaybookSource {
   async search(search: PlaybookSearch, signal: AbortSignal): Promise<FoundPlaybooks> {
     const { answer, degraded } = await abortable(this.find(search, signal), signal);
     // The endpoint may be back with the next call.
-    return degraded === undefined ? { answer } : { answer, freshForMs: 0 };
+    return degraded === undefined ? { answer } : { answer, ttlMs: 0 };
   }
 
   /** @throws the database's error when the catalogue must be read and cannot; the signal's reason when it aborts */

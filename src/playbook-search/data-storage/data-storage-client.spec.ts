@@ -130,7 +130,7 @@ describe('DataStorageClient', () => {
     const { search, origins } = setUp({ circuit: withCircuit({ minCalls: 1_000 }) });
     const { answer } = await search('OOMKilled memory');
     await service.behave('unavailable');
-    expect(await search('OOMKilled memory')).toEqual({ answer, freshForMs: 0, stale: true });
+    expect(await search('OOMKilled memory')).toEqual({ answer, ttlMs: 0, stale: true });
     expect(origins.at(-1)).toBe('stale');
     await service.behave('ok');
     expect(await search('OOMKilled memory')).toMatchObject({ stale: false });

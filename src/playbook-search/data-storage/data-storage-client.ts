@@ -55,7 +55,7 @@ export interface ContextRequest {
 interface UpstreamAnswer<T> {
   readonly answer: T;
   /** 0: it may answer no other question. Absent: it may, as long as the tool's results are cached. */
-  readonly freshForMs?: number;
+  readonly ttlMs?: number;
   /** The service could not be asked again: this is what it said before. */
   readonly stale: boolean;
 }
@@ -148,7 +148,7 @@ export class DataStorageClient {
       // Better an old answer than none, except to a question that the service does not want any more.
       if (!kept || rejected) throw error;
       this.events.answers.emit('stale');
-      return { answer: kept as T, freshForMs: 0, stale: true };
+      return { answer: kept as T, ttlMs: 0, stale: true };
     }
   }
 

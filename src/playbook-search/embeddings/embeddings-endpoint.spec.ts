@@ -41,10 +41,10 @@ describe('EmbeddingsEndpoint', () => {
     timeoutMs?: number;
     failures?: number;
   } = {}): EmbeddingsEndpoint => {
-    const patience = { timeoutMs, pauseMs: 1, deadlineMs: 20_000 };
+    const retries_ = { timeoutMs, pauseMs: 1, deadlineMs: 20_000 };
     endpoint = new EmbeddingsEndpoint(
       { url: `${site.url}/v1`, model: 'small', apiKey: 'key', ...address },
-      { query: { ...patience, retries: 1 }, document: { ...patience, retries: 3 } },
+      { query: { ...retries_, retries: 1 }, document: { ...retries_, retries: 3 } },
       new CircuitBreaker(
         { failures, minFailureRate: 0.5, windowMs: 60_000, openMs: 60_000, maxOpenMs: 60_000, probes: 1 },
         { now: Date.now },

@@ -8,12 +8,12 @@ import { UpstreamFailure } from '../../common/upstream-failure.js';
 /** A query is waited for by an investigation, documents by nobody. */
 export type EmbeddingKind = 'query' | 'document';
 
-interface EndpointPatience extends RetrySettings {
+interface EndpointRetries extends RetrySettings {
   /** One request and its answer. */
   readonly timeoutMs: number;
 }
 
-const patience: Readonly<Record<EmbeddingKind, EndpointPatience>> = {
+const defaultRetries: Readonly<Record<EmbeddingKind, EndpointRetries>> = {
   query: { timeoutMs: 1_000, retries: 1, pauseMs: 200, deadlineMs: 1_000 },
   document: { timeoutMs: 30_000, retries: 3, pauseMs: 200, deadlineMs: 120_000 },
 };
@@ -33,7 +33,7 @@ export class EmbeddingsEndpoint {
 
   constructor(
     private readonly address: ModelAddress,
-    times = patience,
+    times = defaultRetries,
     breaker = endpointBreaker(),
   ) {
     this.url = endpointUrl(address, '/embeddings');
@@ -41,7 +41,7 @@ export class EmbeddingsEndpoint {
     this.id = `openai:${host}${pathname.replace(/\/embeddings$/, '')}:${address.model}`;
     const timeoutMs = Math.max(times.query.timeoutMs, times.document.timeoutMs);
     this.http = new HttpClient({ origin, connections: 4, timeoutMs, maxResponseBytes: maxAnswerBytes });
-    // Each kind has its own patience; what is learned about the endpoint counts for both.
+    // Each kind has its own retries; what is learned about the endpoint counts for both.
     const callsFor = (kind: EmbeddingKind): UpstreamCalls =>
       new UpstreamCalls(
         times[kind],

@@ -7,7 +7,7 @@ import {
   type OnModuleDestroy,
 } from '@nestjs/common';
 import { sha256 } from '../../common/canonical-json.js';
-import { inTurns } from '../../common/in-turns.js';
+import { yieldingForEach } from '../../common/yielding-for-each.js';
 import { IntervalLoop } from '../../common/interval-loop.js';
 import { UpstreamFailure } from '../../common/upstream-failure.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
@@ -200,7 +200,7 @@ export class PlaybookEmbeddings
     { id }: EmbeddingsEndpoint,
   ): Promise<readonly Wanted[]> {
     const wanted = new Map<string, Wanted>();
-    await inTurns(catalogue, (playbook) => wanted.set(playbookKey(playbook), wantedOf(playbook)));
+    await yieldingForEach(catalogue, (playbook) => wanted.set(playbookKey(playbook), wantedOf(playbook)));
     this.store.retain((key) => wanted.has(key));
     for (const [key, hash] of this.rejected) if (wanted.get(key)?.hash !== hash) this.rejected.delete(key);
     const isLacking = ({ key, hash }: Wanted): boolean =>

@@ -1,4 +1,4 @@
-import { inTurns } from '../../common/in-turns.js';
+import { yieldingForEach } from '../../common/yielding-for-each.js';
 
 export interface VectorEntry {
   /** `playbookKey`. */
@@ -47,7 +47,7 @@ export class VectorStore {
   ): Promise<ReadonlyMap<string, number>> {
     // Those without a vector stay NaN, which is never at least anything.
     const cosines = new Float64Array(candidates.length).fill(NaN);
-    await inTurns(candidates, (key, place) => {
+    await yieldingForEach(candidates, (key, place) => {
       const vector = this.entries.get(key)?.vector;
       if (vector?.length === query.length) cosines[place] = product(query, vector);
     });

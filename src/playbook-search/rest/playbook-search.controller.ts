@@ -2,7 +2,7 @@ import { Controller, Get, createParamDecorator, type ExecutionContext } from '@n
 import { ApiOkResponse, ApiOperation, ApiQuery, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
-import { PlaybookAnswerView, SearchPlaybooksQuery } from './playbook-search.shapes.js';
+import { PlaybookAnswerView, SearchPlaybooksQuery } from './playbook-search.dto.js';
 import type { FastifyRequest } from 'fastify';
 import { type FieldProblem, invalidRequest } from '../../common/errors.js';
 import { DtoPipe } from '../../common/dto.pipe.js';

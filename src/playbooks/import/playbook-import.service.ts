@@ -7,7 +7,7 @@ import { type FieldProblem, Problem } from '../../common/errors.js';
 import { DtoPipe } from '../../common/dto.pipe.js';
 import { WorkerCalls } from '../../common/worker-calls.js';
 import { type ImportItem, type ImportResult, PlaybookCatalogueService } from '../playbook-catalogue.service.js';
-import { CreatePlaybookBody } from '../playbook-bodies.shapes.js';
+import { CreatePlaybookBody } from '../playbook-bodies.dto.js';
 import { acceptYaml } from './yaml-body.js';
 import { yamlText } from './yaml-documents.js';
 import { isObject } from '../../common/json.js';
@@ -58,7 +58,7 @@ const maxDepth = 64;
 /** Imports of YAML at a time: one is read, the others wait. Each takes a thread and, made for it, 512 MB and ten seconds. */
 const mostYaml = 5;
 /** A thousand playbooks take one or two. A text that is made to take long (40,000 keys in one map) takes minutes. */
-const patienceMs = 10_000;
+const timeoutMs = 10_000;
 const heapMb = 512;
 
 /** Import over REST: everything that is wrong is named at once, and then nothing is stored. */
@@ -139,7 +139,7 @@ async function readYaml(bytes: Buffer): Promise<unknown> {
   const reader = new WorkerCalls<string, string>(new URL('./yaml.worker.js', import.meta.url), {
     name: 'YAML',
     heapMb,
-    timeLimitMs: patienceMs,
+    timeLimitMs: timeoutMs,
   });
   try {
     return JSON.parse(await reader.call(yamlText(bytes))) as unknown;

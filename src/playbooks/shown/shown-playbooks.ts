@@ -1,6 +1,6 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { storableText } from '../../common/pg-text.js';
+import { sanitisedText } from '../../common/pg-text.js';
 import { TypedEvents } from '../../common/typed-events.js';
 import { WriteBehind } from '../../common/write-behind.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
@@ -90,12 +90,12 @@ export class ShownPlaybooks extends WriteBehind<Showing> {
   remember(investigationId: string, shown: readonly PlaybookIdentity[]): void {
     const playbooks = shown
       .map(({ playbook_id, version }) => ({
-        playbook_id: storableText(playbook_id),
-        version: storableText(version),
+        playbook_id: sanitisedText(playbook_id),
+        version: sanitisedText(version),
       }))
       .filter(({ playbook_id, version }) => Math.max(playbook_id.length, version.length) <= maxPartLength);
     if (playbooks.length === 0 || investigationId.length > maxPartLength) return;
-    this.showings.emit({ investigationId: storableText(investigationId), playbooks, at: new Date() });
+    this.showings.emit({ investigationId: sanitisedText(investigationId), playbooks, at: new Date() });
   }
 
   /** Everything that the investigation was shown, by playbook and version; nothing when it has expired. */

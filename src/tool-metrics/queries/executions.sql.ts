@@ -1,4 +1,4 @@
-import { storableText } from '../../common/pg-text.js';
+import { sanitisedText } from '../../common/pg-text.js';
 import type { Statement } from './stats.sql.js';
 import type { ToolMetric } from '../tool-metric.entity.js';
 import { executionColumns } from './tool-metrics.sql.js';
@@ -29,7 +29,7 @@ export function selectExecutions(filter: ExecutionFilter, limit: number, after?:
   const where = (comparison: string, ...given: unknown[]): void => {
     if (given.includes(undefined)) return;
     let next = values.length;
-    values.push(...given.map((value) => (typeof value === 'string' ? storableText(value) : value)));
+    values.push(...given.map((value) => (typeof value === 'string' ? sanitisedText(value) : value)));
     conditions.push(comparison.replaceAll('?', () => `$${(next += 1)}`));
   };
   const { status, errorType, userId, slowMs = 0 } = filter;
@@ -68,7 +68,7 @@ export function selectDuplicates(
 ): Statement {
   const values: unknown[] = [range.since, range.until, limit];
   const equal = (column: string, value: string | undefined): string =>
-    value === undefined ? '' : `AND ${column} = $${values.push(storableText(value))}`;
+    value === undefined ? '' : `AND ${column} = $${values.push(sanitisedText(value))}`;
   const text = `
     SELECT tool_name AS "toolName", investigation_id AS "investigationId", sum(n)::float8 AS calls,
            count(*)::float8 AS "distinctCalls", (sum(n) - count(*))::float8 AS "duplicateCalls",

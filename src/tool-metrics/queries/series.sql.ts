@@ -1,4 +1,4 @@
-import { storableText } from '../../common/pg-text.js';
+import { sanitisedText } from '../../common/pg-text.js';
 import { spans } from '../rollups/rollup.sql.js';
 import type { CountedRow } from './tool-figures.js';
 import type { Statement } from './stats.sql.js';
@@ -20,7 +20,7 @@ export interface SeriesRange {
 export function selectSeries({ from, to, bucketMs }: SeriesRange, tool: string | undefined): Statement {
   const seconds = bucketMs / 1_000;
   const cell = spans.findLast((span) => seconds % span === 0);
-  const values: unknown[] = [seconds, from, to, ...(tool === undefined ? [] : [storableText(tool)])];
+  const values: unknown[] = [seconds, from, to, ...(tool === undefined ? [] : [sanitisedText(tool)])];
   const text = `
     SELECT date_bin($1 * interval '1 second', starts_at, '1970-01-01 00:00:00+00') AS at, status,
            sum(calls::float8) AS calls, sum(total_ms::float8) AS "totalMs", min(min_ms) AS "minMs",

@@ -1,4 +1,4 @@
-import type { StatsPeriodView, ToolStatsView } from '../tool-metrics.shapes.js';
+import type { StatsPeriodView, ToolStatsView } from '../tool-metrics.dto.js';
 import {
   type CountedRow,
   figuresOf,

@@ -4,7 +4,7 @@ import {
   scannedLength,
   type SemanticFinding,
 } from '../../semantic-errors/find-semantic-error.js';
-import { isOwnFailure } from '../../semantic-errors/own-failure.js';
+import { isSelfReported } from '../../semantic-errors/self-reported.js';
 import type { ToolMetric } from '../tool-metric.entity.js';
 import { ResultBacklog } from './result-backlog.js';
 
@@ -43,7 +43,7 @@ export class ResultReader {
     const answer = withoutEnvelope(text);
     const finding = findSemanticError(answer);
     if (!finding || this.found.size >= mostFindings) return;
-    this.found.set(executionId, { finding, marked: mark && isOwnFailure(answer, finding) });
+    this.found.set(executionId, { finding, marked: mark && isSelfReported(answer, finding) });
   }
 
   /** Resolves when every result has been read whose record is known here: it was sent before the record was written. */

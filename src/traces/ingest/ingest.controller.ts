@@ -15,7 +15,7 @@ import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
 import { settings } from '../../config/settings.js';
 import { IngestService } from './ingest.service.js';
-import { exampleSpan, TakenSpansView, VlloraSpanBody } from './ingest.shapes.js';
+import { exampleSpan, TakenSpansView, VlloraSpanBody } from './ingest.dto.js';
 import { otlpError, protobufType } from './otlp-answers.js';
 
 const limit = settings.spans.maxBodyBytes;

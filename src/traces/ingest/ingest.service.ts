@@ -9,7 +9,7 @@ import { Problem } from '../../common/errors.js';
 import { asProblem } from '../../common/problem.filter.js';
 import { rawBodyOf } from '../../common/raw-body.js';
 import { SpanRetention } from '../span-retention.js';
-import type { TakenSpansView } from './ingest.shapes.js';
+import type { TakenSpansView } from './ingest.dto.js';
 import { isProtobuf, otlpAnswer } from './otlp-answers.js';
 import { SpanIngest, type Taken } from './span-ingest.js';
 import type { SpanBatch } from './span-intake.js';

@@ -13,9 +13,9 @@ import { spansOfVllora } from './vllora-json.js';
 
 /** Objects and lists of a batch in JSON: small ones take fifty times the memory of their text. */
 const mostStructures = 1_500_000;
-/** Bytes of an inflated body: smaller ones are read at once, larger ones in turns and one at a time. */
+/** Bytes of an inflated body: smaller ones are read at once, larger ones in slices and one at a time. */
 const smallBytes = 1_048_576;
-/** How long a batch holds the thread at a time; and in all, the exporters' usual patience. Spans that are left then are rejected. */
+/** How long a batch holds the thread at a time; and in all, the exporters' usual timeout. Spans that are left then are rejected. */
 const turnMs = 20;
 const longestMs = 10_000;
 /** Failures that are told of a batch: its owner's thread takes them as one message. */

@@ -1,4 +1,4 @@
-import { isOwnFailure } from '../../semantic-errors/own-failure.js';
+import { isSelfReported } from '../../semantic-errors/self-reported.js';
 import { spanTextsOf } from '../reads/span-contents.js';
 import type { Attributes } from './attribute-lookup.js';
 import type { SpanRow } from '../span-row.js';
@@ -18,5 +18,5 @@ export function toldFailure(row: SpanRow): ToldFailure | undefined {
   if (executionId === null || keyId === null || reason === null) return undefined;
   if (kind !== 'tool' || severity !== 'high') return undefined;
   const { output } = spanTextsOf({ kind, attribute: JSON.parse(row.attributes) as Attributes });
-  return isOwnFailure(output, { severity }) ? { executionId, keyId, reason } : undefined;
+  return isSelfReported(output, { severity }) ? { executionId, keyId, reason } : undefined;
 }

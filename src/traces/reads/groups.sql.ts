@@ -1,4 +1,4 @@
-import { countedSpans } from './counted-spans.sql.js';
+import { billableSpans } from './billable-spans.sql.js';
 import { conditionOf, type SpanFilter, SqlValues } from './span-filter.sql.js';
 
 /** Spans are taken together by the run or the thread that they belong to, or by when they start. */
@@ -63,7 +63,7 @@ export function selectGroupKeys(
   holds(`${groupCost} <=`, maxCost);
   // The cost of a group takes several times as long to find as its spans: only where it is asked for.
   const costs = minCost !== undefined || maxCost !== undefined;
-  const counted = costs ? `${countedSpans(members, withinOf(grouping))},` : '';
+  const counted = costs ? `${billableSpans(members, withinOf(grouping))},` : '';
   const text = `
     WITH RECURSIVE ${counted} members AS MATERIALIZED (
       SELECT ${key} AS key, trace_id, span_id, parent_span_id, start_us, finish_us, status = 'error' AS failed,
@@ -99,7 +99,7 @@ export function selectGroups(grouping: Grouping, spans: SpanFilter): Statement {
   const distinct = (column: string): string =>
     `coalesce((array_agg(DISTINCT ${column} COLLATE "C") FILTER (WHERE ${column} IS NOT NULL))[1:${mostListed}], '{}')`;
   const text = `
-    WITH RECURSIVE ${countedSpans(conditionOf(spans, values), within)}
+    WITH RECURSIVE ${billableSpans(conditionOf(spans, values), within)}
     SELECT ${keyOf(grouping)} AS key,
            ${distinct('thread_id')} AS thread_ids, ${distinct('trace_id')} AS trace_ids, ${distinct('run_id')} AS run_ids,
            (array_agg(span_id ORDER BY start_us, span_id) FILTER (WHERE is_root))[1:${mostListed}] AS root_span_ids,
@@ -125,7 +125,7 @@ export function selectFigures(filter: SpanFilter, bucketSeconds?: number): State
   const percentile = (share: number): string =>
     `percentile_disc(${share}) WITHIN GROUP (ORDER BY duration_ms) FILTER (WHERE is_call AND duration_ms > 0)::float8`;
   const text = `
-    WITH RECURSIVE ${countedSpans(conditionOf(filter, values))}
+    WITH RECURSIVE ${billableSpans(conditionOf(filter, values))}
     SELECT ${bucket} AS bucket, count(*)::int AS spans, count(*) FILTER (WHERE is_call)::int AS calls,
            count(*) FILTER (WHERE status = 'error')::int AS errors, round(coalesce(sum(call_cost), 0), 6)::float8 AS cost,
            coalesce(sum(call_input), 0)::float8 AS input_tokens, coalesce(sum(call_output), 0)::float8 AS output_tokens,

@@ -1,8 +1,4 @@
-import {
-  applyDecorators,
-  Controller,
-  UseInterceptors,
-} from '@nestjs/common';
+import { applyDecorators, Controller, UseInterceptors } from '@nestjs/common';
 import { ApiHeader, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';

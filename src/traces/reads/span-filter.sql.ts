@@ -1,4 +1,4 @@
-import { storableText } from '../../common/pg-text.js';
+import { sanitisedText } from '../../common/pg-text.js';
 
 /** `anyId`: the span has one, whichever. */
 export const anyId = { not: null } as const;
@@ -39,7 +39,7 @@ export class SqlValues {
   readonly all: unknown[] = [];
 
   add(value: unknown): string {
-    return `$${this.all.push(typeof value === 'string' ? storableText(value) : value)}`;
+    return `$${this.all.push(typeof value === 'string' ? sanitisedText(value) : value)}`;
   }
 }
 
@@ -92,7 +92,7 @@ function isOneOf(column: string, ids: readonly WantedId[], values: SqlValues): s
   const either: string[] = [];
   if (ids.includes(null)) either.push(`${column} IS NULL`);
   if (ids.includes(anyId)) either.push(`${column} IS NOT NULL`);
-  if (named.length > 0) either.push(`${column} = ANY (${values.add(named.map(storableText))}::text[])`);
+  if (named.length > 0) either.push(`${column} = ANY (${values.add(named.map(sanitisedText))}::text[])`);
   return either.length === 1 ? String(either[0]) : `(${either.join(' OR ')})`;
 }
 

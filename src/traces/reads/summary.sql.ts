@@ -1,4 +1,4 @@
-import { countedSpans } from './counted-spans.sql.js';
+import { billableSpans } from './billable-spans.sql.js';
 import type { Statement } from './groups.sql.js';
 import { conditionOf, type SpanFilter, SqlValues } from './span-filter.sql.js';
 
@@ -260,7 +260,7 @@ export function selectSummary(filter: SpanFilter): Statement {
   const values = new SqlValues();
   const parts = Object.entries(sections).map(([name, section]) => textOf(name, section));
   const text = `
-    WITH RECURSIVE ${countedSpans(conditionOf(filter, values))}, ${sums}, ${selfTimes}, ${toolErrors}, ${repetitions}
+    WITH RECURSIVE ${billableSpans(conditionOf(filter, values))}, ${sums}, ${selfTimes}, ${toolErrors}, ${repetitions}
     ${[totals, ...parts].join('\n    UNION ALL ')}`;
   return { text, values: values.all };
 }

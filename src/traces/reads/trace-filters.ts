@@ -1,7 +1,7 @@
 import { invalidRequest } from '../../common/errors.js';
 import type { GroupFilter, Grouping } from './groups.sql.js';
 import { anyId, type SpanFilter, type WantedId } from './span-filter.sql.js';
-import type { GroupBody, ListRunsQuery, ListSpansQuery, Period } from './trace-queries.shapes.js';
+import type { GroupBody, ListRunsQuery, ListSpansQuery, Period } from './trace-queries.dto.js';
 
 const hourMs = 3_600_000;
 const periodMs: Readonly<Record<Period, number>> = {

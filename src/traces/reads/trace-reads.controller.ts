@@ -6,8 +6,8 @@ import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../common/api-problems.decorator.js';
 import { ReadsTraces } from './reads-traces.decorator.js';
 import type { Listed, SpanRead } from './reads.types.js';
-import * as queries from './trace-queries.shapes.js';
-import * as views from './trace-views.shapes.js';
+import * as queries from './trace-queries.dto.js';
+import * as views from './trace-views.dto.js';
 import { TraceReadsService } from './trace-reads.service.js';
 
 /** Parameters are in snake case and may be written in camel case as well. */

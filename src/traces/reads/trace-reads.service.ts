@@ -15,7 +15,7 @@ import type {
   RunSpansQuery,
   StatsQuery,
   TimeseriesQuery,
-} from './trace-queries.shapes.js';
+} from './trace-queries.dto.js';
 import type {
   BatchSpansView,
   BottlenecksView,
@@ -25,7 +25,7 @@ import type {
   RunView,
   StatsView,
   TimeseriesView,
-} from './trace-views.shapes.js';
+} from './trace-views.dto.js';
 import { TraceReads } from './trace-reads.js';
 
 const dayUs = 86_400_000_000;

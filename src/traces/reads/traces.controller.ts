@@ -9,8 +9,8 @@ import { ApiProblems } from '../../common/api-problems.decorator.js';
 import { Problem } from '../../common/errors.js';
 import { ReadsTraces } from './reads-traces.decorator.js';
 import type { Listed, SpanRead } from './reads.types.js';
-import * as queries from './trace-queries.shapes.js';
-import * as views from './trace-views.shapes.js';
+import * as queries from './trace-queries.dto.js';
+import * as views from './trace-views.dto.js';
 import { TraceReads } from './trace-reads.js';
 
 /** In a thread of its own; a skeleton gets five times smaller. */

@@ -22,5 +22,5 @@ expect 'is healthy' health '{}' '"status":"healthy"'
 call 'answers' '{"query":"pods","limit":2}' '"count":2'
 call 'refuses an input without a query' '{}' '"code":-32602'
 call 'refuses a limit out of bounds' '{"query":"pods","limit":0}' '"code":-32602'
-call 'tells its own failure' '{"query":"fail"}' '"code":-32001'
+call 'tells its self-reported error' '{"query":"fail"}' '"code":-32001'
 exit "$failed"

@@ -42,4 +42,4 @@ test('refuses a wrong input', () => {
   assert.equal(call({ query: 'pods', limit: 0 }).error.code, -32602);
 });
 
-test('tells its own failure', () => assert.equal(call({ query: 'fail' }).error.code, -32001));
+test('tells its self-reported error', () => assert.equal(call({ query: 'fail' }).error.code, -32001));

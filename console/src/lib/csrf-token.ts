@@ -1,0 +1,35 @@
+const name = 'toolkeeper.session';
+
+/**
+ * The half of the session that no cookie carries: pages on other ports of this host are sent the cookie, too, but they
+ * read neither this tab's storage nor its channel, which belong to one origin.
+ */
+export const csrfToken = {
+  read: (): string | null => window.sessionStorage.getItem(name),
+  keep: (value: string): void => window.sessionStorage.setItem(name, value),
+  forget: (): void => window.sessionStorage.removeItem(name),
+};
+
+const timeoutMs = 300;
+
+/** A new tab asks the others for the half; from then on it can change things, too. */
+export function askOtherTabs(): Promise<void> {
+  const channel = new BroadcastChannel(name);
+  return new Promise<void>((resolve) => {
+    setTimeout(resolve, timeoutMs);
+    channel.onmessage = ({ data }: MessageEvent<unknown>) => {
+      if (typeof data !== 'object' || data === null || !('half' in data)) return;
+      csrfToken.keep(String(data.half));
+      resolve();
+    };
+    channel.postMessage('ask');
+  }).finally(() => channel.close());
+}
+
+export function answerOtherTabs(): void {
+  const channel = new BroadcastChannel(name);
+  channel.onmessage = ({ data }) => {
+    const half = csrfToken.read();
+    if (data === 'ask' && half !== null) channel.postMessage({ half });
+  };
+}

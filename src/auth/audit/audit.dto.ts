@@ -1,0 +1,68 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { Cursor, Limit, OptionalMoment, OptionalText, PageOf } from '../../common/dto.js';
+
+const word = 'custom-tools/word_count';
+export const maxReasonLength = 500;
+export const maxTargetLength = 512;
+/** Why an act is done, where its route takes a reason. */
+export const Reason = (): PropertyDecorator =>
+  OptionalText(maxReasonLength, {
+    example: 'The incident takes longer',
+    description: 'Why; it stands in the audit',
+  });
+
+export class ReasonQuery {
+  @Reason() readonly reason?: string;
+}
+
+const Hash = (): PropertyDecorator =>
+  ApiProperty({ type: String, nullable: true, example: null, description: 'null, except in old entries' });
+
+export class AuditQuery {
+  @OptionalText(maxTargetLength, {
+    example: word,
+    description: 'What it was done to, and what lies below it',
+  })
+  readonly target?: string;
+  @OptionalText(128, { example: 'updateCustomTool', description: 'An operation of this document, by its id' })
+  readonly action?: string;
+  @OptionalText(256, { example: 'alice' }) readonly userId?: string;
+  @OptionalText(64, { example: '019a9e0c5d0e7cc1a3f2' }) readonly keyId?: string;
+  @OptionalMoment({ example: '2026-01-22T10:30:00Z', description: 'Included' }) readonly since?: Date;
+  @OptionalMoment({ example: '2026-01-23T10:30:00Z', description: 'Included' }) readonly until?: Date;
+  @Limit(100) readonly limit!: number;
+  @Cursor() readonly cursor?: string;
+}
+
+/** One act with the rights of an administrator. */
+export class AuditEntryView {
+  @ApiProperty({ example: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f' }) readonly id!: string;
+  @ApiProperty({ type: String, format: 'date-time', example: '2026-01-23T10:30:00.000Z' })
+  readonly at!: Date;
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: 'admin',
+    description: "The key's id; `admin`: the operator's; null: no key was shown",
+  })
+  readonly keyId!: string | null;
+  @ApiProperty({ example: 'alice' }) readonly userId!: string;
+  @ApiProperty({ type: String, nullable: true, example: '10.0.0.7' }) readonly address!: string | null;
+  @ApiProperty({ example: '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f' }) readonly requestId!: string;
+  @ApiProperty({ example: 'updateCustomTool', description: 'The operation, by its id in this document' })
+  readonly action!: string;
+  @ApiProperty({ example: word, description: 'The path of what it was done to, below /api/v1/' })
+  readonly target!: string;
+  @ApiProperty({ example: 200, description: 'HTTP status of the answer' }) readonly status!: number;
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: 'The incident takes longer',
+    description: 'As the request gave it; null: it gave none',
+  })
+  readonly reason!: string | null;
+  @Hash() readonly beforeHash!: string | null;
+  @Hash() readonly afterHash!: string | null;
+}
+
+export class AuditPageView extends PageOf(AuditEntryView, { description: 'Newest first' }) {}

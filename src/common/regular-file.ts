@@ -1,0 +1,43 @@
+import { constants } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+
+/** A path leads to a pipe, a device or a folder: there is no whole content to read. */
+export class NotRegularFile extends Error {
+  override readonly name = 'NotRegularFile';
+}
+
+/**
+ * Opens a file that others may put there, for reading; links are followed. To open a pipe would wait for its writer, in
+ * one of the four threads that read files for the whole server and beyond the server's own end.
+ * @throws NotRegularFile; what the system says
+ */
+export async function openRegularFile(path: string): Promise<FileHandle> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+  const isFile = await file.stat().then(
+    (found) => found.isFile(),
+    () => false,
+  );
+  if (isFile) return file;
+  await file.close();
+  throw new NotRegularFile(`${path} is not a regular file`);
+}
+
+/**
+ * The text of such a file, as long as it says that it is.
+ * @throws NotRegularFile; Error when it is larger than `maxBytes`
+ */
+export async function readRegularFile(path: string, maxBytes: number): Promise<string> {
+  const file = await openRegularFile(path);
+  try {
+    const { size } = await file.stat();
+    if (size > maxBytes) throw new Error(`${path} has ${size} bytes, more than ${maxBytes}`);
+    const content = Buffer.alloc(size);
+    let length = 0;
+    for (let read = 1; read > 0 && length < size; length += read) {
+      read = (await file.read(content, length, size - length, length)).bytesRead;
+    }
+    return content.toString('utf8', 0, length);
+  } finally {
+    await file.close();
+  }
+}

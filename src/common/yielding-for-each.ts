@@ -1,0 +1,19 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
+/** How long work may hold up the event loop at a time, in milliseconds. */
+const turnMs = 4;
+
+/** Works through many items; every few milliseconds the event loop serves what waits there first. */
+export async function yieldingForEach<T>(
+  items: Iterable<T>,
+  work: (item: T, index: number) => void,
+): Promise<void> {
+  let index = 0;
+  let until = performance.now() + turnMs;
+  for (const item of items) {
+    work(item, index++);
+    if (performance.now() < until) continue;
+    await nextTurn();
+    until = performance.now() + turnMs;
+  }
+}

@@ -1,0 +1,152 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import type { BundleFile, BundleFiles } from '../bundles/bundle-files.js';
+import type { StoredBundle } from '../bundles/bundles.repository.js';
+import { withoutValues } from '../entity/stored-env.js';
+import { type CustomToolRevision, revisionSources } from '../entity/tool-revision.entity.js';
+import { AnyText, Int, OptionalInt, PageOf } from '../../common/dto.js';
+
+const largestRevision = 2_147_483_647;
+
+export class RevisionFileView {
+  @ApiProperty({ example: 'tools/installed/log_summary/tool.py' }) readonly path!: string;
+  @ApiProperty({ example: 4096, description: 'Bytes' }) readonly size!: number;
+  @ApiProperty({ format: 'date-time', example: '2026-01-23T10:30:00.000Z' }) readonly modifiedAt!: string;
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+    description: 'SHA-256; null over 16 MiB: then size and time stand for the content',
+  })
+  readonly hash!: string | null;
+}
+
+/** A revision in a list. */
+export class RevisionSummaryView {
+  @ApiProperty({ example: 1 }) readonly revision!: number;
+  @ApiProperty({
+    example: '60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752',
+    description: "SHA-256 of configuration, environment and the files' content",
+  })
+  readonly contentHash!: string;
+  @ApiProperty({ enum: revisionSources, example: 'register' }) readonly source!: string;
+  @ApiProperty({
+    type: Number,
+    nullable: true,
+    example: null,
+    description: 'The revision that a rollback brought back',
+  })
+  readonly restores!: number | null;
+  @ApiProperty({ example: 'alice', description: 'User id of the caller; `toolkeeper`: the server itself' })
+  readonly createdBy!: string;
+  @ApiProperty({ type: String, format: 'date-time', example: '2026-01-23T10:30:00.000Z' })
+  readonly createdAt!: Date;
+}
+
+export class RevisionView extends RevisionSummaryView {
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: true,
+    example: { name: 'log_summary', command: 'python3', args: ['tool.py'], env: { API_KEY: '***' } },
+    description: 'As at registration; of environment variables only the names',
+  })
+  readonly configuration!: object;
+  @ApiProperty({ type: [RevisionFileView], description: 'What its processes run, as far as it is known' })
+  readonly files!: RevisionFileView[];
+}
+
+export class RevisionPageView extends PageOf(RevisionSummaryView) {}
+
+const anyJson = ['string', 'number', 'boolean', 'object', 'array'].map((type) => ({
+  type,
+  // One of them has to allow null, and no more than one.
+  ...(type === 'string' && { nullable: true }),
+  ...(type === 'array' && { items: {} }),
+}));
+
+export class RevisionChangeView {
+  @ApiProperty({ example: '/configuration/timeoutMs', description: 'JSON pointer into the revision' })
+  readonly path!: string;
+  @ApiPropertyOptional({ oneOf: anyJson, example: 10000, description: 'Absent: it had nothing there' })
+  readonly before?: unknown;
+  @ApiPropertyOptional({ oneOf: anyJson, example: 20000, description: 'Absent: it has nothing there' })
+  readonly after?: unknown;
+}
+
+export class RevisionDiffView {
+  @ApiProperty({ example: 2 }) readonly revision!: number;
+  @ApiProperty({ type: Number, nullable: true, example: 1 }) readonly against!: number | null;
+  @ApiProperty({ type: [RevisionChangeView] }) readonly changes!: RevisionChangeView[];
+}
+
+export class RevisionParams {
+  @AnyText({ example: 'log_summary' }) readonly name!: string;
+  @Int(1, largestRevision, { example: 1 })
+  readonly revision!: number;
+}
+
+export class RevisionDiffQuery {
+  @OptionalInt(1, largestRevision, { example: 1, description: 'Absent: the one before' })
+  readonly against?: number;
+}
+
+export class RollbackBody {
+  @Int(1, largestRevision, {
+    example: 1,
+    description: 'The revision whose configuration comes back',
+  })
+  readonly revision!: number;
+}
+
+/** The files that a tool brought along. */
+export class BundleView implements StoredBundle {
+  @ApiProperty({
+    example: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+    description: 'SHA-256 over paths, contents and executable bits of its files',
+  })
+  readonly hash!: string;
+  @ApiProperty({ example: 4, description: 'As uploaded: without packages that were installed' })
+  readonly files!: number;
+  @ApiProperty({ example: 8192, description: 'Of these files' }) readonly bytes!: number;
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: null,
+    description: 'What npm and pip said when they installed its packages; null: they installed none',
+  })
+  readonly installLog!: string | null;
+  @ApiProperty({ type: String, format: 'date-time', example: '2026-01-23T10:30:00.000Z' })
+  readonly uploadedAt!: Date;
+}
+
+export class BundleFilesQuery {
+  @OptionalInt(1, largestRevision, { example: 1, description: 'Absent: those that it runs now' })
+  readonly revision?: number;
+}
+
+class BundleFileView implements BundleFile {
+  @ApiProperty({ example: 'tool.py' }) readonly path!: string;
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: '#!/usr/bin/env python3\n…',
+    description: 'Null: it is no text, or there is too much of it',
+  })
+  readonly content!: string | null;
+  @ApiProperty({ example: false }) readonly executable!: boolean;
+}
+
+export class BundleFilesView implements BundleFiles {
+  @ApiProperty({ type: [BundleFileView], description: 'By path' }) readonly data!: readonly BundleFileView[];
+  @ApiProperty({ example: true, description: 'All files are there with their contents' })
+  readonly complete!: boolean;
+}
+
+export function revisionSummary(row: CustomToolRevision): RevisionSummaryView {
+  const { revision, contentHash, source, restores, createdBy, createdAt } = row;
+  return { revision, contentHash, source, restores, createdBy, createdAt };
+}
+
+export function revisionView(row: CustomToolRevision): RevisionView {
+  const configuration = { ...row.configuration, env: withoutValues(row.env) };
+  return { ...revisionSummary(row), configuration, files: row.files };
+}

@@ -1,0 +1,228 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { type PlaybookLabels, type PlaybookStatus, playbookStatuses } from './playbook.types.js';
+import { PageOf, SentBackBy } from '../common/dto.js';
+import {
+  ArchivePlaybookBody,
+  DeprecatePlaybookBody,
+  DisablePlaybookBody,
+  EnablePlaybookBody,
+} from './playbook-bodies.dto.js';
+
+const time = '2026-01-23T10:30:00.000Z';
+
+/** Whether and when an investigation was shown a version. */
+export class ShownToInvestigationView {
+  @ApiProperty({ example: 'inv-2026-0117' }) readonly investigation_id!: string;
+  @ApiProperty({ example: true, description: 'False also when the investigation has expired' })
+  readonly shown!: boolean;
+  @ApiProperty({ type: String, nullable: true, example: time }) readonly first_shown_at!: Date | null;
+  @ApiProperty({ type: String, nullable: true, example: time }) readonly last_shown_at!: Date | null;
+  @ApiProperty({ example: 2, description: 'Answers that held it' }) readonly times!: number;
+}
+
+export class ShownPlaybookView {
+  @ApiProperty({ example: 'oomkill-increase-memory' }) readonly playbook_id!: string;
+  @ApiProperty({ example: '1.2.0' }) readonly version!: string;
+  @ApiProperty({ type: String, example: time }) readonly first_shown_at!: Date;
+  @ApiProperty({ type: String, example: time }) readonly last_shown_at!: Date;
+  @ApiProperty({ example: 2, description: 'Answers that held it' }) readonly times!: number;
+}
+
+export class ShownPlaybooksView {
+  @ApiProperty({ example: 'inv-2026-0117' }) readonly investigation_id!: string;
+  @ApiProperty({ type: [ShownPlaybookView], description: 'By playbook and version' })
+  readonly playbooks!: ShownPlaybookView[];
+  @ApiProperty({ example: 1 }) readonly total!: number;
+}
+
+
+export class PlaybookVersionSummaryView {
+  @ApiProperty({ example: '1.0.0' }) readonly version!: string;
+  @ApiProperty({ enum: playbookStatuses, example: 'active' }) readonly status!: PlaybookStatus;
+  @ApiProperty({ example: true }) readonly is_latest_version!: boolean;
+  @ApiProperty({ type: Number, nullable: true, example: 0.83 }) readonly actual_success_rate!: number | null;
+  @ApiProperty({ example: 12 }) readonly total_executions!: number;
+  @ApiProperty({ example: time }) readonly created_at!: string;
+  @ApiPropertyOptional({ example: 'Use 2.0.0' }) readonly deprecation_notice?: string;
+}
+
+export class PlaybookVersionsView {
+  @ApiProperty({ example: 'api-latency-shed-load' }) readonly playbook_id!: string;
+  @ApiProperty({ type: [PlaybookVersionSummaryView], description: 'Newest first' })
+  readonly versions!: PlaybookVersionSummaryView[];
+  @ApiProperty({ example: 1 }) readonly total_versions!: number;
+}
+
+/** A playbook without its procedure, as lists show it. */
+export class PlaybookSummaryView {
+  @ApiProperty({ example: 'cluster-dns-repair' }) readonly playbook_id!: string;
+  @ApiProperty({ example: '1.4.0' }) readonly version!: string;
+  @ApiProperty({ example: 'Repair name resolution inside the cluster' }) readonly name!: string;
+  @ApiProperty({ example: 'Pods cannot resolve service names or outside hosts.' })
+  readonly description!: string;
+  @ApiProperty({ type: String, nullable: true, example: 'platform-network' }) readonly owner!: string | null;
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: { oneOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }] },
+    example: { environment: '*', priority: ['P0', 'P1'] },
+  })
+  readonly labels!: PlaybookLabels;
+  @ApiProperty({ enum: playbookStatuses, example: 'active' }) readonly status!: PlaybookStatus;
+  @ApiProperty({ type: Number, nullable: true, example: 0.83, description: 'Of its outcomes; null: none was recorded' })
+  readonly actual_success_rate!: number | null;
+  @ApiProperty({ example: 12, description: 'Outcomes of this version' }) readonly total_executions!: number;
+  @ApiProperty({ example: time }) readonly created_at!: string;
+  @ApiProperty({ example: time }) readonly updated_at!: string;
+}
+
+export class ListedPlaybookView extends PlaybookSummaryView {
+  @ApiProperty({ example: 3, description: 'Versions of any status' }) readonly total_versions!: number;
+}
+
+export class PlaybookPageView extends PageOf(ListedPlaybookView, { description: 'Latest versions, by playbook_id' }) {}
+
+/** Who changed a version's status, when and why. */
+export class StatusChangeView {
+  @ApiProperty({ enum: playbookStatuses, example: 'active' }) readonly from_status!: PlaybookStatus;
+  @ApiProperty({ enum: playbookStatuses, example: 'disabled' }) readonly to_status!: PlaybookStatus;
+  @ApiProperty({ example: time }) readonly changed_at!: string;
+  @ApiProperty({ example: 'dora@example.com' }) readonly changed_by!: string;
+  @ApiProperty({ type: String, nullable: true, example: 'Made the outage of 12 March worse' })
+  readonly reason!: string | null;
+}
+
+/** One version with everything its author wrote. */
+@SentBackBy(DisablePlaybookBody)
+@SentBackBy(EnablePlaybookBody)
+@SentBackBy(DeprecatePlaybookBody)
+@SentBackBy(ArchivePlaybookBody)
+export class PlaybookView extends PlaybookSummaryView {
+  @ApiProperty({ type: String, nullable: true, example: null }) readonly maintainer!: string | null;
+  @ApiProperty({
+    oneOf: [{ type: 'object', additionalProperties: true }, { type: 'string' }],
+    example: { kind: 'RemediationPlaybook', steps: [] },
+  })
+  readonly content!: unknown;
+  @ApiProperty({
+    description: 'SHA-256 of everything the author wrote',
+    example: 'b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9',
+  })
+  readonly content_hash!: string;
+  @ApiProperty({ type: [String], example: ['no such host', 'SERVFAIL'] }) readonly signals!: string[];
+  @ApiProperty({ type: [String], example: ['slow DNS lookups'] }) readonly aliases!: string[];
+  @ApiProperty({ type: String, nullable: true, example: 'nslookup from a pod fails.' })
+  readonly when_to_use!: string | null;
+  @ApiProperty({ type: String, nullable: true, example: 'Connections by IP address fail as well.' })
+  readonly when_not_to_use!: string | null;
+  @ApiProperty({ type: String, nullable: true, example: null }) readonly disabled_at!: string | null;
+  @ApiProperty({ type: String, nullable: true, example: null }) readonly disabled_by!: string | null;
+  @ApiProperty({ type: String, nullable: true, example: null }) readonly disabled_reason!: string | null;
+  @ApiProperty({ example: true }) readonly is_latest_version!: boolean;
+  @ApiProperty({ type: String, nullable: true, example: '1.2.0' }) readonly previous_version!: string | null;
+  @ApiProperty({ type: String, nullable: true, example: null }) readonly deprecation_notice!: string | null;
+  @ApiProperty({ type: Number, nullable: true, example: 0.89 }) readonly expected_success_rate!:
+    number | null;
+  @ApiProperty({ type: Number, nullable: true, example: 300 }) readonly expected_duration_seconds!:
+    number | null;
+  @ApiProperty({ example: 0 }) readonly successful_executions!: number;
+  @ApiProperty({ type: String, nullable: true, example: null }) readonly version_notes!: string | null;
+  @ApiProperty({ type: String, nullable: true, example: null }) readonly change_summary!: string | null;
+  @ApiProperty({ type: String, nullable: true, example: 'import' }) readonly created_by!: string | null;
+  @ApiProperty({ type: String, nullable: true, example: 'import' }) readonly updated_by!: string | null;
+  @ApiProperty({ type: [StatusChangeView], description: 'Oldest first' })
+  readonly status_history!: StatusChangeView[];
+  @ApiPropertyOptional({ type: ShownToInvestigationView, description: 'With investigationId' })
+  readonly shown_to_investigation?: ShownToInvestigationView;
+}
+
+const who = 'dora@example.com';
+
+export class PlaybookCreatedView {
+  @ApiProperty({ example: 'api-latency-shed-load' }) readonly playbook_id!: string;
+  @ApiProperty({ example: '1.0.0' }) readonly version!: string;
+  @ApiProperty({ enum: playbookStatuses, example: 'active' }) readonly status!: PlaybookStatus;
+  @ApiProperty({ example: true }) readonly is_latest_version!: boolean;
+  @ApiProperty({ example: time }) readonly created_at!: string;
+}
+
+export class PlaybookVersionKeyView {
+  @ApiProperty({ example: 'cluster-dns-repair' }) readonly playbook_id!: string;
+  @ApiProperty({ example: '1.4.0' }) readonly version!: string;
+}
+
+export class PlaybookImportView {
+  @ApiProperty({ type: [PlaybookCreatedView] }) readonly imported!: PlaybookCreatedView[];
+  @ApiProperty({ type: [PlaybookVersionKeyView], description: 'Stored already with the same content' })
+  readonly unchanged!: PlaybookVersionKeyView[];
+}
+
+export class PlaybookStatusView {
+  @ApiProperty({ example: 'api-latency-shed-load' }) readonly playbook_id!: string;
+  @ApiProperty({ example: '1.0.0' }) readonly version!: string;
+  @ApiProperty({ enum: playbookStatuses, example: 'disabled' }) readonly status!: PlaybookStatus;
+  @ApiProperty({ type: String, nullable: true, example: time }) readonly disabled_at!: string | null;
+  @ApiProperty({ type: String, nullable: true, example: who }) readonly disabled_by!: string | null;
+  @ApiProperty({ type: String, nullable: true, example: 'Made the outage of 12 March worse' })
+  readonly disabled_reason!: string | null;
+}
+
+export class PlaybookDeprecatedView {
+  @ApiProperty({ example: 'cluster-dns-repair' }) readonly playbook_id!: string;
+  @ApiProperty({ example: '1.4.0' }) readonly version!: string;
+  @ApiProperty({ enum: playbookStatuses, example: 'deprecated' }) readonly status!: PlaybookStatus;
+  @ApiProperty({ example: time }) readonly deprecated_at!: string;
+  @ApiProperty({ example: who }) readonly deprecated_by!: string;
+  @ApiProperty({ example: 'Use cluster-dns-cache instead' }) readonly deprecation_notice!: string;
+}
+
+export class PlaybookArchivedView {
+  @ApiProperty({ example: 'cluster-dns-repair' }) readonly playbook_id!: string;
+  @ApiProperty({ example: '1.4.0' }) readonly version!: string;
+  @ApiProperty({ enum: playbookStatuses, example: 'archived' }) readonly status!: PlaybookStatus;
+  @ApiProperty({ example: time }) readonly archived_at!: string;
+  @ApiProperty({ example: who }) readonly archived_by!: string;
+  @ApiProperty({ example: 'The cluster that it was for is gone' }) readonly archived_reason!: string;
+}
+
+export class PlaybookOutcomeView {
+  @ApiProperty({ example: 'cluster-dns-repair' }) readonly playbook_id!: string;
+  @ApiProperty({ example: '1.4.0' }) readonly version!: string;
+  @ApiProperty({ example: 12 }) readonly total_executions!: number;
+  @ApiProperty({ example: 10 }) readonly successful_executions!: number;
+  @ApiProperty({ type: Number, nullable: true, example: 0.833, description: 'Three decimals' })
+  readonly actual_success_rate!: number | null;
+  @ApiProperty({ example: true, description: 'False: this execution had been reported before' })
+  readonly counted!: boolean;
+}
+
+const anyJson = {
+  oneOf: [
+    { type: 'string', nullable: true },
+    { type: 'number' },
+    { type: 'boolean' },
+    { type: 'array', items: {} },
+    { type: 'object', additionalProperties: true },
+  ],
+};
+
+export class JsonChangeView {
+  @ApiProperty({ example: '/content/steps/1/action', description: 'JSON pointer into a version' })
+  readonly pointer!: string;
+  @ApiProperty({ enum: ['added', 'removed', 'changed'], example: 'changed' }) readonly change!: string;
+  @ApiPropertyOptional({ ...anyJson, description: 'Absent where it was added', example: 'RestartPod' })
+  readonly from?: unknown;
+  @ApiPropertyOptional({
+    ...anyJson,
+    description: 'Absent where it was removed',
+    example: 'RestartDeployment',
+  })
+  readonly to?: unknown;
+}
+
+export class PlaybookDiffView {
+  @ApiProperty({ example: 'cluster-dns-repair' }) readonly playbook_id!: string;
+  @ApiProperty({ example: '1.2.0' }) readonly from!: string;
+  @ApiProperty({ example: '1.4.0' }) readonly to!: string;
+  @ApiProperty({ type: [JsonChangeView], description: 'Empty: the same but for the version' })
+  readonly changes!: JsonChangeView[];
+}

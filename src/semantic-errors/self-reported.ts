@@ -1,0 +1,136 @@
+import type { SemanticFinding } from './find-semantic-error.js';
+
+/** A longer text is about something; an answer that only says why it failed is short. */
+const longestStatement = 4_096;
+/** Of an object with more members the error is one thing among others. */
+const mostMembers = 6;
+
+const errorName = String.raw`(?:[A-Za-z_][\w.]{0,80}\.)?[A-Z]\w{0,60}(?:Error|Exception)`;
+/** The beginnings of a text that is nothing but the report of a failure. */
+const openings: readonly RegExp[] = [
+  // "Error: …", "error response from daemon: …", "[ERROR] Failed …", "TypeError: …", "psql: error: …"
+  new RegExp(
+    String.raw`^(?:[\w./-]{1,40}: )?\[?(?:error|fatal)\]?(?: [\w ]{1,60})?(?: \([\w ]{1,40}\))?: ?\S`,
+    'i',
+  ),
+  /^\[error\] \S/i,
+  new RegExp(`^${errorName}: `),
+  new RegExp(
+    String.raw`^(?:exception in thread|unhandled exception:|an? (?:\w+ ){0,2}(?:exception|error) (?:was thrown|occurred))`,
+    'i',
+  ),
+  /^traceback \(most recent call last\)/i,
+  /^(?:[\w./-]{1,40}: )?(?:\([\w ]{1,10}\) )?(?:F|f)ailed to [a-z]/,
+  /^(?:fetch|request|query|login|authentication|authorization|access|connection)\b[\w ]{0,20}\b(?:failed|denied|forbidden|refused)\b/i,
+  /^(?:http )?(?:error )?40[13]:? (?:unauthorized|forbidden)\b/i,
+  /^(?:unauthorized|forbidden)\W*$/i,
+  /^(?:unauthorized|forbidden): /i,
+  /^(?:the )?(?:operation|request|call|upload|download|query) failed\b/i,
+  /^network error(?:$|[:.!,])/i,
+  /^[\w./-]{1,40}: [\w ]{1,40}(?:: )?connection refused/i,
+  /^connection refused(?:$|[:.,(]| by | at )/i,
+  /^(?:i'?m sorry|sorry|i am sorry)\b/i,
+  /^unable to \w/i,
+  /^(?:tool|command|function) (?:execution|call)?[\w ]{0,20}failed/i,
+];
+
+/** It went well in the end, or it is a text about errors. */
+const butThen =
+  /\b(?:succe(?:ss|ed)\w*|recovered|retr(?:y|ied|ying)(?! later)|reconnected|refreshed|resolved|fixed|instead|falling back|fell back|skipped|ignored|means?|usually|how to|for example)\b/i;
+const timeStamp = /^\W?(?:[A-Z]{4,5}\s+)?\[?(?:\d{4}-\d\d-\d\d|\d\d:\d\d)/gm;
+/** Marks of source code that a report of a failure has not. */
+const code = /\b(?:throw new|catch ?\(|return |const |def |class |import |raise |function )|=>|\{\s*$/m;
+
+const goodWords = new Set(['ok', 'success', 'succeeded', 'healthy', 'done', 'resolved', 'completed']);
+const badWords = new Set(['error', 'failed', 'failure', 'fail']);
+
+/**
+ * Whether an answer is itself the report of a failure, and not a text that has one for its subject: a log, a page, a
+ * search's hits, source code. Strict, so that what is marked by it was wrong.
+ */
+export function isSelfReported(text: string, { severity }: Pick<SemanticFinding, 'severity'>): boolean {
+  if (severity !== 'high' || text.length > longestStatement) return false;
+  // A result is recorded as JSON, and a text in it may be JSON again.
+  const value = parsed(parsed(text));
+  return typeof value === 'object' && value !== null ? tellsOfFailure(value) : isReport(String(value));
+}
+
+function parsed(text: unknown): unknown {
+  if (typeof text !== 'string') return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function isReport(text: string): boolean {
+  const bare = text.trim().replace(/^[^\p{L}\p{N}[]{1,4}/u, '');
+  if (butThen.test(bare) || code.test(bare)) return false;
+  if ((bare.match(timeStamp) ?? []).length > 1) return false;
+  return openings.some((opening) => opening.test(bare));
+}
+
+function tellsOfFailure(value: object): boolean {
+  if (Array.isArray(value)) return false;
+  const members = value as Readonly<Record<string, unknown>>;
+  if (saysGood(members)) return false;
+  const said = saidIn(members);
+  if (saysBad(members)) return said.every((text) => !butThen.test(text));
+  return Object.keys(members).length <= mostMembers && said.some(isReport) && !hasContent(members);
+}
+
+const saysGood = ({ success, ok, status }: Readonly<Record<string, unknown>>): boolean =>
+  success === true || ok === true || (typeof status === 'string' && goodWords.has(status.toLowerCase()));
+
+/** The answer's own words for whether it is one. */
+function saysBad(members: Readonly<Record<string, unknown>>): boolean {
+  const { success, succeeded, ok, isError, status, error, errors } = members;
+  if ([success, succeeded, ok].includes(false) || isError === true || error === true) return true;
+  if (typeof status === 'string' && badWords.has(status.toLowerCase())) return true;
+  const hasError = isSaid(error) || (Array.isArray(errors) && errors.length > 0);
+  return hasError && !hasContent(members);
+}
+
+const isSaid = (error: unknown): boolean =>
+  typeof error === 'string'
+    ? error.trim() !== ''
+    : typeof error === 'object' && error !== null && !Array.isArray(error);
+
+/** The words in which an answer speaks for itself. */
+const spokenIn = [
+  'error',
+  'errors',
+  'errorMessage',
+  'message',
+  'detail',
+  'reason',
+  'stderr',
+  'output',
+  'answer',
+  'text',
+  'content',
+];
+
+function saidIn(members: Readonly<Record<string, unknown>>): string[] {
+  return spokenIn.flatMap((name) => textsOf(members[name]));
+}
+
+function textsOf(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  if (Array.isArray(value)) return value.slice(0, 3).flatMap(textsOf);
+  if (typeof value !== 'object' || value === null) return [];
+  const { message, text } = value as { message?: unknown; text?: unknown };
+  return [message, text].filter((each) => typeof each === 'string');
+}
+
+/** Something beside words about a failure: then that was the answer. */
+function hasContent(members: Readonly<Record<string, unknown>>): boolean {
+  return Object.entries(members).some(
+    ([name, value]) =>
+      !spokenIn.includes(name) &&
+      typeof value === 'object' &&
+      value !== null &&
+      Object.keys(value).length > 0,
+  );
+}
