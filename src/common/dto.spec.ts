@@ -78,7 +78,7 @@ describe('a body', () => {
     [{ flag: 'true' }, '/flag must be boolean'],
     [{ one: 'c' }, '/one must be equal to one of the allowed values: "a", "b"'],
     [{ some: ['a', 'c'] }, '/some/1 must be equal to one of the allowed values: "a", "b"'],
-    [{ some: ['a', 'a'] }, '/some must not have duplicate items'],
+    [{ some: ['a', 'a'] }, '/some must not have equal items'],
     [{ list: 'a,b' }, '/list must be array'],
     [{ list: [] }, '/list must have at least 1 items'],
     [{ list: ['a', 'b', 'c', 'd'] }, '/list must have at most 3 items'],

@@ -73,7 +73,7 @@ const checksOf = (table: Bounds, said: Said): Check[] =>
   Object.entries(table)
     .filter(([keyword]) => said[keyword] !== undefined)
     .map(([keyword, holds]) => [
-      inWords(keyword, said[keyword]) ?? 'must not have duplicate items',
+      inWords(keyword, said[keyword]) ?? 'is not valid',
       (it) => holds(it, said[keyword] as never),
     ]);
 

@@ -66,7 +66,8 @@ export class OutputReader {
     this.messages = new MessageReader(maxLineBytes, {
       message: (message, bytes, text) => this.message(message, bytes, text),
       noise: (text, lines, bytes) => this.noise(text, lines, bytes),
-      broken: (text, why) => this.conversation.broken(text, why),
+      // A process that has ended has crashed, whatever stands in its last line.
+      broken: (text, why) => !this.isLast && this.conversation.broken(text, why),
       overflow,
     });
     this.framer = new LineFramer(maxLineBytes, { line: (text, bytes) => this.line(text, bytes), overflow });

@@ -107,7 +107,7 @@ describe('a server that runs', () => {
     gate = new Gate();
     db = await createTestDatabase({ connect: false });
     // The journal is full with the records of two calls that run.
-    tk = await startApp({ DATABASE_URL: db.url, JOURNAL_MAX_BYTES: '600' });
+    tk = await startApp({ DATABASE_URL: db.url, JOURNAL_MAX_BYTES: '500' });
   });
   afterAll(async () => {
     await tk.close();

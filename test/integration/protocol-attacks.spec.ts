@@ -19,17 +19,12 @@ const guesses = (count: number): string =>
 /** What is no answer, whatever it looks like: the true one comes after it. */
 const beforeItsAnswer: readonly (readonly [what: string, latin1: string])[] = [
   ['NUL bytes', '\0\0\0\n\0{"jsonrpc":"2.0"}\n'],
-  ['a raw NUL within a text', '{"jsonrpc":"2.0","id":"$ID","result":"\0"}\n'],
   ['bytes that are no UTF-8', '\xff\xfe\xc0\xaf\xed\xa0\x80{"jsonrpc":"2.0"}\n'],
   ['UTF-16', '\xff\xfe{\0"\0i\0d\0"\0:\x001\0}\0\n\0\n'],
   ['a byte order mark alone', '\xef\xbb\xbf\n'],
-  ['carriage returns for line ends', `${forged('"$OTHER"').trim()}\r${forged('"$ID"').trim()}\r\n`],
   ['form feeds and other control characters', '\f\v\b\x1b[2J\x7f\n'],
   ['empty lines', '\n'.repeat(500)],
-  ['two objects on a line', forged('"$ID"').trim() + forged('"$ID"')],
-  ['a batch', `[${forged('"$ID"').trim()}]\n`],
   ['an answer within a text', `${JSON.stringify(forged('"$ID"'))}\n`],
-  ['twenty objects that never end', '{"jsonrpc":"2.0","id":"$ID","result":[\n'.repeat(20)],
   ['an object of many lines that never ends', `{\n${'1\n'.repeat(2_000)}`],
   ['an object that closes more than it opened', '{\n"a": 1\n}}\n'],
   ['deep nesting', `${deep(100_000)}\n{"jsonrpc":"2.0","id":"1","result":${deep(100_000)}}\n`],
@@ -104,6 +99,22 @@ const failures: readonly (readonly [
   reason: string,
   then: 'exit' | 'stop' | undefined,
 ])[] = [
+  // A text with the id of an open request that cannot be read: no other answer is waited for.
+  ['a raw NUL within a text', '{"jsonrpc":"2.0","id":"$ID","result":"\0"}\n', 'protocol_error', undefined],
+  [
+    'carriage returns for line ends',
+    `${forged('"$OTHER"').trim()}\r${forged('"$ID"').trim()}\r\n`,
+    'protocol_error',
+    undefined,
+  ],
+  ['two objects on a line', forged('"$ID"').trim() + forged('"$ID"'), 'protocol_error', undefined],
+  ['a batch', `[${forged('"$ID"').trim()}]\n`, 'protocol_error', undefined],
+  [
+    'twenty objects that never end',
+    '{"jsonrpc":"2.0","id":"$ID","result":[\n'.repeat(20),
+    'protocol_error',
+    undefined,
+  ],
   ['a line over the cap', 'x'.repeat(1_100_000), 'output_too_large', undefined],
   [
     'an object over the cap, line by line',
