@@ -34,7 +34,7 @@ const fewestCharacters = 16;
 export class AdminKey {
   /** Undefined where there is none: nobody is asked for a key. */
   readonly hash: Buffer | undefined;
-  /** Where the key is kept; undefined where it was configured, or where there is none. */
+  /** The file with the key; undefined if the key was configured, or if there is none. */
   readonly file: string | undefined;
 
   /** @throws KeyFileError when the file holds no key, or none can be made */

@@ -9,7 +9,7 @@ export const callerMistake = (message: string): ToolFailure =>
 /** A server somewhere did not do its part; the same call may succeed later. No fault of the tool. */
 export const awayFailure = (message: string): ToolFailure => new ToolFailure('upstream_unavailable', message);
 
-/** So much may be under way at a time, and so much may wait for it: what a call holds in memory is bounded in all. */
+/** Limits on what runs and what waits at a time, so that the memory of all calls together is bounded. */
 export class Slots {
   private readonly slots;
 

@@ -80,7 +80,7 @@ function sentenceOf({ code, detail, errors = [] }: ToldProblem, { status, status
   return `${said}${fields.join('')}${hint}`;
 }
 
-/** What a command works with. */
+/** The environment of a command: files, streams and settings. */
 export interface Session {
   readonly client: Client;
   readonly out: Output;

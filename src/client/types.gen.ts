@@ -2046,7 +2046,7 @@ export type McpToolView = {
      */
     why?: string;
     /**
-     * What is wrong with it, although it can be called
+     * A fault of the tool, which can be called all the same
      */
     warning?: string;
     /**

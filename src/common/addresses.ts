@@ -65,7 +65,7 @@ export class HostRules {
 }
 
 /**
- * Where tools that reach out may connect to: public addresses, and what an operator allows beside them. Both on the ports
+ * Addresses that tools may connect to: public ones, and those that an operator allows. Both on the ports
  * of the web, unless a rule names another one.
  */
 export class OutboundRules {
@@ -170,7 +170,7 @@ export function isOwnAddress(address: string, port: number, ownPort: number | un
   return own.some((each) => reached(each.address).toNormalizedString() === found.toNormalizedString());
 }
 
-/** Where a server listens; undefined until it does. */
+/** The port on which a server listens; undefined until it does. */
 export function portOf(server: Server): number | undefined {
   const address = server.address();
   return typeof address === 'object' ? address?.port : undefined;

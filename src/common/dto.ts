@@ -13,7 +13,7 @@ import type { Page } from './page.js';
  * absent.
  */
 
-/** What OpenAPI says of a property. */
+/** OpenAPI's description of a property. */
 export type Said = Readonly<Record<string, unknown>>;
 type Says = string | ((value: unknown) => string);
 type Check = readonly [says: Says, holds: (value: unknown) => boolean];
@@ -159,7 +159,7 @@ export const OneOf = (values: readonly string[], said: Said = {}): PropertyDecor
 export const OptionalOneOf = (values: readonly string[], said: Said = {}): PropertyDecorator =>
   OneOf(values, { required: false, ...said });
 
-/** In a query `a,b` stands for a list of both, as the parameter given twice does. */
+/** Reads `a,b` in a query as a list of both, like the parameter given twice. */
 const toList: Convert = (text) =>
   text === undefined
     ? undefined
@@ -239,7 +239,7 @@ export const SentBackBy =
 export const Limit = (usual: number, said: Said = {}): PropertyDecorator =>
   OptionalInt(1, 1_000, { default: usual, example: usual, ...said });
 
-/** Where a list goes on. */
+/** The cursor of a list's next page. */
 export const Cursor = (): PropertyDecorator =>
   OptionalText(512, { example: 'bG9nX3N1bW1hcnk', description: 'nextCursor of the page before' });
 

@@ -10,7 +10,7 @@ export interface WorkerCallsOptions<News> {
   readonly heapMb?: number;
   /** The most memory of that process, with what its script keeps outside of the heap (buffers), in MB. */
   readonly processMb?: number;
-  /** Of a thread whose work is bounded: V8 collects its garbage in time; with `heapMb` of no use. */
+  /** Heap limits of the thread, so that V8 collects its garbage in time; ignored with `heapMb`. */
   readonly resourceLimits?: ResourceLimits;
   /** How long a call may take, the worker's start included; no limit without it. */
   readonly timeLimitMs?: number;

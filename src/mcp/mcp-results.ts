@@ -64,7 +64,7 @@ function contentOf({ failed, value }: ReadableAnswer): CallToolResult {
 }
 
 /**
- * What has the form of a result of MCP, as clients read it: nulls are absent, and what no client knows becomes text.
+ * A value in the form of an MCP result, as clients read it: nulls are absent, unknown content becomes text.
  * @returns undefined if it has not
  */
 function mcpResult({

@@ -107,7 +107,7 @@ export class ArchivePlaybookBody {
   @Text(2_000, { example: 'The cluster that it was for is gone' }) readonly archived_reason!: string;
 }
 
-/** What came of using a playbook. */
+/** The outcome of using a playbook. */
 export class RecordOutcomeBody {
   @Flag({ example: true, description: 'Whether it remedied the incident' }) readonly success!: boolean;
   @OptionalText(256, { nullable: true, example: 'remediation-7f3a',

@@ -12,10 +12,10 @@ export interface VersionKey {
   readonly version: string;
 }
 
-/** What came of using a playbook. */
+/** The outcome of using a playbook. */
 export interface Outcome {
   readonly success: boolean;
-  /** Of the caller's choice: an execution counts once, however often it is reported. */
+  /** An id of the caller's choice: an execution counts once, however often it is reported. */
   readonly executionId: string | undefined;
 }
 

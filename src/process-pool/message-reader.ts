@@ -25,7 +25,7 @@ interface Candidate {
 const maxLevels = 128;
 /** Shorter messages are not looked through: whatever their depth, they cost little. */
 const maxUncounted = 2_000;
-/** What answers nothing, such as a notice, is read up to this length: parsing it costs little. */
+/** Deep messages that answer nothing, such as notices, are read up to this length: parsing them costs little. */
 const maxDeepAside = 65_536;
 const tooDeep = `is nested deeper than ${maxLevels} levels`;
 

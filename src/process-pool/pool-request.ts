@@ -30,7 +30,7 @@ export class PoolRequest {
   readonly notes: RequestNotes = {};
   readonly answer: Promise<PoolAnswer>;
   state = waiting;
-  /** By performance.now(). */
+  /** Arrival, by performance.now(). */
   readonly arrivedAt = performance.now();
   private readonly settle = Promise.withResolvers<PoolAnswer>();
   private timer: NodeJS.Timeout | undefined;

@@ -21,7 +21,7 @@ export type KeyState =
       readonly abandoned: boolean;
     };
 
-/** Where keys and outcomes are kept: shared by replicas, and safe from restarts. Each method throws if the database is away. */
+/** Keys and outcomes, shared by replicas and safe from restarts. Each method throws if the database is away. */
 export interface IdempotencyStore {
   /** @returns undefined when the key changed hands meanwhile: ask again */
   claim(claim: Claim): Promise<KeyState | undefined>;

@@ -25,7 +25,7 @@ interface Extras<Input> extends Partial<Omit<ToolDefinition, 'inputSchema' | 'an
    * `upstream_unavailable`: the tool's circuit stays closed. Callers read the kind of failure, the log has its message.
    */
   readonly upstream?: string;
-  /** What decides a cached result; absent: the input with its defaults. */
+  /** The key of a cached result; absent: the input with its defaults. */
   readonly cacheKey?: (input: Input) => unknown;
   readonly onReuse?: Tool['onReuse'];
   readonly asReused?: Tool['asReused'];

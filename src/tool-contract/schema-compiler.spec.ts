@@ -122,6 +122,29 @@ describe('patterns of names beside a branch that was not taken', () => {
   });
 });
 
+describe('evaluated properties and items beside a branch that was not taken', () => {
+  const given = { if: { required: ['a'] }, then: { properties: { a: {} } } };
+  const patternProperties = { '^x': {} };
+  const counted = { if: { minItems: 2 }, then: { prefixItems: [{}] } };
+
+  it.each([
+    ['properties', { ...given, patternProperties, unevaluatedProperties: false }, { x1: 1 }],
+    ['items', { ...counted, unevaluatedItems: { type: 'null' } }, [null]],
+  ])('are valid: %s', (_what, schema, input) => {
+    expect(problemsOf(schema, input)).toEqual([]);
+    expect(problemsOf(schema, input, true)).toEqual([]);
+  });
+
+  it.each([
+    ['a property', { ...given, patternProperties, unevaluatedProperties: false }, { x1: 1, c: 1 }],
+    ['an item', { ...counted, unevaluatedItems: false }, [1]],
+    ['an item of another type', { ...counted, unevaluatedItems: { type: 'null' } }, [1]],
+  ])('are refused: %s', (_what, schema, input) => {
+    expect(problemsOf(schema, input)).toHaveLength(1);
+    expect(problemsOf(schema, input, true)).toHaveLength(1);
+  });
+});
+
 it('knows what has been evaluated where a schema asks for it', () => {
   const schema = { properties: { a: {} }, allOf: [{ properties: { b: {} } }], unevaluatedProperties: false };
   expect(problemsOf(schema, { a: 1, b: 1 })).toEqual([]);

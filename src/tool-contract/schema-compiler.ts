@@ -1,7 +1,8 @@
+import { _, Name } from 'ajv';
 import { RE2JS } from 're2js';
 import type { FieldProblem } from '../common/errors.js';
 import { asFieldProblem, mostProblems } from '../common/field-problems.js';
-import { inDialect } from './schema-dialects.js';
+import { inDialect, type SchemaCompiler } from './schema-dialects.js';
 import type { JsonSchema } from './tool.js';
 
 export interface CompiledSchema {
@@ -50,12 +51,33 @@ export function compileSchema(schema: JsonSchema, { allErrors = false } = {}): C
   });
   // An asynchronous one would answer with a promise, which reads as valid.
   const { $async: _async, ...own } = all;
-  // Keeping account of what was evaluated takes time, and with some branches it throws (Ajv 8.20).
+  // Keeping account of what was evaluated takes time.
   ajv.opts.unevaluated = JSON.stringify(own).includes('"unevaluated');
+  if (ajv.opts.unevaluated) repairEvaluated(ajv);
   const validate = ajv.compile(own);
   return {
     instructions,
     problemsOf: (input) =>
       validate(input) ? [] : (validate.errors ?? []).slice(0, mostProblems).map(asFieldProblem),
   };
+}
+
+/**
+ * Ajv 8.20 declares the properties and items that a branch has evaluated within the branch: if the branch is not taken
+ * they are undefined, but they are read and written. The set of a `$ref` belongs to the other schema and is copied.
+ */
+function repairEvaluated(ajv: SchemaCompiler): void {
+  for (const keyword of ['patternProperties', 'unevaluatedItems']) {
+    const rule = ajv.RULES.all[keyword];
+    if (typeof rule !== 'object' || !('code' in rule.definition)) continue;
+    const { code } = rule.definition;
+    rule.definition.code = (cxt, type) => {
+      const { gen, it } = cxt;
+      const { props, items } = it;
+      if (keyword === 'unevaluatedItems' && items instanceof Name) gen.assign(items, _`${items} || 0`);
+      if (keyword === 'patternProperties' && props instanceof Name)
+        gen.assign(props, _`${props} === true || {...${props}}`);
+      code(cxt, type);
+    };
+  }
 }

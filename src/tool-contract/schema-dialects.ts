@@ -32,7 +32,7 @@ export function inDialect({ $schema, ...own }: JsonSchema): InDialect {
   };
 }
 
-/** In draft-04 `exclusiveMinimum: true` changes what `minimum` means; in later drafts it is a limit itself. */
+/** Translates draft-04, in which `exclusiveMinimum: true` changes the meaning of `minimum`; in later drafts it is a limit itself. */
 const withNumericLimits = (schema: JsonSchema): JsonSchema =>
   JSON.parse(JSON.stringify(schema), (_name, value: unknown) => {
     const node = value as Record<string, unknown> | null;

@@ -112,7 +112,7 @@ export class CircuitTransitionsRepository {
   }
 }
 
-/** What happens to the circuits, as long as the metrics of its time are kept. */
+/** The history of circuits, kept as long as metrics. */
 @Injectable()
 export class CircuitHistory extends WriteBehind<CircuitTransition> {
   constructor(

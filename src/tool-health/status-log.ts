@@ -7,7 +7,7 @@ interface Noted {
   readonly since: number | null;
 }
 
-/** What noting a status changed. */
+/** The change that a noted status made. */
 interface StatusNote {
   readonly since: number | null;
   /** The status before, if this is another one. */

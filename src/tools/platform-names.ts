@@ -9,7 +9,7 @@ export interface NameRule {
 
 /** OpenAI's rule, which those keep that hand their tools on to it. */
 const openAiNames: NameRule = { longest: 64, refused: /[^a-zA-Z0-9_-]/g };
-/** By format. */
+/** Name rules of each format. */
 export const nameRules = {
   openai: openAiNames,
   'openai-responses': openAiNames,

@@ -162,7 +162,7 @@ function expectTaken(schema: JsonSchema, isRoot = true): void {
   }
 }
 
-/** As the model would write it. */
+/** The input as a model would write it. */
 function inAliases(input: unknown, schema: JsonSchema): unknown {
   if (typeof input !== 'object' || input === null) return input;
   if (Array.isArray(input)) return input.map((each) => inAliases(each, schema));

@@ -9,7 +9,7 @@ import type { JsonSchema } from '../tool-contract/tool.js';
 import type { SchemaAnswer, SchemaPass, SchemaTrial } from './schema-thread.js';
 
 const lenient = { strict: false, validateFormats: false, logger: false } as const;
-/** By dialect: its own schema, compiled. */
+/** Each dialect's own schema, compiled. */
 const metaSchemas = new Map<unknown, SchemaCompiler>();
 /** Compiled schemas by their text, ready for further passes. */
 const kept = new LRUCache<string, ReturnType<typeof compileSchema>>({ max: 16 });

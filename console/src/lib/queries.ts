@@ -113,7 +113,7 @@ export const gradeChangesQuery = (tool: string) =>
       (await ask(listGradeChanges({ path: { tool }, query: { limit: all }, signal }))).data,
   });
 
-/** Of the last hour, as grades are, unless another period is asked for. */
+/** The last hour, like grades, unless another period is asked for. */
 export const errorPatternsQuery = (tool: string, periodHours = 1) =>
   queryOptions({
     queryKey: ['health', 'patterns', tool, periodHours],

@@ -18,7 +18,7 @@ import type { Output } from '../output.js';
 import { hasManifest, projectAt, toolName } from '../project.js';
 import { told } from './tools.js';
 
-/** Of a tool that is asked for its own. */
+/** A stand-in until the tool reports its own name. */
 const anyName = 'unnamed';
 
 export type Template = 'python' | 'node' | 'bash';

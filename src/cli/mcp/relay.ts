@@ -189,7 +189,7 @@ async function* dataOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<strin
   }
 }
 
-/** As much as the server takes in a body. */
+/** The server's own limit of a body. */
 const maxLineBytes = 64 * 1_048_576;
 
 /** MCP over stdin and stdout, for clients that start their servers; it ends when the client closes stdin. */

@@ -27,7 +27,7 @@ export class McpToolView {
   readonly why?: string;
   @ApiPropertyOptional({
     example: 'it is listed without its outputSchema: its outputSchema is not a valid JSON Schema',
-    description: 'What is wrong with it, although it can be called',
+    description: 'A fault of the tool, which can be called all the same',
   })
   readonly warning?: string;
   @AnyObject({

@@ -129,7 +129,7 @@ export class ToolTrialsController {
   @ApiOperation({
     summary: "Read a tool's log, or follow it",
     description:
-      'What the tool wrote to stderr, stray lines on stdout, and what happened to its processes, as kept in memory by this server; secrets that the server knows are taken out. It needs the scope `tools:admin`: what a tool writes may hold others. With `Accept: text/event-stream` the log is followed: events `log`, `missed` (entries that had to make room before they were read) and `end`.',
+      'Output of the tool on stderr, unparsed output on stdout, and starts and ends of its processes, as this server keeps them in memory. Secrets that the server knows are redacted. It needs the scope `tools:admin`, because a tool may write other secrets. With `Accept: text/event-stream` the log is followed: events `log`, `missed` (entries that had to make room before they were read) and `end`.',
   })
   @ApiExtraModels(LogPageView)
   @ApiOkResponse({

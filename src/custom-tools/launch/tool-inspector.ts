@@ -38,7 +38,7 @@ export interface CheckedTool {
   readonly validate: InputValidator;
   /** Absent if there is none, or none that clients can compile. */
   readonly outputSchema?: JsonSchema;
-  /** What is wrong with its schemas, although it can be called. */
+  /** A fault of its schemas; the tool can be called all the same. */
   warning?: string;
 }
 
@@ -51,7 +51,7 @@ export interface PreparedTool {
   readonly validate: InputValidator;
   /** Of an MCP server's approved tools. */
   readonly validators: McpValidators;
-  /** What an MCP server listed just now. */
+  /** The tools that an MCP server listed just now. */
   readonly listed?: Handshake['tools'];
   readonly content: RevisionContent;
   readonly start: PreparedLaunch | { readonly unavailable: string };

@@ -64,7 +64,7 @@ export function readDefinition(listed: JsonObject): ReadDefinition {
 export const definitionHash = (definition: McpDefinition): string =>
   sha256(canonicalJson(asCompared(definition)));
 
-/** In JSON Schema null is a value for these keywords alone. */
+/** Keywords for which null is a value in JSON Schema. */
 const asCompared = <T extends object>(listed: T): T =>
   withoutNulls(listed, ['default', 'const', 'enum', 'examples']) as T;
 

@@ -14,7 +14,7 @@ export interface McpReview {
   readonly state: McpToolState;
   /** Why it is not callable. */
   readonly why?: string;
-  /** What is wrong with it, although it can be called. */
+  /** A fault of the tool, which can be called all the same. */
   readonly warning?: string;
   readonly approved?: McpDefinition;
   readonly listed?: McpDefinition;

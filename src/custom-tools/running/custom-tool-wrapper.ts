@@ -45,7 +45,7 @@ export class CustomToolWrapper implements Tool {
     return [this];
   }
 
-  /** What an operator should know about what it offers. */
+  /** A warning for operators about the tools that it offers. */
   warnings(): readonly string[] {
     const { warning } = inDialect(this.tool.inputSchema);
     return warning === undefined ? [] : [`${this.tool.name}: ${warning}`];

@@ -18,7 +18,7 @@ import { type HistoricalContext, historicalContext, playbookAnswer } from './ans
 import { Injectable, Logger } from '@nestjs/common';
 import { TypedEvents } from '../../common/typed-events.js';
 
-/** Where an answer came from: the service, or memory because the service gave none. */
+/** Origin of an answer: the service, or memory because the service gave none. */
 export type AnswerOrigin = 'fetched' | 'stale';
 
 /** What happens between us and the Data Storage service, for logs, metrics and traces. */

@@ -30,7 +30,7 @@ interface ShownRow extends PlaybookIdentity {
   readonly times: number;
 }
 
-/** In the order of the key: two replicas that write never wait for each other in a circle. */
+/** Sorted by key, so that two replicas never deadlock. */
 const upsert = `
   INSERT INTO playbook_shown AS old
     (investigation_id, playbook_id, version, first_shown_at, last_shown_at, times, expires_at)
