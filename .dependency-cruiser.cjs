@@ -3,97 +3,130 @@
  * common, config, observability and tool-contract are open to the modules named below.
  */
 const base = ['common', 'config', 'observability'];
+/** What a controller stands on. */
+const rest = [...base, 'rest', 'auth', 'tool-contract'];
 const allowed = {
   common: [],
-  config: ['common'],
+  schemas: ['common'],
+  'circuits/breaker': ['common'],
+  outbound: ['common', 'circuits/breaker'],
+  streams: ['common'],
+  config: ['common', 'outbound', 'streams'],
   observability: ['common', 'config'],
-  'tool-contract': ['common'],
+  'tool-contract': ['common', 'outbound', 'schemas'],
+  rest: ['common'],
   database: [...base],
-  auth: [...base, 'tool-contract', 'database'],
+  auth: [...base, 'rest', 'tool-contract', 'database'],
   'process-pool': ['common'],
-  sandbox: [...base],
-  journal: [...base],
-  'tool-metrics': [...base, 'tool-contract', 'database', 'auth', 'journal', 'semantic-errors'],
-  'tool-health': [...base, 'tool-contract', 'database', 'auth', 'tool-metrics'],
-  traces: [
-    ...base,
-    'tool-contract',
-    'database',
-    'auth',
-    'journal',
-    'tool-metrics',
-    'tool-health',
-    'semantic-errors',
-  ],
-  investigations: [...base, 'tool-contract', 'database', 'auth'],
-  repetition: [...base, 'tool-contract', 'database'],
-  'lexical-search': ['common'],
+  sandbox: [...base, 'outbound'],
+  secrets: ['common', 'config', 'rest', 'tool-contract', 'process-pool'],
   'semantic-errors': ['common'],
-  llm: [...base],
-  tools: [
-    ...base,
-    'tool-contract',
-    'auth',
-    'tool-metrics',
+  'lexical-search': ['common'],
+  'records/journal': [...base],
+  'records/executions': [...rest, 'database', 'records/journal', 'semantic-errors'],
+  circuits: [...rest, 'circuits/breaker', 'database', 'records/executions'],
+  'tool-health': [...rest, 'database', 'records/executions', 'circuits'],
+  'records/spans': [
+    ...rest,
+    'database',
+    'streams',
+    'semantic-errors',
+    'records/journal',
+    'records/executions',
     'tool-health',
-    'investigations',
+  ],
+  budgets: [...rest, 'database'],
+  repetition: [...base, 'tool-contract', 'database'],
+  llm: [...base, 'outbound'],
+  platforms: ['common', 'schemas', 'tool-contract'],
+  tools: [
+    ...rest,
+    'streams',
+    'schemas',
+    'platforms',
+    'records/executions',
+    'circuits',
+    'tool-health',
+    'budgets',
     'repetition',
     'lexical-search',
   ],
-  'custom-tools': [...base, 'tool-contract', 'database', 'auth', 'process-pool', 'sandbox', 'tools'],
-  'builtin-tools': [...base, 'tool-contract', 'tools'],
+  'mcp/client': ['common', 'outbound', 'tool-contract', 'schemas', 'process-pool'],
+  'mcp/server': [...rest, 'streams', 'schemas', 'platforms', 'tools'],
+  'custom-tools': [
+    ...rest,
+    'database',
+    'outbound',
+    'streams',
+    'schemas',
+    'process-pool',
+    'sandbox',
+    'secrets',
+    'tools',
+    'mcp/client',
+  ],
+  'builtin-tools': [...base, 'tool-contract', 'outbound', 'schemas', 'tools'],
   'trace-tools': [
     ...base,
     'tool-contract',
     'database',
     'auth',
+    'outbound',
+    'schemas',
     'llm',
     'semantic-errors',
-    'tool-metrics',
+    'records/executions',
+    'records/spans',
     'tools',
-    'traces',
   ],
-  experiments: [...base, 'database', 'auth', 'llm', 'traces'],
-  mcp: [...base, 'tool-contract', 'auth', 'tools'],
-  playbooks: [...base, 'tool-contract', 'database', 'auth'],
+  experiments: [...rest, 'database', 'outbound', 'llm', 'records/spans'],
+  playbooks: [...rest, 'database'],
   'playbook-search': [
-    ...base,
-    'tool-contract',
+    ...rest,
     'database',
-    'auth',
-    'tool-metrics',
+    'outbound',
+    'schemas',
+    'circuits/breaker',
+    'records/executions',
     'repetition',
     'lexical-search',
     'tools',
     'playbooks',
   ],
-  events: [...base, 'auth', 'tool-health'],
+  events: [...rest, 'streams', 'outbound', 'circuits/breaker', 'circuits', 'tool-health'],
   health: [...base, 'auth'],
-  http: [...base, 'auth', 'app.module.ts'],
+  http: [...base, 'rest', 'auth', 'app.module.ts'],
   console: [...base, 'auth'],
-  client: [],
-  cli: ['common', 'client'],
+  cli: ['common', 'process-pool'],
 };
 
 /** What stands at the root of src: the start, and the list of modules. */
 const root = {
   'main.ts': ['common', 'config', 'auth', 'http'],
-  'app.module.ts': Object.keys(allowed).filter((room) => !['http', 'client', 'cli'].includes(room)),
+  'lifecycle.module.ts': ['common', 'streams'],
+  'app.module.ts': [
+    ...Object.keys(allowed).filter((room) => !['http', 'cli'].includes(room)),
+    'lifecycle.module.ts',
+  ],
 };
 
 /** The sub-folders of custom-tools, from the ground up: each may import those that its line lists. */
 const layers = {
-  mcp: [],
-  entity: ['mcp'],
-  secrets: ['entity'],
-  commands: ['entity', 'secrets'],
+  entity: [],
+  commands: ['entity'],
   bundles: ['entity', 'commands'],
-  logs: ['entity', 'secrets'],
-  launch: ['entity', 'mcp', 'secrets', 'bundles', 'commands'],
-  running: ['entity', 'mcp', 'secrets', 'commands', 'logs', 'launch'],
-  manager: ['entity', 'mcp', 'secrets', 'bundles', 'commands', 'logs', 'launch', 'running'],
-  http: ['entity', 'mcp', 'secrets', 'bundles', 'commands', 'logs', 'launch', 'running', 'manager'],
+  logs: ['entity'],
+  launch: ['entity', 'bundles', 'commands'],
+  running: ['entity', 'commands', 'logs', 'launch'],
+  manager: ['entity', 'bundles', 'commands', 'logs', 'launch', 'running'],
+  http: ['entity', 'bundles', 'commands', 'logs', 'launch', 'running', 'manager'],
 };
+
+/** A room within a room has a rule of its own. */
+const roomsWithin = (room) =>
+  Object.keys(allowed)
+    .filter((other) => other.startsWith(`${room}/`))
+    .map((other) => `^src/${other}/`);
 
 /** The folders of the console, from the ground up. */
 const consoleLayers = {
@@ -111,7 +144,7 @@ module.exports = {
       comment: 'A cycle hides who owns what.',
       severity: 'error',
       // The client stands as it is generated.
-      from: { pathNot: '^src/client/' },
+      from: { pathNot: '^client/' },
       to: { circular: true },
     },
     {
@@ -160,8 +193,14 @@ module.exports = {
       name: `${room}-imports`,
       comment: `${room} may import only: ${may.join(', ') || 'nothing of ours'}.`,
       severity: 'error',
-      from: { path: `^src/${room}/`, pathNot: '\\.spec\\.ts$' },
-      to: { path: '^src/', pathNot: `^src/(${[room, ...may].join('|')})(/|$)` },
+      from: { path: `^src/${room}/`, pathNot: ['\\.spec\\.ts$', ...roomsWithin(room)] },
+      to: {
+        path: '^(src|client)/',
+        pathNot:
+          room === 'cli'
+            ? `^(client|src/(${[room, ...may].join('|')}))(/|$)`
+            : `^src/(${[room, ...may].join('|')})(/|$)`,
+      },
     })),
     ...Object.entries(layers).map(([layer, may]) => ({
       name: `custom-tools-${layer}-imports`,
@@ -175,7 +214,7 @@ module.exports = {
       comment: `${file} may import only: ${may.join(', ')}.`,
       severity: 'error',
       from: { path: `^src/${file}$` },
-      to: { path: '^src/', pathNot: `^src/(${may.join('|')})/` },
+      to: { path: '^src/', pathNot: `^src/(${may.join('|')})(/|$)` },
     })),
     {
       name: 'console-speaks-http',
@@ -189,7 +228,7 @@ module.exports = {
       comment: 'The console knows the server by the generated client alone.',
       severity: 'error',
       from: { path: '^console/src/lib/api\\.ts$' },
-      to: { path: '^(src|migrations|test)/', pathNot: '^src/client/' },
+      to: { path: '^(src|migrations|test)/', pathNot: '^client/' },
     },
     {
       name: 'server-without-console',

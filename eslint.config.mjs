@@ -14,7 +14,7 @@ export default tseslint.config(
         'test/fixtures/plain-templates/',
       ],
       // As it is generated.
-      'src/client/',
+      'client/',
     ],
   },
   js.configs.recommended,

@@ -19,7 +19,7 @@ const consoleSources = [
   'console/icon.svg',
   'console/vite.config.mjs',
   'console/src',
-  'src/client',
+  'client',
 ];
 
 await withLock(async () => {
@@ -29,7 +29,7 @@ await withLock(async () => {
     'installing packages',
     install,
   );
-  await step(buildStamp, hashOf(['src', 'migrations', '.swcrc']), 'building', build);
+  await step(buildStamp, hashOf(['src', 'client', 'migrations', '.swcrc']), 'building', build);
   // The console may already use what the client, which is about to be written, does not have yet.
   if (!process.argv.includes('--no-console'))
     await step(consoleStamp, hashOf(consoleSources), 'building the console', buildConsole);
@@ -57,7 +57,7 @@ function install() {
 async function build() {
   const { transformFile } = await import('@swc/core');
   rmSync(join(root, 'dist'), { recursive: true, force: true });
-  const sources = filesIn(['src', 'migrations']).filter((file) => /(?<!\.spec)\.ts$/.test(file));
+  const sources = filesIn(['src', 'client', 'migrations']).filter((file) => /(?<!\.spec)\.ts$/.test(file));
   await Promise.all(
     sources.map(async (file) => {
       const output = join(root, 'dist', file.replace(/\.ts$/, '.js'));

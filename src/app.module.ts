@@ -3,7 +3,7 @@ import { AuditModule } from './auth/audit/audit.module.js';
 import { AuthModule } from './auth/auth.module.js';
 import { KeysModule } from './auth/keys/keys.module.js';
 import { BuiltinToolsModule } from './builtin-tools/builtin-tools.module.js';
-import { LifecycleModule } from './common/lifecycle.module.js';
+import { LifecycleModule } from './lifecycle.module.js';
 import { type AppConfig, ConfigModule } from './config/app-config.js';
 import { ConsoleModule } from './console/console.module.js';
 import { CustomToolsModule } from './custom-tools/custom-tools.module.js';
@@ -11,7 +11,7 @@ import { DatabaseModule } from './database/database.module.js';
 import { EventsModule } from './events/events.module.js';
 import { ExperimentsModule } from './experiments/experiments.module.js';
 import { HealthModule } from './health/health.module.js';
-import { McpModule } from './mcp/mcp.module.js';
+import { McpModule } from './mcp/server/mcp.module.js';
 import { LoggingModule } from './observability/logging.module.js';
 import { MetricsModule } from './observability/metrics.module.js';
 import { TracingModule } from './observability/tracing/tracing.module.js';
@@ -19,7 +19,7 @@ import { PlaybookSearchModule } from './playbook-search/playbook-search.module.j
 import { PlaybooksModule } from './playbooks/playbooks.module.js';
 import { ToolsModule } from './tools/tools.module.js';
 import { TraceToolsModule } from './trace-tools/trace-tools.module.js';
-import { TracesModule } from './traces/traces.module.js';
+import { TracesModule } from './records/spans/traces.module.js';
 
 /** The list of modules; each brings in what it stands on. */
 @Module({})

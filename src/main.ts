@@ -1,7 +1,7 @@
 import { Logger } from 'nestjs-pino';
 import { AdminKey, assertSafeToExpose } from './auth/api-key.js';
 import { SignInLinks } from './auth/sessions.js';
-import { KeyFileError } from './common/key-file.js';
+import { KeyFileError } from './config/key-file.js';
 import { Lifecycle } from './common/lifecycle.js';
 import { announceServer } from './common/server-file.js';
 import { StartupWork } from './common/startup-work.js';

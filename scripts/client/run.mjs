@@ -1,6 +1,6 @@
 /**
  * `npm run client`: writes docs/openapi.json as the server tells it, has it checked by redocly and spectral, and writes
- * the typed client of src/client from it. With --check it writes nothing, names what is not current and exits with 1.
+ * the typed client in client/ from it. With --check it writes nothing, names what is not current and exits with 1.
  * The packages that it needs are installed here, beside the project's own.
  */
 import { execFileSync } from 'node:child_process';
@@ -21,7 +21,7 @@ try {
   lint(drawn);
   await generate(drawn, join(folder, 'client'));
   put(drawn, join(root, 'docs', 'openapi.json'));
-  put(join(folder, 'client'), join(root, 'src', 'client'));
+  put(join(folder, 'client'), join(root, 'client'));
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { KeyFileError, makeKeyFile, readKeyFile } from '../common/key-file.js';
+import { KeyFileError, makeKeyFile, readKeyFile } from '../config/key-file.js';
 import { type AppConfig, ConfigurationError } from '../config/app-config.js';
 
 /** The key a request brings: `Authorization: Bearer <key>`, else `x-api-key`. */

@@ -1,7 +1,7 @@
 import { Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { Server } from 'node:net';
-import { portOf } from '../common/addresses.js';
+import { portOf } from '../outbound/addresses.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import type { Tool } from '../tool-contract/tool.js';
 import { ToolRegistry } from '../tools/tool-registry.js';

@@ -1,4 +1,4 @@
-import { createClient, createConfig, type Client } from '../client/client/index.js';
+import { createClient, createConfig, type Client } from '../../client/client/index.js';
 import { CliError, exit } from './exit.js';
 import { type ServerAddress, Surroundings } from './surroundings.js';
 import { Agent, type BodyInit as Body, fetch } from 'undici';

@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative, resolve } from 'node:path';
-import type { CustomToolCreate } from '../client/types.gen.js';
+import type { CustomToolCreate } from '../../client/types.gen.js';
 import { CliError, exit } from './exit.js';
 import { projectAt } from './project.js';
 

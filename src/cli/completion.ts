@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { listTools } from '../client/sdk.gen.js';
-import type { ToolView } from '../client/types.gen.js';
+import { listTools } from '../../client/sdk.gen.js';
+import type { ToolView } from '../../client/types.gen.js';
 import { apiOf } from './api.js';
 import type { Surroundings } from './surroundings.js';
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, extname, join, resolve } from 'node:path';
 import { messageOf } from '../common/message-of.js';
-import type { CustomToolCreate } from '../client/types.gen.js';
+import type { CustomToolCreate } from '../../client/types.gen.js';
 import { CliError, exit } from './exit.js';
 
 /** What a registration takes as a tool's name. */

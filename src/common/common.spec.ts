@@ -7,7 +7,7 @@ import { mapLimit } from './map-limit.js';
 import { newId, requestIdOf, timeOfId } from './ids.js';
 import { IntervalLoop } from './interval-loop.js';
 import { KeyedMutex } from './keyed-mutex.js';
-import { pageOf } from './page.js';
+import { pageOf } from '../rest/page.js';
 import { TypedEvents } from './typed-events.js';
 
 describe('canonicalJson', () => {

@@ -1,6 +1,6 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { join, resolve } from 'node:path';
-import { isLoopback } from '../common/addresses.js';
+import { isLoopback } from '../outbound/addresses.js';
 import { projectRoot } from '../common/project.js';
 import { builtinProblems } from './builtin-settings.js';
 import { ConfigurationError, flag, Setting, setting, type Values } from './setting.js';

@@ -1,5 +1,5 @@
 import { relative } from 'node:path';
-import { OutboundRules } from '../common/addresses.js';
+import { OutboundRules } from '../outbound/addresses.js';
 import { projectRoot } from '../common/project.js';
 import { folder, kind, type Kind, list, secret, setting, someOf, type Values } from './setting.js';
 

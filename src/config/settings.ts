@@ -1,4 +1,4 @@
-import { toolEventTypes } from '../common/tool-events.js';
+import { toolEventTypes } from '../streams/tool-events.js';
 import { builtinTools } from './builtin-settings.js';
 import {
   baseUrl,

@@ -1,9 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
-import type { Placed } from '../common/event-ring.js';
+import type { Placed } from '../streams/event-ring.js';
 import { Lifecycle } from '../common/lifecycle.js';
-import { endlessMaxUnread as maxUnread, OpenStreams } from '../common/open-streams.js';
-import { type Following, SseStream } from '../common/sse-stream.js';
-import type { ToolEvent } from '../common/tool-events.js';
+import { endlessMaxUnread as maxUnread, OpenStreams } from '../streams/open-streams.js';
+import { type Following, SseStream } from '../streams/sse-stream.js';
+import type { ToolEvent } from '../streams/tool-events.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { RecentEvents } from './recent-events.js';
 

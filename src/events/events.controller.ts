@@ -10,7 +10,7 @@ import {
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import { Scopes } from '../auth/scopes.decorator.js';
-import { ApiProblems } from '../common/api-problems.decorator.js';
+import { ApiProblems } from '../rest/api-problems.decorator.js';
 import { EventPageView, EventsQuery } from './events.dto.js';
 import { EventsService } from './events.service.js';
 

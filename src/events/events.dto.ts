@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { type ToolEventType, toolEventTypes } from '../common/tool-events.js';
-import { Limit, OptionalText, OptionalTextList, SomeOf } from '../common/dto.js';
+import { type ToolEventType, toolEventTypes } from '../streams/tool-events.js';
+import { Limit, OptionalText, OptionalTextList, SomeOf } from '../rest/dto.js';
 
 export class EventsQuery {
   @OptionalTextList({

@@ -1,8 +1,8 @@
 import { Module, type OnModuleInit } from '@nestjs/common';
-import type { CircuitKind } from '../common/circuit-state.js';
-import { StreamTopics } from '../common/stream-topics.js';
-import { ToolEvents, type ToolEventType } from '../common/tool-events.js';
-import { CircuitEvents } from '../tool-health/circuit-events.js';
+import type { CircuitKind } from '../circuits/breaker/circuit-state.js';
+import { StreamTopics } from '../streams/stream-topics.js';
+import { ToolEvents, type ToolEventType } from '../streams/tool-events.js';
+import { CircuitEvents } from '../circuits/circuit-events.js';
 import { HealthEvents } from '../tool-health/health-events.js';
 import { ToolHealthModule } from '../tool-health/tool-health.module.js';
 import { EventHistory } from './event-history.js';

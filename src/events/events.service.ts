@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
-import { acceptsEvents, sseEvent, sseHeaders } from '../common/sse.js';
-import type { ToolEvent } from '../common/tool-events.js';
+import { acceptsEvents, sseEvent, sseHeaders } from '../streams/sse.js';
+import type { ToolEvent } from '../streams/tool-events.js';
 import { EventStreams } from './event-streams.js';
 import type { EventPageView, EventsQuery } from './events.dto.js';
 import { RecentEvents } from './recent-events.js';

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
-import { EventRing, type Placed } from '../common/event-ring.js';
-import { type ToolEvent, ToolEvents } from '../common/tool-events.js';
+import { EventRing, type Placed } from '../streams/event-ring.js';
+import { type ToolEvent, ToolEvents } from '../streams/tool-events.js';
 import { TypedEvents } from '../common/typed-events.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 

@@ -3,7 +3,7 @@ import { ApiHeader, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import { Scopes } from '../auth/scopes.decorator.js';
-import { ApiProblems } from '../common/api-problems.decorator.js';
+import { ApiProblems } from '../rest/api-problems.decorator.js';
 import { TopicsQuery } from './topic-stream.dto.js';
 import { TopicStreamService } from './topic-stream.service.js';
 

@@ -1,4 +1,4 @@
-import { TextList } from '../common/dto.js';
+import { TextList } from '../rest/dto.js';
 
 export class TopicsQuery {
   @TextList({

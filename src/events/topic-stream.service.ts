@@ -3,11 +3,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Readable } from 'node:stream';
 import { principalOf } from '../auth/principal.decorator.js';
 import { projectFor, projectOf } from '../auth/project.decorator.js';
-import type { EventRing } from '../common/event-ring.js';
+import type { EventRing } from '../streams/event-ring.js';
 import { invalidRequest, Problem } from '../common/errors.js';
-import { sseEvent, sseHeaders } from '../common/sse.js';
-import type { Following } from '../common/sse-stream.js';
-import { type StreamTopic, StreamTopics } from '../common/stream-topics.js';
+import { sseEvent, sseHeaders } from '../streams/sse.js';
+import type { Following } from '../streams/sse-stream.js';
+import { type StreamTopic, StreamTopics } from '../streams/stream-topics.js';
 import { EventStreams } from './event-streams.js';
 import type { TopicsQuery } from './topic-stream.dto.js';
 

@@ -1,7 +1,7 @@
 import type { FieldProblem } from '../common/errors.js';
 import { escapePointer } from '../common/field-problems.js';
 import { isDeeperThan } from '../common/json-depth.js';
-import { memberOf } from '../traces/ingest/attribute-lookup.js';
+import { memberOf } from '../records/spans/ingest/attribute-lookup.js';
 import type { ExperimentSettings, Json } from './experiment.types.js';
 
 /** Characters of JSON. */

@@ -23,9 +23,9 @@ import {
 import { CurrentPrincipal, type Principal } from '../auth/principal.decorator.js';
 import { CurrentProject } from '../auth/project.decorator.js';
 import { Scopes } from '../auth/scopes.decorator.js';
-import { ApiProblems } from '../common/api-problems.decorator.js';
-import type { Listed } from '../traces/reads/reads.types.js';
-import { SpansUpToDateInterceptor } from '../traces/ingest/span-ingest.js';
+import { ApiProblems } from '../rest/api-problems.decorator.js';
+import type { Listed } from '../records/spans/reads/reads.types.js';
+import { SpansUpToDateInterceptor } from '../records/spans/ingest/span-ingest.js';
 import { ExperimentsService } from './experiments.service.js';
 import {
   CallFiguresView,

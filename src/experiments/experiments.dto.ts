@@ -1,7 +1,7 @@
 import { ApiProperty, getSchemaPath, PartialType } from '@nestjs/swagger';
-import { AnyObject, Limit, OptionalInt, OptionalMap, OptionalText, SentBackBy, Text } from '../common/dto.js';
-import type { Listed } from '../traces/reads/reads.types.js';
-import { PaginationView } from '../traces/reads/trace-views.dto.js';
+import { AnyObject, Limit, OptionalInt, OptionalMap, OptionalText, SentBackBy, Text } from '../rest/dto.js';
+import type { Listed } from '../records/spans/reads/reads.types.js';
+import { PaginationView } from '../records/spans/reads/trace-views.dto.js';
 import type { CallFigures, Comparison, Evaluation } from './evaluation.js';
 import { type ExperimentStatus, experimentStatuses, type Json, type RunResult } from './experiment.types.js';
 

@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuthModule } from '../auth/auth.module.js';
 import { LlmModule } from '../llm/llm.module.js';
-import { TracesModule } from '../traces/traces.module.js';
+import { TracesModule } from '../records/spans/traces.module.js';
 import { ExperimentRuns } from './experiment-runs.js';
 import { ExperimentsController } from './experiments.controller.js';
 import { ExperimentsRepository } from './experiments.repository.js';

@@ -1,9 +1,9 @@
 import { isObject } from '../common/json.js';
 import { messageOf } from '../common/message-of.js';
-import { UpstreamFailure } from '../common/upstream-failure.js';
+import { UpstreamFailure } from '../outbound/upstream-failure.js';
 import type { Completion, LlmEndpoint } from '../llm/llm-endpoint.js';
-import { AttributeLookup, memberOf } from '../traces/ingest/attribute-lookup.js';
-import { costOf } from '../traces/ingest/model-prices.js';
+import { AttributeLookup, memberOf } from '../records/spans/ingest/attribute-lookup.js';
+import { costOf } from '../records/spans/ingest/model-prices.js';
 import type { Experiment, Json, RunEnd, RunResult } from './experiment.types.js';
 import { filledRequest } from './filled-request.js';
 import { TemplateError } from './templates.js';

@@ -1,5 +1,5 @@
-import { normaliseSpan } from '../traces/ingest/normalise-span.js';
-import type { SpanRead } from '../traces/reads/reads.types.js';
+import { normaliseSpan } from '../records/spans/ingest/normalise-span.js';
+import type { SpanRead } from '../records/spans/reads/reads.types.js';
 import { requestOf, resultOf } from './span-call.js';
 
 /** A span of these attributes as it is read from the store. */

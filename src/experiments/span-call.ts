@@ -1,7 +1,7 @@
-import { AttributeLookup, fromJson, memberOf } from '../traces/ingest/attribute-lookup.js';
-import { callsIn, resultsIn, textsOf } from '../traces/ingest/span-texts.js';
-import { spanTextsOf } from '../traces/reads/span-contents.js';
-import type { SpanRead } from '../traces/reads/reads.types.js';
+import { AttributeLookup, fromJson, memberOf } from '../records/spans/ingest/attribute-lookup.js';
+import { callsIn, resultsIn, textsOf } from '../records/spans/ingest/span-texts.js';
+import { spanTextsOf } from '../records/spans/reads/span-contents.js';
+import type { SpanRead } from '../records/spans/reads/reads.types.js';
 import type { CallResult } from './evaluation.js';
 
 type Json = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { isDeeperThan } from '../common/json-depth.js';
 import { messageOf } from '../common/message-of.js';
-import { memberOf } from '../traces/ingest/attribute-lookup.js';
+import { memberOf } from '../records/spans/ingest/attribute-lookup.js';
 
 /** As Mustache's parser gives it: a section has the tokens within it. */
 type Token = readonly [kind: string, text: string, start: number, end: number, inner?: readonly Token[]];

@@ -5,7 +5,7 @@ import { Tracer } from '../observability/tracing/tracer.js';
 import { PlaybooksModule } from '../playbooks/playbooks.module.js';
 import { ShownPlaybooks } from '../playbooks/shown/shown-playbooks.js';
 import { RepetitionModule } from '../repetition/repetition.module.js';
-import { ToolMetricsModule } from '../tool-metrics/tool-metrics.module.js';
+import { ToolMetricsModule } from '../records/executions/tool-metrics.module.js';
 import { ToolRegistry } from '../tools/tool-registry.js';
 import { ToolsModule } from '../tools/tools.module.js';
 import { CatalogueFollower } from './catalogue/catalogue-follower.js';

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../common/clock.js';
-import { SampleRing } from '../common/sample-ring.js';
+import { SampleRing } from '../circuits/breaker/sample-ring.js';
 
 const windowMs = 3_600_000;
 

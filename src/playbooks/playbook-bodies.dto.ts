@@ -1,47 +1,73 @@
 import type { NewPlaybook, PlaybookLabels } from './playbook.types.js';
 import { Content, Labels, Phrases, PlaybookId, Version } from './playbook.validators.js';
-import { Cursor, Flag, OptionalFlag, OptionalInt, OptionalNum, OptionalText, Text } from '../common/dto.js';
+import { Cursor, Flag, OptionalFlag, OptionalInt, OptionalNum, OptionalText, Text } from '../rest/dto.js';
 
 /** A new version of a playbook; files of the sample catalogue have the same fields. */
 export class CreatePlaybookBody implements NewPlaybook {
   @PlaybookId({ example: 'api-latency-shed-load', maxLength: 128 }) readonly playbook_id!: string;
-  @Version({ example: '1.0.0',
-    description: 'v?MAJOR[.MINOR[.PATCH]][-pre], greater than every stored version' })
+  @Version({
+    example: '1.0.0',
+    description: 'v?MAJOR[.MINOR[.PATCH]][-pre], greater than every stored version',
+  })
   readonly version!: string;
   @Text(200, { example: 'Shed load from a slow API' }) readonly name!: string;
-  @Text(4_000, { example: 'Latency of an API grows with its queue. Turns optional work off until it has recovered.' })
+  @Text(4_000, {
+    example: 'Latency of an API grows with its queue. Turns optional work off until it has recovered.',
+  })
   readonly description!: string;
   @OptionalText(200, { nullable: true, example: 'team-edge' }) readonly owner?: string;
   @OptionalText(200, { nullable: true, example: 'edge-oncall@example.com' }) readonly maintainer?: string;
-  @Content({ description: 'The procedure: an object, or text in the format that its executor reads',
+  @Content({
+    description: 'The procedure: an object, or text in the format that its executor reads',
     oneOf: [{ type: 'object', additionalProperties: true }, { type: 'string' }],
     example: {
       kind: 'RemediationPlaybook',
       steps: [
         { name: 'shed', action: 'ReconfigureResource', description: 'Set feature.recommendations=off' },
       ],
-    } })
+    },
+  })
   readonly content!: unknown;
-  @Labels({ required: false, nullable: true, description: 'Short key to the value, or values, for which the playbook is meant; * means any',
+  @Labels({
+    required: false,
+    nullable: true,
+    description: 'Short key to the value, or values, for which the playbook is meant; * means any',
     type: 'object',
     additionalProperties: { oneOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }] },
-    example: { environment: '*', priority: ['P1', 'P2'] } })
+    example: { environment: '*', priority: ['P1', 'P2'] },
+  })
   readonly labels?: PlaybookLabels;
-  @Phrases({ type: [String], required: false, nullable: true,
+  @Phrases({
+    type: [String],
+    required: false,
+    nullable: true,
     description: 'Words that an incident shows',
-    example: ['HighRequestLatency'] })
+    example: ['HighRequestLatency'],
+  })
   readonly signals?: string[];
-  @Phrases({ type: [String], required: false, nullable: true,
+  @Phrases({
+    type: [String],
+    required: false,
+    nullable: true,
     description: 'Other words for the same',
-    example: ['slow api', 'overload'] })
+    example: ['slow api', 'overload'],
+  })
   readonly aliases?: string[];
   @OptionalText(2_000, { nullable: true, example: 'The queue grows and optional features are known.' })
   readonly when_to_use?: string;
   @OptionalText(2_000, { nullable: true, example: 'A dependency is down.' })
   readonly when_not_to_use?: string;
-  @OptionalText(4_000, { nullable: true, example: 'Rehearsed on 3 March.', description: 'About this version' })
+  @OptionalText(4_000, {
+    nullable: true,
+    example: 'Rehearsed on 3 March.',
+    description: 'About this version',
+  })
   readonly version_notes?: string;
-  @OptionalText(4_000, { nullable: true, example: 'First version.', description: 'What differs from the version before' })
+  @OptionalText(4_000, {
+    nullable: true,
+    example: 'First version.',
+    description: 'What differs from the version before',
+  })
   readonly change_summary?: string;
   @OptionalNum({ nullable: true, minimum: 0, maximum: 1, example: 0.8 })
   readonly expected_success_rate?: number;
@@ -74,8 +100,10 @@ export class ShownQuery {
 }
 
 export class VersionQuery {
-  @OptionalText(256, { example: 'inv-2026-0117',
-    description: 'Also answers whether this investigation was shown the version' })
+  @OptionalText(256, {
+    example: 'inv-2026-0117',
+    description: 'Also answers whether this investigation was shown the version',
+  })
   readonly investigationId?: string;
 }
 
@@ -110,7 +138,10 @@ export class ArchivePlaybookBody {
 /** The outcome of using a playbook. */
 export class RecordOutcomeBody {
   @Flag({ example: true, description: 'Whether it remedied the incident' }) readonly success!: boolean;
-  @OptionalText(256, { nullable: true, example: 'remediation-7f3a',
-    description: 'Of your choice: with it an outcome that is reported again does not count again' })
+  @OptionalText(256, {
+    nullable: true,
+    example: 'remediation-7f3a',
+    description: 'Of your choice: with it an outcome that is reported again does not count again',
+  })
   readonly execution_id?: string;
 }

@@ -1,10 +1,17 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { canonicalJson, sha256 } from '../common/canonical-json.js';
 import { type FieldProblem, Problem } from '../common/errors.js';
-import { keyIn, type Page, pageFrom } from '../common/page.js';
+import { keyIn, type Page, pageFrom } from '../rest/page.js';
 import { TypedEvents } from '../common/typed-events.js';
 import type { NewPlaybook } from './playbook.types.js';
-import type { CreatedRow, PlaybookRow, PlaybookSummary, StatisticsRow, StatusRow, VersionRow } from './playbook.rows.js';
+import type {
+  CreatedRow,
+  PlaybookRow,
+  PlaybookSummary,
+  StatisticsRow,
+  StatusRow,
+  VersionRow,
+} from './playbook.rows.js';
 import { isPlaybookId } from './playbook.validators.js';
 import { type Outcome, PlaybookChangesRepository, type VersionKey } from './playbook-changes.repository.js';
 import { PlaybooksRepository } from './playbooks.repository.js';

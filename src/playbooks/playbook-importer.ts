@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Problem } from '../common/errors.js';
 import { StartupWork } from '../common/startup-work.js';
-import { DtoPipe } from '../common/dto.pipe.js';
+import { DtoPipe } from '../rest/dto.pipe.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { contentHash, PlaybookCatalogueService } from './playbook-catalogue.service.js';
 import { CreatePlaybookBody } from './playbook-bodies.dto.js';

@@ -1,11 +1,30 @@
 import { Body, Controller, Get, HttpCode, Param, Patch, Post, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../auth/scopes.decorator.js';
-import { ApiProblems } from '../common/api-problems.decorator.js';
+import { ApiProblems } from '../rest/api-problems.decorator.js';
 import type { StatusRow } from './playbook.rows.js';
 import { PlaybookCatalogueService } from './playbook-catalogue.service.js';
-import { PlaybookArchivedView, PlaybookDeprecatedView, PlaybookDiffView, PlaybookOutcomeView, PlaybookStatusView, PlaybookVersionsView, PlaybookView } from './playbook-views.dto.js';
-import { ArchivePlaybookBody, DeprecatePlaybookBody, DisablePlaybookBody, EnablePlaybookBody, PlaybookDiffParams, PlaybookIdParams, PlaybookVersionParams, RecordOutcomeBody, VersionQuery, VersionsQuery } from './playbook-bodies.dto.js';
+import {
+  PlaybookArchivedView,
+  PlaybookDeprecatedView,
+  PlaybookDiffView,
+  PlaybookOutcomeView,
+  PlaybookStatusView,
+  PlaybookVersionsView,
+  PlaybookView,
+} from './playbook-views.dto.js';
+import {
+  ArchivePlaybookBody,
+  DeprecatePlaybookBody,
+  DisablePlaybookBody,
+  EnablePlaybookBody,
+  PlaybookDiffParams,
+  PlaybookIdParams,
+  PlaybookVersionParams,
+  RecordOutcomeBody,
+  VersionQuery,
+  VersionsQuery,
+} from './playbook-bodies.dto.js';
 import { PlaybooksRepository } from './playbooks.repository.js';
 import { ShownPlaybooks } from './shown/shown-playbooks.js';
 
@@ -41,7 +60,10 @@ export class PlaybookVersionsController {
       'can refuse a selection that was not.',
   })
   @ApiOkResponse({ type: PlaybookView })
-  async getPlaybookVersion(@Param() key: PlaybookVersionParams, @Query() { investigationId }: VersionQuery): Promise<object> {
+  async getPlaybookVersion(
+    @Param() key: PlaybookVersionParams,
+    @Query() { investigationId }: VersionQuery,
+  ): Promise<object> {
     const [row, status_history, shown_to_investigation] = await Promise.all([
       this.catalogue.get(key),
       this.repository.statusHistory(key.id, key.version),
@@ -86,7 +108,10 @@ export class PlaybookVersionsController {
   })
   @ApiOkResponse({ type: PlaybookStatusView })
   @ApiProblems('conflict')
-  async disablePlaybook(@Param() key: PlaybookVersionParams, @Body() body: DisablePlaybookBody): Promise<object> {
+  async disablePlaybook(
+    @Param() key: PlaybookVersionParams,
+    @Body() body: DisablePlaybookBody,
+  ): Promise<object> {
     const { disabled_by: by, disabled_reason: reason } = body;
     return statusAnswer(await this.catalogue.setStatus(key, { transition: 'disable', by, reason }));
   }
@@ -98,7 +123,10 @@ export class PlaybookVersionsController {
   })
   @ApiOkResponse({ type: PlaybookStatusView })
   @ApiProblems('conflict')
-  async enablePlaybook(@Param() key: PlaybookVersionParams, @Body() body: EnablePlaybookBody): Promise<object> {
+  async enablePlaybook(
+    @Param() key: PlaybookVersionParams,
+    @Body() body: EnablePlaybookBody,
+  ): Promise<object> {
     const { enabled_by: by, enabled_reason: reason } = body;
     return statusAnswer(await this.catalogue.setStatus(key, { transition: 'enable', by, reason }));
   }
@@ -110,7 +138,10 @@ export class PlaybookVersionsController {
   })
   @ApiOkResponse({ type: PlaybookDeprecatedView })
   @ApiProblems('conflict')
-  async deprecatePlaybook(@Param() key: PlaybookVersionParams, @Body() body: DeprecatePlaybookBody): Promise<object> {
+  async deprecatePlaybook(
+    @Param() key: PlaybookVersionParams,
+    @Body() body: DeprecatePlaybookBody,
+  ): Promise<object> {
     const { deprecated_by, deprecation_notice } = body;
     const change = { transition: 'deprecate', by: deprecated_by, reason: deprecation_notice } as const;
     const { playbook_id, version, status, updated_at } = await this.catalogue.setStatus(key, change);
@@ -124,7 +155,10 @@ export class PlaybookVersionsController {
   })
   @ApiOkResponse({ type: PlaybookArchivedView })
   @ApiProblems('conflict')
-  async archivePlaybook(@Param() key: PlaybookVersionParams, @Body() body: ArchivePlaybookBody): Promise<object> {
+  async archivePlaybook(
+    @Param() key: PlaybookVersionParams,
+    @Body() body: ArchivePlaybookBody,
+  ): Promise<object> {
     const { archived_by, archived_reason } = body;
     const change = { transition: 'archive', by: archived_by, reason: archived_reason } as const;
     const { playbook_id, version, status, updated_at } = await this.catalogue.setStatus(key, change);

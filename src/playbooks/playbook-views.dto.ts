@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { type PlaybookLabels, type PlaybookStatus, playbookStatuses } from './playbook.types.js';
-import { PageOf, SentBackBy } from '../common/dto.js';
+import { PageOf, SentBackBy } from '../rest/dto.js';
 import {
   ArchivePlaybookBody,
   DeprecatePlaybookBody,
@@ -35,7 +35,6 @@ export class ShownPlaybooksView {
   @ApiProperty({ example: 1 }) readonly total!: number;
 }
 
-
 export class PlaybookVersionSummaryView {
   @ApiProperty({ example: '1.0.0' }) readonly version!: string;
   @ApiProperty({ enum: playbookStatuses, example: 'active' }) readonly status!: PlaybookStatus;
@@ -68,7 +67,12 @@ export class PlaybookSummaryView {
   })
   readonly labels!: PlaybookLabels;
   @ApiProperty({ enum: playbookStatuses, example: 'active' }) readonly status!: PlaybookStatus;
-  @ApiProperty({ type: Number, nullable: true, example: 0.83, description: 'Of its outcomes; null: none was recorded' })
+  @ApiProperty({
+    type: Number,
+    nullable: true,
+    example: 0.83,
+    description: 'Of its outcomes; null: none was recorded',
+  })
   readonly actual_success_rate!: number | null;
   @ApiProperty({ example: 12, description: 'Outcomes of this version' }) readonly total_executions!: number;
   @ApiProperty({ example: time }) readonly created_at!: string;
@@ -79,7 +83,9 @@ export class ListedPlaybookView extends PlaybookSummaryView {
   @ApiProperty({ example: 3, description: 'Versions of any status' }) readonly total_versions!: number;
 }
 
-export class PlaybookPageView extends PageOf(ListedPlaybookView, { description: 'Latest versions, by playbook_id' }) {}
+export class PlaybookPageView extends PageOf(ListedPlaybookView, {
+  description: 'Latest versions, by playbook_id',
+}) {}
 
 /** Who changed a version's status, when and why. */
 export class StatusChangeView {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { Problem } from '../common/errors.js';
 import { projectRoot } from '../common/project.js';
-import { DtoPipe } from '../common/dto.pipe.js';
+import { DtoPipe } from '../rest/dto.pipe.js';
 import { CreatePlaybookBody } from './playbook-bodies.dto.js';
 
 const good = { playbook_id: 'a', version: '1.0.0', name: 'n', description: 'd', content: { kind: 'x' } };

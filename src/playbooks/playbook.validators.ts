@@ -1,6 +1,6 @@
 import { isObject } from 'class-validator';
 import { isDeeperThan } from '../common/json-depth.js';
-import { Ruled } from '../common/dto.js';
+import { Ruled } from '../rest/dto.js';
 import { isVersion } from './semver.js';
 
 const maxContentDepth = 32;
@@ -29,10 +29,7 @@ export const Version = Ruled(
 );
 
 /** Keys to one value or several; no two keys may differ in case only. */
-export const Labels = Ruled(
-  `must map at most ${maxLabels} keys to text or to a list of texts`,
-  areLabels,
-);
+export const Labels = Ruled(`must map at most ${maxLabels} keys to text or to a list of texts`, areLabels);
 
 function areLabels(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;

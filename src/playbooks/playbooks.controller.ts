@@ -1,13 +1,26 @@
 import { Body, Controller, Get, HttpCode, Post, Query } from '@nestjs/common';
-import { ApiBody, ApiConsumes, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiTags, type ApiBodyOptions } from '@nestjs/swagger';
+import {
+  ApiBody,
+  ApiConsumes,
+  ApiCreatedResponse,
+  ApiOkResponse,
+  ApiOperation,
+  ApiTags,
+  type ApiBodyOptions,
+} from '@nestjs/swagger';
 import { CurrentPrincipal } from '../auth/principal.decorator.js';
 import { Scopes } from '../auth/scopes.decorator.js';
-import { ApiProblems } from '../common/api-problems.decorator.js';
+import { ApiProblems } from '../rest/api-problems.decorator.js';
 import type { Principal } from '../tool-contract/principal.js';
 import { PlaybookImportService } from './import/playbook-import.service.js';
 import { yamlTypes } from './import/yaml-body.js';
 import { PlaybookCatalogueService } from './playbook-catalogue.service.js';
-import { PlaybookCreatedView, PlaybookImportView, PlaybookPageView, ShownPlaybooksView } from './playbook-views.dto.js';
+import {
+  PlaybookCreatedView,
+  PlaybookImportView,
+  PlaybookPageView,
+  ShownPlaybooksView,
+} from './playbook-views.dto.js';
 import { ShownPlaybooks } from './shown/shown-playbooks.js';
 import { CreatePlaybookBody, ListPlaybooksQuery, ShownQuery } from './playbook-bodies.dto.js';
 
@@ -74,7 +87,10 @@ export class PlaybooksController {
   })
   @ApiCreatedResponse({ type: PlaybookCreatedView })
   @ApiProblems('conflict', 'payload_too_large')
-  createPlaybook(@Body() body: CreatePlaybookBody, @CurrentPrincipal() { userId }: Principal): Promise<object> {
+  createPlaybook(
+    @Body() body: CreatePlaybookBody,
+    @CurrentPrincipal() { userId }: Principal,
+  ): Promise<object> {
     return this.catalogue.create(body, userId);
   }
 

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../common/json.js';
-import { LineBudget } from '../common/line-budget.js';
-import { LineFramer } from '../common/line-framer.js';
-import { PacedStream, unitBytes } from '../common/paced-stream.js';
+import { LineBudget } from './line-budget.js';
+import { LineFramer } from './line-framer.js';
+import { PacedStream, unitBytes } from './paced-stream.js';
 import { ByteTail } from './byte-tail.js';
 import type { Conversation } from './conversation.js';
 import type { LaunchedProcess } from './launcher.js';

@@ -11,7 +11,14 @@ import {
 import { connect, isIP, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
-import { forbidden, type HostRule, HostRules, isForbidden, mayLeadTo, nameOf } from '../common/addresses.js';
+import {
+  forbidden,
+  type HostRule,
+  HostRules,
+  isForbidden,
+  mayLeadTo,
+  nameOf,
+} from '../outbound/addresses.js';
 import { makePrivateFolder } from './private-folders.js';
 
 export interface ProxyLimits {

@@ -1,5 +1,5 @@
 import { Cancellation } from '../common/cancellation.js';
-import { UpstreamFailure } from '../common/upstream-failure.js';
+import { UpstreamFailure } from '../outbound/upstream-failure.js';
 import { Logger } from '@nestjs/common';
 import fc from 'fast-check';
 import { Deadline } from '../common/deadline.js';

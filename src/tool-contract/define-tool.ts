@@ -1,9 +1,10 @@
 import { Logger } from '@nestjs/common';
 import type { FieldProblem } from '../common/errors.js';
-import { UpstreamFailure } from '../common/upstream-failure.js';
+import { UpstreamFailure } from '../outbound/upstream-failure.js';
 import type { Principal } from './principal.js';
-import { compileSchema } from './schema-compiler.js';
-import type { JsonSchema, Tool, ToolAnnotations, ToolDefinition, ToolRun } from './tool.js';
+import { compileSchema } from '../schemas/schema-compiler.js';
+import type { Tool, ToolAnnotations, ToolDefinition, ToolRun } from './tool.js';
+import type { JsonSchema } from '../schemas/json-schema.js';
 import { ToolFailure } from './tool-outcome.js';
 
 /** One execution of a built-in tool. */

@@ -1,13 +1,13 @@
 import type { Cancellation } from '../common/cancellation.js';
 import type { Deadline } from '../common/deadline.js';
 import type { FieldProblem } from '../common/errors.js';
+import type { JsonSchema } from '../schemas/json-schema.js';
 import type { NoticeListener } from '../common/tool-notice.js';
 import type { CallContext } from './call-context.js';
 import type { Principal } from './principal.js';
 import type { ToolThresholds } from './tool-thresholds.js';
 
 export type ToolKind = 'builtin' | 'custom' | 'mcp';
-export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** The effects of a call on the world; same meaning as MCP's hints. */
 export interface ToolAnnotations {

@@ -1,5 +1,5 @@
-import type { ToolStats } from '../tool-metrics/queries/tool-stats.js';
-import type { FailureGroup } from '../tool-metrics/tool-metrics.repository.js';
+import type { ToolStats } from '../records/executions/queries/tool-stats.js';
+import type { FailureGroup } from '../records/executions/tool-metrics.repository.js';
 import type { ErrorPatternsView, MessagePatternView } from './tool-health.dto.js';
 
 const messagesFrom = 5;

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { keyIn, type Page, pageFrom } from '../common/page.js';
-import type { PageQuery } from '../common/dto.js';
+import { keyIn, type Page, pageFrom } from '../rest/page.js';
+import type { PageQuery } from '../rest/dto.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import { type HealthChange, HealthEvents } from './health-events.js';
 import type { GradeChangeView } from './tool-health.dto.js';

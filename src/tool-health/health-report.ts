@@ -1,6 +1,6 @@
 import type { ToolThresholds } from '../tool-contract/tool-thresholds.js';
-import type { LatencyFigures, ToolFigures } from '../tool-metrics/queries/tool-figures.js';
-import type { EmptyToolStats } from '../tool-metrics/queries/tool-stats.js';
+import type { LatencyFigures, ToolFigures } from '../records/executions/queries/tool-figures.js';
+import type { EmptyToolStats } from '../records/executions/queries/tool-stats.js';
 import { rounded } from '../common/rounding.js';
 import type { Grade } from './grading.js';
 import type { ToolHealthSummaryView, ToolHealthView } from './tool-health.dto.js';

@@ -1,6 +1,6 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { IntervalLoop } from '../common/interval-loop.js';
-import { CircuitBreakers } from './circuit-breakers.js';
+import { CircuitBreakers } from '../circuits/circuit-breakers.js';
 import { ToolHealthService } from './tool-health.service.js';
 
 const everyMs = 60_000;

@@ -2,12 +2,12 @@ import { Body, Controller, Get, HttpCode, Param, Post, Query, UseInterceptors } 
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { CurrentPrincipal } from '../auth/principal.decorator.js';
 import { Scopes } from '../auth/scopes.decorator.js';
-import { ApiProblems } from '../common/api-problems.decorator.js';
-import type { Page } from '../common/page.js';
-import { PageQuery } from '../common/dto.js';
+import { ApiProblems } from '../rest/api-problems.decorator.js';
+import type { Page } from '../rest/page.js';
+import { PageQuery } from '../rest/dto.js';
 import type { Principal } from '../tool-contract/principal.js';
-import { ToolParams } from '../tool-metrics/tool-metrics.dto.js';
-import { UpToDateInterceptor } from '../tool-metrics/execution-recorder.js';
+import { ToolParams } from '../records/executions/tool-metrics.dto.js';
+import { UpToDateInterceptor } from '../records/executions/execution-recorder.js';
 import {
   CircuitAdviceQuery,
   CircuitAdviceView,
@@ -15,8 +15,8 @@ import {
   CircuitQuery,
   CircuitView,
   OverrideCircuitBody,
-} from './circuit.dto.js';
-import { CircuitsService } from './circuits.service.js';
+} from '../circuits/circuit.dto.js';
+import { CircuitsService } from '../circuits/circuits.service.js';
 import {
   DashboardView,
   ErrorPatternsQuery,

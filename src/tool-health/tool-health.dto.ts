@@ -1,6 +1,6 @@
 import { ApiExtraModels, ApiProperty, ApiPropertyOptional, getSchemaPath } from '@nestjs/swagger';
 import { type HealthRule, healthRules, type HealthStatus, healthStatuses } from './grading.js';
-import { OptionalInt, PageOf } from '../common/dto.js';
+import { OptionalInt, PageOf } from '../rest/dto.js';
 
 const checkedAtExample = '2026-01-23T10:30:00.000Z';
 

@@ -1,11 +1,15 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { CLOCK, type Clock, hourMs, minuteMs } from '../common/clock.js';
 import { Problem } from '../common/errors.js';
-import { newToolMetric } from '../tool-metrics/execution-record.js';
-import type { ToolMetric } from '../tool-metrics/tool-metric.entity.js';
-import { ToolMetricsRepository } from '../tool-metrics/tool-metrics.repository.js';
-import type { FleetFigures, LatencyFigures, ToolFigures } from '../tool-metrics/queries/tool-figures.js';
-import type { CircuitAdviceQuery, CircuitAdviceView } from './circuit.dto.js';
+import { newToolMetric } from '../records/executions/execution-record.js';
+import type { ToolMetric } from '../records/executions/tool-metric.entity.js';
+import { ToolMetricsRepository } from '../records/executions/tool-metrics.repository.js';
+import type {
+  FleetFigures,
+  LatencyFigures,
+  ToolFigures,
+} from '../records/executions/queries/tool-figures.js';
+import type { CircuitAdviceQuery, CircuitAdviceView } from '../circuits/circuit.dto.js';
 import type {
   DashboardView,
   ErrorPatternsView,
@@ -26,7 +30,7 @@ import {
 } from './grading.js';
 import { HealthEvents } from './health-events.js';
 import { reportOf, summaryOf } from './health-report.js';
-import { KnownTools } from './known-tools.js';
+import { KnownTools } from '../circuits/known-tools.js';
 import { StatusLog } from './status-log.js';
 
 /** A caller's report of an execution that did not come through the door. */

@@ -1,5 +1,5 @@
 import type { CallAnswer } from '../tool-contract/tool-call.js';
-import { rateLimitHeaders } from '../investigations/rate-limit-headers.js';
+import { rateLimitHeaders } from '../budgets/rate-limit-headers.js';
 
 const replayed = { 'Idempotent-Replayed': 'true' };
 

@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiBody, ApiExtraModels, ApiHeaders, ApiOkResponse, getSchemaPath } from '@nestjs/swagger';
-import { ApiProblems } from '../common/api-problems.decorator.js';
+import { ApiProblems } from '../rest/api-problems.decorator.js';
 import type { ProblemCode } from '../common/errors.js';
 import { executeBodySchema } from './incoming-call.js';
 import { OutcomeView } from './tools.dto.js';

@@ -1,9 +1,9 @@
 import type { FastifyReply } from 'fastify';
 import type { Readable } from 'node:stream';
-import { EventRing, type Placed } from '../common/event-ring.js';
-import { problemBody, toldProblem } from '../common/problem.filter.js';
-import { type ServerSentEvent, sseComment, sseHeaders } from '../common/sse.js';
-import { SseStream } from '../common/sse-stream.js';
+import { EventRing, type Placed } from '../streams/event-ring.js';
+import { problemBody, toldProblem } from '../rest/problem.filter.js';
+import { type ServerSentEvent, sseComment, sseHeaders } from '../streams/sse.js';
+import { SseStream } from '../streams/sse-stream.js';
 import type { ToolNotice } from '../common/tool-notice.js';
 import type { CallAnswer, CallRequest, CallStart } from '../tool-contract/tool-call.js';
 import { headersOf } from './answer-headers.js';

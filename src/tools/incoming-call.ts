@@ -5,7 +5,7 @@ import { type FieldProblem, invalidRequest, Problem } from '../common/errors.js'
 import type { CallContext } from '../tool-contract/call-context.js';
 import type { Principal } from '../tool-contract/principal.js';
 import type { CallRequest } from '../tool-contract/tool-call.js';
-import { compileSchema } from '../tool-contract/schema-compiler.js';
+import { compileSchema } from '../schemas/schema-compiler.js';
 
 /** The members of `context` in a body; each may come as a header instead. */
 interface ContextBody {

@@ -3,10 +3,11 @@ import { type FieldProblem, Problem, Refusal } from '../common/errors.js';
 import { isDeeperThan } from '../common/json-depth.js';
 import { messageOf } from '../common/message-of.js';
 import { WorkerEnded } from '../common/worker-calls.js';
-import type { JsonSchema, Tool } from '../tool-contract/tool.js';
+import type { Tool } from '../tool-contract/tool.js';
+import type { JsonSchema } from '../schemas/json-schema.js';
 import type { CallRequest } from '../tool-contract/tool-call.js';
-import { type CompiledSchema, compileSchema } from '../tool-contract/schema-compiler.js';
-import { heapMb, limitMs, SchemaThread, ThreadBusy } from './schema-thread.js';
+import { type CompiledSchema, compileSchema } from '../schemas/schema-compiler.js';
+import { heapMb, limitMs, SchemaThread, ThreadBusy } from '../schemas/schema-thread.js';
 
 export type InputValidator = Tool['validate'];
 

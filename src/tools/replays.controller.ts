@@ -2,8 +2,8 @@ import { Body, Controller, HttpCode, Param, Post, Req, UseInterceptors } from '@
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import { Scopes } from '../auth/scopes.decorator.js';
-import { ApiProblems } from '../common/api-problems.decorator.js';
-import { UpToDateInterceptor } from '../tool-metrics/execution-recorder.js';
+import { ApiProblems } from '../rest/api-problems.decorator.js';
+import { UpToDateInterceptor } from '../records/executions/execution-recorder.js';
 import { ReplayBody, ReplayView } from './replays.dto.js';
 import { ReplaysService } from './replays.service.js';
 

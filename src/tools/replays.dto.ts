@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { FreeJson, OptionalInt } from '../common/dto.js';
-import { PayloadView } from '../tool-metrics/payloads.dto.js';
-import { ExecutionView } from '../tool-metrics/tool-metrics.dto.js';
+import { FreeJson, OptionalInt } from '../rest/dto.js';
+import { PayloadView } from '../records/executions/payloads.dto.js';
+import { ExecutionView } from '../records/executions/tool-metrics.dto.js';
 import { OutcomeView } from './tools.dto.js';
 
 export class ReplayBody {

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { invalidRequest } from '../common/errors.js';
-import type { PayloadView } from '../tool-metrics/payloads.dto.js';
-import { PayloadsService } from '../tool-metrics/payloads.service.js';
-import { ToolMetricsService } from '../tool-metrics/tool-metrics.service.js';
+import type { PayloadView } from '../records/executions/payloads.dto.js';
+import { PayloadsService } from '../records/executions/payloads.service.js';
+import { ToolMetricsService } from '../records/executions/tool-metrics.service.js';
 import { ToolHistory } from './tool-history.js';
 import type { ReplayBody, ReplayView } from './replays.dto.js';
 import { ToolRegistry } from './tool-registry.js';

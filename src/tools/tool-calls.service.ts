@@ -1,15 +1,20 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { invalidRequest, Problem } from '../common/errors.js';
-import { toldProblem } from '../common/problem.filter.js';
+import { toldProblem } from '../rest/problem.filter.js';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import type { CallRequest } from '../tool-contract/tool-call.js';
 import { Door } from './door.js';
 import { callOf } from './incoming-call.js';
-import { type NativeCall, nativeCall } from './native-calls.js';
-import { platformSchema } from './platform-schema.js';
-import { type ReadableAnswer, readableOutcome, readableProblem, textOf } from './readable-answer.js';
-import { withoutNulls } from './strict-schemas.js';
+import { type NativeCall, nativeCall } from '../platforms/native-calls.js';
+import { platformSchema } from '../platforms/platform-schema.js';
+import {
+  type ReadableAnswer,
+  readableOutcome,
+  readableProblem,
+  textOf,
+} from '../platforms/readable-answer.js';
+import { withoutNulls } from '../platforms/strict-schemas.js';
 import { ToolRegistry } from './tool-registry.js';
 import type { ToolCallsBody, ToolCallsView } from './tools.dto.js';
 

@@ -2,9 +2,9 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Problem } from '../common/errors.js';
 import { TypedEvents } from '../common/typed-events.js';
 import type { Tool } from '../tool-contract/tool.js';
-import { KnownTools } from '../tool-health/known-tools.js';
-import { nameRules, PlatformNames } from './platform-names.js';
-import type { ToolFormat } from './tool-formats.js';
+import { KnownTools } from '../circuits/known-tools.js';
+import { nameRules, PlatformNames } from '../platforms/platform-names.js';
+import type { ToolFormat } from '../platforms/tool-formats.js';
 
 /** Every tool that can be called now, by name. Tools register themselves. */
 @Injectable()

@@ -1,5 +1,5 @@
 import { Cancellation } from '../common/cancellation.js';
-import type { KnownTools } from '../tool-health/known-tools.js';
+import type { KnownTools } from '../circuits/known-tools.js';
 import type { Tool } from '../tool-contract/tool.js';
 import { findTools } from './find-tools.tool.js';
 import { ToolRegistry } from './tool-registry.js';

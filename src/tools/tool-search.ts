@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { LexicalSearch, type Searched } from '../lexical-search/lexical-search.js';
 import { everyday } from '../lexical-search/vocabulary.js';
-import type { JsonSchema, Tool, ToolDefinition } from '../tool-contract/tool.js';
+import type { Tool, ToolDefinition } from '../tool-contract/tool.js';
+import type { JsonSchema } from '../schemas/json-schema.js';
 import { ToolRegistry } from './tool-registry.js';
 
 /** A tool that a query may mean. */

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import { CurrentPrincipal, type Principal } from '../auth/principal.decorator.js';
 import { Scopes } from '../auth/scopes.decorator.js';
-import { ApiProblems } from '../common/api-problems.decorator.js';
+import { ApiProblems } from '../rest/api-problems.decorator.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
 import { ApiExecute } from './api-execute.decorator.js';
 import { ApiToolListResponse, ApiToolResponse, FormatQuery, ListToolsQuery } from './tools.dto.js';

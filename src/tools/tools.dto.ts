@@ -15,9 +15,9 @@ import {
   OptionalText,
   PageQuery,
   type Said,
-} from '../common/dto.js';
-import { type ResultFormat, resultFormats } from './native-calls.js';
-import { type ToolFormat, toolFormatNames } from './tool-formats.js';
+} from '../rest/dto.js';
+import { type ResultFormat, resultFormats } from '../platforms/native-calls.js';
+import { type ToolFormat, toolFormatNames } from '../platforms/tool-formats.js';
 import { applyDecorators } from '@nestjs/common';
 
 export class FormatQuery {

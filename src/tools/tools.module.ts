@@ -1,11 +1,11 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
 import { StartupWork } from '../common/startup-work.js';
-import { InvestigationsModule } from '../investigations/investigations.module.js';
+import { InvestigationsModule } from '../budgets/investigations.module.js';
 import { Contributors } from '../observability/contributors.js';
 import { RepetitionModule } from '../repetition/repetition.module.js';
 import { ToolHealthModule } from '../tool-health/tool-health.module.js';
-import { ToolMetricsModule } from '../tool-metrics/tool-metrics.module.js';
+import { ToolMetricsModule } from '../records/executions/tool-metrics.module.js';
 import { callMetrics, CallMetrics } from './call.metrics.js';
 import { CallChecks } from './call-checks.js';
 import { CallReports } from './call-reports.js';

@@ -1,7 +1,7 @@
-import type { SpanRead } from '../traces/reads/reads.types.js';
-import { spanTextsOf } from '../traces/reads/span-contents.js';
-import { wantedIds } from '../traces/reads/trace-filters.js';
-import type { TraceReads } from '../traces/reads/trace-reads.js';
+import type { SpanRead } from '../records/spans/reads/reads.types.js';
+import { spanTextsOf } from '../records/spans/reads/span-contents.js';
+import { wantedIds } from '../records/spans/reads/trace-filters.js';
+import type { TraceReads } from '../records/spans/reads/trace-reads.js';
 import type { Tool } from '../tool-contract/tool.js';
 import { placeOf } from '../semantic-errors/find-semantic-error.js';
 import { excerptOf, excerptsOf, fitted, withinBytes } from './small-answers.js';

@@ -1,6 +1,6 @@
 import type { Tool } from '../tool-contract/tool.js';
-import { isOptimizable } from '../traces/reads/span-contents.js';
-import type { TraceReads } from '../traces/reads/trace-reads.js';
+import { isOptimizable } from '../records/spans/reads/span-contents.js';
+import type { TraceReads } from '../records/spans/reads/trace-reads.js';
 import { misuse, traceTool } from './trace-tool.js';
 
 const keptMs = 300_000;

@@ -1,8 +1,8 @@
-import { runOf, groupOf } from '../traces/reads/trace-reads.service.js';
-import { groupingOf, groupsOf, spansOf } from '../traces/reads/trace-filters.js';
-import type { TraceReads } from '../traces/reads/trace-reads.js';
-import { type Period, periods } from '../traces/reads/trace-queries.dto.js';
-import type { Listed, SpanRead } from '../traces/reads/reads.types.js';
+import { runOf, groupOf } from '../records/spans/reads/trace-reads.service.js';
+import { groupingOf, groupsOf, spansOf } from '../records/spans/reads/trace-filters.js';
+import type { TraceReads } from '../records/spans/reads/trace-reads.js';
+import { type Period, periods } from '../records/spans/reads/trace-queries.dto.js';
+import type { Listed, SpanRead } from '../records/spans/reads/reads.types.js';
 import type { Tool } from '../tool-contract/tool.js';
 import { excerptsOf, fitted, withinBytes } from './small-answers.js';
 import { type Ids, ids, listOf, misuse, mostBytes, traceTool } from './trace-tool.js';

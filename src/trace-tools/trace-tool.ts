@@ -1,7 +1,8 @@
 import { foreignProject } from '../auth/project.decorator.js';
 import { errorTable } from '../common/errors.js';
 import { type BuiltinRun, defineTool } from '../tool-contract/define-tool.js';
-import type { JsonSchema, Tool } from '../tool-contract/tool.js';
+import type { Tool } from '../tool-contract/tool.js';
+import type { JsonSchema } from '../schemas/json-schema.js';
 import { ToolFailure } from '../tool-contract/tool-outcome.js';
 
 /** The most bytes of a data tool's answer, as JSON. */

@@ -1,12 +1,12 @@
 import { Module } from '@nestjs/common';
 import { Llm, LlmModule } from '../llm/llm.module.js';
-import { ToolMetricsModule } from '../tool-metrics/tool-metrics.module.js';
+import { ToolMetricsModule } from '../records/executions/tool-metrics.module.js';
 import { ToolRegistry } from '../tools/tool-registry.js';
 import { ToolsModule } from '../tools/tools.module.js';
-import { BatchEvents } from '../traces/ingest/batch-events.js';
-import { SpanIngest } from '../traces/ingest/span-ingest.js';
-import { TraceReads } from '../traces/reads/trace-reads.js';
-import { TracesModule } from '../traces/traces.module.js';
+import { BatchEvents } from '../records/spans/ingest/batch-events.js';
+import { SpanIngest } from '../records/spans/ingest/span-ingest.js';
+import { TraceReads } from '../records/spans/reads/trace-reads.js';
+import { TracesModule } from '../records/spans/traces.module.js';
 import { fetchSpansSummary, getSpanContent } from './analysis-tools.js';
 import { analyzeWithLlm } from './analysis/analyze-with-llm.tool.js';
 import { SemanticMarks } from './analysis/semantic-marks.js';

@@ -3,9 +3,9 @@
  * many tools in the order of a shuffled deck, in each state. Rounds are interleaved; the empty loop is subtracted from
  * none of them.
  */
-import { CircuitBreakers } from '../../dist/src/tool-health/circuit-breakers.js';
-import { CircuitEvents } from '../../dist/src/tool-health/circuit-events.js';
-import { KnownTools } from '../../dist/src/tool-health/known-tools.js';
+import { CircuitBreakers } from '../../dist/src/circuits/circuit-breakers.js';
+import { CircuitEvents } from '../../dist/src/circuits/circuit-events.js';
+import { KnownTools } from '../../dist/src/circuits/known-tools.js';
 import { ExecutionEvents } from '../../dist/src/tool-metrics/execution-events.js';
 import { median, percentile, print, rounds } from './measure.mjs';
 

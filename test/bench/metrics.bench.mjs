@@ -53,7 +53,7 @@ export async function benchMetrics() {
 async function loadedDatabase(server, count) {
   const { migrate } = await import('../../dist/src/database/migrate.js');
   const { migrations } = await import('../../dist/migrations/index.js');
-  const { rollUp } = await import('../../dist/src/tool-metrics/rollups/rollup.sql.js');
+  const { rollUp } = await import('../../dist/src/records/executions/rollups/rollup.sql.js');
   const url = new URL(server);
   url.pathname = `/rows_${count}`;
   await withClient(server, (client) => client.query(`CREATE DATABASE rows_${count}`));
@@ -154,7 +154,7 @@ async function dropUnderLoad({ address, url, adminKey }) {
   const load = async (ms) =>
     (await Promise.all(Array.from({ length: callers }, () => latencies(call, ms)))).flat();
   await load(10_000);
-  const { MetricPartitions } = await import('../../dist/src/tool-metrics/rollups/metric-partitions.js');
+  const { MetricPartitions } = await import('../../dist/src/records/executions/rollups/metric-partitions.js');
   const db = await new DataSource({ type: 'postgres', url, installExtensions: false }).initialize();
   const partitions = new MetricPartitions(db);
   const today = Math.floor(Date.now() / dayMs) * dayMs;

@@ -110,9 +110,9 @@ export async function waiting(address) {
 
 /** The same spans in another project, as rows in memory. */
 async function insertAlone(url, bodies) {
-  const { spansInJson } = await import('../../dist/src/traces/ingest/otlp-json.js');
-  const { normaliseSpan } = await import('../../dist/src/traces/ingest/normalise-span.js');
-  const { insertSpans } = await import('../../dist/src/traces/insert-spans.js');
+  const { spansInJson } = await import('../../dist/src/records/spans/ingest/otlp-json.js');
+  const { normaliseSpan } = await import('../../dist/src/records/spans/ingest/normalise-span.js');
+  const { insertSpans } = await import('../../dist/src/records/spans/insert-spans.js');
   const scope = { project: 'alone', keyId: null, now: Date.now(), retentionDays: 30 };
   const rows = bodies.flatMap((body) =>
     spansInJson(JSON.parse(body)).map((read) => normaliseSpan(read(), scope)),

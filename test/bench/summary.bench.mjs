@@ -65,10 +65,10 @@ async function loadedDatabase(server) {
 
 /** As vLLora sends them: six spans a step, one of twenty with an error, answers of 1 KB. */
 async function load(db, thread, count) {
-  const { insertSpans, makeSpanDays } = await import('../../dist/src/traces/insert-spans.js');
-  const { normaliseSpan } = await import('../../dist/src/traces/ingest/normalise-span.js');
-  const { spansOfVllora } = await import('../../dist/src/traces/ingest/vllora-json.js');
-  const { startDayOf } = await import('../../dist/src/traces/span-row.js');
+  const { insertSpans, makeSpanDays } = await import('../../dist/src/records/spans/insert-spans.js');
+  const { normaliseSpan } = await import('../../dist/src/records/spans/ingest/normalise-span.js');
+  const { spansOfVllora } = await import('../../dist/src/records/spans/ingest/vllora-json.js');
+  const { startDayOf } = await import('../../dist/src/records/spans/span-row.js');
   const scope = { project: 'default', keyId: null, now: Date.now(), retentionDays: 30 };
   const start = Date.now() * 1_000 - hourUs;
   for (let first = 0; first < count; first += batch) {

@@ -1,7 +1,7 @@
 import { Cancellation } from '../../src/common/cancellation.js';
 import { analyzeWithLlm } from '../../src/trace-tools/analysis/analyze-with-llm.tool.js';
-import { SpanIngest } from '../../src/traces/ingest/span-ingest.js';
-import { TraceReads } from '../../src/traces/reads/trace-reads.js';
+import { SpanIngest } from '../../src/records/spans/ingest/span-ingest.js';
+import { TraceReads } from '../../src/records/spans/reads/trace-reads.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
 import { type Heard, model, nextStep } from '../support/investigation.js';

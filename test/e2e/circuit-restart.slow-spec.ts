@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { newToolMetric } from '../../src/tool-metrics/execution-record.js';
-import { ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
-import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
+import { newToolMetric } from '../../src/records/executions/execution-record.js';
+import { ToolMetric } from '../../src/records/executions/tool-metric.entity.js';
+import { ToolMetricsRepository } from '../../src/records/executions/tool-metrics.repository.js';
 import { fixtures } from '../support/app.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import type { Json } from '../support/json.js';

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { SpanIngest } from '../../src/traces/ingest/span-ingest.js';
+import { SpanIngest } from '../../src/records/spans/ingest/span-ingest.js';
 import { bearer } from '../support/admin-key.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';

@@ -1,8 +1,8 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Client, createClient, createConfig } from '../../src/client/client/index.js';
-import * as api from '../../src/client/sdk.gen.js';
+import { type Client, createClient, createConfig } from '../../client/client/index.js';
+import * as api from '../../client/sdk.gen.js';
 import { fixtures, startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
 import { OpenApi, type Operation } from '../support/openapi.js';

@@ -1,4 +1,4 @@
-import { PayloadsService } from '../../src/tool-metrics/payloads.service.js';
+import { PayloadsService } from '../../src/records/executions/payloads.service.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { Json } from '../support/json.js';
 

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import protobuf from 'protobufjs/minimal.js';
-import { SpanIngest } from '../../src/traces/ingest/span-ingest.js';
+import { SpanIngest } from '../../src/records/spans/ingest/span-ingest.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { until } from '../support/wait.js';
 

@@ -5,7 +5,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
-import type { SpanRow } from '../../src/traces/span-row.js';
+import type { SpanRow } from '../../src/records/spans/span-row.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { spanRow, storeSpans } from '../support/spans.js';
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createGzip, createDeflate, gzipSync, type Deflate, type Gzip } from 'node:zlib';
 import { pdfOf } from '../support/pdf.js';
 import { WebSite } from '../support/web-site.js';
-import { OutboundRules } from '../../src/common/addresses.js';
+import { OutboundRules } from '../../src/outbound/addresses.js';
 import { DocumentReader } from '../../src/builtin-tools/web/document-reader.js';
 import { OutboundHttp } from '../../src/builtin-tools/web/outbound-http.js';
 import { type Page, Pages } from '../../src/builtin-tools/web/pages.js';

@@ -1,10 +1,10 @@
 import { Logger } from '@nestjs/common';
 import { HealthEvents } from '../../src/tool-health/health-events.js';
-import { KnownTools } from '../../src/tool-health/known-tools.js';
+import { KnownTools } from '../../src/circuits/known-tools.js';
 import { ToolHealthService } from '../../src/tool-health/tool-health.service.js';
-import { newToolMetric } from '../../src/tool-metrics/execution-record.js';
-import { ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
-import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
+import { newToolMetric } from '../../src/records/executions/execution-record.js';
+import { ToolMetric } from '../../src/records/executions/tool-metric.entity.js';
+import { ToolMetricsRepository } from '../../src/records/executions/tool-metrics.repository.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 
 // Each rule of health by its own name. Real: PostgreSQL, repository, service. Ours: the clock.

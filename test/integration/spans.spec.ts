@@ -1,8 +1,8 @@
 import { Logger } from '@nestjs/common';
 import { loadConfig } from '../../src/config/app-config.js';
-import { SpanSink } from '../../src/traces/ingest/span-sink.js';
-import { type SpanRow, startDayOf } from '../../src/traces/span-row.js';
-import { SpanRetention } from '../../src/traces/span-retention.js';
+import { SpanSink } from '../../src/records/spans/ingest/span-sink.js';
+import { type SpanRow, startDayOf } from '../../src/records/spans/span-row.js';
+import { SpanRetention } from '../../src/records/spans/span-retention.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { spanRow, storeSpans } from '../support/spans.js';
 

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
-import { MetricPartitions } from '../../src/tool-metrics/rollups/metric-partitions.js';
-import { newToolMetric } from '../../src/tool-metrics/execution-record.js';
-import { ToolMetricsRepository } from '../../src/tool-metrics/tool-metrics.repository.js';
+import { MetricPartitions } from '../../src/records/executions/rollups/metric-partitions.js';
+import { newToolMetric } from '../../src/records/executions/execution-record.js';
+import { ToolMetricsRepository } from '../../src/records/executions/tool-metrics.repository.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 
 const day = 86_400_000;

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { attributeNames, dialects } from '../../src/traces/ingest/attribute-names.js';
-import { pricesAsOf } from '../../src/traces/ingest/model-prices.js';
-import { kindNames } from '../../src/traces/ingest/span-kinds.js';
+import { attributeNames, dialects } from '../../src/records/spans/ingest/attribute-names.js';
+import { pricesAsOf } from '../../src/records/spans/ingest/model-prices.js';
+import { kindNames } from '../../src/records/spans/ingest/span-kinds.js';
 
 const page = readFileSync(join(__dirname, '..', '..', 'docs', 'agents', 'span-reference.md'), 'utf8');
 /** Rows of the table below a heading, as cells. */

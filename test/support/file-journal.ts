@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { drainThread } from '../../src/journal/drain-thread.js';
-import { Journal, type JournalListener } from '../../src/journal/journal.js';
+import { drainThread } from '../../src/records/journal/drain-thread.js';
+import { Journal, type JournalListener } from '../../src/records/journal/journal.js';
 
 const recordsIn = (folder: string): string => join(folder, 'records');
 

@@ -1,4 +1,4 @@
-import { encodeLine, type JournalEntry } from '../../src/journal/journal-entry.js';
+import { encodeLine, type JournalEntry } from '../../src/records/journal/journal-entry.js';
 
 /** One line of a journal, its line feed included. @param place records that are complete with it */
 export const journalLine = (entry: JournalEntry, place = 0, at = 1_005): string =>

@@ -1,12 +1,16 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DrainLoop } from '../../src/journal/drain-loop.js';
-import type { StartDrain } from '../../src/journal/drain-thread.js';
-import { Journal } from '../../src/journal/journal.js';
-import type { RecordSink } from '../../src/journal/journal-drain.js';
-import { type ExecutionEnd, type ExecutionStart, metricOf } from '../../src/tool-metrics/execution-record.js';
-import type { ToolMetric } from '../../src/tool-metrics/tool-metric.entity.js';
+import { DrainLoop } from '../../src/records/journal/drain-loop.js';
+import type { StartDrain } from '../../src/records/journal/drain-thread.js';
+import { Journal } from '../../src/records/journal/journal.js';
+import type { RecordSink } from '../../src/records/journal/journal-drain.js';
+import {
+  type ExecutionEnd,
+  type ExecutionStart,
+  metricOf,
+} from '../../src/records/executions/execution-record.js';
+import type { ToolMetric } from '../../src/records/executions/tool-metric.entity.js';
 
 const never = 2_000_000_000;
 

@@ -1,8 +1,8 @@
 import type { Queryable } from '../../src/database/column-arrays.js';
-import { insertSpans, makeSpanDays } from '../../src/traces/insert-spans.js';
-import { normaliseSpan } from '../../src/traces/ingest/normalise-span.js';
-import { spansOfVllora } from '../../src/traces/ingest/vllora-json.js';
-import { startDayOf } from '../../src/traces/span-row.js';
+import { insertSpans, makeSpanDays } from '../../src/records/spans/insert-spans.js';
+import { normaliseSpan } from '../../src/records/spans/ingest/normalise-span.js';
+import { spansOfVllora } from '../../src/records/spans/ingest/vllora-json.js';
+import { startDayOf } from '../../src/records/spans/span-row.js';
 import type { RawSpan } from './trace-oracle.js';
 
 /** Writes spans as vLLora's clients send them by the way of ingest, without its journal. */

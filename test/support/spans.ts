@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
-import { insertSpans, makeSpanDays } from '../../src/traces/insert-spans.js';
-import { type SpanRow, startDayOf } from '../../src/traces/span-row.js';
+import { insertSpans, makeSpanDays } from '../../src/records/spans/insert-spans.js';
+import { type SpanRow, startDayOf } from '../../src/records/spans/span-row.js';
 
 /** A row of the store: a chain's span of one second that ended a minute ago, but for what is given. */
 export function spanRow(fields: Partial<SpanRow> = {}): SpanRow {

@@ -1,10 +1,10 @@
-import { client } from '../../../src/client/client.gen.js';
-import type { FieldProblemView, ProblemView } from '../../../src/client/index.js';
+import { client } from '../../../client/client.gen.js';
+import type { FieldProblemView, ProblemView } from '../../../client/index.js';
 import { isObject } from './exact-json.js';
 import { csrfToken } from './csrf-token.js';
 
 /** The one place where the console knows the server: everything else takes the generated client from here. */
-export * from '../../../src/client/index.js';
+export * from '../../../client/index.js';
 export { client };
 
 client.setConfig({ baseUrl: window.location.origin });

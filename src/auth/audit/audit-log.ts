@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { isUuid, newId } from '../../common/ids.js';
-import { keyIn, type Page, pageFrom } from '../../common/page.js';
+import { keyIn, type Page, pageFrom } from '../../rest/page.js';
 import type { AuditEntryView, AuditQuery } from './audit.dto.js';
 
 /** The record of administrative acts: the caller, the operation and its target. */

@@ -1,7 +1,7 @@
 import { Controller, Get, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { ApiProblems } from '../../common/api-problems.decorator.js';
-import type { Page } from '../../common/page.js';
+import { ApiProblems } from '../../rest/api-problems.decorator.js';
+import type { Page } from '../../rest/page.js';
 import { Scopes } from '../scopes.decorator.js';
 import { AuditLog } from './audit-log.js';
 import { type AuditEntryView, AuditPageView, AuditQuery } from './audit.dto.js';

@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { Cursor, Limit, OptionalMoment, OptionalText, PageOf } from '../../common/dto.js';
+import { Cursor, Limit, OptionalMoment, OptionalText, PageOf } from '../../rest/dto.js';
 
 const word = 'custom-tools/word_count';
 export const maxReasonLength = 500;

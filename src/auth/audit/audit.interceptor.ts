@@ -3,7 +3,7 @@ import { Reflector } from '@nestjs/core';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { catchError, mergeMap, type Observable } from 'rxjs';
 import { sanitisedText } from '../../common/pg-text.js';
-import { statusOfProblem } from '../../common/problem.filter.js';
+import { statusOfProblem } from '../../rest/problem.filter.js';
 import { principalOf } from '../principal.decorator.js';
 import { AUDITED, AUDITED_READ } from './audited.decorator.js';
 import { AuditLog } from './audit-log.js';

@@ -6,9 +6,9 @@ import {
   ApiOperation,
   ApiTags,
 } from '@nestjs/swagger';
-import { ApiProblems } from '../../common/api-problems.decorator.js';
-import type { Page } from '../../common/page.js';
-import { PageQuery } from '../../common/dto.js';
+import { ApiProblems } from '../../rest/api-problems.decorator.js';
+import type { Page } from '../../rest/page.js';
+import { PageQuery } from '../../rest/dto.js';
 import { ReasonQuery } from '../audit/audit.dto.js';
 import { Audited } from '../audit/audited.decorator.js';
 import { CurrentPrincipal, type Principal } from '../principal.decorator.js';

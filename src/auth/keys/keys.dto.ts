@@ -12,7 +12,7 @@ import {
   SentBackBy,
   SomeOf,
   Text,
-} from '../../common/dto.js';
+} from '../../rest/dto.js';
 import { type CallRate, ratePeriods, type Scope, scopes } from '../../tool-contract/principal.js';
 
 const id = '019a9e0c5d0e7cc1a3f2';

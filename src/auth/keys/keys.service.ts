@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { invalidRequest, Problem } from '../../common/errors.js';
-import { keyIn, type Page, pageFrom } from '../../common/page.js';
-import type { PageQuery } from '../../common/dto.js';
+import { keyIn, type Page, pageFrom } from '../../rest/page.js';
+import type { PageQuery } from '../../rest/dto.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import type { Scope } from '../../tool-contract/principal.js';
 import { hashOfKey, newKey } from '../api-key.js';

@@ -7,7 +7,7 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { ApiProblems } from '../../common/api-problems.decorator.js';
+import { ApiProblems } from '../../rest/api-problems.decorator.js';
 import { Public, Scopes } from '../scopes.decorator.js';
 import { NewSessionView, SessionView, SignInBody } from './session.dto.js';
 import { SessionService } from './session.service.js';

@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { OptionalText } from '../../common/dto.js';
+import { OptionalText } from '../../rest/dto.js';
 import { type Scope, scopes } from '../../tool-contract/principal.js';
 
 /** One of the two. */

@@ -1,5 +1,5 @@
 import { Parser } from 'htmlparser2';
-import { UpstreamFailure } from '../../common/upstream-failure.js';
+import { UpstreamFailure } from '../../outbound/upstream-failure.js';
 
 export interface SearchRow {
   readonly title: string;

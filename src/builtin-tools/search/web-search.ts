@@ -1,6 +1,6 @@
-import { HttpClient } from '../../common/http-client.js';
+import { HttpClient } from '../../outbound/http-client.js';
 import { isObject, type JsonObject } from '../../common/json.js';
-import { UpstreamFailure } from '../../common/upstream-failure.js';
+import { UpstreamFailure } from '../../outbound/upstream-failure.js';
 import type { SearchProvider } from '../../config/builtin-settings.js';
 import type { SearchRow } from './search-html.js';
 

@@ -1,5 +1,5 @@
 import type { Transporter } from 'nodemailer';
-import { isLoopback } from '../../common/addresses.js';
+import { isLoopback } from '../../outbound/addresses.js';
 import type { MailServer } from '../../config/builtin-settings.js';
 import type { ToolFailure } from '../../tool-contract/tool-outcome.js';
 import { awayFailure, callerMistake } from '../failures.js';

@@ -1,7 +1,7 @@
 import { DelegateBackoff, handleType, retry } from 'cockatiel';
 import { backOff } from '../../common/back-off.js';
-import { retryAfterMs } from '../../common/http-client.js';
-import { secretBytes, signatureHeaders } from '../../common/webhook-signature.js';
+import { retryAfterMs } from '../../outbound/http-client.js';
+import { secretBytes, signatureHeaders } from '../../outbound/webhook-signature.js';
 import { defineTool } from '../../tool-contract/define-tool.js';
 import type { Tool } from '../../tool-contract/tool.js';
 import { ToolFailure } from '../../tool-contract/tool-outcome.js';

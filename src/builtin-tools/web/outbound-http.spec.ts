@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { NameServer } from '../../../test/support/name-server.js';
 import { WebSite } from '../../../test/support/web-site.js';
-import { OutboundRules } from '../../common/addresses.js';
+import { OutboundRules } from '../../outbound/addresses.js';
 import { NotSent, type OutboundAnswer, OutboundHttp, type OutboundRequest } from './outbound-http.js';
 
 /** real: HTTP and name servers, both on loopback. */

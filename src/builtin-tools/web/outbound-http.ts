@@ -1,8 +1,8 @@
 import { type LookupAddress, promises as dns } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { Agent, fetch, type Response } from 'undici';
-import { forbidden, isForbidden, isOwnAddress, type OutboundRules } from '../../common/addresses.js';
-import { readAtMost } from '../../common/read-at-most.js';
+import { forbidden, isForbidden, isOwnAddress, type OutboundRules } from '../../outbound/addresses.js';
+import { readAtMost } from '../../outbound/read-at-most.js';
 import { ToolFailure } from '../../tool-contract/tool-outcome.js';
 import { awayFailure, callerMistake } from '../failures.js';
 

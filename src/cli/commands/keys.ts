@@ -1,5 +1,5 @@
-import { createKey, listKeys, revokeKey } from '../../client/sdk.gen.js';
-import type { CreateKeyBody } from '../../client/types.gen.js';
+import { createKey, listKeys, revokeKey } from '../../../client/sdk.gen.js';
+import type { CreateKeyBody } from '../../../client/types.gen.js';
 import { allOf, ask, type Session } from '../api.js';
 import { CliError, exit } from '../exit.js';
 

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { extname, join } from 'node:path';
-import { importPlaybooks, searchPlaybooks } from '../../client/sdk.gen.js';
+import { importPlaybooks, searchPlaybooks } from '../../../client/sdk.gen.js';
 import { messageOf } from '../../common/message-of.js';
 import { ask, type Session } from '../api.js';
 import { CliError, exit } from '../exit.js';

@@ -8,8 +8,8 @@ import {
   tryCustomTool,
   tryToolBundle,
   updateCustomTool,
-} from '../../client/sdk.gen.js';
-import type { CustomToolView } from '../../client/types.gen.js';
+} from '../../../client/sdk.gen.js';
+import type { CustomToolView } from '../../../client/types.gen.js';
 import { projectRoot } from '../../common/project.js';
 import { ask, type Session } from '../api.js';
 import { type Bundle, bundleAt, packed } from '../bundle.js';

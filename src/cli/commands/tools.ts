@@ -10,8 +10,8 @@ import {
   listTools,
   removeCustomTool,
   rollBackCustomTool,
-} from '../../client/sdk.gen.js';
-import type { CustomToolView, ToolView } from '../../client/types.gen.js';
+} from '../../../client/sdk.gen.js';
+import type { CustomToolView, ToolView } from '../../../client/types.gen.js';
 import { allOf, ask, type Session } from '../api.js';
 import { CliError, codeOf } from '../exit.js';
 

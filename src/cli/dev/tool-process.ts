@@ -1,6 +1,6 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
-import { LineFramer } from '../../common/line-framer.js';
+import { LineFramer } from '../../process-pool/line-framer.js';
 import type { Executable } from '../project.js';
 
 /** What is heard of a tool while it runs. */

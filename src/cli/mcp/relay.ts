@@ -3,7 +3,7 @@ import { backOff } from '../../common/back-off.js';
 import { messageOf } from '../../common/message-of.js';
 import { patientFetch } from '../api.js';
 import { LocalServer } from '../server/local-server.js';
-import { LineFramer } from '../../common/line-framer.js';
+import { LineFramer } from '../../process-pool/line-framer.js';
 import type { Surroundings } from '../surroundings.js';
 
 /** A message of JSON-RPC, as far as the relay looks into it. */

@@ -13,7 +13,7 @@ import { messageOf } from '../../common/message-of.js';
 import { SingleFlight } from '../../common/single-flight.js';
 import { WorkerCalls } from '../../common/worker-calls.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
-import { wrong } from '../entity/wrong-field.js';
+import { wrong } from '../../rest/wrong-field.js';
 import type { Unpacked, UnpackLimits } from './archive.js';
 import type { ArchiveOrder } from './archive.worker.js';
 import { BundlesRepository } from './bundles.repository.js';

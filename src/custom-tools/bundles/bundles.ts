@@ -8,7 +8,7 @@ import { Problem } from '../../common/errors.js';
 import { messageOf } from '../../common/message-of.js';
 import { sanitisedText } from '../../common/pg-text.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
-import { wrong } from '../entity/wrong-field.js';
+import { wrong } from '../../rest/wrong-field.js';
 import type { Unpacked } from './archive.js';
 import { BundleFolders } from './bundle-folders.js';
 import { BundlesRepository, type StoredBundle } from './bundles.repository.js';

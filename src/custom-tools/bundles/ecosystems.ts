@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parse } from 'secure-json-parse';
 import { messageOf } from '../../common/message-of.js';
 import { readRegularFile } from '../../common/regular-file.js';
-import { wrong } from '../entity/wrong-field.js';
+import { wrong } from '../../rest/wrong-field.js';
 
 const maxTextBytes = 4_194_304;
 

@@ -10,7 +10,7 @@ import type { ProcessSpec } from '../../process-pool/pool.types.js';
 import { Sandbox, SandboxRefusal } from '../../sandbox/sandbox.js';
 import { findProgram } from '../commands/resolve-command.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
-import { wrong } from '../entity/wrong-field.js';
+import { wrong } from '../../rest/wrong-field.js';
 import { type Ecosystem, missingPackages } from './ecosystems.js';
 
 const logChars = 65_536;

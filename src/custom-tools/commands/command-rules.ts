@@ -3,7 +3,7 @@ import { basename, dirname, resolve, sep } from 'node:path';
 import { type AppConfig, isServersOwn } from '../../config/app-config.js';
 import { isOneOf } from '../../common/name-patterns.js';
 import { harmlessVariables, isSteering } from '../../config/tool-variables.js';
-import { wrong } from '../entity/wrong-field.js';
+import { wrong } from '../../rest/wrong-field.js';
 
 /** An executable that was found, and its arguments. */
 export interface FoundCommand {

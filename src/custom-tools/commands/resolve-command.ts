@@ -7,8 +7,8 @@ import { hostVariable, isServersOwn } from '../../config/app-config.js';
 import type { ProcessSpec } from '../../process-pool/pool.types.js';
 import { alwaysGiven, type CommandRules, stemOf } from './command-rules.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
-import type { PlainEnv } from '../secrets/env-cipher.js';
-import { wrong } from '../entity/wrong-field.js';
+import type { PlainEnv } from '../../secrets/env-cipher.js';
+import { wrong } from '../../rest/wrong-field.js';
 
 export type LaunchSettings = Pick<
   CustomTool,

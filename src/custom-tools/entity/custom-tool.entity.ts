@@ -1,9 +1,10 @@
 import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn } from 'typeorm';
-import type { JsonSchema, SemanticErrors, ToolAnnotations } from '../../tool-contract/tool.js';
+import type { SemanticErrors, ToolAnnotations } from '../../tool-contract/tool.js';
+import type { JsonSchema } from '../../schemas/json-schema.js';
 import type { ToolThresholds } from '../../tool-contract/tool-thresholds.js';
-import type { McpDefinition } from '../mcp/mcp-definition.js';
+import type { McpDefinition } from '../../mcp/client/mcp-definition.js';
 import type { SandboxSettings, ToolPermissions } from './sandbox-settings.js';
-import type { StoredEnv } from './stored-env.js';
+import type { StoredEnv } from '../../secrets/stored-env.js';
 
 export const toolStatuses = ['active', 'inactive', 'error'] as const;
 export type ToolStatus = (typeof toolStatuses)[number];

@@ -1,6 +1,6 @@
 import { canonicalJson } from '../../common/canonical-json.js';
 import type { Handshake } from '../../process-pool/pool.types.js';
-import { readDefinition } from '../mcp/mcp-definition.js';
+import { readDefinition } from '../../mcp/client/mcp-definition.js';
 import type { CustomTool } from './custom-tool.entity.js';
 
 type Schemas = Pick<CustomTool, 'inputSchema' | 'definitions'>;

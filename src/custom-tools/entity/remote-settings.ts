@@ -1,5 +1,5 @@
 import type { CustomTool } from './custom-tool.entity.js';
-import { wrong } from './wrong-field.js';
+import { wrong } from '../../rest/wrong-field.js';
 
 type Remote = Pick<
   CustomTool,

@@ -1,5 +1,5 @@
-import { parseHostRule } from '../../common/addresses.js';
-import { OptionalFlag, OptionalInt, OptionalTextList, Rule } from '../../common/dto.js';
+import { parseHostRule } from '../../outbound/addresses.js';
+import { OptionalFlag, OptionalInt, OptionalTextList, Rule } from '../../rest/dto.js';
 
 /** `host`, `host:port`, `*.domain` or an address. */
 const HostRules = (): PropertyDecorator =>

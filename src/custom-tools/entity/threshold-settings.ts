@@ -1,6 +1,6 @@
 import { defaultThresholds, type ToolThresholds } from '../../tool-contract/tool-thresholds.js';
-import { wrong } from './wrong-field.js';
-import { OptionalInt, OptionalNum } from '../../common/dto.js';
+import { wrong } from '../../rest/wrong-field.js';
+import { OptionalInt, OptionalNum } from '../../rest/dto.js';
 
 const longestMs = 3_600_000;
 

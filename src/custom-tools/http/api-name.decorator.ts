@@ -1,5 +1,5 @@
 import { ApiParam, ApiResponse, getSchemaPath } from '@nestjs/swagger';
-import { ProblemView } from '../../common/api-problems.decorator.js';
+import { ProblemView } from '../../rest/api-problems.decorator.js';
 
 /** For routes below the name of a custom tool. */
 export const ApiName = (example = 'log_summary'): MethodDecorator => ApiParam({ name: 'name', example });

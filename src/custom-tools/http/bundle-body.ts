@@ -1,7 +1,7 @@
 import { ApiBody } from '@nestjs/swagger';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Problem } from '../../common/errors.js';
-import { refuseType } from '../../common/raw-body.js';
+import { refuseType } from '../../rest/raw-body.js';
 import type { Upload } from '../bundles/bundles.js';
 
 const bundleRoute = '/api/v1/custom-tools/:name/bundle';

@@ -14,9 +14,9 @@ import {
 import type { RunningTools } from '../running/running-tools.js';
 import { SandboxSettings, ToolPermissions } from '../entity/sandbox-settings.js';
 import { ThresholdSettings } from '../entity/threshold-settings.js';
-import { hiddenValue, shownUrl, withoutValues } from '../entity/stored-env.js';
+import { hiddenValue, shownUrl, withoutValues } from '../../secrets/stored-env.js';
 import { CustomToolUpdate } from '../manager/custom-tools.dto.js';
-import { PageOf, SentBackBy } from '../../common/dto.js';
+import { PageOf, SentBackBy } from '../../rest/dto.js';
 
 export class RunsAsView {
   @ApiProperty({ example: 1_900_000_003 }) readonly uid!: number;

@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { AnyObject, OptionalTextList, Text } from '../../common/dto.js';
-import { mcpToolStates } from '../mcp/mcp-review.js';
+import { AnyObject, OptionalTextList, Text } from '../../rest/dto.js';
+import { mcpToolStates } from '../../mcp/client/mcp-review.js';
 import { RevisionChangeView } from './tool-revisions.dto.js';
 
 const definitionExample = {

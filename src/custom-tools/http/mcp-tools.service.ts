@@ -2,11 +2,11 @@ import { Injectable } from '@nestjs/common';
 import { Problem } from '../../common/errors.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { fieldChanges } from '../entity/revision-content.js';
-import { wrong } from '../entity/wrong-field.js';
+import { wrong } from '../../rest/wrong-field.js';
 import { CustomToolManager } from '../manager/custom-tool-manager.js';
-import type { McpDefinition } from '../mcp/mcp-definition.js';
-import { mcpToolName } from '../mcp/mcp-names.js';
-import { type McpReview, reviewTools } from '../mcp/mcp-review.js';
+import type { McpDefinition } from '../../mcp/client/mcp-definition.js';
+import { mcpToolName } from '../../mcp/client/mcp-names.js';
+import { type McpReview, reviewTools } from '../../mcp/client/mcp-review.js';
 import { RunningTools } from '../running/running-tools.js';
 import type { ApproveBody, McpToolsView, McpToolView } from './mcp-tools.dto.js';
 

@@ -3,9 +3,9 @@ import { ApiOkResponse, ApiOperation, ApiProperty, ApiTags } from '@nestjs/swagg
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Scopes } from '../../auth/scopes.decorator.js';
-import { ApiProblems } from '../../common/api-problems.decorator.js';
-import type { Page } from '../../common/page.js';
-import { PageOf } from '../../common/dto.js';
+import { ApiProblems } from '../../rest/api-problems.decorator.js';
+import type { Page } from '../../rest/page.js';
+import { PageOf } from '../../rest/dto.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 
 export class TemplateFileView {

@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { type LogEvent, type LogLevel, logLevels } from '../logs/tool-logs.js';
-import { Limit, Ruled } from '../../common/dto.js';
+import { Limit, Ruled } from '../../rest/dto.js';
 
 const idPattern = /^[a-z0-9]{1,16}-\d{1,15}$/;
 const events: readonly LogEvent[] = [

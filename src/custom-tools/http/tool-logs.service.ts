@@ -1,12 +1,12 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
-import type { Placed } from '../../common/event-ring.js';
+import type { Placed } from '../../streams/event-ring.js';
 import { Lifecycle } from '../../common/lifecycle.js';
-import { endlessMaxUnread as maxUnread, OpenStreams } from '../../common/open-streams.js';
-import { SseStream } from '../../common/sse-stream.js';
-import { StreamTopics } from '../../common/stream-topics.js';
-import { acceptsEvents, sseHeaders } from '../../common/sse.js';
+import { endlessMaxUnread as maxUnread, OpenStreams } from '../../streams/open-streams.js';
+import { SseStream } from '../../streams/sse-stream.js';
+import { StreamTopics } from '../../streams/stream-topics.js';
+import { acceptsEvents, sseHeaders } from '../../streams/sse.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
 import { type LogEntry, type LogRing, ToolLogs } from '../logs/tool-logs.js';

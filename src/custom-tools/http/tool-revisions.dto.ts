@@ -1,9 +1,9 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import type { BundleFile, BundleFiles } from '../bundles/bundle-files.js';
 import type { StoredBundle } from '../bundles/bundles.repository.js';
-import { withoutValues } from '../entity/stored-env.js';
+import { withoutValues } from '../../secrets/stored-env.js';
 import { type CustomToolRevision, revisionSources } from '../entity/tool-revision.entity.js';
-import { AnyText, Int, OptionalInt, PageOf } from '../../common/dto.js';
+import { AnyText, Int, OptionalInt, PageOf } from '../../rest/dto.js';
 
 const largestRevision = 2_147_483_647;
 

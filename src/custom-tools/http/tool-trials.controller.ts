@@ -22,7 +22,7 @@ import {
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
 import { Scopes } from '../../auth/scopes.decorator.js';
-import { ApiProblems } from '../../common/api-problems.decorator.js';
+import { ApiProblems } from '../../rest/api-problems.decorator.js';
 import { ApiName } from './api-name.decorator.js';
 import { ApiArchive, bundleTypes } from './bundle-body.js';
 import { BundleTrialQuery, TrialView, TryChangeBody, TryToolBody } from './tool-trials.dto.js';

@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { AnyObject, FreeJson, OptionalNested, OptionalText } from '../../common/dto.js';
+import { AnyObject, FreeJson, OptionalNested, OptionalText } from '../../rest/dto.js';
 import { OutcomeView } from '../../tools/tools.dto.js';
 import { CustomToolCreate, CustomToolUpdate } from '../manager/custom-tools.dto.js';
 import { EffectiveSandboxView } from './custom-tool.dto.js';

@@ -1,10 +1,10 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Readable } from 'node:stream';
-import type { Placed } from '../../common/event-ring.js';
+import type { Placed } from '../../streams/event-ring.js';
 import { invalidRequest } from '../../common/errors.js';
-import { acceptsEvents, sseHeaders } from '../../common/sse.js';
-import { SseStream } from '../../common/sse-stream.js';
+import { acceptsEvents, sseHeaders } from '../../streams/sse.js';
+import { SseStream } from '../../streams/sse-stream.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { finishWith } from '../../tools/call-stream.js';
 import { ToolsService } from '../../tools/tools.service.js';

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { mcpDialect } from '../../process-pool/mcp-dialect.js';
+import { mcpDialect } from '../../mcp/client/mcp-dialect.js';
 import type { Dialect } from '../../process-pool/pool.types.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 

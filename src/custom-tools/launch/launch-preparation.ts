@@ -5,11 +5,11 @@ import { resolveCommand, type LaunchSettings, type ResolvedCommand } from '../co
 import { bundlePlace, ownPlace } from './own-place.js';
 import { Sandbox, SandboxRefusal } from '../../sandbox/sandbox.js';
 import { BundleFolders } from '../bundles/bundle-folders.js';
-import { Redactor } from '../secrets/redactor.js';
-import { type PlainEnv, EnvCipher, SecretUnreadable } from '../secrets/env-cipher.js';
+import { Redactor } from '../../secrets/redactor.js';
+import { type PlainEnv, EnvCipher, SecretUnreadable } from '../../secrets/env-cipher.js';
 import { filledHeaders } from '../entity/remote-settings.js';
-import type { RemoteAddress } from './remote-server.js';
-import { asWrongCommand, notGranted, wrong } from '../entity/wrong-field.js';
+import type { RemoteAddress } from '../../mcp/client/remote-server.js';
+import { asWrongCommand, notGranted, wrong } from '../../rest/wrong-field.js';
 
 /** How a tool is started, and what of it must not be shown. */
 export interface PreparedLaunch extends ResolvedCommand {

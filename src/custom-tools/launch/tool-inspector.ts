@@ -11,22 +11,22 @@ import {
   type ProcessNews,
   type ProcessSpec,
 } from '../../process-pool/pool.types.js';
-import { inDialect } from '../../tool-contract/schema-dialects.js';
-import type { JsonSchema } from '../../tool-contract/tool.js';
+import { inDialect } from '../../schemas/schema-dialects.js';
+import type { JsonSchema } from '../../schemas/json-schema.js';
 import { InputSchemas, type InputValidator } from '../../tools/input-validator.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { checkExecutable } from '../commands/resolve-command.js';
 import { ToolSandbox } from './tool-sandbox.js';
 import { dialectOf } from './dialect-of.js';
 import { ToolSpawner } from './tool-spawner.js';
-import type { Redactor } from '../secrets/redactor.js';
+import type { Redactor } from '../../secrets/redactor.js';
 import { type PreparedLaunch, LaunchPreparation } from './launch-preparation.js';
 import { configurationOf, type RevisionContent } from '../entity/revision-content.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
-import type { McpDefinition } from '../mcp/mcp-definition.js';
-import { mcpToolName } from '../mcp/mcp-names.js';
-import { reviewTools } from '../mcp/mcp-review.js';
-import { asUnavailable, wrong } from '../entity/wrong-field.js';
+import type { McpDefinition } from '../../mcp/client/mcp-definition.js';
+import { mcpToolName } from '../../mcp/client/mcp-names.js';
+import { reviewTools } from '../../mcp/client/mcp-review.js';
+import { asUnavailable, wrong } from '../../rest/wrong-field.js';
 import { isScriptName, ProgramFiles } from './program-files.js';
 
 export interface Inspection extends PreparedLaunch, Probe {

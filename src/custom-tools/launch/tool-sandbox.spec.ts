@@ -3,7 +3,7 @@ import { Counter, Gauge, Registry } from 'prom-client';
 import { loadConfig } from '../../config/app-config.js';
 import { Contributors } from '../../observability/contributors.js';
 import { Sandbox } from '../../sandbox/sandbox.js';
-import { Redactor } from '../secrets/redactor.js';
+import { Redactor } from '../../secrets/redactor.js';
 import { ToolSandbox } from './tool-sandbox.js';
 import { ToolSpawner } from './tool-spawner.js';
 

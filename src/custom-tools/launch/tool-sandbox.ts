@@ -9,7 +9,7 @@ import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { ToolPermissions } from '../entity/sandbox-settings.js';
 import { ToolSpawner } from './tool-spawner.js';
 import type { PreparedLaunch } from './launch-preparation.js';
-import { asWrongCommand, notGranted, wrong } from '../entity/wrong-field.js';
+import { asWrongCommand, notGranted, wrong } from '../../rest/wrong-field.js';
 
 type Restricted = Pick<CustomTool, 'sandbox' | 'permissions'> &
   Partial<Pick<CustomTool, 'workingDir' | 'url'>>;

@@ -7,7 +7,7 @@ import {
 } from '@nestjs/common';
 import { InjectMetric, makeCounterProvider, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
 import type { Counter, Gauge } from 'prom-client';
-import { portOf } from '../../common/addresses.js';
+import { portOf } from '../../outbound/addresses.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { Contributors } from '../../observability/contributors.js';
 import { type Launcher, launch } from '../../process-pool/launcher.js';
@@ -15,7 +15,7 @@ import { findSpawner, SpawnerClient, type SpawnerEvent } from '../../process-poo
 import type { Server } from 'node:net';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { PreparedLaunch } from './launch-preparation.js';
-import { remoteLauncher, type RemoteLimits } from './remote-server.js';
+import { remoteLauncher, type RemoteLimits } from '../../mcp/client/remote-server.js';
 import { StartSlots } from '../../process-pool/start-slots.js';
 
 const spawnerMetricNames = {

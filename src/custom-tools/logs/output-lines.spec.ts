@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { LineBudget } from '../../common/line-budget.js';
+import { LineBudget } from '../../process-pool/line-budget.js';
 import { OutputLines } from './output-lines.js';
 
 class Seen {

@@ -1,4 +1,4 @@
-import type { LineBudget } from '../../common/line-budget.js';
+import type { LineBudget } from '../../process-pool/line-budget.js';
 
 export interface OutputSink {
   /** One line, decoded; `cut`: its end was left out. */

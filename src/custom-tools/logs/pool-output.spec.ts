@@ -1,8 +1,8 @@
 import type { LogNotice } from '../../common/tool-notice.js';
 import type { PoolEvent } from '../../process-pool/pool.types.js';
-import { Redactor } from '../secrets/redactor.js';
-import { LineBudget } from '../../common/line-budget.js';
-import { EventRing } from '../../common/event-ring.js';
+import { Redactor } from '../../secrets/redactor.js';
+import { LineBudget } from '../../process-pool/line-budget.js';
+import { EventRing } from '../../streams/event-ring.js';
 import type { LogEntry } from './tool-logs.js';
 import { PoolOutput } from './pool-output.js';
 

@@ -1,5 +1,5 @@
 import type { PoolEvent, ProcessNews } from '../../process-pool/pool.types.js';
-import { cleanNotice, type Redactor } from '../secrets/redactor.js';
+import { cleanNotice, type Redactor } from '../../secrets/redactor.js';
 import { OutputLines } from './output-lines.js';
 import type { LogBook, LogEntry } from './tool-logs.js';
 

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { EventRing } from '../../common/event-ring.js';
+import { EventRing } from '../../streams/event-ring.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
-import { LineBudget } from '../../common/line-budget.js';
+import { LineBudget } from '../../process-pool/line-budget.js';
 import type { ToolLogEntry, ToolLogEvent } from '../../observability/tool-log.js';
 
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const;

@@ -1,17 +1,17 @@
 import { Injectable } from '@nestjs/common';
 import { Problem } from '../../common/errors.js';
 import { KeyedMutex } from '../../common/keyed-mutex.js';
-import { type Page, pageOf } from '../../common/page.js';
+import { type Page, pageOf } from '../../rest/page.js';
 import type { CustomTool, ToolStatus } from '../entity/custom-tool.entity.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
 import type { Tool } from '../../tool-contract/tool.js';
 import { ToolHistory, type ToolHistorySource } from '../../tools/tool-history.js';
-import { serverOf } from '../mcp/mcp-names.js';
+import { serverOf } from '../../mcp/client/mcp-names.js';
 import { RunningTools } from '../running/running-tools.js';
 import type { CustomToolWrapper } from '../running/custom-tool-wrapper.js';
 import type { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from './custom-tools.dto.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
-import { EnvCipher } from '../secrets/env-cipher.js';
+import { EnvCipher } from '../../secrets/env-cipher.js';
 import {
   type Inspection,
   type PreparedTool,

@@ -11,8 +11,9 @@ import {
   OptionalTextList,
   PageQuery,
   Rule,
-} from '../../common/dto.js';
-import { type JsonSchema, semanticErrorModes, type SemanticErrors } from '../../tool-contract/tool.js';
+} from '../../rest/dto.js';
+import { semanticErrorModes, type SemanticErrors } from '../../tool-contract/tool.js';
+import type { JsonSchema } from '../../schemas/json-schema.js';
 import {
   type CaptureSetting,
   captureSettings,
@@ -24,7 +25,7 @@ import {
   toolStatuses,
 } from '../entity/custom-tool.entity.js';
 import { SandboxSettings, ToolPermissions } from '../entity/sandbox-settings.js';
-import type { EnvChanges } from '../secrets/env-changes.js';
+import type { EnvChanges } from '../../secrets/env-changes.js';
 import { ThresholdSettings } from '../entity/threshold-settings.js';
 
 const maxMetadataBytes = 16_384;

@@ -1,7 +1,7 @@
 import { type BeforeApplicationShutdown, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { StartupWork } from '../../common/startup-work.js';
 import { RunningTools } from '../running/running-tools.js';
-import { SecretsRenewal } from '../secrets/secrets-renewal.js';
+import { SecretsRenewal } from '../../secrets/secrets-renewal.js';
 import { Reconciler } from './reconciler.js';
 
 /** Brings the custom tools up in the background, which readiness waits for, and ends them with the server. */

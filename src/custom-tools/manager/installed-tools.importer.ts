@@ -5,7 +5,7 @@ import { sha256 } from '../../common/canonical-json.js';
 import { Problem } from '../../common/errors.js';
 import { messageOf } from '../../common/message-of.js';
 import { readRegularFile } from '../../common/regular-file.js';
-import { DtoPipe } from '../../common/dto.pipe.js';
+import { DtoPipe } from '../../rest/dto.pipe.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolManager } from './custom-tool-manager.js';

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { isDeepStrictEqual } from 'node:util';
 import { Problem } from '../../common/errors.js';
 import { newId } from '../../common/ids.js';
-import { DtoPipe } from '../../common/dto.pipe.js';
+import { DtoPipe } from '../../rest/dto.pipe.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import type { Handshake } from '../../process-pool/pool.types.js';
 import type { EffectiveSandbox } from '../../sandbox/sandbox.types.js';
@@ -11,9 +11,9 @@ import type { ToolOutcome } from '../../tool-contract/tool-outcome.js';
 import { Bundles, type Upload } from '../bundles/bundles.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
-import { shownUrl } from '../entity/stored-env.js';
+import { shownUrl } from '../../secrets/stored-env.js';
 import { checkedThresholds } from '../entity/threshold-settings.js';
-import { wrong } from '../entity/wrong-field.js';
+import { wrong } from '../../rest/wrong-field.js';
 import {
   differences,
   type Inspection,
@@ -25,8 +25,8 @@ import { PoolOutput } from '../logs/pool-output.js';
 import type { LogBook } from '../logs/tool-logs.js';
 import type { CustomToolWrapper } from '../running/custom-tool-wrapper.js';
 import { RunningTools } from '../running/running-tools.js';
-import { changedEnv, sealedEnv } from '../secrets/env-changes.js';
-import { EnvCipher } from '../secrets/env-cipher.js';
+import { changedEnv, sealedEnv } from '../../secrets/env-changes.js';
+import { EnvCipher } from '../../secrets/env-cipher.js';
 import { CustomToolCreate, type CustomToolUpdate } from './custom-tools.dto.js';
 import { manifestIn } from './tool-manifest.js';
 import {

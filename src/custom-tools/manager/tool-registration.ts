@@ -1,16 +1,16 @@
 import { Problem } from '../../common/errors.js';
-import { DtoPipe } from '../../common/dto.pipe.js';
+import { DtoPipe } from '../../rest/dto.pipe.js';
 import { sanitisedText } from '../../common/pg-text.js';
 import type { Handshake, Reply } from '../../process-pool/pool.types.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
-import type { McpDefinition } from '../mcp/mcp-definition.js';
-import { isServerName } from '../mcp/mcp-names.js';
-import { plainDefinitions, reviewTools } from '../mcp/mcp-review.js';
+import type { McpDefinition } from '../../mcp/client/mcp-definition.js';
+import { isServerName } from '../../mcp/client/mcp-names.js';
+import { plainDefinitions, reviewTools } from '../../mcp/client/mcp-review.js';
 import { type CustomToolCreate, CustomToolUpdate } from './custom-tools.dto.js';
 import { checkedThresholds } from '../entity/threshold-settings.js';
 import { answeredNow } from '../entity/tool-condition.js';
 import { checkRemote } from '../entity/remote-settings.js';
-import { wrong } from '../entity/wrong-field.js';
+import { wrong } from '../../rest/wrong-field.js';
 
 /** As MCP's defaults: nothing is promised, everything may happen. */
 const carefulAnnotations = { readOnly: false, idempotent: false, destructive: true, openWorld: true };

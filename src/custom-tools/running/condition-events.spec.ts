@@ -1,4 +1,4 @@
-import type { ToolEvent } from '../../common/tool-events.js';
+import type { ToolEvent } from '../../streams/tool-events.js';
 import { ConditionEvents } from './condition-events.js';
 
 function setUp() {

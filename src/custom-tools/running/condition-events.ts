@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { type ToolEvent, ToolEvents } from '../../common/tool-events.js';
+import { type ToolEvent, ToolEvents } from '../../streams/tool-events.js';
 import { CustomToolsRepository, type WrittenCondition } from '../entity/custom-tools.repository.js';
 import { RunningTools, type RuntimeEvent } from './running-tools.js';
 

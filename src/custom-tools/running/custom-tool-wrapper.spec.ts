@@ -7,7 +7,7 @@ import { Deadline } from '../../common/deadline.js';
 import { noTracer } from '../../observability/tracing/tracer.js';
 import type { PoolSettings } from '../../process-pool/pool.types.js';
 import type { ExecutionNotes, ToolAnnotations, ToolRun } from '../../tool-contract/tool.js';
-import { Redactor } from '../secrets/redactor.js';
+import { Redactor } from '../../secrets/redactor.js';
 import { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolWrapper } from './custom-tool-wrapper.js';
 

@@ -1,4 +1,4 @@
-import { inDialect } from '../../tool-contract/schema-dialects.js';
+import { inDialect } from '../../schemas/schema-dialects.js';
 import type { Tracer } from '../../observability/tracing/tracer.js';
 import type { ProcessSpec } from '../../process-pool/pool.types.js';
 import type { CallContext } from '../../tool-contract/call-context.js';

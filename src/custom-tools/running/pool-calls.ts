@@ -12,7 +12,7 @@ import {
 import type { Release, ToolAnnotations, ToolRun } from '../../tool-contract/tool.js';
 import { ToolFailure } from '../../tool-contract/tool-outcome.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
-import { cleanNotice, type Redactor } from '../secrets/redactor.js';
+import { cleanNotice, type Redactor } from '../../secrets/redactor.js';
 import { tellPoolSpans } from './pool-spans.js';
 import { isResultUnknown, mayRepeat, sayResultUnknown } from './safe-repetition.js';
 import { poolFor, type RunningBackend, type ToolBackend } from './tool-backend.js';

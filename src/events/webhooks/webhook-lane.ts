@@ -1,8 +1,8 @@
 import { DelegateBackoff, handleAll, retry } from 'cockatiel';
 import { abortable } from '../../common/abortable.js';
 import { backOff, type BackOff } from '../../common/back-off.js';
-import { HttpClient } from '../../common/http-client.js';
-import { secretBytes, signatureHeaders } from '../../common/webhook-signature.js';
+import { HttpClient } from '../../outbound/http-client.js';
+import { secretBytes, signatureHeaders } from '../../outbound/webhook-signature.js';
 
 export interface LaneSettings {
   readonly url: string;

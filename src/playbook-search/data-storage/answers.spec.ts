@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { historicalContext, playbookAnswer } from './answers.js';
-import { UpstreamFailure } from '../../common/upstream-failure.js';
+import { UpstreamFailure } from '../../outbound/upstream-failure.js';
 
 const search = { query: 'x', similarityThreshold: 0.7, limit: 3, labels: {} };
 const playbook = (id: string, confidence: unknown = 0.9, more: object = {}) => ({

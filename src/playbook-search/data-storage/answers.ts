@@ -1,5 +1,5 @@
 import { isObject } from '../../common/json.js';
-import { UpstreamFailure } from '../../common/upstream-failure.js';
+import { UpstreamFailure } from '../../outbound/upstream-failure.js';
 import type { PlaybookAnswer, PlaybookHit, PlaybookSearch } from '../playbook-source.js';
 
 const longestName = 256;

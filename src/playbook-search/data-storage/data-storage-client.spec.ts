@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { DataStorageServer } from '../../../test/support/data-storage.js';
 import { until } from '../../../test/support/wait.js';
-import type { CircuitSettings } from '../../common/circuit-state.js';
+import type { CircuitSettings } from '../../circuits/breaker/circuit-state.js';
 import { loadConfig } from '../../config/app-config.js';
 import type { PlaybookSearch } from '../playbook-source.js';
 import {
@@ -12,8 +12,8 @@ import {
   DataStorageEvents,
   type DataStorageSettings,
 } from './data-storage-client.js';
-import type { TryReport } from '../../common/upstream-calls.js';
-import { type UpstreamFailure } from '../../common/upstream-failure.js';
+import type { TryReport } from '../../outbound/upstream-calls.js';
+import { type UpstreamFailure } from '../../outbound/upstream-failure.js';
 
 Logger.overrideLogger(false);
 

@@ -1,16 +1,16 @@
 import { LRUCache } from 'lru-cache';
 import { abortable } from '../../common/abortable.js';
-import { CircuitBreaker } from '../../common/circuit-breaker.js';
-import type { CircuitKind, CircuitSettings, CircuitChange } from '../../common/circuit-state.js';
+import { CircuitBreaker } from '../../circuits/breaker/circuit-breaker.js';
+import type { CircuitKind, CircuitSettings, CircuitChange } from '../../circuits/breaker/circuit-state.js';
 import { type Clock, systemClock } from '../../common/clock.js';
-import { HttpClient, type HttpClientSettings, type HttpRequest } from '../../common/http-client.js';
+import { HttpClient, type HttpClientSettings, type HttpRequest } from '../../outbound/http-client.js';
 import {
   type Question,
   type RetrySettings,
   UpstreamCalls,
   type TryReport,
-} from '../../common/upstream-calls.js';
-import { UpstreamFailure } from '../../common/upstream-failure.js';
+} from '../../outbound/upstream-calls.js';
+import { UpstreamFailure } from '../../outbound/upstream-failure.js';
 import { noTracer, type Tracer } from '../../observability/tracing/tracer.js';
 import { shortKey } from '../label-filter.js';
 import type { PlaybookAnswer, PlaybookSearch } from '../playbook-source.js';

@@ -6,8 +6,8 @@ import {
   makeHistogramProvider,
 } from '@willsoto/nestjs-prometheus';
 import type { Counter, Gauge, Histogram } from 'prom-client';
-import type { CircuitKind } from '../../common/circuit-state.js';
-import type { TryReport } from '../../common/upstream-calls.js';
+import type { CircuitKind } from '../../circuits/breaker/circuit-state.js';
+import type { TryReport } from '../../outbound/upstream-calls.js';
 import { Contributors } from '../../observability/contributors.js';
 import type { AnswerOrigin } from './data-storage-client.js';
 

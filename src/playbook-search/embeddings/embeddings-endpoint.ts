@@ -1,9 +1,9 @@
 import { abortable } from '../../common/abortable.js';
-import { HttpClient } from '../../common/http-client.js';
+import { HttpClient } from '../../outbound/http-client.js';
 import { isObject } from '../../common/json.js';
-import { endpointBreaker, endpointUrl, keyHeader, type ModelAddress } from '../../common/model-endpoint.js';
-import { type Question, type RetrySettings, UpstreamCalls } from '../../common/upstream-calls.js';
-import { UpstreamFailure } from '../../common/upstream-failure.js';
+import { endpointBreaker, endpointUrl, keyHeader, type ModelAddress } from '../../outbound/model-endpoint.js';
+import { type Question, type RetrySettings, UpstreamCalls } from '../../outbound/upstream-calls.js';
+import { UpstreamFailure } from '../../outbound/upstream-failure.js';
 
 /** A query is waited for by an investigation, documents by nobody. */
 export type EmbeddingKind = 'query' | 'document';

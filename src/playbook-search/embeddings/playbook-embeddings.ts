@@ -9,7 +9,7 @@ import {
 import { sha256 } from '../../common/canonical-json.js';
 import { yieldingForEach } from '../../common/yielding-for-each.js';
 import { IntervalLoop } from '../../common/interval-loop.js';
-import { UpstreamFailure } from '../../common/upstream-failure.js';
+import { UpstreamFailure } from '../../outbound/upstream-failure.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { Contributors, type PartHealth } from '../../observability/contributors.js';
 import { Tracer } from '../../observability/tracing/tracer.js';

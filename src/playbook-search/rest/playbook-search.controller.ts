@@ -1,11 +1,11 @@
 import { Controller, Get, createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiQuery, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../../auth/scopes.decorator.js';
-import { ApiProblems } from '../../common/api-problems.decorator.js';
+import { ApiProblems } from '../../rest/api-problems.decorator.js';
 import { PlaybookAnswerView, SearchPlaybooksQuery } from './playbook-search.dto.js';
 import type { FastifyRequest } from 'fastify';
 import { type FieldProblem, invalidRequest } from '../../common/errors.js';
-import { DtoPipe } from '../../common/dto.pipe.js';
+import { DtoPipe } from '../../rest/dto.pipe.js';
 import { normalisedLabels } from '../label-filter.js';
 import type { PlaybookAnswer, PlaybookSearch } from '../playbook-source.js';
 import { PlaybookIndex } from '../catalogue/playbook-index.js';

@@ -2,7 +2,7 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { PlaybookId } from '../../playbooks/playbook.validators.js';
 import type { PlaybookAnswer, PlaybookHit } from '../playbook-source.js';
 import { type ExplainedPlaybook, filters, type SearchFilter } from './search-explanation.js';
-import { OptionalFlag, OptionalInt, OptionalNum, Text } from '../../common/dto.js';
+import { OptionalFlag, OptionalInt, OptionalNum, Text } from '../../rest/dto.js';
 
 /** Beside `label.<key>`, which `SearchQuery` takes out first. */
 export class SearchPlaybooksQuery {

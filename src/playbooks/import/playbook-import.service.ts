@@ -4,9 +4,13 @@ import type { FastifyInstance } from 'fastify';
 import { isDeeperThan } from '../../common/json-depth.js';
 import { KeyedMutex } from '../../common/keyed-mutex.js';
 import { type FieldProblem, Problem } from '../../common/errors.js';
-import { DtoPipe } from '../../common/dto.pipe.js';
+import { DtoPipe } from '../../rest/dto.pipe.js';
 import { WorkerCalls } from '../../common/worker-calls.js';
-import { type ImportItem, type ImportResult, PlaybookCatalogueService } from '../playbook-catalogue.service.js';
+import {
+  type ImportItem,
+  type ImportResult,
+  PlaybookCatalogueService,
+} from '../playbook-catalogue.service.js';
 import { CreatePlaybookBody } from '../playbook-bodies.dto.js';
 import { acceptYaml } from './yaml-body.js';
 import { yamlText } from './yaml-documents.js';
@@ -47,7 +51,6 @@ function listed(document: unknown): DocumentItem[] {
 
 const members = (list: readonly unknown[], parent: string): DocumentItem[] =>
   list.map((value, index) => ({ value, pointer: `${parent}/${index}` }));
-
 
 const invalid = (pointer: string, detail: string): Problem =>
   new Problem('invalid_request', detail, { errors: [{ pointer, detail }] });

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { refuseType } from '../../common/raw-body.js';
+import { refuseType } from '../../rest/raw-body.js';
 
 export const yamlTypes = ['application/yaml', 'application/x-yaml', 'text/yaml', 'text/x-yaml'] as const;
 /** Some two thousand playbooks. */

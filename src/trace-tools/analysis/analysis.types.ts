@@ -1,5 +1,5 @@
-import type { SpanRead } from '../../traces/reads/reads.types.js';
-import type { SpanContents } from '../../traces/reads/span-contents.js';
+import type { SpanRead } from '../../records/spans/reads/reads.types.js';
+import type { SpanContents } from '../../records/spans/reads/span-contents.js';
 
 export const issueTypes = ['error', 'performance', 'semantic', 'tool', 'other'] as const;
 export const issueSeverities = ['high', 'medium', 'low'] as const;

@@ -1,10 +1,10 @@
-import { UpstreamFailure } from '../../common/upstream-failure.js';
+import { UpstreamFailure } from '../../outbound/upstream-failure.js';
 import { noLlm } from '../../llm/llm.module.js';
 import type { Tool, ToolRun } from '../../tool-contract/tool.js';
 import { ToolFailure } from '../../tool-contract/tool-outcome.js';
-import type { SpanRead } from '../../traces/reads/reads.types.js';
-import { spanTextsOf } from '../../traces/reads/span-contents.js';
-import type { TraceReads } from '../../traces/reads/trace-reads.js';
+import type { SpanRead } from '../../records/spans/reads/reads.types.js';
+import { spanTextsOf } from '../../records/spans/reads/span-contents.js';
+import type { TraceReads } from '../../records/spans/reads/trace-reads.js';
 import { type Ids, ids, listOf, misuse, traceTool } from '../trace-tool.js';
 import { type AnalysedSpan, type Analysis, type Focus, focuses } from './analysis.types.js';
 import type { SpanAnalyst } from './span-analyst.js';

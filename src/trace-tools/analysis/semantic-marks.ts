@@ -1,8 +1,8 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { ExecutionRecorder } from '../../tool-metrics/execution-recorder.js';
-import { ToolMetricsRepository } from '../../tool-metrics/tool-metrics.repository.js';
+import { ExecutionRecorder } from '../../records/executions/execution-recorder.js';
+import { ToolMetricsRepository } from '../../records/executions/tool-metrics.repository.js';
 import { ToolRegistry } from '../../tools/tool-registry.js';
-import type { ToldFailure } from '../../traces/ingest/told-failures.js';
+import type { ToldFailure } from '../../records/spans/ingest/told-failures.js';
 import type { AnalysedSpan, Analysis } from './analysis.types.js';
 
 const longestReason = 500;

@@ -1,6 +1,6 @@
 import type { ChatOptions, LlmEndpoint } from '../../llm/llm-endpoint.js';
 import { messageOf } from '../../common/message-of.js';
-import { UpstreamFailure } from '../../common/upstream-failure.js';
+import { UpstreamFailure } from '../../outbound/upstream-failure.js';
 import { type BatchAnalysis, merged, readAnswer } from './analysis-answer.js';
 import { analysisSchema, messagesFor } from './analysis-prompt.js';
 import type { AnalysedSpan, Analysis, Focus } from './analysis.types.js';

@@ -7,7 +7,7 @@ import {
   type DataStorageSettings,
 } from '../../../src/playbook-search/data-storage/data-storage-client.js';
 import { noTracer } from '../../../src/observability/tracing/tracer.js';
-import { UpstreamFailure } from '../../../src/common/upstream-failure.js';
+import { UpstreamFailure } from '../../../src/outbound/upstream-failure.js';
 import { DataStorageServer } from '../../support/data-storage.js';
 import type { Fault } from './faults.js';
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { cpSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { JournalEntry } from '../../../src/journal/journal-entry.js';
-import { segmentPath } from '../../../src/journal/segment-files.js';
-import type { ExecutionEnd, ExecutionStart } from '../../../src/tool-metrics/execution-record.js';
+import type { JournalEntry } from '../../../src/records/journal/journal-entry.js';
+import { segmentPath } from '../../../src/records/journal/segment-files.js';
+import type { ExecutionEnd, ExecutionStart } from '../../../src/records/executions/execution-record.js';
 import { journalLine, journalText } from '../../support/journal-lines.js';
 import { launchServer } from '../../support/server-process.js';
 import { until } from '../../support/wait.js';

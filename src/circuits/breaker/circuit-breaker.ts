@@ -1,0 +1,245 @@
+import type { Clock } from '../../common/clock.js';
+import type {
+  CircuitDecision,
+  CircuitChange,
+  CircuitOverride,
+  CircuitPast,
+  CircuitSample,
+  CircuitSettings,
+  CircuitState,
+} from './circuit-state.js';
+import { SampleRing, type WindowCounts } from './sample-ring.js';
+
+const pass: CircuitDecision = { kind: 'pass' };
+/** When all probe slots are taken, one is likely to be free or the circuit closed after this time. */
+const probeRetryMs = 1_000;
+
+/**
+ * The circuit of one tool, or of a service that we ask: closed → open → half-open → closed. It opens on many faults,
+ * refuses every call for a while, then lets a few through to try it. Time moves it lazily: there is no timer.
+ */
+export class CircuitBreaker {
+  private window: SampleRing;
+  private state: CircuitState;
+
+  constructor(
+    private settings: CircuitSettings,
+    private readonly clock: Clock,
+    /** 0 to 1, for the jitter. */
+    private readonly random: () => number,
+    private readonly onChange: (change: CircuitChange) => void = () => undefined,
+  ) {
+    this.window = new SampleRing(settings.windowMs);
+    this.state = { kind: 'closed', since: clock.now(), reason: null, by: null, openings: 0 };
+  }
+
+  /** Asked once for each call before it runs. */
+  admit(executionId: string): CircuitDecision {
+    const state = this.current();
+    switch (state.kind) {
+      case 'closed':
+        return pass;
+      case 'open':
+        return this.refuse(state);
+      case 'half_open': {
+        const { slots, successes, reason } = state;
+        const free = slots.size + successes < this.settings.probes;
+        if (!free) return { kind: 'refuse', reason, retryAfterMs: probeRetryMs };
+        slots.add(executionId);
+        // Bound to this half-open phase: a release that comes late touches no later one.
+        return { kind: 'probe', release: () => slots.delete(executionId) };
+      }
+    }
+  }
+
+  /** Takes a call's result. Only the result of a call that holds a slot counts as a probe's. */
+  record({ executionId, fault }: CircuitSample): void {
+    const now = this.clock.now();
+    const state = this.current();
+    this.window.add(now, fault);
+    switch (state.kind) {
+      case 'closed':
+        if (fault && this.isFailing(now)) this.open(now, this.faultsReason(now));
+        return;
+      case 'open':
+        // A call that was admitted before the opening: its result changes nothing.
+        return;
+      case 'half_open':
+        if (state.slots.delete(executionId)) this.takeProbe(state, fault, now);
+    }
+  }
+
+  /**
+   * Takes up what happened before a restart: what was opened by hand stays open, and the circuit opens if it would be
+   * open now, that is if a fault of the window has opened it and too few calls have succeeded since the last one to
+   * have closed it.
+   * @param samples those of two windows: what a fault did is told by the window that it ended
+   */
+  restore({ samples, lastState = 'closed', closedAt = -Infinity, openings = 0, held }: CircuitPast): void {
+    const now = this.clock.now();
+    const sorted = samples.filter(({ at }) => at > closedAt).sort((a, b) => a.at - b.at);
+    for (const { at, fault } of sorted) this.window.add(at, fault);
+    // A change that came meanwhile knows better.
+    if (this.state.kind !== 'closed' || this.state.reason !== null) return;
+    const { since } = this.state;
+    this.state =
+      lastState === 'closed'
+        ? { ...this.state, since: Number.isFinite(closedAt) ? closedAt : since, openings }
+        : // The opening that is found below is counted in them already.
+          { ...this.state, openings: Math.max(0, openings - 1) };
+    const opening = this.openingIn(sorted, now);
+    if (held) {
+      const { at, reason, by } = held;
+      this.state = { kind: 'open', since: at, reason, by, until: null, openings };
+    } else if (opening) {
+      const state = this.opened(opening.at, `${opening.reason} (before the restart)`);
+      // The opening itself has been told before.
+      if (lastState === 'open') this.state = state;
+      else this.enter(state, opening.at, lastState);
+    } else if (lastState !== 'closed') {
+      const reason = 'The last window before the restart holds too few faults';
+      this.enter({ ...this.state, reason, by: null, openings }, now, lastState);
+    }
+  }
+
+  /** Goes on by other settings: the state stays, the window keeps what fits. */
+  adjust(settings: CircuitSettings): void {
+    if (settings.windowMs !== this.settings.windowMs) this.window = this.window.resized(settings.windowMs);
+    this.settings = settings;
+  }
+
+  /** Refuses every call until the circuit is closed or reset by hand. */
+  openByHand({ by, reason }: CircuitOverride): void {
+    const now = this.clock.now();
+    const { openings } = this.current();
+    this.enter({ kind: 'open', since: now, reason, by, until: null, openings }, now);
+  }
+
+  /** Lets calls pass and forgets the window's faults; an opening soon after still counts as a repeated one. */
+  closeByHand(override: CircuitOverride): void {
+    const { openings } = this.current();
+    this.close(this.clock.now(), override, openings);
+  }
+
+  /** As new: closed, without faults or openings. */
+  reset(override: CircuitOverride): void {
+    this.current();
+    this.close(this.clock.now(), override, 0);
+  }
+
+  /** The state as of now: an opening that is over has become half-open. */
+  current(): CircuitState {
+    const { state } = this;
+    if (state.kind !== 'open' || state.until === null || this.clock.now() < state.until) return state;
+    const { until, reason, openings } = state;
+    return this.enter(
+      { kind: 'half_open', since: until, reason, by: null, openings, slots: new Set(), successes: 0 },
+      until,
+    );
+  }
+
+  /** The results that the window holds now. */
+  counts(): WindowCounts {
+    return { ...this.window.totals(this.clock.now()) };
+  }
+
+  /** Opened by hand, and not yet closed by hand. */
+  isHeld(): boolean {
+    return this.state.kind === 'open' && this.state.until === null;
+  }
+
+  /** By which it opens and comes back. */
+  rules(): CircuitSettings {
+    return this.settings;
+  }
+
+  private refuse({ until, reason, by }: CircuitState & { kind: 'open' }): CircuitDecision {
+    if (until !== null) return { kind: 'refuse', reason, retryAfterMs: until - this.clock.now() };
+    const held = `${reason} (opened by ${by ?? 'hand'}; it stays so until it is closed or reset by hand)`;
+    return { kind: 'refuse', reason: held, retryAfterMs: this.settings.maxOpenMs };
+  }
+
+  private takeProbe(state: CircuitState & { kind: 'half_open' }, fault: boolean, now: number): void {
+    if (fault) {
+      this.open(now, 'A probe failed');
+      return;
+    }
+    state.successes++;
+    const { probes } = this.settings;
+    if (state.successes < probes) return;
+    this.close(now, { by: null, reason: `${probes} probes succeeded` }, state.openings);
+  }
+
+  /** The last of these faults that would have opened the circuit, if that would still be open. */
+  private openingIn(
+    sorted: CircuitPast['samples'],
+    now: number,
+  ): { readonly at: number; readonly reason: string } | undefined {
+    const lastFault = sorted.findLastIndex(({ fault }) => fault);
+    if (sorted.length - 1 - lastFault >= this.settings.probes) return undefined;
+    const { windowMs } = this.settings;
+    const window = new SampleRing(windowMs);
+    let opening: { at: number; reason: string } | undefined;
+    for (const { at, fault } of sorted) {
+      window.add(at, fault);
+      if (!fault || at <= now - windowMs || !this.isFailing(at, window)) continue;
+      opening = { at, reason: this.faultsReason(at, window) };
+    }
+    return opening;
+  }
+
+  private isFailing(now: number, window = this.window): boolean {
+    const { calls, faults } = window.totals(now);
+    const { failures, minFailureRate, minCalls = 0 } = this.settings;
+    // Divided, for the quotient is the number that the rate was written as: 100 · 0.07 is more than 7.
+    return calls >= minCalls && faults >= failures && faults / calls >= minFailureRate;
+  }
+
+  private faultsReason(now: number, window = this.window): string {
+    const { calls, faults } = window.totals(now);
+    const { windowMs, faultsAre = 'tool faults' } = this.settings;
+    return `${faults} of ${calls} calls in the last ${windowMs / 1000} s were ${faultsAre}`;
+  }
+
+  private open(at: number, reason: string): void {
+    this.enter(this.opened(at, reason), at);
+  }
+
+  private opened(at: number, reason: string): CircuitState & { kind: 'open' } {
+    const { state } = this;
+    // A circuit that stayed closed for a whole window starts again with the shortest opening.
+    const recovered = state.kind === 'closed' && at - state.since >= this.settings.windowMs;
+    const openings = (recovered ? 0 : state.openings) + 1;
+    return { kind: 'open', since: at, reason, by: null, until: at + this.openFor(openings), openings };
+  }
+
+  /**
+   * Doubles with each opening in a row; repeated ones are up to a fifth shorter, so that circuits do not probe in
+   * step.
+   */
+  private openFor(openings: number): number {
+    const { openMs, maxOpenMs } = this.settings;
+    const ms = Math.min(maxOpenMs, openMs * 2 ** (openings - 1));
+    return openings === 1 ? ms : Math.round(ms * (1 - this.random() / 5));
+  }
+
+  private close(
+    at: number,
+    { by, reason }: { readonly by: string | null; readonly reason: string },
+    openings: number,
+  ): void {
+    this.window.clear();
+    this.enter({ kind: 'closed', since: at, reason, by, openings }, at);
+  }
+
+  private enter<S extends CircuitState & { reason: string }>(
+    state: S,
+    at: number,
+    from = this.state.kind,
+  ): S {
+    this.state = state;
+    const { kind: to, reason, by, openings } = state;
+    this.onChange({ at, from, to, reason, by, openings });
+    return state;
+  }
+}

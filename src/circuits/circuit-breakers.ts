@@ -1,0 +1,199 @@
+import {
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+} from '@nestjs/common';
+import { CircuitBreaker } from './breaker/circuit-breaker.js';
+import type {
+  CircuitDecision,
+  CircuitChange,
+  CircuitKind,
+  CircuitPast,
+  CircuitSettings,
+} from './breaker/circuit-state.js';
+import { CLOCK, type Clock, minuteMs } from '../common/clock.js';
+import { Problem } from '../common/errors.js';
+import { newId } from '../common/ids.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { type CallEvent, CallEvents, type ExecutedCall } from '../tool-contract/call-events.js';
+import { CircuitEvents, type CircuitTransition } from './circuit-events.js';
+import { CircuitPasts } from './circuit-pasts.js';
+import { KnownTools } from './known-tools.js';
+
+/** One tool's circuit and what has happened to it since the start. */
+export interface TrackedCircuit {
+  readonly breaker: CircuitBreaker;
+  /** Oldest first; the last 50. */
+  readonly history: CircuitTransition[];
+  readonly transitions: Record<CircuitKind, number>;
+}
+
+const maxHistory = 50;
+/** Circuits of tools that are gone are kept up to this number in all. */
+const maxTracked = 10_000;
+
+/**
+ * The circuits of all tools: in memory, fed by what the recorder says, filled from what the database knows at start.
+ */
+@Injectable()
+export class CircuitBreakers implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly logger = new Logger(CircuitBreakers.name);
+  private readonly circuits = new Map<string, TrackedCircuit>();
+  private readonly settings: CircuitSettings;
+  private readonly subscriptions: (() => void)[] = [];
+  /** The pasts of circuits from before the start, until the tool has one; undefined until they are read. */
+  private pasts: Map<string, CircuitPast> | undefined;
+  /** Milliseconds since 1970. */
+  private startedAt = 0;
+
+  constructor(
+    @Inject(APP_CONFIG) config: AppConfig,
+    @Inject(CLOCK) private readonly clock: Clock,
+    private readonly calls: CallEvents,
+    private readonly events: CircuitEvents,
+    private readonly knownTools: KnownTools,
+    private readonly before: CircuitPasts,
+  ) {
+    this.settings = config.circuit;
+  }
+
+  onModuleInit(): void {
+    this.subscriptions.push(
+      this.calls.subscribe((event) => this.take(event)),
+      this.knownTools.changes.subscribe(() => this.followTools()),
+    );
+  }
+
+  /** A history that cannot be read leaves the circuits closed and does not stop the start. */
+  async onApplicationBootstrap(): Promise<void> {
+    this.startedAt = this.clock.now();
+    try {
+      this.pasts = await this.before.read(new Date(this.startedAt - 2 * this.settings.windowMs));
+    } catch (error) {
+      this.logger.error(error, 'circuits start without their past: it could not be read');
+      this.pasts = new Map();
+    }
+    this.followTools();
+  }
+
+  onApplicationShutdown(): void {
+    for (const end of this.subscriptions) end();
+  }
+
+  /** Asked by the guard for each call; on the hot path. */
+  admit(tool: string, executionId: string): CircuitDecision {
+    return this.track(tool).breaker.admit(executionId);
+  }
+
+  /**
+   * @throws Problem `not_found` for a tool that is not registered, was not seen since the start and is not held open
+   * by hand
+   */
+  find(tool: string): TrackedCircuit {
+    // A disabled tool's circuit that was held open by hand before the start can still be closed.
+    if (this.circuits.has(tool) || this.knownTools.has(tool) || this.pasts?.get(tool)?.held)
+      return this.track(tool);
+    throw new Problem('not_found', `There is no circuit of a tool named ${JSON.stringify(tool)}`);
+  }
+
+  /** The tools whose circuits are not closed, by name. */
+  notClosed(): string[] {
+    const held = [...(this.pasts ?? [])].filter(([, past]) => past.held).map(([tool]) => tool);
+    const others = [...this.circuits].filter(([, { breaker }]) => breaker.current().kind !== 'closed');
+    return [...held, ...others.map(([tool]) => tool)].sort();
+  }
+
+  /** Looks at every circuit, so that what time has brought about is told. */
+  look(): void {
+    for (const { breaker } of this.circuits.values()) breaker.current();
+  }
+
+  private take(event: CallEvent): void {
+    if (event.kind !== 'executed' || event.test || isNobodysResult(event)) return;
+    this.track(event.tool).breaker.record({ executionId: event.executionId, fault: event.fault });
+  }
+
+  /** Every registered tool has a circuit, by its own thresholds. */
+  private followTools(): void {
+    // A tool's past is judged by the thresholds with which it is registered, once that past is read.
+    if (!this.pasts) return;
+    for (const tool of this.knownTools.names()) this.track(tool);
+    for (const [tool, { breaker }] of this.circuits) {
+      const [before, now] = [breaker.rules(), this.settingsOf(tool)];
+      if (before.failures !== now.failures || before.windowMs !== now.windowMs) breaker.adjust(now);
+    }
+  }
+
+  private track(tool: string): TrackedCircuit {
+    const known = this.circuits.get(tool);
+    if (known) return known;
+    if (this.circuits.size >= maxTracked) this.forgetGoneTools();
+    const breaker = new CircuitBreaker(this.settingsOf(tool), this.clock, Math.random, (change) =>
+      this.tell(tool, change),
+    );
+    const tracked = { breaker, history: [], transitions: { closed: 0, open: 0, half_open: 0 } };
+    this.circuits.set(tool, tracked);
+    void this.restore(tool, breaker);
+    return tracked;
+  }
+
+  /** At once, except for a tool whose own window is longer than what was read of all tools. */
+  private async restore(tool: string, breaker: CircuitBreaker): Promise<void> {
+    const past = this.pasts?.get(tool);
+    this.pasts?.delete(tool);
+    const { windowMs } = breaker.rules();
+    if (windowMs <= this.settings.windowMs || past?.held) {
+      if (past) breaker.restore(past);
+      return;
+    }
+    let samples = past?.samples ?? [];
+    try {
+      // Calls since the start have been counted as they came.
+      samples = await this.before.samplesOf(tool, this.startedAt - 2 * windowMs, this.startedAt);
+    } catch (error) {
+      this.logger.error({ tool, error }, 'a circuit starts with a shorter past: it could not be read');
+    }
+    breaker.restore({ ...past, samples });
+  }
+
+  /** A tool's own error threshold and window stand in for the configured ones. */
+  private settingsOf(tool: string): CircuitSettings {
+    const { errorThreshold, windowMinutes } = this.knownTools.ownThresholdsOf(tool);
+    const { failures, windowMs } = this.settings;
+    return {
+      ...this.settings,
+      failures: errorThreshold ?? failures,
+      windowMs: windowMinutes === undefined ? windowMs : windowMinutes * minuteMs,
+    };
+  }
+
+  private forgetGoneTools(): void {
+    for (const [tool, { breaker }] of this.circuits) {
+      if (!this.knownTools.has(tool) && !breaker.isHeld()) this.circuits.delete(tool);
+    }
+  }
+
+  private tell(tool: string, change: CircuitChange): void {
+    const transition = { id: newId(change.at), tool, ...change };
+    const tracked = this.circuits.get(tool);
+    if (tracked) {
+      tracked.transitions[change.to] += 1;
+      tracked.history.push(transition);
+      if (tracked.history.length > maxHistory) tracked.history.shift();
+    }
+    const { from, to, reason, by } = change;
+    const entry = { event: `circuit_${to}`, tool, from, reason, ...(by !== null && { by }) };
+    if (to === 'open') this.logger.warn(entry, 'circuit opened');
+    else this.logger.log(entry, 'circuit changed');
+    this.events.emit(transition);
+  }
+}
+
+/** Neither success nor fault of the tool: the caller left, the gateway died, or what the tool depends on is down. */
+function isNobodysResult({ errorType, fault }: ExecutedCall): boolean {
+  // A tool that answers -32602 is alive: its circuit counts that failure without fault as a success.
+  return !fault && errorType !== undefined && errorType !== 'tool_error';
+}

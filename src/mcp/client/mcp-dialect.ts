@@ -1,0 +1,185 @@
+import { basename } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { backOff } from '../../common/back-off.js';
+import { isDeeperThan, jsonExcerpt } from '../../common/json-depth.js';
+import { isObject, type JsonObject } from '../../common/json.js';
+import { text } from '../../process-pool/handshake.js';
+import { type AddressedNotice, readLog, readProgress } from '../../process-pool/notices.js';
+import type { Dialect, Handshake, Hear, Reply, Talk } from '../../process-pool/pool.types.js';
+
+/** The revisions of MCP that begin with `initialize`, the newest first. */
+const mcpRevisions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
+
+/** A server's list of tools is read no further than this. */
+export const listLimits = { tools: 512, pages: 64, bytes: 1_048_576, levels: 64 } as const;
+
+/** A server that says again and again that its tools changed is asked less and less often: reading a list takes time. */
+const listPauses = { firstMs: 250, longestMs: 60_000 };
+const clientInfo = { name: 'toolkeeper', title: 'Toolkeeper', version: '1.0.0' };
+const methodNotFound = -32601;
+
+/** What a server may ask of its client, and this one does not offer. */
+const refused: Readonly<Record<string, string>> = {
+  'sampling/createMessage': 'Toolkeeper offers no sampling: a server gets no model of its callers',
+  'elicitation/create': 'Toolkeeper offers no elicitation: nobody is there to be asked',
+};
+
+/**
+ * MCP over lines, with this server as the client: `initialize`, then the tools are listed, and a process that does not
+ * list them has not started.
+ * @param roots absolute paths, told to a server that asks for them
+ */
+export function mcpDialect(roots: readonly string[]): Dialect {
+  return {
+    methods: { execute: 'tools/call', health: 'ping' },
+    begin(talk, said) {
+      const session = new McpSession(talk, said, roots);
+      return (message) => session.hear(message);
+    },
+    readNotice: readMcpNotice,
+    cancel: (requestId, reason) => ({ method: 'notifications/cancelled', params: { requestId, reason } }),
+    // A cancelled request gets no answer.
+    asksAfterCancel: true,
+  };
+}
+
+/** What is between the client and one process of a server. */
+class McpSession {
+  private about: Omit<Handshake, 'tools'> = {};
+  private isListing = true;
+  /** It said that its tools changed since they were last asked for. */
+  private isStale = false;
+  private pause: NodeJS.Timeout | undefined;
+  /** Lists that were asked for as soon as the pause before them was over. */
+  private inARow = 0;
+
+  constructor(
+    private readonly talk: Talk,
+    private readonly said: (handshake: Handshake | string) => void,
+    private readonly roots: readonly string[],
+  ) {
+    const params = { protocolVersion: mcpRevisions[0], capabilities: { roots: {} }, clientInfo };
+    talk.ask('initialize', params, (reply) => this.initialized(reply));
+  }
+
+  readonly hear: Hear = ({ method, id }) => {
+    if (method === 'notifications/tools/list_changed') this.changed();
+    if (id === undefined || typeof method !== 'string') return undefined;
+    if (method === 'ping') return { result: {} };
+    if (method === 'roots/list') return { result: { roots: this.roots.map(rootOf) } };
+    const message = refused[method] ?? `Toolkeeper serves no ${method.slice(0, 100)}`;
+    return { error: { code: methodNotFound, message } };
+  };
+
+  private initialized(reply: Reply): void {
+    const about = readIntroduction(reply);
+    if (typeof about === 'string') return this.said(about);
+    this.about = about;
+    this.talk.tell('notifications/initialized', {});
+    this.list();
+  }
+
+  private changed(): void {
+    this.isStale = true;
+    if (!this.isListing && !this.pause) this.list();
+  }
+
+  private list(): void {
+    this.isListing = true;
+    this.isStale = false;
+    this.page({}, { tools: [], pages: 0, bytes: 0 });
+  }
+
+  private page(params: { readonly cursor?: string }, before: Listed): void {
+    this.talk.ask('tools/list', params, (reply, bytes) => {
+      const pages = before.pages + 1;
+      const page = readPage(reply);
+      if (typeof page === 'string') return this.said(page);
+      const listed = { tools: [...before.tools, ...page.tools], pages, bytes: before.bytes + bytes };
+      const wrong = overLimit(listed);
+      if (wrong !== undefined) return this.said(wrong);
+      if (page.nextCursor !== undefined) return this.page({ cursor: page.nextCursor }, listed);
+      this.listed(listed.tools);
+    });
+  }
+
+  private listed(tools: readonly JsonObject[]): void {
+    this.isListing = false;
+    this.pause = setTimeout(
+      () => {
+        this.pause = undefined;
+        this.inARow = this.isStale ? this.inARow + 1 : 0;
+        if (this.isStale) this.list();
+      },
+      backOff(this.inARow + 1, listPauses),
+    ).unref();
+    this.said({ ...this.about, tools });
+  }
+}
+
+interface Listed {
+  readonly tools: readonly JsonObject[];
+  readonly pages: number;
+  readonly bytes: number;
+}
+
+const rootOf = (path: string): object => ({ uri: pathToFileURL(path).href, name: basename(path) || '/' });
+
+function readIntroduction(reply: Reply): Omit<Handshake, 'tools'> | string {
+  if ('error' in reply)
+    return `It answered "initialize" with error ${reply.error.code}: ${reply.error.message}`;
+  const { result } = reply;
+  if (!isObject(result)) return 'It answered "initialize" with a result that is not an object';
+  const { protocolVersion, serverInfo, capabilities } = result;
+  if (!mcpRevisions.some((revision) => revision === protocolVersion)) {
+    const theirs = jsonExcerpt(protocolVersion ?? null, 100);
+    return `It answered "initialize" with protocolVersion ${theirs}; this server speaks MCP ${mcpRevisions.join(', ')}`;
+  }
+  if (!isObject(capabilities) || !isObject(capabilities.tools)) return 'It is an MCP server without tools';
+  const info = isObject(serverInfo) ? serverInfo : {};
+  return {
+    ...text(info, 'name'),
+    ...text(info, 'version'),
+    ...(typeof result.instructions === 'string' && { description: result.instructions }),
+    ...text(result, 'protocolVersion'),
+    capabilities: { cancel: true },
+  };
+}
+
+function readPage(reply: Reply): { tools: readonly JsonObject[]; nextCursor?: string } | string {
+  if ('error' in reply)
+    return `It answered "tools/list" with error ${reply.error.code}: ${reply.error.message}`;
+  const { tools, nextCursor } = isObject(reply.result) ? reply.result : {};
+  if (!Array.isArray(tools) || !tools.every(isObject))
+    return 'It answered "tools/list" without a list of tools';
+  if (isDeeperThan(tools, listLimits.levels + 1)) {
+    return `It lists a tool that is nested deeper than ${listLimits.levels} levels`;
+  }
+  if (nextCursor === undefined || nextCursor === null || nextCursor === '') return { tools };
+  return typeof nextCursor === 'string'
+    ? { tools, nextCursor }
+    : `It answered "tools/list" with the nextCursor ${jsonExcerpt(nextCursor, 100)}, which is no text`;
+}
+
+function overLimit({ tools, pages, bytes }: Listed): string | undefined {
+  if (tools.length > listLimits.tools) return `It lists more than ${listLimits.tools} tools`;
+  if (bytes > listLimits.bytes) return `Its list of tools is over ${listLimits.bytes} bytes`;
+  return pages > listLimits.pages ? `Its list of tools has more than ${listLimits.pages} pages` : undefined;
+}
+
+/** The token of a call's progress is the id of its execution. */
+function readMcpNotice(method: unknown, params: unknown): AddressedNotice | 'unknown' | 'malformed' {
+  if (method !== 'notifications/progress' && method !== 'notifications/message') return 'unknown';
+  if (!isObject(params)) return 'malformed';
+  if (method === 'notifications/progress') {
+    const notice = readProgress(params);
+    const { progressToken } = params;
+    return notice && typeof progressToken === 'string' ? { notice, executionId: progressToken } : 'malformed';
+  }
+  const { level, logger, data } = params;
+  const from = typeof logger === 'string' ? `${logger}: ` : '';
+  // Of data that is no text there is an excerpt to read, and all of it beside.
+  const said = typeof data === 'string' ? data : jsonExcerpt(data ?? null, 200);
+  const notice = readLog({ level, message: `${from}${said}`, ...(typeof data !== 'string' && { data }) });
+  return notice ? { notice } : 'malformed';
+}

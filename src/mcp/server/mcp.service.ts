@@ -1,0 +1,272 @@
+import type { Cancellation } from '../../common/cancellation.js';
+import { Inject, Injectable } from '@nestjs/common';
+import type { JSONRPCRequest } from '@modelcontextprotocol/server';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { randomUUID } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import { EventRing } from '../../streams/event-ring.js';
+import { Problem } from '../../common/errors.js';
+import { toldProblem } from '../../rest/problem.filter.js';
+import { sseHeaders } from '../../streams/sse.js';
+import { SseStream } from '../../streams/sse-stream.js';
+import type { ToolNotice } from '../../common/tool-notice.js';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import type { CallRequest } from '../../tool-contract/tool-call.js';
+import { principalOf } from '../../auth/principal.decorator.js';
+import { callOf } from '../../tools/incoming-call.js';
+import { ToolsService } from '../../tools/tools.service.js';
+import {
+  type Answer,
+  errorOf,
+  invalidParams,
+  methodNotFound,
+  type Notification,
+  problemAnswer,
+  resultOf,
+  withoutNulls,
+} from './mcp-messages.js';
+import { ParamHeaders } from './mcp-param-headers.js';
+import { classified, explained, mismatch, modernRevision, type Sdk, wrongHeader } from './mcp-revisions.js';
+import { missedNotices, noticeMessage, wantedLevel } from './mcp-notices.js';
+import { isForTheModel, refusedResult, toolResultOf } from './mcp-results.js';
+import { eventOfPlaced, McpStreams, messageEvent, subscriptionMeta } from './mcp-streams.js';
+
+type Params = Readonly<Record<string, unknown>>;
+
+/** A request of a client, with all that is needed to answer it. */
+interface Asked {
+  readonly message: JSONRPCRequest;
+  /** 2026-07-28 or later: each request stands for itself. Before, a client introduces itself first. */
+  readonly isModern: boolean;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+}
+
+const serverInfo = { name: 'toolkeeper', title: 'Toolkeeper', version: '1.0.0' };
+const capabilities = { tools: { listChanged: true }, logging: {} };
+const toolsOnPage = 100;
+/** Notices that wait for a client that reads slowly: then the oldest make room. */
+const waiting = { maxEntries: 10_000, maxBytes: 262_144 };
+const metaPrefix = 'toolkeeper/';
+const sessionHeader = 'mcp-session-id';
+
+/**
+ * MCP's messages of the revisions with `initialize`, and of the stateless one. Nothing is kept between requests: the id
+ * that a client of the former is given only tells its calls from those of others when it cancels one.
+ */
+@Injectable()
+export class McpService {
+  private sdk: Promise<Sdk> | undefined;
+  /** Calls under way that their client may cancel by a message. */
+  private readonly cancellable = new Map<string, Cancellation>();
+  private readonly paramHeaders = new ParamHeaders();
+
+  constructor(
+    private readonly tools: ToolsService,
+    private readonly streams: McpStreams,
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server'>,
+  ) {}
+
+  /** @returns a message, a stream of messages, or nothing where none is due */
+  async answer(request: FastifyRequest, reply: FastifyReply): Promise<object | Readable | undefined> {
+    if (request.body === undefined)
+      return refused(reply, 400, errorOf(null, -32700, 'The body is empty: send one message'));
+    request.body = withoutNulls(request.body);
+    // It takes a tenth of a second to load, and most servers may never be asked.
+    const sdk = await (this.sdk ??= import('@modelcontextprotocol/server'));
+    const route = classified(sdk, request);
+    if (route.kind === 'reject')
+      return refused(
+        reply,
+        route.httpStatus,
+        errorOf(idOf(request.body), route.code, explained(sdk, route, request.body), route.data),
+      );
+    const isModern = route.kind === 'modern';
+    const wrong = wrongHeader(sdk, request, isModern);
+    if (wrong) return refused(reply, 400, errorOf(idOf(request.body), wrong.code, wrong.message, wrong.data));
+    const message = request.body as JSONRPCRequest;
+    if (Array.isArray(message))
+      return refused(reply, 400, errorOf(null, -32600, 'Batches are not supported: send one message'));
+    if (message.method === undefined || message.id === undefined) {
+      if (message.method === 'notifications/cancelled') this.cancel(request);
+      void reply.status(202);
+      return undefined;
+    }
+    return this.dispatch({ message, isModern, request, reply }, sdk);
+  }
+
+  /** A stream of what concerns no request of the client's. */
+  follow(request: FastifyRequest, reply: FastifyReply): Readable {
+    if (!acceptsStream(request))
+      throw new Problem('invalid_request', 'This address answers with text/event-stream', { status: 406 });
+    const stream = this.streams.follow();
+    void reply.headers(sseHeaders);
+    return stream;
+  }
+
+  private async dispatch(asked: Asked, sdk: Sdk): Promise<object | Readable | undefined> {
+    const { message, isModern, request, reply } = asked;
+    const { id, method, params = {} } = message;
+    try {
+      if (method === 'tools/call') return await this.call(asked);
+      if (method === 'tools/list') return done(asked, await this.list(asked, params));
+      if (isModern) {
+        const supportedVersions = [modernRevision];
+        if (method === 'server/discover') return done(asked, fresh({ supportedVersions, capabilities }));
+        if (method === 'subscriptions/listen') return this.listen(asked, sdk);
+        return refused(reply, 404, errorOf(id, methodNotFound, `There is no method ${method}`));
+      }
+      if (method === 'initialize') return done(asked, this.introduced(params, reply, sdk));
+      if (method === 'ping' || method === 'logging/setLevel') return done(asked, {});
+      return errorOf(id, methodNotFound, `There is no method ${method}`);
+    } catch (error) {
+      return problemAnswer(id, toldProblem(error, request.id), request.id);
+    }
+  }
+
+  private introduced(params: Params, reply: FastifyReply, sdk: Sdk): object {
+    const wanted = params['protocolVersion'] as string;
+    const protocolVersion = sdk.SUPPORTED_PROTOCOL_VERSIONS.includes(wanted)
+      ? wanted
+      : sdk.LATEST_PROTOCOL_VERSION;
+    void reply.header(sessionHeader, randomUUID());
+    return { protocolVersion, capabilities, serverInfo };
+  }
+
+  /** @throws Problem `invalid_request` for a cursor that is none */
+  private async list({ isModern, request }: Asked, { cursor }: Params): Promise<object> {
+    if (cursor !== undefined && typeof cursor !== 'string')
+      throw new Problem('invalid_request', 'cursor must be a string');
+    const caller = principalOf(request);
+    const wanted = { format: 'mcp', limit: toolsOnPage, cursor } as const;
+    const { data, nextCursor } = await this.tools.list(wanted, caller);
+    const page = { tools: data, ...(nextCursor !== null && { nextCursor }) };
+    return isModern ? fresh(page) : page;
+  }
+
+  /**
+   * Of what a client may wish to hear only changes of the tools are offered. One that wishes for nothing of it is told
+   * so, and the stream is over.
+   * @throws Problem `rate_limited`, `shutting_down`
+   */
+  private listen(asked: Asked, sdk: Sdk): object | Readable {
+    const { message, reply } = asked;
+    const { id, params = {} } = message;
+    const wanted = params['notifications'];
+    if (!sdk.isSpecType.SubscriptionFilter(wanted)) {
+      const example = '{"toolsListChanged": true}';
+      return errorOf(id, invalidParams, `notifications must say what to hear of, such as ${example}`);
+    }
+    const toolsListChanged = wanted.toolsListChanged === true;
+    const stream = this.streams.follow({ id, toolsListChanged });
+    if (!toolsListChanged) stream.finish(messageEvent(done(asked, { _meta: subscriptionMeta(id) })));
+    void reply.headers(sseHeaders);
+    return stream;
+  }
+
+  private async call(asked: Asked): Promise<object | Readable | undefined> {
+    const { message, isModern, request, reply } = asked;
+    const { name, arguments: input = {}, _meta: about = {} } = message.params ?? {};
+    if (typeof name !== 'string') throw new Problem('invalid_request', 'name must be a string');
+    if (typeof input !== 'object' || input === null || Array.isArray(input))
+      throw new Problem('invalid_request', 'arguments must be an object');
+    const differing = isModern && this.differingHeader(name, input, request);
+    if (differing) {
+      const { code, message: why } = mismatch(differing);
+      return refused(reply, 400, errorOf(message.id, code, why));
+    }
+    const { idempotencyKey, ...context } = ownMembers(about);
+    const call = callOf({ tool: name, input, context, idempotencyKey }, request);
+    const { cancellation } = request;
+    const key = isModern ? undefined : cancelKey(request, message.id);
+    if (key !== undefined) this.cancellable.set(key, cancellation);
+    let notices: EventRing<Notification> | undefined;
+    const spoke = Promise.withResolvers<EventRing<Notification>>();
+    const mayStream = acceptsStream(request);
+    const logs = isModern ? wantedLevel(about['io.modelcontextprotocol/logLevel']) : 0;
+    const onProgress = (notice: ToolNotice): void => {
+      const told = noticeMessage(notice, about['progressToken'], logs);
+      if (!told) return;
+      notices ??= new EventRing(waiting);
+      notices.append(told);
+      spoke.resolve(notices);
+    };
+    const ended = this.run(asked, { ...call, ...(mayStream && { onProgress }) }).finally(() => {
+      if (key !== undefined && this.cancellable.get(key) === cancellation) this.cancellable.delete(key);
+    });
+    const first = await Promise.race([spoke.promise, ended]);
+    if (!(first instanceof EventRing)) {
+      if (!cancellation.isCancelled) return first;
+      void reply.status(202);
+      return undefined;
+    }
+    void reply.headers(sseHeaders);
+    const following = { ring: first, place: 0, eventOf: eventOfPlaced, missedEvent: missedNotices };
+    const stream = new SseStream(following, {}, this.config.server.sseHeartbeatMs);
+    void ended.then((last) => stream.finish(messageEvent(last)));
+    return stream;
+  }
+
+  private differingHeader(name: string, input: object, request: FastifyRequest): string | undefined {
+    const schema = this.tools.find(name, principalOf(request))?.definition.inputSchema;
+    return schema && this.paramHeaders.wrong(schema, input, request.headers);
+  }
+
+  /** Never throws: what was refused is an answer, too. */
+  private async run(asked: Asked, call: CallRequest): Promise<Answer> {
+    const { message, request } = asked;
+    try {
+      const { outcome } = await this.tools.call(call);
+      return done(asked, toolResultOf(outcome));
+    } catch (error) {
+      const problem = toldProblem(error, request.id);
+      return isForTheModel(problem)
+        ? done(asked, refusedResult(problem, request.id))
+        : problemAnswer(message.id, problem, request.id);
+    }
+  }
+
+  private cancel(request: FastifyRequest): void {
+    const { params } = request.body as { params?: { requestId?: string | number } };
+    const key = params?.requestId === undefined ? undefined : cancelKey(request, params.requestId);
+    if (key !== undefined) this.cancellable.get(key)?.cancel();
+  }
+}
+
+function refused(reply: FastifyReply, status: number, error: Answer): Answer {
+  void reply.status(status);
+  return error;
+}
+
+/** From 2026-07-28 on each result says that it is whole, and whose it is. */
+function done({ message: { id }, isModern }: Asked, result: object): Answer {
+  if (!isModern) return resultOf(id, result);
+  const { _meta } = result as { _meta?: object };
+  const whose = { ..._meta, 'io.modelcontextprotocol/serverInfo': serverInfo };
+  return resultOf(id, { ...result, resultType: 'complete', _meta: whose });
+}
+
+/** A result that a client should not keep: `tools/list_changed` may come at any time. */
+const fresh = (result: object): object => ({ ...result, ttlMs: 0, cacheScope: 'private' });
+
+function idOf(body: unknown): string | number | null {
+  const { id } = (body ?? {}) as { id?: unknown };
+  return typeof id === 'string' || typeof id === 'number' ? id : null;
+}
+
+const acceptsStream = ({ headers }: FastifyRequest): boolean =>
+  headers.accept?.includes('text/event-stream') ?? false;
+
+/** Without a session's id nobody else's calls could be told from the client's own. */
+function cancelKey({ headers, principal }: FastifyRequest, id: string | number): string | undefined {
+  const session = headers[sessionHeader];
+  return typeof session === 'string' && session !== ''
+    ? `${principal?.keyId} ${session} ${typeof id} ${id}`
+    : undefined;
+}
+
+/** The call's context and key, as a body has them. */
+function ownMembers(meta: Params): Record<string, unknown> {
+  const own = Object.entries(meta).filter(([name]) => name.startsWith(metaPrefix));
+  return Object.fromEntries(own.map(([name, value]) => [name.slice(metaPrefix.length), value]));
+}

@@ -1,0 +1,228 @@
+import { TaskCancelledError, TimeoutStrategy, timeout } from 'cockatiel';
+import { type LookupAddress, lookup as lookUp } from 'node:dns';
+import { lookup } from 'node:dns/promises';
+import { isIP, type LookupFunction } from 'node:net';
+import { parse } from 'secure-json-parse';
+import { buildConnector, type Dispatcher, Pool } from 'undici';
+import { forbidden, isForbidden } from './addresses.js';
+import { readAtMost } from './read-at-most.js';
+import { SingleFlight } from '../common/single-flight.js';
+import { type FailureKind, UpstreamFailure } from './upstream-failure.js';
+
+export interface HttpClientSettings {
+  /** Scheme, host and port. */
+  readonly origin: string;
+  readonly connections: number;
+  /** For the whole of a request: connecting, headers and body. */
+  readonly timeoutMs: number;
+  readonly maxResponseBytes: number;
+  /** A failure tells the beginning of what the service said about it: not for services whose answers may hold secrets. */
+  readonly tellsWhy?: boolean;
+}
+
+export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
+
+export interface HttpRequest {
+  readonly method: 'GET' | 'POST';
+  /** With its query string. */
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** JSON. */
+  readonly body?: string | undefined;
+  /** Ends the request, which then fails with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** Hears the headers of an answer that is none of a failure, by their names in small letters. */
+  readonly onHeaders?: (headers: AnswerHeaders) => void;
+}
+
+/** Requests to one service, bounded in time and size. Redirects are failures: a request is meant for this host only. */
+export class HttpClient {
+  private readonly pool: Pool;
+
+  constructor(private readonly settings: HttpClientSettings) {
+    const { origin, connections, timeoutMs } = settings;
+    // Our own timer covers a request as a whole; undici's would begin anew with each part of it.
+    const connect = checkedConnector({ timeout: timeoutMs, lookup: sharedLookup() });
+    this.pool = new Pool(origin, { connections, headersTimeout: 0, bodyTimeout: 0, connect });
+  }
+
+  /**
+   * @param limitMs for this request, where it has less time than the settings grant
+   * @returns the answer's JSON
+   * @throws UpstreamFailure
+   */
+  async ask(request: HttpRequest, limitMs?: number): Promise<unknown> {
+    const text = await this.askText(request, limitMs);
+    try {
+      return parse(text, undefined, safely);
+    } catch {
+      throw new UpstreamFailure('invalid_answer', 'the answer is no JSON');
+    }
+  }
+
+  /**
+   * @returns the answer as text
+   * @throws UpstreamFailure
+   */
+  askText(request: HttpRequest, limitMs?: number): Promise<string> {
+    return this.within(request, limitMs, async (signal) => this.read(await this.answered(request, signal)));
+  }
+
+  /**
+   * Sends a request whose answer is not read.
+   * @throws UpstreamFailure
+   */
+  tell(request: HttpRequest): Promise<void> {
+    return this.within(request, undefined, async (signal) => drop(await this.answered(request, signal)));
+  }
+
+  /** Cuts off the requests that are under way. */
+  async close(): Promise<void> {
+    await this.pool.destroy();
+  }
+
+  private async within<T>(
+    { signal: wanted }: HttpRequest,
+    limitMs: number | undefined,
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const ms = Math.min(this.settings.timeoutMs, limitMs ?? Infinity);
+    try {
+      return await timeout(ms, TimeoutStrategy.Aggressive).execute(({ signal }) => work(signal), wanted);
+    } catch (error) {
+      wanted?.throwIfAborted();
+      if (error instanceof TaskCancelledError)
+        throw new UpstreamFailure('timeout', `no answer within ${ms} ms`);
+      throw error instanceof UpstreamFailure ? error : new UpstreamFailure('unreachable', reasonOf(error));
+    }
+  }
+
+  private async answered(
+    { onHeaders, ...request }: HttpRequest,
+    signal: AbortSignal,
+  ): Promise<Dispatcher.ResponseData> {
+    const headers = {
+      accept: 'application/json',
+      ...(request.body !== undefined && { 'content-type': 'application/json' }),
+      ...request.headers,
+    };
+    const response = await this.pool.request({ ...request, headers, signal });
+    if (response.statusCode >= 200 && response.statusCode < 300) {
+      onHeaders?.(response.headers);
+      return response;
+    }
+    const why = this.settings.tellsWhy ? withoutToken(await beginningOf(response), headers) : '';
+    drop(response);
+    throw failureOf(response, why);
+  }
+
+  private async read(response: Dispatcher.ResponseData): Promise<string> {
+    const { maxResponseBytes } = this.settings;
+    const tooLarge = (): UpstreamFailure =>
+      new UpstreamFailure('answer_too_large', `the answer is over ${maxResponseBytes} bytes`);
+    if (Number(response.headers['content-length'] ?? 0) > maxResponseBytes) {
+      drop(response);
+      throw tooLarge();
+    }
+    const { body, whole } = await readAtMost(response.body, maxResponseBytes);
+    if (!whole) throw tooLarge();
+    return body.toString();
+  }
+}
+
+const safely = { protoAction: 'remove', constructorAction: 'remove' } as const;
+
+function failureOf({ statusCode, headers }: Dispatcher.ResponseData, why: string): UpstreamFailure {
+  const message = `it answered ${statusCode}${why && `: ${why}`}`;
+  const pauseMs = retryAfterMs(headers['retry-after'], Date.now());
+  const failed = (kind: FailureKind, pause = 0): UpstreamFailure =>
+    new UpstreamFailure(kind, message, pause, statusCode);
+  if (statusCode === 408) return failed('timeout', pauseMs);
+  if (statusCode === 429) return failed('rate_limited', pauseMs);
+  if (statusCode >= 500) return failed('server_error', pauseMs);
+  return failed(statusCode >= 400 ? 'rejected' : 'redirected');
+}
+
+const whyBytes = 2_048;
+const whyChars = 300;
+
+async function beginningOf({ body }: Dispatcher.ResponseData): Promise<string> {
+  const beginning = await readAtMost(body, whyBytes);
+  return beginning.body.toString().replaceAll(/\s+/g, ' ').trim().slice(0, whyChars);
+}
+
+/** A service may repeat the token that it was shown. A shorter one is a placeholder, and may stand in any word. */
+function withoutToken(text: string, { authorization }: Readonly<Record<string, string>>): string {
+  const token = authorization?.split(' ').at(-1) ?? '';
+  return token.length < shortestToken ? text : text.replaceAll(token, '[token]');
+}
+const shortestToken = 8;
+
+/**
+ * RFC 9110's `Retry-After`: seconds, or a date.
+ * @param now milliseconds since 1970
+ * @returns milliseconds to wait; 0 for a header that is absent, over or not understood
+ */
+export function retryAfterMs(header: string | string[] | undefined, now: number): number {
+  const text = (Array.isArray(header) ? header[0] : header)?.trim() ?? '';
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1_000;
+  // A date of HTTP begins with the day's name; Date.parse alone takes almost any number for one.
+  const at = /^[A-Z][a-z]{2,8},? /.test(text) ? Date.parse(text) : NaN;
+  return Number.isNaN(at) ? 0 : Math.max(0, at - now);
+}
+
+/**
+ * Connects to no forbidden address: a name leads to the very addresses that were checked.
+ * @param obstacle a further reason not to connect to an address
+ */
+export function checkedConnector(
+  { lookup: find = lookUp, ...options }: { timeout?: number; lookup?: LookupFunction } = {},
+  obstacle: (address: string) => string | undefined = () => undefined,
+): buildConnector.connector {
+  const refusal = (host: string, address: string): string | undefined =>
+    isForbidden(address) ? forbidden(host) : obstacle(address);
+  const connect = buildConnector({
+    ...options,
+    lookup: (host, wanted, callback) =>
+      find(host, wanted, (error, found, family) => {
+        const addresses = Array.isArray(found) ? found.map(({ address }) => address) : [found];
+        const why = error ? undefined : addresses.map((each) => refusal(host, each)).find(Boolean);
+        callback(why === undefined ? error : new Error(why), found, family);
+      }),
+  });
+  return (target, done) => {
+    const why = isIP(target.hostname) === 0 ? undefined : refusal(target.hostname, target.hostname);
+    if (why === undefined) connect(target, done);
+    else done(new Error(why), null);
+  };
+}
+
+/**
+ * Looks a host up once for all connections that are made at the same time. While a name server is silent, each look-up
+ * holds one of the few threads that files need as well: a service without a name must not stop those.
+ */
+function sharedLookup(): LookupFunction {
+  const lookups = new SingleFlight<LookupAddress | LookupAddress[]>();
+  return (hostname, options, callback) => {
+    const found = lookups.join(`${hostname} ${JSON.stringify(options)}`, undefined, () =>
+      lookup(hostname, options),
+    );
+    found.then(
+      (address) =>
+        Array.isArray(address) ? callback(null, address) : callback(null, address.address, address.family),
+      (error: NodeJS.ErrnoException) => callback(error, ''),
+    );
+  };
+}
+
+/** An unread body would keep its connection; the rest of it, errors included, is of no use. */
+function drop({ body }: Dispatcher.ResponseData): void {
+  body.on('error', () => undefined);
+  body.destroy();
+}
+
+/** Connection errors say most by their code; several addresses fail in one AggregateError without a message. */
+function reasonOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return [code, message].filter(Boolean).join(': ') || String(error);
+}

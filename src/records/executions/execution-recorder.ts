@@ -1,0 +1,155 @@
+import { endsWithin } from '../../common/abortable.js';
+import { Refusal } from '../../common/errors.js';
+import { InFlight } from '../../common/in-flight.js';
+import type { Journal, JournalState } from '../journal/journal.js';
+import { upToDate } from '../journal/up-to-date.js';
+import type { ExecutionEnd, ExecutionStart } from './execution-record.js';
+import { ResultBacklog } from './semantic/result-backlog.js';
+import type { ResultToRead } from './semantic/result-reader.js';
+
+export interface RecorderSettings {
+  /** Bytes that the journal may take on the disk. */
+  readonly maxBytes: number;
+}
+
+/** How the recorder keeps up. */
+export interface RecorderState extends JournalState {
+  /** No more can be promised: the journal is at its cap. */
+  readonly full: boolean;
+}
+
+const retryAfterMs = 1_000;
+const catchUpMs = 2_000;
+/** How long closing waits for executions in flight, then for the database. */
+const settleMs = 1_000;
+const closeMs = 5_000;
+
+/**
+ * Promises each execution exactly one row: its start is in the journal before the tool hears of it, its end before
+ * the caller is answered. `begin` MUST be followed by exactly one `finish`, `discard` or `refuse`.
+ */
+export class ExecutionRecorder {
+  private readonly inFlight = new InFlight();
+  private closed: Promise<void> | undefined;
+
+  constructor(
+    private readonly journal: Journal<ExecutionStart, ExecutionEnd>,
+    private readonly settings: RecorderSettings,
+    private readonly backlog = new ResultBacklog(),
+  ) {}
+
+  state(): RecorderState {
+    return { ...this.journal.state, full: this.isFull() };
+  }
+
+  /** The same; where no record could be written just now it finds out whether one can be by now. */
+  async stateNow(): Promise<RecorderState> {
+    await this.journal.tryAgain();
+    return this.state();
+  }
+
+  /** Resolves when the rows of an earlier gateway's journal are in the database. */
+  get replayed(): Promise<void> {
+    return this.journal.replayed;
+  }
+
+  /** @throws Refusal `recorder_full` when the record of one more call cannot be promised */
+  assertRoom(): void {
+    if (this.isFull()) throw this.full();
+  }
+
+  /** @returns whether the start is in the journal; else `refuse` MUST follow */
+  begin(id: string, start: ExecutionStart): Promise<boolean> {
+    this.inFlight.begin();
+    return this.isFull() ? Promise.resolve(false) : this.journal.tryAppend({ id, start });
+  }
+
+  /** The start could not be written. @throws Refusal `recorder_full` */
+  refuse(): never {
+    this.inFlight.end();
+    throw this.isFull() ? this.full() : unwritable();
+  }
+
+  /**
+   * Resolves when the end is in the journal; where that cannot be written it is kept and tried again.
+   * @param result read by the drain before it writes the record
+   */
+  finish(id: string, end: ExecutionEnd, result?: ResultToRead): Promise<unknown> {
+    const written = this.append(id, result && !this.isRead(result) ? unread(end) : end);
+    // From here on closing the journal waits for it.
+    this.inFlight.end();
+    return written;
+  }
+
+  /** The call was refused after all: there is nothing to record. */
+  discard(executionId: string): void {
+    void this.journal.append({ id: executionId });
+    this.inFlight.end();
+  }
+
+  /** @throws Error why what has been recorded until now is not in the database; it stays in the journal */
+  flush(): Promise<void> {
+    return this.journal.flush();
+  }
+
+  /**
+   * For reads: a caller that asks right after a call finds it. It waits 2 s at most: records that cannot be written
+   * now do not hide those that are there.
+   */
+  async catchUp(): Promise<void> {
+    await endsWithin(catchUpMs, this.flush()).catch(() => undefined);
+  }
+
+  /** Waits a moment for executions in flight and for the database; what is left then stays in the journal. */
+  close(): Promise<void> {
+    this.closed ??= this.closeNow();
+    return this.closed;
+  }
+
+  private async closeNow(): Promise<void> {
+    await this.inFlight.idle(settleMs);
+    await this.journal.close(closeMs);
+  }
+
+  /** A tool's note may be no JSON: the row is worth more than the note. */
+  private append(id: string, end: ExecutionEnd): Promise<boolean> {
+    try {
+      return this.journal.append({ id, end });
+    } catch (error) {
+      return this.journal.append({ id, end: { ...end, metadata: { unrecordable: String(error) } } });
+    }
+  }
+
+  /** @returns false when results come faster than they are read */
+  private isRead(result: ResultToRead): boolean {
+    const { length } = result.text;
+    if (!this.backlog.take(length)) return false;
+    this.journal.tellDrain(result);
+    return true;
+  }
+
+  private isFull(): boolean {
+    return this.journal.bytes >= this.settings.maxBytes;
+  }
+
+  private full(): Refusal {
+    const { depth, bytes } = this.state();
+    return new Refusal(
+      'recorder_full',
+      `${depth} records wait for the database; their journal takes ${bytes} bytes, ` +
+        `the cap is ${this.settings.maxBytes} (JOURNAL_MAX_BYTES)`,
+      { retryAfterMs },
+    );
+  }
+}
+
+/** For routes that answer about executions. */
+export const UpToDateInterceptor = upToDate(ExecutionRecorder);
+
+const unwritable = (): Refusal =>
+  new Refusal('recorder_full', 'The journal of executions cannot be written (JOURNAL_DIR)', { retryAfterMs });
+
+const unread = (end: ExecutionEnd): ExecutionEnd => ({
+  ...end,
+  metadata: { ...end.metadata, resultUnread: true },
+});

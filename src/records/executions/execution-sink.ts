@@ -1,0 +1,88 @@
+import type pg from 'pg';
+import { arrayLiteral, sanitisedText } from '../../common/pg-text.js';
+import type { JournalRecord } from '../journal/journal-entry.js';
+import { type SinkSettings, TableSink } from '../journal/table-sink.js';
+import { insertBatch, isRowFault } from './batch-insert.js';
+import { type ExecutionEnd, type ExecutionStart, metricOf } from './execution-record.js';
+import { ResultReader, type ResultToRead } from './semantic/result-reader.js';
+import type { ToolMetric } from './tool-metric.entity.js';
+
+export interface ExecutionSinkSettings extends SinkSettings {
+  /** The memory of the ResultBacklog. */
+  readonly resultBacklog: SharedArrayBuffer;
+}
+
+/** 'journal\0' in ASCII: no other program's advisory locks have this class by chance. */
+const slotClass = 0x6a6f7572;
+const slots = 256;
+const leaseSlot = `
+  SELECT slot FROM generate_series(1, $2::int) AS slot WHERE pg_try_advisory_lock($1::int, slot) LIMIT 1`;
+
+const insertPayloadRows = `
+  INSERT INTO execution_payloads (metric_id, recorded_at, preview, payload)
+  SELECT metric_id, to_timestamp(at / 1000), preview, payload
+  FROM unnest($1::uuid[], $2::float8[], $3::text[], $4::text[]) AS batch (metric_id, at, preview, payload)
+  ON CONFLICT (metric_id) DO NOTHING`;
+
+/** The sink of the executions' journal. */
+export class ExecutionSink extends TableSink<ToolMetric> {
+  private readonly results: ResultReader;
+  private slot = 0;
+
+  constructor(settings: ExecutionSinkSettings) {
+    super('tool_metrics', settings);
+    this.results = new ResultReader(settings.resultBacklog);
+  }
+
+  /** The recorder sends results alone. */
+  receive(message: unknown): void {
+    this.results.read(message as ResultToRead);
+  }
+
+  override async insert(records: readonly JournalRecord[]): Promise<void> {
+    await this.results.caughtUp();
+    await super.insert(records);
+    this.results.forget(records.map(({ id }) => id));
+  }
+
+  isRecordFault(error: unknown): boolean {
+    return isRowFault(error);
+  }
+
+  /** The recorder alone appends to this journal, so that its entries are executions. */
+  protected rowOf({ id, start, end }: JournalRecord): ToolMetric {
+    return metricOf(id, start as ExecutionStart, end as ExecutionEnd | undefined);
+  }
+
+  protected quarantineKey({ metricId, toolName }: ToolMetric): Record<string, string> {
+    return { metric_id: metricId, tool_name: String(toolName) };
+  }
+
+  protected async write(client: pg.Client, records: readonly JournalRecord[]): Promise<void> {
+    const metrics = records.map((record) => this.results.complete(this.rowOf(record)));
+    // First: a row that shows up has its payload.
+    await insertPayloads(client, records);
+    await insertBatch(this.prepared(client), metrics, this.slot);
+  }
+
+  /** Leases a slot that no other drain of this database has: side by side they never wait for each other's rollup rows. */
+  protected override async connected(client: pg.Client): Promise<void> {
+    const { rows } = await client.query<{ slot: number }>(leaseSlot, [slotClass, slots]);
+    const [row] = rows;
+    if (!row) throw new Error(`All ${slots} writer slots of the database are taken`);
+    this.slot = row.slot;
+  }
+}
+
+/** Payloads that are there already change nothing, so that a batch may be repeated. */
+async function insertPayloads(client: pg.Client, records: readonly JournalRecord[]): Promise<void> {
+  const rows = records.flatMap(({ id, start, end = {} }) => {
+    const { payload: { preview, ...payload } = {} } = end as Partial<ExecutionEnd>;
+    const { startedAt } = start as ExecutionStart;
+    // JSON's own escapes: no text of a payload is refused.
+    return preview === undefined ? [] : [[id, startedAt, sanitisedText(preview), JSON.stringify(payload)]];
+  });
+  if (rows.length === 0) return;
+  const columns = [0, 1, 2, 3].map((at) => arrayLiteral(rows.map((row) => row[at] ?? null)));
+  await client.query(insertPayloadRows, columns);
+}

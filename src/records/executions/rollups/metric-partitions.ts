@@ -1,0 +1,89 @@
+import type { DataSource } from 'typeorm';
+import { dayMs } from '../../../common/clock.js';
+import { DayPartitions } from '../../../database/day-partitions.js';
+
+const daySeconds = dayMs / 1_000;
+const defaultCounted = 10_000;
+
+/**
+ * A day's start: tools that were last executed before it. A tool that is being noted again meanwhile is not waited
+ * for.
+ */
+const forgetTools = `
+  WITH gone AS MATERIALIZED (
+    SELECT tool_name, is_test FROM tool_last_days WHERE day < $1 FOR UPDATE SKIP LOCKED
+  )
+  DELETE FROM tool_last_days AS known
+  USING gone
+  WHERE known.tool_name = gone.tool_name AND known.is_test = gone.is_test`;
+
+/** The days that tool_metrics and tool_metric_rollups are divided into (UTC). */
+export class MetricPartitions {
+  private readonly partitions: DayPartitions;
+
+  constructor(private readonly db: DataSource) {
+    this.partitions = new DayPartitions(db, ['tool_metrics', 'tool_metric_rollups']);
+  }
+
+  /** Makes the partitions of today and so many days after it. @returns how many days were new */
+  async makeAhead(days: number): Promise<number> {
+    let made = 0;
+    for (let ahead = 0; ahead <= days; ahead += 1) {
+      const day = new Date(Date.now() + ahead * dayMs).toISOString().slice(0, 10);
+      const isNew = await this.partitions.locking(async (db) => {
+        const [row] = await db.query<{ made: boolean }[]>('SELECT make_tool_metrics_day($1::date) AS made', [
+          day,
+        ]);
+        return row?.made ?? false;
+      });
+      if (isNew) made += 1;
+    }
+    return made;
+  }
+
+  /** Executions that belong to no day that was made: at most 10,000 are counted. */
+  async countInDefault(): Promise<number> {
+    const [row] = await this.db.query<{ n: number }[]>(
+      `SELECT count(*)::int AS n FROM (SELECT FROM tool_metrics_default LIMIT ${defaultCounted}) AS stray`,
+    );
+    return row?.n ?? 0;
+  }
+
+  /**
+   * Removes the days (UTC) that had ended at a moment and what was counted of them.
+   * @returns how many executions those were
+   */
+  async dropBefore(moment: Date): Promise<number> {
+    const cut = Math.floor(moment.getTime() / dayMs) * dayMs;
+    let removed = 0;
+    for (const day of await this.partitions.days()) if (day < cut) removed += await this.drop(day);
+    removed += await this.emptyDefault(new Date(cut));
+    await this.db.query(forgetTools, [new Date(cut)]);
+    return removed;
+  }
+
+  /** The day's cells know how many executions there are without reading them. */
+  private drop(day: number): Promise<number> {
+    return this.partitions.drop(day, async (db, suffix) => {
+      const [row] = await db.query<{ n: number }[]>(
+        `SELECT coalesce(sum(calls), 0)::int AS n FROM tool_metric_rollups_${suffix} WHERE seconds = ${daySeconds}`,
+      );
+      return row?.n ?? 0;
+    });
+  }
+
+  /** Executions whose days were never made. A cell counts a day at most: none is cut. */
+  private async emptyDefault(cut: Date): Promise<number> {
+    return this.partitions.locking(async (db) => {
+      await db.query(
+        'LOCK TABLE tool_metrics_default, tool_metric_rollups_default IN SHARE ROW EXCLUSIVE MODE',
+      );
+      await db.query('DELETE FROM tool_metric_rollups_default WHERE starts_at < $1', [cut]);
+      const [, deleted] = await db.query<[unknown, number]>(
+        'DELETE FROM tool_metrics_default WHERE recorded_at < $1',
+        [cut],
+      );
+      return deleted;
+    });
+  }
+}

@@ -1,0 +1,88 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import {
+  findSemanticError,
+  scannedLength,
+  type SemanticFinding,
+} from '../../../semantic-errors/find-semantic-error.js';
+import { isSelfReported } from '../../../semantic-errors/self-reported.js';
+import type { ToolMetric } from '../tool-metric.entity.js';
+import { ResultBacklog } from './result-backlog.js';
+
+/** The beginning of a successful result, to be read before its record is written. */
+export interface ResultToRead {
+  readonly executionId: string;
+  /** At most `readLength` characters. */
+  readonly text: string;
+  /** A report of a failure is marked as one. */
+  readonly mark: boolean;
+}
+
+/** Characters of a result that are read. */
+export const readLength = scannedLength;
+
+interface Found {
+  readonly finding: SemanticFinding;
+  readonly marked: boolean;
+}
+
+/** Findings that wait for their records: those of a long time without a database are not all kept. */
+const mostFindings = 50_000;
+
+/** In the drain's thread: reads results as they come, and gives what it found to the records of their executions. */
+export class ResultReader {
+  private readonly found = new Map<string, Found>();
+  private readonly backlog: ResultBacklog;
+
+  constructor(memory: SharedArrayBuffer) {
+    this.backlog = new ResultBacklog(memory);
+    this.backlog.clear();
+  }
+
+  read({ executionId, text, mark }: ResultToRead): void {
+    this.backlog.done(text.length);
+    const answer = withoutEnvelope(text);
+    const finding = findSemanticError(answer);
+    if (!finding || this.found.size >= mostFindings) return;
+    this.found.set(executionId, { finding, marked: mark && isSelfReported(answer, finding) });
+  }
+
+  /** Resolves when every result has been read whose record is known here: it was sent before the record was written. */
+  async caughtUp(): Promise<void> {
+    // The turn that runs may be past its messages: the next one is not.
+    await turn();
+    await turn();
+  }
+
+  /** The record with what was found in its result. */
+  complete(metric: ToolMetric): ToolMetric {
+    const found = this.found.get(metric.metricId);
+    if (!found) return metric;
+    const { finding, marked } = found;
+    return {
+      ...metric,
+      metadata: { ...metric.metadata, semanticError: finding },
+      ...(marked && { semanticFailure: finding.snippet }),
+    };
+  }
+
+  /** Their records are written. */
+  forget(ids: Iterable<string>): void {
+    for (const id of ids) this.found.delete(id);
+  }
+}
+
+const longestParsed = 8_192;
+const envelope =
+  /^\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(?:"[^"]{0,80}"|\d{1,20})\s*,\s*"result"\s*:\s*/;
+
+/** A process writes its result into a JSON-RPC message. */
+function withoutEnvelope(text: string): string {
+  if (!text.includes('"jsonrpc"')) return text;
+  try {
+    const message = text.length <= longestParsed ? (JSON.parse(text) as { result?: unknown }) : {};
+    if ('result' in message) return JSON.stringify(message.result) ?? '';
+  } catch {
+    // Read as it is.
+  }
+  return text.replace(envelope, '');
+}

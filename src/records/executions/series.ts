@@ -1,0 +1,51 @@
+import { dayMs, minuteMs } from '../../common/clock.js';
+import { invalidRequest } from '../../common/errors.js';
+import type { SeriesRange, SeriesRow } from './queries/series.sql.js';
+import { figuresOf, latencyOf } from './queries/tool-figures.js';
+import type { SeriesPointView, SeriesQuery } from './series.dto.js';
+
+/** Each divides a day, or is some. */
+const usualBuckets = [1, 5, 15, 60, 180, 360, 1_440].map((minutes) => minutes * minuteMs);
+const fewPoints = 120;
+const mostPoints = 1_500;
+
+/**
+ * The buckets that cover a period; without a width one that makes some hundred points at most.
+ * @throws Problem `invalid_request` naming the field
+ */
+export function seriesRange({ since, until = new Date(), bucketMs }: SeriesQuery): SeriesRange {
+  const [first, last] = [since?.getTime() ?? until.getTime() - dayMs, until.getTime()];
+  if (first > last) throw invalidRequest({ pointer: '/since', detail: 'must not be after until' });
+  if (bucketMs !== undefined && bucketMs % minuteMs !== 0)
+    throw invalidRequest({ pointer: '/bucketMs', detail: 'must be whole minutes' });
+  const fitting = usualBuckets.find((width) => (last - first) / width <= fewPoints);
+  const width = bucketMs ?? fitting ?? dayMs;
+  const from = Math.floor(first / width) * width;
+  const to = (Math.floor(last / width) + 1) * width;
+  if ((to - from) / width > mostPoints)
+    throw invalidRequest({
+      pointer: '/bucketMs',
+      detail: `must be longer: there may be ${mostPoints} of them in the period`,
+    });
+  return { from: new Date(from), to: new Date(to), bucketMs: width };
+}
+
+/** One point a bucket, those without calls included. */
+export function seriesPoints(
+  { from, to, bucketMs }: SeriesRange,
+  rows: readonly SeriesRow[],
+): SeriesPointView[] {
+  const byTime = Map.groupBy(rows, ({ at }) => at.getTime());
+  const starts = Array.from(
+    { length: (to.getTime() - from.getTime()) / bucketMs },
+    (_, index) => from.getTime() + index * bucketMs,
+  );
+  return starts.map((start) => ({ at: new Date(start).toISOString(), ...figures(byTime.get(start)) }));
+}
+
+function figures(rows: readonly SeriesRow[] | undefined): Omit<SeriesPointView, 'at'> {
+  if (!rows) return { calls: 0, errors: 0, timeouts: 0, avgTimeMs: null, p50TimeMs: null, p95TimeMs: null };
+  const { totalCalls, errorCount, timeoutCount, avgTimeMs } = figuresOf(rows);
+  const { p50TimeMs, p95TimeMs } = latencyOf(rows);
+  return { calls: totalCalls, errors: errorCount, timeouts: timeoutCount, avgTimeMs, p50TimeMs, p95TimeMs };
+}

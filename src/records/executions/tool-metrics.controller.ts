@@ -1,0 +1,180 @@
+import { Body, Controller, Delete, Get, HttpCode, Param, Post, Query, UseInterceptors } from '@nestjs/common';
+import { ApiNoContentResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { AuditedRead } from '../../auth/audit/audited.decorator.js';
+import { CurrentPrincipal, type Principal } from '../../auth/principal.decorator.js';
+import { Scopes } from '../../auth/scopes.decorator.js';
+import { ApiProblems } from '../../rest/api-problems.decorator.js';
+import type { Page } from '../../rest/page.js';
+import {
+  CleanupQuery,
+  CleanupView,
+  DuplicatesPageView,
+  DuplicatesQuery,
+  type DuplicatesView,
+  ErrorsQuery,
+  ExecutionPageView,
+  ExecutionsQuery,
+  ExecutionView,
+  PeriodQuery,
+  SemanticFailureBody,
+  SlowQuery,
+  ToolNamesView,
+  ToolParams,
+  ToolStatsView,
+} from './tool-metrics.dto.js';
+import { PayloadView } from './payloads.dto.js';
+import { SeriesQuery, SeriesView } from './series.dto.js';
+import { ToolMetricsService } from './tool-metrics.service.js';
+import { UpToDateInterceptor } from './execution-recorder.js';
+
+@ApiTags('tool-metrics')
+@Scopes('metrics:read')
+@ApiProblems('invalid_request', 'database_unavailable', 'unauthorized', 'forbidden')
+@Controller('api/v1/tool-metrics')
+@UseInterceptors(UpToDateInterceptor)
+export class ToolMetricsController {
+  constructor(private readonly service: ToolMetricsService) {}
+
+  @Get('stats/:tool')
+  @ApiOperation({
+    summary: "A tool's statistics over a period; trials do not count",
+    description: 'Counts are exact for any period; percentiles are within 2 %.',
+  })
+  @ApiOkResponse({ type: ToolStatsView })
+  getToolStats(@Param() { tool }: ToolParams, @Query() query: PeriodQuery): Promise<ToolStatsView> {
+    return this.service.stats(tool, query);
+  }
+
+  @Get('series')
+  @ApiOperation({
+    summary: 'Calls, failures and durations over time; trials do not count',
+    description: 'For charts: one point for each stretch of the period, of one tool or of all together.',
+  })
+  @ApiOkResponse({ type: SeriesView })
+  getSeries(@Query() query: SeriesQuery): Promise<SeriesView> {
+    return this.service.series(query);
+  }
+
+  @Get('errors')
+  @ApiOperation({
+    summary: 'The newest errors and timeouts',
+    description: "Of one tool or of all of them, with the error's type and message.",
+  })
+  @ApiOkResponse({ type: ExecutionPageView })
+  listErrors(
+    @Query() query: ErrorsQuery,
+    @CurrentPrincipal() caller: Principal,
+  ): Promise<Page<ExecutionView>> {
+    return this.service.errors(query, caller);
+  }
+
+  @Get('slow')
+  @ApiOperation({
+    summary: 'Executions that took at least the threshold, slowest first',
+    description: 'The threshold is inclusive, in milliseconds.',
+  })
+  @ApiOkResponse({ type: ExecutionPageView })
+  listSlowExecutions(
+    @Query() query: SlowQuery,
+    @CurrentPrincipal() caller: Principal,
+  ): Promise<Page<ExecutionView>> {
+    return this.service.slow(query, caller);
+  }
+
+  @Get('executions')
+  @ApiOperation({
+    summary: 'Executions that every filter lets through, newest first',
+    description: '`nextCursor` goes on where a page ended, whatever is recorded meanwhile.',
+  })
+  @ApiOkResponse({ type: ExecutionPageView })
+  listExecutions(
+    @Query() query: ExecutionsQuery,
+    @CurrentPrincipal() caller: Principal,
+  ): Promise<Page<ExecutionView>> {
+    return this.service.executions(query, caller);
+  }
+
+  @Get('executions/:id')
+  @ApiOperation({
+    summary: 'One execution',
+    description:
+      'With its forensics in `metadata`: attempts, time in the queue, exit code or signal, end of stderr, revision.',
+  })
+  @ApiOkResponse({ type: ExecutionView })
+  @ApiProblems('not_found')
+  getExecution(@Param('id') id: string, @CurrentPrincipal() caller: Principal): Promise<ExecutionView> {
+    return this.service.executionFor(id, caller);
+  }
+
+  @Post('executions/:id/semantic-failure')
+  @Scopes('tools:admin')
+  @HttpCode(204)
+  @ApiOperation({
+    summary: 'Mark an execution as one that answered wrongly; its status stays',
+    description:
+      'For whoever finds out later that an answer that looked right was not: health shows such failures as a figure of their own.',
+  })
+  @ApiNoContentResponse()
+  @ApiProblems('not_found')
+  markSemanticFailure(@Param('id') id: string, @Body() { reason }: SemanticFailureBody): Promise<void> {
+    return this.service.markSemanticFailure(id, reason);
+  }
+
+  @Delete('executions/:id/semantic-failure')
+  @Scopes('tools:admin')
+  @HttpCode(204)
+  @ApiOperation({
+    summary: 'Take such a mark back',
+    description: 'An execution without a mark stays as it is.',
+  })
+  @ApiNoContentResponse()
+  @ApiProblems('not_found')
+  unmarkSemanticFailure(@Param('id') id: string): Promise<void> {
+    return this.service.markSemanticFailure(id, null);
+  }
+
+  @Get('duplicates')
+  @ApiOperation({
+    summary: 'How often tools were called again with the same input; most repetitions first',
+    description: 'By tool and investigation; inputs are compared by the hash of their canonical JSON.',
+  })
+  @ApiOkResponse({ type: DuplicatesPageView })
+  listDuplicates(@Query() query: DuplicatesQuery): Promise<Page<DuplicatesView>> {
+    return this.service.duplicates(query);
+  }
+
+  @Get('tools')
+  @ApiOperation({
+    summary: 'The names of all tools with executions',
+    description: 'Also of tools that are no longer registered, as long as their records are kept.',
+  })
+  @ApiOkResponse({ type: ToolNamesView })
+  listRecordedTools(): Promise<Page<string>> {
+    return this.service.tools();
+  }
+
+  @Delete()
+  @Scopes('tools:admin')
+  @ApiOperation({
+    summary: 'Delete old metrics',
+    description: 'Drops whole days (UTC); answers how many executions were deleted.',
+  })
+  @ApiOkResponse({ type: CleanupView })
+  deleteOldMetrics(@Query() query: CleanupQuery): Promise<{ deleted: number }> {
+    return this.service.cleanup(query);
+  }
+
+  @Get('executions/:id/payload')
+  @Scopes('tools:admin')
+  @AuditedRead()
+  @ApiOperation({
+    summary: 'What an execution was given and answered',
+    description:
+      "Kept for tools whose `capture` is `failures` or `all`, for CAPTURE_TTL_HOURS; values of the tool's `env` are taken out.",
+  })
+  @ApiOkResponse({ type: PayloadView })
+  @ApiProblems('not_found')
+  getExecutionPayload(@Param('id') id: string): Promise<PayloadView> {
+    return this.service.payload(id);
+  }
+}

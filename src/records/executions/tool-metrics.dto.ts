@@ -1,0 +1,153 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import {
+  Cursor,
+  Limit,
+  OptionalInt,
+  OptionalMoment,
+  OptionalOneOf,
+  OptionalText,
+  PageOf,
+  Text,
+} from '../../rest/dto.js';
+import { ToolMetric } from './tool-metric.entity.js';
+
+const dayBefore = '2026-01-22T10:30:00Z';
+const now = '2026-01-23T10:30:00Z';
+const maxMs = 2_147_483_647;
+
+/** A name or an id, as a filter. */
+const Id = (example: string, description?: string): PropertyDecorator =>
+  OptionalText(256, { example, ...(description !== undefined && { description }) });
+const OfTool = (): PropertyDecorator => Id('log_summary', 'Of all tools when absent');
+
+export class ToolParams {
+  @Text(256, { example: 'log_summary' }) readonly tool!: string;
+}
+
+export class PeriodQuery {
+  @OptionalMoment({ example: dayBefore, description: 'Included; 24 hours before `until` when absent' })
+  readonly since?: Date;
+  @OptionalMoment({ example: now, description: 'Included; now when absent' }) readonly until?: Date;
+}
+
+export class ErrorsQuery {
+  @OfTool() readonly tool?: string;
+  @Limit(10) readonly limit!: number;
+}
+
+export class SlowQuery {
+  @OptionalInt(0, maxMs, { example: 5_000, default: 5_000, description: 'Milliseconds, included' })
+  readonly thresholdMs!: number;
+  @Limit(20) readonly limit!: number;
+}
+
+export class ExecutionsQuery {
+  @OfTool() readonly tool?: string;
+  @OptionalOneOf(['success', 'error', 'timeout'], { example: 'error' }) readonly status?: string;
+  @Id('tool_error', 'Failures of this type') readonly errorType?: string;
+  @Id('inv-1') readonly investigationId?: string;
+  @Id('run-1') readonly runId?: string;
+  @Id('user-123') readonly userId?: string;
+  @Id('sess-456') readonly sessionId?: string;
+  @Id('req-789') readonly requestId?: string;
+  @OptionalMoment({ example: dayBefore, description: 'Included' }) readonly since?: Date;
+  @OptionalMoment({ example: now, description: 'Included' }) readonly until?: Date;
+  @OptionalInt(0, maxMs, { example: 5_000, description: 'Took at least so many milliseconds' })
+  readonly slowMs?: number;
+  @Limit(100) readonly limit!: number;
+  @Cursor() readonly cursor?: string;
+}
+
+export class DuplicatesQuery extends PeriodQuery {
+  @OfTool() readonly tool?: string;
+  @Id('inv-1', 'Of all investigations, and outside of them, when absent') readonly investigationId?: string;
+  @Limit(100) readonly limit!: number;
+}
+
+export class SemanticFailureBody {
+  @Text(500, { example: 'The answer is empty although the log has errors' }) readonly reason!: string;
+}
+
+export class CleanupQuery {
+  @OptionalInt(0, 36_500, {
+    example: 30,
+    default: 30,
+    description: 'Days (UTC) that ended so many days ago are deleted; 0: all but today',
+  })
+  readonly olderThanDays!: number;
+}
+
+/** A recorded execution. */
+export class ExecutionView extends ToolMetric {
+  @ApiPropertyOptional({
+    example: '{"path":"/var/log/syslog"}',
+    description:
+      'Its input in one line, where the tool captures it and the caller has the scope `tools:admin`; at most 200 characters',
+  })
+  inputPreview?: string;
+}
+
+export class StatsPeriodView {
+  @ApiProperty({ example: '2026-01-22T10:30:00.000Z' }) readonly since!: string;
+  @ApiProperty({ example: '2026-01-23T10:30:00.000Z' }) readonly until!: string;
+}
+
+/** Without calls in the period only toolName, totalCalls, successRate, avgTimeMs and period are there. */
+export class ToolStatsView {
+  @ApiProperty({ example: 'log_summary' }) readonly toolName!: string;
+  @ApiProperty({ example: 100 }) readonly totalCalls!: number;
+  @ApiPropertyOptional({ example: 95 }) readonly successCount?: number;
+  @ApiPropertyOptional({ example: 3 }) readonly errorCount?: number;
+  @ApiPropertyOptional({ example: 2 }) readonly timeoutCount?: number;
+  @ApiProperty({ example: 0.95, description: '0 to 1' }) readonly successRate!: number;
+  @ApiProperty({ example: 150.5, description: 'Milliseconds, two decimals' }) readonly avgTimeMs!: number;
+  @ApiPropertyOptional({ example: 50 }) readonly minTimeMs?: number;
+  @ApiPropertyOptional({ example: 500 }) readonly maxTimeMs?: number;
+  @ApiPropertyOptional({ example: 10_000 }) readonly totalInputBytes?: number;
+  @ApiPropertyOptional({ example: 50_000 }) readonly totalOutputBytes?: number;
+  @ApiProperty({ type: StatsPeriodView }) readonly period!: StatsPeriodView;
+  @ApiPropertyOptional({ example: 120, description: 'Milliseconds; percentiles are at most 2 % off' })
+  readonly p50TimeMs?: number;
+  @ApiPropertyOptional({ example: 410 }) readonly p95TimeMs?: number;
+  @ApiPropertyOptional({ example: 480 }) readonly p99TimeMs?: number;
+  @ApiPropertyOptional({
+    example: 1,
+    description: 'Executions that were marked as wrong in what they answered',
+  })
+  readonly semanticFailureCount?: number;
+  @ApiPropertyOptional({
+    type: 'object',
+    additionalProperties: { type: 'integer' },
+    example: { tool_error: 3, timeout: 2 },
+    description: 'What was no success, by type, most frequent first',
+  })
+  readonly errorTypes?: Readonly<Record<string, number>>;
+}
+
+export class DuplicatesView {
+  @ApiProperty({ example: 'log_summary' }) readonly toolName!: string;
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: 'inv-1',
+    description: 'null: outside of any investigation',
+  })
+  readonly investigationId!: string | null;
+  @ApiProperty({ example: 10 }) readonly calls!: number;
+  @ApiProperty({ example: 7, description: 'Different inputs' }) readonly distinctCalls!: number;
+  @ApiProperty({ example: 3, description: 'Calls whose input had been there' })
+  readonly duplicateCalls!: number;
+  @ApiProperty({ example: 0.3, description: '0 to 1' }) readonly duplicateShare!: number;
+}
+
+export class DuplicatesPageView extends PageOf(DuplicatesView) {}
+export class ExecutionPageView extends PageOf(ExecutionView) {}
+
+export class ToolNamesView {
+  @ApiProperty({ example: ['log_summary', 'text_stats'] }) readonly data!: string[];
+  @ApiProperty({ type: String, nullable: true, example: null }) readonly nextCursor!: string | null;
+}
+
+export class CleanupView {
+  @ApiProperty({ example: 1_234, description: 'Metrics deleted' }) readonly deleted!: number;
+}

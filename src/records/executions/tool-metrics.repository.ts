@@ -1,0 +1,224 @@
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import type { DataSource } from 'typeorm';
+import { dayMs } from '../../common/clock.js';
+import { isUuid, timeOfId } from '../../common/ids.js';
+import { directSlot, insertBatch } from './batch-insert.js';
+import { sanitisedText } from '../../common/pg-text.js';
+import type { DuplicatesView, ExecutionView } from './tool-metrics.dto.js';
+import {
+  type ExecutionFilter,
+  type PagePosition,
+  selectDuplicates,
+  selectExecutions,
+} from './queries/executions.sql.js';
+import { MetricPartitions } from './rollups/metric-partitions.js';
+import { markSemanticFailure } from './queries/semantic-failure.sql.js';
+import { periodParts } from './rollups/period-parts.js';
+import { type SeriesRange, type SeriesRow, selectSeries } from './queries/series.sql.js';
+import { selectCounts } from './queries/stats.sql.js';
+import { type CountedRow, figuresOf, type FleetFigures, latencyOf } from './queries/tool-figures.js';
+import type { ToolMetric } from './tool-metric.entity.js';
+import { emptyStats, filledStats, type ToolStats } from './queries/tool-stats.js';
+import * as sql from './queries/tool-metrics.sql.js';
+
+/** An execution as a circuit counts it; `at` is its end. */
+export interface FaultSample {
+  readonly tool: string;
+  readonly at: Date;
+  readonly fault: boolean;
+}
+
+interface LastUse {
+  readonly toolName: string;
+  /** Milliseconds since 1970. */
+  readonly lastUsed: number | null;
+}
+
+/** Failures of one type whose messages differ in digits at most. */
+export interface FailureGroup {
+  readonly errorType: string;
+  readonly count: number;
+  readonly firstSeen: Date;
+  readonly lastSeen: Date;
+  /** Up to five, the newest first; `at` in seconds. */
+  readonly newest: readonly { readonly id: string; readonly at: number; readonly message: string | null }[];
+}
+export type RecentOutcome = Pick<ToolMetric, 'status' | 'errorMessage' | 'recordedAt'>;
+
+/** Executions longer than this may be missing from a window that they end in. */
+const longestExecution = '10 minutes';
+
+/** Between the making of an execution's id and its start; generous. */
+const longestAdmissionMs = 60_000;
+
+/** The durable records of executions. Bounds in time are inclusive; lists begin with the newest. */
+@Injectable()
+export class ToolMetricsRepository {
+  constructor(@InjectDataSource() private readonly db: DataSource) {}
+
+  /** A metric whose id is there already changes nothing. */
+  async record(metric: ToolMetric): Promise<ToolMetric> {
+    await this.recordMany([metric]);
+    return metric;
+  }
+
+  /** One statement for all of them; ids that are there already change nothing. */
+  async recordMany(metrics: readonly ToolMetric[]): Promise<void> {
+    await insertBatch(this.db, metrics, directSlot);
+  }
+
+  /** The last 24 hours unless told otherwise; a period without calls has the short form. */
+  async getToolStats(tool: string, range: { since?: Date; until?: Date } = {}): Promise<ToolStats> {
+    const until = range.until ?? new Date();
+    const since = range.since ?? new Date(until.getTime() - dayMs);
+    const period = { since: since.toISOString(), until: until.toISOString() };
+    if (since > until) return emptyStats(tool, period);
+    const of = { latency: true, tools: [sanitisedText(tool)] };
+    const { text, values } = selectCounts(periodParts(since, until), of);
+    const rows = await this.select<CountedRow>(text, [...values]);
+    return rows.length > 0 ? filledStats(tool, rows, period) : emptyStats(tool, period);
+  }
+
+  /**
+   * By name, of one snapshot; a tool without calls in the period is absent.
+   * @param of all tools unless some are named; with their latency, which is most of the work, if asked for
+   */
+  async getFigures(
+    since: Date,
+    until: Date,
+    of: { readonly latency: boolean; readonly tools?: readonly string[] },
+  ): Promise<Map<string, FleetFigures>> {
+    if (since > until) return new Map();
+    const { text, values } = selectCounts(periodParts(since, until), of);
+    const byTool = Map.groupBy(await this.select<CountedRow>(text, [...values]), ({ toolName }) => toolName);
+    const figures = [...byTool].map(
+      ([tool, rows]) => [tool, { ...figuresOf(rows), ...(of.latency && latencyOf(rows)) }] as const,
+    );
+    return new Map(figures);
+  }
+
+  /** Of one tool or of all together. */
+  async getSeries(range: SeriesRange, tool?: string): Promise<SeriesRow[]> {
+    const { text, values } = selectSeries(range, tool);
+    return this.select<SeriesRow>(text, [...values]);
+  }
+
+  /** Errors and timeouts, of one tool or of all. */
+  async getRecentErrors(tool?: string, limit = 10): Promise<ExecutionView[]> {
+    if (tool === undefined) return this.select<ExecutionView>(sql.selectErrors(), [limit]);
+    return this.select<ExecutionView>(sql.selectErrors('AND tool_name = $2'), [limit, sanitisedText(tool)]);
+  }
+
+  /** Every tool with a metric, trials included; sorted. */
+  async getAllToolNames(): Promise<string[]> {
+    const rows = await this.select<{ toolName: string }>(sql.selectToolNames);
+    return rows.map((row) => row.toolName);
+  }
+
+  /** Start of each tool's newest execution that was no trial. */
+  async getLastUses(): Promise<Map<string, Date>> {
+    const today = new Date(Math.floor(Date.now() / dayMs) * dayMs);
+    const rows = await this.select<LastUse & { day: number }>(sql.selectLastUses, [today]);
+    const earlier = rows.filter(({ lastUsed }) => lastUsed === null);
+    const days = [...new Set(earlier.map(({ day }) => day))].map((day) => new Date(day));
+    const names = earlier.map(({ toolName }) => toolName);
+    const older = names.length > 0 ? await this.select<LastUse>(sql.selectLastUsesOn, [days, names]) : [];
+    const lastUses = new Map<string, Date>();
+    for (const { toolName, lastUsed } of [...rows, ...older]) {
+      if (lastUsed !== null) lastUses.set(toolName, new Date(lastUsed));
+    }
+    return lastUses;
+  }
+
+  /** Executions of at least the threshold, slowest first. */
+  async getSlowExecutions(thresholdMs = 5_000, limit = 20, trials = true): Promise<ExecutionView[]> {
+    return this.select<ExecutionView>(sql.selectSlow, [thresholdMs, limit, trials]);
+  }
+
+  /** The executions that the filter lets through, from the newest or after a position. */
+  async getExecutions(
+    query: ExecutionFilter & { readonly limit: number; readonly after?: PagePosition },
+  ): Promise<ExecutionView[]> {
+    const { limit, after, ...filter } = query;
+    const { text, values } = selectExecutions(filter, limit, after);
+    return this.select<ExecutionView>(text, [...values]);
+  }
+
+  /** How often tools were called again with the same input, by tool and investigation; most repetitions first. */
+  async getDuplicates(query: {
+    readonly since: Date;
+    readonly until: Date;
+    readonly limit: number;
+    readonly tool?: string;
+    readonly investigationId?: string;
+  }): Promise<DuplicatesView[]> {
+    const { text, values } = selectDuplicates(query, query.limit, query);
+    return this.select<DuplicatesView>(text, [...values]);
+  }
+
+  async getExecution(id: string): Promise<ExecutionView | undefined> {
+    if (!isUuid(id)) return undefined;
+    const [metric] = await this.select<ExecutionView>(sql.selectExecution, [id, ...recordedBetween(id)]);
+    return metric;
+  }
+
+  /**
+   * Says that an execution answered wrongly although it came to its end, or takes that back.
+   * @param reason short; null: none
+   * @returns false when there is no such execution
+   */
+  async markSemanticFailure(id: string, reason: string | null): Promise<boolean> {
+    if (!isUuid(id)) return false;
+    const text = reason === null ? null : sanitisedText(reason);
+    const values = [id, ...recordedBetween(id), text, directSlot];
+    const [row] = await this.select<{ found: number }>(markSemanticFailure, values);
+    return (row?.found ?? 0) > 0;
+  }
+
+  /** Days (UTC) that ended so many days ago, as a whole. @returns how many executions were deleted */
+  async cleanupOldMetrics(olderThanDays = 30): Promise<number> {
+    return new MetricPartitions(this.db).dropBefore(new Date(Date.now() - olderThanDays * dayMs));
+  }
+
+  /**
+   * Executions that count for circuits and ended after `since`, oldest first; no trials, no cancelled or interrupted
+   * ones.
+   */
+  async getFaultSamples(since: Date): Promise<FaultSample[]> {
+    return this.select<FaultSample>(sql.selectFaultSamples(), [since, longestExecution]);
+  }
+
+  /** Those of one tool, the newest of them. */
+  async getFaultSamplesOf(tool: string, since: Date, limit: number): Promise<FaultSample[]> {
+    const newest = sql.selectFaultSamples('AND tool_name = $3 ORDER BY recorded_at DESC LIMIT $4');
+    return this.select<FaultSample>(newest, [since, longestExecution, sanitisedText(tool), limit]);
+  }
+
+  /** Errors and timeouts, trials excluded. */
+  async countFailures(tool: string, since: Date): Promise<number> {
+    const [row] = await this.select<{ failures: number }>(sql.countFailures, [sanitisedText(tool), since]);
+    return row?.failures ?? 0;
+  }
+
+  /** All executions of a period that were no success, trials excluded; the most frequent groups first. */
+  async getFailureGroups(tool: string, since: Date, until: Date): Promise<FailureGroup[]> {
+    return this.select<FailureGroup>(sql.selectFailureGroups, [sanitisedText(tool), since, until]);
+  }
+
+  /** The newest executions of all time, trials excluded. */
+  async getRecentOutcomes(tool: string, limit = 100): Promise<RecentOutcome[]> {
+    return this.select<RecentOutcome>(sql.selectRecentOutcomes, [sanitisedText(tool), limit]);
+  }
+
+  private select<Row>(statement: string, parameters: unknown[] = []): Promise<Row[]> {
+    return this.db.query<Row[]>(statement, parameters);
+  }
+}
+
+/** Our own ids tell where to look; those of other makers are searched for everywhere. */
+function recordedBetween(id: string): [Date | string, Date | string] {
+  const made = timeOfId(id);
+  if (made === undefined) return ['-infinity', 'infinity'];
+  return [new Date(made - longestAdmissionMs), new Date(made + longestAdmissionMs)];
+}

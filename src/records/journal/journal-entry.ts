@@ -1,0 +1,82 @@
+import { crc32 } from 'node:zlib';
+import { isObject } from '../../common/json.js';
+
+/**
+ * One message to a journal about a record, in JSON values that mean something to its owner alone. `start` by itself
+ * begins a record, `end` by itself ends the one of the same id, and both are a record in one piece; an id alone takes
+ * the start back: there is no record.
+ */
+export interface JournalEntry<Start extends object = object, End extends object = object> {
+  readonly id: string;
+  readonly start?: Start;
+  readonly end?: End;
+}
+
+/** A record as its owner's sink gets it. */
+export interface JournalRecord {
+  readonly id: string;
+  readonly start: object;
+  /** Undefined: the gateway died before the end was written. */
+  readonly end: object | undefined;
+}
+
+/** A written entry, as it is read again. */
+export interface WrittenEntry {
+  /** Records that were complete with this entry since the journal was opened. */
+  readonly place: number;
+  /** When it was written, milliseconds since 1970. */
+  readonly at: number;
+  readonly entry: JournalEntry;
+}
+
+const newline = 0x0a;
+const checksumLength = 8;
+/** The checksum and a space. */
+const headLength = checksumLength + 1;
+
+/**
+ * A line of the journal: `<CRC-32 of the JSON, 8 hexadecimal digits> <JSON: [place, at, entry]>` and a line feed.
+ * Damage costs the lines it hits, no more.
+ * @param entry as JSON
+ */
+export function encodeLine(place: number, at: number, entry: string): string {
+  const json = `[${place},${at},${entry}]`;
+  return `${crc32(json).toString(16).padStart(checksumLength, '0')} ${json}\n`;
+}
+
+/** @param line without its line feed. @returns undefined where it is damaged */
+export function decodeLine(line: Buffer): WrittenEntry | undefined {
+  const json = line.subarray(headLength);
+  if (crc32(json) !== checksumOf(line)) return undefined;
+  try {
+    const value: unknown = JSON.parse(json.toString());
+    return isWritten(value) ? { place: value[0], at: value[1], entry: value[2] } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function checksumOf(line: Buffer): number | undefined {
+  const digits = line.toString('latin1', 0, headLength);
+  return /^[\da-f]{8} $/.test(digits) ? Number.parseInt(digits, 16) : undefined;
+}
+
+/** Whole lines of a buffer and what is left of the last one. */
+export function splitLines(buffer: Buffer): { readonly lines: Buffer[]; readonly rest: Buffer } {
+  const lines: Buffer[] = [];
+  let from = 0;
+  for (let to = buffer.indexOf(newline); to >= 0; to = buffer.indexOf(newline, from)) {
+    lines.push(buffer.subarray(from, to));
+    from = to + 1;
+  }
+  return { lines, rest: buffer.subarray(from) };
+}
+
+/** A checksum tells damage; it does not tell what another program wrote. */
+function isWritten(value: unknown): value is [place: number, at: number, entry: JournalEntry] {
+  if (!Array.isArray(value)) return false;
+  const [place, at, entry] = value as unknown[];
+  if (typeof place !== 'number' || typeof at !== 'number' || !isObject(entry)) return false;
+  const { id, start = {}, end = {} } = entry as Partial<JournalEntry>;
+  return typeof id === 'string' && isObject(start) && isObject(end);
+}

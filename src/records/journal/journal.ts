@@ -1,0 +1,231 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { endsWithin } from '../../common/abortable.js';
+import { acquireLock, type Release, takeOverMs } from '../../common/lock.js';
+import { messageOf } from '../../common/message-of.js';
+import type { RunningDrain, StartDrain } from './drain-thread.js';
+import type { DrainNews, Settled } from './journal-drain.js';
+import type { JournalEntry } from './journal-entry.js';
+import { type Durability, JournalWriter } from './journal-writer.js';
+import { WrittenMark } from './segment-files.js';
+
+export interface JournalSettings {
+  /** One journal at a time; on a volume that outlives the gateway. */
+  readonly journalDir: string;
+  /** Cap of the journal on the disk. Its owner enforces it; the journal keeps segments well below it. */
+  readonly maxBytes: number;
+  readonly durability: Durability;
+  /** Records of one insert at most. */
+  readonly batchSize: number;
+  /** Pause of the drain between two looks, in milliseconds. */
+  readonly flushIntervalMs: number;
+  readonly drain: StartDrain;
+}
+
+/** News that the owner must hear of; `error` says why. */
+export type JournalNews =
+  | Exclude<DrainNews, { event: 'settled' | 'removed' }>
+  /** So many more records are in the database. */
+  | { readonly event: 'committed'; readonly records: number }
+  | { readonly event: 'write_failed'; readonly error: string }
+  /** The drain died and is started again. */
+  | { readonly event: 'drain_ended'; readonly error: string; readonly restartInMs: number }
+  /** The gateway ends and the journal keeps records that are not in the database. */
+  | { readonly event: 'left'; readonly error: string };
+
+export type JournalListener = (news: JournalNews) => void;
+
+/** How the journal keeps up. */
+export interface JournalState {
+  /** Complete records that are not in the database yet. */
+  readonly depth: number;
+  /** How long the oldest of them waits at most, in milliseconds. */
+  readonly oldestMs: number;
+  /** On the disk. */
+  readonly bytes: number;
+  /** Whether one more entry would be taken, as far as the last try told. */
+  readonly takesMore: boolean;
+  /** Lines that could not be read since the start. */
+  readonly damagedLines: number;
+  /** Milliseconds since 1970; 0: none since the start. */
+  readonly lastWriteFailureAt: number;
+}
+
+const maxSegmentBytes = 16_777_216;
+
+/** Long enough to learn that the gateway of another container is gone. */
+const lockTimeoutMs = takeOverMs + 2_000;
+
+/**
+ * A write-ahead journal: what was appended is in a file before the answer, and in its owner's database in the end,
+ * whatever dies. Each has a folder, a cap and a drain of its own; it may be opened on any thread.
+ */
+export class Journal<Start extends object, End extends object> {
+  /** Resolves when everything of earlier gateways is in the database. */
+  readonly replayed: Promise<void>;
+  private readonly writer: JournalWriter;
+  private readonly drain: RunningDrain;
+  private onReplayed: () => void = () => undefined;
+  private completed = 0;
+  private settled = 0;
+  /** When the oldest record that is not committed was complete, or earlier. */
+  private waitingSince = 0;
+  /** For the sink, until the next write. */
+  private messages: unknown[] = [];
+  private damagedLines = 0;
+  private lastWriteFailureAt = 0;
+
+  /** @throws LockHeld while another journal has the folder */
+  static async open<Start extends object, End extends object>(
+    settings: JournalSettings,
+    tell: JournalListener,
+  ): Promise<Journal<Start, End>> {
+    mkdirSync(settings.journalDir, { recursive: true, mode: 0o700 });
+    let onLost: (error: Error) => void = () => undefined;
+    const lock = join(settings.journalDir, 'owner.lock');
+    const release = await acquireLock(lock, lockTimeoutMs, (error) => onLost(error));
+    try {
+      const journal = new Journal<Start, End>(settings, tell, release);
+      onLost = (error) => journal.giveUp(error);
+      return journal;
+    } catch (error) {
+      await release();
+      throw error;
+    }
+  }
+
+  /** @param release of the folder's lock; `open` is for everybody else */
+  protected constructor(
+    settings: JournalSettings,
+    private readonly tell: JournalListener,
+    private readonly release: Release,
+  ) {
+    const { journalDir: folder, maxBytes, durability, batchSize, flushIntervalMs: intervalMs } = settings;
+    // Several segments, so that committed ones can be removed.
+    const segmentBytes = Math.max(1, Math.min(maxSegmentBytes, Math.floor(maxBytes / 8)));
+    const mark = new WrittenMark();
+    this.writer = new JournalWriter(
+      { folder, segmentBytes, durability, mark },
+      { failed: (error) => this.writeFailed(error), writing: () => this.sendMessages() },
+    );
+    const { replayThrough } = this.writer;
+    this.replayed =
+      replayThrough === 0 ? Promise.resolve() : new Promise((resolve) => (this.onReplayed = resolve));
+    this.drain = settings.drain(
+      { folder, batchSize, replayThrough, written: mark.memory, intervalMs },
+      { news: (news) => this.hear(news), died: (error, restartInMs) => this.drainDied(error, restartInMs) },
+    );
+  }
+
+  get state(): JournalState {
+    const { damagedLines, lastWriteFailureAt } = this;
+    const depth = this.completed - this.settled;
+    const oldestMs = depth > 0 ? Math.max(0, Date.now() - this.waitingSince) : 0;
+    const { bytes, takesMore } = this.writer;
+    return { depth, oldestMs, bytes, takesMore, damagedLines, lastWriteFailureAt };
+  }
+
+  /** On the disk. */
+  get bytes(): number {
+    return this.writer.bytes;
+  }
+
+  /** Finds out whether a journal that took no more does so by now. */
+  tryAgain(): Promise<void> {
+    return this.writer.tryAgain();
+  }
+
+  /**
+   * @returns whether the entry is written; it never will be if not
+   * @throws TypeError when it is no JSON
+   */
+  tryAppend(entry: JournalEntry<Start, End>): Promise<boolean> {
+    const completes = entry.end !== undefined;
+    const written = this.writer.tryAppend({ json: JSON.stringify(entry), completes });
+    if (completes) void written.then((isWritten) => isWritten && this.countCompleted());
+    return written;
+  }
+
+  /**
+   * The entry is written as soon as it can be. @returns false when that is not yet
+   * @throws TypeError when it is no JSON
+   */
+  append(entry: JournalEntry<Start, End>): Promise<boolean> {
+    const completes = entry.end !== undefined;
+    const json = JSON.stringify(entry);
+    if (completes) this.countCompleted();
+    return this.writer.append({ json, completes });
+  }
+
+  /**
+   * Sends the sink something that is no record; it is lost when the drain dies. It comes before the records that are
+   * appended later, and all messages of one write travel together: each by itself costs both threads some microseconds.
+   */
+  tellDrain(message: unknown): void {
+    this.messages.push(message);
+  }
+
+  /** @throws Error why what was appended until now is not in the database */
+  async flush(): Promise<void> {
+    await this.writer.flush();
+    await this.drain.ask('flush');
+  }
+
+  /** Drains what it can within the time, and says loudly when something is left. */
+  async close(withinMs: number): Promise<void> {
+    try {
+      if (!(await this.writer.close())) throw new Error('The journal cannot be written');
+      if (!(await endsWithin(withinMs, this.drain.ask('finish'))))
+        throw new Error(`The database took no records within ${withinMs} ms`);
+    } catch (error) {
+      this.tell({ event: 'left', error: messageOf(error) });
+    } finally {
+      await this.drain.stop();
+      await this.release();
+    }
+  }
+
+  private sendMessages(): void {
+    if (this.messages.length === 0) return;
+    this.drain.tell(this.messages);
+    this.messages = [];
+  }
+
+  /** Another gateway took this one for dead and has the journal: no record can be promised any more. */
+  private giveUp(error: Error): void {
+    this.writer.giveUp();
+    void this.drain.stop();
+    this.writeFailed(error);
+  }
+
+  private countCompleted(): void {
+    if (this.completed === this.settled) this.waitingSince = Date.now();
+    this.completed += 1;
+  }
+
+  private hear(news: DrainNews): void {
+    if (news.event === 'settled') return this.settle(news);
+    if (news.event === 'removed') return this.writer.removed(news.segment);
+    if (news.event === 'damaged') this.damagedLines += news.lines;
+    if (news.event === 'replayed') this.onReplayed();
+    this.tell(news);
+  }
+
+  private settle({ place, at }: Settled): void {
+    // A drain that was started again says once more what the one before it had committed.
+    if (place <= this.settled) return;
+    this.tell({ event: 'committed', records: place - this.settled });
+    this.settled = place;
+    this.waitingSince = at;
+  }
+
+  private writeFailed(error: unknown): void {
+    this.lastWriteFailureAt = Date.now();
+    this.tell({ event: 'write_failed', error: messageOf(error) });
+  }
+
+  private drainDied(error: Error, restartInMs: number): void {
+    this.writer.forgetRemoved();
+    this.tell({ event: 'drain_ended', error: messageOf(error), restartInMs });
+  }
+}

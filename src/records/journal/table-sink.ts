@@ -1,0 +1,107 @@
+import pg from 'pg';
+import type { DataSource } from 'typeorm';
+import { messageOf } from '../../common/message-of.js';
+import { sanitisedText } from '../../common/pg-text.js';
+import type { AppConfig } from '../../config/app-config.js';
+import type { DrainSink } from './drain-thread.js';
+import type { JournalRecord } from './journal-entry.js';
+
+/** Durations in milliseconds. */
+export interface SinkSettings {
+  readonly url: string;
+  readonly connectTimeoutMs: number;
+  readonly queryTimeoutMs: number;
+}
+
+/** Those of the database that everything else works on. */
+export function sinkSettings(
+  { options }: DataSource,
+  { database }: Pick<AppConfig, 'database'>,
+): SinkSettings {
+  if (options.type !== 'postgres' || !options.url) throw new Error('The journal needs a PostgreSQL URL');
+  const { connectTimeoutMs, queryTimeoutMs } = database;
+  return { url: options.url, connectTimeoutMs, queryTimeoutMs };
+}
+
+/**
+ * Writes a journal's records to their table, and those that it refuses to `<table>_quarantine`, on a connection of its
+ * own that is made anew whenever it fails.
+ */
+export abstract class TableSink<Row> implements DrainSink {
+  private client: pg.Client | undefined;
+
+  constructor(
+    private readonly table: string,
+    private readonly settings: SinkSettings,
+  ) {}
+
+  abstract isRecordFault(error: unknown): boolean;
+  protected abstract rowOf(record: JournalRecord): Row;
+  /** Columns of the quarantine besides `reason` and `record`. */
+  protected abstract quarantineKey(row: Row): Readonly<Record<string, string>>;
+  protected abstract write(client: pg.Client, records: readonly JournalRecord[]): Promise<void>;
+
+  /** Prepares a new connection; one that it throws for is not used. */
+  protected async connected(_client: pg.Client): Promise<void> {}
+
+  insert(records: readonly JournalRecord[]): Promise<void> {
+    return this.with((client) => this.write(client, records));
+  }
+
+  async quarantine(record: JournalRecord, reason: unknown): Promise<void> {
+    const row = this.rowOf(record);
+    const values = { ...this.quarantineKey(row), reason: messageOf(reason), record: JSON.stringify(row) };
+    const columns = Object.keys(values);
+    const insert = `
+      INSERT INTO ${this.table}_quarantine (${columns.join(', ')})
+      VALUES (${columns.map((_, at) => `$${at + 1}`).join(', ')})
+      ON CONFLICT DO NOTHING`;
+    await this.with((client) => client.query(insert, Object.values(values).map(sanitisedText)));
+  }
+
+  async close(): Promise<void> {
+    const { client } = this;
+    this.client = undefined;
+    await client?.end().catch(() => undefined);
+  }
+
+  /** The connection for the table's insert, planned once: for small batches planning takes longer than inserting. */
+  protected prepared(client: pg.Client): { query(text: string, values: unknown[]): Promise<unknown> } {
+    return { query: (text, values) => client.query({ name: `insert_${this.table}`, text, values }) };
+  }
+
+  /** A connection that failed or timed out is in an unknown state: it is never used again. */
+  private async with(work: (client: pg.Client) => Promise<unknown>): Promise<void> {
+    const client = (this.client ??= await this.connect());
+    try {
+      await work(client);
+    } catch (error) {
+      if (!this.isRecordFault(error)) void this.close();
+      throw error;
+    }
+  }
+
+  private async connect(): Promise<pg.Client> {
+    const { url, connectTimeoutMs, queryTimeoutMs } = this.settings;
+    const client = new pg.Client({
+      connectionString: url,
+      application_name: 'toolkeeper journal',
+      connectionTimeoutMillis: connectTimeoutMs,
+      query_timeout: queryTimeoutMs,
+      statement_timeout: queryTimeoutMs,
+      idle_in_transaction_session_timeout: queryTimeoutMs,
+    });
+    client.on('error', () => {
+      if (this.client === client) this.client = undefined;
+    });
+    try {
+      await client.connect();
+      await client.query('SET plan_cache_mode = force_generic_plan');
+      await this.connected(client);
+      return client;
+    } catch (error) {
+      await client.end().catch(() => undefined);
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,65 @@
+import { findInSpan } from '../../../semantic-errors/find-in-span.js';
+import { findSemanticError } from '../../../semantic-errors/find-semantic-error.js';
+import type { SpanRow, ToolMessageError } from '../span-row.js';
+import type { SpanTexts, ToolMessage } from './span-texts.js';
+import { cleanName, cleanText } from './storable-json.js';
+
+type Failures = Pick<
+  SpanRow,
+  | 'toolErrors'
+  | 'semanticPattern'
+  | 'semanticSeverity'
+  | 'semanticSource'
+  | 'semanticSnippet'
+  | 'semanticCallId'
+>;
+
+const none: Failures = {
+  toolErrors: null,
+  semanticPattern: null,
+  semanticSeverity: null,
+  semanticSource: null,
+  semanticSnippet: null,
+  semanticCallId: null,
+};
+/** Spans of our own analysis talk about the errors of others. */
+const ownLabel = 'analyze_with_llm';
+const most = { toolErrors: 5, name: 256, message: 500 };
+
+/** The errors that a span's texts tell of. */
+export function failuresIn({ outputs, toolMessages, toolCallId }: SpanTexts, label: string | null): Failures {
+  if (label === ownLabel) return none;
+  const finding = findInSpan({ outputs, toolMessages: toolMessages.map(({ text }) => text) });
+  const errors = toolMessages.flatMap((message) => toolErrorOf(message, finding !== undefined));
+  const toolErrors = errors.length > 0 ? errors.slice(0, most.toolErrors) : null;
+  if (!finding) return { ...none, toolErrors };
+  const callId = finding.source === 'input' ? toolMessages[finding.index]?.toolCallId : toolCallId;
+  return {
+    toolErrors,
+    semanticPattern: finding.pattern,
+    semanticSeverity: finding.severity,
+    semanticSource: finding.source,
+    semanticSnippet: cleanText(finding.snippet),
+    semanticCallId: callId === undefined ? null : cleanName(callId, most.name),
+  };
+}
+
+/** An answer that only looks odd is no error of the call. @param searched some text of the span tells of an error */
+function toolErrorOf({ text, toolName, toolCallId }: ToolMessage, searched: boolean): ToolMessageError[] {
+  const unknown = unknownTool.exec(text.slice(0, longestReport))?.[1];
+  const isSevere = searched && findSemanticError(text)?.severity === 'high';
+  if (unknown === undefined && !isSevere) return [];
+  const name = toolName ?? unknown;
+  return [
+    {
+      ...(name !== undefined && { tool_name: cleanName(name, most.name) }),
+      ...(toolCallId !== undefined && { tool_call_id: cleanName(toolCallId, most.name) }),
+      message: cleanName(text, most.message),
+    },
+  ];
+}
+
+/** A model asks for a tool that there is not: nobody else names it, and the answer may say no more than that. */
+const unknownTool = /\b(?:unknown|no such) (?:tool|function)(?: named)?:?\s+["'`]?([\w.-]{1,128})/i;
+/** Longer answers have such words for their subject. */
+const longestReport = 300;

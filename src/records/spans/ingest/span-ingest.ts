@@ -1,0 +1,135 @@
+import { existsSync } from 'node:fs';
+import { endsWithin } from '../../../common/abortable.js';
+import { Refusal } from '../../../common/errors.js';
+import { messageOf } from '../../../common/message-of.js';
+import { WorkerCalls } from '../../../common/worker-calls.js';
+import type { JournalNews, JournalState } from '../../journal/journal.js';
+import { upToDate } from '../../journal/up-to-date.js';
+import type { KeptBatch } from './batch-events.js';
+import type { IngestNews, IngestOrders, IngestRequest } from './ingest.worker.js';
+import type { Intake, SpanBatch } from './span-intake.js';
+
+/** A batch that was taken. */
+export type Taken = Omit<Extract<Intake, { taken: number }>, 'told'>;
+
+/** Bytes of bodies that wait for the thread at most: they stand in memory. */
+const mostWaitingBytes = 67_108_864;
+const retryAfterMs = 5_000;
+const catchUpMs = 2_000;
+const closeMs = 5_000;
+const restart = { firstMs: 500, longestMs: 5_000 };
+/** Twice what the largest batch takes. */
+const resourceLimits = { maxOldGenerationSizeMb: 384, maxYoungGenerationSizeMb: 16 };
+const idle: JournalState = {
+  depth: 0,
+  oldestMs: 0,
+  bytes: 0,
+  takesMore: true,
+  damagedLines: 0,
+  lastWriteFailureAt: 0,
+};
+
+/**
+ * Spans on their way in: a thread of its own reads the bodies and keeps what they hold in the spans' journal, another one
+ * brings that to the database. Started by the first batch, or at the start where an earlier gateway left a journal.
+ */
+export class SpanIngest {
+  private worker: WorkerCalls<IngestRequest, Intake | undefined, IngestNews> | undefined;
+  private last = { state: idle, at: Date.now() };
+  private waitingBytes = 0;
+  private closed: Promise<void> | undefined;
+
+  constructor(
+    private readonly orders: IngestOrders,
+    private readonly hear: (news: JournalNews) => void,
+    private readonly kept: (batch: KeptBatch) => void,
+  ) {}
+
+  /** How the journal keeps up, a quarter of a second ago at most. */
+  state(): JournalState {
+    const { state, at } = this.last;
+    return state.depth === 0 ? state : { ...state, oldestMs: state.oldestMs + Date.now() - at };
+  }
+
+  /** Begins to bring to the database what an earlier gateway left. @throws Error when the journal cannot be opened */
+  async open(): Promise<void> {
+    if (existsSync(this.orders.journal.journalDir)) await this.calls().call({ ask: 'open' });
+  }
+
+  /**
+   * Resolves when every good span of the batch is in the journal.
+   * @throws Refusal `payload_too_large` or `invalid_request`; `spans_full` when none was taken and it should come again
+   */
+  async take(batch: SpanBatch): Promise<Taken> {
+    const { length } = batch.body;
+    if (this.waitingBytes + length > mostWaitingBytes)
+      throw refusal(`${mostWaitingBytes} bytes of spans wait to be read already`);
+    this.waitingBytes += length;
+    try {
+      const intake = await this.calls().call({ ask: 'take', batch });
+      if (!intake || !('taken' in intake)) throw refusalOf(intake);
+      const { told = [], ...taken } = intake;
+      this.kept({ project: batch.project, spans: taken.taken, told });
+      return taken;
+    } catch (error) {
+      if (error instanceof Refusal) throw error;
+      this.hear({ event: 'write_failed', error: messageOf(error) });
+      throw refusal('The journal of spans cannot be opened or written for now: the log says why');
+    } finally {
+      this.waitingBytes -= length;
+    }
+  }
+
+  /** @throws Error why what was taken until now is not in the database; it stays in the journal */
+  async flush(): Promise<void> {
+    await this.worker?.call({ ask: 'flush' });
+  }
+
+  /** For reads: a caller that asks right after sending finds its spans. It waits 2 s at most. */
+  async catchUp(): Promise<void> {
+    if (this.last.state.depth > 0) await endsWithin(catchUpMs, this.flush()).catch(() => undefined);
+  }
+
+  /** Waits a moment for the database; what is left then stays in the journal. */
+  close(): Promise<void> {
+    this.closed ??= this.closeNow();
+    return this.closed;
+  }
+
+  private async closeNow(): Promise<void> {
+    await this.worker?.call({ ask: 'close', withinMs: closeMs }, 2 * closeMs).catch(() => undefined);
+    await this.worker?.stop();
+  }
+
+  private calls(): WorkerCalls<IngestRequest, Intake | undefined, IngestNews> {
+    if (this.closed) throw new Refusal('shutting_down', 'The server is stopping', { retryAfterMs });
+    this.worker ??= new WorkerCalls(new URL('./ingest.worker.js', import.meta.url), {
+      name: 'span ingest',
+      workerData: this.orders,
+      resourceLimits,
+      restart,
+      onNews: (said: IngestNews) => this.heard(said),
+      onDeath: ({ message }, restartInMs = 0) =>
+        this.hear({ event: 'drain_ended', error: message, restartInMs }),
+    });
+    return this.worker;
+  }
+
+  private heard(said: IngestNews): void {
+    if ('state' in said) this.last = { state: said.state, at: Date.now() };
+    else this.hear(said.news);
+  }
+}
+
+/** For routes that answer about spans. */
+export const SpansUpToDateInterceptor = upToDate(SpanIngest);
+
+const refusal = (detail: string): Refusal => new Refusal('spans_full', detail, { retryAfterMs });
+
+function refusalOf(intake: Extract<Intake, { refused: string }> | undefined): Refusal {
+  if (!intake) return refusal('The thread that reads spans gave no answer');
+  const { refused, detail } = intake;
+  if (refused === 'too_large') return new Refusal('payload_too_large', detail);
+  if (refused === 'malformed') return new Refusal('invalid_request', detail);
+  return refusal(detail);
+}

@@ -1,0 +1,195 @@
+import { gunzipSync } from 'node:zlib';
+import { messageOf } from '../../../common/message-of.js';
+import type { Journal, JournalState } from '../../journal/journal.js';
+import type { SpanRow } from '../span-row.js';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { KeyedMutex } from '../../../common/keyed-mutex.js';
+import { type IncomingBatch, type ReadSpan, RejectedSpan, TooLarge } from './incoming-span.js';
+import { type IngestScope, normaliseSpan } from './normalise-span.js';
+import { spansInJson } from './otlp-json.js';
+import { spansInProtobuf } from './otlp-protobuf.js';
+import { type ToldFailure, toldFailure } from './told-failures.js';
+import { spansOfVllora } from './vllora-json.js';
+
+/** Objects and lists of a batch in JSON: small ones take fifty times the memory of their text. */
+const mostStructures = 1_500_000;
+/** Bytes of an inflated body: smaller ones are read at once, larger ones in slices and one at a time. */
+const smallBytes = 1_048_576;
+/** How long a batch holds the thread at a time; and in all, the exporters' usual timeout. Spans that are left then are rejected. */
+const turnMs = 20;
+const longestMs = 10_000;
+/** Failures that are told of a batch: its owner's thread takes them as one message. */
+const mostTold = 1_000;
+
+/** A request's body as it came in. */
+export interface SpanBatch {
+  readonly format: 'otlp-json' | 'otlp-protobuf' | 'vllora';
+  readonly gzip: boolean;
+  readonly body: Uint8Array;
+  readonly project: string;
+  readonly keyId: string | null;
+}
+
+/** The fate of a batch. */
+export type Intake =
+  | {
+      readonly taken: number;
+      readonly rejected: number;
+      /** Why one of the rejected was. */ readonly reason?: string;
+      /** The word of those that were taken about executions. */ readonly told?: readonly ToldFailure[];
+    }
+  | Refused;
+
+interface Refused {
+  readonly refused: 'full' | 'unwritable' | 'too_large' | 'malformed';
+  readonly detail: string;
+}
+
+export interface IntakeSettings {
+  /** Bytes that the journal may take on the disk. */
+  readonly maxJournalBytes: number;
+  /** Bytes of a body once it is inflated. */
+  readonly maxInflatedBytes: number;
+  readonly retentionDays: number;
+}
+
+type SpanJournal = Pick<Journal<SpanRow, object>, 'tryAppend'> & { readonly state: JournalState };
+
+const decoders: Readonly<Record<SpanBatch['format'], (body: Uint8Array) => IncomingBatch>> = {
+  'otlp-json': (body) => spansInJson(jsonIn(body)),
+  'otlp-protobuf': spansInProtobuf,
+  vllora: (body) => spansOfVllora(jsonIn(body)),
+};
+
+/** Takes batches into the spans' journal: what it has taken is in a file, and in the database in the end. */
+export class SpanIntake {
+  private readonly large = new KeyedMutex();
+
+  constructor(
+    private readonly journal: SpanJournal,
+    private readonly settings: IntakeSettings,
+  ) {}
+
+  /** When the journal is full or the body cannot be read, no span is taken. */
+  async take(batch: SpanBatch): Promise<Intake> {
+    const { depth, bytes } = this.journal.state;
+    // A segment that was drained stays until there is a next one: it must not keep that from coming.
+    if (depth > 0 && bytes >= this.settings.maxJournalBytes)
+      return { refused: 'full', detail: this.full(bytes) };
+    const small = this.decoded(batch, smallBytes);
+    if (small) return this.kept(small, batch);
+    return this.large.run('large', () => {
+      const { maxInflatedBytes: most } = this.settings;
+      const detail = `The body is larger than ${most} bytes once it is inflated: send smaller batches`;
+      return this.kept(this.decoded(batch, most) ?? { refused: 'too_large', detail }, batch);
+    });
+  }
+
+  /** @returns undefined for a body that is larger */
+  private decoded(batch: SpanBatch, mostBytes: number): IncomingBatch | Refused | undefined {
+    try {
+      const body = inflated(batch, mostBytes);
+      return body && decoders[batch.format](body);
+    } catch (error) {
+      if (error instanceof TooLarge) return { refused: 'too_large', detail: error.message };
+      return { refused: 'malformed', detail: `The body cannot be read: ${messageOf(error)}` };
+    }
+  }
+
+  /** One bad span never holds up the others. The good spans of each turn are in the journal before the next one. */
+  private async kept(incoming: IncomingBatch | Refused, { project, keyId }: SpanBatch): Promise<Intake> {
+    if ('refused' in incoming) return incoming;
+    const { retentionDays } = this.settings;
+    const scope: IngestScope = { project, keyId, now: Date.now(), retentionDays };
+    const spans = incoming.spans.reverse();
+    const all = spans.length;
+    const told: ToldFailure[] = [];
+    let [taken, spentMs] = [0, 0];
+    let reason: string | undefined;
+    while (spans.length > 0 && spentMs < longestMs) {
+      const began = performance.now();
+      const turn = normalised(spans, all, scope, began + turnMs);
+      const written = this.append(turn.rows);
+      spentMs += performance.now() - began;
+      if (!(await written)) return unwritable;
+      taken += turn.rows.length;
+      reason ??= turn.reason;
+      if (told.length < mostTold) told.push(...turn.rows.flatMap((row) => toldFailure(row) ?? []));
+      await nextTurn();
+    }
+    if (spans.length > 0)
+      reason ??= `The last ${spans.length} spans: the batch took more than ${longestMs / 1_000} s to read`;
+    const why = reason ?? incoming.note;
+    return {
+      taken,
+      rejected: all - taken,
+      ...(why !== undefined && { reason: why }),
+      ...(told.length > 0 && { told: told.slice(0, mostTold) }),
+    };
+  }
+
+  /** In one turn, so that the journal writes them at once. */
+  private async append(rows: readonly SpanRow[]): Promise<boolean> {
+    const written = await Promise.all(
+      rows.map((row) => this.journal.tryAppend({ id: row.spanId, start: row, end: {} })),
+    );
+    return written.every(Boolean);
+  }
+
+  private full(bytes: number): string {
+    const { depth } = this.journal.state;
+    const { maxJournalBytes } = this.settings;
+    return `${depth} spans wait for the database; their journal takes ${bytes} bytes, the cap is ${maxJournalBytes} (JOURNAL_MAX_BYTES)`;
+  }
+}
+
+/** Reads spans from the end of the list until the turn is over. @param all number of spans of the batch */
+function normalised(
+  spans: ReadSpan[],
+  all: number,
+  scope: IngestScope,
+  until: number,
+): { readonly rows: SpanRow[]; readonly reason: string | undefined } {
+  const rows: SpanRow[] = [];
+  let reason: string | undefined;
+  while (spans.length > 0 && performance.now() < until) {
+    try {
+      rows.push(normaliseSpan((spans.pop() as ReadSpan)(), scope));
+    } catch (error) {
+      const why = error instanceof RejectedSpan ? error.message : `it cannot be read (${messageOf(error)})`;
+      reason ??= `Span ${all - spans.length - 1} of the batch: ${why}`;
+    }
+  }
+  return { rows, reason };
+}
+
+const unwritable: Refused = {
+  refused: 'unwritable',
+  detail: 'The journal of spans cannot be written (TOOLKEEPER_DATA_DIR)',
+};
+
+/** @returns undefined for a body that is larger */
+function inflated({ gzip, body }: SpanBatch, maxOutputLength: number): Uint8Array | undefined {
+  if (!gzip) return body.length > maxOutputLength ? undefined : body;
+  try {
+    return gunzipSync(body, { maxOutputLength });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') return undefined;
+    throw error;
+  }
+}
+
+/** @throws TooLarge, or SyntaxError */
+function jsonIn(body: Uint8Array): unknown {
+  let structures = 0;
+  // By the index: an iterator takes seven times as long.
+  for (let at = 0; at < body.length; at += 1) {
+    const byte = body[at];
+    if (byte === openBrace || byte === openBracket) structures += 1;
+  }
+  if (structures > mostStructures)
+    throw new TooLarge(`The body holds more than ${mostStructures} objects and lists: send smaller batches`);
+  return JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.length).toString());
+}
+
+const [openBrace, openBracket] = [0x7b, 0x5b];

@@ -1,0 +1,172 @@
+import { jsonExcerpt } from '../../../common/json-depth.js';
+import type { SpanKind } from '../span-row.js';
+import { type AttributeLookup, fromJson, memberOf } from './attribute-lookup.js';
+
+/** A tool's answer that a model was given. */
+export interface ToolMessage {
+  readonly toolName?: string;
+  readonly toolCallId?: string;
+  readonly text: string;
+}
+
+/** A tool that a model asked for. */
+export interface AskedTool {
+  readonly name: string;
+  /** As the model wrote them: a value, or its JSON as text. */
+  readonly arguments: unknown;
+}
+
+/** The texts of a span in which failures may stand, and the tools that a model asked for in it. */
+export interface SpanTexts {
+  readonly outputs: readonly string[];
+  /** The tool call that the outputs are the result of. */
+  readonly toolCallId?: string;
+  /** Those since the model's last turn: the earlier ones stood in an earlier span already. */
+  readonly toolMessages: readonly ToolMessage[];
+  readonly toolCalls: readonly AskedTool[];
+}
+
+const longestText = 1_048_576;
+const most = { outputs: 8, toolMessages: 16, toolCalls: 64, messages: 4_096, parts: 256 };
+const nothing: SpanTexts = { outputs: [], toolMessages: [], toolCalls: [] };
+
+/** Reads the messages of every dialect by the members that they have in common. */
+export function textsOf(kind: SpanKind, attributes: AttributeLookup): SpanTexts {
+  if (kind === 'tool') {
+    const result = attributes.find("a tool's result");
+    const toolCallId = attributes.text("a tool call's id");
+    if (result === undefined) return nothing;
+    return { ...nothing, outputs: [textOf(fromJson(result))], ...(toolCallId !== null && { toolCallId }) };
+  }
+  if (kind !== 'llm') return nothing;
+  const answers = answersIn(fromJson(attributes.find("a model's answer")));
+  const calls = [...answers, { tool_calls: fromJson(attributes.find("a model's tool calls")) }].flatMap(
+    callsIn,
+  );
+  return {
+    outputs: answers.map(answerText).filter(Boolean).slice(0, most.outputs),
+    toolMessages: toolMessagesIn(messagesIn(fromJson(attributes.find("a model's messages")))),
+    toolCalls: calls.slice(0, most.toolCalls),
+  };
+}
+
+/** The list itself, the messages of a request, or one message. */
+function messagesIn(value: unknown): unknown[] {
+  const found = memberOf(value, 'messages') ?? memberOf(value, 'input') ?? value;
+  return listOf(found).slice(-most.messages).map(unwrapped);
+}
+
+/** Choices of a completion, the outputs of a response, messages, or one text. */
+function answersIn(value: unknown): unknown[] {
+  if (value === undefined) return [];
+  const found = memberOf(value, 'choices') ?? memberOf(value, 'output') ?? value;
+  return (Array.isArray(found) ? found : [found]).slice(0, most.messages).map(unwrapped);
+}
+
+const unwrapped = (value: unknown): unknown => memberOf(value, 'message') ?? value;
+
+const listOf = (value: unknown): unknown[] => {
+  if (Array.isArray(value)) return value.slice(-most.messages) as unknown[];
+  // A list that was written flat within another one.
+  return typeof value === 'object' && value !== null ? Object.values(value).slice(0, most.parts) : [];
+};
+
+const callTypes = new Set(['tool_call', 'tool-call', 'tool_use', 'function_call', 'function']);
+const resultTypes = new Set(['tool_call_response', 'tool-result', 'tool_result', 'function_call_output']);
+
+const textMember = (value: unknown, ...names: readonly string[]): string | undefined => {
+  for (const name of names) {
+    const member = memberOf(value, name);
+    if (typeof member === 'string' && member !== '') return member;
+  }
+  return undefined;
+};
+
+/** A message's parts, and the message itself, which may be one. */
+function partsOf(message: unknown): unknown[] {
+  const lists = ['content', 'parts', 'tool_calls', 'contents'].map((name) => memberOf(message, name));
+  const parts = lists.filter((list) => typeof list === 'object' && list !== null).flatMap(listOf);
+  return [message, ...parts.slice(0, most.parts)].map((part) => memberOf(part, 'tool_call') ?? part);
+}
+
+interface Called extends AskedTool {
+  readonly id: string | undefined;
+}
+
+/** Tools that a model asked for in a message. */
+export function callsIn(message: unknown): Called[] {
+  return partsOf(message).flatMap((part, at) => {
+    const type = textMember(part, 'type');
+    const inner = memberOf(part, 'function') ?? part;
+    const isCall = inner !== part || (type !== undefined ? callTypes.has(type) : at > 0);
+    const name = isCall ? textMember(inner, 'name', 'toolName') : undefined;
+    return name === undefined
+      ? []
+      : [{ id: idOf(part), name: name.slice(0, 256), arguments: argumentsIn(inner) }];
+  });
+}
+
+const argumentsIn = (call: unknown): unknown =>
+  ['arguments', 'args', 'input'].map((name) => memberOf(call, name)).find((given) => given !== undefined);
+
+const idOf = (part: unknown): string | undefined =>
+  textMember(part, 'tool_call_id', 'toolCallId', 'tool_use_id', 'call_id', 'id');
+
+function toolMessagesIn(messages: readonly unknown[]): ToolMessage[] {
+  const names = new Map<string, string>();
+  let found: ToolMessage[] = [];
+  for (const message of messages) {
+    const calls = textMember(message, 'role') === 'tool' ? [] : callsIn(message);
+    for (const { id, name } of calls) if (id !== undefined) names.set(id, name);
+    const results = resultsIn(message, names);
+    const isModels =
+      textMember(message, 'role') === 'assistant' || (calls.length > 0 && results.length === 0);
+    // Calls that follow each other are one turn.
+    found = isModels ? [] : [...found, ...results].slice(-most.toolMessages);
+  }
+  return found;
+}
+
+/** Tools' answers in a message. @param names of tools by the id of their call */
+export function resultsIn(message: unknown, names: ReadonlyMap<string, string> = new Map()): ToolMessage[] {
+  const parts = partsOf(message).filter((part) => resultTypes.has(textMember(part, 'type') ?? ''));
+  const results = parts.length === 0 && textMember(message, 'role') === 'tool' ? [message] : parts;
+  return results.map((part) => {
+    const toolCallId = idOf(part) ?? idOf(message);
+    const toolName = textMember(part, 'toolName', 'name') ?? names.get(toolCallId ?? '');
+    const said = ['result', 'response', 'output', 'content'].map((name) => memberOf(part, name));
+    return {
+      ...(toolName !== undefined && { toolName }),
+      ...(toolCallId !== undefined && { toolCallId }),
+      text: textOf(said.find((value) => value !== undefined) ?? ''),
+    };
+  });
+}
+
+/** The words of a model, without the calls that it asked for. */
+function answerText(answer: unknown): string {
+  if (typeof answer === 'string') return answer;
+  const said = ['content', 'parts', 'text'].map((name) => memberOf(answer, name));
+  const content = said.find((value) => value !== undefined && value !== null);
+  if (content !== undefined) return textOf(content);
+  return callsIn(answer).length > 0 || textMember(answer, 'role') !== undefined ? '' : textOf(answer);
+}
+
+/** The text of a content in any of its forms; of something else its JSON. */
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (
+    Array.isArray(value) &&
+    value.some((part) => typeof part === 'string' || textMember(part, 'text', 'content'))
+  ) {
+    return value
+      .map((part) => (typeof part === 'string' ? part : (textMember(part, 'text', 'content') ?? '')))
+      .join('\n');
+  }
+  const inner =
+    textMember(value, 'type') === undefined
+      ? undefined
+      : (memberOf(value, 'value') ?? memberOf(value, 'text'));
+  if (typeof inner === 'string') return inner;
+  return value === undefined || value === null ? '' : jsonExcerpt(inner ?? value, longestText);
+}

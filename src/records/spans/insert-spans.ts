@@ -1,0 +1,89 @@
+import { type Column, ColumnArrays, type Queryable } from '../../database/column-arrays.js';
+import { type SpanRow, startDayOf } from './span-row.js';
+
+const json = (value: unknown): string | null => (value === null ? null : JSON.stringify(value));
+
+const columns: Readonly<Record<keyof SpanRow | 'startDay', Column<SpanRow>>> = {
+  project: ['text', (row) => row.project],
+  startDay: ['date', startDayOf],
+  traceId: ['text', (row) => row.traceId],
+  spanId: ['text', (row) => row.spanId],
+  parentSpanId: ['text', (row) => row.parentSpanId],
+  threadId: ['text', (row) => row.threadId],
+  runId: ['text', (row) => row.runId],
+  operation: ['text', (row) => row.operation],
+  kind: ['text', (row) => row.kind],
+  callPart: ['text', (row) => row.callPart],
+  startUs: ['int8', (row) => row.startUs],
+  finishUs: ['int8', (row) => row.finishUs],
+  status: ['text', (row) => row.status],
+  errorMessage: ['text', (row) => row.errorMessage],
+  model: ['text', (row) => row.model],
+  requestModel: ['text', (row) => row.requestModel],
+  toolName: ['text', (row) => row.toolName],
+  label: ['text', (row) => row.label],
+  cost: ['numeric', (row) => row.cost],
+  costSource: ['text', (row) => row.costSource],
+  inputTokens: ['int8', (row) => row.inputTokens],
+  outputTokens: ['int8', (row) => row.outputTokens],
+  cachedTokens: ['int8', (row) => row.cachedTokens],
+  reasoningTokens: ['int8', (row) => row.reasoningTokens],
+  ttftUs: ['int8', (row) => row.ttftUs],
+  argumentsHash: ['text', (row) => row.argumentsHash],
+  toolCalls: ['jsonb', (row) => json(row.toolCalls)],
+  toolErrors: ['jsonb', (row) => json(row.toolErrors)],
+  keyId: ['text', (row) => row.keyId],
+  executionId: ['uuid', (row) => row.executionId],
+  semanticPattern: ['text', (row) => row.semanticPattern],
+  semanticSeverity: ['text', (row) => row.semanticSeverity],
+  semanticSource: ['text', (row) => row.semanticSource],
+  semanticSnippet: ['text', (row) => row.semanticSnippet],
+  // A journal may hold rows that were written before there was one.
+  semanticCallId: ['text', (row) => row.semanticCallId ?? null],
+  attributes: ['jsonb', (row) => row.attributes],
+};
+
+const batch = new ColumnArrays(columns);
+const key = ['project', 'trace_id', 'span_id', 'start_day'];
+const narrow = batch.names.filter((name) => name !== 'attributes');
+const changes = narrow.filter((name) => !key.includes(name)).map((name) => `${name} = excluded.${name}`);
+
+/** Of two spans with one key the later finish wins, else the first; its attributes go with it. */
+const insertStatement = `
+  WITH batch AS MATERIALIZED (${batch.select}),
+  written AS (
+    INSERT INTO spans AS known (${narrow.join(', ')})
+    SELECT ${narrow.join(', ')} FROM batch
+    ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${changes.join(', ')}
+    WHERE excluded.finish_us > known.finish_us
+    RETURNING ${key.join(', ')}
+  )
+  INSERT INTO span_contents (${key.join(', ')}, attributes)
+  SELECT ${key.join(', ')}, attributes FROM batch JOIN written USING (${key.join(', ')})
+  ON CONFLICT (${key.join(', ')}) DO UPDATE SET attributes = excluded.attributes`;
+
+/**
+ * Writes spans in one statement; one that is there already changes nothing, so that a batch may be repeated. The days
+ * that they start on must have been made.
+ */
+export async function insertSpans(db: Queryable, rows: readonly SpanRow[]): Promise<void> {
+  const once = inOrder(rows);
+  if (once.length === 0) return;
+  await db.query(insertStatement, batch.parametersOf(once));
+}
+
+/** Makes the partitions of days (UTC, as in `2026-01-23`) that are not there yet. */
+export async function makeSpanDays(db: Queryable, days: Iterable<string>): Promise<void> {
+  for (const day of [...days].sort()) await db.query('SELECT make_spans_day($1::date)', [day]);
+}
+
+/** One row a key, for a statement may touch each once; sorted, so that writers side by side never wait in a circle. */
+function inOrder(rows: readonly SpanRow[]): SpanRow[] {
+  const latest = new Map<string, SpanRow>();
+  for (const row of rows) {
+    const id = JSON.stringify([row.project, row.traceId, row.spanId, startDayOf(row)]);
+    const known = latest.get(id);
+    if (!known || row.finishUs > known.finishUs) latest.set(id, row);
+  }
+  return [...latest].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
+}

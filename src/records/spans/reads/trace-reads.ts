@@ -1,0 +1,183 @@
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { bulkhead } from 'cockatiel';
+import type { DataSource } from 'typeorm';
+import { DatabaseUnavailable } from '../../../common/errors.js';
+import { type Bottleneck, bottlenecks, type TimedSpan } from './bottlenecks.js';
+import {
+  type GroupFilter,
+  type Grouping,
+  selectFigures,
+  selectGroupKeys,
+  selectGroups,
+  type Statement,
+} from './groups.sql.js';
+import type { SpanFilter } from './span-filter.sql.js';
+import {
+  countSpans,
+  deleteSpans,
+  selectById,
+  selectLabels,
+  selectPlace,
+  selectSpans,
+  selectTimedSpans,
+  type SpanPage,
+} from './spans.sql.js';
+import { selectSkeleton } from './skeleton.sql.js';
+import { selectSummary } from './summary.sql.js';
+import { type SpansSummary, summaryOf, type SummaryRow } from './summary.js';
+import type { FiguresRow, FoundId, GroupRow, Listed, SpanRead } from './reads.types.js';
+
+/** The most spans of which a skeleton is drawn. */
+const mostDrawn = 50_000;
+/** The most spans of which a critical path is found. */
+const mostTimed = 20_000;
+/** How long one question may take: far more than it needs, and less than its caller waits. */
+const longestMs = 20_000;
+/** How long it waits for its turn: as long as for a connection. */
+const longestWaitMs = 5_000;
+/** Many spans are sorted and joined in memory: on disk 200,000 of them take several times as long. */
+const inMemory = '64MB';
+
+/**
+ * Reads spans, those that were sent and the executions of this server alike. Every question names
+ * its project: nothing of another one is looked at.
+ */
+@Injectable()
+export class TraceReads {
+  /** Half of the connections: questions that take long leave the others to all else that the server does. */
+  private readonly turns;
+
+  constructor(@InjectDataSource() private readonly db: DataSource) {
+    this.turns = bulkhead(Math.max(1, Math.floor((db.options.poolSize ?? 10) / 2)), Infinity);
+  }
+
+  async spans(filter: SpanFilter, page: SpanPage, contents = true): Promise<Listed<SpanRead>> {
+    const data = await this.select<SpanRead>(selectSpans(filter, page, contents));
+    const { length } = data;
+    // A page that is not full tells the total itself.
+    const total = length > 0 && length < page.limit ? page.offset + length : await this.countSpans(filter);
+    return { data, pagination: { offset: page.offset, limit: page.limit, total } };
+  }
+
+  async countSpans(filter: SpanFilter): Promise<number> {
+    const [row] = await this.select<{ total: number }>(countSpans(filter));
+    return row?.total ?? 0;
+  }
+
+  async groups(
+    grouping: Grouping,
+    filters: { readonly spans: SpanFilter; readonly groups?: GroupFilter },
+    page: { readonly limit: number; readonly offset: number },
+  ): Promise<Listed<GroupRow>> {
+    const keys = await this.select<{ key: string; total: number }>(selectGroupKeys(grouping, filters, page));
+    const total = keys[0]?.total ?? (page.offset === 0 ? 0 : await this.countGroups(grouping, filters));
+    const pagination = { ...page, total };
+    if (keys.length === 0) return { data: [], pagination };
+    const rows = await this.select<GroupRow>(selectGroups(grouping, ofGroups(grouping, filters.spans, keys)));
+    const byKey = new Map(rows.map((row) => [String(row.key), row]));
+    return { data: keys.flatMap(({ key }) => byKey.get(String(key)) ?? []), pagination };
+  }
+
+  async labels(
+    filter: SpanFilter,
+    limit: number,
+  ): Promise<{ labels: { name: string; count: number }[]; total: number }> {
+    const rows = await this.select<{ name: string; count: number; total: number }>(
+      selectLabels(filter, limit),
+    );
+    return { labels: rows.map(({ name, count }) => ({ name, count })), total: rows[0]?.total ?? 0 };
+  }
+
+  /** @returns where a span stands among those of the filter, by start, from 0; undefined where it is none of them */
+  async place(filter: SpanFilter, spanId: string): Promise<number | undefined> {
+    const [row] = await this.select<{ place: number }>(selectPlace(filter, spanId));
+    return row?.place;
+  }
+
+  /** @returns each kind of id that it is, none for one that is unknown */
+  byId(project: string, id: string): Promise<FoundId[]> {
+    return this.select<FoundId>(selectById(project, id));
+  }
+
+  /** @returns JSON; undefined where there is no span */
+  async skeleton(filter: SpanFilter): Promise<string | undefined> {
+    const [row] = await this.select<{ skeleton: string }>(selectSkeleton(filter, mostDrawn), inMemory);
+    return row?.skeleton;
+  }
+
+  figures(filter: SpanFilter, bucketSeconds?: number): Promise<FiguresRow[]> {
+    return this.select<FiguresRow>(selectFigures(filter, bucketSeconds));
+  }
+
+  /** @returns undefined for a run of which there is no span */
+  async bottlenecks(filter: SpanFilter): Promise<{ total_ms: number; data: Bottleneck[] } | undefined> {
+    const spans = await this.select<TimedSpan>(selectTimedSpans(filter, mostTimed));
+    return spans.length > 0 ? bottlenecks(spans) : undefined;
+  }
+
+  async summary(filter: SpanFilter): Promise<SpansSummary> {
+    const rows = await this.select<SummaryRow>(selectSummary(filter), inMemory);
+    return summaryOf(rows);
+  }
+
+  /** @returns how many spans were deleted */
+  async delete(filter: SpanFilter): Promise<number> {
+    const [row] = await this.select<{ deleted: number }>(deleteSpans(filter));
+    return row?.deleted ?? 0;
+  }
+
+  private async countGroups(
+    grouping: Grouping,
+    filters: { readonly spans: SpanFilter; readonly groups?: GroupFilter },
+  ): Promise<number> {
+    const [first] = await this.select<{ total: number }>(
+      selectGroupKeys(grouping, filters, { limit: 1, offset: 0 }),
+    );
+    return first?.total ?? 0;
+  }
+
+  /** @throws DatabaseUnavailable where too many others take long, or as the database does */
+  private select<Row>({ text, values }: Statement, memory?: string): Promise<Row[]> {
+    return this.inTurn(() =>
+      this.db.transaction(async (db) => {
+        await db.query(`SET LOCAL statement_timeout = ${longestMs}`);
+        if (memory !== undefined) await db.query(`SET LOCAL work_mem = '${memory}'`);
+        return db.query<Row[]>(text, [...values]);
+      }),
+    );
+  }
+
+  private inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const waiting = Promise.withResolvers<never>();
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      waiting.reject(new DatabaseUnavailable('As many questions about spans as may at a time take long'));
+    }, longestWaitMs);
+    const done = this.turns.execute(() => {
+      clearTimeout(timer);
+      return isLate ? waiting.promise : work();
+    });
+    return Promise.race([waiting.promise, done]);
+  }
+}
+
+/** The spans of these groups: all of a run or a thread, those of a span of time that match. */
+function ofGroups(
+  grouping: Grouping,
+  { project, ...filter }: SpanFilter,
+  keys: readonly { key: string }[],
+): SpanFilter {
+  const named = keys.map(({ key }) => key);
+  if (grouping.by !== 'time') return { project, [grouping.by === 'run' ? 'runIds' : 'threadIds']: named };
+  const buckets = named.map(Number);
+  const first = Math.min(...buckets);
+  const last = Math.max(...buckets) + grouping.bucketSeconds * 1_000_000 - 1;
+  return {
+    ...filter,
+    project,
+    startUs: Math.max(first, filter.startUs ?? first),
+    endUs: Math.min(last, filter.endUs ?? last),
+  };
+}

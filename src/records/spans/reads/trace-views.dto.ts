@@ -1,0 +1,283 @@
+import { ApiProperty, ApiPropertyOptional, getSchemaPath } from '@nestjs/swagger';
+import { AnyObject } from '../../../rest/dto.js';
+import { spanKinds } from '../span-row.js';
+import type { Comparison, Difference } from './comparison.js';
+import type { FiguresRow, FoundId, GroupRow, Listed, SpanRead } from './reads.types.js';
+import type { SpansSummary } from './summary.js';
+
+const us = 1_769_164_200_000_000;
+const Nullable = (
+  type: typeof String | typeof Number,
+  example: string | number,
+  description?: string,
+): PropertyDecorator =>
+  ApiProperty({ type, nullable: true, example, ...(description !== undefined && { description }) });
+const Ids = (example: string): PropertyDecorator => ApiProperty({ type: [String], example: [example] });
+
+export class PaginationView {
+  @ApiProperty({ example: 0 }) readonly offset!: number;
+  @ApiProperty({ example: 100 }) readonly limit!: number;
+  @ApiProperty({ example: 1 }) readonly total!: number;
+}
+
+/** Times in microseconds since 1970, costs in US dollars. */
+export class SpanView implements SpanRead {
+  @ApiProperty({ example: '4bf92f3577b34da6a3ce929d0e0e4736' }) readonly trace_id!: string;
+  @ApiProperty({ example: '00f067aa0ba902b7' }) readonly span_id!: string;
+  @Nullable(String, 'a3ce929d0e0e4736') readonly parent_span_id!: string | null;
+  @Nullable(String, 'thread-7') readonly thread_id!: string | null;
+  @ApiProperty({ example: 'run-42', description: 'The trace where the span names no run' })
+  readonly run_id!: string;
+  @ApiProperty({ example: 'api_invoke' }) readonly operation_name!: string;
+  @ApiProperty({ enum: spanKinds, example: 'llm' }) readonly kind!: string;
+  @ApiProperty({ enum: ['success', 'error'], example: 'success' }) readonly status!: string;
+  @Nullable(String, 'The model is overloaded') readonly error_message!: string | null;
+  @ApiProperty({ example: us }) readonly start_time_us!: number;
+  @ApiProperty({ example: us + 1_500_000 }) readonly finish_time_us!: number;
+  @ApiProperty({ example: 1_500 }) readonly duration_ms!: number;
+  @Nullable(String, 'gpt-4.1') readonly model!: string | null;
+  @Nullable(String, 'search') readonly tool_name!: string | null;
+  @Nullable(String, 'support') readonly label!: string | null;
+  @Nullable(Number, 0.0021) readonly cost!: number | null;
+  @Nullable(String, 'reported', '`reported` by its sender, or `computed` from its tokens')
+  readonly cost_source!: string | null;
+  @Nullable(Number, 812) readonly input_tokens!: number | null;
+  @Nullable(Number, 64) readonly output_tokens!: number | null;
+  @Nullable(Number, 512) readonly cached_tokens!: number | null;
+  @Nullable(Number, 240, 'Milliseconds to the first token') readonly ttft_ms!: number | null;
+  @Nullable(String, '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f', 'The execution of this server that it tells of')
+  readonly execution_id!: string | null;
+  @Nullable(
+    String,
+    '019a9e0c-5d0e-7cc1-a3a5-5a2b7c9d1e2f',
+    'The API key that it came with, or that made the call',
+  )
+  readonly key_id!: string | null;
+  @Nullable(String, 'not found', 'An error that its text tells of') readonly semantic_pattern!: string | null;
+  @Nullable(String, 'medium') readonly semantic_severity!: string | null;
+  @AnyObject({
+    required: false,
+    example: { 'gen_ai.request.model': 'gpt-4.1' },
+    description:
+      'What the span carried; `toolkeeper.cut` in it says what was left out, as where a page would be larger than 16 MiB',
+  })
+  readonly attribute?: Record<string, unknown>;
+}
+
+export class SpanListView implements Listed<SpanRead> {
+  @ApiProperty({ type: [SpanView] }) readonly data!: SpanView[];
+  @ApiProperty() readonly pagination!: PaginationView;
+}
+
+/** The figures of spans that belong together; each model call counts once. */
+export class FiguresOfGroupView implements Omit<GroupRow, 'key' | 'run_ids' | 'root_span_ids'> {
+  @Ids('thread-7') readonly thread_ids!: string[];
+  @Ids('4bf92f3577b34da6a3ce929d0e0e4736') readonly trace_ids!: string[];
+  @ApiProperty({
+    type: [String],
+    example: ['00f067aa0ba902b7'],
+    description: 'Without a parent, or with one outside',
+  })
+  readonly root_span_ids!: string[];
+  @Ids('gpt-4.1') readonly request_models!: string[];
+  @Ids('gpt-4.1-2025-04-14') readonly used_models!: string[];
+  @Ids('search') readonly used_tools!: string[];
+  @ApiProperty({ example: 3, description: 'Calls of models' }) readonly llm_calls!: number;
+  @ApiProperty({ example: 0.0063 }) readonly cost!: number;
+  @Nullable(Number, 2_436) readonly input_tokens!: number | null;
+  @Nullable(Number, 192) readonly output_tokens!: number | null;
+  @ApiProperty({ example: us }) readonly start_time_us!: number;
+  @ApiProperty({ example: us + 9_000_000 }) readonly finish_time_us!: number;
+  @ApiProperty({ example: 9_000 }) readonly duration_ms!: number;
+  @ApiProperty({ example: 14 }) readonly total_spans!: number;
+  @ApiProperty({ example: false, description: 'Whether any span failed' }) readonly has_errors!: boolean;
+  @ApiProperty({ enum: ['success', 'error'], example: 'success', description: '`error`: a root span failed' })
+  readonly status!: string;
+  @Ids('The model is overloaded') readonly errors!: string[];
+}
+
+export class RunView extends FiguresOfGroupView {
+  @ApiProperty({ example: 'run-42' }) readonly run_id!: string;
+}
+
+export class RunListView implements Listed<RunView> {
+  @ApiProperty({ type: [RunView] }) readonly data!: RunView[];
+  @ApiProperty() readonly pagination!: PaginationView;
+}
+
+export class RunDetailsView {
+  // `nullable` beside a reference would still ask for an object.
+  @ApiProperty({
+    anyOf: [{ $ref: getSchemaPath(RunView) }, { type: 'object', nullable: true, enum: [null] }],
+  })
+  readonly data!: RunView | null;
+}
+
+export class GroupKeyView {
+  @ApiPropertyOptional({ example: us, description: 'Start of the span of time, microseconds' })
+  readonly time_bucket?: number;
+  @ApiPropertyOptional({ example: 'thread-7' }) readonly thread_id?: string;
+  @ApiPropertyOptional({ example: 'run-42' }) readonly run_id?: string;
+}
+
+export class GroupView extends FiguresOfGroupView {
+  @ApiProperty({ enum: ['time', 'thread', 'run'], example: 'thread' }) readonly group_by!: string;
+  @ApiProperty() readonly group_key!: GroupKeyView;
+  @Ids('run-42') readonly run_ids!: string[];
+}
+
+export class GroupListView implements Listed<GroupView> {
+  @ApiProperty({ type: [GroupView] }) readonly data!: GroupView[];
+  @ApiProperty() readonly pagination!: PaginationView;
+}
+
+export class SpansOfGroupView {
+  @ApiProperty({ type: [SpanView] }) readonly spans!: SpanView[];
+  @ApiProperty() readonly pagination!: PaginationView;
+}
+
+export class BatchSpansView {
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: { $ref: '#/components/schemas/SpansOfGroupView' },
+    description: 'By `time-<start>`, `thread-<id>` or `run-<id>`',
+    example: {},
+  })
+  readonly data!: Record<string, SpansOfGroupView>;
+}
+
+export class LabelView {
+  @ApiProperty({ example: 'support' }) readonly name!: string;
+  @ApiProperty({ example: 12, description: 'Spans with it' }) readonly count!: number;
+}
+
+export class LabelsView {
+  @ApiProperty({ type: [LabelView] }) readonly labels!: LabelView[];
+  @ApiProperty({ example: 1, description: 'Labels in all' }) readonly total!: number;
+}
+
+/** Percentiles are those of calls of models. */
+export class FiguresView implements Omit<FiguresRow, 'bucket'> {
+  @ApiProperty({ example: 120 }) readonly spans!: number;
+  @ApiProperty({ example: 30, description: 'Calls of models' }) readonly calls!: number;
+  @ApiProperty({ example: 2, description: 'Spans that failed' }) readonly errors!: number;
+  @ApiProperty({ example: 0.063 }) readonly cost!: number;
+  @ApiProperty({ example: 24_360 }) readonly input_tokens!: number;
+  @ApiProperty({ example: 1_920 }) readonly output_tokens!: number;
+  @Nullable(Number, 1_500) readonly p50_ms!: number | null;
+  @Nullable(Number, 4_000) readonly p95_ms!: number | null;
+}
+
+export class StatsView extends FiguresView {
+  @ApiProperty({ example: us }) readonly start_time_us!: number;
+  @ApiProperty({ example: us + 86_400_000_000 }) readonly end_time_us!: number;
+}
+
+/** A figure of two runs. */
+export class DifferenceView implements Difference {
+  @ApiProperty({ example: 0.0063 }) readonly a!: number;
+  @ApiProperty({ example: 0.0084 }) readonly b!: number;
+  @ApiProperty({ example: 0.0021, description: 'From a to b' }) readonly change!: number;
+  @Nullable(Number, 33.3, 'The same in percent of a; null where that is 0')
+  readonly change_percent!: number | null;
+}
+
+export class RunComparisonView implements Comparison {
+  @AnyObject({ example: {}, description: 'The summary of a, as the tool `fetch_spans_summary` gives it' })
+  readonly a!: SpansSummary;
+  @AnyObject({ example: {}, description: 'That of b' }) readonly b!: SpansSummary;
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: { $ref: getSchemaPath(DifferenceView) },
+    description: 'Each figure by the name that it has in a summary',
+    example: { total_cost: { a: 0.0063, b: 0.0084, change: 0.0021, change_percent: 33.3 } },
+  })
+  readonly differences!: Record<string, DifferenceView>;
+}
+
+export class BucketView extends FiguresView {
+  @ApiProperty({ example: us, description: 'Its start, microseconds' }) readonly bucket!: number;
+}
+
+export class TimeseriesView {
+  @ApiProperty({ example: 3_600, description: 'Seconds' }) readonly bucket_size!: number;
+  @ApiProperty({ type: [BucketView], description: 'Spans of time without a span are left out' })
+  readonly data!: BucketView[];
+}
+
+export class BottleneckView {
+  @ApiProperty({ example: '00f067aa0ba902b7' }) readonly span_id!: string;
+  @ApiProperty({ example: '4bf92f3577b34da6a3ce929d0e0e4736' }) readonly trace_id!: string;
+  @ApiProperty({ example: 'api_invoke' }) readonly operation!: string;
+  @ApiProperty({ example: 1_500, description: 'Milliseconds for which the run waited for this span itself' })
+  readonly self_ms!: number;
+  @ApiProperty({ example: 16.7, description: 'Of the wall time, 0 to 100' })
+  readonly percent_of_total!: number;
+}
+
+export class BottlenecksView {
+  @ApiProperty({ example: 'run-42' }) readonly run_id!: string;
+  @ApiProperty({ example: 9_000, description: 'Wall time, milliseconds' }) readonly total_ms!: number;
+  @ApiProperty({ type: [BottleneckView], description: 'At most 20, the longest first' })
+  readonly data!: BottleneckView[];
+}
+
+export class FoundIdView implements FoundId {
+  @ApiProperty({ enum: ['trace', 'run', 'thread', 'span'], example: 'run' }) readonly kind!: FoundId['kind'];
+  @ApiProperty({
+    example: '4bf92f3577b34da6a3ce929d0e0e4736',
+    description: 'Of the first span that has the id',
+  })
+  readonly trace_id!: string;
+  @ApiProperty({ example: 'run-42' }) readonly run_id!: string;
+  @Nullable(String, 'thread-7') readonly thread_id!: string | null;
+  @ApiProperty({ example: '00f067aa0ba902b7' }) readonly span_id!: string;
+  @ApiProperty({ example: 'api_invoke' }) readonly operation_name!: string;
+  @ApiProperty({ example: us }) readonly start_time_us!: number;
+}
+
+export class FoundIdsView {
+  @ApiProperty({ type: [FoundIdView], description: 'Empty where nothing has the id' })
+  readonly data!: FoundIdView[];
+}
+
+export class SpanTypeView {
+  @ApiProperty({ example: 'api_invoke' }) readonly operation!: string;
+  @ApiProperty({ enum: spanKinds, example: 'llm' }) readonly kind!: string;
+  @ApiProperty({ enum: ['success', 'error'], example: 'success' }) readonly status!: string;
+}
+
+/** Columns: the first entry of each is of the first span by start, and so on. */
+export class SkeletonView {
+  @ApiProperty({ example: 2, description: 'Spans in the columns' }) readonly spans!: number;
+  @ApiProperty({ example: 2, description: 'Spans of the trace' }) readonly total_spans!: number;
+  @ApiProperty({ example: us, description: 'Of the first span' }) readonly start_time_us!: number;
+  @ApiProperty({ example: 16, description: 'Characters (code points) of the longest id' })
+  readonly id_length!: number;
+  @ApiProperty({
+    example: '00f067aa0ba902b7a3ce929d0e0e4736',
+    description: 'One after the other, each with spaces behind it up to `id_length`',
+  })
+  readonly span_ids!: string;
+  @ApiProperty({
+    type: [Number],
+    example: [-1, 0],
+    description: 'Places of parents, from 0; -1: has none here',
+  })
+  readonly parents!: number[];
+  @ApiProperty({
+    type: [Number],
+    example: [0, 12],
+    description: 'Milliseconds from the start of the span before',
+  })
+  readonly starts_after_ms!: number[];
+  @ApiProperty({ type: [Number], example: [1_500, 240] }) readonly durations_ms!: number[];
+  @ApiProperty({ type: [SpanTypeView], description: 'Each that occurs, by name' })
+  readonly types!: SpanTypeView[];
+  @ApiProperty({ type: [Number], example: [0, 0], description: 'Places in `types`, from 0' })
+  readonly type!: number[];
+}
+
+export class DeletedSpansView {
+  @ApiProperty({ example: 14, description: 'Spans that were deleted' }) readonly deleted!: number;
+}

@@ -1,0 +1,67 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import type { DataSource } from 'typeorm';
+import { dayMs, minuteMs } from '../../common/clock.js';
+import { Refusal } from '../../common/errors.js';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { DayPartitions } from '../../database/day-partitions.js';
+import { TableRetention } from '../journal/table-retention.js';
+import { oldestKept } from './ingest/normalise-span.js';
+
+const sizeOfDays = `
+  SELECT coalesce(sum(pg_total_relation_size(inhrelid)), 0)::float8 AS bytes
+  FROM pg_inherits WHERE inhparent IN ('spans'::regclass, 'span_contents'::regclass)`;
+
+/**
+ * Drops days of spans that are older than SPANS_RETENTION_DAYS, then the oldest days while all of them take more than
+ * SPANS_MAX_BYTES. Today is never dropped: if it alone takes more, new spans are refused.
+ */
+@Injectable()
+export class SpanRetention extends TableRetention {
+  private readonly partitions: DayPartitions;
+  private bytes = 0;
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'spans'>,
+    @InjectDataSource() private readonly db: DataSource,
+  ) {
+    super(minuteMs, 'old spans could not be deleted');
+    this.partitions = new DayPartitions(db, ['spans', 'span_contents']);
+  }
+
+  /** @throws Refusal `spans_full` while today's spans take what all of them may */
+  assertRoom(): void {
+    const { maxBytes } = this.config.spans;
+    if (this.bytes <= maxBytes) return;
+    const detail = `The spans of today take ${this.bytes} bytes in the database, the cap is ${maxBytes} (SPANS_MAX_BYTES)`;
+    throw new Refusal('spans_full', detail, { retryAfterMs: minuteMs });
+  }
+
+  async run(): Promise<void> {
+    const now = Date.now();
+    const { retentionDays, maxBytes } = this.config.spans;
+    const cut = oldestKept(now, retentionDays);
+    const today = Math.floor(now / dayMs) * dayMs;
+    let bytes = await this.size();
+    for (const day of await this.partitions.days()) {
+      if (day >= cut && (bytes <= maxBytes || day >= today)) break;
+      await this.partitions.drop(day);
+      const after = await this.size();
+      const why = day < cut ? 'SPANS_RETENTION_DAYS' : 'SPANS_MAX_BYTES';
+      const entry = {
+        event: 'spans_cleaned',
+        day: new Date(day).toISOString().slice(0, 10),
+        bytes: bytes - after,
+      };
+      this.logger.log(entry, `spans of a day are deleted (${why})`);
+      bytes = after;
+    }
+    await this.db.query(`DELETE FROM spans_quarantine WHERE quarantined_at < $1`, [new Date(cut)]);
+    this.bytes = bytes;
+  }
+
+  private async size(): Promise<number> {
+    const [row] = await this.db.query<{ bytes: number }[]>(sizeOfDays);
+    return row?.bytes ?? 0;
+  }
+}

@@ -1,0 +1,69 @@
+import type { SpanFinding } from '../../semantic-errors/find-in-span.js';
+
+export const spanKinds = ['llm', 'tool', 'agent', 'chain', 'other'] as const;
+export type SpanKind = (typeof spanKinds)[number];
+
+/** Which part of a model call a span is, where that has two: see the table `spans`. */
+export type CallPart = 'whole' | 'outer' | 'inner';
+
+/** A tool that a model asked for. */
+export interface ToolCalled {
+  readonly name: string;
+  /** Of its arguments, as `argumentsHash`; null where there are none. */
+  readonly hash: string | null;
+}
+
+/** A message of the role tool that tells of a failure. */
+export interface ToolMessageError {
+  readonly tool_name?: string;
+  readonly tool_call_id?: string;
+  readonly message: string;
+}
+
+/**
+ * A span as the store has it: in the journal as JSON, in the table `spans` by these columns. Absent values are null;
+ * times in microseconds since 1970, costs in US dollars.
+ */
+export interface SpanRow {
+  readonly project: string;
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId: string | null;
+  readonly threadId: string | null;
+  readonly runId: string;
+  readonly operation: string;
+  readonly kind: SpanKind;
+  readonly callPart: CallPart | null;
+  readonly startUs: number;
+  readonly finishUs: number;
+  readonly status: 'success' | 'error';
+  readonly errorMessage: string | null;
+  readonly model: string | null;
+  readonly requestModel: string | null;
+  readonly toolName: string | null;
+  readonly label: string | null;
+  readonly cost: number | null;
+  readonly costSource: 'reported' | 'computed' | null;
+  readonly inputTokens: number | null;
+  readonly outputTokens: number | null;
+  readonly cachedTokens: number | null;
+  readonly reasoningTokens: number | null;
+  readonly ttftUs: number | null;
+  readonly argumentsHash: string | null;
+  readonly toolCalls: readonly ToolCalled[] | null;
+  readonly toolErrors: readonly ToolMessageError[] | null;
+  readonly keyId: string | null;
+  readonly executionId: string | null;
+  readonly semanticPattern: string | null;
+  readonly semanticSeverity: SpanFinding['severity'] | null;
+  readonly semanticSource: SpanFinding['source'] | null;
+  readonly semanticSnippet: string | null;
+  /** The tool call in whose result the finding stands. */
+  readonly semanticCallId: string | null;
+  /** The raw attributes, an object as JSON that jsonb takes. */
+  readonly attributes: string;
+}
+
+/** The day (UTC) that a span belongs to by its start, as in `2026-01-23`. */
+export const startDayOf = ({ startUs }: Pick<SpanRow, 'startUs'>): string =>
+  new Date(startUs / 1_000).toISOString().slice(0, 10);

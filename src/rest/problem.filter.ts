@@ -1,0 +1,129 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { problemType } from './api-problems.decorator.js';
+import { securityHeaders } from './security-headers.js';
+import { errorTable, isDatabaseUnavailable, Problem, type ProblemCode } from '../common/errors.js';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** What the route answers in place of problem+json: its protocol has a form of its own for errors. */
+    errorBody?: (exception: unknown, request: FastifyRequest) => OwnErrorBody;
+  }
+}
+
+/** An error in the form of a route's own protocol. */
+export interface OwnErrorBody {
+  readonly type: string;
+  readonly body: string | Buffer;
+}
+
+/** A problem as HTTP carries it. */
+export interface ProblemAnswer {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly body: string;
+}
+
+/** Turns whatever a request threw into problem+json; nothing of an unexpected error's inside leaks. */
+@Catch()
+export class ProblemFilter implements ExceptionFilter {
+  catch(exception: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    this.send(exception, http.getRequest<FastifyRequest>(), http.getResponse<FastifyReply>());
+  }
+
+  send(exception: unknown, request: FastifyRequest, reply: FastifyReply): void {
+    const { status, headers, body } = this.answer(exception, request.id);
+    const own = request.routeOptions.config?.errorBody?.(exception, request);
+    void reply.status(status).headers(headers);
+    if (own) void reply.header('content-type', own.type).send(own.body);
+    else void reply.send(body);
+  }
+
+  answer(exception: unknown, requestId: string): ProblemAnswer {
+    const problem = toldProblem(exception, requestId);
+    const { retryAfterMs, headers } = problem.details;
+    return {
+      status: httpStatusOf(problem),
+      headers: {
+        ...(retryAfterMs !== undefined && {
+          'retry-after': String(Math.max(1, Math.ceil(retryAfterMs / 1000))),
+        }),
+        ...headers,
+        ...securityHeaders,
+        'content-type': 'application/problem+json; charset=utf-8',
+      },
+      body: JSON.stringify(problemBody(problem, requestId)),
+    };
+  }
+}
+
+/** The HTTP status that a failed request is answered with. */
+export const statusOfProblem = (exception: unknown): number => httpStatusOf(asProblem(exception));
+
+const httpStatusOf = ({ code, details }: Problem): number => details.status ?? errorTable[code].http;
+
+/** The members of the answer. */
+export function problemBody(problem: Problem, requestId: string): Record<string, unknown> {
+  const { title } = errorTable[problem.code];
+  const { errors, fallback } = problem.details;
+  return {
+    type: problemType(problem.code),
+    title,
+    status: httpStatusOf(problem),
+    detail: problem.detail,
+    code: problem.code,
+    requestId,
+    ...(errors && { errors }),
+    ...(fallback !== undefined && { fallback }),
+  };
+}
+
+/** Codes for what Nest and Fastify themselves refuse, by HTTP status. */
+const codeOfStatus: Readonly<Record<number, ProblemCode>> = {
+  401: 'unauthorized',
+  403: 'forbidden',
+  404: 'not_found',
+  409: 'conflict',
+  413: 'payload_too_large',
+  429: 'rate_limited',
+};
+
+/** Names no host: that stands in the log. A change may have been made before the connection was lost. */
+const databaseUnavailable = new Problem(
+  'database_unavailable',
+  'The database does not answer; try again, and look first whether a change was made',
+  { retryAfterMs: 5_000 },
+);
+
+/** The problem that the outside is told for a failure. */
+export function asProblem(exception: unknown): Problem {
+  if (exception instanceof Problem) return exception;
+  if (isDatabaseUnavailable(exception)) return databaseUnavailable;
+  if (exception instanceof SyntaxError && statusOf(exception) === 400) {
+    return new Problem('invalid_request', `The body is not valid JSON: ${exception.message}`);
+  }
+  const status = exception instanceof HttpException ? exception.getStatus() : statusOf(exception);
+  if (status === undefined || status < 400 || status >= 500) {
+    return new Problem(
+      'internal_error',
+      'Something went wrong on our side; the log has it under this request id',
+    );
+  }
+  const detail = exception instanceof Error ? exception.message : 'The request was refused';
+  return new Problem(codeOfStatus[status] ?? 'invalid_request', detail, { status });
+}
+
+/** The same, of a request: what was not expected is logged under its id, whatever carries the answer. */
+export function toldProblem(exception: unknown, requestId: string): Problem {
+  const problem = asProblem(exception);
+  if (problem.code === 'internal_error')
+    new Logger(ProblemFilter.name).error(exception, `request ${requestId} failed`);
+  return problem;
+}
+
+/** Fastify marks its own errors with `statusCode`. */
+function statusOf(exception: unknown): number | undefined {
+  if (typeof exception !== 'object' || exception === null || !('statusCode' in exception)) return undefined;
+  return typeof exception.statusCode === 'number' ? exception.statusCode : undefined;
+}

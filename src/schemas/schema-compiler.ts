@@ -1,0 +1,83 @@
+import { _, Name } from 'ajv';
+import { RE2JS } from 're2js';
+import type { FieldProblem } from '../common/errors.js';
+import { asFieldProblem, mostProblems } from '../common/field-problems.js';
+import { inDialect, type SchemaCompiler } from './schema-dialects.js';
+import type { JsonSchema } from './json-schema.js';
+
+export interface CompiledSchema {
+  /** Size of its patterns' automata. */
+  readonly instructions: number;
+  /** @returns the first problem of an input, or with `allErrors` the first twenty; empty if it is valid */
+  readonly problemsOf: (input: unknown) => readonly FieldProblem[];
+}
+
+/** Memory for the states of one pattern's automaton. */
+const patternCacheBytes = 524_288;
+
+/**
+ * Compiles a schema that is known to be one of its dialect. Each has a compiler instance of its own, so that a
+ * dropped tool's schema can be collected. Unknown keywords are annotations; remote `$ref`s do not resolve.
+ * @throws Error that says what is wrong with it
+ */
+export function compileSchema(schema: JsonSchema, { allErrors = false } = {}): CompiledSchema {
+  let instructions = 0;
+  /** Patterns run in linear time: native regular expressions can be made to hang the server. */
+  const linear = (source: string): RE2JS => {
+    const pattern = RE2JS.compile(source);
+    const { dfa } = pattern.re2();
+    dfa.stateBudget = dfa.memBudget = patternCacheBytes;
+    instructions += pattern.programSize();
+    return pattern;
+  };
+  const { Dialect, own: all } = inDialect(schema);
+  const ajv = new Dialect({
+    strict: false,
+    allErrors,
+    // Written out wherever it is referred to, a small schema becomes gigabytes of code.
+    inlineRefs: false,
+    // An input has no field `toString` just because every object inherits one.
+    ownProperties: true,
+    validateFormats: false,
+    // Its dialect's schema was asked before: that takes longer to compile than all the rest.
+    validateSchema: false,
+    meta: false,
+    logger: false,
+    code: {
+      regExp: Object.assign(linear, { code: 'linearRegExp' }),
+      // It takes twice as long to compile as it is, and runs no faster.
+      optimize: false,
+    },
+  });
+  // An asynchronous one would answer with a promise, which reads as valid.
+  const { $async: _async, ...own } = all;
+  // Keeping account of what was evaluated takes time.
+  ajv.opts.unevaluated = JSON.stringify(own).includes('"unevaluated');
+  if (ajv.opts.unevaluated) repairEvaluated(ajv);
+  const validate = ajv.compile(own);
+  return {
+    instructions,
+    problemsOf: (input) =>
+      validate(input) ? [] : (validate.errors ?? []).slice(0, mostProblems).map(asFieldProblem),
+  };
+}
+
+/**
+ * Ajv 8.20 declares the properties and items that a branch has evaluated within the branch: if the branch is not taken
+ * they are undefined, but they are read and written. The set of a `$ref` belongs to the other schema and is copied.
+ */
+function repairEvaluated(ajv: SchemaCompiler): void {
+  for (const keyword of ['patternProperties', 'unevaluatedItems']) {
+    const rule = ajv.RULES.all[keyword];
+    if (typeof rule !== 'object' || !('code' in rule.definition)) continue;
+    const { code } = rule.definition;
+    rule.definition.code = (cxt, type) => {
+      const { gen, it } = cxt;
+      const { props, items } = it;
+      if (keyword === 'unevaluatedItems' && items instanceof Name) gen.assign(items, _`${items} || 0`);
+      if (keyword === 'patternProperties' && props instanceof Name)
+        gen.assign(props, _`${props} === true || {...${props}}`);
+      code(cxt, type);
+    };
+  }
+}

@@ -1,0 +1,57 @@
+import { isObject } from '../common/json.js';
+import { knownReference, partAt } from './schema-references.js';
+import type { JsonSchema } from './json-schema.js';
+
+/** Keywords that check nothing. Definitions count where they are referred to. */
+const annotations = new Set([
+  ...['title', 'description', 'default', 'example', 'examples', 'deprecated', 'readOnly', 'writeOnly'],
+  ...['$comment', 'format', 'contentEncoding', 'contentMediaType', 'discriminator', '$defs', 'definitions'],
+]);
+/** Keywords that look at a value once, whatever its members are. */
+const limits = new Set([
+  ...['type', 'nullable', 'required', 'enum', 'const', 'pattern', 'multipleOf', 'minimum', 'maximum'],
+  ...['exclusiveMinimum', 'exclusiveMaximum', 'minLength', 'maxLength', 'minItems', 'maxItems'],
+  ...['minProperties', 'maxProperties'],
+]);
+/** Their members may make an error object each, which costs so many times what a keyword does. */
+const errorsOf: Readonly<Record<string, number>> = { anyOf: 20, oneOf: 20, allOf: 1 };
+const maxAlternatives = 16;
+/** Compiling so many takes some 50 ms. */
+const maxNodes = 1_000;
+const maxInstructions = 1_000;
+/** A step of a pattern's automaton that is made first costs so many times what a keyword does. */
+const nodesPerInstruction = 8;
+
+/**
+ * The most checks that a byte of an input may cost. In a simple schema, with its references written out, each node
+ * is asked once at most about each value.
+ * @param instructions of the automata of its patterns
+ * @returns Infinity if a keyword of the schema is not on the lists above, or if it is too large or recursive
+ */
+export function costPerByte(root: JsonSchema, instructions: number): number {
+  let nodes = 0;
+  /** @param repeated in items or additionalProperties, of which an input may have many */
+  const isSimple = (schema: unknown, repeated: boolean): boolean => {
+    // Ends the walk of a recursive schema, too.
+    if (++nodes > maxNodes) return false;
+    if (!isObject(schema)) return typeof schema === 'boolean';
+    return Object.entries(schema).every(([keyword, value]) => isSimpleKeyword(keyword, value, repeated));
+  };
+  const isSimpleKeyword = (keyword: string, value: unknown, repeated: boolean): boolean => {
+    if (annotations.has(keyword) || keyword.startsWith('x-')) return true;
+    nodes += (Array.isArray(value) ? value.length : 1) * (repeated ? (errorsOf[keyword] ?? 1) : 1);
+    if (limits.has(keyword))
+      return (Array.isArray(value) && keyword !== 'const' ? value : [value]).every(isScalar);
+    const areSimple = (schemas: readonly unknown[]): boolean =>
+      schemas.every((each) => isSimple(each, repeated));
+    if (Object.hasOwn(errorsOf, keyword))
+      return Array.isArray(value) && value.length <= maxAlternatives && areSimple(value);
+    if (keyword === 'properties') return isObject(value) && areSimple(Object.values(value));
+    if (keyword === '$ref') return knownReference.test(String(value)) && areSimple([partAt(root, value)]);
+    return (keyword === 'items' || keyword === 'additionalProperties') && isSimple(value, true);
+  };
+  const isCheap = isSimple(root, false) && nodes <= maxNodes && instructions <= maxInstructions;
+  return isCheap ? nodes + nodesPerInstruction * instructions : Infinity;
+}
+
+const isScalar = (value: unknown): boolean => value === null || typeof value !== 'object';
