@@ -3,7 +3,7 @@ import { escapePointer } from '../../common/field-problems.js';
 import { jsonDifferences } from '../../common/json-differences.js';
 import { isObject, type JsonObject } from '../../common/json.js';
 import type { CustomTool } from './custom-tool.entity.js';
-import { identityOf, type StoredEnv, withoutValues } from '../../secrets/stored-env.js';
+import { identityOf, type StoredEnv, withoutValues } from '../../secrets/env-cipher.js';
 import type { ProgramFile, ToolConfiguration } from './tool-revision.entity.js';
 
 /** What identifies a revision. */

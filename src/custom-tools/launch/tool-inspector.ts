@@ -24,8 +24,7 @@ import { type PreparedLaunch, LaunchPreparation } from './launch-preparation.js'
 import { configurationOf, type RevisionContent } from '../entity/revision-content.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
 import type { McpDefinition } from '../../mcp/client/mcp-definition.js';
-import { mcpToolName } from '../../mcp/client/mcp-names.js';
-import { reviewTools } from '../../mcp/client/mcp-review.js';
+import { mcpToolName, reviewTools } from '../../mcp/client/mcp-review.js';
 import { asUnavailable, wrong } from '../../rest/wrong-field.js';
 import { isScriptName, ProgramFiles } from './program-files.js';
 

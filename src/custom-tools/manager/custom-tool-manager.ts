@@ -6,11 +6,11 @@ import type { CustomTool, ToolStatus } from '../entity/custom-tool.entity.js';
 import type { ProgramFile } from '../entity/tool-revision.entity.js';
 import type { Tool } from '../../tool-contract/tool.js';
 import { ToolHistory, type ToolHistorySource } from '../../tools/tool-history.js';
-import { serverOf } from '../../mcp/client/mcp-names.js';
+import { serverOf } from '../../mcp/client/mcp-review.js';
 import { RunningTools } from '../running/running-tools.js';
 import type { CustomToolWrapper } from '../running/custom-tool-wrapper.js';
 import type { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from './custom-tools.dto.js';
-import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
+import { CustomToolsRepository, answeredNow, brokenBy } from '../entity/custom-tools.repository.js';
 import { EnvCipher } from '../../secrets/env-cipher.js';
 import {
   type Inspection,
@@ -20,7 +20,6 @@ import {
 } from '../launch/tool-inspector.js';
 import { isInSameOrder, reordered } from '../entity/order-of-schemas.js';
 import { differingFiles, isConfiguredAs, restore } from '../entity/revision-content.js';
-import { answeredNow, brokenBy } from '../entity/tool-condition.js';
 import { offeredAs, Registrations, type Request } from './registrations.js';
 import { completed } from './tool-registration.js';
 import { type RevisionOrigin, ToolRevisionsRepository } from '../entity/tool-revisions.repository.js';

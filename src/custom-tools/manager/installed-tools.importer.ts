@@ -10,7 +10,7 @@ import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolManager } from './custom-tool-manager.js';
 import { CustomToolCreate } from './custom-tools.dto.js';
-import { manifestIn } from './tool-manifest.js';
+import { manifestIn } from './tool-registration.js';
 import { CustomToolsRepository } from '../entity/custom-tools.repository.js';
 import { couldNotTry } from '../launch/tool-inspector.js';
 import { portablePath } from '../launch/program-files.js';

@@ -6,8 +6,13 @@ import { ToolLog } from '../../observability/tool-log.js';
 import { type CallEvent, CallEvents } from '../../tool-contract/call-events.js';
 import type { PoolStats } from '../../process-pool/pool.types.js';
 import type { ProcessPool } from '../../process-pool/process-pool.js';
-import { CustomToolsRepository, type ToolCondition } from '../entity/custom-tools.repository.js';
-import { brokenBy, healthOf, type StatedHealth } from '../entity/tool-condition.js';
+import {
+  CustomToolsRepository,
+  type ToolCondition,
+  brokenBy,
+  healthOf,
+  type StatedHealth,
+} from '../entity/custom-tools.repository.js';
 import { RunningTools, type RuntimeEvent } from './running-tools.js';
 import { poolsOf, sumOfStats } from './tool-backend.js';
 

@@ -4,7 +4,7 @@ import type { Counter, Gauge } from 'prom-client';
 import { Contributors } from '../../observability/contributors.js';
 import { forgetTool } from '../../observability/forget-tool.js';
 import { CallMetrics } from '../../tools/call.metrics.js';
-import { residentBytes } from './resident-memory.js';
+import { residentBytes } from './process-renewal.js';
 import { RunningTools, type RuntimeEvent } from './running-tools.js';
 import { poolsOf, sumOfStats } from './tool-backend.js';
 

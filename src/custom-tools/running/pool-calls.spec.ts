@@ -1,5 +1,5 @@
 import type { PoolFailureReason } from '../../process-pool/pool.types.js';
-import { isResultUnknown, mayRepeat, type RepetitionFacts, sayResultUnknown } from './safe-repetition.js';
+import { isResultUnknown, mayRepeat, type RepetitionFacts, sayResultUnknown } from './pool-calls.js';
 
 /** Every reason there is, and whether another try may go better: a new reason must find its place here. */
 const reasons: Record<PoolFailureReason, boolean> = {
