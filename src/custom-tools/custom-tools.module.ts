@@ -20,11 +20,9 @@ import { CustomToolsStartup } from './manager/custom-tools.startup.js';
 import { InstalledToolsImporter } from './manager/installed-tools.importer.js';
 import { ToolLogs } from './logs/tool-logs.js';
 import { LogStreams, ToolLogsService } from './http/tool-logs.service.js';
-import { ToolEventSource } from './running/condition-events.js';
-import { HealthChecks } from './running/health-checks.js';
+import { ToolSupervisor } from './running/tool-supervisor.js';
 import { Reconciler } from './manager/reconciler.js';
-import { ProcessLog } from './running/process-log.js';
-import { ProcessCounts, ProcessGauges, processMetrics } from './running/process.metrics.js';
+import { ProcessMetrics, processMetrics } from './running/process.metrics.js';
 import { KeyRing } from '../secrets/key-ring.js';
 import { EnvCipher } from '../secrets/env-cipher.js';
 import { SecretsRenewal } from '../secrets/secrets-renewal.js';
@@ -70,17 +68,14 @@ export class CustomToolsModule {
         CustomToolManager,
         ToolTrialsService,
         ...bundles,
-        HealthChecks,
         InstalledToolsImporter,
         Reconciler,
         CustomToolsStartup,
         McpToolsService,
         ...processMetrics,
         ...spawnerMetrics,
-        ProcessCounts,
-        ProcessGauges,
-        ProcessLog,
-        ToolEventSource,
+        ProcessMetrics,
+        ToolSupervisor,
         ProcessRenewal,
         LaunchPreparation,
         ToolLogs,

@@ -8,6 +8,7 @@ import type { Tool } from '../../tool-contract/tool.js';
 import { ToolHistory, type ToolHistorySource } from '../../tools/tool-history.js';
 import { serverOf } from '../../mcp/client/mcp-review.js';
 import { RunningTools } from '../running/running-tools.js';
+import { ToolSupervisor } from '../running/tool-supervisor.js';
 import type { CustomToolWrapper } from '../running/custom-tool-wrapper.js';
 import type { CustomToolCreate, CustomToolUpdate, ListCustomToolsQuery } from './custom-tools.dto.js';
 import { CustomToolsRepository, answeredNow, brokenBy } from '../entity/custom-tools.repository.js';
@@ -35,6 +36,7 @@ export class CustomToolManager implements ToolHistorySource {
     private readonly revisions: ToolRevisionsRepository,
     private readonly inspector: ToolInspector,
     private readonly running: RunningTools,
+    private readonly supervisor: ToolSupervisor,
     private readonly box: EnvCipher,
     past: ToolHistory,
   ) {
@@ -179,6 +181,7 @@ export class CustomToolManager implements ToolHistorySource {
     return this.oneAtATime.run(name, async () => {
       const saved = await this.repository.disable(name);
       this.running.disable(saved);
+      this.supervisor.stored(saved);
       return saved;
     });
   }
@@ -234,7 +237,7 @@ export class CustomToolManager implements ToolHistorySource {
 
   private async add(prepared: PreparedTool, origin: RevisionOrigin): Promise<CustomTool> {
     const added = await this.revisions.insert(prepared.tool, prepared.content, origin);
-    this.repository.announce(added);
+    this.supervisor.stored(added);
     await this.run(prepared, added, added.revision);
     return added;
   }
@@ -253,7 +256,7 @@ export class CustomToolManager implements ToolHistorySource {
     Object.assign(tool, answeredNow(inspected.health), { status, env }, reordered(tool, inspected.handshake));
     const prepared = await this.inspector.prepare(tool, inspected);
     const saved = await this.revisions.update(tool, prepared.content, origin, readAs);
-    this.repository.announce(saved);
+    this.supervisor.stored(saved);
     // Processes of a tool that could not be started are started as that was tried in vain: it gets others.
     const running = this.running.get(saved.name);
     const runs =
@@ -285,7 +288,7 @@ export class CustomToolManager implements ToolHistorySource {
     if ('unavailable' in wrapper.backend && this.running.get(tool.name)?.runsLike(tool)) return;
     this.running.put(wrapper);
     if ('unavailable' in wrapper.backend) {
-      await this.repository.setCondition(tool.name, brokenBy(wrapper.backend.unavailable));
+      await this.supervisor.write(tool.name, brokenBy(wrapper.backend.unavailable));
     } else if (wrapper.backend.realPath !== tool.pinnedCommand) {
       await this.repository.pin(tool.name, wrapper.backend.realPath);
     }

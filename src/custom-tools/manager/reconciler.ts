@@ -10,8 +10,8 @@ import type { PoolStats } from '../../process-pool/pool.types.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { CustomToolsRepository, type ToolState } from '../entity/custom-tools.repository.js';
 import { differingFiles, filesKey } from '../entity/revision-content.js';
-import { HealthChecks } from '../running/health-checks.js';
 import { RunningTools } from '../running/running-tools.js';
+import { ToolSupervisor } from '../running/tool-supervisor.js';
 import { CustomToolManager } from './custom-tool-manager.js';
 import { InstalledFolders } from './folder-watcher.js';
 import { InstalledToolsImporter } from './installed-tools.importer.js';
@@ -75,7 +75,7 @@ export class Reconciler {
     private readonly repository: CustomToolsRepository,
     private readonly manager: CustomToolManager,
     private readonly running: RunningTools,
-    private readonly health: HealthChecks,
+    private readonly supervisor: ToolSupervisor,
     private readonly importer: InstalledToolsImporter,
   ) {
     const { reloadIntervalMs, healthCheckIntervalMs } = config.customTools;
@@ -117,10 +117,10 @@ export class Reconciler {
   async check(name: string): Promise<CustomToolHealth> {
     const row = await this.repository.get(name);
     const found = await this.find(name, row, true);
-    if (this.processesOf(name)) await this.health.ping(name);
-    else if (row.status === 'active') await this.health.look(name, found.gone);
+    if (this.processesOf(name)) await this.supervisor.ping(name);
+    else if (row.status === 'active') await this.supervisor.look(name, found.gone);
     const { status, healthStatus, lastHealthCheck, errorMessage } = await this.repository.get(name);
-    const { starting = 0, idle = 0, busy = 0, waiting = 0 } = this.health.processesOf(name) ?? {};
+    const { starting = 0, idle = 0, busy = 0, waiting = 0 } = this.supervisor.processesOf(name) ?? {};
     const processes = { starting, idle, busy, waiting };
     return { name, status, healthStatus, lastHealthCheck, errorMessage, processes };
   }
@@ -166,7 +166,7 @@ export class Reconciler {
       isOfRow: row !== undefined && wrapper.isOf(row),
       hasChangedFiles: changed.length > 0,
       processes: 'pool' in wrapper.backend ? this.processesOf(name) : undefined,
-      triesByItself: this.health.triesByItself(name),
+      triesByItself: this.supervisor.triesByItself(name),
     };
     const isAsWanted = stepFor({ row, running, mayTry: true, checks: false }) === undefined;
     if (isAsWanted) this.failures.forget(name);
@@ -182,7 +182,8 @@ export class Reconciler {
     } catch (error) {
       if (this.inVain(name, what)) this.logger.error(error, `${name} was not loaded`);
       // What is wrong with the tool itself, such as a schema that costs too much here, shows in its status.
-      if (error instanceof Problem && !this.running.get(name)) await this.health.broken(name, error.detail);
+      if (error instanceof Problem && !this.running.get(name))
+        await this.supervisor.broken(name, error.detail);
     }
   }
 
@@ -194,7 +195,7 @@ export class Reconciler {
       if (changed.length > 0) this.logger.log(`${name} runs changed files: ${changed.join(', ')}`);
     } else if (row?.status === 'error') {
       this.inVain(name, what, 'broken');
-      await this.health.stillBroken(name, reason);
+      await this.supervisor.write(name, { errorMessage: reason, lastHealthCheck: new Date() });
     } else if (this.inVain(name, what)) {
       this.logger.warn(`${name} goes on as it was, its changed files are no tool: ${reason}`);
     }
@@ -220,13 +221,13 @@ export class Reconciler {
 
   private async checkOne(tool: Found): Promise<void> {
     const { name, step, gone, what } = tool;
-    if (step === 'ping') return this.health.ping(name);
-    if (step === 'look') return this.health.look(name, gone);
+    if (step === 'ping') return this.supervisor.ping(name);
+    if (step === 'look') return this.supervisor.look(name, gone);
     if (step !== 'trial') return;
     const reason = await this.reload(tool);
     if (reason === undefined) return;
     this.inVain(name, what, 'broken');
-    await this.health.broken(name, reason);
+    await this.supervisor.broken(name, reason);
   }
 
   /** The files are as they were a moment ago: nobody is writing them. */
@@ -267,7 +268,7 @@ export class Reconciler {
   }
 
   private processesOf(name: string): number {
-    const { starting = 0, idle = 0, busy = 0 } = this.health.processesOf(name) ?? {};
+    const { starting = 0, idle = 0, busy = 0 } = this.supervisor.processesOf(name) ?? {};
     return starting + idle + busy;
   }
 }

@@ -69,6 +69,11 @@ export class CustomToolWrapper implements Tool {
     return 'pool' in this.backend && this.tool.id === tool.id && settings(this.tool) === settings(tool);
   }
 
+  /** A text without the values of its environment. */
+  clean(text: string): string {
+    return this.calls.clean(text);
+  }
+
   takeSlot({ projectId }: CallContext): Release {
     return this.calls.takeSlot(projectId);
   }

@@ -163,9 +163,14 @@ export class RunningTools {
     await Promise.all(poolsOf(backend).map((pool) => this.stop(pool, definition.timeoutMs)));
   }
 
-  /** The pool is one that the tool has now: not a trial's, nor of a replaced configuration. */
-  runsOn(tool: string, pool: ProcessPool): boolean {
-    return poolsOf(this.wrappers.get(tool)?.backend).includes(pool);
+  /** The pools that the tool has now: not a dry run's, nor those of a replaced configuration. */
+  poolsOf(tool: string): readonly ProcessPool[] {
+    return poolsOf(this.wrappers.get(tool)?.backend);
+  }
+
+  /** A text without the values of the tool's environment. */
+  clean(tool: string, text: string): string {
+    return this.wrappers.get(tool)?.clean(text) ?? text;
   }
 
   /** Every pool that has not ended, those that retire included. */
