@@ -16,7 +16,6 @@ import { BundleFolders } from './bundles/bundle-folders.js';
 import { Bundles } from './bundles/bundles.js';
 import { BundlesRepository } from './bundles/bundles.repository.js';
 import { PackageInstaller } from './bundles/package-installer.js';
-import { CustomToolsStartup } from './manager/custom-tools.startup.js';
 import { InstalledToolsImporter } from './manager/installed-tools.importer.js';
 import { ToolLogs } from './logs/tool-logs.js';
 import { LogStreams, ToolLogsService } from './http/tool-logs.service.js';
@@ -28,9 +27,8 @@ import { EnvCipher } from '../secrets/env-cipher.js';
 import { SecretsRenewal } from '../secrets/secrets-renewal.js';
 import { ProcessRenewal } from './running/process-renewal.js';
 import { ToolInspector } from './launch/tool-inspector.js';
-import { ToolSandbox } from './launch/tool-sandbox.js';
 import { LaunchPreparation } from './launch/launch-preparation.js';
-import { spawnerMetrics, ToolSpawner } from './launch/tool-spawner.js';
+import { spawnerMetrics, ToolLauncher } from './launch/tool-launcher.js';
 import { CustomToolRevision } from './entity/tool-revision.entity.js';
 import { McpToolsService } from './http/mcp-tools.service.js';
 import { ToolRevisionsController } from './http/tool-revisions.controller.js';
@@ -59,8 +57,7 @@ export class CustomToolsModule {
       ],
       providers: [
         CustomToolsRepository,
-        ToolSpawner,
-        ToolSandbox,
+        ToolLauncher,
         ToolRevisionsRepository,
         ToolInspector,
         RunningTools,
@@ -70,7 +67,6 @@ export class CustomToolsModule {
         ...bundles,
         InstalledToolsImporter,
         Reconciler,
-        CustomToolsStartup,
         McpToolsService,
         ...processMetrics,
         ...spawnerMetrics,

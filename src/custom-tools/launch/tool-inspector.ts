@@ -5,6 +5,7 @@ import { canonicalJson } from '../../common/canonical-json.js';
 import { Problem } from '../../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { type Probe, probeExecutable } from './probe-executable.js';
+import { processLimits, ToolLauncher } from './tool-launcher.js';
 import {
   type Handshake,
   PoolFailure,
@@ -16,9 +17,6 @@ import type { JsonSchema } from '../../schemas/json-schema.js';
 import { InputSchemas, type InputValidator } from '../../tools/input-validator.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { checkExecutable } from '../commands/resolve-command.js';
-import { ToolSandbox } from './tool-sandbox.js';
-import { dialectOf } from './dialect-of.js';
-import { ToolSpawner } from './tool-spawner.js';
 import type { Redactor } from '../../secrets/redactor.js';
 import { type PreparedLaunch, LaunchPreparation } from './launch-preparation.js';
 import { configurationOf, type RevisionContent } from '../entity/revision-content.js';
@@ -76,9 +74,8 @@ export class ToolInspector {
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
-    private readonly spawner: ToolSpawner,
     private readonly preparation: LaunchPreparation,
-    private readonly sandbox: ToolSandbox,
+    private readonly launcher: ToolLauncher,
     private readonly schemas: InputSchemas,
   ) {
     this.programFiles = new ProgramFiles(config.root, config.customTools.dir, config.bundles.dir);
@@ -128,17 +125,13 @@ export class ToolInspector {
     const { inputSchema: schema } = tool;
     const compiled = { schema, validate: await this.schemas.compile(schema) };
     const launch = await this.preparation.prepare(tool);
-    const confined = await this.sandbox.confine(tool, launch);
-    const { startTimeoutMs, stopGraceMs, stderrBytes, ...most } = this.config.customTools;
-    const [maxLineBytes, linesPerSecond] = [most.maxOutputBytes, most.outputLinesPerSecond];
+    const confined = await this.launcher.confine(tool, launch);
+    const { startTimeoutMs } = this.config.customTools;
     try {
-      const dialect = dialectOf(tool, launch.spec.cwd);
-      const own = { startTimeoutMs, stopGraceMs, maxLineBytes, linesPerSecond, stderrBytes };
-      const limits = { ...own, ...(dialect && { dialect }) };
-      const { slots, launch: start } = this.spawner.starts(launch);
+      const limits = processLimits(this.config.customTools, confined);
       const hear = listen?.(launch.redactor);
-      const probed = await slots.run(startTimeoutMs, () =>
-        probeExecutable(confined.command, limits, start, { hear }),
+      const probed = await confined.slots.run(startTimeoutMs, () =>
+        probeExecutable(confined.command, limits, confined.launch, { hear }),
       );
       return { ...launch, ...(launch.redactor.cleanJson(probed, { names: false }) as Probe), compiled };
     } catch (error) {

@@ -1,10 +1,17 @@
-import { Inject, Injectable, Logger } from '@nestjs/common';
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
 import { setTimeout as delay } from 'node:timers/promises';
 import { endsWithin } from '../../common/abortable.js';
 import type { BackOff } from '../../common/back-off.js';
 import { Problem } from '../../common/errors.js';
 import { mapLimit } from '../../common/map-limit.js';
 import { IntervalLoop } from '../../common/interval-loop.js';
+import { StartupWork } from '../../common/startup-work.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import type { PoolStats } from '../../process-pool/pool.types.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
@@ -12,9 +19,9 @@ import { CustomToolsRepository, type ToolState } from '../entity/custom-tools.re
 import { differingFiles, filesKey } from '../entity/revision-content.js';
 import { RunningTools } from '../running/running-tools.js';
 import { ToolSupervisor } from '../running/tool-supervisor.js';
+import { SecretsRenewal } from '../../secrets/secrets-renewal.js';
 import { CustomToolManager } from './custom-tool-manager.js';
-import { InstalledFolders } from './folder-watcher.js';
-import { InstalledToolsImporter } from './installed-tools.importer.js';
+import { InstalledFolders, InstalledToolsImporter } from './installed-tools.importer.js';
 import { Failures, type Step, stepFor } from './reconciliation.js';
 
 /** A file that was written this long ago is taken to be whole. */
@@ -59,7 +66,7 @@ export interface CustomToolHealth extends Pick<
  * CUSTOM_TOOLS_HEALTH_CHECK_INTERVAL its round also checks them.
  */
 @Injectable()
-export class Reconciler {
+export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(Reconciler.name);
   private readonly loop: IntervalLoop;
   private readonly folders: InstalledFolders;
@@ -77,6 +84,8 @@ export class Reconciler {
     private readonly running: RunningTools,
     private readonly supervisor: ToolSupervisor,
     private readonly importer: InstalledToolsImporter,
+    private readonly work: StartupWork,
+    private readonly renewal: SecretsRenewal,
   ) {
     const { reloadIntervalMs, healthCheckIntervalMs } = config.customTools;
     this.loop = new IntervalLoop(
@@ -88,8 +97,18 @@ export class Reconciler {
     this.folders = new InstalledFolders(config.customTools.dir, () => this.loop.hasten(settledMs));
   }
 
+  /** Brings the custom tools up in the background, which readiness waits for. */
+  onApplicationBootstrap(): void {
+    // Before the first tool is loaded: what a revision holds is compared by how its values are sealed.
+    const renewed = this.renewal.run();
+    this.work.register('secrets', renewed);
+    const start = (): Promise<void> => this.start();
+    // Tools whose values are as they should be run, whatever became of the others.
+    this.work.register('custom tools', renewed.then(start, start));
+  }
+
   /** Resolves when the registered tools are loaded and the installed ones imported; the rounds go on from there. */
-  async start(): Promise<void> {
+  private async start(): Promise<void> {
     this.checksDueAt = performance.now() + this.config.customTools.healthCheckIntervalMs;
     try {
       await this.round(false);
@@ -99,12 +118,16 @@ export class Reconciler {
     }
   }
 
-  /** Begins nothing more. What is under way has a moment to end; what waits for a process is cut off with that. */
-  async stop(): Promise<void> {
+  /**
+   * Begins nothing more. What is under way has a moment to end; what waits for a process is cut off with that. Calls in
+   * flight have had their time: the HTTP server, which closes next, would wait for them without end.
+   */
+  async beforeApplicationShutdown(): Promise<void> {
     this.isStopping = true;
     await this.loop.stop();
     this.folders.close();
     await endsWithin(lastWorkMs, Promise.all(this.underWay.values()));
+    await this.running.stopAll();
   }
 
   /** One round; resolves when all that it began has ended. @param checks tools are also asked how they are */

@@ -91,7 +91,7 @@ export class PoolCalls {
 
   /** The same of an error, with the grant that may be missing. @param output what the tool wrote beside it */
   explained(message: string, output = ''): string {
-    const hint = 'hint' in this.backend ? this.backend.hint?.(`${message} ${output}`) : undefined;
+    const hint = 'pool' in this.backend ? this.backend.confined.hint(`${message} ${output}`) : undefined;
     return this.clean(hint === undefined ? message : `${message} (${hint})`);
   }
 
@@ -172,7 +172,7 @@ export class PoolCalls {
 
   private brokenRule({ reason, notes }: PoolFailure): string | undefined {
     if (reason !== 'tool_crashed' || 'unavailable' in this.backend) return undefined;
-    return this.backend.brokenRule?.(notes);
+    return this.backend.confined.brokenRule(notes);
   }
 }
 

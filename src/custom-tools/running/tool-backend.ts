@@ -1,15 +1,9 @@
-import {
-  type PoolStats,
-  PoolFailure,
-  type Dialect,
-  type PoolSettings,
-  type ProcessSpec,
-} from '../../process-pool/pool.types.js';
+import { type PoolStats, PoolFailure, type PoolSettings } from '../../process-pool/pool.types.js';
 import type { ProcessPool } from '../../process-pool/process-pool.js';
-import type { EffectiveSandbox } from '../../sandbox/sandbox.types.js';
-import type { ProcessEnd } from '../../sandbox/violation.js';
+import type { Confined } from '../../sandbox/sandbox.js';
 import type { McpListing } from '../../mcp/client/mcp-review.js';
 import type { Redactor } from '../../secrets/redactor.js';
+import { type ConfinedLaunch, processLimits } from '../launch/tool-launcher.js';
 import type { AppConfig } from '../../config/app-config.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 
@@ -22,12 +16,8 @@ export interface RunningBackend {
   /** What is started, links resolved. */
   readonly realPath: string;
   readonly redactor: Redactor;
-  /** What holds for its processes; absent: nothing is known of it. */
-  readonly effective?: EffectiveSandbox;
-  /** The rule of its sandbox that a process was ended for, by how it ended. */
-  readonly brokenRule?: (end: ProcessEnd) => string | undefined;
-  /** The grant that may be missing where the tool reports an error. */
-  readonly hint?: (error: string) => string | undefined;
+  /** The sandbox of its processes. */
+  readonly confined: Pick<Confined, 'effective' | 'brokenRule' | 'hint'>;
   /** Of an MCP server: the tools that it lists. */
   readonly listing?: McpListing;
 }
@@ -120,16 +110,15 @@ export class ProjectPools {
   }
 }
 
-/** @param dialect of an MCP server */
 export function poolSettings(
   tool: CustomTool,
-  spec: ProcessSpec,
+  confined: Pick<ConfinedLaunch, 'command' | 'dialect'>,
   { customTools: limits, toolInput }: Pick<AppConfig, 'customTools' | 'toolInput'>,
-  dialect: Dialect | undefined,
 ): PoolSettings {
   return {
+    ...processLimits(limits, confined),
     name: tool.name,
-    spec,
+    spec: confined.command,
     minProcesses: tool.minProcesses,
     poolSize: Math.min(tool.poolSize, limits.maxPoolSize),
     keepAlive: tool.keepAlive,
@@ -139,28 +128,11 @@ export function poolSettings(
     maxRequests: limits.maxRequestsPerProcess,
     maxAgeMs: limits.maxProcessAgeMs,
     maxRssBytes: tool.sandbox?.maxMemoryMB ? tool.sandbox.maxMemoryMB * 1_048_576 : limits.maxProcessRssBytes,
-    startTimeoutMs: limits.startTimeoutMs,
-    stopGraceMs: limits.stopGraceMs,
     cancelGraceMs: limits.cancelGraceMs,
-    maxLineBytes: limits.maxOutputBytes,
-    linesPerSecond: limits.outputLinesPerSecond,
     maxPendingInputBytes: 4 * toolInput.maxBytes,
-    stderrBytes: limits.stderrBytes,
     maxFailedStarts: Math.max(3, tool.maxRetries),
-    ...(dialect && ofServers(dialect, limits)),
+    // A server may remember what it was told: no process of it is replaced for its age, and after a call that was given
+    // up it has the time of a health check to answer a ping.
+    ...(confined.dialect && { maxRequests: 0, maxAgeMs: 0, cancelGraceMs: limits.healthTimeoutMs }),
   };
 }
-
-/**
- * A server may remember what it was told: no process of it is replaced for its age, and after a call that was given up it
- * has the time of a health check to answer a ping.
- */
-const ofServers = (
-  dialect: Dialect,
-  { healthTimeoutMs }: AppConfig['customTools'],
-): Partial<PoolSettings> => ({
-  dialect,
-  maxRequests: 0,
-  maxAgeMs: 0,
-  cancelGraceMs: healthTimeoutMs,
-});

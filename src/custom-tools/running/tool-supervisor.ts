@@ -24,9 +24,7 @@ const ailments = ['degraded', 'crashed', 'failed'] as const;
 type Ailment = (typeof ailments)[number];
 type Report = Omit<ToolEvent, 'timestamp'>;
 type Terminated = Extract<RuntimeEvent, { type: 'terminate' }>;
-type NamedCondition = Pick<ToolCondition, 'status' | 'healthStatus' | 'errorMessage'> & {
-  readonly name: string;
-};
+type NamedCondition = { readonly name: string } & Omit<ToolCondition, 'lastHealthCheck'>;
 
 const wellAgain = { status: 'active', healthStatus: 'healthy', errorMessage: null } as const;
 
@@ -91,7 +89,7 @@ export class ToolSupervisor {
   private readonly conditions: ConditionEvents;
   /** Conditions of one tool are written in the order in which they came. */
   private readonly writes = new KeyedMutex();
-  /** Processes whose unparsed output stands in the log already. */
+  /** Processes whose first line of unparsed output is in the server's log: a tool may write megabytes of it. */
   private readonly noisy = new Set<number>();
   /** Pools that gave up and go on trying by themselves, with back-off. */
   private readonly failing = new WeakSet<ProcessPool>();
@@ -145,7 +143,7 @@ export class ToolSupervisor {
     const { healthStatus, errorMessage } = this.withHeldBack(name, worst);
     this.log.write({ tool: name, event: 'health', ...(errorMessage !== null && { error: healthStatus }) });
     // A tool's own words may hold its secrets.
-    const clean = errorMessage === null ? null : this.running.clean(name, errorMessage);
+    const clean = errorMessage && this.running.clean(name, errorMessage);
     await this.write(name, { healthStatus, errorMessage: clean, lastHealthCheck: new Date() });
   }
 
@@ -240,9 +238,8 @@ export class ToolSupervisor {
 
   /** Nobody waits for the row. */
   private note(name: string, condition: ToolCondition): void {
-    this.write(name, { ...condition, lastHealthCheck: new Date() }).catch((error: unknown) =>
-      this.logger.error(error),
-    );
+    const written = this.write(name, { ...condition, lastHealthCheck: new Date() });
+    written.catch((error: unknown) => this.logger.error(error));
   }
 
   private logEvent(event: RuntimeEvent): void {
@@ -251,9 +248,8 @@ export class ToolSupervisor {
       case 'starting':
         return this.logs.append({ tool, level: 'debug', event: 'spawn', message: 'a process is started' });
       case 'spawn': {
-        const { pid, durationMs } = event;
-        const entry = { tool, event: 'spawn', durationMs: Math.round(durationMs), pid } as const;
-        return this.logBoth(entry, 'the process is ready');
+        const durationMs = Math.round(event.durationMs);
+        return this.logBoth({ tool, event: 'spawn', durationMs, pid: event.pid }, 'the process is ready');
       }
       case 'terminate':
         return this.logEnd(event);
@@ -268,7 +264,6 @@ export class ToolSupervisor {
       case 'recovered':
         return this.logBoth({ tool, event: 'health', reason: 'recovered' });
       case 'noise': {
-        // A tool may chatter by the megabyte: the first such line of each process is worth a line of the server's log.
         const { pid } = event;
         if (this.noisy.has(pid)) return;
         this.noisy.add(pid);

@@ -4,13 +4,12 @@ import { loadConfig } from '../../config/app-config.js';
 import { Contributors } from '../../observability/contributors.js';
 import { Sandbox } from '../../sandbox/sandbox.js';
 import { Redactor } from '../../secrets/redactor.js';
-import { ToolSandbox } from './tool-sandbox.js';
-import { ToolSpawner } from './tool-spawner.js';
+import { ToolLauncher } from './tool-launcher.js';
 
 const metric = (name: string) => ({ name, help: name, registers: [new Registry()] });
 
 it('says of files that went away meanwhile that the command is wrong, not that we failed', async () => {
-  const sandbox = new ToolSandbox(
+  const launcher = new ToolLauncher(
     loadConfig({}),
     new Sandbox({
       enabled: true,
@@ -22,19 +21,16 @@ it('says of files that went away meanwhile that the command is wrong, not that w
       readOnly: [],
       grantable: [],
     }),
-    new ToolSpawner(
-      loadConfig({}),
-      new Contributors(),
-      new Gauge(metric('up')),
-      new Gauge(metric('waiting')),
-      new Counter(metric('restarts')),
-      new HttpAdapterHost(),
-    ),
+    new Contributors(),
+    new Gauge(metric('up')),
+    new Gauge(metric('waiting')),
+    new Counter(metric('restarts')),
+    new HttpAdapterHost(),
   );
   const spec = { command: '/no/such/program', args: [], cwd: '/', env: {} };
   const launch = { spec, realPath: spec.command, place: undefined, redactor: new Redactor({}) };
   await expect(
-    sandbox.confine({ userNumber: 0, sandbox: null, permissions: null }, launch),
+    launcher.confine({ protocol: 'jsonrpc', userNumber: 0, sandbox: null, permissions: null }, launch),
   ).rejects.toMatchObject({
     code: 'invalid_request',
     details: { errors: [{ pointer: '/command', detail: expect.stringContaining('/no/such/program') }] },
