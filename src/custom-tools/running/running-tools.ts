@@ -264,7 +264,6 @@ export class RunningTools {
     const { name } = wrapper.definition;
     const before = this.offered.get(name) ?? [];
     const offered = wrapper.offered().filter(({ definition }) => {
-      const { tool, validate, validators, content, start } = prepared;
       const holder = this.registry.find(definition.name);
       return holder === undefined || before.includes(holder);
     });
