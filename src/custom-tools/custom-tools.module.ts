@@ -1,6 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { ProcessPoolModule } from '../process-pool/process-pool.module.js';
 import { SandboxModule } from '../sandbox/sandbox.module.js';
 import { ToolsModule } from '../tools/tools.module.js';
 import { CustomTool, CustomToolImport } from './entity/custom-tool.entity.js';
@@ -32,7 +33,6 @@ import { ProcessRenewal } from './running/process-renewal.js';
 import { ToolInspector } from './launch/tool-inspector.js';
 import { ToolSandbox } from './launch/tool-sandbox.js';
 import { LaunchPreparation } from './launch/launch-preparation.js';
-import { spawnerMetrics, ToolSpawner } from './launch/tool-spawner.js';
 import { CustomToolRevision } from './entity/tool-revision.entity.js';
 import { McpToolsService } from './http/mcp-tools.service.js';
 import { ToolRevisionsController } from './http/tool-revisions.controller.js';
@@ -50,6 +50,7 @@ export class CustomToolsModule {
       module: CustomToolsModule,
       imports: [
         TypeOrmModule.forFeature([CustomTool, CustomToolImport, CustomToolRevision]),
+        ProcessPoolModule,
         SandboxModule,
         ToolsModule,
       ],
@@ -61,7 +62,6 @@ export class CustomToolsModule {
       ],
       providers: [
         CustomToolsRepository,
-        ToolSpawner,
         ToolSandbox,
         ToolRevisionsRepository,
         ToolInspector,
@@ -76,7 +76,6 @@ export class CustomToolsModule {
         CustomToolsStartup,
         McpToolsService,
         ...processMetrics,
-        ...spawnerMetrics,
         ProcessCounts,
         ProcessGauges,
         ProcessLog,

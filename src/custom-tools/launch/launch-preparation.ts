@@ -1,4 +1,6 @@
+import type { Server } from 'node:net';
 import { Inject, Injectable } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { CommandRules } from '../commands/command-rules.js';
 import { resolveCommand, type LaunchSettings, type ResolvedCommand } from '../commands/resolve-command.js';
@@ -8,7 +10,9 @@ import { BundleFolders } from '../bundles/bundle-folders.js';
 import { Redactor } from '../../secrets/redactor.js';
 import { type PlainEnv, EnvCipher, SecretUnreadable } from '../../secrets/env-cipher.js';
 import { filledHeaders } from '../entity/remote-settings.js';
-import type { RemoteAddress } from '../../mcp/client/remote-server.js';
+import { remoteLauncher, type RemoteLimits } from '../../mcp/client/remote-server.js';
+import { portOf } from '../../outbound/addresses.js';
+import type { Launcher } from '../../process-pool/launcher.js';
 import { asWrongCommand, notGranted, wrong } from '../../rest/wrong-field.js';
 
 /** How a tool is started, and what of it must not be shown. */
@@ -16,14 +20,15 @@ export interface PreparedLaunch extends ResolvedCommand {
   /** The directory that is the tool's own, or its file alone. */
   readonly place: string | undefined;
   readonly redactor: Redactor;
-  /** Nothing is started: it runs elsewhere. */
-  readonly remote?: RemoteAddress;
+  /** Starts sessions with a tool that runs elsewhere: no process is started. */
+  readonly remote?: Launcher;
 }
 
 /** Prepares the start of a tool's processes: the one place where stored secrets are opened. */
 @Injectable()
 export class LaunchPreparation {
   private readonly rules: CommandRules;
+  private readonly remote: RemoteLimits;
 
   constructor(
     @Inject(APP_CONFIG)
@@ -31,8 +36,14 @@ export class LaunchPreparation {
     private readonly box: EnvCipher,
     private readonly bundles: BundleFolders,
     private readonly sandbox: Sandbox,
+    http: HttpAdapterHost,
   ) {
     this.rules = new CommandRules(config.commands);
+    this.remote = {
+      maxBytes: config.customTools.maxOutputBytes,
+      linesPerSecond: config.customTools.outputLinesPerSecond,
+      ownPort: () => portOf(http.httpAdapter.getHttpServer() as Server),
+    };
   }
 
   /**
@@ -70,7 +81,7 @@ export class LaunchPreparation {
   private elsewhere(address: string, headers: LaunchSettings['headers'], own: PlainEnv): PreparedLaunch {
     const url = new URL(address);
     const spec = { command: url.href, args: [], cwd: this.config.root, env: {} };
-    const remote = { url, headers: filledHeaders(headers, own) };
+    const remote = remoteLauncher({ url, headers: filledHeaders(headers, own) }, this.remote);
     return { spec, realPath: url.href, place: undefined, redactor: new Redactor(own), remote };
   }
 

@@ -18,7 +18,8 @@ import type { CustomTool } from '../entity/custom-tool.entity.js';
 import { checkExecutable } from '../commands/resolve-command.js';
 import { ToolSandbox } from './tool-sandbox.js';
 import { dialectOf } from './dialect-of.js';
-import { ToolSpawner } from './tool-spawner.js';
+import type { Launcher } from '../../process-pool/launcher.js';
+import { PoolFactory } from '../../process-pool/pool-factory.js';
 import type { Redactor } from '../../secrets/redactor.js';
 import { type PreparedLaunch, LaunchPreparation } from './launch-preparation.js';
 import { configurationOf, type RevisionContent } from '../entity/revision-content.js';
@@ -77,7 +78,7 @@ export class ToolInspector {
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
-    private readonly spawner: ToolSpawner,
+    private readonly pools: PoolFactory,
     private readonly preparation: LaunchPreparation,
     private readonly sandbox: ToolSandbox,
     private readonly schemas: InputSchemas,
@@ -136,11 +137,10 @@ export class ToolInspector {
       const dialect = dialectOf(tool, launch.spec.cwd);
       const own = { startTimeoutMs, stopGraceMs, maxLineBytes, linesPerSecond, stderrBytes };
       const limits = { ...own, ...(dialect && { dialect }) };
-      const { slots, launch: start } = this.spawner.starts(launch);
       const hear = listen?.(launch.redactor);
-      const probed = await slots.run(startTimeoutMs, () =>
-        probeExecutable(confined.command, limits, start, { hear }),
-      );
+      const probe = (start: Launcher): Promise<Probe> =>
+        probeExecutable(confined.command, limits, start, { hear });
+      const probed = await this.pools.runOnce(startTimeoutMs, probe, launch.remote);
       return { ...launch, ...(launch.redactor.cleanJson(probed, { names: false }) as Probe), compiled };
     } catch (error) {
       if (!(error instanceof PoolFailure)) throw error;

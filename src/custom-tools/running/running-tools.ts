@@ -4,7 +4,8 @@ import { TypedEvents } from '../../common/typed-events.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { Tracer } from '../../observability/tracing/tracer.js';
 import type { PoolEvent } from '../../process-pool/pool.types.js';
-import { ProcessPool } from '../../process-pool/process-pool.js';
+import { PoolFactory } from '../../process-pool/pool-factory.js';
+import type { ProcessPool } from '../../process-pool/process-pool.js';
 import type { Confined } from '../../sandbox/sandbox.js';
 import type { EffectiveSandbox } from '../../sandbox/sandbox.types.js';
 import type { Tool } from '../../tool-contract/tool.js';
@@ -26,7 +27,6 @@ import { cleanEvent, type Redactor } from '../../secrets/redactor.js';
 import type { ProcessEnd } from '../../sandbox/violation.js';
 import { ToolSandbox } from '../launch/tool-sandbox.js';
 import type { PreparedTool } from '../launch/tool-inspector.js';
-import { ToolSpawner } from '../launch/tool-spawner.js';
 
 /** An event of one of the pools, a trial's or a retiring one included; without secrets. Output goes to the logs. */
 export type RuntimeEvent = (Exclude<PoolEvent, ToolWords> | Omit<StrayLines, 'line'>) & {
@@ -51,7 +51,7 @@ export class RunningTools {
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
-    private readonly spawner: ToolSpawner,
+    private readonly factory: PoolFactory,
     private readonly sandbox: ToolSandbox,
     private readonly logs: ToolLogs,
     private readonly tracer: Tracer,
@@ -213,12 +213,11 @@ export class RunningTools {
       // No reason that a tool's row should show.
       throw new Problem('shutting_down', 'The server is stopping');
     }
-    const { slots, launch } = this.spawner.starts(start);
     const dialect = dialectOf(tool, spec.cwd);
     const settings = poolSettings(tool, confined.command, this.config, dialect);
     const listing = dialect && new McpListing(listed);
     const make = (minProcesses: number): ProcessPool => {
-      const pool = new ProcessPool({ ...settings, minProcesses }, slots, launch);
+      const pool = this.factory.create({ ...settings, minProcesses }, start.remote);
       this.pools.set(pool, { tool: tool.name, confined });
       this.follow(pool, new PoolOutput(book ?? this.logs.open(tool.name), redactor), redactor, listing);
       pool.events.subscribe((event) => {

@@ -7,16 +7,10 @@ import {
 } from '@nestjs/common';
 import { InjectMetric, makeCounterProvider, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
 import type { Counter, Gauge } from 'prom-client';
-import { portOf } from '../../outbound/addresses.js';
-import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
-import { Contributors } from '../../observability/contributors.js';
-import { type Launcher, launch } from '../../process-pool/launcher.js';
-import { findSpawner, SpawnerClient, type SpawnerEvent } from '../../process-pool/spawner-client.js';
-import type { Server } from 'node:net';
-import { HttpAdapterHost } from '@nestjs/core';
-import type { PreparedLaunch } from './launch-preparation.js';
-import { remoteLauncher, type RemoteLimits } from '../../mcp/client/remote-server.js';
-import { StartSlots } from '../../process-pool/start-slots.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { Contributors } from '../observability/contributors.js';
+import { type Launcher, launch } from './launcher.js';
+import { findSpawner, SpawnerClient, type SpawnerEvent } from './spawner-client.js';
 
 const spawnerMetricNames = {
   up: 'toolkeeper_spawner_up',
@@ -43,19 +37,11 @@ const directly =
   'processes of tools are started by the server itself: each start holds up everything else for some milliseconds, ' +
   'and what leaves its process group outlives its tool';
 
-/**
- * What starts the processes of all tools: one spawner, or the server itself where there is none for the platform; and
- * what bounds how many there are.
- */
+/** Starts the processes of all tools: through one spawner, or directly if there is none for the platform. */
 @Injectable()
 export class ToolSpawner implements OnApplicationBootstrap, OnApplicationShutdown {
   readonly launch: Launcher;
-  /** Shared by all that start a process of a tool. */
-  readonly slots: StartSlots;
   private readonly client: SpawnerClient | undefined;
-  private readonly remote: RemoteLimits;
-  /** Sessions with servers elsewhere are no processes: they are not counted. */
-  private readonly unbounded = new StartSlots();
   private readonly logger = new Logger(ToolSpawner.name);
 
   constructor(
@@ -64,14 +50,7 @@ export class ToolSpawner implements OnApplicationBootstrap, OnApplicationShutdow
     @InjectMetric(spawnerMetricNames.up) up: Gauge,
     @InjectMetric(spawnerMetricNames.waiting) waiting: Gauge,
     @InjectMetric(spawnerMetricNames.restarts) private readonly restarts: Counter,
-    http: HttpAdapterHost,
   ) {
-    this.remote = {
-      maxBytes: customTools.maxOutputBytes,
-      linesPerSecond: customTools.outputLinesPerSecond,
-      ownPort: () => portOf(http.httpAdapter.getHttpServer() as Server),
-    };
-    this.slots = new StartSlots(customTools.maxProcesses, customTools.maxConcurrentStarts);
     const binary = findSpawner(root);
     const client =
       binary === undefined
@@ -86,11 +65,6 @@ export class ToolSpawner implements OnApplicationBootstrap, OnApplicationShutdow
       up.set(Number(usable));
       waiting.set(queued + underWay);
     });
-  }
-
-  /** What starts a tool's processes, or its sessions where it runs elsewhere. */
-  starts({ remote }: PreparedLaunch): { readonly slots: StartSlots; readonly launch: Launcher } {
-    return remote ? { slots: this.unbounded, launch: remoteLauncher(remote, this.remote) } : this;
   }
 
   /** Whatever a tool starts ends with it, also what leaves its process group. */
