@@ -20,7 +20,7 @@ export interface ProcessLimits {
   readonly maxLineBytes: number;
   /**
    * Lines that it may write in a second beside its answers, a KiB counting as one; while no request is open a tenth of
-   * it, and its stderr counts, too. Over it the process is not read; one that is over it for 10 s is ended.
+   * it, and its stderr counts, too. A process that has written 10 s' worth more than that is ended.
    */
   readonly linesPerSecond: number;
   /** Bytes that may wait in the pipe to a process that does not read. */
