@@ -45,25 +45,22 @@ export class ToolSpawner implements OnApplicationBootstrap, OnApplicationShutdow
   private readonly logger = new Logger(ToolSpawner.name);
 
   constructor(
-    @Inject(APP_CONFIG) { root, customTools }: AppConfig,
+    @Inject(APP_CONFIG) { root }: AppConfig,
     contributors: Contributors,
     @InjectMetric(spawnerMetricNames.up) up: Gauge,
     @InjectMetric(spawnerMetricNames.waiting) waiting: Gauge,
     @InjectMetric(spawnerMetricNames.restarts) private readonly restarts: Counter,
   ) {
     const binary = findSpawner(root);
-    const client =
-      binary === undefined
-        ? undefined
-        : new SpawnerClient({ binary, maxUnderWay: customTools.maxConcurrentStarts });
+    const client = binary === undefined ? undefined : new SpawnerClient({ binary });
     this.client = client;
     this.launch = client?.launch ?? launch;
     if (!client) return;
     client.events.subscribe((event) => this.on(event));
     contributors.addSampler(() => {
-      const { usable, queued, underWay } = client.stats();
+      const { usable, waiting: asked } = client.stats();
       up.set(Number(usable));
-      waiting.set(queued + underWay);
+      waiting.set(asked);
     });
   }
 

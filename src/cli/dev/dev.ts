@@ -1,8 +1,9 @@
 import { watch } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { CliError } from '../exit.js';
+import type { Session } from '../api.js';
 import type { Output } from '../output.js';
-import { type Executable, executableAt } from '../project.js';
+import { executableAt } from '../project.js';
 import { ToolProcess } from './tool-process.js';
 
 interface Definition {
@@ -20,7 +21,7 @@ const ignored = /(^|\/)(node_modules|__pycache__|\.[^/]*|[^/]*~)($|\/)/;
  * Runs a tool on the desk of its author: each line of JSON from stdin is an input, all that is said is shown, and a
  * changed file starts it anew with the last input. Without a server, its limits and its sandbox.
  */
-export class Dev {
+class Dev {
   private tool: ToolProcess | undefined;
   private definition: Definition = {};
   private lastInput: object | undefined;
@@ -33,9 +34,8 @@ export class Dev {
     private readonly out: Output,
   ) {}
 
-  /** @throws CliError when a call failed, or the tool did not start */
   async run(): Promise<void> {
-    const { workingDir } = this.project();
+    const { workingDir } = executableAt(this.path);
     this.inTurn(() => this.start());
     await this.turn;
     const watcher = this.watch(workingDir);
@@ -48,10 +48,6 @@ export class Dev {
     if (this.failures > 0) throw new CliError(`${this.failures} did not succeed`);
   }
 
-  private project(): Executable {
-    return executableAt(this.path);
-  }
-
   /** One thing after the other: the next call waits for the start, and for the call before it. */
   private inTurn(work: () => Promise<void>): void {
     this.turn = this.turn.then(work).catch((error: unknown) => this.failed((error as Error).message));
@@ -59,7 +55,7 @@ export class Dev {
 
   private async start(): Promise<void> {
     this.tool?.stop();
-    const project = this.project();
+    const project = executableAt(this.path);
     const { PATH, HOME, LANG, TMPDIR } = this.environment;
     const inherited = { PATH, HOME, LANG, TMPDIR };
     const given = Object.entries(inherited).filter(
@@ -93,7 +89,7 @@ export class Dev {
     const problem = await this.problemOf(input);
     if (problem) throw new Error(`the server would refuse this input: ${problem}`);
     if (!this.tool?.isRunning) await this.start();
-    const { timeoutMs = defaultTimeoutMs, workingDir } = this.project();
+    const { timeoutMs = defaultTimeoutMs, workingDir } = executableAt(this.path);
     const context = { runId: 'dev', executionId: `dev-${Date.now()}`, workingDir, timeout: timeoutMs };
     const answer = await this.tool?.ask('execute', { input, context }, timeoutMs);
     if (answer?.error || answer?.result === undefined) this.failures++;
@@ -145,3 +141,7 @@ const styles: Readonly<Record<string, 'cyan' | 'green' | 'red' | 'yellow'>> = {
   end: 'red',
   note: 'yellow',
 };
+
+/** @throws CliError when a call failed, or the tool did not start */
+export const dev = ({ surroundings, out }: Session, path: string): Promise<void> =>
+  new Dev(path, surroundings.environment, out).run();
