@@ -1,7 +1,6 @@
 import type { JsonObject } from '../common/json.js';
 import { LineBudget } from './line-budget.js';
 import { LineFramer } from './line-framer.js';
-import { ByteTail } from './byte-tail.js';
 import type { Conversation } from './conversation.js';
 import type { LaunchedProcess, OutputStream } from './launcher.js';
 import { MessageReader } from './message-reader.js';
@@ -226,5 +225,41 @@ class PacedStream {
     this.rest = undefined;
     if (rest) this.give(rest);
     if (this.left > 0 && !this.closed) this.stream.resume();
+  }
+}
+
+const firstBytes = 1_024;
+
+/**
+ * Keeps the last `maxBytes` bytes of a stream, such as stderr, in one buffer: a flood takes no memory but that, for
+ * buffers of its own for each chunk would be freed only when the collector comes round.
+ */
+export class ByteTail {
+  private bytes = Buffer.alloc(0);
+  private length = 0;
+
+  constructor(private readonly maxBytes: number) {}
+
+  /** @param chunk may be written over when this returns */
+  push(chunk: Buffer): void {
+    // The last zero bytes are not all of them.
+    const end = chunk.subarray(Math.max(0, chunk.length - this.maxBytes));
+    if (this.length + end.length > this.bytes.length) this.makeRoom(end.length);
+    this.length += end.copy(this.bytes, this.length);
+  }
+
+  /** The end of what was kept, at most `maxBytes` bytes long, without white space at its end. */
+  text(maxBytes = this.maxBytes): string {
+    return this.bytes.toString('utf8', Math.max(0, this.length - maxBytes), this.length).trimEnd();
+  }
+
+  /** The buffer grows with what is written, for most processes say next to nothing; a full one drops its oldest bytes. */
+  private makeRoom(wanted: number): void {
+    const kept = Math.min(this.length, this.maxBytes - wanted);
+    const from = this.bytes;
+    if (kept + wanted > from.length)
+      this.bytes = Buffer.allocUnsafeSlow(Math.min(this.maxBytes, Math.max(firstBytes, 2 * (kept + wanted))));
+    from.copy(this.bytes, 0, this.length - kept, this.length);
+    this.length = kept;
   }
 }

@@ -2,7 +2,7 @@ import type { Cancellation } from '../common/cancellation.js';
 import type { Deadline } from '../common/deadline.js';
 import type { JsonObject } from '../common/json.js';
 import type { LogNotice, NoticeListener } from '../common/tool-notice.js';
-import type { AddressedNotice } from './notices.js';
+import type { AddressedNotice } from './own-dialect.js';
 
 /** How one process of a tool is started. The environment is complete: nothing is inherited. */
 export interface ProcessSpec {

@@ -24,7 +24,7 @@ import { type LogBook, ToolLogs } from '../logs/tool-logs.js';
 import { contentHashOf, processHashOf, type RevisionContent } from '../entity/revision-content.js';
 import { asUnavailable } from '../../rest/wrong-field.js';
 import { cleanEvent, type Redactor } from '../../secrets/redactor.js';
-import type { ProcessEnd } from '../../sandbox/violation.js';
+import type { ProcessEnd } from '../../sandbox/enforcement.js';
 import { ToolSandbox } from '../launch/tool-sandbox.js';
 import type { PreparedTool } from '../launch/tool-inspector.js';
 

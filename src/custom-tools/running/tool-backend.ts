@@ -1,7 +1,7 @@
 import type { PoolStats } from '../../process-pool/pool.types.js';
 import type { ProcessPool } from '../../process-pool/process-pool.js';
 import type { EffectiveSandbox } from '../../sandbox/sandbox.types.js';
-import type { ProcessEnd } from '../../sandbox/violation.js';
+import type { ProcessEnd } from '../../sandbox/enforcement.js';
 import type { McpListing } from '../../mcp/client/mcp-listing.js';
 import type { Redactor } from '../../secrets/redactor.js';
 import type { ProjectPools } from './project-pools.js';

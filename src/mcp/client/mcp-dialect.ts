@@ -3,8 +3,7 @@ import { pathToFileURL } from 'node:url';
 import { backOff } from '../../common/back-off.js';
 import { isDeeperThan, jsonExcerpt } from '../../common/json-depth.js';
 import { isObject, type JsonObject } from '../../common/json.js';
-import { text } from '../../process-pool/handshake.js';
-import { type AddressedNotice, readLog, readProgress } from '../../process-pool/notices.js';
+import { type AddressedNotice, readLog, readProgress, text } from '../../process-pool/own-dialect.js';
 import type { Dialect, Handshake, Hear, Reply, Talk } from '../../process-pool/pool.types.js';
 
 /** The revisions of MCP that begin with `initialize`, the newest first. */
