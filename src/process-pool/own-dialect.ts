@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { isDeeperThan, jsonExcerpt } from '../common/json-depth.js';
 import { isObject, type JsonObject } from '../common/json.js';
-import type { Capabilities, Dialect, Handshake, ProcessSpec, Reply } from './pool.types.js';
+import type { AddressedNotice, Capabilities, Dialect, Handshake, ProcessSpec, Reply } from './pool.types.js';
 import { type NoticeLevel, noticeLevels, type ToolNotice } from '../common/tool-notice.js';
 
 /** The versions of the protocol that we speak, the newest first. 1.1 adds notifications and capabilities to 1.0. */
@@ -94,13 +94,6 @@ const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: fal
 export const maxNoticeChars = 4_096;
 /** Levels of a notice's data: deeper ones could not be written again. */
 const maxDataLevels = 64;
-
-/** A notice and the call it names, if it names one. */
-export interface AddressedNotice {
-  readonly notice: ToolNotice;
-  readonly id?: string;
-  readonly executionId?: string;
-}
 
 /**
  * Reads a notification of a tool.

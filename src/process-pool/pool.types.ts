@@ -1,8 +1,7 @@
 import type { Cancellation } from '../common/cancellation.js';
 import type { Deadline } from '../common/deadline.js';
 import type { JsonObject } from '../common/json.js';
-import type { LogNotice, NoticeListener } from '../common/tool-notice.js';
-import type { AddressedNotice } from './own-dialect.js';
+import type { LogNotice, NoticeListener, ToolNotice } from '../common/tool-notice.js';
 
 /** How one process of a tool is started. The environment is complete: nothing is inherited. */
 export interface ProcessSpec {
@@ -81,6 +80,13 @@ export interface Handshake {
 export interface Capabilities {
   readonly cancel?: true;
   readonly shutdown?: true;
+}
+
+/** A notice and the call it names, if it names one. */
+export interface AddressedNotice {
+  readonly notice: ToolNotice;
+  readonly id?: string;
+  readonly executionId?: string;
 }
 
 /** What a dialect says to a process. */
