@@ -17,7 +17,7 @@ const allowed = {
   rest: ['common'],
   database: [...base],
   auth: [...base, 'rest', 'tool-contract', 'database'],
-  'process-pool': ['common'],
+  'process-pool': [...base],
   sandbox: [...base, 'outbound'],
   secrets: ['common', 'config', 'rest', 'tool-contract', 'process-pool'],
   'semantic-errors': ['common'],

@@ -1,6 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { ProcessPoolModule } from '../process-pool/process-pool.module.js';
 import { SandboxModule } from '../sandbox/sandbox.module.js';
 import { ToolsModule } from '../tools/tools.module.js';
 import { CustomTool, CustomToolImport } from './entity/custom-tool.entity.js';
@@ -28,7 +29,7 @@ import { SecretsRenewal } from '../secrets/secrets-renewal.js';
 import { ProcessRenewal } from './running/process-renewal.js';
 import { ToolInspector } from './launch/tool-inspector.js';
 import { LaunchPreparation } from './launch/launch-preparation.js';
-import { spawnerMetrics, ToolLauncher } from './launch/tool-launcher.js';
+import { ToolSandbox } from './launch/tool-sandbox.js';
 import { CustomToolRevision } from './entity/tool-revision.entity.js';
 import { McpToolsService } from './http/mcp-tools.service.js';
 import { ToolRevisionsController } from './http/tool-revisions.controller.js';
@@ -46,6 +47,7 @@ export class CustomToolsModule {
       module: CustomToolsModule,
       imports: [
         TypeOrmModule.forFeature([CustomTool, CustomToolImport, CustomToolRevision]),
+        ProcessPoolModule,
         SandboxModule,
         ToolsModule,
       ],
@@ -57,7 +59,7 @@ export class CustomToolsModule {
       ],
       providers: [
         CustomToolsRepository,
-        ToolLauncher,
+        ToolSandbox,
         ToolRevisionsRepository,
         ToolInspector,
         RunningTools,
@@ -69,7 +71,6 @@ export class CustomToolsModule {
         Reconciler,
         McpToolsService,
         ...processMetrics,
-        ...spawnerMetrics,
         ProcessMetrics,
         ToolSupervisor,
         ProcessRenewal,

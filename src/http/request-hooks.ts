@@ -12,7 +12,7 @@ import { Lifecycle } from '../common/lifecycle.js';
 import { ProblemFilter } from '../rest/problem.filter.js';
 import { securityHeaders } from '../rest/security-headers.js';
 import { requestBegan, requestEnded } from './connections.js';
-import { RequestContext } from '../observability/request-context.js';
+import { RequestContext } from '../observability/request-log.js';
 import { RequestLog } from '../observability/request-log.js';
 
 declare module 'fastify' {

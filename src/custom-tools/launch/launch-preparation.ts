@@ -1,4 +1,6 @@
+import type { Server } from 'node:net';
 import { Inject, Injectable } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { CommandRules } from '../commands/command-rules.js';
 import { resolveCommand, type LaunchSettings, type ResolvedCommand } from '../commands/resolve-command.js';
@@ -7,7 +9,11 @@ import { BundleFolders } from '../bundles/bundle-folders.js';
 import { Redactor } from '../../secrets/redactor.js';
 import { type PlainEnv, EnvCipher, SecretUnreadable } from '../../secrets/env-cipher.js';
 import { filledHeaders } from '../entity/remote-settings.js';
-import type { RemoteAddress } from '../../mcp/client/remote-server.js';
+import { mcpDialect } from '../../mcp/client/mcp-dialect.js';
+import { remoteLauncher, type RemoteLimits } from '../../mcp/client/remote-server.js';
+import { portOf } from '../../outbound/addresses.js';
+import type { Dialect } from '../../process-pool/pool.types.js';
+import type { Launcher } from '../../process-pool/launcher.js';
 import { asWrongCommand, notGranted, wrong } from '../../rest/wrong-field.js';
 import { stat } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
@@ -20,14 +26,17 @@ export interface PreparedLaunch extends ResolvedCommand {
   /** The directory that is the tool's own, or its file alone. */
   readonly place: string | undefined;
   readonly redactor: Redactor;
-  /** Nothing is started: it runs elsewhere. */
-  readonly remote?: RemoteAddress;
+  /** Of an MCP server; absent: its processes are spoken to as docs/tools/protocol.md says. */
+  readonly dialect?: Dialect;
+  /** Starts sessions with a tool that runs elsewhere: no process is started. */
+  readonly remote?: Launcher;
 }
 
 /** Prepares the start of a tool's processes: the one place where stored secrets are opened. */
 @Injectable()
 export class LaunchPreparation {
   private readonly rules: CommandRules;
+  private readonly remote: RemoteLimits;
 
   constructor(
     @Inject(APP_CONFIG)
@@ -35,8 +44,14 @@ export class LaunchPreparation {
     private readonly box: EnvCipher,
     private readonly bundles: BundleFolders,
     private readonly sandbox: Sandbox,
+    http: HttpAdapterHost,
   ) {
     this.rules = new CommandRules(config.commands);
+    this.remote = {
+      maxBytes: config.customTools.maxOutputBytes,
+      linesPerSecond: config.customTools.outputLinesPerSecond,
+      ownPort: () => portOf(http.httpAdapter.getHttpServer() as Server),
+    };
   }
 
   /**
@@ -45,7 +60,8 @@ export class LaunchPreparation {
    */
   async prepare(tool: LaunchSettings, starts = true): Promise<PreparedLaunch> {
     const own = this.open(tool);
-    if (tool.url !== null) return this.elsewhere(tool.url, tool.headers, own);
+    if (tool.url !== null)
+      return { ...this.elsewhere(tool.url, tool.headers, own), ...dialectOf(tool, this.config.root) };
     const { bundle } = tool;
     const place = bundle
       ? await bundlePlace(tool, await this.bundles.folderOf(bundle, starts))
@@ -68,13 +84,13 @@ export class LaunchPreparation {
         throw error instanceof SandboxRefusal ? notGranted(claimedBy, error.message) : error;
       });
     const spec = { ...launch.spec, env: { ...launch.spec.env, ...place.variables } };
-    return { ...launch, spec, place: place.own, redactor: new Redactor(own) };
+    return { ...launch, spec, place: place.own, redactor: new Redactor(own), ...dialectOf(tool, spec.cwd) };
   }
 
   private elsewhere(address: string, headers: LaunchSettings['headers'], own: PlainEnv): PreparedLaunch {
     const url = new URL(address);
     const spec = { command: url.href, args: [], cwd: this.config.root, env: {} };
-    const remote = { url, headers: filledHeaders(headers, own) };
+    const remote = remoteLauncher({ url, headers: filledHeaders(headers, own) }, this.remote);
     return { spec, realPath: url.href, place: undefined, redactor: new Redactor(own), remote };
   }
 
@@ -88,7 +104,14 @@ export class LaunchPreparation {
   }
 }
 
-export interface OwnPlace {
+/** An MCP server that asks for its roots gets the paths that it was granted. */
+function dialectOf({ protocol, sandbox, permissions }: LaunchSettings, workingDir: string) {
+  if (protocol !== 'mcp') return {};
+  const granted = permissions?.canReadFiles === false ? [] : (sandbox?.allowedPaths ?? []);
+  return { dialect: mcpDialect(granted.map((path) => resolve(workingDir, path))) };
+}
+
+interface OwnPlace {
   /** The directory that is the tool's own, else its file alone; undefined where it has neither. */
   readonly own: string | undefined;
   /** How it is launched there. */

@@ -4,8 +4,9 @@ import { resolve } from 'node:path';
 import { canonicalJson } from '../../common/canonical-json.js';
 import { Problem } from '../../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
-import { type Probe, probeExecutable } from './probe-executable.js';
-import { processLimits, ToolLauncher } from './tool-launcher.js';
+import { type Probe, probeExecutable, processLimits } from './probe-executable.js';
+import { ToolSandbox } from './tool-sandbox.js';
+import { PoolFactory } from '../../process-pool/pool-factory.js';
 import {
   type Handshake,
   PoolFailure,
@@ -75,7 +76,8 @@ export class ToolInspector {
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
     private readonly preparation: LaunchPreparation,
-    private readonly launcher: ToolLauncher,
+    private readonly pools: PoolFactory,
+    private readonly sandbox: ToolSandbox,
     private readonly schemas: InputSchemas,
   ) {
     this.programFiles = new ProgramFiles(config.root, config.customTools.dir, config.bundles.dir);
@@ -125,13 +127,15 @@ export class ToolInspector {
     const { inputSchema: schema } = tool;
     const compiled = { schema, validate: await this.schemas.compile(schema) };
     const launch = await this.preparation.prepare(tool);
-    const confined = await this.launcher.confine(tool, launch);
+    const confined = await this.sandbox.confine(tool, launch);
     const { startTimeoutMs } = this.config.customTools;
     try {
-      const limits = processLimits(this.config.customTools, confined);
+      const limits = processLimits(this.config.customTools, launch.dialect);
       const hear = listen?.(launch.redactor);
-      const probed = await confined.slots.run(startTimeoutMs, () =>
-        probeExecutable(confined.command, limits, confined.launch, { hear }),
+      const probed = await this.pools.runOnce(
+        startTimeoutMs,
+        (start) => probeExecutable(confined.command, limits, start, { hear }),
+        launch.remote,
       );
       return { ...launch, ...(launch.redactor.cleanJson(probed, { names: false }) as Probe), compiled };
     } catch (error) {

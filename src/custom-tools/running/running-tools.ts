@@ -4,7 +4,8 @@ import { TypedEvents } from '../../common/typed-events.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { Tracer } from '../../observability/tracing/tracer.js';
 import type { PoolEvent } from '../../process-pool/pool.types.js';
-import { ProcessPool } from '../../process-pool/process-pool.js';
+import { PoolFactory } from '../../process-pool/pool-factory.js';
+import type { ProcessPool } from '../../process-pool/process-pool.js';
 import type { Confined } from '../../sandbox/sandbox.js';
 import type { EffectiveSandbox } from '../../sandbox/sandbox.types.js';
 import type { Tool } from '../../tool-contract/tool.js';
@@ -19,7 +20,7 @@ import { type LogBook, ToolLogs } from '../logs/tool-logs.js';
 import { processHashOf, type RevisionContent } from '../entity/revision-content.js';
 import { asUnavailable } from '../../rest/wrong-field.js';
 import { cleanEvent, type Redactor } from '../../secrets/redactor.js';
-import { ToolLauncher } from '../launch/tool-launcher.js';
+import { ToolSandbox } from '../launch/tool-sandbox.js';
 import type { PreparedTool } from '../launch/tool-inspector.js';
 
 /** An event of one of the pools, a trial's or a retiring one included; without secrets. Output goes to the logs. */
@@ -45,7 +46,8 @@ export class RunningTools {
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
-    private readonly launcher: ToolLauncher,
+    private readonly factory: PoolFactory,
+    private readonly sandbox: ToolSandbox,
     private readonly logs: ToolLogs,
     private readonly tracer: Tracer,
     private readonly registry: ToolRegistry,
@@ -77,7 +79,7 @@ export class RunningTools {
    */
   effective(tool: CustomTool, wrapper = this.wrappers.get(tool.name)): EffectiveSandbox {
     const backend = wrapper?.backend;
-    return backend && 'pool' in backend ? backend.confined.effective : this.launcher.effective(tool);
+    return backend && 'pool' in backend ? backend.confined.effective : this.sandbox.effective(tool);
   }
 
   /** Whether any tool, of whatever kind, can be called by this name. */
@@ -193,18 +195,18 @@ export class RunningTools {
 
   private async backendOf({ tool, start, listed }: PreparedTool, book?: LogBook): Promise<ToolBackend> {
     if ('unavailable' in start) return start;
-    const { spec, realPath, redactor } = start;
-    const confined = await this.launcher.confine(tool, start).catch(asUnavailable);
+    const { spec, realPath, redactor, dialect } = start;
+    const confined = await this.sandbox.confine(tool, start).catch(asUnavailable);
     if ('unavailable' in confined) return confined;
     if (this.closed) {
       await confined.dispose();
       // No reason that a tool's row should show.
       throw new Problem('shutting_down', 'The server is stopping');
     }
-    const settings = poolSettings(tool, confined, this.config);
-    const listing = confined.dialect && new McpListing(listed);
+    const settings = poolSettings(tool, confined.command, this.config, dialect);
+    const listing = dialect && new McpListing(listed);
     const make = (minProcesses: number): ProcessPool => {
-      const pool = new ProcessPool({ ...settings, minProcesses }, confined.slots, confined.launch);
+      const pool = this.factory.create({ ...settings, minProcesses }, start.remote);
       this.pools.set(pool, { tool: tool.name, confined });
       pool.events.subscribe((event) => event.type === 'terminate' && confined.ended(event.pid));
       this.follow(pool, new PoolOutput(book ?? this.logs.open(tool.name), redactor), redactor, listing);

@@ -1,9 +1,15 @@
-import { type PoolStats, PoolFailure, type PoolSettings } from '../../process-pool/pool.types.js';
+import {
+  type Dialect,
+  type PoolStats,
+  PoolFailure,
+  type PoolSettings,
+  type ProcessSpec,
+} from '../../process-pool/pool.types.js';
 import type { ProcessPool } from '../../process-pool/process-pool.js';
 import type { Confined } from '../../sandbox/sandbox.js';
 import type { McpListing } from '../../mcp/client/mcp-review.js';
 import type { Redactor } from '../../secrets/redactor.js';
-import { type ConfinedLaunch, processLimits } from '../launch/tool-launcher.js';
+import { processLimits } from '../launch/probe-executable.js';
 import type { AppConfig } from '../../config/app-config.js';
 import type { CustomTool } from '../entity/custom-tool.entity.js';
 
@@ -112,13 +118,14 @@ export class ProjectPools {
 
 export function poolSettings(
   tool: CustomTool,
-  confined: Pick<ConfinedLaunch, 'command' | 'dialect'>,
+  spec: ProcessSpec,
   { customTools: limits, toolInput }: Pick<AppConfig, 'customTools' | 'toolInput'>,
+  dialect: Dialect | undefined,
 ): PoolSettings {
   return {
-    ...processLimits(limits, confined),
+    ...processLimits(limits, dialect),
     name: tool.name,
-    spec: confined.command,
+    spec,
     minProcesses: tool.minProcesses,
     poolSize: Math.min(tool.poolSize, limits.maxPoolSize),
     keepAlive: tool.keepAlive,
@@ -133,6 +140,6 @@ export function poolSettings(
     maxFailedStarts: Math.max(3, tool.maxRetries),
     // A server may remember what it was told: no process of it is replaced for its age, and after a call that was given
     // up it has the time of a health check to answer a ping.
-    ...(confined.dialect && { maxRequests: 0, maxAgeMs: 0, cancelGraceMs: limits.healthTimeoutMs }),
+    ...(dialect && { maxRequests: 0, maxAgeMs: 0, cancelGraceMs: limits.healthTimeoutMs }),
   };
 }

@@ -3,9 +3,15 @@ import { pathToFileURL } from 'node:url';
 import { backOff } from '../../common/back-off.js';
 import { isDeeperThan, jsonExcerpt } from '../../common/json-depth.js';
 import { isObject, type JsonObject } from '../../common/json.js';
-import { text } from '../../process-pool/handshake.js';
-import { type AddressedNotice, readLog, readProgress } from '../../process-pool/notices.js';
-import type { Dialect, Handshake, Hear, Reply, Talk } from '../../process-pool/pool.types.js';
+import { readLog, readProgress, text } from '../../process-pool/own-dialect.js';
+import type {
+  AddressedNotice,
+  Dialect,
+  Handshake,
+  Hear,
+  Reply,
+  Talk,
+} from '../../process-pool/pool.types.js';
 
 /** The revisions of MCP that begin with `initialize`, the newest first. */
 const mcpRevisions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;

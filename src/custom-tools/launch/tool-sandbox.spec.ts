@@ -1,15 +1,15 @@
-import { HttpAdapterHost } from '@nestjs/core';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { loadConfig } from '../../config/app-config.js';
 import { Contributors } from '../../observability/contributors.js';
+import { ToolSpawner } from '../../process-pool/tool-spawner.js';
 import { Sandbox } from '../../sandbox/sandbox.js';
 import { Redactor } from '../../secrets/redactor.js';
-import { ToolLauncher } from './tool-launcher.js';
+import { ToolSandbox } from './tool-sandbox.js';
 
 const metric = (name: string) => ({ name, help: name, registers: [new Registry()] });
 
 it('says of files that went away meanwhile that the command is wrong, not that we failed', async () => {
-  const launcher = new ToolLauncher(
+  const sandbox = new ToolSandbox(
     loadConfig({}),
     new Sandbox({
       enabled: true,
@@ -21,16 +21,18 @@ it('says of files that went away meanwhile that the command is wrong, not that w
       readOnly: [],
       grantable: [],
     }),
-    new Contributors(),
-    new Gauge(metric('up')),
-    new Gauge(metric('waiting')),
-    new Counter(metric('restarts')),
-    new HttpAdapterHost(),
+    new ToolSpawner(
+      loadConfig({}),
+      new Contributors(),
+      new Gauge(metric('up')),
+      new Gauge(metric('waiting')),
+      new Counter(metric('restarts')),
+    ),
   );
   const spec = { command: '/no/such/program', args: [], cwd: '/', env: {} };
   const launch = { spec, realPath: spec.command, place: undefined, redactor: new Redactor({}) };
   await expect(
-    launcher.confine({ protocol: 'jsonrpc', userNumber: 0, sandbox: null, permissions: null }, launch),
+    sandbox.confine({ userNumber: 0, sandbox: null, permissions: null }, launch),
   ).rejects.toMatchObject({
     code: 'invalid_request',
     details: { errors: [{ pointer: '/command', detail: expect.stringContaining('/no/such/program') }] },
