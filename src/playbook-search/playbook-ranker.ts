@@ -68,5 +68,3 @@ export interface PlaybookRanker {
 
 /** What a confidence reads as: two decimals. Thresholds compare with this, so that none shown is below them. */
 export const shownConfidence = (confidence: number): number => Math.round(confidence * 100) / 100;
-
-export const PLAYBOOK_RANKER = Symbol('PlaybookRanker');

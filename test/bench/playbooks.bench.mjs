@@ -65,7 +65,7 @@ function knownMeaning() {
 /** The product's own store, with vectors of length 1 by chance. */
 async function madeUpMeaning(catalogue) {
   const { VectorStore } = await import('../../dist/src/playbook-search/embeddings/vector-store.js');
-  const { playbookKey } = await import('../../dist/src/playbook-search/semantic-search.js');
+  const { playbookKey } = await import('../../dist/src/playbook-search/embeddings/vector-store.js');
   const store = new VectorStore();
   const byChance = () => {
     const vector = Float32Array.from({ length: dimensions }, () => Math.random() - 0.5);

@@ -10,10 +10,9 @@ import { loadConfig } from '../../dist/src/config/app-config.js';
 import { EmbeddingsEndpoint } from '../../dist/src/playbook-search/embeddings/embeddings-endpoint.js';
 import { calibrationAt } from '../../dist/src/playbook-search/embeddings/playbook-embeddings.js';
 import { BlendedRanker } from '../../dist/src/playbook-search/ranking/blended.ranker.js';
-import { calibrated } from '../../dist/src/lexical-search/calibration.js';
+import { calibrated } from '../../dist/src/lexical-search/lexical-search.js';
 import { LexicalRanker } from '../../dist/src/playbook-search/ranking/lexical.ranker.js';
-import { middleOf, passagesOf } from '../../dist/src/playbook-search/ranking/passages.js';
-import { playbookKey } from '../../dist/src/playbook-search/semantic-search.js';
+import { middleOf, passagesOf, playbookKey } from '../../dist/src/playbook-search/embeddings/vector-store.js';
 import { measured } from './measures.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));

@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
-import { playbookKey } from '../semantic-search.js';
-import type { VectorEntry } from './vector-store.js';
+import { playbookKey, type VectorEntry } from './vector-store.js';
 
 /** A playbook that search may show, as far as it is embedded. */
 export type EmbeddablePlaybook = Pick<

@@ -10,20 +10,22 @@ import { sha256 } from '../../common/canonical-json.js';
 import { yieldingForEach } from '../../common/yielding-for-each.js';
 import { IntervalLoop } from '../../common/interval-loop.js';
 import { UpstreamFailure } from '../../outbound/upstream-failure.js';
+import { InjectMetric } from '@willsoto/nestjs-prometheus';
+import type { Counter, Gauge, Histogram } from 'prom-client';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import { Contributors, type PartHealth } from '../../observability/contributors.js';
 import { Tracer } from '../../observability/tracing/tracer.js';
-import { middleOf, passagesOf } from '../ranking/passages.js';
-import {
-  type EmbeddingCalibration,
-  playbookKey,
-  type SemanticScores,
-  type SemanticSearch,
-} from '../semantic-search.js';
-import { EmbeddingMetrics } from './embedding.metrics.js';
+import { durations, up, vectors, withoutVectors } from './embedding.metrics.js';
 import { type EmbeddingKind, EmbeddingsEndpoint } from './embeddings-endpoint.js';
 import { type EmbeddablePlaybook, EmbeddingsRepository } from './embeddings.repository.js';
-import { VectorStore } from './vector-store.js';
+import {
+  type EmbeddingCalibration,
+  middleOf,
+  passagesOf,
+  playbookKey,
+  type SemanticScores,
+  VectorStore,
+} from './vector-store.js';
 
 /** Changes of the catalogue that come together are followed together. */
 const gatherMs = 250;
@@ -32,7 +34,7 @@ const retryMs = 5_000;
 /** Playbooks that are embedded and stored in one go. */
 const slice = 8;
 /** @param cut the cosine from which a playbook is worth showing; what lies far below it says nothing */
-const calibrationAt = (cut: number): EmbeddingCalibration => ({ floor: cut - 0.2, cut });
+export const calibrationAt = (cut: number): EmbeddingCalibration => ({ floor: cut - 0.2, cut });
 
 /** A playbook that search shows, and what is embedded of it. */
 interface Wanted {
@@ -56,9 +58,7 @@ interface EmbeddingsState {
  * and never stands in the way of a search in words.
  */
 @Injectable()
-export class PlaybookEmbeddings
-  implements SemanticSearch, OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown
-{
+export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
   private readonly logger = new Logger(PlaybookEmbeddings.name);
   private readonly stopping = new AbortController();
   private readonly endpoint: EmbeddingsEndpoint | undefined;
@@ -81,17 +81,25 @@ export class PlaybookEmbeddings
   constructor(
     @Inject(APP_CONFIG) { embeddings }: Pick<AppConfig, 'embeddings'>,
     private readonly repository: EmbeddingsRepository,
-    private readonly metrics: EmbeddingMetrics,
     private readonly tracer: Tracer,
     contributors: Contributors,
+    @InjectMetric(durations) private readonly durations: Histogram,
+    @InjectMetric(withoutVectors) private readonly withoutVectors: Counter,
+    @InjectMetric(vectors) vectorsGauge: Gauge,
+    @InjectMetric(up) upGauge: Gauge,
   ) {
     contributors.addHealth('embeddings', () => this.health());
     this.calibration = calibrationAt(embeddings?.cut ?? 0);
     if (!embeddings) return;
     this.endpoint = new EmbeddingsEndpoint(embeddings);
-    metrics.observe(() => this.state());
+    contributors.addSampler(() => {
+      const now = this.state();
+      vectorsGauge.set(now.vectors);
+      upGauge.set(now.degraded === undefined ? 1 : 0);
+    });
   }
 
+  /** Another one whenever an equal query may get other scores. */
   get revision(): string {
     return `${this.changes}`;
   }
@@ -111,6 +119,7 @@ export class PlaybookEmbeddings
     await this.endpoint?.close();
   }
 
+  /** Takes the catalogue that search shows from now on; its vectors are made in the background. */
   follow(catalogue: readonly EmbeddablePlaybook[]): void {
     this.catalogue = catalogue;
     this.loop.hasten(gatherMs);
@@ -136,6 +145,13 @@ export class PlaybookEmbeddings
     return { status: 'degraded', provider, vectors, message: degraded };
   }
 
+  /**
+   * Never fails for want of an endpoint or vectors: then `cosines` is empty and `degraded` says why.
+   * @param query not blank
+   * @param candidates keys (`playbookKey`) that passed the label filter
+   * @param top only so many, the nearest
+   * @throws the signal's reason when it aborts
+   */
   scores(
     query: string,
     candidates: readonly string[],
@@ -163,7 +179,7 @@ export class PlaybookEmbeddings
     try {
       const started = performance.now();
       const [vector = new Float32Array()] = await endpoint.embed([query], 'query', signal);
-      this.metrics.embedded(performance.now() - started);
+      this.durations.observe((performance.now() - started) / 1_000);
       this.note('query');
       const cosines = await store.scores(vector, candidates, top);
       const isWhole = cosines.size >= Math.min(top, candidates.length);
@@ -176,7 +192,7 @@ export class PlaybookEmbeddings
   }
 
   private without(degraded: string | undefined): SemanticScores {
-    if (degraded !== undefined) this.metrics.degraded(degraded);
+    if (degraded !== undefined) this.withoutVectors.inc({ reason: degraded });
     return { calibration: this.calibration, cosines: new Map(), degraded };
   }
 

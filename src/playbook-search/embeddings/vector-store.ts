@@ -1,4 +1,27 @@
 import { yieldingForEach } from '../../common/yielding-for-each.js';
+import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
+
+/** The key of a playbook's vector: its version is part of it, since the text changes with it. */
+export function playbookKey(playbook: { readonly playbook_id: string; readonly version: string }): string {
+  return `${playbook.playbook_id}@${playbook.version}`;
+}
+
+/**
+ * The scale of a model's cosines, which each model has of its own: at or below `floor` it says nothing (0),
+ * at `cut` a playbook begins to be worth showing (0.70), and 1 is 1.
+ */
+export interface EmbeddingCalibration {
+  readonly floor: number;
+  readonly cut: number;
+}
+
+export interface SemanticScores {
+  readonly calibration: EmbeddingCalibration;
+  /** Cosine by `playbookKey`; a candidate without a vector yet is absent. */
+  readonly cosines: ReadonlyMap<string, number>;
+  /** Why vectors were not, or not all, asked (one word, for the answer and metrics); undefined: they were. */
+  readonly degraded: string | undefined;
+}
 
 export interface VectorEntry {
   /** `playbookKey`. */
@@ -66,4 +89,31 @@ function product(a: Float32Array, b: Float32Array): number {
   let sum = 0;
   for (let at = 0; at < a.length; at++) sum += (a[at] ?? 0) * (b[at] ?? 0);
   return sum;
+}
+
+/** Characters of a passage: more than that some models refuse, and others cut it off by themselves. */
+const maxPassage = 1_000;
+
+/**
+ * The texts by whose meaning a playbook is found: each signal and each alias by itself. A sentence about an incident
+ * is nearer to a phrase about it than to a page about its remedy (decision 007). Of a playbook without such phrases
+ * its name and its description are taken, the name twice: it says what goes wrong, the description what to do.
+ */
+export function passagesOf({
+  signals,
+  aliases,
+  name,
+  description,
+}: Pick<SearchablePlaybook, 'signals' | 'aliases' | 'name' | 'description'>): string[] {
+  const phrases = [...signals, ...aliases].filter((phrase) => phrase.trim() !== '');
+  const passages = phrases.length > 0 ? phrases : [name, name, description];
+  return passages.map((passage) => [...passage].slice(0, maxPassage).join(''));
+}
+
+/** @returns the vector in the middle of others, of length 1, so that one vector stands for all of a playbook's passages */
+export function middleOf(vectors: readonly Float32Array[]): Float32Array<ArrayBuffer> {
+  const middle = new Float32Array(vectors[0]?.length ?? 0);
+  for (const vector of vectors) vector.forEach((each, at) => (middle[at] = (middle[at] ?? 0) + each));
+  const length = Math.hypot(...middle);
+  return length > 0 ? middle.map((each) => each / length) : middle;
 }

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
 import type { RankRequest } from '../playbook-ranker.js';
-import { playbookKey, type SemanticScores, type SemanticSearch } from '../semantic-search.js';
-import { BlendedRanker } from './blended.ranker.js';
+import { playbookKey, type SemanticScores } from '../embeddings/vector-store.js';
+import { BlendedRanker, type SemanticSearch } from './blended.ranker.js';
 import { LexicalRanker } from './lexical.ranker.js';
 
 /** Search in words only. */

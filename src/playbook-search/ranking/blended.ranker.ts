@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { calibrated } from '../../lexical-search/calibration.js';
+import { calibrated } from '../../lexical-search/lexical-search.js';
 import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
 import {
   type PlaybookRanker,
@@ -9,13 +9,12 @@ import {
   type RankRequest,
   shownConfidence,
 } from '../playbook-ranker.js';
-import {
-  playbookKey,
-  SEMANTIC_SEARCH,
-  type SemanticScores,
-  type SemanticSearch,
-} from '../semantic-search.js';
+import { PlaybookEmbeddings } from '../embeddings/playbook-embeddings.js';
+import { playbookKey, type SemanticScores } from '../embeddings/vector-store.js';
 import { LexicalRanker } from './lexical.ranker.js';
+
+/** The nearness of playbooks to a query in meaning. */
+export type SemanticSearch = Pick<PlaybookEmbeddings, 'revision' | 'follow' | 'scores'>;
 
 /**
  * Ranks by words and by meaning: each finds what the other cannot, and both are calibrated, so that the more
@@ -25,7 +24,7 @@ import { LexicalRanker } from './lexical.ranker.js';
 export class BlendedRanker implements PlaybookRanker {
   constructor(
     private readonly words: LexicalRanker,
-    @Inject(SEMANTIC_SEARCH) private readonly meaning: SemanticSearch,
+    @Inject(PlaybookEmbeddings) private readonly meaning: SemanticSearch,
   ) {}
 
   get revision(): string {
