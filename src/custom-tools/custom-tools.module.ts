@@ -19,7 +19,7 @@ import { PackageInstaller } from './bundles/package-installer.js';
 import { CustomToolsStartup } from './manager/custom-tools.startup.js';
 import { InstalledToolsImporter } from './manager/installed-tools.importer.js';
 import { ToolLogs } from './logs/tool-logs.js';
-import { LogStreams, ToolLogsService } from './http/tool-logs.service.js';
+import { ToolLogsService } from './http/tool-logs.service.js';
 import { ToolEventSource } from './running/condition-events.js';
 import { HealthChecks } from './running/health-checks.js';
 import { Reconciler } from './manager/reconciler.js';
@@ -84,7 +84,6 @@ export class CustomToolsModule {
         ProcessRenewal,
         LaunchPreparation,
         ToolLogs,
-        LogStreams,
         ToolLogsService,
         SecretsRenewal,
         {

@@ -6,9 +6,9 @@ import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { EventRing } from '../../streams/event-ring.js';
 import { Problem } from '../../common/errors.js';
+import { manifest } from '../../common/project.js';
 import { toldProblem } from '../../rest/problem.filter.js';
-import { sseHeaders } from '../../streams/sse.js';
-import { SseStream } from '../../streams/sse-stream.js';
+import { sseHeaders, SseStream } from '../../streams/sse.js';
 import type { ToolNotice } from '../../common/tool-notice.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import type { CallRequest } from '../../tool-contract/tool-call.js';
@@ -25,11 +25,25 @@ import {
   resultOf,
   withoutNulls,
 } from './mcp-messages.js';
-import { ParamHeaders } from './mcp-param-headers.js';
-import { classified, explained, mismatch, modernRevision, type Sdk, wrongHeader } from './mcp-revisions.js';
-import { missedNotices, noticeMessage, wantedLevel } from './mcp-notices.js';
+import {
+  classified,
+  explained,
+  mismatch,
+  modernRevision,
+  ParamHeaders,
+  type Sdk,
+  wrongHeader,
+} from './mcp-revisions.js';
 import { isForTheModel, refusedResult, toolResultOf } from './mcp-results.js';
-import { eventOfPlaced, McpStreams, messageEvent, subscriptionMeta } from './mcp-streams.js';
+import {
+  eventOfPlaced,
+  McpStreams,
+  messageEvent,
+  missedNotices,
+  noticeMessage,
+  subscriptionMeta,
+  wantedLevel,
+} from './mcp-streams.js';
 
 type Params = Readonly<Record<string, unknown>>;
 
@@ -42,7 +56,7 @@ interface Asked {
   readonly reply: FastifyReply;
 }
 
-const serverInfo = { name: 'toolkeeper', title: 'Toolkeeper', version: '1.0.0' };
+const serverInfo = { name: 'toolkeeper', title: 'Toolkeeper', version: manifest().version };
 const capabilities = { tools: { listChanged: true }, logging: {} };
 const toolsOnPage = 100;
 /** Notices that wait for a client that reads slowly: then the oldest make room. */
