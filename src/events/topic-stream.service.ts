@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Readable } from 'node:stream';
-import { principalOf } from '../auth/principal.decorator.js';
-import { projectFor, projectOf } from '../auth/project.decorator.js';
+import { principalOf, projectFor, projectOf } from '../auth/principal.decorator.js';
 import type { EventRing } from '../streams/event-ring.js';
 import { invalidRequest, Problem } from '../common/errors.js';
 import { type Following, sseEvent, sseHeaders } from '../streams/sse.js';
