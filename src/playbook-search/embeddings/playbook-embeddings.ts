@@ -22,7 +22,6 @@ import {
   type EmbeddingCalibration,
   middleOf,
   passagesOf,
-  playbookKey,
   type SemanticScores,
   VectorStore,
 } from './vector-store.js';
@@ -38,8 +37,8 @@ export const calibrationAt = (cut: number): EmbeddingCalibration => ({ floor: cu
 
 /** A playbook that search shows, and what is embedded of it. */
 interface Wanted {
-  readonly playbook: EmbeddablePlaybook;
-  readonly key: string;
+  readonly playbook_id: string;
+  readonly version: string;
   readonly passages: readonly string[];
   /** Of the passages: another text makes another vector. */
   readonly hash: string;
@@ -72,7 +71,7 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
   private catalogue: readonly EmbeddablePlaybook[] | undefined;
   /** The catalogue whose vectors are all there. */
   private embedded: readonly EmbeddablePlaybook[] | undefined;
-  /** Playbooks whose text the endpoint rejects, by key and the text's hash: asking again would be in vain. */
+  /** Hashes of texts that the endpoint rejects, by playbook id: asking again would be in vain. */
   private readonly rejected = new Map<string, string>();
   private changes = 0;
   /** Why vectors of playbooks, or of queries, are not to be had; in one word. */
@@ -148,17 +147,17 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
   /**
    * Never fails for want of an endpoint or vectors: then `cosines` is empty and `degraded` says why.
    * @param query not blank
-   * @param candidates keys (`playbookKey`) that passed the label filter
+   * @param candidates ids that passed the label filter
    * @param top only so many, the nearest
    * @throws the signal's reason when it aborts
    */
   scores(
     query: string,
-    candidates: readonly string[],
+    candidates: ReadonlySet<string>,
     signal?: AbortSignal,
-    top = candidates.length,
+    top = candidates.size,
   ): Promise<SemanticScores> {
-    const attributes = { 'toolkeeper.playbooks.candidates': candidates.length };
+    const attributes = { 'toolkeeper.playbooks.candidates': candidates.size };
     return this.tracer.span('playbooks.embed', attributes, async (span) => {
       const found = await this.find(query, candidates, signal, top);
       if (found.degraded) span.set({ 'toolkeeper.playbooks.degraded': found.degraded });
@@ -168,12 +167,12 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
 
   private async find(
     query: string,
-    candidates: readonly string[],
+    candidates: ReadonlySet<string>,
     signal: AbortSignal | undefined,
     top: number,
   ): Promise<SemanticScores> {
     const { endpoint, store, calibration } = this;
-    if (!endpoint || candidates.length === 0) return this.without(undefined);
+    if (!endpoint || candidates.size === 0) return this.without(undefined);
     const behind = this.behind() ?? 'indexing';
     if (store.size === 0) return this.without(behind);
     try {
@@ -182,7 +181,7 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
       this.durations.observe((performance.now() - started) / 1_000);
       this.note('query');
       const cosines = await store.scores(vector, candidates, top);
-      const isWhole = cosines.size >= Math.min(top, candidates.length);
+      const isWhole = cosines.size >= Math.min(top, candidates.size);
       return { calibration, cosines, degraded: isWhole ? undefined : behind };
     } catch (error) {
       signal?.throwIfAborted();
@@ -216,18 +215,16 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
     { id }: EmbeddingsEndpoint,
   ): Promise<readonly Wanted[]> {
     const wanted = new Map<string, Wanted>();
-    await yieldingForEach(catalogue, (playbook) => wanted.set(playbookKey(playbook), wantedOf(playbook)));
-    this.store.retain((key) => wanted.has(key));
-    for (const [key, hash] of this.rejected) if (wanted.get(key)?.hash !== hash) this.rejected.delete(key);
-    const isLacking = ({ key, hash }: Wanted): boolean =>
-      !this.store.has(key, hash) && !this.rejected.has(key);
+    await yieldingForEach(catalogue, (playbook) => wanted.set(playbook.playbook_id, wantedOf(playbook)));
+    const isText = ({ playbook_id, hash }: Pick<Wanted, 'playbook_id' | 'hash'>): boolean =>
+      wanted.get(playbook_id)?.hash === hash;
+    this.store.retain(({ playbook_id, version }) => wanted.get(playbook_id)?.version === version);
+    for (const [playbook_id, hash] of this.rejected)
+      if (!isText({ playbook_id, hash })) this.rejected.delete(playbook_id);
+    const isLacking = (each: Wanted): boolean =>
+      !this.store.has(each) && !this.rejected.has(each.playbook_id);
     const lacking = [...wanted.values()].filter(isLacking);
-    const pages = this.repository.vectors(
-      id,
-      lacking.map(({ playbook }) => playbook),
-    );
-    for await (const page of pages)
-      this.store.put(page.filter(({ key, hash }) => wanted.get(key)?.hash === hash));
+    for await (const page of this.repository.vectors(id, lacking)) this.store.put(page.filter(isText));
     this.changes++;
     return lacking.filter(isLacking);
   }
@@ -245,9 +242,9 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
       }
       // An endpoint that rejects this, too, would reject anything: the fault is not the playbook's.
       await endpoint.embed(['a harmless word'], 'document', this.stopping.signal);
-      this.rejected.set(first.key, first.hash);
+      this.rejected.set(first.playbook_id, first.hash);
       this.logger.warn(
-        `Playbook ${first.key} has no embedding, the endpoint rejects its text (${String(error)})`,
+        `Playbook ${first.playbook_id}@${first.version} has no embedding, the endpoint rejects its text (${String(error)})`,
       );
     }
   }
@@ -256,9 +253,9 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
     const texts = wanted.flatMap(({ passages }) => passages);
     const vectors = await endpoint.embed(texts, 'document', this.stopping.signal);
     let taken = 0;
-    const made = wanted.map(({ playbook, key, hash, passages }) => {
+    const made = wanted.map(({ passages, ...identity }) => {
       const vector = middleOf(vectors.slice(taken, (taken += passages.length)));
-      return { playbook, key, hash, vector };
+      return { ...identity, vector };
     });
     await this.repository.store(endpoint.id, made);
     this.store.put(made);
@@ -280,7 +277,8 @@ export class PlaybookEmbeddings implements OnApplicationBootstrap, OnModuleDestr
 
 function wantedOf(playbook: EmbeddablePlaybook): Wanted {
   const passages = passagesOf(playbook);
-  return { playbook, key: playbookKey(playbook), passages, hash: sha256(JSON.stringify(passages)) };
+  const { playbook_id, version } = playbook;
+  return { playbook_id, version, passages, hash: sha256(JSON.stringify(passages)) };
 }
 
 const troubleOf = (error: unknown): string => (error instanceof UpstreamFailure ? error.kind : 'database');

@@ -1,11 +1,6 @@
 import { yieldingForEach } from '../../common/yielding-for-each.js';
 import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
 
-/** The key of a playbook's vector: its version is part of it, since the text changes with it. */
-export function playbookKey(playbook: { readonly playbook_id: string; readonly version: string }): string {
-  return `${playbook.playbook_id}@${playbook.version}`;
-}
-
 /**
  * The scale of a model's cosines, which each model has of its own: at or below `floor` it says nothing (0),
  * at `cut` a playbook begins to be worth showing (0.70), and 1 is 1.
@@ -17,15 +12,15 @@ export interface EmbeddingCalibration {
 
 export interface SemanticScores {
   readonly calibration: EmbeddingCalibration;
-  /** Cosine by `playbookKey`; a candidate without a vector yet is absent. */
+  /** Cosine by playbook id; a candidate without a vector yet is absent. */
   readonly cosines: ReadonlyMap<string, number>;
   /** Why vectors were not, or not all, asked (one word, for the answer and metrics); undefined: they were. */
   readonly degraded: string | undefined;
 }
 
 export interface VectorEntry {
-  /** `playbookKey`. */
-  readonly key: string;
+  readonly playbook_id: string;
+  readonly version: string;
   /** Of the text that the vector was made from. */
   readonly hash: string;
   /** Of length 1. */
@@ -43,19 +38,20 @@ export class VectorStore {
     return this.entries.size;
   }
 
-  /** @returns whether the vector of this text is there */
-  has(key: string, hash: string): boolean {
-    return this.entries.get(key)?.hash === hash;
+  /** Whether the vector of this version and text is there. */
+  has({ playbook_id, version, hash }: Omit<VectorEntry, 'vector'>): boolean {
+    const known = this.entries.get(playbook_id);
+    return known?.version === version && known.hash === hash;
   }
 
-  /** Adds, and replaces what has the same key. */
+  /** Adds vectors, and replaces those of the same playbooks. */
   put(entries: readonly VectorEntry[]): void {
-    for (const entry of entries) this.entries.set(entry.key, entry);
+    for (const entry of entries) this.entries.set(entry.playbook_id, entry);
   }
 
   /** Removes what is not kept. */
-  retain(isKept: (key: string) => boolean): void {
-    for (const key of this.entries.keys()) if (!isKept(key)) this.entries.delete(key);
+  retain(isKept: (entry: VectorEntry) => boolean): void {
+    for (const [id, entry] of this.entries) if (!isKept(entry)) this.entries.delete(id);
   }
 
   /**
@@ -65,21 +61,22 @@ export class VectorStore {
    */
   async scores(
     query: Float32Array,
-    candidates: readonly string[],
-    top = candidates.length,
+    candidates: ReadonlySet<string>,
+    top = candidates.size,
   ): Promise<ReadonlyMap<string, number>> {
-    // Those without a vector stay NaN, which is never at least anything.
-    const cosines = new Float64Array(candidates.length).fill(NaN);
-    await yieldingForEach(candidates, (key, place) => {
-      const vector = this.entries.get(key)?.vector;
-      if (vector?.length === query.length) cosines[place] = product(query, vector);
+    const ids: string[] = [];
+    const cosines: number[] = [];
+    await yieldingForEach(candidates, (id) => {
+      const vector = this.entries.get(id)?.vector;
+      if (vector?.length !== query.length) return;
+      ids.push(id);
+      cosines.push(product(query, vector));
     });
-    const known = cosines.filter((cosine) => !Number.isNaN(cosine)).sort();
-    const least = known[known.length - top] ?? -Infinity;
+    const least = Float64Array.from(cosines).sort()[cosines.length - top] ?? -Infinity;
     const scores = new Map<string, number>();
-    for (const [place, key] of candidates.entries()) {
-      const cosine = cosines[place] ?? NaN;
-      if (cosine >= least) scores.set(key, cosine);
+    for (const [place, id] of ids.entries()) {
+      const cosine = cosines[place] ?? 0;
+      if (cosine >= least) scores.set(id, cosine);
     }
     return scores;
   }

@@ -1,8 +1,8 @@
+import { bulkhead, BulkheadRejectedError } from 'cockatiel';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { FastifyInstance } from 'fastify';
 import { isDeeperThan } from '../../common/json-depth.js';
-import { KeyedMutex } from '../../common/keyed-mutex.js';
 import { type FieldProblem, Problem } from '../../common/errors.js';
 import { DtoPipe } from '../../rest/dto.pipe.js';
 import { WorkerCalls } from '../../common/worker-calls.js';
@@ -64,7 +64,7 @@ const importRoute = '/api/v1/playbooks/import';
 /** Of everything else than `content`, which has its own limit. */
 const maxDepth = 64;
 /** Imports of YAML at a time: one is read, the others wait. Each takes a thread and, made for it, 512 MB and ten seconds. */
-const mostYaml = 5;
+const maxYaml = 5;
 /** A thousand playbooks take one or two. A text that is made to take long (40,000 keys in one map) takes minutes. */
 const timeoutMs = 10_000;
 const heapMb = 512;
@@ -81,8 +81,7 @@ interface ImportReport {
 export class PlaybookImportService implements OnModuleInit, OnApplicationBootstrap {
   private readonly logger = new Logger(PlaybookImportService.name);
   private readonly dtos = new DtoPipe();
-  private readonly yamlReading = new KeyedMutex();
-  private yamlTexts = 0;
+  private readonly yamlReading = bulkhead(1, maxYaml - 1);
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'playbooks'>,
@@ -186,15 +185,12 @@ export class PlaybookImportService implements OnModuleInit, OnApplicationBootstr
   }
 
   private async yaml(text: Buffer): Promise<unknown> {
-    if (this.yamlTexts >= mostYaml) {
-      const detail = `${mostYaml} imports of YAML are read or wait already; JSON does not wait`;
-      throw new Problem('rate_limited', detail, { retryAfterMs: 5_000 });
-    }
-    this.yamlTexts++;
     try {
-      return await this.yamlReading.run('yaml', () => readYaml(text));
-    } finally {
-      this.yamlTexts--;
+      return await this.yamlReading.execute(() => readYaml(text));
+    } catch (error) {
+      if (!(error instanceof BulkheadRejectedError)) throw error;
+      const detail = `${maxYaml} imports of YAML are read or wait already; JSON does not wait`;
+      throw new Problem('rate_limited', detail, { retryAfterMs: 5_000 });
     }
   }
 
