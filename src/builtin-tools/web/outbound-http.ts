@@ -37,7 +37,6 @@ export class NotSent extends ToolFailure {
 }
 
 const maxUrlLength = 8_192;
-/** Of the memory for a body, which doubles as it is filled. */
 const redirects = [301, 302, 303, 307, 308];
 
 /**
