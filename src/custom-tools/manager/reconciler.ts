@@ -1,9 +1,9 @@
+import { bulkhead } from 'cockatiel';
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { setTimeout as delay } from 'node:timers/promises';
 import { endsWithin } from '../../common/abortable.js';
 import type { BackOff } from '../../common/back-off.js';
 import { Problem } from '../../common/errors.js';
-import { mapLimit } from '../../common/map-limit.js';
 import { IntervalLoop } from '../../common/interval-loop.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import type { PoolStats } from '../../process-pool/pool.types.js';
@@ -260,10 +260,12 @@ export class Reconciler {
   }
 
   /** What goes wrong with one is logged and holds up no other. */
-  private each<T>(items: readonly T[], width: number, task: (item: T) => Promise<void>): Promise<void> {
-    return mapLimit(items, width, async (item) => {
+  private async each<T>(items: readonly T[], width: number, task: (item: T) => Promise<void>): Promise<void> {
+    const lanes = bulkhead(width, Infinity);
+    const run = async (item: T): Promise<void> => {
       if (!this.isStopping) await task(item).catch((error: unknown) => this.logger.error(error));
-    });
+    };
+    await Promise.all(items.map((item) => lanes.execute(() => run(item))));
   }
 
   private processesOf(name: string): number {

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { EventRing } from '../../streams/event-ring.js';
 import { Problem } from '../../common/errors.js';
+import { withoutNulls } from '../../common/json.js';
 import { toldProblem } from '../../rest/problem.filter.js';
 import { sseHeaders, SseStream } from '../../streams/sse.js';
 import type { ToolNotice } from '../../common/tool-notice.js';
@@ -18,11 +19,13 @@ import {
   type Answer,
   errorOf,
   invalidParams,
+  isForTheModel,
   methodNotFound,
   type Notification,
   problemAnswer,
+  refusedResult,
   resultOf,
-  withoutNulls,
+  toolResultOf,
 } from './mcp-messages.js';
 import {
   classified,
@@ -33,7 +36,6 @@ import {
   type Sdk,
   wrongHeader,
 } from './mcp-revisions.js';
-import { isForTheModel, refusedResult, toolResultOf } from './mcp-results.js';
 import {
   eventOfPlaced,
   McpStreams,
@@ -86,7 +88,8 @@ export class McpService {
   async answer(request: FastifyRequest, reply: FastifyReply): Promise<object | Readable | undefined> {
     if (request.body === undefined)
       return refused(reply, 400, errorOf(null, -32700, 'The body is empty: send one message'));
-    request.body = withoutNulls(request.body);
+    // A client may give optional members as null. A tool's arguments are the tool's to read.
+    request.body = withoutNulls(request.body, ['arguments', 'id']);
     // It takes a tenth of a second to load, and most servers may never be asked.
     const sdk = await (this.sdk ??= import('@modelcontextprotocol/server'));
     const route = classified(sdk, request);
