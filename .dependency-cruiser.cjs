@@ -103,7 +103,7 @@ const allowed = {
 /** What stands at the root of src: the start, and the list of modules. */
 const root = {
   'main.ts': ['common', 'config', 'auth', 'http'],
-  'lifecycle.module.ts': ['common', 'streams'],
+  'lifecycle.module.ts': ['common', 'config', 'streams'],
   'app.module.ts': [
     ...Object.keys(allowed).filter((room) => !['http', 'cli'].includes(room)),
     'lifecycle.module.ts',

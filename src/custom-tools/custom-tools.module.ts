@@ -19,7 +19,7 @@ import { BundlesRepository } from './bundles/bundles.repository.js';
 import { PackageInstaller } from './bundles/package-installer.js';
 import { InstalledToolsImporter } from './manager/installed-tools.importer.js';
 import { ToolLogs } from './logs/tool-logs.js';
-import { LogStreams, ToolLogsService } from './http/tool-logs.service.js';
+import { ToolLogsService } from './http/tool-logs.service.js';
 import { ToolSupervisor } from './running/tool-supervisor.js';
 import { Reconciler } from './manager/reconciler.js';
 import { ProcessMetrics, processMetrics } from './running/process.metrics.js';
@@ -76,7 +76,6 @@ export class CustomToolsModule {
         ProcessRenewal,
         LaunchPreparation,
         ToolLogs,
-        LogStreams,
         ToolLogsService,
         SecretsRenewal,
         {

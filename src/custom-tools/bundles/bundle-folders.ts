@@ -64,7 +64,7 @@ export class BundleFolders implements OnApplicationBootstrap, OnApplicationShutd
   async folderOf(hash: string, checked = true): Promise<string> {
     const folder = join(this.config.bundles.dir, hash);
     if (!checked && (await isFolder(folder))) return folder;
-    return this.fetching.join(hash, undefined, () => this.fetch(hash));
+    return this.fetching.join(hash, () => this.fetch(hash));
   }
 
   /**

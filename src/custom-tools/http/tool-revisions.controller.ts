@@ -13,7 +13,7 @@ import {
 import { HttpAdapterHost } from '@nestjs/core';
 import { ApiConsumes, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { Audited } from '../../auth/audit/audited.decorator.js';
+import { Audited } from '../../auth/audit/audit.interceptor.js';
 import { CurrentPrincipal } from '../../auth/principal.decorator.js';
 import { Scopes } from '../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../rest/api-problems.decorator.js';

@@ -1,3 +1,4 @@
+import { bulkhead } from 'cockatiel';
 import {
   type BeforeApplicationShutdown,
   Inject,
@@ -9,7 +10,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { endsWithin } from '../../common/abortable.js';
 import type { BackOff } from '../../common/back-off.js';
 import { Problem } from '../../common/errors.js';
-import { mapLimit } from '../../common/map-limit.js';
 import { IntervalLoop } from '../../common/interval-loop.js';
 import { StartupWork } from '../../common/startup-work.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
@@ -284,10 +284,12 @@ export class Reconciler implements OnApplicationBootstrap, BeforeApplicationShut
   }
 
   /** What goes wrong with one is logged and holds up no other. */
-  private each<T>(items: readonly T[], width: number, task: (item: T) => Promise<void>): Promise<void> {
-    return mapLimit(items, width, async (item) => {
+  private async each<T>(items: readonly T[], width: number, task: (item: T) => Promise<void>): Promise<void> {
+    const lanes = bulkhead(width, Infinity);
+    const run = async (item: T): Promise<void> => {
       if (!this.isStopping) await task(item).catch((error: unknown) => this.logger.error(error));
-    });
+    };
+    await Promise.all(items.map((item) => lanes.execute(() => run(item))));
   }
 
   private processesOf(name: string): number {

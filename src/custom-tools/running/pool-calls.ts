@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type OutcomeCode, Refusal } from '../../common/errors.js';
-import { alteredNumber } from '../../common/exact-numbers.js';
+import { alteredNumber } from '../../rest/exact-numbers.js';
 import type { Tracer } from '../../observability/tracing/tracer.js';
 import { quotedChars } from '../../process-pool/failure-messages.js';
 import {

@@ -1,3 +1,4 @@
+import { manifest } from '../../common/project.js';
 import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { backOff } from '../../common/back-off.js';
@@ -21,7 +22,7 @@ export const listLimits = { tools: 512, pages: 64, bytes: 1_048_576, levels: 64 
 
 /** A server that says again and again that its tools changed is asked less and less often: reading a list takes time. */
 const listPauses = { firstMs: 250, longestMs: 60_000 };
-const clientInfo = { name: 'toolkeeper', title: 'Toolkeeper', version: '1.0.0' };
+const clientInfo = { name: 'toolkeeper', title: 'Toolkeeper', version: manifest().version };
 const methodNotFound = -32601;
 
 /** What a server may ask of its client, and this one does not offer. */

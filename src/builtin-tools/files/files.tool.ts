@@ -4,16 +4,11 @@ import { cut } from '../cut.js';
 import { callerMistake } from '../failures.js';
 import { filePath, type ProjectFiles } from './project-files.js';
 
-interface Input {
-  readonly path: string;
-  readonly maxLength: number;
-}
-
 /** The most bytes of one character in UTF-8. */
 const mostBytesEach = 4;
 
 export const readFile = (files: ProjectFiles): Tool =>
-  defineTool<Input>({
+  defineTool<{ path: string; maxLength: number }>({
     name: 'readFile',
     description: 'Read a text file from the files folder, such as one that writeFile wrote.',
     input: {
@@ -52,3 +47,29 @@ function textOf(bytes: Buffer, isPart: boolean): string | undefined {
     return undefined;
   }
 }
+
+export const writeFile = (files: ProjectFiles): Tool =>
+  defineTool<{ path: string; content: string; mode: 'overwrite' | 'append' }>({
+    name: 'writeFile',
+    description: 'Write a text file to the files folder. Folders on the way are made.',
+    input: {
+      type: 'object',
+      properties: {
+        path: filePath,
+        content: { type: 'string', description: 'The text' },
+        mode: {
+          enum: ['overwrite', 'append'],
+          default: 'overwrite',
+          description: 'What happens to a file that is there',
+        },
+      },
+      required: ['path', 'content'],
+      additionalProperties: false,
+    },
+    annotations: { readOnly: false, idempotent: false, destructive: true, openWorld: false },
+    tags: ['files'],
+    run: async ({ path, content, mode }, { context }) => {
+      const written = await files.write(context.projectId, path, content, mode);
+      return { path, ...written, mode };
+    },
+  });

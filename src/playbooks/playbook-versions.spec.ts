@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { compareVersions } from './semver.js';
-import { planVersions, type ProposedVersion, type StoredVersion } from './version-plan.js';
+import { compareVersions } from './playbook.validators.js';
+import { planVersions, type ProposedVersion, type StoredVersion } from './playbook-versions.js';
 
 const proposed = (
   version: string,

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { middleOf, passagesOf } from './passages.js';
+import { middleOf, passagesOf } from './vector-store.js';
 
 describe('passagesOf', () => {
   const plain = { name: 'Name', description: 'What it does.', signals: [], aliases: [] };

@@ -1,10 +1,31 @@
 import type { FieldProblem } from '../common/errors.js';
-import type { NewPlaybook } from './playbook.types.js';
-import { compareVersions } from './semver.js';
+import type { PlaybookStatus } from './playbook.types.js';
+import type { CreatePlaybookBody } from './playbook-bodies.dto.js';
+import { compareVersions } from './playbook.validators.js';
+
+/** Changes of a version's status, and the statuses that allow them. Archived is the end. */
+export const transitions = {
+  disable: { from: ['active'], to: 'disabled' },
+  enable: { from: ['disabled'], to: 'active' },
+  deprecate: { from: ['active'], to: 'deprecated' },
+  archive: { from: ['active', 'deprecated'], to: 'archived' },
+} as const satisfies Record<string, { from: readonly PlaybookStatus[]; to: PlaybookStatus }>;
+
+type Transition = keyof typeof transitions;
+
+export const allows = (transition: Transition, status: PlaybookStatus): boolean =>
+  (transitions[transition].from as readonly PlaybookStatus[]).includes(status);
+
+/** A status change that is asked for. */
+export interface StatusChange {
+  readonly transition: Transition;
+  readonly by: string;
+  readonly reason: string | undefined;
+}
 
 /** A version that somebody wants to be stored. */
 export interface ProposedVersion {
-  readonly playbook: NewPlaybook;
+  readonly playbook: CreatePlaybookBody;
   readonly contentHash: string;
   /** JSON pointer to it in the request. */
   readonly pointer: string;
@@ -20,7 +41,7 @@ export interface StoredVersion {
 
 /** A version as it will be stored. */
 export interface PlannedVersion {
-  readonly playbook: NewPlaybook;
+  readonly playbook: CreatePlaybookBody;
   readonly contentHash: string;
   readonly isLatest: boolean;
   readonly previous: string | null;
@@ -29,7 +50,7 @@ export interface PlannedVersion {
 export interface VersionPlan {
   readonly versions: readonly PlannedVersion[];
   /** Stored already with the same content. */
-  readonly unchanged: readonly NewPlaybook[];
+  readonly unchanged: readonly CreatePlaybookBody[];
   /** Versions that are taken, with other content. */
   readonly taken: readonly FieldProblem[];
   /** Versions that are not greater than the latest one. */
@@ -45,7 +66,7 @@ export function planVersions(
   stored: readonly StoredVersion[],
 ): VersionPlan {
   const versions: PlannedVersion[] = [];
-  const unchanged: NewPlaybook[] = [];
+  const unchanged: CreatePlaybookBody[] = [];
   const taken: FieldProblem[] = [];
   const notGreater: FieldProblem[] = [];
   const storedById = Map.groupBy(stored, ({ playbook_id }) => playbook_id);

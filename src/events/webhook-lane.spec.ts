@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import { until } from '../../../test/support/wait.js';
-import { WebSite } from '../../../test/support/web-site.js';
-import { type LaneSettings, type LaneReport, WebhookLane } from './webhook-lane.js';
+import { until } from '../../test/support/wait.js';
+import { WebSite } from '../../test/support/web-site.js';
+import { type LaneSettings, type LaneReport, WebhookLane } from './webhooks.js';
 
 const key = Buffer.from('a key of some length');
 const secret = `whsec_${key.toString('base64')}`;

@@ -1,5 +1,5 @@
-import type { FieldProblem } from './errors.js';
-import { escapePointer } from './field-problems.js';
+import type { FieldProblem } from '../common/errors.js';
+import { escapePointer } from '../common/field-problems.js';
 
 /** Usual JSON holds neither a run of 16 digits nor a huge exponent: it pays one search. */
 const suspicious = /\d{16}|\d[eE]\+?\d{3}/;

@@ -1,8 +1,75 @@
+import { Inject, Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { InjectMetric, makeCounterProvider, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
+import type { Counter, Gauge } from 'prom-client';
 import { DelegateBackoff, handleAll, retry } from 'cockatiel';
-import { abortable } from '../../common/abortable.js';
-import { backOff, type BackOff } from '../../common/back-off.js';
-import { HttpClient } from '../../outbound/http-client.js';
-import { secretBytes, signatureHeaders } from '../../outbound/webhook-signature.js';
+import { abortable } from '../common/abortable.js';
+import { backOff, type BackOff } from '../common/back-off.js';
+import { HttpClient } from '../outbound/http-client.js';
+import { secretBytes, signatureHeaders } from '../outbound/webhook-signature.js';
+import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
+import { Contributors } from '../observability/contributors.js';
+import { EventHistory } from './event-history.js';
+
+const webhookResults = 'toolkeeper_webhooks_total';
+const webhooksWaiting = 'toolkeeper_webhooks_waiting';
+
+/** Metrics of webhooks. */
+export const webhookMetrics = [
+  makeCounterProvider({
+    name: webhookResults,
+    help: 'Webhooks: delivered, tried again (retried), given up after all tries, dropped because too many waited',
+    labelNames: ['result'],
+  }),
+  makeGaugeProvider({ name: webhooksWaiting, help: 'Webhooks that were not taken yet' }),
+];
+
+/** Full jitter: many messages that failed together do not come back together. */
+const pause = { firstMs: 1_000, longestMs: 60_000, jitter: 1 };
+
+/** Sends events to the receivers in WEBHOOK_URLS; off where there are none. */
+@Injectable()
+export class Webhooks implements OnModuleInit, OnApplicationShutdown {
+  private readonly logger = new Logger(Webhooks.name);
+  private readonly lanes: readonly WebhookLane[];
+  private readonly types: AppConfig['webhooks']['types'];
+
+  constructor(
+    @Inject(APP_CONFIG) { webhooks }: Pick<AppConfig, 'webhooks'>,
+    private readonly history: EventHistory,
+    @InjectMetric(webhookResults) private readonly results: Counter,
+    @InjectMetric(webhooksWaiting) waiting: Gauge,
+    contributors: Contributors,
+  ) {
+    const { urls, secret = '', types, ...limits } = webhooks;
+    this.types = types;
+    this.lanes = urls.map(
+      (url) => new WebhookLane({ url, secret, ...limits, pause }, this.reportFor(new URL(url).host)),
+    );
+    contributors.addSampler(() => waiting.set(this.lanes.reduce((sum, { depth }) => sum + depth, 0)));
+  }
+
+  onModuleInit(): void {
+    if (this.lanes.length === 0) return;
+    this.history.placed.subscribe((event) => {
+      if (this.types && !this.types.has(event.type)) return;
+      const message = { id: event.id, body: JSON.stringify(event) };
+      for (const lane of this.lanes) lane.send(message);
+    });
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await Promise.all(this.lanes.map((lane) => lane.stop()));
+  }
+
+  /** A URL may hold a secret: only its host is told. */
+  private reportFor(host: string): LaneReport {
+    return (result, why) => {
+      this.results.inc({ result });
+      if (result === 'given_up')
+        this.logger.warn({ event: 'webhook_given_up', host, error: why }, 'a webhook was not taken');
+    };
+  }
+}
 
 export interface LaneSettings {
   readonly url: string;
