@@ -20,8 +20,7 @@ import {
   ApiOperation,
   ApiTags,
 } from '@nestjs/swagger';
-import { CurrentPrincipal, type Principal } from '../auth/principal.decorator.js';
-import { CurrentProject } from '../auth/project.decorator.js';
+import { CurrentPrincipal, CurrentProject, type Principal } from '../auth/principal.decorator.js';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../rest/api-problems.decorator.js';
 import type { Listed } from '../records/spans/reads/reads.types.js';

@@ -2,8 +2,9 @@ import type { JsonObject } from '../common/json.js';
 import { quotedChars } from './failure-messages.js';
 import type { NoticeListener } from '../common/tool-notice.js';
 import { classify, freshId } from './json-rpc.js';
-import { type AddressedNotice, readNotice as readOwnNotice } from './notices.js';
+import { readNotice as readOwnNotice } from './own-dialect.js';
 import type {
+  AddressedNotice,
   Dialect,
   Ending,
   PoolFailureReason,

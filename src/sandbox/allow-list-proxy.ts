@@ -19,7 +19,7 @@ import {
   mayLeadTo,
   nameOf,
 } from '../outbound/addresses.js';
-import { makePrivateFolder } from './private-folders.js';
+import { makePrivateFolder } from './tool-user.js';
 
 export interface ProxyLimits {
   readonly maxConnections: number;

@@ -1,7 +1,7 @@
 import type { ToolThresholds } from '../tool-contract/tool-thresholds.js';
 import type { LatencyFigures, ToolFigures } from '../records/executions/queries/tool-figures.js';
 import type { EmptyToolStats } from '../records/executions/queries/tool-stats.js';
-import { rounded } from '../common/rounding.js';
+import { rounded } from '../records/executions/queries/rounding.js';
 import type { Grade } from './grading.js';
 import type { ToolHealthSummaryView, ToolHealthView } from './tool-health.dto.js';
 

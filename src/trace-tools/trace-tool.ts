@@ -1,4 +1,4 @@
-import { foreignProject } from '../auth/project.decorator.js';
+import { foreignProject } from '../auth/principal.decorator.js';
 import { errorTable } from '../common/errors.js';
 import { type BuiltinRun, defineTool } from '../tool-contract/define-tool.js';
 import type { Tool } from '../tool-contract/tool.js';

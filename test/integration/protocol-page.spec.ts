@@ -3,8 +3,12 @@ import { join } from 'node:path';
 import { loadConfig } from '../../src/config/app-config.js';
 import { errorTable } from '../../src/common/errors.js';
 import { classify, encodeNotification, encodeRequest } from '../../src/process-pool/json-rpc.js';
-import { readNotice } from '../../src/process-pool/notices.js';
-import { initializeParams, protocolVersions, readHandshake } from '../../src/process-pool/handshake.js';
+import {
+  initializeParams,
+  protocolVersions,
+  readHandshake,
+  readNotice,
+} from '../../src/process-pool/own-dialect.js';
 import { Gate } from '../fixtures/tools/gate.js';
 import { call, PoolLab, result } from '../fixtures/tools/pool-lab.js';
 import type { Json } from '../support/json.js';

@@ -4,7 +4,7 @@ import type { JsonSchema } from '../../schemas/json-schema.js';
 import type { ToolThresholds } from '../../tool-contract/tool-thresholds.js';
 import type { McpDefinition } from '../../mcp/client/mcp-definition.js';
 import type { SandboxSettings, ToolPermissions } from './sandbox-settings.js';
-import type { StoredEnv } from '../../secrets/stored-env.js';
+import type { StoredEnv } from '../../secrets/env-cipher.js';
 
 export const toolStatuses = ['active', 'inactive', 'error'] as const;
 export type ToolStatus = (typeof toolStatuses)[number];

@@ -1,10 +1,14 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
+import { TableFollower } from '../../database/table-follower.js';
+import { PlaybookCatalogueService } from '../../playbooks/playbook-catalogue.service.js';
+import { BlendedRanker } from '../ranking/blended.ranker.js';
 import { LRUCache } from 'lru-cache';
 import { abortable } from '../../common/abortable.js';
 import { Tracer } from '../../observability/tracing/tracer.js';
 import { type AskedLabels, labelsMatch, normalisedLabels } from '../label-filter.js';
 import {
-  PLAYBOOK_RANKER,
   type PlaybookRanker,
   type PlaybookRanking,
   type Ranked,
@@ -12,16 +16,11 @@ import {
   type RankRequest,
   shownConfidence,
 } from '../playbook-ranker.js';
-import type {
-  FoundPlaybooks,
-  PlaybookAnswer,
-  PlaybookHit,
-  PlaybookSearch,
-  PlaybookSource,
-} from '../playbook-source.js';
+import type { FoundPlaybooks, PlaybookAnswer, PlaybookSearch, PlaybookSource } from '../playbook-source.js';
 import type { SearchablePlaybook } from '../../playbooks/playbook.types.js';
 import { PlaybooksRepository } from '../../playbooks/playbooks.repository.js';
-import { type ExplainedPlaybook, explainSearch } from '../rest/search-explanation.js';
+import type { ExplainedPlaybookView, PlaybookHitView } from '../rest/playbook-search.dto.js';
+import { explainSearch } from '../rest/search-explanation.js';
 
 /** A search's answer, and whether it is worth keeping. */
 interface FoundAnswer {
@@ -32,7 +31,7 @@ interface FoundAnswer {
 
 /** A search's answer and how it came about. */
 interface ExplainedAnswer extends FoundAnswer {
-  readonly explained: readonly ExplainedPlaybook[];
+  readonly explained: readonly ExplainedPlaybookView[];
   /** Of the catalogue, as it was searched. */
   readonly revision: string;
 }
@@ -49,7 +48,7 @@ export class PlaybookIndex implements PlaybookSource {
 
   constructor(
     private readonly repository: PlaybooksRepository,
-    @Inject(PLAYBOOK_RANKER) private readonly ranker: PlaybookRanker,
+    @Inject(BlendedRanker) private readonly ranker: PlaybookRanker,
     private readonly tracer: Tracer,
   ) {}
 
@@ -181,7 +180,7 @@ function answerOf(
   ranked: readonly RankedPlaybook[],
   { similarityThreshold, limit }: PlaybookSearch,
 ): PlaybookAnswer {
-  const hits: PlaybookHit[] = [];
+  const hits: PlaybookHitView[] = [];
   for (const { playbookId, confidence: exact } of ranked) {
     if (hits.length === limit) break;
     const playbook = playbooks.get(playbookId);
@@ -192,4 +191,39 @@ function answerOf(
     hits.push({ playbook_id, version, description, confidence });
   }
   return { playbooks: hits, total_results: hits.length };
+}
+
+/**
+ * Lets search follow the catalogue: what is changed here at once, and what others change as soon as the database tells.
+ * The catalogue is read before the first search needs it.
+ */
+@Injectable()
+export class CatalogueFollower implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly follower: TableFollower;
+
+  constructor(
+    @Inject(APP_CONFIG) { playbooks }: Pick<AppConfig, 'playbooks'>,
+    { options }: DataSource,
+    repository: PlaybooksRepository,
+    index: PlaybookIndex,
+    catalogue: PlaybookCatalogueService,
+  ) {
+    catalogue.changed.subscribe(() => index.invalidate());
+    const followed = {
+      what: 'the playbook catalogue',
+      channel: 'playbook_catalog',
+      intervalMs: playbooks.refreshIntervalMs,
+    };
+    this.follower = new TableFollower(options, followed, async () =>
+      index.follow(await repository.revision()),
+    );
+  }
+
+  onApplicationBootstrap(): void {
+    this.follower.start();
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    return this.follower.stop();
+  }
 }

@@ -1,6 +1,6 @@
 import { storableJson, sanitisedText } from '../../common/pg-text.js';
 import { type Column, ColumnArrays, type Queryable } from '../../database/column-arrays.js';
-import { isValueFault } from '../../database/sql-state.js';
+import { isValueFault } from '../../database/transient-error.js';
 import { rollUp } from './rollups/rollup.sql.js';
 import type { ToolMetric } from './tool-metric.entity.js';
 

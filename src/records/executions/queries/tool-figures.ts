@@ -1,4 +1,4 @@
-import { rounded } from '../../../common/rounding.js';
+import { rounded } from './rounding.js';
 import { LatencyHistogram } from '../rollups/latency-histogram.js';
 
 /** The figures that make a tool's grade: its calls in a period, at least one. */

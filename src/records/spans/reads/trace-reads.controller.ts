@@ -1,13 +1,13 @@
+import * as queries from './trace-queries.dto.js';
+import * as views from './trace-views.dto.js';
 import { Body, Delete, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
 import { ApiExtraModels, ApiOkResponse, ApiOperation } from '@nestjs/swagger';
-import { AuditedRead } from '../../../auth/audit/audited.decorator.js';
-import { CurrentProject } from '../../../auth/project.decorator.js';
+import { AuditedRead } from '../../../auth/audit/audit.interceptor.js';
+import { CurrentProject } from '../../../auth/principal.decorator.js';
 import { Scopes } from '../../../auth/scopes.decorator.js';
 import { ApiProblems } from '../../../rest/api-problems.decorator.js';
 import { ReadsTraces } from './reads-traces.decorator.js';
 import type { Listed, SpanRead } from './reads.types.js';
-import * as queries from './trace-queries.dto.js';
-import * as views from './trace-views.dto.js';
 import { TraceReadsService } from './trace-reads.service.js';
 
 /** Parameters are in snake case and may be written in camel case as well. */

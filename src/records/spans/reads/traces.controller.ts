@@ -1,16 +1,16 @@
+import * as queries from './trace-queries.dto.js';
+import * as views from './trace-views.dto.js';
 import { Get, Param, Query, Req, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { promisify } from 'node:util';
 import { constants, gzip } from 'node:zlib';
-import { AuditedRead } from '../../../auth/audit/audited.decorator.js';
-import { CurrentProject } from '../../../auth/project.decorator.js';
+import { AuditedRead } from '../../../auth/audit/audit.interceptor.js';
+import { CurrentProject } from '../../../auth/principal.decorator.js';
 import { ApiProblems } from '../../../rest/api-problems.decorator.js';
 import { Problem } from '../../../common/errors.js';
 import { ReadsTraces } from './reads-traces.decorator.js';
 import type { Listed, SpanRead } from './reads.types.js';
-import * as queries from './trace-queries.dto.js';
-import * as views from './trace-views.dto.js';
 import { TraceReads } from './trace-reads.js';
 
 /** In a thread of its own; a skeleton gets five times smaller. */
