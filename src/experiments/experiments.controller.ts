@@ -24,7 +24,7 @@ import { CurrentPrincipal, type Principal } from '../auth/principal.decorator.js
 import { CurrentProject } from '../auth/project.decorator.js';
 import { Scopes } from '../auth/scopes.decorator.js';
 import { ApiProblems } from '../rest/api-problems.decorator.js';
-import type { Listed } from '../records/spans/reads/reads.types.js';
+import type { Listed } from '../records/spans/reads/trace-views.dto.js';
 import { SpansUpToDateInterceptor } from '../records/spans/ingest/span-ingest.js';
 import { ExperimentsService } from './experiments.service.js';
 import {

@@ -1,6 +1,6 @@
 import { ApiProperty, getSchemaPath, PartialType } from '@nestjs/swagger';
 import { AnyObject, Limit, OptionalInt, OptionalMap, OptionalText, SentBackBy, Text } from '../rest/dto.js';
-import type { Listed } from '../records/spans/reads/reads.types.js';
+import type { Listed } from '../records/spans/reads/trace-views.dto.js';
 import { PaginationView } from '../records/spans/reads/trace-views.dto.js';
 import type { CallFigures, Comparison, Evaluation } from './evaluation.js';
 import { type ExperimentStatus, experimentStatuses, type Json, type RunResult } from './experiment.types.js';

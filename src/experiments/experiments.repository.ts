@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { storableJson, sanitisedText } from '../common/pg-text.js';
-import type { Listed } from '../records/spans/reads/reads.types.js';
+import type { Listed } from '../records/spans/reads/trace-views.dto.js';
 import type {
   Experiment,
   ExperimentSettings,

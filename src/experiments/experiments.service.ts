@@ -3,7 +3,7 @@ import { CallRates } from '../auth/call-rates.js';
 import { invalidRequest, Problem } from '../common/errors.js';
 import { newId } from '../common/ids.js';
 import { Llm, noLlm } from '../llm/llm.module.js';
-import type { Listed, SpanRead } from '../records/spans/reads/reads.types.js';
+import type { Listed, SpanView } from '../records/spans/reads/trace-views.dto.js';
 import { isOptimizable } from '../records/spans/reads/span-contents.js';
 import { TraceReads } from '../records/spans/reads/trace-reads.js';
 import { evaluate } from './evaluation.js';
@@ -150,7 +150,7 @@ export class ExperimentsService {
   }
 
   /** The call of a model that is meant. */
-  private async spanOf(project: string, id: string, traceId: string | undefined): Promise<SpanRead> {
+  private async spanOf(project: string, id: string, traceId: string | undefined): Promise<SpanView> {
     const filter = { project, spanIds: [id], ...(traceId !== undefined && { traceIds: [traceId] }) };
     const { data } = await this.spans.spans(filter, { limit: 2, offset: 0 });
     const [span, another] = data.filter(({ span_id: found }) => found === id);

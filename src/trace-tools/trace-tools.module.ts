@@ -7,12 +7,11 @@ import { BatchEvents } from '../records/spans/ingest/batch-events.js';
 import { SpanIngest } from '../records/spans/ingest/span-ingest.js';
 import { TraceReads } from '../records/spans/reads/trace-reads.js';
 import { TracesModule } from '../records/spans/traces.module.js';
-import { fetchSpansSummary, getSpanContent } from './analysis-tools.js';
 import { analyzeWithLlm } from './analysis/analyze-with-llm.tool.js';
 import { SemanticMarks } from './analysis/semantic-marks.js';
 import { SpanAnalyst } from './analysis/span-analyst.js';
-import { isValidForOptimize } from './is-valid-for-optimize.tool.js';
-import { fetchGroups, fetchRuns, fetchSpans, getRunDetails, listLabels } from './list-tools.js';
+import { listTools } from './list-tools.js';
+import { fetchSpansSummary, getSpanContent, isValidForOptimize } from './span-tools.js';
 
 /** The tools by which agents read and judge spans. What a judgement finds, and what spans say themselves, marks executions. */
 @Module({
@@ -28,9 +27,7 @@ export class TraceToolsModule {
     batches: BatchEvents,
     { endpoint }: Llm,
   ) {
-    for (const tool of [fetchRuns, fetchSpans, getRunDetails, fetchGroups, getSpanContent, listLabels])
-      registry.register(tool(reads));
-    registry.register(isValidForOptimize(reads));
+    for (const tool of [...listTools, getSpanContent, isValidForOptimize]) registry.register(tool(reads));
     registry.register(fetchSpansSummary(reads, () => ingest.state().depth));
     const analyst = endpoint && new SpanAnalyst(endpoint);
     registry.register(

@@ -11,8 +11,6 @@ import { IngestService } from './ingest/ingest.service.js';
 import { ingestMetrics, openIngest, spanReport } from './ingest/open-ingest.js';
 import { SpanIngest } from './ingest/span-ingest.js';
 import { SpanNews } from './ingest/span-news.js';
-import { TraceReadsController } from './reads/trace-reads.controller.js';
-import { TraceReadsService } from './reads/trace-reads.service.js';
 import { TraceReads } from './reads/trace-reads.js';
 import { TracesController } from './reads/traces.controller.js';
 import { SpanRetention } from './span-retention.js';
@@ -21,7 +19,7 @@ import { SpanRetention } from './span-retention.js';
 @Module({
   // TypeORM closes its connections after the modules that import it.
   imports: [TypeOrmModule.forFeature([]), AuthModule, ToolMetricsModule],
-  controllers: [IngestController, TraceReadsController, TracesController],
+  controllers: [IngestController, TracesController],
   providers: [
     ...ingestMetrics,
     BatchRates,
@@ -30,7 +28,6 @@ import { SpanRetention } from './span-retention.js';
     SpanNews,
     SpanRetention,
     TraceReads,
-    TraceReadsService,
     {
       provide: SpanIngest,
       inject: [getDataSourceToken(), APP_CONFIG, spanReport, BatchEvents],
