@@ -2,9 +2,7 @@ import { AttributeLookup, fromJson, memberOf } from '../records/spans/ingest/att
 import { callsIn, resultsIn, textsOf } from '../records/spans/ingest/span-texts.js';
 import { spanTextsOf } from '../records/spans/reads/span-contents.js';
 import type { SpanView } from '../records/spans/reads/trace-views.dto.js';
-import type { CallResult } from './evaluation.js';
-
-type Json = Readonly<Record<string, unknown>>;
+import type { CallResult, Json } from './experiments.dto.js';
 
 /** The answer of a span of a model's call, with its figures. */
 export function resultOf(span: SpanView): CallResult {
