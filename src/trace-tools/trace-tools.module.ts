@@ -3,7 +3,6 @@ import { Llm, LlmModule } from '../llm/llm.module.js';
 import { ToolMetricsModule } from '../records/executions/tool-metrics.module.js';
 import { ToolRegistry } from '../tools/tool-registry.js';
 import { ToolsModule } from '../tools/tools.module.js';
-import { BatchEvents } from '../records/spans/ingest/batch-events.js';
 import { SpanIngest } from '../records/spans/ingest/span-ingest.js';
 import { TraceReads } from '../records/spans/reads/trace-reads.js';
 import { TracesModule } from '../records/spans/traces.module.js';
@@ -24,7 +23,6 @@ export class TraceToolsModule {
     reads: TraceReads,
     ingest: SpanIngest,
     marks: SemanticMarks,
-    batches: BatchEvents,
     { endpoint }: Llm,
   ) {
     for (const tool of [...listTools, getSpanContent, isValidForOptimize]) registry.register(tool(reads));
@@ -33,6 +31,6 @@ export class TraceToolsModule {
     registry.register(
       analyzeWithLlm({ analyst, reads, found: (analysis, spans) => marks.judge(analysis, spans) }),
     );
-    batches.subscribe(({ told }) => marks.tell(told));
+    ingest.batches.subscribe(({ told }) => marks.tell(told));
   }
 }

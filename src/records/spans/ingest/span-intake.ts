@@ -8,7 +8,7 @@ import { type IncomingBatch, type ReadSpan, RejectedSpan, TooLarge } from './inc
 import { type IngestScope, normaliseSpan } from './normalise-span.js';
 import { spansInJson } from './otlp-json.js';
 import { spansInProtobuf } from './otlp-protobuf.js';
-import { type ToldFailure, toldFailure } from './told-failures.js';
+import { type ToldFailure, toldFailure } from './failures.js';
 import { spansOfVllora } from './vllora-json.js';
 
 /** Objects and lists of a batch in JSON: small ones take fifty times the memory of their text. */
