@@ -44,6 +44,7 @@ export const drainThread =
       name: 'journal drain',
       workerData: { drain: orders, sink },
       restart,
+      resourceLimits: { maxYoungGenerationSizeMb: 8 },
       onNews: (news) => listener.news(news),
       onDeath: (cause, restartInMs = 0) => listener.died(cause, restartInMs),
     });
