@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
-import type { InvestigationView, ToolBudget } from './budget-types.js';
+import type { InvestigationView, ToolBudget } from './investigation-budget.js';
 import { Reason } from '../auth/audit/audit.dto.js';
-import { Limit, OptionalInt, OptionalMap, PageOf, SentBackBy, Text } from '../rest/dto.js';
+import { Limit, NullableText, OptionalInt, OptionalMap, PageOf, SentBackBy, Text } from '../rest/dto.js';
 
 const maxLimit = 1_000_000;
 
@@ -41,13 +41,7 @@ export class ToolBudgetView implements ToolBudget {
 @SentBackBy(RaiseBudgetBody)
 export class InvestigationBudgetView implements Omit<InvestigationView, 'resetsAt' | 'projectId'> {
   @ApiProperty({ example: 'inc-2024-118' }) readonly investigationId!: string;
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: 'default',
-    description: 'null: of callers without a key',
-  })
-  readonly project!: string | null;
+  @NullableText('default', 'null: of callers without a key') readonly project!: string | null;
   @ApiProperty({
     type: 'integer',
     example: 10,

@@ -2,8 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import type { CircuitBreaker } from './breaker/circuit-breaker.js';
 import type { CircuitOverride } from './breaker/circuit-state.js';
 import { CircuitBreakers, type TrackedCircuit } from './circuit-breakers.js';
-import type { CircuitTransition } from './circuit-events.js';
-import { CircuitHistory } from './circuit-transitions.repository.js';
+import { CircuitHistory, type CircuitTransition } from './circuit-transitions.repository.js';
 import type { CircuitListView, CircuitStateView, CircuitView, OverrideCircuitBody } from './circuit.dto.js';
 
 const shownByDefault = 50;

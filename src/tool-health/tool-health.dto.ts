@@ -1,6 +1,6 @@
 import { ApiExtraModels, ApiProperty, ApiPropertyOptional, getSchemaPath } from '@nestjs/swagger';
 import { type HealthRule, healthRules, type HealthStatus, healthStatuses } from './grading.js';
-import { OptionalInt, PageOf } from '../rest/dto.js';
+import { NullableText, OptionalInt, PageOf } from '../rest/dto.js';
 
 const checkedAtExample = '2026-01-23T10:30:00.000Z';
 
@@ -24,14 +24,11 @@ export class HealthReasonView {
     description: 'Not graded: inputs that the tool refused, cancelled calls, short deadlines',
   })
   readonly callerErrors?: number;
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: checkedAtExample,
-    description:
-      'Since when it has this grade; a first grade counts from the first call that it is made of. ' +
+  @NullableText(
+    checkedAtExample,
+    'Since when it has this grade; a first grade counts from the first call that it is made of. ' +
       'null: of a period other than the last hour, or of a tool that had no other grade than unknown',
-  })
+  )
   readonly since!: string | null;
 }
 
@@ -127,13 +124,7 @@ export class DashboardView {
 export class ToolHealthSummaryView {
   @ApiProperty({ enum: healthStatuses, example: 'healthy' }) readonly status!: HealthStatus;
   @ApiProperty({ example: 0.98 }) readonly successRate!: number;
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: checkedAtExample,
-    description: 'null: never executed',
-  })
-  readonly lastUsed!: string | null;
+  @NullableText(checkedAtExample, 'null: never executed') readonly lastUsed!: string | null;
   @ApiProperty({ example: 150.5 }) readonly avgLatencyMs!: number;
   @ApiProperty({ example: 100 }) readonly totalCalls!: number;
   @ApiProperty({ example: 2 }) readonly recentErrors!: number;

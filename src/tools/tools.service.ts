@@ -9,14 +9,16 @@ import type { Tool } from '../tool-contract/tool.js';
 import { mayCall, type Principal } from '../tool-contract/principal.js';
 import type { CallAnswer, CallRequest } from '../tool-contract/tool-call.js';
 import type { ToolOutcome } from '../tool-contract/tool-outcome.js';
-import { headersOf } from './answer-headers.js';
-import { streamCall } from './call-stream.js';
+import { headersOf, streamCall } from './call-stream.js';
 import { callOf, incomingCall } from './incoming-call.js';
 import { Door } from './door.js';
 import { strictFormats, toolFormats } from '../platforms/tool-formats.js';
 import { ToolRegistry } from './tool-registry.js';
 import { type FoundTool, ToolSearch } from './tool-search.js';
-import type { FormatQuery, ListToolsQuery } from './tools.dto.js';
+import type { FormatQuery, ListToolsQuery, ReplayBody, ReplayView } from './tools.dto.js';
+import type { PayloadView } from '../records/executions/tool-metrics.dto.js';
+import { PayloadsService } from '../records/executions/payloads.service.js';
+import { ToolMetricsService } from '../records/executions/tool-metrics.service.js';
 
 /** Has a tool for as long as some work with it lasts. */
 export type WithTool = <T>(work: (tool: Tool) => Promise<T>) => Promise<T>;
@@ -28,6 +30,8 @@ export class ToolsService {
     private readonly registry: ToolRegistry,
     private readonly search: ToolSearch,
     private readonly door: Door,
+    private readonly metrics: ToolMetricsService,
+    private readonly payloads: PayloadsService,
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server'>,
   ) {}
 
@@ -91,6 +95,21 @@ export class ToolsService {
     return (await this.door.test(tool, { ...call, ...mark })).outcome;
   }
 
+  /**
+   * Runs an execution once more, as an operator's trial.
+   * @throws Problem `not_found` for an execution, tool or revision that there is not; `invalid_request` where there is no
+   * input to run it with; Refusal for a call that was not run
+   */
+  async replay(id: string, body: ReplayBody, request: FastifyRequest): Promise<ReplayView> {
+    const original = await this.metrics.execution(id);
+    const payload = (await this.payloads.find(original.metricId)) ?? null;
+    const input = Object.hasOwn(body, 'input') ? body.input : inputOf(payload);
+    const outcome = await this.registry.withTool(original.toolName, body.revision, (tool) =>
+      this.tryCall(tool, { input, replayOf: original.metricId }, request),
+    );
+    return { outcome, original, payload };
+  }
+
   /** Our own full view, or a platform's format. */
   private described(tool: Tool, { format, strict }: FormatQuery): object {
     if (!format) return tool.definition;
@@ -129,4 +148,15 @@ function answer(given: CallAnswer, reply: FastifyReply): ToolOutcome {
   const headers = headersOf(given);
   if (headers) void reply.headers(headers);
   return given.outcome;
+}
+
+function inputOf(payload: PayloadView | null): unknown {
+  if (payload && 'input' in payload && !payload.redacted) return payload.input;
+  const why =
+    payload === null
+      ? 'that of this execution was not captured, or its time is over'
+      : payload.redacted
+        ? 'a secret was taken out of that of this execution'
+        : 'that of this execution was too large to be kept';
+  throw invalidRequest({ pointer: '/input', detail: `must be given: ${why}` });
 }

@@ -4,7 +4,7 @@
  * none of them.
  */
 import { CircuitBreakers } from '../../dist/src/circuits/circuit-breakers.js';
-import { CircuitEvents } from '../../dist/src/circuits/circuit-events.js';
+import { CircuitEvents } from '../../dist/src/circuits/circuit-transitions.repository.js';
 import { KnownTools } from '../../dist/src/circuits/known-tools.js';
 import { ExecutionEvents } from '../../dist/src/tool-metrics/execution-events.js';
 import { median, percentile, print, rounds } from './measure.mjs';

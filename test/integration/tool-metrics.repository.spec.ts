@@ -2,11 +2,10 @@ import fc from 'fast-check';
 import { DataSource } from 'typeorm';
 import { newId } from '../../src/common/ids.js';
 import { rollUp } from '../../src/records/executions/rollups/rollup.sql.js';
-import { newToolMetric } from '../../src/records/executions/execution-record.js';
+import { isRowFault, newToolMetric } from '../../src/records/executions/execution-record.js';
 import { ToolMetric } from '../../src/records/executions/tool-metric.entity.js';
-import { isRowFault } from '../../src/records/executions/batch-insert.js';
 import { ToolMetricsRepository } from '../../src/records/executions/tool-metrics.repository.js';
-import { shownStats } from '../../src/records/executions/queries/tool-stats.js';
+import { shownStats } from '../../src/records/executions/queries/tool-figures.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 
 const minute = 60_000;

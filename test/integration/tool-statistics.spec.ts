@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { newId } from '../../src/common/ids.js';
-import { insertBatch } from '../../src/records/executions/batch-insert.js';
+import { insertBatch, newToolMetric } from '../../src/records/executions/execution-record.js';
 import { LatencyHistogram } from '../../src/records/executions/rollups/latency-histogram.js';
 import { MetricPartitions } from '../../src/records/executions/rollups/metric-partitions.js';
-import { newToolMetric } from '../../src/records/executions/execution-record.js';
 import type { ToolMetric } from '../../src/records/executions/tool-metric.entity.js';
 import { ToolMetricsRepository } from '../../src/records/executions/tool-metrics.repository.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';

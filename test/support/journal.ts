@@ -1,8 +1,7 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DrainLoop } from '../../src/records/journal/drain-loop.js';
-import type { StartDrain } from '../../src/records/journal/drain-thread.js';
+import { DrainLoop, type StartDrain } from '../../src/records/journal/drain-thread.js';
 import { Journal } from '../../src/records/journal/journal.js';
 import type { RecordSink } from '../../src/records/journal/journal-drain.js';
 import {

@@ -3,7 +3,7 @@ import { InjectMetric, makeCounterProvider, makeGaugeProvider } from '@willsoto/
 import type { Counter, Gauge } from 'prom-client';
 import { Contributors } from '../../observability/contributors.js';
 import { forgetTool } from '../../observability/forget-tool.js';
-import { CallMetrics } from '../../tools/call.metrics.js';
+import { CallReports } from '../../tools/call-reports.js';
 import { residentBytes } from './resident-memory.js';
 import { RunningTools, type RuntimeEvent } from './running-tools.js';
 import { poolsOf, sumOfStats } from './tool-backend.js';
@@ -49,7 +49,7 @@ export const processMetrics = [
 export class ProcessCounts {
   constructor(
     private readonly running: RunningTools,
-    private readonly callMetrics: CallMetrics,
+    private readonly calls: CallReports,
     @InjectMetric(processMetricNames.spawns) private readonly spawns: Counter,
     @InjectMetric(processMetricNames.terminations) private readonly terminations: Counter,
     @InjectMetric(processMetricNames.strayLines) private readonly strayLines: Counter,
@@ -60,7 +60,7 @@ export class ProcessCounts {
 
   /** Removes the series of a deleted tool: those of its processes once the last one has ended. */
   private async forget(tool: string): Promise<void> {
-    void this.callMetrics.forget(tool);
+    void this.calls.forget(tool);
     await this.running.ended(tool);
     // The name may have been taken again meanwhile.
     if (this.running.get(tool)) return;

@@ -5,8 +5,7 @@ import { Problem } from '../../common/errors.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
 import type { Principal } from '../../tool-contract/principal.js';
 import type { CapturedPayload } from './execution-record.js';
-import type { PayloadView } from './payloads.dto.js';
-import type { ExecutionView } from './tool-metrics.dto.js';
+import type { ExecutionView, PayloadView } from './tool-metrics.dto.js';
 
 const portion = 5_000;
 const deletePortion = `

@@ -1,4 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { NullableText } from '../../rest/dto.js';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
 /** The durable record of one execution. Durations in milliseconds, sizes in bytes. */
@@ -33,21 +34,14 @@ export class ToolMetric {
   runId!: string | null;
 
   @Column('text', { name: 'trace_id', nullable: true })
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: '7bba9f33312b3dbb8b2c2c62bb7abe2d',
-    description: 'Of which it is a span: the trace of `traceparent`, else one of its own',
-  })
+  @NullableText(
+    '7bba9f33312b3dbb8b2c2c62bb7abe2d',
+    'Of which it is a span: the trace of `traceparent`, else one of its own',
+  )
   traceId!: string | null;
 
   @Column('text', { name: 'parent_span_id', nullable: true })
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: '086e83747d0e381e',
-    description: "The caller's span",
-  })
+  @NullableText('086e83747d0e381e', "The caller's span")
   parentSpanId!: string | null;
 
   /** `success`, `error` or `timeout`; any other word counts in totals only. */
@@ -69,12 +63,10 @@ export class ToolMetric {
 
   /** SHA-256 over the input's canonical JSON. */
   @Column('text', { name: 'parameters_hash', nullable: true })
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a',
-    description: "SHA-256 over the input's canonical JSON",
-  })
+  @NullableText(
+    '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a',
+    "SHA-256 over the input's canonical JSON",
+  )
   parametersHash!: string | null;
 
   @Column('integer', { name: 'input_size', default: 0 })
@@ -106,12 +98,7 @@ export class ToolMetric {
   toolFault!: boolean;
 
   @Column('text', { name: 'semantic_failure', nullable: true })
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: null,
-    description: 'Why its answer was wrong although it came to its end; null where nobody said so',
-  })
+  @NullableText(null, 'Why its answer was wrong although it came to its end; null where nobody said so')
   semanticFailure!: string | null;
 
   /** Start of the execution, to the millisecond. */

@@ -3,24 +3,30 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { dayMs } from '../../common/clock.js';
 import { isUuid, timeOfId } from '../../common/ids.js';
-import { directSlot, insertBatch } from './batch-insert.js';
+import { directSlot, insertBatch } from './execution-record.js';
 import { sanitisedText } from '../../common/pg-text.js';
 import type { DuplicatesView, ExecutionView } from './tool-metrics.dto.js';
+import * as sql from './queries/tool-metrics.sql.js';
 import {
   type ExecutionFilter,
+  markSemanticFailure,
   type PagePosition,
   selectDuplicates,
   selectExecutions,
-} from './queries/executions.sql.js';
+} from './queries/tool-metrics.sql.js';
 import { MetricPartitions } from './rollups/metric-partitions.js';
-import { markSemanticFailure } from './queries/semantic-failure.sql.js';
-import { periodParts } from './rollups/period-parts.js';
-import { type SeriesRange, type SeriesRow, selectSeries } from './queries/series.sql.js';
-import { selectCounts } from './queries/stats.sql.js';
-import { type CountedRow, figuresOf, type FleetFigures, latencyOf } from './queries/tool-figures.js';
+import { periodParts, selectCounts } from './queries/stats.sql.js';
+import { selectSeries, type SeriesRange, type SeriesRow } from './queries/series.js';
+import {
+  type CountedRow,
+  emptyStats,
+  figuresOf,
+  filledStats,
+  type FleetFigures,
+  latencyOf,
+  type ToolStats,
+} from './queries/tool-figures.js';
 import type { ToolMetric } from './tool-metric.entity.js';
-import { emptyStats, filledStats, type ToolStats } from './queries/tool-stats.js';
-import * as sql from './queries/tool-metrics.sql.js';
 
 /** An execution as a circuit counts it; `at` is its end. */
 export interface FaultSample {

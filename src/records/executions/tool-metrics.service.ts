@@ -5,7 +5,6 @@ import { keyIn, type Page, pageFrom } from '../../rest/page.js';
 import type { Principal } from '../../tool-contract/principal.js';
 import { ExecutionRecorder } from './execution-recorder.js';
 import { PayloadsService } from './payloads.service.js';
-import type { PayloadView } from './payloads.dto.js';
 import type {
   CleanupQuery,
   DuplicatesQuery,
@@ -13,15 +12,17 @@ import type {
   ErrorsQuery,
   ExecutionsQuery,
   ExecutionView,
+  PayloadView,
   PeriodQuery,
+  SeriesQuery,
+  SeriesView,
   SlowQuery,
   ToolStatsView,
 } from './tool-metrics.dto.js';
-import type { PagePosition } from './queries/executions.sql.js';
-import { seriesPoints, seriesRange } from './series.js';
-import type { SeriesQuery, SeriesView } from './series.dto.js';
+import type { PagePosition } from './queries/tool-metrics.sql.js';
+import { seriesPoints, seriesRange } from './queries/series.js';
 import { ToolMetricsRepository } from './tool-metrics.repository.js';
-import { shownStats } from './queries/tool-stats.js';
+import { shownStats } from './queries/tool-figures.js';
 
 /** The executions and their statistics, as REST asks for them (see UpToDateInterceptor). */
 @Injectable()

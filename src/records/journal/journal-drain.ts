@@ -1,8 +1,7 @@
 import { rmSync } from 'node:fs';
 import { messageOf } from '../../common/message-of.js';
 import type { JournalRecord, WrittenEntry } from './journal-entry.js';
-import { segmentPath, segmentsIn, WrittenMark } from './segment-files.js';
-import { type Damage, SegmentReader } from './segment-reader.js';
+import { type Damage, segmentPath, SegmentReader, segmentsIn, WrittenMark } from './segment-files.js';
 
 /** The receiver of a journal's records; it alone knows their contents. */
 export interface RecordSink {
