@@ -1,9 +1,4 @@
-import type {
-  EmptyToolStats,
-  LatencyFigures,
-  ToolFigures,
-  ToolStats,
-} from '../records/executions/queries/tool-figures.js';
+import type { FleetFigures } from '../records/executions/queries/tool-figures.js';
 import type { FailureGroup, RecentOutcome } from '../records/executions/tool-metrics.repository.js';
 import type {
   ErrorPatternsView,
@@ -12,6 +7,7 @@ import type {
   ToolHealthView,
   ToolHealthInfoView,
 } from './tool-health.dto.js';
+import type { ToolStatsView } from '../records/executions/tool-metrics.dto.js';
 import type { ToolThresholds } from '../tool-contract/tool-thresholds.js';
 import { rounded } from '../common/rounding.js';
 import type { Grade, HealthStatus } from './grading.js';
@@ -23,11 +19,11 @@ const messagesFrom = 5;
  * last occurrence.
  */
 export function errorPatterns(
-  { toolName, ...stats }: ToolStats,
+  { toolName, errorTypes = {} }: ToolStatsView,
   groups: readonly FailureGroup[],
   limit: number,
 ): ErrorPatternsView {
-  const types = Object.entries('errorTypes' in stats ? stats.errorTypes : {}).sort(([, a], [, b]) => b - a);
+  const types = Object.entries(errorTypes).sort(([, a], [, b]) => b - a);
   const newestFirst = groups.toSorted((a, b) => b.lastSeen.getTime() - a.lastSeen.getTime());
   const byPattern = Map.groupBy(newestFirst, ({ errorType, newest: [one] }) =>
     JSON.stringify([errorType, messagePattern(one?.message ?? '')]),
@@ -82,24 +78,40 @@ export function messagePattern(message: string): string {
     .trim();
 }
 
-/** With calls in the period, or without. */
-type ReportedFigures = (ToolFigures & LatencyFigures) | EmptyToolStats;
+/** A tool and its grade of one period. */
+export interface GradedTool {
+  readonly name: string;
+  /** Undefined without calls in the period. */
+  readonly figures: FleetFigures | undefined;
+  readonly lastUsed: Date | undefined;
+  readonly grade: Grade;
+  /** Since when it has this grade, milliseconds since 1970. */
+  readonly since: number | null;
+}
 
-/** A tool's figures of one period, graded; times in ISO 8601, `since` in milliseconds since 1970. */
+/** A tool's figures of one period, graded. @param tool with its latency, if it was called in the period */
 export function reportOf(
-  toolName: string,
-  stats: ReportedFigures | undefined,
+  { name: toolName, figures, grade, since }: Omit<GradedTool, 'lastUsed'>,
   { slowCallMs }: ToolThresholds,
-  { status, why, issues, recommendations }: Grade,
-  { now, since }: { readonly now: number; readonly since: number | null },
+  now: number,
 ): ToolHealthView {
+  const { status, why, issues, recommendations } = grade;
+  const { totalCalls = 0, successRate = 0, avgTimeMs = 0, errorCount = 0, timeoutCount = 0 } = figures ?? {};
+  const { latency, p50TimeMs = 0, p95TimeMs = 0, p99TimeMs = 0, semanticFailureCount = 0 } = figures ?? {};
+  const share = (calls = 0): number => rounded(calls / (totalCalls || 1), 4);
   return {
     toolName,
     status,
-    successRate: rounded(stats?.successRate ?? 0, 4),
-    avgLatencyMs: rounded(stats?.avgTimeMs ?? 0, 2),
-    totalCalls: stats?.totalCalls ?? 0,
-    ...figuresOf(stats, slowCallMs),
+    successRate: rounded(successRate, 4),
+    avgLatencyMs: rounded(avgTimeMs, 2),
+    totalCalls,
+    recentErrors: errorCount + timeoutCount,
+    failureRate: share(errorCount + timeoutCount),
+    slowCallRate: share(latency?.countFrom(slowCallMs)),
+    p50LatencyMs: rounded(p50TimeMs, 2),
+    p95LatencyMs: rounded(p95TimeMs, 2),
+    p99LatencyMs: rounded(p99TimeMs, 2),
+    semanticFailures: semanticFailureCount,
     slowCallMs,
     issues,
     recommendations,
@@ -109,11 +121,7 @@ export function reportOf(
 }
 
 /** The short form; `lastUsed` is of all time. */
-export function summaryOf(
-  figures: ToolFigures | undefined,
-  { status }: Grade,
-  lastUsed: Date | undefined,
-): ToolHealthSummaryView {
+export function summaryOf({ figures, grade: { status }, lastUsed }: GradedTool): ToolHealthSummaryView {
   return {
     status,
     successRate: rounded(figures?.successRate ?? 0, 4),
@@ -142,23 +150,5 @@ export function infoOf(
     lastSuccess: successes[0]?.recordedAt.toISOString() ?? null,
     lastFailure: failures[0]?.recordedAt.toISOString() ?? null,
     lastError: failures[0]?.errorMessage ?? null,
-  };
-}
-
-/** The figures that only a tool with calls in the period has: zero for others, as their other figures are. */
-function figuresOf(stats: ReportedFigures | undefined, slowCallMs: number) {
-  if (!stats || !('latency' in stats)) {
-    const none = { p50LatencyMs: 0, p95LatencyMs: 0, p99LatencyMs: 0 };
-    return { recentErrors: 0, failureRate: 0, slowCallRate: 0, ...none, semanticFailures: 0 };
-  }
-  const failures = stats.errorCount + stats.timeoutCount;
-  return {
-    recentErrors: failures,
-    failureRate: rounded(failures / stats.totalCalls, 4),
-    slowCallRate: rounded(stats.latency.countFrom(slowCallMs) / stats.totalCalls, 4),
-    p50LatencyMs: rounded(stats.p50TimeMs, 2),
-    p95LatencyMs: rounded(stats.p95TimeMs, 2),
-    p99LatencyMs: rounded(stats.p99TimeMs, 2),
-    semanticFailures: stats.semanticFailureCount,
   };
 }

@@ -5,11 +5,7 @@ import { Problem } from '../common/errors.js';
 import { newToolMetric } from '../records/executions/execution-record.js';
 import type { ToolMetric } from '../records/executions/tool-metric.entity.js';
 import { ToolMetricsRepository } from '../records/executions/tool-metrics.repository.js';
-import type {
-  FleetFigures,
-  LatencyFigures,
-  ToolFigures,
-} from '../records/executions/queries/tool-figures.js';
+import type { FleetFigures } from '../records/executions/queries/tool-figures.js';
 import type { CircuitAdviceQuery, CircuitAdviceView } from '../circuits/circuit.dto.js';
 import type {
   DashboardView,
@@ -19,7 +15,7 @@ import type {
   ToolHealthInfoView,
   ToolHealthView,
 } from './tool-health.dto.js';
-import { errorPatterns, reportOf, summaryOf, infoOf } from './health-report.js';
+import { type GradedTool, errorPatterns, reportOf, summaryOf, infoOf } from './health-report.js';
 import {
   countByStatus,
   type Grade,
@@ -33,16 +29,6 @@ import { KnownTools } from '../circuits/known-tools.js';
 
 /** A caller's report of an execution that did not come through the door. */
 type ExternalExecution = Pick<ToolMetric, 'toolName' | 'userId'> & Partial<ToolMetric>;
-
-interface GradedTool {
-  readonly name: string;
-  /** Undefined without calls in the period. */
-  readonly figures: FleetFigures | undefined;
-  readonly lastUsed: Date | undefined;
-  readonly grade: Grade;
-  /** Since when it has this grade, milliseconds since 1970. */
-  readonly since: number | null;
-}
 
 /** Reading latencies is most of the work. */
 type WhoseLatency = 'of all' | 'of none' | 'of what needs attention';
@@ -114,10 +100,11 @@ export class ToolHealthService {
   /** A tool that nobody knows is `unknown`, like one without calls. */
   async checkToolHealth(tool: string, periodHours = gradedHours): Promise<ToolHealthView> {
     const now = this.clock.now();
-    const stats = await this.metrics.getToolStats(tool, period(now, periodHours));
-    const graded = this.gradeOf(tool, stats);
-    const since = this.sinceWhen(tool, stats, graded, { hours: periodHours, now });
-    return reportOf(tool, stats, this.knownTools.thresholdsOf(tool), graded, { now, since });
+    const { since: from, until } = period(now, periodHours);
+    const figures = (await this.metrics.getFigures(from, until, { latency: true, tools: [tool] })).get(tool);
+    const graded = this.gradeOf(tool, figures);
+    const since = this.sinceWhen(tool, figures, graded, { hours: periodHours, now });
+    return this.reportOf({ name: tool, figures, grade: graded, since }, now);
   }
 
   /** Every tool that is registered or was ever executed, by name. */
@@ -190,9 +177,7 @@ export class ToolHealthService {
   /** The summary of the period; `lastUsed` is of all time. */
   async getHealthSummary(periodHours = gradedHours): Promise<HealthSummaryView> {
     const { tools, status, checkedAt } = await this.gradeAll(periodHours, 'of none');
-    const summaries = tools.map(
-      ({ name, figures, grade, lastUsed }) => [name, summaryOf(figures, grade, lastUsed)] as const,
-    );
+    const summaries = tools.map((tool) => [tool.name, summaryOf(tool)] as const);
     return { overallStatus: status, tools: Object.fromEntries(summaries), checkedAt };
   }
 
@@ -261,10 +246,8 @@ export class ToolHealthService {
     return grade(figures, this.knownTools.thresholdsOf(tool));
   }
 
-  /** @param tool with its latency, where it was called in the period */
-  private reportOf({ name, figures, grade: graded, since }: GradedTool, now: number): ToolHealthView {
-    const reported = figures && hasLatency(figures) ? figures : undefined;
-    return reportOf(name, reported, this.knownTools.thresholdsOf(name), graded, { now, since });
+  private reportOf(tool: Omit<GradedTool, 'lastUsed'>, now: number): ToolHealthView {
+    return reportOf(tool, this.knownTools.thresholdsOf(tool.name), now);
   }
 
   /** Since when the tool has its grade of the last hour, milliseconds since 1970; emits a change of it. */
@@ -292,5 +275,3 @@ const period = (now: number, hours: number): { since: Date; until: Date } => ({
 });
 
 const needsAttention = ({ status }: Grade): boolean => status !== 'healthy';
-
-const hasLatency = (figures: FleetFigures): figures is ToolFigures & LatencyFigures => 'latency' in figures;

@@ -7,25 +7,12 @@ import { type Column, ColumnArrays, type Queryable } from '../../database/column
 import { isValueFault } from '../../database/sql-state.js';
 import { rollUp } from './rollups/rollup.sql.js';
 
-type Identity = Pick<ToolMetric, 'toolName' | 'userId' | 'metadata'>;
-type Circumstances = Pick<
-  ToolMetric,
-  | 'sessionId'
-  | 'requestId'
-  | 'investigationId'
-  | 'runId'
-  | 'traceId'
-  | 'parentSpanId'
-  | 'parametersHash'
-  | 'inputSize'
-  | 'isTest'
->;
-
 /**
  * The journal's record of an execution before its tool hears of it; `startedAt` in milliseconds since 1970. An absent
  * member is the column's null, 0 or false.
  */
-export type ExecutionStart = Identity & Partial<Circumstances> & { readonly startedAt: number };
+export type ExecutionStart = Pick<ToolMetric, 'toolName' | 'userId' | 'metadata'> &
+  Partial<ToolMetric> & { readonly startedAt: number };
 
 /** An execution's input and answer, without what its tool knows to be secret. */
 export interface CapturedPayload {

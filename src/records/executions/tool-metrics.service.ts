@@ -22,7 +22,6 @@ import type {
 import type { PagePosition } from './queries/tool-metrics.sql.js';
 import { seriesPoints, seriesRange } from './queries/series.js';
 import { ToolMetricsRepository } from './tool-metrics.repository.js';
-import { shownStats } from './queries/tool-figures.js';
 
 /** The executions and their statistics, as REST asks for them (see UpToDateInterceptor). */
 @Injectable()
@@ -35,7 +34,7 @@ export class ToolMetricsService {
 
   async stats(tool: string, { since, until }: PeriodQuery): Promise<ToolStatsView> {
     assertInOrder(since, until);
-    return shownStats(await this.repository.getToolStats(tool, { since, until }));
+    return this.repository.getToolStats(tool, { since, until });
   }
 
   async series({ tool, ...query }: SeriesQuery): Promise<SeriesView> {

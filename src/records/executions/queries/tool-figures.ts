@@ -93,28 +93,15 @@ export const rangeOf = (rows: readonly CountedRow[]): [shortest: number, longest
   Math.max(...rows.map((row) => row.maxMs)),
 ];
 
-/** The statistics of a tool with calls in the period. */
-export type FilledToolStats = Required<ToolStatsView> &
-  LatencyFigures &
-  Pick<ToolFigures, 'callerErrors' | 'firstMs'>;
-
-/** A tool without calls in the period has this short form only. */
-export type EmptyToolStats = Pick<
-  ToolStatsView,
-  'toolName' | 'totalCalls' | 'successRate' | 'avgTimeMs' | 'period'
->;
-
-export type ToolStats = FilledToolStats | EmptyToolStats;
-
 /** The order of the members is the one that is shown. @param rows at least one */
 export function filledStats(
   toolName: string,
   rows: readonly CountedRow[],
   period: StatsPeriodView,
-): FilledToolStats {
+): Required<ToolStatsView> {
   const sum = summing(rows);
-  const { semanticFailureCount, ...figures } = figuresOf(rows);
-  const { latency, ...percentiles } = latencyOf(rows);
+  const { semanticFailureCount, callerErrors: _, firstMs: _first, ...figures } = figuresOf(rows);
+  const { latency: _latency, ...percentiles } = latencyOf(rows);
   const [minTimeMs, maxTimeMs] = rangeOf(rows);
   return {
     toolName,
@@ -127,7 +114,6 @@ export function filledStats(
     ...percentiles,
     semanticFailureCount,
     errorTypes: errorTypes(rows),
-    latency,
   };
 }
 
@@ -141,19 +127,10 @@ function errorTypes(rows: readonly CountedRow[]): Record<string, number> {
   return Object.fromEntries([...counts].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1)));
 }
 
-export const emptyStats = (toolName: string, period: StatsPeriodView): EmptyToolStats => ({
+export const emptyStats = (toolName: string, period: StatsPeriodView): ToolStatsView => ({
   toolName,
   totalCalls: 0,
   successRate: 0,
   avgTimeMs: 0,
   period,
 });
-
-/** The shown part of the statistics. */
-export function shownStats(
-  stats: ToolStats,
-): Omit<FilledToolStats, 'latency' | 'callerErrors' | 'firstMs'> | EmptyToolStats {
-  if (!('latency' in stats)) return stats;
-  const { latency: _, callerErrors: _callers, firstMs: _first, ...figures } = stats;
-  return figures;
-}
