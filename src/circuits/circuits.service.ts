@@ -1,11 +1,15 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { CircuitBreaker } from './breaker/circuit-breaker.js';
-import type { CircuitOverride } from './breaker/circuit-state.js';
 import { CircuitBreakers, type TrackedCircuit } from './circuit-breakers.js';
 import { CircuitHistory, type CircuitTransition } from './circuit-transitions.repository.js';
 import type { CircuitListView, CircuitStateView, CircuitView, OverrideCircuitBody } from './circuit.dto.js';
 
 const shownByDefault = 50;
+const defaultReasons = {
+  openByHand: 'Opened by hand',
+  closeByHand: 'Closed by hand',
+  reset: 'Reset by hand',
+};
 
 /** The shown part of a circuit's history. */
 interface ShownHistory {
@@ -38,21 +42,15 @@ export class CircuitsService {
     return { data };
   }
 
-  /** Refuses every call of the tool until its circuit is closed or reset. @throws Problem `not_found` */
-  open(tool: string, body: OverrideCircuitBody, caller: string): Promise<CircuitView> {
-    this.circuits.find(tool).breaker.openByHand(override(body, caller, 'Opened by hand'));
-    return this.circuitOf(tool);
-  }
-
-  /** @throws Problem `not_found` */
-  close(tool: string, body: OverrideCircuitBody, caller: string): Promise<CircuitView> {
-    this.circuits.find(tool).breaker.closeByHand(override(body, caller, 'Closed by hand'));
-    return this.circuitOf(tool);
-  }
-
-  /** Closes the circuit and forgets its openings. @throws Problem `not_found` */
-  reset(tool: string, body: OverrideCircuitBody, caller: string): Promise<CircuitView> {
-    this.circuits.find(tool).breaker.reset(override(body, caller, 'Reset by hand'));
+  /** Opens, closes or resets a tool's circuit by hand. @throws Problem `not_found` */
+  override(
+    tool: string,
+    change: keyof typeof defaultReasons,
+    body: OverrideCircuitBody,
+    caller: string,
+  ): Promise<CircuitView> {
+    const { by = caller, reason = defaultReasons[change] } = body;
+    this.circuits.find(tool).breaker[change]({ by, reason });
     return this.circuitOf(tool);
   }
 
@@ -65,14 +63,6 @@ export class CircuitsService {
       return { transitions: history.slice(-limit), complete: false };
     }
   }
-}
-
-function override(
-  { by, reason }: OverrideCircuitBody,
-  caller: string,
-  defaultReason: string,
-): CircuitOverride {
-  return { by: by ?? caller, reason: reason ?? defaultReason };
 }
 
 /** A circuit as operators see it; times in ISO 8601. */

@@ -40,17 +40,16 @@ export function holmesParameters(root: JsonSchema): Record<string, HolmesParamet
 
   /** @param within references that this one stands in: one that holds itself is written out once */
   function parameter(given: unknown, required: boolean, within: readonly unknown[]): HolmesParameter {
-    const found = isObject(given) ? given : {};
-    const { $ref } = found;
+    const { $ref, ...beside } = isObject(given) ? given : {};
     const inside = $ref === undefined ? within : [...within, $ref];
-    const schema = resolved(found, root);
+    const schema: JsonSchema = { ...(partAt(root, $ref) as object), ...beside };
     const described = { ...typed(schema), required };
     if (left-- <= 0 || within.includes($ref)) return described;
     const branches = alternatives(schema);
     // What may be null otherwise is taken for the rest of it.
     if (branches.length === 1) {
-      const { type: _type, ...beside } = described;
-      return { ...parameter(branches[0], required, inside), ...beside };
+      const { type: _type, ...said } = described;
+      return { ...parameter(branches[0], required, inside), ...said };
     }
     if (branches.length > 1) {
       const any_of = branches.map((branch) => parameter(branch, true, inside));
@@ -96,9 +95,3 @@ function typed(schema: JsonSchema): { readonly type: string; readonly descriptio
 /** The branches of which one must hold, but for `null`. */
 const alternatives = ({ anyOf, oneOf }: JsonSchema): unknown[] =>
   [anyOf ?? oneOf ?? []].flat().filter((branch) => !isObject(branch) || branch['type'] !== 'null');
-
-/** What a reference into the same schema stands for, with what stands beside it. */
-function resolved({ $ref, ...beside }: JsonSchema, root: JsonSchema): JsonSchema {
-  const found = partAt(root, $ref);
-  return isObject(found) ? { ...found, ...beside } : beside;
-}
