@@ -8,7 +8,7 @@ import type {
   ToolHealthInfoView,
 } from './tool-health.dto.js';
 import type { ToolStatsView } from '../records/executions/tool-metrics.dto.js';
-import type { ToolThresholds } from '../tool-contract/tool-thresholds.js';
+import type { ToolThresholds } from '../tool-contract/tool.js';
 import { rounded } from '../common/rounding.js';
 import type { Grade, HealthStatus } from './grading.js';
 

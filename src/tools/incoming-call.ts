@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { IncomingHttpHeaders } from 'node:http';
 import { principalOf } from '../auth/principal.decorator.js';
 import { type FieldProblem, invalidRequest, Problem } from '../common/errors.js';
-import type { CallContext } from '../tool-contract/call-context.js';
+import type { CallContext } from '../tool-contract/tool.js';
 import type { Principal } from '../tool-contract/principal.js';
 import type { CallRequest } from '../tool-contract/tool-call.js';
 import { compileSchema } from '../schemas/schema-compiler.js';

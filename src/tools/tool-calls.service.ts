@@ -6,14 +6,15 @@ import { APP_CONFIG, type AppConfig } from '../config/app-config.js';
 import type { CallRequest } from '../tool-contract/tool-call.js';
 import { Door } from './door.js';
 import { callOf } from './incoming-call.js';
-import { type NativeCall, nativeCall } from '../platforms/native-calls.js';
-import { platformSchema } from '../platforms/platform-schema.js';
 import {
+  type NativeCall,
+  nativeCall,
   type ReadableAnswer,
   readableOutcome,
   readableProblem,
   textOf,
-} from '../platforms/readable-answer.js';
+} from '../platforms/native-calls.js';
+import { platformSchema } from '../platforms/platform-schema.js';
 import { withoutNulls } from '../platforms/strict-schemas.js';
 import { ToolRegistry } from './tool-registry.js';
 import type { ToolCallsBody, ToolCallsView } from './tools.dto.js';

@@ -17,7 +17,6 @@ import { ToolRegistry } from './tool-registry.js';
 import { type FoundTool, ToolSearch } from './tool-search.js';
 import type { FormatQuery, ListToolsQuery, ReplayBody, ReplayView } from './tools.dto.js';
 import type { PayloadView } from '../records/executions/tool-metrics.dto.js';
-import { PayloadsService } from '../records/executions/payloads.service.js';
 import { ToolMetricsService } from '../records/executions/tool-metrics.service.js';
 
 /** Has a tool for as long as some work with it lasts. */
@@ -31,7 +30,6 @@ export class ToolsService {
     private readonly search: ToolSearch,
     private readonly door: Door,
     private readonly metrics: ToolMetricsService,
-    private readonly payloads: PayloadsService,
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'server'>,
   ) {}
 
@@ -102,7 +100,7 @@ export class ToolsService {
    */
   async replay(id: string, body: ReplayBody, request: FastifyRequest): Promise<ReplayView> {
     const original = await this.metrics.execution(id);
-    const payload = (await this.payloads.find(original.metricId)) ?? null;
+    const payload = (await this.metrics.findPayload(original.metricId)) ?? null;
     const input = Object.hasOwn(body, 'input') ? body.input : inputOf(payload);
     const outcome = await this.registry.withTool(original.toolName, body.revision, (tool) =>
       this.tryCall(tool, { input, replayOf: original.metricId }, request),

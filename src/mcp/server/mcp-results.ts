@@ -8,7 +8,7 @@ import {
   readableOutcome,
   readableProblem,
   textOf,
-} from '../../platforms/readable-answer.js';
+} from '../../platforms/native-calls.js';
 
 /** Refusals that say nothing about the call itself: the client has to mend them, not the model. */
 const protocolErrors: ReadonlySet<ProblemCode> = new Set([

@@ -1,4 +1,7 @@
-import { makeCounterProvider } from '@willsoto/nestjs-prometheus';
+import { InjectMetric, makeCounterProvider, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
+import type { Gauge } from 'prom-client';
+import { hourMs } from '../../common/clock.js';
+import { TableRetention } from '../journal/table-retention.js';
 import type { DataSource } from 'typeorm';
 import { LockHeld } from '../../common/lock.js';
 import { APP_CONFIG, type AppConfig } from '../../config/app-config.js';
@@ -9,20 +12,19 @@ import { sinkSettings } from '../journal/table-sink.js';
 import type { ExecutionEnd, ExecutionStart } from './execution-record.js';
 import { ExecutionRecorder, gradeRecorder } from './execution-recorder.js';
 import { ResultBacklog } from './semantic/result-reader.js';
-import { Module, type OnApplicationShutdown } from '@nestjs/common';
-import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
+import { Inject, Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { getDataSourceToken, InjectDataSource, TypeOrmModule } from '@nestjs/typeorm';
 import { Contributors } from '../../observability/contributors.js';
 import { CallEvents } from '../../tool-contract/call-events.js';
-import { MetricPartitions, MetricsRetention, retentionMetrics } from './rollups/metric-partitions.js';
-import { PayloadsService } from './payloads.service.js';
+import { MetricPartitions } from './rollups/metric-partitions.js';
+import { ToolMetricsService } from './tool-metrics.service.js';
 import { ToolMetric } from './tool-metric.entity.js';
 import { ToolMetricsController } from './tool-metrics.controller.js';
 import { ToolMetricsRepository } from './tool-metrics.repository.js';
-import { ToolMetricsService } from './tool-metrics.service.js';
 
-export const executionReport = 'EXECUTION_REPORT';
+const executionReport = 'EXECUTION_REPORT';
 
-export const recorderMetrics = [
+const recorderMetrics = [
   ...journalReport(executionReport, {
     owner: ExecutionRecorder,
     gauges: {
@@ -60,7 +62,7 @@ export const recorderMetrics = [
 ];
 
 /** @throws Error when another gateway has the journal */
-export async function openRecorder(
+async function openRecorder(
   db: DataSource,
   config: AppConfig,
   report: JournalReport,
@@ -79,22 +81,63 @@ export async function openRecorder(
   }
 }
 
+/** Executions go to their day even if no new days are made for a week. */
+const daysAhead = 7;
+const strayRowsName = 'toolkeeper_metrics_default_partition_rows';
+
+/**
+ * Drops days whose last execution is older than METRICS_RETENTION_DAYS, deletes expired payloads and makes the days to
+ * come. Days are dropped as a whole, because deleting rows is slow.
+ */
+@Injectable()
+class MetricsRetention extends TableRetention {
+  private readonly days: number;
+  private readonly partitions: MetricPartitions;
+
+  constructor(
+    @Inject(APP_CONFIG) config: AppConfig,
+    @InjectDataSource() db: DataSource,
+    private readonly service: ToolMetricsService,
+    @InjectMetric(strayRowsName) private readonly strayRows: Gauge,
+  ) {
+    super(hourMs, 'old metrics could not be deleted');
+    this.days = config.recorder.retentionDays;
+    this.partitions = new MetricPartitions(db);
+  }
+
+  async run(): Promise<void> {
+    await this.makeDays().catch((error: unknown) =>
+      this.logger.warn(error, 'the days to come could not be made'),
+    );
+    await this.service.deleteOldPayloads();
+    const { deleted } = await this.service.cleanup({ olderThanDays: this.days });
+    if (deleted === 0) return;
+    this.logger.log({ event: 'metrics_cleaned', deleted, days: this.days }, 'old metrics deleted');
+  }
+
+  private async makeDays(): Promise<void> {
+    await this.partitions.makeAhead(daysAhead);
+    const rows = await this.partitions.countInDefault();
+    this.strayRows.set(rows);
+    if (rows === 0) return;
+    const entry = { event: 'metrics_in_default_partition', rows };
+    this.logger.warn(entry, 'metrics were recorded on days that have no partition');
+  }
+}
+
 /** Records every execution and answers for it. */
 @Module({
   imports: [TypeOrmModule.forFeature([ToolMetric])],
   controllers: [ToolMetricsController],
   providers: [
     ...recorderMetrics,
-    ...retentionMetrics,
+    makeGaugeProvider({
+      name: strayRowsName,
+      help: 'Executions on days without a partition of their own, counted every hour up to 10,000',
+    }),
     ToolMetricsRepository,
-    PayloadsService,
     CallEvents,
     MetricsRetention,
-    {
-      provide: MetricPartitions,
-      inject: [getDataSourceToken()],
-      useFactory: (db: DataSource) => new MetricPartitions(db),
-    },
     ToolMetricsService,
     {
       provide: ExecutionRecorder,
@@ -102,7 +145,7 @@ export async function openRecorder(
       useFactory: openRecorder,
     },
   ],
-  exports: [ToolMetricsRepository, ToolMetricsService, PayloadsService, ExecutionRecorder, CallEvents],
+  exports: [ToolMetricsRepository, ToolMetricsService, ExecutionRecorder, CallEvents],
 })
 export class ToolMetricsModule implements OnApplicationShutdown {
   constructor(

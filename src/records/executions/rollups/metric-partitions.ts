@@ -1,12 +1,6 @@
 import type { DataSource } from 'typeorm';
-import { dayMs, hourMs } from '../../../common/clock.js';
+import { dayMs } from '../../../common/clock.js';
 import { DayPartitions } from '../../../database/day-partitions.js';
-import { Inject, Injectable } from '@nestjs/common';
-import { InjectMetric, makeGaugeProvider } from '@willsoto/nestjs-prometheus';
-import type { Gauge } from 'prom-client';
-import { APP_CONFIG, type AppConfig } from '../../../config/app-config.js';
-import { TableRetention } from '../../journal/table-retention.js';
-import { PayloadsService } from '../payloads.service.js';
 
 const daySeconds = dayMs / 1_000;
 const defaultCounted = 10_000;
@@ -91,53 +85,5 @@ export class MetricPartitions {
       );
       return deleted;
     });
-  }
-}
-
-/** Executions go to their day even if no new days are made for a week. */
-const daysAhead = 7;
-
-export const retentionMetrics = [
-  makeGaugeProvider({
-    name: 'toolkeeper_metrics_default_partition_rows',
-    help: 'Executions on days without a partition of their own, counted every hour up to 10,000',
-  }),
-];
-
-/**
- * Drops days whose last execution is older than METRICS_RETENTION_DAYS, deletes expired payloads and makes the days to
- * come. Days are dropped as a whole, because deleting rows is slow.
- */
-@Injectable()
-export class MetricsRetention extends TableRetention {
-  private readonly days: number;
-
-  constructor(
-    @Inject(APP_CONFIG) config: AppConfig,
-    private readonly partitions: MetricPartitions,
-    private readonly payloads: PayloadsService,
-    @InjectMetric('toolkeeper_metrics_default_partition_rows') private readonly strayRows: Gauge,
-  ) {
-    super(hourMs, 'old metrics could not be deleted');
-    this.days = config.recorder.retentionDays;
-  }
-
-  async run(): Promise<void> {
-    await this.makeDays().catch((error: unknown) =>
-      this.logger.warn(error, 'the days to come could not be made'),
-    );
-    await this.payloads.deleteOld();
-    const deleted = await this.partitions.dropBefore(new Date(Date.now() - this.days * dayMs));
-    if (deleted === 0) return;
-    this.logger.log({ event: 'metrics_cleaned', deleted, days: this.days }, 'old metrics deleted');
-  }
-
-  private async makeDays(): Promise<void> {
-    await this.partitions.makeAhead(daysAhead);
-    const rows = await this.partitions.countInDefault();
-    this.strayRows.set(rows);
-    if (rows === 0) return;
-    const entry = { event: 'metrics_in_default_partition', rows };
-    this.logger.warn(entry, 'metrics were recorded on days that have no partition');
   }
 }
