@@ -1,3 +1,4 @@
+import type { InvestigationBudgetView, RaiseBudgetBody, ToolBudgetView } from './investigations.dto.js';
 import type { BudgetState } from '../tool-contract/call-ticket.js';
 import type { Release } from '../tool-contract/tool.js';
 import type { Principal } from '../tool-contract/principal.js';
@@ -40,31 +41,9 @@ export type BudgetDecision =
   | { readonly granted: true; readonly budget: BudgetState | undefined; readonly release: Release }
   | { readonly granted: false; readonly budget: BudgetState };
 
-/** New limits of one investigation; 0: none. An absent limit stays as it is. */
-export interface BudgetRaise {
-  /** For each tool that has no limit of its own. */
-  readonly callsPerTool?: number;
-  /** By tool; wins over the tool's own limit. */
-  readonly tools?: Readonly<Record<string, number>>;
-}
-
-export interface ToolBudget {
-  readonly tool: string;
-  /** 0: none. */
-  readonly limit: number;
-  readonly used: number;
-  /** null: no limit. */
-  readonly remaining: number | null;
-}
-
-export interface InvestigationView extends InvestigationKey {
-  /** Limit for each tool that has none of its own; 0: none. */
-  readonly callsPerTool: number;
-  /** Milliseconds since 1970: when the investigation is forgotten and its budget is whole again. */
-  readonly resetsAt: number;
-  /** Sorted by name; only tools that were called or given a limit. */
-  readonly tools: readonly ToolBudget[];
-}
+/** An investigation as its operators see it; `resetsAt` in milliseconds since 1970. */
+export type InvestigationView = InvestigationKey &
+  Pick<InvestigationBudgetView, 'callsPerTool' | 'tools'> & { readonly resetsAt: number };
 
 export interface BudgetSettings {
   /** Calls per investigation and tool where nothing else is said; 0: no limit. */
@@ -158,7 +137,10 @@ export class InvestigationBudget {
   }
 
   /** Sets limits; an investigation that was never seen begins with them. */
-  raise(key: InvestigationKey, { callsPerTool, tools = {} }: BudgetRaise): InvestigationView {
+  raise(
+    key: InvestigationKey,
+    { callsPerTool, tools = {} }: Pick<RaiseBudgetBody, 'callsPerTool' | 'tools'>,
+  ): InvestigationView {
     const investigation = this.open(key);
     if (callsPerTool !== undefined) investigation.callsPerTool = callsPerTool;
     for (const [tool, limit] of Object.entries(tools)) investigation.limits.set(tool, limit);
@@ -203,7 +185,7 @@ export class InvestigationBudget {
 
   private viewOf(investigation: Investigation): InvestigationView {
     const names = [...new Set([...investigation.tools.keys(), ...investigation.limits.keys()])].sort();
-    const tools = names.map((tool): ToolBudget => {
+    const tools = names.map((tool): ToolBudgetView => {
       const limit = this.limitOf(investigation, tool);
       const used = investigation.tools.get(tool)?.used ?? 0;
       return { tool, limit, used, remaining: limit > 0 ? Math.max(0, limit - used) : null };

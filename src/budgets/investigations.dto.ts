@@ -1,5 +1,4 @@
 import { ApiProperty } from '@nestjs/swagger';
-import type { InvestigationView, ToolBudget } from './investigation-budget.js';
 import { Reason } from '../auth/audit/audit.dto.js';
 import { Limit, NullableText, OptionalInt, OptionalMap, PageOf, SentBackBy, Text } from '../rest/dto.js';
 
@@ -30,7 +29,7 @@ export class RaiseBudgetBody {
   @Reason() readonly reason?: string;
 }
 
-export class ToolBudgetView implements ToolBudget {
+export class ToolBudgetView {
   @ApiProperty({ example: 'get_playbooks' }) readonly tool!: string;
   @ApiProperty({ type: 'integer', example: 10, description: '0: no limit' }) readonly limit!: number;
   @ApiProperty({ type: 'integer', example: 3 }) readonly used!: number;
@@ -39,7 +38,7 @@ export class ToolBudgetView implements ToolBudget {
 }
 
 @SentBackBy(RaiseBudgetBody)
-export class InvestigationBudgetView implements Omit<InvestigationView, 'resetsAt' | 'projectId'> {
+export class InvestigationBudgetView {
   @ApiProperty({ example: 'inc-2024-118' }) readonly investigationId!: string;
   @NullableText('default', 'null: of callers without a key') readonly project!: string | null;
   @ApiProperty({

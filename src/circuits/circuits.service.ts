@@ -2,7 +2,13 @@ import { Injectable, Logger } from '@nestjs/common';
 import type { CircuitBreaker } from './breaker/circuit-breaker.js';
 import { CircuitBreakers, type TrackedCircuit } from './circuit-breakers.js';
 import { CircuitHistory, type CircuitTransition } from './circuit-transitions.repository.js';
-import type { CircuitListView, CircuitStateView, CircuitView, OverrideCircuitBody } from './circuit.dto.js';
+import type {
+  CircuitListView,
+  CircuitStateView,
+  CircuitTransitionView,
+  CircuitView,
+  OverrideCircuitBody,
+} from './circuit.dto.js';
 
 const shownByDefault = 50;
 const defaultReasons = {
@@ -10,14 +16,6 @@ const defaultReasons = {
   closeByHand: 'Closed by hand',
   reset: 'Reset by hand',
 };
-
-/** The shown part of a circuit's history. */
-interface ShownHistory {
-  /** Oldest first. */
-  readonly transitions: readonly CircuitTransition[];
-  /** False: the database could not be read, and this is what happened since the start. */
-  readonly complete: boolean;
-}
 
 /** Circuits as operators see and override them. */
 @Injectable()
@@ -34,7 +32,8 @@ export class CircuitsService {
     const tracked = this.circuits.find(tool);
     // First: looking at the state may add the transition that time has brought about.
     tracked.breaker.current();
-    return viewOfCircuit(tool, tracked.breaker, await this.shown(tool, tracked, limit));
+    const shown = await this.shown(tool, tracked, limit);
+    return { ...stateOf(tool, tracked.breaker), ...shown };
   }
 
   notClosed(): CircuitListView {
@@ -55,22 +54,22 @@ export class CircuitsService {
   }
 
   /** A circuit is shown, and obeys, also while the database is away. */
-  private async shown(tool: string, { history }: TrackedCircuit, limit: number): Promise<ShownHistory> {
+  private async shown(
+    tool: string,
+    { history }: TrackedCircuit,
+    limit: number,
+  ): Promise<Pick<CircuitView, 'history' | 'historyComplete'>> {
     try {
-      return { transitions: await this.history.newest(tool, limit), complete: true };
+      return { history: viewsOf(await this.history.newest(tool, limit)), historyComplete: true };
     } catch (error) {
       this.logger.warn(error, 'the history of a circuit could not be read');
-      return { transitions: history.slice(-limit), complete: false };
+      return { history: viewsOf(history.slice(-limit)), historyComplete: false };
     }
   }
 }
 
-/** A circuit as operators see it; times in ISO 8601. */
-const viewOfCircuit = (tool: string, breaker: CircuitBreaker, history: ShownHistory): CircuitView => ({
-  ...stateOf(tool, breaker),
-  history: history.transitions.map(({ at, from, to, reason, by }) => ({ at: iso(at), from, to, reason, by })),
-  historyComplete: history.complete,
-});
+const viewsOf = (transitions: readonly CircuitTransition[]): CircuitTransitionView[] =>
+  transitions.map(({ at, from, to, reason, by }) => ({ at: iso(at), from, to, reason, by }));
 
 function stateOf(tool: string, breaker: CircuitBreaker): CircuitStateView {
   const state = breaker.current();
